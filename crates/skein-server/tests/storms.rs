@@ -22,7 +22,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// Returns the resident memory of this process in bytes.
 fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("the system tells");
+    let status = std::fs::read_to_string("/proc/self/status").expect("the status of this process");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
 }
@@ -54,7 +54,7 @@ impl StormWatcher {
 }
 
 /// Returns clients that each send as much of `bytes` as the system accepts, and read nothing.
-fn stuffed(server: &TestServer, count: usize, bytes: &[u8]) -> Vec<TestClient> {
+fn connect_and_flood(server: &TestServer, count: usize, bytes: &[u8]) -> Vec<TestClient> {
     let clients = (0..count).map(|_| server.connect());
     clients
         .inspect(|client| {
@@ -106,7 +106,7 @@ fn slow_readers_of_huge_ranges() {
     // The clients request 4.5 GB in all. For each one, only the system's buffers and one reply are
     // held.
     let range = encode(&[b"SK.RANGE", b"-", b"+", b"LIMIT", b"900"]);
-    let _clients = stuffed(&server, 50, &range.repeat(100));
+    let _clients = connect_and_flood(&server, 50, &range.repeat(100));
     watcher.watch(50 * (3 << 20));
     let mut reader = server.connect();
     let reply = reader.ask("SK.RANGE - +");
@@ -119,7 +119,7 @@ fn clients_that_never_read() {
     let server = start_with(ServerOptions { output_bytes_max: 64 << 10, ..options() }, Durability::None);
     assert_eq!(server.connect().call(&[b"SET", b"big", &[b'v'; 10_000]]), b"+OK\r\n");
     let mut watcher = StormWatcher::new(&server);
-    let _clients = stuffed(&server, 100, &encode(&[b"GET", b"big"]).repeat(10_000));
+    let _clients = connect_and_flood(&server, 100, &encode(&[b"GET", b"big"]).repeat(10_000));
     watcher.watch(100 * (1 << 20));
 }
 
@@ -130,7 +130,7 @@ fn half_sent_requests() {
     let mut watcher = StormWatcher::new(&server);
     // Memory follows the received bytes, not the announced ones.
     let begun = [&b"*1000000\r\n$3\r\nSET\r\n$1\r\nk\r\n$500000000\r\n"[..], &[b'v'; 1000]].concat();
-    let _clients = stuffed(&server, 1000, &begun);
+    let _clients = connect_and_flood(&server, 1000, &begun);
     watcher.watch(1000 * (32 << 10));
 }
 
@@ -147,7 +147,7 @@ fn floods_of_garbage() {
                 (seed >> 56) as u8
             })
             .collect();
-        let _clients = stuffed(&server, 20, &garbage);
+        let _clients = connect_and_flood(&server, 20, &garbage);
         watcher.watch(20 * (2 << 20));
     }
 }

@@ -67,7 +67,7 @@ impl LoginContext<'_> {
 }
 
 /// Calls `run` with a login context whose rejected logins go to ACL LOG.
-fn at_entrance<R>(context: &mut CommandContext<'_>, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
+fn with_login<R>(context: &mut CommandContext<'_>, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
     let shared = context.shared;
     let refused = |client: &ClientState, given_with: &[u8], user: &[u8]| {
         remember_login(shared, client, given_with, user);
@@ -80,24 +80,24 @@ pub(super) fn auth(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    at_entrance(context, |entrance| authenticate(entrance, args, reply))?;
+    with_login(context, |login| authenticate(login, args, reply))?;
     Ok(AfterCommand::Done)
 }
 
 pub(crate) fn authenticate(
-    entrance: &mut LoginContext<'_>,
+    login: &mut LoginContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
     match args.len() {
-        2 if entrance.acl.users.default_user().no_password => {
+        2 if login.acl.users.default_user().no_password => {
             return Err(CommandError::text(
                 "ERR AUTH <password> called without any password configured for the default user. \
                  Are you sure your configuration is correct?",
             ));
         }
-        2 => entrance.log_in(args.get(0), DEFAULT, args.get(1))?,
-        3 => entrance.log_in(args.get(0), args.get(1), args.get(2))?,
+        2 => login.log_in(args.get(0), DEFAULT, args.get(1))?,
+        3 => login.log_in(args.get(0), args.get(1), args.get(2))?,
         _ => return Err(super::command_error::SYNTAX),
     }
     reply.ok();
@@ -110,16 +110,16 @@ pub(super) fn hello(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    at_entrance(context, |entrance| negotiate_hello(entrance, args, reply))?;
+    with_login(context, |login| negotiate_hello(login, args, reply))?;
     Ok(AfterCommand::Done)
 }
 
 pub(crate) fn negotiate_hello(
-    entrance: &mut LoginContext<'_>,
+    login: &mut LoginContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    let mut protocol = entrance.client.protocol;
+    let mut protocol = login.client.protocol;
     if args.len() > 1 {
         protocol = match parse_i64(args.get(1)) {
             None => return Err(CommandError::text("ERR Protocol version is not an integer or out of range")),
@@ -132,11 +132,11 @@ pub(crate) fn negotiate_hello(
     while at < args.len() {
         let rest = args.len() - at - 1;
         if is(args.get(at), "AUTH") && rest >= 2 {
-            entrance.log_in(args.get(0), args.get(at + 1), args.get(at + 2))?;
+            login.log_in(args.get(0), args.get(at + 1), args.get(at + 2))?;
             at += 3;
         } else if is(args.get(at), "SETNAME") && rest >= 1 {
             let name = checked_name(args.get(at + 1), "Client names", BAD_NAME)?;
-            entrance.client.set_attributes(|attributes| attributes.name = name);
+            login.client.set_attributes(|attributes| attributes.name = name);
             at += 2;
         } else {
             let mut text = b"ERR Syntax error in HELLO option '".to_vec();
@@ -145,16 +145,16 @@ pub(crate) fn negotiate_hello(
             return Err(CommandError::owned(text));
         }
     }
-    if !entrance.client.authenticated {
+    if !login.client.authenticated {
         return Err(CommandError::text(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH \
              <user> <pass> option can be used to authenticate the client and select the RESP protocol version at \
              the same time",
         ));
     }
-    entrance.client.set_protocol(protocol);
+    login.client.set_protocol(protocol);
     reply.set_protocol(protocol);
-    greet(entrance.client, reply);
+    greet(login.client, reply);
     Ok(())
 }
 
@@ -198,16 +198,16 @@ pub(super) fn reset(
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    at_entrance(context, |entrance| reset_at(entrance, reply));
+    with_login(context, |login| reset_at(login, reply));
     Ok(AfterCommand::Done)
 }
 
-pub(crate) fn reset_at(entrance: &mut LoginContext<'_>, reply: &mut ReplyWriter<'_>) {
-    let client = &mut *entrance.client;
+pub(crate) fn reset_at(login: &mut LoginContext<'_>, reply: &mut ReplyWriter<'_>) {
+    let client = &mut *login.client;
     client.set_protocol(Protocol::default());
     client.replies.reset();
     client.leave_multi();
-    client.log_out(&entrance.acl.users);
+    client.log_out(&login.acl.users);
     client.set_attributes(|attributes| attributes.name = Vec::new());
     reply.set_protocol(client.protocol);
     reply.simple("RESET");

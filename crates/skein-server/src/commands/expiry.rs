@@ -105,7 +105,8 @@ fn set_until(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-    (command, unit): (&str, TimeUnit),
+    command: &str,
+    unit: TimeUnit,
 ) -> Result<(), CommandError> {
     let expires = time_of(command, unit, args.get(2), writer.now())?;
     writer.put_until(args.get(1), args.get(3), expires)?;
@@ -118,7 +119,7 @@ pub(super) fn set_ex(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    set_until(writer, args, reply, ("setex", EX))
+    set_until(writer, args, reply, "setex", EX)
 }
 
 pub(super) fn pset_ex(
@@ -126,7 +127,7 @@ pub(super) fn pset_ex(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    set_until(writer, args, reply, ("psetex", PX))
+    set_until(writer, args, reply, "psetex", PX)
 }
 
 pub(super) fn get_ex(
@@ -213,7 +214,8 @@ fn expire_in(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-    (command, unit): (&str, TimeUnit),
+    command: &str,
+    unit: TimeUnit,
 ) -> Result<(), CommandError> {
     let conditions = ExpireConditions::parse(args)?;
     let now = writer.now();
@@ -237,7 +239,7 @@ pub(super) fn expire(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    expire_in(writer, args, reply, ("expire", EX))
+    expire_in(writer, args, reply, "expire", EX)
 }
 
 pub(super) fn pexpire(
@@ -245,7 +247,7 @@ pub(super) fn pexpire(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    expire_in(writer, args, reply, ("pexpire", PX))
+    expire_in(writer, args, reply, "pexpire", PX)
 }
 
 pub(super) fn expire_at(
@@ -253,7 +255,7 @@ pub(super) fn expire_at(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    expire_in(writer, args, reply, ("expireat", EXAT))
+    expire_in(writer, args, reply, "expireat", EXAT)
 }
 
 pub(super) fn pexpire_at(
@@ -261,7 +263,7 @@ pub(super) fn pexpire_at(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    expire_in(writer, args, reply, ("pexpireat", PXAT))
+    expire_in(writer, args, reply, "pexpireat", PXAT)
 }
 
 pub(super) fn persist(

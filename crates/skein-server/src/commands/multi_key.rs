@@ -13,7 +13,7 @@ use crate::engine::{EngineWriter, Row, RowAllocator, RowChange, RowRef, RowWrite
 use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Returns a new row with the same contents and expiry time.
-fn twin(rows: &RowAllocator, row: RowRef<'_>) -> Row {
+fn copy_of_row(rows: &RowAllocator, row: RowRef<'_>) -> Row {
     rows.until(row, row.expires_at())
 }
 
@@ -21,7 +21,7 @@ fn twin(rows: &RowAllocator, row: RowRef<'_>) -> Row {
 fn copy_of(writer: &mut EngineWriter<'_, '_>, key: &[u8]) -> Result<Option<Row>, CommandError> {
     let mut copy = None;
     writer.update::<CommandError>(key, |row, rows| {
-        copy = row.map(|row| twin(rows, row));
+        copy = row.map(|row| copy_of_row(rows, row));
         Ok(RowChange::Keep)
     })?;
     Ok(copy)
@@ -37,7 +37,7 @@ fn put(
 ) -> Result<bool, CommandError> {
     let updated = writer.update::<CommandError>(key, |present, rows| {
         let refused = present.is_some() && !replace;
-        Ok(if refused { RowChange::Keep } else { RowChange::Put(twin(rows, row.as_ref())) })
+        Ok(if refused { RowChange::Keep } else { RowChange::Put(copy_of_row(rows, row.as_ref())) })
     })?;
     Ok(updated.changed)
 }

@@ -163,7 +163,7 @@ impl RandomTask {
             Self::Drawn(task) => {
                 // Before the first draw, because a request may ask for any number.
                 slice.check_bytes(task.asked.bytes_min(), way_out)?;
-                slice.check_held(task.memory(), way_out)?;
+                slice.check_memory(task.memory(), way_out)?;
                 task.step(reply)
             }
         };
@@ -255,7 +255,7 @@ impl DrawnPositions {
 
     /// Returns whether the entry at this position was drawn. If so, it becomes the picked entry
     /// `index`. REQUIRES: positions rise by one.
-    fn come_to(&mut self, place: usize, index: usize) -> bool {
+    fn is_drawn(&mut self, place: usize, index: usize) -> bool {
         let before = self.given.len();
         while self.next == Some(place) {
             self.given.push(index);
@@ -305,7 +305,7 @@ impl RepeatedDraw {
         let held = picked.bytes.len();
         let more = view.as_mut().is_some_and(|view| {
             view.step(SLICE_KEYS, |name, value| {
-                if draws.as_mut().is_none_or(|draws| draws.come_to(*at, picked.ends.len())) {
+                if draws.as_mut().is_none_or(|draws| draws.is_drawn(*at, picked.ends.len())) {
                     picked.push(name, if asked.values { value } else { &[] });
                 }
                 *at += 1;

@@ -65,7 +65,7 @@ impl<'a> ScanOptions<'a> {
     }
 
     /// Returns whether matching took so long that the page must end, however short it is.
-    fn is_tired(&self) -> bool {
+    fn has_matched_long(&self) -> bool {
         self.steps.get() > STEPS_MAX
     }
 
@@ -114,8 +114,8 @@ impl<'o, 'a> ScanPageFiller<'o, 'a> {
     /// Adds the next pair if its name matches; `write` writes its second half. Breaks at the first
     /// pair of the next page.
     pub(super) fn take(&mut self, name: &[u8], write: impl FnOnce(&mut ReplyWriter<'_>)) -> ControlFlow<()> {
-        let tired = self.ends_early && self.seen > 0 && self.options.is_tired();
-        if self.seen == self.most || tired {
+        let matched_long = self.ends_early && self.seen > 0 && self.options.has_matched_long();
+        if self.seen == self.most || matched_long {
             self.page.more_after = Some(std::mem::take(&mut self.last));
             return ControlFlow::Break(());
         }
@@ -235,7 +235,7 @@ fn gather(
     let most = options.count.saturating_add(1);
     context.session.walk(range.bounds(), most, |key, row| {
         let full = list.position() > context.shared.settings.output_bytes_max.get();
-        if looked_at == options.count || full || (looked_at > 0 && options.is_tired()) {
+        if looked_at == options.count || full || (looked_at > 0 && options.has_matched_long()) {
             more = true;
             return ControlFlow::Break(());
         }

@@ -9,7 +9,7 @@ use crate::observe::slowlog::SlowlogEntry;
 use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Number of entries in the reply of GET without a count.
-const GIVEN: usize = 10;
+const COUNT_DEFAULT: usize = 10;
 
 const HELP: &[&str] = &[
     "SLOWLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -54,7 +54,7 @@ pub(super) fn slowlog(
 
 fn count(args: &RequestArgs<'_>) -> Result<usize, CommandError> {
     match args.len() {
-        2 => Ok(GIVEN),
+        2 => Ok(COUNT_DEFAULT),
         3 => match parse_i64(args.get(2)) {
             Some(-1) => Ok(usize::MAX),
             Some(count @ 0..) => Ok(usize::try_from(count).unwrap_or(usize::MAX)),

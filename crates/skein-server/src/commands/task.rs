@@ -25,7 +25,7 @@ use super::hashes::{ColumnsReply, write_named};
 use super::keys::RemoveKeysTask;
 use super::random_entries::RandomTask;
 use super::reply_limit::check_reply_bytes;
-use super::skein::{KeyContentsTask, long_held, write_held};
+use super::skein::{KeyContentsTask, long_contents, write_contents};
 use super::sorted_sets::{MembersReply, SetOperationTask};
 use super::strings::lcs::LcsTask;
 use crate::engine::{Keyspace, RowRef, ScanDirection, Snapshot, SnapshotRelease, Ticket};
@@ -121,7 +121,7 @@ impl TaskSlice<'_> {
     }
 
     /// Errors if the task would hold too many bytes before the first byte of the reply.
-    pub(super) fn check_held(&self, bytes: usize, way_out: &str) -> Result<(), CommandError> {
+    pub(super) fn check_memory(&self, bytes: usize, way_out: &str) -> Result<(), CommandError> {
         let limit = self.reply_bytes_max;
         if bytes <= limit {
             return Ok(());
@@ -238,7 +238,7 @@ impl RangeTask {
     }
 
     /// Continues with a key whose contents are long. Returns whether more of it is left.
-    fn is_inside(
+    fn continue_inside(
         &mut self,
         slice: &mut TaskSlice<'_>,
         reply: &mut ReplyWriter<'_>,
@@ -256,7 +256,7 @@ impl RangeTask {
         slice: &mut TaskSlice<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
-        if self.is_inside(slice, reply)? {
+        if self.continue_inside(slice, reply)? {
             return Ok(TaskProgress::More);
         }
         let Self { range, direction, left, shape, elements, inside, snapshot, .. } = self;
@@ -331,9 +331,9 @@ fn write_entry(
         RangeFormat::Columns(names) => {
             write_named(row.read_columns().as_ref(), names.iter().map(Vec::as_slice), reply)?;
         }
-        _ => match long_held(row) {
+        _ => match long_contents(row) {
             Some(task) => *inside = Some(Box::new(task)),
-            None => write_held(row, reply),
+            None => write_contents(row, reply),
         },
     }
     Ok(if pairs { 1 } else { 2 })

@@ -40,7 +40,7 @@ type LoadingResult = Result<AfterLoadingCommand, CommandError>;
 impl LoadingContext<'_> {
     /// Calls `run` with a login context. ACL LOG starts after loading; until then only the server's
     /// log has rejected logins.
-    fn at_entrance<R>(&mut self, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
+    fn with_login<R>(&mut self, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
         let refused = |_: &ClientState, _: &[u8], user: &[u8]| {
             tracing::warn!(user = %user.escape_ascii(), "a client gave a wrong password while the data was loading");
         };
@@ -61,7 +61,7 @@ pub(super) fn auth(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> LoadingResult {
-    early.at_entrance(|entrance| authenticate(entrance, args, reply)).map(|()| AfterLoadingCommand::Done)
+    early.with_login(|login| authenticate(login, args, reply)).map(|()| AfterLoadingCommand::Done)
 }
 
 pub(super) fn hello(
@@ -69,7 +69,7 @@ pub(super) fn hello(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> LoadingResult {
-    early.at_entrance(|entrance| negotiate_hello(entrance, args, reply)).map(|()| AfterLoadingCommand::Done)
+    early.with_login(|login| negotiate_hello(login, args, reply)).map(|()| AfterLoadingCommand::Done)
 }
 
 pub(super) fn reset(
@@ -77,7 +77,7 @@ pub(super) fn reset(
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> LoadingResult {
-    early.at_entrance(|entrance| reset_at(entrance, reply));
+    early.with_login(|login| reset_at(login, reply));
     Ok(AfterLoadingCommand::Done)
 }
 

@@ -50,9 +50,9 @@ impl fmt::Debug for DiffStep {
 
 fn sequences(family: &str) -> impl Strategy<Value = Vec<DiffStep>> {
     let words = prop_oneof![5 => templates::family(family), 1 => templates::family(families::MIXED)];
-    let step = (prop::bool::weighted(0.15), words, templates::upset());
-    let step = step.prop_map(|(second, mut words, upset): (bool, CommandWords, SequenceDefect)| {
-        upset.apply(&mut words);
+    let step = (prop::bool::weighted(0.15), words, templates::sequence_defect());
+    let step = step.prop_map(|(second, mut words, defect): (bool, CommandWords, SequenceDefect)| {
+        defect.apply(&mut words);
         DiffStep { second, words }
     });
     prop::collection::vec(step, 1..40)
@@ -161,7 +161,7 @@ fn compare_family(family: &str, cases: u32, ours: &str, theirs: &str) {
 }
 
 /// Compares SkeinDB with a real Redis, in as many sequences as the environment sets.
-fn differs_nowhere(family: &str) {
+fn assert_same_replies(family: &str) {
     let Some(redis) = ReferenceRedis::start() else { return };
     let running: TestServer = start();
     let cases =
@@ -180,35 +180,35 @@ fn redis_does_not_differ_from_redis() {
 
 #[test]
 fn strings() {
-    differs_nowhere(families::STRINGS);
+    assert_same_replies(families::STRINGS);
 }
 
 #[test]
 fn bits() {
-    differs_nowhere(families::BITS);
+    assert_same_replies(families::BITS);
 }
 
 #[test]
 fn hashes() {
-    differs_nowhere(families::HASHES);
+    assert_same_replies(families::HASHES);
 }
 
 #[test]
 fn keys() {
-    differs_nowhere(families::KEYS);
+    assert_same_replies(families::KEYS);
 }
 
 #[test]
 fn expiry() {
-    differs_nowhere(families::EXPIRY);
+    assert_same_replies(families::EXPIRY);
 }
 
 #[test]
 fn sorted_sets() {
-    differs_nowhere(families::SORTED_SETS);
+    assert_same_replies(families::SORTED_SETS);
 }
 
 #[test]
 fn transactions() {
-    differs_nowhere(families::TRANSACTIONS);
+    assert_same_replies(families::TRANSACTIONS);
 }

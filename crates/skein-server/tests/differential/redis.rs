@@ -8,8 +8,8 @@ use super::common::TestClient;
 
 /// If set to `none`, these tests are skipped.
 pub const VARIABLE: &str = "SKEIN_TEST_REDIS";
-const MISSING: &str = "these tests need a redis-server 7.0 in the PATH: install one (`apt-get install redis-server`), or leave \
-    them out with SKEIN_TEST_REDIS=none";
+const MISSING: &str = "these tests need a redis-server 7.0 in the PATH: install one (`apt-get install redis-server`), or skip \
+    them with SKEIN_TEST_REDIS=none";
 
 /// A running `redis-server`. Stops it on drop.
 pub struct ReferenceRedis {
@@ -23,7 +23,7 @@ impl ReferenceRedis {
     /// skipped.
     pub fn start() -> Option<Self> {
         if std::env::var(VARIABLE).is_ok_and(|value| value == "none") {
-            eprintln!("left out: {VARIABLE}=none");
+            eprintln!("skipped: {VARIABLE}=none");
             return None;
         }
         // Another program may take the port first.

@@ -75,8 +75,7 @@ const EVEN_KEY: &str = "even";
 /// The least of the future times, in seconds. Those in milliseconds are greater.
 const FAR_AWAY: i64 = 4_000_000_000;
 
-const LONG: &str =
-    "a value of more than sixty-four bytes, which Redis does not keep within a small hash any more";
+const LONG: &str = "a value of more than sixty-four bytes, too long for Redis to keep it in a small hash";
 
 fn word(word: &str) -> BoxedStrategy<Vec<u8>> {
     match word.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
@@ -152,7 +151,7 @@ pub enum SequenceDefect {
     Other(usize, Vec<u8>),
 }
 
-pub fn upset() -> impl Strategy<Value = SequenceDefect> {
+pub fn sequence_defect() -> impl Strategy<Value = SequenceDefect> {
     prop_oneof![
         20 => Just(SequenceDefect::Nothing),
         1 => Just(SequenceDefect::Shorter),

@@ -19,7 +19,7 @@ fn user(server: &TestServer, rules: &str) -> TestClient {
 const NO_KEY: &str = "-NOPERM this user has no permissions to access one of the keys used as arguments|";
 
 #[test]
-fn pipelines_keep_their_order_around_what_is_refused() {
+fn denied_requests_keep_the_order_of_a_pipeline() {
     let server = start();
     let mut client = user(&server, "a on nopass ~a* +get +set +ping");
     let mut sent = Vec::new();
@@ -54,7 +54,7 @@ fn pipelines_keep_their_order_around_what_is_refused() {
 }
 
 #[test]
-fn rights_that_change_count_at_once_for_who_is_connected() {
+fn changed_permissions_apply_to_open_connections_at_once() {
     let server = start();
     let mut admin = server.connect();
     // Four clients on two workers, so that some of them are not on the admin's worker.
@@ -76,7 +76,7 @@ fn rights_that_change_count_at_once_for_who_is_connected() {
 }
 
 #[test]
-fn ranges_need_a_right_to_all_that_they_could_meet() {
+fn ranges_need_permission_for_every_key_they_may_contain() {
     let server = start();
     let mut admin = server.connect();
     assert_eq!(admin.ask("MSET a1 v a2 v b1 v"), "+OK|");
@@ -117,7 +117,7 @@ fn ranges_need_a_right_to_all_that_they_could_meet() {
 }
 
 #[test]
-fn an_acl_file_is_loaded_at_the_start_and_on_demand_and_saved() {
+fn acl_file_is_loaded_at_start_and_on_demand_and_saved() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("users.acl");
     fs::write(&path, "user default on >secret ~* +@all\nuser a on >pw ~a* +get +acl\n").expect("written");
@@ -169,7 +169,7 @@ fn an_acl_file_is_loaded_at_the_start_and_on_demand_and_saved() {
 }
 
 #[test]
-fn the_log_tells_who_was_turned_away() {
+fn acl_log_records_denied_requests_and_logins() {
     let server = start();
     let mut client = user(&server, "a on >pw nopass ~a* +get +multi +exec");
     let mut admin = server.connect();
@@ -199,7 +199,7 @@ fn the_log_tells_who_was_turned_away() {
 }
 
 #[test]
-fn no_password_is_kept_or_said() {
+fn passwords_are_neither_kept_nor_shown() {
     let password = Some(b"hunter2".to_vec());
     let server = start_with(ServerOptions { password, ..options() }, Durability::Buffered);
     let mut admin = server.connect();
@@ -219,7 +219,7 @@ fn no_password_is_kept_or_said() {
 }
 
 #[test]
-fn a_user_of_many_rules_and_patterns_is_made_and_held_to() {
+fn users_with_many_rules_and_patterns_are_enforced() {
     let server = start();
     let patterns: Vec<String> = (0..2000).map(|i| format!("~key{i}:*")).collect();
     let mut client = user(&server, &format!("a on nopass +get +set {}", patterns.join(" ")));

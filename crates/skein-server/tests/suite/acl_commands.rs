@@ -75,7 +75,7 @@ fn log_in(client: &mut TestClient, user: &str) {
 }
 
 #[test]
-fn every_command_is_refused_to_who_may_not() {
+fn every_command_is_denied_without_permission() {
     let server = start();
     let (mut admin, mut client) = (server.connect(), server.connect());
     for row in rows(&mut admin) {

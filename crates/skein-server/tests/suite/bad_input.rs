@@ -15,7 +15,7 @@ fn alive(server: &TestServer) {
 }
 
 #[test]
-fn half_sent_requests_wait_and_then_count() {
+fn half_sent_requests_wait_for_their_rest() {
     let server = start();
     let mut client = server.connect();
     for byte in encode(&[b"SET", b"k", b"a value"]) {
@@ -31,7 +31,7 @@ fn half_sent_requests_wait_and_then_count() {
 }
 
 #[test]
-fn a_client_that_goes_in_the_middle_leaves_nothing_behind() {
+fn disconnecting_inside_a_request_leaves_nothing_behind() {
     let server = start();
     for cut in 1..30 {
         let mut client = server.connect();
@@ -43,7 +43,7 @@ fn a_client_that_goes_in_the_middle_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_was_sent_before_a_half_close_is_answered() {
+fn requests_before_a_half_close_are_answered() {
     let server = start();
     let mut client = server.connect();
     client.send(&[encode(&[b"SET", b"a", b"1"]), encode(&[b"GET", b"a"])].concat());
@@ -102,7 +102,7 @@ fn keys_over_the_limit_are_refused_by_name() {
 /// Incident: a column is written as often as the request names it, so a small request took all
 /// memory and stopped the server.
 #[test]
-fn a_small_request_does_not_make_a_reply_without_bounds() {
+fn a_small_request_cannot_cause_an_unlimited_reply() {
     let server = start();
     let mut client = server.connect();
     let value = vec![b'v'; 8 << 20];
@@ -176,7 +176,7 @@ fn a_storm_of_connections_passes() {
 }
 
 #[test]
-fn one_client_too_many_is_told_so() {
+fn one_client_too_many_gets_an_error() {
     let server = start_with(ServerOptions { clients_max: 3, ..options() }, Durability::None);
     let mut clients: Vec<TestClient> = (0..3).map(|_| server.connect()).collect();
     for client in &mut clients {
@@ -197,11 +197,11 @@ fn one_client_too_many_is_told_so() {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    panic!("no room although a client left");
+    panic!("no free slot although a client disconnected");
 }
 
 #[test]
-fn large_values_come_back_as_they_went() {
+fn large_values_are_returned_unchanged() {
     let server = start();
     let mut client = server.connect();
     let value: Vec<u8> = (0..20_000_000u32).map(|i| (i * 7 + i / 256) as u8).collect();

@@ -30,7 +30,7 @@ fn two(server: &TestServer) -> (TestClient, TestClient) {
 }
 
 #[test]
-fn the_list_counts_what_is_queued() {
+fn client_list_counts_queued_requests() {
     let server = start();
     let (mut one, mut other) = two(&server);
     let its = id(&mut one);
@@ -71,7 +71,7 @@ fn the_list_counts_what_is_queued() {
 }
 
 #[test]
-fn the_list_has_the_clients_of_all_workers() {
+fn client_list_has_the_clients_of_all_workers() {
     let server = start();
     let (mut one, mut other) = two(&server);
     one.ask("CLIENT SETNAME first");
@@ -113,7 +113,7 @@ fn clients_of_any_worker_are_killed() {
     let (mut one, mut other) = two(&server);
     let (first, second) = (id(&mut one), id(&mut other));
     assert_eq!(one.ask(&format!("CLIENT KILL ID {second}")), ":1|");
-    assert_eq!(list(&mut one, "CLIENT LIST").len(), 1, "it is not listed any more");
+    assert_eq!(list(&mut one, "CLIENT LIST").len(), 1, "it is no longer listed");
     assert_eq!(one.ask(&format!("CLIENT KILL ID {second}")), ":0|");
     assert_eq!(other.try_reply(), None);
 
@@ -127,7 +127,11 @@ fn clients_of_any_worker_are_killed() {
     for other in &mut others {
         assert_eq!(other.ask("PING"), "+PONG|");
     }
-    assert_eq!(one.ask(&format!("CLIENT KILL ID {first}")), ":0|", "not oneself, unless SKIPME no");
+    assert_eq!(
+        one.ask(&format!("CLIENT KILL ID {first}")),
+        ":0|",
+        "the own connection is skipped, unless SKIPME is no"
+    );
     assert_eq!(one.ask("CLIENT KILL TYPE normal"), ":6|");
     for other in &mut others {
         assert_eq!(other.try_reply(), None);
@@ -152,7 +156,7 @@ fn the_limit_on_clients_is_changed_while_the_server_runs() {
 }
 
 #[test]
-fn statistics_are_counted_anew() {
+fn resetstat_resets_the_number_of_commands() {
     let server = start();
     let mut client = server.connect();
     for _ in 0..100 {
@@ -206,7 +210,7 @@ fn times_are_those_of_the_clock() {
 }
 
 #[test]
-fn lists_of_what_is_not_there_are_empty() {
+fn command_list_has_only_supported_commands() {
     let server = start();
     let mut client = server.connect();
     let commands = client.ask("COMMAND LIST");

@@ -49,7 +49,7 @@ fn tcp_half_close_is_answered_before_the_close() {
 }
 
 #[test]
-fn so_is_one_of_a_unix_socket() {
+fn unix_half_close_is_answered_before_the_close() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("skein.sock");
     let server = start(ServerOptions {

@@ -97,7 +97,7 @@ fn engine_of(server: &TestServer) -> DiskEngine {
 }
 
 #[test]
-fn a_trie_without_order_says_so() {
+fn a_trie_without_order_rejects_ordered_commands() {
     let server = start_on_disk(options(), small(TrieShape::Hash { n: 16 }));
     let mut client = server.connect();
     assert_eq!(client.ask("MSET a 1 b 2 c 3"), "+OK|");
@@ -163,14 +163,14 @@ fn a_trie_without_order_shows_all_of_its_keys() {
 }
 
 #[test]
-fn sorted_sets_are_refused_and_nothing_is_made() {
+fn sorted_sets_are_rejected_and_no_key_is_made() {
     let server = start_on_disk(options(), small(TrieShape::Linked));
     let mut client = server.connect();
     let refusal =
         "-ERR the disk engine has no sorted sets yet; serve another data folder with the engine in memory|";
     assert_eq!(client.ask("ZADD z 1 a"), refusal);
     assert_eq!(client.ask("EXISTS z"), ":0|");
-    assert_eq!(client.ask("ZCARD z"), ":0|", "a key that is not there has no members");
+    assert_eq!(client.ask("ZCARD z"), ":0|", "an absent key has no members");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn snapshots_are_refused() {
 }
 
 #[test]
-fn what_does_not_fit_the_cache_is_refused_whole() {
+fn a_write_larger_than_the_cache_is_rejected_whole() {
     let server = start_on_disk(options(), small(TrieShape::Linked));
     let mut client = server.connect();
     let long = vec![b'v'; 200_000];
@@ -204,7 +204,7 @@ fn what_does_not_fit_the_cache_is_refused_whole() {
 }
 
 #[test]
-fn a_value_that_no_server_wrote_is_an_error_and_can_be_replaced() {
+fn a_foreign_value_is_an_error_and_can_be_replaced() {
     let server = start_on_disk(options(), small(TrieShape::Linked));
     let engine = engine_of(&server);
     engine.store().set(b"foreign", b"plain bytes").expect("a write");
@@ -270,7 +270,7 @@ fn damaged(durability: Durability) -> (SimStorage, Server, DiskEngine) {
 /// Consequence: neighbours in the batch would report a failure that does not concern them. Fix: the
 /// neighbours run again, one by one.
 #[test]
-fn a_damaged_page_fails_what_needs_it_and_nothing_else() {
+fn a_damaged_page_fails_only_the_commands_that_need_it() {
     for durability in [Durability::Buffered, Durability::Sync] {
         let (_storage, server, engine) = damaged(durability);
         let mut client =
@@ -311,7 +311,7 @@ fn a_damaged_page_fails_what_needs_it_and_nothing_else() {
 
 /// The disk fails during a batch: the server must not acknowledge a write that may be lost.
 #[test]
-fn writes_stop_when_the_log_fails_and_reads_go_on() {
+fn writes_stop_when_the_log_fails_and_reads_continue() {
     let storage = SimStorage::new();
     let options_of = DiskOptions { durability: Durability::Sync, ..small(TrieShape::Linked) };
     let store = DiskStore::open_on(storage.share(), "/db", options_of).expect("a store");

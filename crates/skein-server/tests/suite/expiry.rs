@@ -37,12 +37,11 @@ fn talk(client: &mut TestClient, lines: &[(&str, &str)]) {
         assert_eq!(client.ask(request), *reply, "{request}");
     }
 }
+
 /// Incident and fix: see `an_expired_key_stays_absent_if_the_clock_is_set_back` of the store.
 /// This test covers both engines, and the remaining time of a key.
-/// Incident and fix: see `an_expired_key_stays_expired_when_the_clock_is_set_back` of the store.
-/// This test covers both engines, and the remaining time of a key.
 #[test]
-fn a_clock_that_is_set_back_brings_no_key_back() {
+fn setting_the_clock_back_restores_no_expired_key() {
     for start in [in_memory, on_disk] {
         let clock = ExpiryClock::manual(START);
         let server = start(&clock);
@@ -58,7 +57,7 @@ fn a_clock_that_is_set_back_brings_no_key_back() {
 }
 
 #[test]
-fn time_passes_and_keys_go() {
+fn keys_expire_as_time_passes() {
     for start in [in_memory, on_disk] {
         let clock = ExpiryClock::manual(START);
         let server = start(&clock);
@@ -122,7 +121,7 @@ fn time_passes_and_keys_go() {
 
 /// One command sees a single time, and the counts are exact at any time.
 #[test]
-fn numbers_leave_out_what_has_expired() {
+fn counts_leave_out_expired_keys() {
     let clock = ExpiryClock::manual(START);
     let server = in_memory(&clock);
     let mut client = server.connect();
@@ -170,7 +169,7 @@ fn short_lives_end_by_themselves() {
 }
 
 #[test]
-fn times_on_disk_come_back_after_a_restart() {
+fn expiry_times_on_disk_survive_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
     let clock = ExpiryClock::manual(START);
     let session_of = |engine: &DiskEngine| skein_server::Engine::from(engine.clone()).session();

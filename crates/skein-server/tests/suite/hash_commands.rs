@@ -60,7 +60,7 @@ fn a_scan_of_a_large_row_gives_each_column_once() {
 }
 
 #[test]
-fn any_column_can_be_drawn_and_none_twice_unless_asked() {
+fn every_column_can_be_drawn_and_repeats_only_on_request() {
     let server = start();
     let mut client = server.connect();
     fill(&mut client, 30);
@@ -116,7 +116,7 @@ fn many_columns_are_drawn_from_all_of_them() {
 }
 
 #[test]
-fn commands_on_ranges_know_many_columns() {
+fn range_commands_read_large_hashes() {
     let server = start();
     let mut client = server.connect();
     client.ask("HSET few a 1 f00070 x");
@@ -141,7 +141,7 @@ fn all(client: &mut TestClient) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn every_client_sees_each_command_whole() {
+fn clients_see_each_hash_command_whole() {
     let server = start();
     let names: Vec<String> = (0..120).map(|number| format!("f{number:03}")).collect();
     let stop = AtomicBool::new(false);
@@ -179,7 +179,7 @@ fn every_client_sees_each_command_whole() {
 }
 
 #[test]
-fn rows_of_an_earlier_program_are_read_and_written() {
+fn rows_of_an_earlier_version_are_read_and_written() {
     let folder = tempfile::tempdir().unwrap();
     let store_options = StoreOptions { index: crate::common::index(), ..StoreOptions::default() };
     let store = Store::open(folder.path(), store_options).unwrap();

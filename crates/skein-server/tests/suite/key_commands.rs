@@ -84,5 +84,9 @@ fn a_scan_whose_pattern_changes_ends() {
     assert_eq!(reply, "*2|$1|0|*0|");
     let first = client.ask("SCAN 0 COUNT 150");
     let cursor = first.split('|').nth(2).expect("a cursor");
-    assert_eq!(client.ask(&format!("SCAN {cursor} MATCH a*")), "*2|$1|0|*0|", "it is past those");
+    assert_eq!(
+        client.ask(&format!("SCAN {cursor} MATCH a*")),
+        "*2|$1|0|*0|",
+        "the cursor is past those keys"
+    );
 }

@@ -39,14 +39,14 @@ fn a_silent_client_is_disconnected_and_one_that_speaks_is_not() {
     while !ends.is_finished() {
         speaks.send(b"PING\r\n");
         let answered = speaks.try_reply().is_some_and(|reply| reply == b"+PONG\r\n");
-        assert!(answered || last.elapsed() > Duration::from_secs(1), "who speaks was disconnected");
+        assert!(answered || last.elapsed() > Duration::from_secs(1), "the active client was disconnected");
         if !answered {
             speaks = server.connect();
         }
         last = Instant::now();
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(ends.join().expect("no panic"), "the silent ones stay");
+    assert!(ends.join().expect("no panic"), "the silent clients stay connected");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn new_idle_timeout_applies_to_connected_clients() {
         assert_eq!(client.ask("PING"), "+PONG|");
     }
     set(&server, "timeout", "1");
-    assert!(silent.iter_mut().all(is_disconnected), "they stay");
+    assert!(silent.iter_mut().all(is_disconnected), "the clients stay connected");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn soft_output_limit_disconnects_after_its_time() {
 }
 
 #[test]
-fn limits_on_requests_and_replies_bite_when_they_are_set() {
+fn new_limits_on_requests_and_replies_apply_at_once() {
     let server = start();
     let mut client = server.connect();
     let refused = |client: &mut TestClient, request: &[&[u8]]| {
@@ -136,12 +136,12 @@ fn the_number_of_clients_can_be_lowered() {
     assert_eq!(clients[1].ask("PING"), "+PONG|");
     let refused = server.connect().try_reply().map(|reply| crate::common::show(&reply));
     assert_eq!(refused.as_deref(), Some("-ERR max number of clients reached|"));
-    assert_eq!(clients[0].ask("CONFIG SET maxclients 1"), "+OK|", "those who are there stay");
+    assert_eq!(clients[0].ask("CONFIG SET maxclients 1"), "+OK|", "existing connections stay");
     assert_eq!(clients[1].ask("PING"), "+PONG|");
 }
 
 #[test]
-fn a_silent_connection_is_asked_for() {
+fn keep_alive_probes_silent_connections() {
     for (keepalive, expected) in [(0, "00:00000000"), (1000, "02:")] {
         let keepalive = Duration::from_secs(keepalive);
         let server = start_with(ServerOptions { keepalive, ..options() }, Durability::None);
@@ -182,7 +182,7 @@ fn bounds_told(refusal: &str) -> Option<(i128, i128)> {
 /// Every parameter, present or future, rejects an invalid value with an error that has its name,
 /// keeps its old value, and applies the bounds that the error states.
 #[test]
-fn every_parameter_refuses_what_is_out_of_its_bounds() {
+fn every_parameter_rejects_values_out_of_bounds() {
     // Any text is a valid password. Any number of bytes is a valid limit on memory and on waiting
     // replies, so these have no bounds.
     const TAKES_ANY: [&str; 1] = ["requirepass"];
@@ -233,7 +233,7 @@ fn every_parameter_refuses_what_is_out_of_its_bounds() {
 }
 
 #[test]
-fn lists_and_waits_that_clients_ask_for_have_a_bound() {
+fn lists_and_waits_of_clients_have_limits() {
     let server = start_with(ServerOptions { debug_command: true, ..options() }, Durability::None);
     let mut client = server.connect();
     let percentiles = ["50"; 33].join(" ");
@@ -267,7 +267,7 @@ fn lists_and_waits_that_clients_ask_for_have_a_bound() {
 /// SCAN returns at most 10,000 keys at once, whatever COUNT is, so no request blocks its worker for
 /// long.
 #[test]
-fn a_scan_gives_so_many_keys_at_once() {
+fn a_scan_returns_at_most_ten_thousand_keys() {
     let server = start();
     let mut client = server.connect();
     let keys: Vec<String> = (0..10_500).map(|n| format!("key{n}")).collect();

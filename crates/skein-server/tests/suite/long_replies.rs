@@ -49,7 +49,7 @@ fn list(client: &mut TestClient, words: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_long_range_is_what_its_parts_are() {
+fn a_long_range_equals_its_parts() {
     let server = start_filled(options());
     let mut client = server.connect();
     for protocol in ["2", "3"] {
@@ -83,7 +83,7 @@ fn a_long_range_is_what_its_parts_are() {
 }
 
 #[test]
-fn long_columns_are_all_there() {
+fn long_replies_have_all_columns() {
     let server = start_filled(options());
     let mut client = server.connect();
     for protocol in ["2", "3"] {
@@ -105,7 +105,7 @@ fn long_columns_are_all_there() {
 }
 
 #[test]
-fn any_columns_are_columns() {
+fn random_columns_exist_and_have_their_values() {
     let server = start_filled(options());
     let mut client = server.connect();
     let columns = list(&mut client, "HGETALL h");
@@ -140,7 +140,7 @@ fn any_columns_are_columns() {
 }
 
 #[test]
-fn several_long_sets_give_what_is_stored_of_them() {
+fn operations_on_long_sets_equal_their_stored_forms() {
     let server = start_filled(options());
     let mut client = server.connect();
     client.ask("ZADD few 5 member:02999 7 member:01500 1 nobody");
@@ -181,7 +181,7 @@ fn several_long_sets_give_what_is_stored_of_them() {
 
 /// A range of keys returns their contents, long or short.
 #[test]
-fn ranges_of_keys_go_into_long_sets_and_columns() {
+fn ranges_of_keys_include_long_sets_and_columns() {
     let server = start_filled(options());
     let mut client = server.connect();
     client.ask("MSET a 1 i 2 zz 3");
@@ -247,7 +247,7 @@ fn long_replies_keep_their_place() {
 /// Both ends of a set hold the same number, and so do two columns. Writers change both at once, and
 /// no reply may have one old and one new number.
 #[test]
-fn a_long_reply_is_of_one_moment() {
+fn a_long_reply_shows_a_single_moment() {
     let server = start_filled(ServerOptions { workers: 1, ..options() });
     let stop = AtomicBool::new(false);
     let ends = |client: &mut TestClient, number: u64| {

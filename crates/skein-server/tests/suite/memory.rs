@@ -33,7 +33,7 @@ fn counted(client: &mut TestClient) -> usize {
 }
 
 #[test]
-fn without_leave_to_evict_writes_fill_memory_and_no_more() {
+fn without_eviction_writes_stop_at_the_memory_limit() {
     let limit = 8 << 20;
     let server = start(limit, Eviction::None);
     let mut client = server.connect();
@@ -75,7 +75,7 @@ fn without_leave_to_evict_writes_fill_memory_and_no_more() {
 }
 
 #[test]
-fn with_it_endless_writes_go_on_and_the_keys_in_use_stay() {
+fn with_eviction_writes_continue_and_used_keys_stay() {
     let limit = 8 << 20;
     let server = start(limit, Eviction::None);
     let mut client = server.connect();
@@ -117,7 +117,7 @@ fn with_it_endless_writes_go_on_and_the_keys_in_use_stay() {
 }
 
 #[test]
-fn memory_says_what_holds_it() {
+fn memory_commands_report_the_parts() {
     let server = start(64 << 20, Eviction::Lru);
     let mut client = server.connect();
     for i in 0..1_000 {
@@ -192,7 +192,7 @@ fn writes_over_the_limit_evict_nothing_pipelines_what_they_need() {
 /// Incident: a copy could exceed the limit by everything that it copied, and the requests that a
 /// client had queued since its MULTI were not counted.
 #[test]
-fn copies_ask_for_what_they_copy_and_queues_count() {
+fn copies_reserve_memory_and_queues_count() {
     let server = start(8 << 20, Eviction::None);
     let mut client = server.connect();
     assert_eq!(client.call(&[b"SET", b"large", &vec![7; 3_000_000]]), b"+OK\r\n");
@@ -233,7 +233,7 @@ fn has_answer(client: &TestClient) -> bool {
 /// commands took memory beyond `maxmemory`, and no number showed it. Fix: it counts as memory of
 /// the connection.
 #[test]
-fn what_a_command_in_slices_holds_counts() {
+fn memory_of_a_command_in_slices_counts() {
     let server = start(256 << 20, Eviction::None);
     let (mut asks, mut other) = (server.connect(), server.connect());
     let text = "abcdefgh".repeat(1250);
@@ -257,7 +257,7 @@ fn what_a_command_in_slices_holds_counts() {
 /// deferred or they ran in a transaction. Consequence: `keyspace_hits` and `keyspace_misses` were
 /// too low. Fix: they look their key up like all other commands.
 #[test]
-fn answers_that_are_put_off_count_their_lookups() {
+fn deferred_replies_count_their_lookups() {
     let server = start(64 << 20, Eviction::None);
     let mut client = server.connect();
     assert_eq!(client.call(&[b"SET", b"s", &vec![7; 2 << 20]]), b"+OK\r\n");

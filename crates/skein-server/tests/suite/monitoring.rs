@@ -29,7 +29,7 @@ fn part(info: &str, name: &str, part: &str) -> u64 {
 }
 
 #[test]
-fn commands_are_counted_whichever_way_they_run() {
+fn commands_are_counted_however_they_run() {
     let (_running, mut client) = start(ServerOptions { workers: 1, ..options() });
     let requests = [
         ("SET a 1", "+OK|"),
@@ -97,7 +97,7 @@ fn commands_are_counted_whichever_way_they_run() {
 }
 
 #[test]
-fn long_sections_are_given_where_they_are_asked_for() {
+fn long_info_sections_are_shown_on_request() {
     let (_running, mut client) = start(options());
     client.ask("SET a 1");
     let default = client.ask("INFO");
@@ -125,7 +125,7 @@ fn histograms_count_every_call_and_can_be_switched_off() {
     (0..10).for_each(|_| drop(client.ask("SET a 1")));
     let histogram = client.ask("LATENCY HISTOGRAM set");
     assert!(histogram.starts_with("*2|$3|set|*4|$5|calls|:10|$14|histogram_usec|*"), "{histogram}");
-    assert!(histogram.ends_with("|:10|"), "the last bucket has all: {histogram}");
+    assert!(histogram.ends_with("|:10|"), "the last bucket has all calls: {histogram}");
     assert_eq!(client.ask("CONFIG SET latency-tracking no"), "+OK|");
     client.ask("SET a 1");
     assert!(client.ask("LATENCY HISTOGRAM SET").contains("|:10|$14|"));
@@ -159,7 +159,7 @@ fn slow(client: &mut TestClient, count: usize) -> Vec<String> {
 }
 
 #[test]
-fn slow_requests_are_noted_however_they_run() {
+fn slow_requests_are_logged_however_they_run() {
     let (_running, mut client) = start(strict());
     client.send(b"SET a 1\r\nSET b 2\r\nGET a\r\nGET b\r\nMGET a b\r\nPING\r\nPING x\r\nKEYS *\r\nMULTI\r\nSTRLEN a\r\nEXEC\r\n");
     (0..11).for_each(|_| drop(client.reply()));
@@ -204,7 +204,7 @@ fn secrets_reach_no_slow_log() {
 }
 
 #[test]
-fn events_are_what_takes_longer_than_the_threshold() {
+fn commands_over_the_threshold_are_latency_events() {
     let (_running, mut client) = start(ServerOptions {
         latency_threshold: Duration::from_millis(20),
         slowlog_slower_than: Duration::from_millis(20),
@@ -286,11 +286,14 @@ fn prometheus_gets_all_numbers() {
         assert!(answer.starts_with(status), "{request:?}: {answer}");
     }
     assert!(page(address, &"x".repeat(100_000)).is_empty(), "a head without an end");
-    assert!(page(address, "GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"), "and it goes on");
+    assert!(
+        page(address, "GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"),
+        "the server still answers"
+    );
 }
 
 #[test]
-fn a_server_that_is_told_never_notes_no_request() {
+fn slowlog_threshold_of_never_is_minus_one() {
     let (_running, mut client) = start(ServerOptions { slowlog_slower_than: Duration::MAX, ..options() });
     let told = "*2|$23|slowlog-log-slower-than|$2|-1|";
     assert_eq!(client.ask("CONFIG GET slowlog-log-slower-than"), told);

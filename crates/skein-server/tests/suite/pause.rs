@@ -21,7 +21,7 @@ fn send(client: &mut TestClient, request: &str) {
 }
 
 #[test]
-fn a_pause_of_writes_holds_writes_back_and_nothing_else() {
+fn a_pause_of_writes_holds_back_only_writes() {
     let server = start();
     let (mut admin, mut reader) = (server.connect(), server.connect());
     assert_eq!(admin.ask("SET k old"), "+OK|");
@@ -50,11 +50,11 @@ fn a_pause_of_writes_holds_writes_back_and_nothing_else() {
     let replies: Vec<String> =
         writers.iter_mut().map(|client| crate::common::show(&client.reply())).collect();
     assert_eq!(replies, ["+OK|", ":0|", ":1|", ":0|", ":1|"]);
-    assert_eq!(crate::common::show(&writers[4].reply()), "$1|1|", "what follows is answered, too");
+    assert_eq!(crate::common::show(&writers[4].reply()), "$1|1|", "the requests after it are answered, too");
 }
 
 #[test]
-fn a_pause_of_all_ends_by_itself_or_when_it_is_told_to() {
+fn a_pause_of_all_ends_by_timeout_or_by_unpause() {
     let server = start();
     let (mut admin, mut client) = (server.connect(), server.connect());
     for round in 0..2 {
@@ -63,7 +63,7 @@ fn a_pause_of_all_ends_by_itself_or_when_it_is_told_to() {
             send(&mut client, request);
         }
         assert!(waits(&mut client), "round {round}");
-        assert_eq!(admin.ask("CLIENT UNPAUSE"), "+OK|", "it is never held back");
+        assert_eq!(admin.ask("CLIENT UNPAUSE"), "+OK|", "UNPAUSE is never paused");
         let replies = [client.reply(), client.reply(), client.reply()];
         assert_eq!(replies, [&b"+OK\r\n"[..], b"$1\r\nv\r\n", b"+PONG\r\n"]);
     }
@@ -77,7 +77,7 @@ fn a_pause_of_all_ends_by_itself_or_when_it_is_told_to() {
 /// end to log in. Consequence: only clients that were already connected could end a pause of hours.
 /// Fix: logging in is never paused.
 #[test]
-fn a_pause_can_be_ended_by_who_logs_in_first() {
+fn a_client_can_log_in_and_end_a_pause() {
     let password = Some(b"secret".to_vec());
     let server = start_with(ServerOptions { password, ..crate::common::options() }, Durability::None);
     let mut admin = server.connect();
@@ -108,7 +108,7 @@ fn a_pipeline_behind_a_pause_keeps_its_order() {
 
 /// A client that has paused the writes sees no more of them, whichever worker runs them.
 #[test]
-fn no_write_comes_after_the_answer() {
+fn no_write_runs_after_the_reply_to_pause() {
     let server = start_with(ServerOptions { workers: 3, ..crate::common::options() }, Durability::None);
     let mut admin = server.connect();
     let mut writers: Vec<TestClient> = (0..6).map(|_| server.connect()).collect();
@@ -135,7 +135,7 @@ fn no_write_comes_after_the_answer() {
 /// client that had been told that nothing changes any more saw keys vanish. Fix: such a command
 /// stops between two of its slices.
 #[test]
-fn what_writes_in_slices_stands_still() {
+fn a_pause_stops_removals_between_slices() {
     let server = start_with(
         ServerOptions { workers: 1, debug_command: true, ..crate::common::options() },
         Durability::None,

@@ -30,14 +30,14 @@ fn connect(ip: std::net::IpAddr, server: &TestServer) -> TestClient {
 
 /// Incident: the server admitted every client as soon as the password was removed.
 #[test]
-fn without_a_password_others_are_turned_away() {
+fn without_a_password_outside_clients_are_rejected() {
     let server = start();
     let here = std::net::IpAddr::from([127, 0, 0, 1]);
     let mut admin = connect(here, &server);
     assert_eq!(admin.ask("PING"), NO_AUTH);
     assert_eq!(admin.ask("AUTH pw"), "+OK|");
     let Some(outside) = outside() else {
-        eprintln!("this machine has no address that others reach: only clients of its own are tried");
+        eprintln!("this machine has no address for other machines: the test tries only its own clients");
         assert_eq!(admin.ask("ACL SETUSER default nopass"), "+OK|");
         assert_eq!(connect(here, &server).ask("PING"), "+PONG|");
         return;

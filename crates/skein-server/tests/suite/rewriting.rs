@@ -30,7 +30,7 @@ impl OptionsFile for SlowOptionsFile {
 /// Consequence: a worker, and all its clients, was blocked by a slow disk. Fix: the values are
 /// copied first.
 #[test]
-fn nobody_who_sets_waits_for_the_file() {
+fn config_set_does_not_wait_for_the_options_file() {
     let (begun, begins) = channel();
     let (go_on, goes_on) = channel();
     let file = SlowOptionsFile { begun, go_on: Mutex::new(goes_on) };

@@ -105,7 +105,7 @@ fn mget_never_sees_half_an_mset() {
 }
 
 #[test]
-fn what_was_acknowledged_at_sync_is_durable() {
+fn acknowledged_writes_at_sync_are_durable() {
     let server = start_with(options(), Durability::Sync);
     let mut client = server.connect();
     for i in 0..20 {
@@ -235,7 +235,7 @@ fn when_the_disk_fails_nothing_is_acknowledged() {
 }
 
 #[test]
-fn a_stop_answers_what_was_read_and_loses_nothing() {
+fn a_stop_answers_read_requests_and_loses_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let open =
         || Store::open(folder.path(), StoreOptions { logs: 2, ..StoreOptions::default() }).expect("a store");

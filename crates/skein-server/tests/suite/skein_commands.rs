@@ -188,7 +188,7 @@ fn wrong_numbers_of_arguments_are_refused() {
 /// a wrong version or a wrong port. Fix: the error names the missing feature at its end; the part
 /// that clients parse is unchanged to the byte.
 #[test]
-fn commands_that_are_not_there_say_so() {
+fn unsupported_commands_are_named_in_the_error() {
     let (_server, mut client) = letters();
     for (name, what) in [
         ("SUBSCRIBE", "(SkeinDB has no publish/subscribe channels)"),
@@ -225,7 +225,7 @@ fn connections_have_numbers_of_their_own() {
 /// The examples of `docs/commands.md`.
 #[test]
 fn documented_examples() {
-    if skipped("the examples have longer keys") {
+    if skipped("the examples have keys longer than this index allows") {
         return;
     }
     let server = start();
@@ -301,7 +301,7 @@ fn bulks(reply: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn long_ranges_come_whole_and_in_order() {
+fn long_ranges_are_whole_and_in_order() {
     let server = start();
     let mut client = server.connect();
     let keys = many_keys(&mut client, 5000);
@@ -373,7 +373,7 @@ fn scan_all(client: &mut TestClient, options: &[&[u8]]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn scan_goes_through_the_keys_in_order() {
+fn scan_returns_the_keys_in_order() {
     let server = start();
     let mut client = server.connect();
     let keys = many_keys(&mut client, 1000);
@@ -385,7 +385,7 @@ fn scan_goes_through_the_keys_in_order() {
 }
 
 #[test]
-fn a_cursor_may_go_on_with_another_pattern() {
+fn a_cursor_can_continue_with_another_pattern() {
     let (_server, mut client) = letters();
     let cursor = client.ask("SCAN 0 COUNT 3").split('|').nth(2).expect("a cursor").to_owned();
     assert_eq!(client.ask(&format!("SCAN {cursor} MATCH a*")), "*2|$1|0|*0|");
@@ -434,7 +434,7 @@ fn cursors_are_shared_kept_and_bounded() {
 }
 
 #[test]
-fn info_and_commands_say_what_there_is() {
+fn info_and_command_describe_the_server() {
     let (_server, mut client) = letters();
     let info = client.ask("INFO");
     for line in

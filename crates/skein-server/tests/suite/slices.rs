@@ -82,7 +82,7 @@ fn is_cut(server: &TestServer, request: &str) -> bool {
 }
 
 #[test]
-fn others_are_answered_between_slices() {
+fn other_clients_are_answered_between_slices() {
     let server = start_filled(options());
     let mut client = server.connect();
     let text = "abcdefgh".repeat(400);
@@ -120,7 +120,7 @@ fn others_are_answered_between_slices() {
 /// Incident: a thousand requests of one client blocked all others, because each took long but not
 /// long enough for slices.
 #[test]
-fn a_pipeline_of_slow_requests_lets_others_in_between() {
+fn other_clients_run_inside_a_pipeline_of_slow_requests() {
     let server = start_filled(options());
     let (mut slow, mut other) = (server.connect(), server.connect());
     let let_in = (0..10).any(|_| {
@@ -143,7 +143,7 @@ fn a_pipeline_of_slow_requests_lets_others_in_between() {
 /// client, which filled its batches again. Consequence: clients that only read were answered after
 /// the last of its requests. Fix: clients without a reply come first in the next round.
 #[test]
-fn a_pipeline_of_slow_reads_lets_others_read_in_between() {
+fn other_clients_read_inside_a_pipeline_of_slow_reads() {
     // A multiple of a batch, so that no batch has places left for other clients.
     const SLOW: usize = 640;
     let server = start_filled(options());
@@ -171,7 +171,7 @@ fn a_pipeline_of_slow_reads_lets_others_read_in_between() {
 
 /// The work for other clients between slices does not count as time of the command.
 #[test]
-fn the_time_of_a_command_is_that_of_its_slices() {
+fn command_time_is_the_sum_of_its_slices() {
     let server = start_filled(ServerOptions { slowlog_slower_than: std::time::Duration::ZERO, ..options() });
     let (mut holds, mut asks, mut other) = (server.connect(), server.connect(), server.connect());
     for request in ["KEYS *nobody", "ZRANDMEMBER z 5000"] {
@@ -202,7 +202,7 @@ fn the_time_of_a_command_is_that_of_its_slices() {
 /// Incident: only the members' own bytes were counted. Consequence: a command on short members held
 /// ten times the limit, and a thousand times if few members of each slice were in the result.
 #[test]
-fn what_an_answer_is_made_of_is_bounded() {
+fn memory_for_a_reply_is_limited() {
     let server = start_filled(ServerOptions { reply_bytes_max: 60_000, ..options() });
     let mut client = server.connect();
     let entries = (0..4000).map(|i| format!(" 0 {i:04}")).collect::<Vec<_>>().concat();
@@ -222,7 +222,7 @@ fn what_an_answer_is_made_of_is_bounded() {
 
 /// Incident: all positions were drawn before the length of the reply was checked.
 #[test]
-fn any_number_may_be_asked_for() {
+fn draws_may_request_any_number() {
     let server = start_filled(ServerOptions { reply_bytes_max: 100_000, ..options() });
     let mut client = server.connect();
     client.ask("ZADD few 1 a 2 b");
@@ -244,7 +244,7 @@ fn any_number_may_be_asked_for() {
 }
 
 #[test]
-fn any_members_are_members() {
+fn random_members_exist_and_have_their_scores() {
     let server = start_filled(options());
     let mut client = server.connect();
     for (count, given, distinct) in [
@@ -282,7 +282,7 @@ fn any_members_are_members() {
 /// Bits are counted and searched in words, whatever part of the first and last byte a range has; a
 /// long value is processed by itself.
 #[test]
-fn bits_of_any_range_are_as_they_are_byte_by_byte() {
+fn bits_of_any_range_equal_a_count_by_bits() {
     let server = start_filled(options());
     let mut client = server.connect();
     let mut values: Vec<Vec<u8>> = vec![vec![0x5a; 3 << 20], vec![0; 100], vec![0xff; 100]];
@@ -356,7 +356,7 @@ fn start_with_small_sets(options: ServerOptions) -> (TestServer, String) {
 /// sets with two members took 24 s, and with as many sets as a request may name it would take days.
 /// Fix: all sets are walked together, by member, without lookups: 0.05 s.
 #[test]
-fn a_union_takes_time_by_how_many_members_there_are() {
+fn union_time_grows_with_the_number_of_members() {
     let (server, keys) = start_with_small_sets(options());
     let mut client = server.connect();
     // The client waits for at most 10 s.
@@ -370,7 +370,7 @@ fn a_union_takes_time_by_how_many_members_there_are() {
 /// views, and a request with a million keys held hundreds of megabytes beyond its limit. Fix: a set
 /// has one view, and everything that is held counts.
 #[test]
-fn a_set_that_is_named_again_is_not_held_again() {
+fn a_set_that_is_named_again_has_one_view() {
     let (server, keys) = start_with_small_sets(ServerOptions { reply_bytes_max: 300_000, ..options() });
     let mut client = server.connect();
     let same = "set1 ".repeat(9_999);
@@ -388,7 +388,7 @@ fn a_set_that_is_named_again_is_not_held_again() {
 /// Incident: a set was emptied one member at a time. Consequence: a million members took the worker
 /// seconds. Fix: the key is removed as by DEL, and clients that read the set continue.
 #[test]
-fn a_set_that_is_emptied_goes_whole() {
+fn emptying_a_set_removes_its_key() {
     let server = start_filled(options());
     let (mut client, mut reads) = (server.connect(), server.connect());
     let whole = client.ask("ZRANGE z 0 -1");

@@ -107,7 +107,7 @@ fn a_slow_reader_gets_all_replies_in_order() {
 
 /// A stop waits for clients that do not read their replies, but not for ever.
 #[test]
-fn a_stop_waits_for_slow_readers_as_long_as_it_is_told() {
+fn a_stop_waits_for_slow_readers_up_to_its_timeout() {
     let server =
         start_with(ServerOptions { stop_timeout: Duration::from_millis(1), ..options() }, Durability::None);
     let mut client = server.connect();

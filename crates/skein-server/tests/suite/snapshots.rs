@@ -32,7 +32,7 @@ fn fill(server: &TestServer, keys: std::ops::Range<u32>, value: &[u8]) {
 }
 
 #[test]
-fn it_goes_with_all_other_options_and_once() {
+fn snapshot_combines_with_all_other_options() {
     let server = start(options());
     let mut client = server.connect();
     for (request, reply) in [
@@ -54,7 +54,7 @@ fn it_goes_with_all_other_options_and_once() {
 }
 
 #[test]
-fn other_indexes_say_which_one_can() {
+fn other_indexes_name_the_index_with_snapshots() {
     for index in IndexKind::ALL.into_iter().filter(|kind| !kind.has_snapshots()) {
         let server = start_over(index, options(), 2);
         let mut client = server.connect();
@@ -84,7 +84,7 @@ impl Drop for StopWriterOnDrop<'_> {
 /// A range of thousands of keys is written in slices, with other clients served between them: all
 /// of its entries show a single moment.
 #[test]
-fn a_range_is_of_one_moment_while_others_write() {
+fn a_range_shows_a_single_moment_during_writes() {
     const KEYS: u32 = 6000;
     const BATCHED: [&str; 5] = ["000000", "001500", "003000", "004500", "005999"];
     let server = start(options());
@@ -139,12 +139,12 @@ fn a_range_is_of_one_moment_while_others_write() {
         }
         drop(stops);
     });
-    assert!(torn > 0, "plain ranges were as good: nobody wrote meanwhile");
+    assert!(torn > 0, "plain ranges never mixed two states: no write ran meanwhile");
     assert_eq!(server.memory().stats().snapshots, 0);
 }
 
 #[test]
-fn too_many_are_refused_and_info_tells_of_those_there_are() {
+fn too_many_snapshots_are_rejected_and_info_counts_them() {
     let server = start(options());
     let mut client = server.connect();
     client.ask("SET a 1");
@@ -167,7 +167,7 @@ fn too_many_are_refused_and_info_tells_of_those_there_are() {
 
 /// However a range ends, its snapshot ends with it.
 #[test]
-fn a_snapshot_goes_with_its_range() {
+fn a_snapshot_ends_with_its_range() {
     let server = start(ServerOptions { reply_bytes_max: 1 << 20, ..options() });
     fill(&server, 0..20_000, &[b'v'; 100]);
     // By an error in the middle.

@@ -64,7 +64,7 @@ fn zscan_returns_each_member_once_while_scores_change() {
 }
 
 #[test]
-fn any_member_can_be_drawn_and_none_twice_unless_asked() {
+fn every_member_can_be_drawn_and_repeats_only_on_request() {
     let server = start();
     let mut client = server.connect();
     fill(&mut client, 30);
@@ -86,7 +86,7 @@ fn any_member_can_be_drawn_and_none_twice_unless_asked() {
 }
 
 #[test]
-fn a_member_that_is_too_long_is_refused_and_the_set_is_not_made() {
+fn too_long_member_is_rejected_and_no_set_is_made() {
     let server = start();
     let mut client = server.connect();
     let long = vec![b'x'; 65_528];
@@ -156,7 +156,7 @@ fn clients_on_many_workers_see_each_command_whole() {
 }
 
 #[test]
-fn the_disk_engine_says_that_it_has_none() {
+fn the_disk_engine_rejects_sorted_sets() {
     let server = start_on_disk(options(), DiskOptions { values: Values::Rows, ..DiskOptions::default() });
     let mut client = server.connect();
     for request in ["ZADD z 1 a", "ZINCRBY z 1 a", "ZPOPMIN z", "ZMPOP 1 z MIN", "ZREM z a"] {

@@ -20,7 +20,7 @@ fn fill(client: &mut TestClient) {
 /// A key of the maximum length cannot expire, so that step failed. Consequence: the old value was
 /// gone, and a copy without an expiry time stood there.
 #[test]
-fn a_refused_copy_leaves_the_old_value() {
+fn a_rejected_copy_leaves_the_old_value() {
     let server = start_on(options(), StoreOptions::default());
     let mut client = server.connect();
     fill(&mut client);
@@ -63,7 +63,7 @@ fn a_replacement_without_room_leaves_the_old_value() {
 
 /// An index for short keys rejects a longer key, and the command leaves nothing behind.
 #[test]
-fn a_copy_to_a_key_that_the_index_lacks_writes_nothing() {
+fn a_copy_to_a_too_long_key_writes_nothing() {
     let server = start_on(options(), StoreOptions { index: IndexKind::Mlp, ..StoreOptions::default() });
     let mut client = server.connect();
     fill(&mut client);
@@ -79,7 +79,7 @@ fn a_copy_to_a_key_that_the_index_lacks_writes_nothing() {
 /// Incident: the disk engine reported only after the removal that it has no sorted sets.
 /// Consequence: in a transaction the removal stayed.
 #[test]
-fn the_disk_engine_refuses_a_set_before_it_removes() {
+fn the_disk_engine_rejects_a_set_before_it_removes() {
     let server = start_on_disk(options(), DiskOptions { values: Values::Rows, ..DiskOptions::default() });
     let mut client = server.connect();
     assert_eq!(client.ask("SET s old"), "+OK|");

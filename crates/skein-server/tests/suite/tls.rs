@@ -131,7 +131,7 @@ impl TlsTestClient {
 }
 
 #[test]
-fn it_serves_what_the_port_serves() {
+fn tls_port_serves_the_same_commands() {
     let authority = TestAuthority::new();
     let server = start(&authority, TlsClients::No);
     let mut client = TlsTestClient::new(&server, &authority, None);
@@ -146,14 +146,14 @@ fn it_serves_what_the_port_serves() {
     assert_eq!(client.ask("CONFIG GET tls-auth-clients"), "*2|$16|tls-auth-clients|$2|no|");
     // The reply is followed by a close_notify.
     assert_eq!(client.ask("QUIT"), "+OK|");
-    assert_eq!(client.stream.read(&mut [0; 8]).expect("a proper end, not a cut one"), 0);
+    assert_eq!(client.stream.read(&mut [0; 8]).expect("a close_notify before the end"), 0);
     server.stop();
 }
 
 /// Far more than the buffers of the connection and of the session hold, in both directions, to a
 /// client that reads late.
 #[test]
-fn what_is_large_passes_both_ways() {
+fn large_values_pass_both_ways() {
     let authority = TestAuthority::new();
     let server = start(&authority, TlsClients::No);
     let mut client = TlsTestClient::new(&server, &authority, None);
@@ -168,7 +168,7 @@ fn what_is_large_passes_both_ways() {
     assert_eq!(server.connect().ask("PING"), "+PONG|");
     let expected = [format!("${}\r\n", value.len()).as_bytes(), &value, b"\r\n"].concat();
     for _ in 0..10 {
-        assert!(client.try_reply().expect("a reply") == expected, "the value changed on its way");
+        assert!(client.try_reply().expect("a reply") == expected, "the value changed in transit");
     }
     for _ in 0..1000 {
         assert_eq!(client.try_reply().expect("a reply"), b"+PONG\r\n");
@@ -199,7 +199,7 @@ fn tls_half_close_is_answered_before_the_close() {
             sock.shutdown(Shutdown::Write).expect("to end");
         }
         assert_eq!(client.try_reply().expect("a reply"), b"+PONG\r\n");
-        assert_eq!(client.stream.read(&mut [0; 8]).expect("a proper end, not a cut one"), 0);
+        assert_eq!(client.stream.read(&mut [0; 8]).expect("a close_notify before the end"), 0);
     }
     server.stop();
 }
@@ -236,7 +236,7 @@ fn certificates_of_clients_decide_who_gets_in() {
 
 /// A client rejects a server whose certificate is signed by another authority or has expired.
 #[test]
-fn clients_refuse_a_server_that_they_cannot_know() {
+fn clients_reject_an_untrusted_server() {
     let (authority, other) = (TestAuthority::new(), TestAuthority::new());
     let server = start(&authority, TlsClients::No);
     let refused = TlsTestClient::new(&server, &other, None).try_ask("PING").expect_err("a foreign authority");
@@ -258,7 +258,7 @@ fn clients_refuse_a_server_that_they_cannot_know() {
 /// Connections that do not use TLS, or only a part of it, or stop in the middle, are closed. The
 /// server continues and can be stopped.
 #[test]
-fn who_speaks_no_tls_is_disconnected() {
+fn clients_without_tls_are_disconnected() {
     let authority = TestAuthority::new();
     let server = start(&authority, TlsClients::No);
     for bytes in [
@@ -296,7 +296,7 @@ fn who_speaks_no_tls_is_disconnected() {
 /// and half-open handshakes held their slots for minutes, up to `maxclients`. Fix: the timeouts
 /// apply from the start.
 #[test]
-fn timeouts_hold_while_data_is_read_back() {
+fn timeouts_apply_while_loading() {
     let authority = TestAuthority::new();
     let folder = tempfile::tempdir().expect("a folder");
     let more = ServerOptions {
@@ -319,7 +319,7 @@ fn timeouts_hold_while_data_is_read_back() {
 /// table of commands. Consequence: libraries that name themselves or select a database when they
 /// connect were rejected, though neither needs data.
 #[test]
-fn what_needs_no_data_is_answered_while_it_is_read_back() {
+fn commands_without_data_run_while_loading() {
     let folder = tempfile::tempdir().expect("a folder");
     let bound =
         Server::bind(options(), Arc::default()).expect("it listens").answer_loading().expect("it answers");
@@ -358,7 +358,7 @@ fn what_needs_no_data_is_answered_while_it_is_read_back() {
 
 /// Incident: half-open connections stayed as long as silent ones may: for ever, by default.
 #[test]
-fn a_handshake_that_does_not_end_is_ended() {
+fn unfinished_handshakes_time_out() {
     let authority = TestAuthority::new();
     let folder = tempfile::tempdir().expect("a folder");
     let tls = Some(files(folder.path(), &authority, TlsClients::No));
@@ -382,7 +382,7 @@ fn a_handshake_that_does_not_end_is_ended() {
 
 /// Renewing a certificate needs no restart.
 #[test]
-fn certificates_are_read_anew_when_they_are_set() {
+fn setting_certificates_reloads_them() {
     let (authority, other) = (TestAuthority::new(), TestAuthority::new());
     let folder = tempfile::tempdir().expect("a folder");
     let tls = files(folder.path(), &authority, TlsClients::Optional);
@@ -432,7 +432,7 @@ fn certificates_are_read_anew_when_they_are_set() {
     );
     fs::write(&cert, shown.cert.pem()).expect("a file");
     fs::write(&key, shown.key.serialize_pem()).expect("a file");
-    assert!(knows(&authority, None), "nothing has been said yet");
+    assert!(knows(&authority, None), "the server has not reloaded the files yet");
     assert_eq!(admin.ask(&format!("CONFIG SET{}", set(&[("tls-cert-file", &cert)]))), "+OK|");
     assert!(knows(&other, None));
     // The trusted authority changes, too.
@@ -457,7 +457,7 @@ fn certificates_are_read_anew_when_they_are_set() {
 type TlsFileChange<'c> = &'c dyn Fn(&mut Tls);
 
 #[test]
-fn files_that_cannot_be_used_are_named() {
+fn unusable_files_are_named() {
     let authority = TestAuthority::new();
     let folder = tempfile::tempdir().expect("a folder");
     let good = files(folder.path(), &authority, TlsClients::Required);
@@ -495,7 +495,9 @@ fn files_that_cannot_be_used_are_named() {
     let message = refusal(&|tls| (tls.listen, tls.clients) = (open, TlsClients::Optional));
     assert!(message.contains("there is no password"), "{message}");
     let required = Tls { listen: open, ..good.clone() };
-    ServerOptions { tls: Some(required), ..options() }.check().expect("a certificate does for a password");
+    ServerOptions { tls: Some(required), ..options() }
+        .check()
+        .expect("a required certificate replaces a password");
 }
 
 /// Incident: with `TlsClients::No` the CA file for clients' certificates was not read. Consequence:
@@ -520,7 +522,7 @@ fn ca_file_must_be_valid_even_without_client_certificates() {
 /// Consequence: CONFIG SET blocked a worker for ever, or filled the memory. Fix: these files must
 /// be regular, with at most 1 MiB.
 #[test]
-fn files_are_regular_and_have_a_greatest_length() {
+fn tls_files_must_be_regular_and_short() {
     const LIMIT: usize = 1 << 20;
 
     let authority = TestAuthority::new();
@@ -537,7 +539,7 @@ fn files_are_regular_and_have_a_greatest_length() {
         change(&mut tls);
         ServerOptions { tls: Some(tls), ..options() }.check()
     };
-    check(&|tls| tls.ca = Some(long.clone())).expect("as long as it may be");
+    check(&|tls| tls.ca = Some(long.clone())).expect("a file of the maximum length");
     fs::write(&long, [&text[..], b"\n"].concat()).expect("a file");
     let (says, said) = channel();
     let named = [fifo.clone(), folder.path().to_owned(), "/dev/zero".into(), long.clone()];
@@ -553,7 +555,7 @@ fn files_are_regular_and_have_a_greatest_length() {
         }
     });
     for _ in 0..4 {
-        let (file, refused) = said.recv_timeout(Duration::from_mins(1)).expect("nobody is waited for");
+        let (file, refused) = said.recv_timeout(Duration::from_mins(1)).expect("no file blocks the check");
         let why = if file == long {
             "it has 1048577 bytes; the limit is 1048576"
         } else {

@@ -237,7 +237,7 @@ fn the_replies_of_a_transaction_are_bounded() {
 /// Inside a transaction long commands run to their end, also over keys that the transaction has
 /// written.
 #[test]
-fn long_commands_are_whole_inside() {
+fn long_commands_are_whole_in_a_transaction() {
     let server = start();
     let mut client = server.connect();
     for n in 0..3000 {
@@ -270,7 +270,7 @@ fn long_commands_are_whole_inside() {
 
 /// HELLO changes the version of the protocol at its position within the reply.
 #[test]
-fn hello_changes_the_protocol_within() {
+fn hello_changes_the_protocol_inside_exec() {
     let server = start();
     let mut client = server.connect();
     let requests = ["MULTI", "GET a", "HELLO 3", "GET a", "HGETALL a", "EXEC", "GET a"].map(str::to_owned);
@@ -323,7 +323,7 @@ fn snapshot_and_checkpoint_in_a_transaction_do_not_deadlock() {
 
 /// On disk, a write that does not fit the cache aborts the whole transaction.
 #[test]
-fn on_disk_a_write_that_fails_gives_up_the_whole() {
+fn on_disk_a_failed_write_aborts_the_transaction() {
     let disk = DiskOptions { values: Values::Rows, cache_pages: 64, ..DiskOptions::default() };
     let server = start_on_disk(options(), disk);
     let mut client = server.connect();

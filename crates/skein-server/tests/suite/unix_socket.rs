@@ -35,7 +35,7 @@ fn ask(stream: &mut UnixStream, words: &str) -> String {
 }
 
 #[test]
-fn it_serves_what_the_port_serves() {
+fn unix_socket_serves_the_same_commands() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("skein.sock");
     let server = start(&path, 0o640);
@@ -57,7 +57,7 @@ fn it_serves_what_the_port_serves() {
     assert_eq!(there.ask(&format!("CLIENT KILL ADDR {name}:0")), ":1|");
     assert_eq!(here.read(&mut [0; 10]).unwrap_or(0), 0, "it was disconnected");
     server.stop();
-    assert!(!path.exists(), "the socket stays behind");
+    assert!(!path.exists(), "the socket file is left behind");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn stale_socket_is_replaced_but_no_other_file() {
     let store = Store::open(folder.path().join("data"), StoreOptions::default()).expect("a store");
     let refusal = |path: &Path| {
         let failed = Server::start(store.clone(), options_with(path, 0o700));
-        failed.expect_err("it cannot listen there").to_string()
+        failed.expect_err("the path is rejected").to_string()
     };
     assert_eq!(
         refusal(&path),

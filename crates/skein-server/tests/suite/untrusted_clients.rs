@@ -109,7 +109,7 @@ fn watched_keys_count() {
 /// was. Consequence: a request of 16 MB caused a reply of gigabytes. Fix: the reply is an error if
 /// it exceeds the limit.
 #[test]
-fn names_that_stand_many_times_keep_to_max_reply() {
+fn repeated_names_obey_max_reply() {
     let server = start_with(
         ServerOptions { slowlog_slower_than: std::time::Duration::ZERO, ..options() },
         Durability::Buffered,
@@ -166,7 +166,7 @@ fn clients_are_listed_in_the_order_of_their_ids() {
 /// `cluster_enabled` and no `run_id`. Consequence: monitoring that resets, and redis-py's tests,
 /// failed. Fix: as in Redis.
 #[test]
-fn statistics_begin_anew_with_resetstat() {
+fn resetstat_resets_expired_and_evicted_keys() {
     let server = start();
     let mut client = server.connect();
     for i in 0..10 {
@@ -200,7 +200,7 @@ fn statistics_begin_anew_with_resetstat() {
 }
 
 #[test]
-fn info_tells_of_the_run_and_that_there_is_no_cluster() {
+fn info_has_run_id_and_cluster_enabled() {
     let run_of = |server: &TestServer| {
         let info = server.connect().ask("INFO server");
         let (_, rest) = info.split_once("|run_id:").unwrap_or_else(|| panic!("{info}"));
@@ -220,7 +220,7 @@ fn info_tells_of_the_run_and_that_there_is_no_cluster() {
 /// page of a scan ends when matching took long, and the scan still finds all matches.
 #[test]
 fn scans_with_costly_patterns_end_pages_early() {
-    if crate::common::skipped("the patterns cost much on long keys alone") {
+    if crate::common::skipped("the patterns are costly only on long keys") {
         return;
     }
     let server = start();

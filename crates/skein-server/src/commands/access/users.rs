@@ -13,7 +13,7 @@ pub(super) fn set(
 ) -> Result<(), CommandError> {
     let rules: Vec<&[u8]> = args.from(3).collect();
     context.shared.acl.users.set(args.get(2), &rules).map_err(|error| refusal(&error))?;
-    tell(context, "a user was changed", args.get(2));
+    log_change(context, "a user was changed", args.get(2));
     // Later requests of this connection are checked against the new permissions.
     context.client.refresh(&context.shared.acl.users);
     reply.ok();
@@ -21,7 +21,7 @@ pub(super) fn set(
 }
 
 /// Logs which client did what to which user. Never logs the rules, which may contain a password.
-fn tell(context: &CommandContext<'_>, what: &str, user: &[u8]) {
+fn log_change(context: &CommandContext<'_>, what: &str, user: &[u8]) {
     let by = context.client.user().name.escape_ascii();
     tracing::info!(client = context.client.id, %by, user = %user.escape_ascii(), "{what}");
 }
@@ -97,7 +97,7 @@ pub(super) fn remove(
     let users = &context.shared.acl.users;
     let removed: Vec<&[u8]> = args.from(2).filter(|name| users.remove(name)).collect();
     for name in &removed {
-        tell(context, "a user was removed", name);
+        log_change(context, "a user was removed", name);
     }
     reply.count(removed.len());
     Ok(disconnect(context, &removed))

@@ -23,7 +23,7 @@ pub(super) fn change_limit(shared: &ServerShared, text: &[u8]) -> Result<ApplyCh
     }
     Ok(Box::new(move |shared| {
         let (_, eviction) = shared.store.memory_limit();
-        told(shared.store.set_memory_limit((bytes > 0).then_some(bytes), eviction));
+        log_failure(shared.store.set_memory_limit((bytes > 0).then_some(bytes), eviction));
     }))
 }
 
@@ -38,7 +38,7 @@ pub(super) fn change_policy(shared: &ServerShared, text: &[u8]) -> Result<ApplyC
     }
     Ok(Box::new(move |shared| {
         let (limit, _) = shared.store.memory_limit();
-        told(shared.store.set_memory_limit(limit, eviction));
+        log_failure(shared.store.set_memory_limit(limit, eviction));
     }))
 }
 
@@ -50,7 +50,7 @@ fn check(shared: &ServerShared) -> Result<(), String> {
 
 /// Logs a failure. It cannot happen after `check`, except that an engine without a limit stays
 /// without one.
-fn told(done: Done<()>) {
+fn log_failure(done: Done<()>) {
     if let Err(error) = done {
         tracing::debug!("the memory limit stays: {error}");
     }

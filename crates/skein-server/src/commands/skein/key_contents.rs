@@ -2,7 +2,7 @@
 //! its relatives, the first one before the version in `SK.GETV`. Long contents are written in
 //! slices.
 
-use super::{long_held, write_held};
+use super::{long_contents, write_contents};
 use crate::commands::task::{SlicedTask, TaskProgress, TaskSlice};
 use crate::commands::{AfterCommand, CommandError};
 use crate::engine::RowRef;
@@ -33,12 +33,12 @@ impl PairedWith {
 
 /// Replies at once if the contents are short. Otherwise writes nothing and returns a task.
 pub(super) fn answer(row: RowRef<'_>, beside: PairedWith, reply: &mut ReplyWriter<'_>) -> AfterCommand {
-    if let Some(inside) = long_held(row) {
+    if let Some(inside) = long_contents(row) {
         let task = KeyContentsTask { inside: Box::new(inside), beside, new: true };
         return AfterCommand::Slices(Box::new(SlicedTask::Held(task)));
     }
     beside.begin(reply);
-    write_held(row, reply);
+    write_contents(row, reply);
     beside.end(reply);
     AfterCommand::Done
 }

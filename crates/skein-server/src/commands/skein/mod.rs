@@ -17,7 +17,7 @@ use crate::engine::RowRef;
 use crate::resp::ReplyWriter;
 
 /// Returns a task that writes the contents of a row in slices, or `None` if the row is short.
-pub(crate) fn long_held(row: RowRef<'_>) -> Option<SlicedTask> {
+pub(crate) fn long_contents(row: RowRef<'_>) -> Option<SlicedTask> {
     match row.sorted_set() {
         Some(set) => MembersReply::all(&set.read()).map(SlicedTask::Members),
         None => ColumnsReply::all(&row.read_columns()?).map(SlicedTask::Columns),
@@ -26,7 +26,7 @@ pub(crate) fn long_held(row: RowRef<'_>) -> Option<SlicedTask> {
 
 /// Writes the contents of a row: its value, its columns as a map, or the members of a sorted set
 /// with their scores as a map.
-pub(crate) fn write_held(row: RowRef<'_>, reply: &mut ReplyWriter<'_>) {
+pub(crate) fn write_contents(row: RowRef<'_>, reply: &mut ReplyWriter<'_>) {
     match row.value() {
         Some(value) => reply.bulk(value),
         None => match (row.sorted_set(), row.read_columns()) {

@@ -84,7 +84,8 @@ impl<'a> SetOperationQuery<'a> {
     fn parse(
         keyspace: &mut Keyspace<'_>,
         args: &RequestArgs<'a>,
-        (name, first): (&str, usize),
+        name: &str,
+        first: usize,
         operation: SetOperation,
         purpose: SetOperationUse,
     ) -> Result<Self, CommandError> {
@@ -241,7 +242,7 @@ fn answer(
     operation: SetOperation,
 ) -> Result<AfterCommand, CommandError> {
     let keyspace = &mut context.session;
-    let mut wanted = SetOperationQuery::parse(keyspace, args, (name, 1), operation, SetOperationUse::Reply)?;
+    let mut wanted = SetOperationQuery::parse(keyspace, args, name, 1, operation, SetOperationUse::Reply)?;
     let shape = MemberFormat::of(wanted.scores, reply);
     wanted.sort();
     if wanted.is_long() {
@@ -266,7 +267,7 @@ fn store(
     operation: SetOperation,
 ) -> Result<AfterCommand, CommandError> {
     let keyspace = &mut context.session;
-    let found = SetOperationQuery::parse(keyspace, args, (name, 2), operation, SetOperationUse::Store)?
+    let found = SetOperationQuery::parse(keyspace, args, name, 2, operation, SetOperationUse::Store)?
         .find(keyspace)?;
     put_found(context, args.get(1), &found, reply)
 }
@@ -341,7 +342,8 @@ pub(in crate::commands) fn zinter_card(
     let mut wanted = SetOperationQuery::parse(
         keyspace,
         args,
-        ("zintercard", 1),
+        "zintercard",
+        1,
         SetOperation::Intersection,
         SetOperationUse::Count,
     )?;

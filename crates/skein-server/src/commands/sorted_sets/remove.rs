@@ -16,14 +16,14 @@ pub(in crate::commands) fn zrem(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    let gone = writer.change_set(args.get(1), false, |set| {
-        let mut gone = 0;
+    let removed = writer.change_set(args.get(1), false, |set| {
+        let mut removed = 0;
         for member in args.from(2) {
-            gone += usize::from(set.remove(member)?.is_some());
+            removed += usize::from(set.remove(member)?.is_some());
         }
-        Ok::<_, CommandError>(gone)
+        Ok::<_, CommandError>(removed)
     })?;
-    reply.count(gone.unwrap_or(0));
+    reply.count(removed.unwrap_or(0));
     Ok(())
 }
 
@@ -50,7 +50,7 @@ pub(in crate::commands) fn entries_of(set: &SetWriter<'_>) -> ScoredMembers {
 }
 
 /// Removes members. Looks up some of them ahead, so that the memory reads overlap.
-fn take_out(set: &mut SetWriter<'_>, members: &ScoredMembers) -> Result<(), CommandError> {
+fn remove_members(set: &mut SetWriter<'_>, members: &ScoredMembers) -> Result<(), CommandError> {
     const AHEAD: usize = 64;
     for some in members.chunks(AHEAD) {
         set.expect(some.iter().map(|(_, member)| &member[..]));
@@ -68,17 +68,17 @@ fn remove_range(
     by: RangeBy,
 ) -> Result<(), CommandError> {
     let span = MemberRange::parse(by, args.get(2), args.get(3))?;
-    let gone = writer.change_set(args.get(1), false, |set| {
+    let removed = writer.change_set(args.get(1), false, |set| {
         let places = span.places(set);
         let count = places.end.saturating_sub(places.start);
         if count == set.len() {
             set.clear();
             return Ok(count);
         }
-        take_out(set, &members_at(set, &places, ScanDirection::Forward))?;
+        remove_members(set, &members_at(set, &places, ScanDirection::Forward))?;
         Ok::<_, CommandError>(count)
     })?;
-    reply.places(gone.unwrap_or(0));
+    reply.places(removed.unwrap_or(0));
     Ok(())
 }
 
@@ -130,7 +130,7 @@ pub(super) fn pop(
         if members.len() as u64 == set.len() {
             set.clear();
         } else {
-            take_out(set, &members)?;
+            remove_members(set, &members)?;
         }
         Ok::<_, CommandError>(members)
     })

@@ -176,7 +176,7 @@ impl SetOperationTask {
             steps += self.search.advance(&mut self.taken).max(1);
             self.keep();
         }
-        slice.check_held(self.memory(), TOO_LONG)?;
+        slice.check_memory(self.memory(), TOO_LONG)?;
         match self.answer {
             SetOperationReply::Count(limit) if self.has_all() => {
                 reply.places((self.found as u64).min(limit));

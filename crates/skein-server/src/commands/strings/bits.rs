@@ -143,7 +143,7 @@ impl<'v> BitRange<'v> {
 const IN_BATCH_MAX: usize = 1 << 20;
 
 /// Replies unless the value is long. For a long value, defers the reply.
-fn unless_long(
+fn answer_unless_long(
     row: Option<RowRef<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -172,7 +172,7 @@ pub(in crate::commands) fn bit_count(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
-    unless_long(row, args, reply, count);
+    answer_unless_long(row, args, reply, count);
 }
 
 pub(in crate::commands) fn bit_count_alone(
@@ -188,7 +188,7 @@ pub(in crate::commands) fn bit_pos(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
-    unless_long(row, args, reply, position);
+    answer_unless_long(row, args, reply, position);
 }
 
 pub(in crate::commands) fn bit_pos_alone(
