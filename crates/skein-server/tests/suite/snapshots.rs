@@ -61,7 +61,7 @@ fn other_indexes_name_the_index_with_snapshots() {
         client.ask("SET a 1");
         for request in ["SK.RANGE - + SNAPSHOT", "SK.RANGE + - SNAPSHOT", "SK.PREFIX a LIMIT 1 SNAPSHOT"] {
             let refusal = format!(
-                "-ERR the index {index} has no snapshots; open the store with one that has (skip-list), which takes the \
+                "-ERR the index {index} has no snapshots; open the store with one that has (skip-list); it reads the \
                  same data folder|"
             );
             assert_eq!(client.ask(request), refusal);

@@ -10,7 +10,7 @@
 //! The views are taken together, one for each key, however often it is named. After that, no slice
 //! does work that grows with the sets or with their number: members are sorted run by run, and the
 //! runs are merged while the reply is written. The runs are packed, so they take about as many
-//! bytes as in the reply. They count towards the bytes that the reply holds.
+//! bytes as in the reply, and they count towards its limit.
 
 mod packed_runs;
 mod reduction;
@@ -33,7 +33,7 @@ use union::Union;
 /// Approximate number of members that are taken or looked up in a slice.
 const SLICE_LOOKUPS: usize = 128;
 /// Approximate number of members in a run; only the last one has fewer.
-const PIECE: usize = 64;
+const RUN_MEMBERS: usize = 64;
 /// Approximate number of members that are read ahead from all sets together.
 const AHEAD: usize = 8192;
 /// This number of weights takes as long as one lookup.
@@ -42,7 +42,7 @@ const WEIGHTS_PER_LOOKUP: usize = 64;
 /// Returns the maximum number of members read from a set at a time: few if there are many sets, or
 /// one set with many weights.
 fn taken_together(keys: usize) -> usize {
-    (AHEAD / keys.max(1)).clamp(1, PIECE)
+    (AHEAD / keys.max(1)).clamp(1, RUN_MEMBERS)
 }
 
 /// The form of the reply.
@@ -143,7 +143,7 @@ pub(crate) struct SetOperationTask {
     search: MemberSearch,
     /// Found members that are not in a run yet.
     taken: ScoredMembers,
-    pieces: PackedRuns,
+    runs: PackedRuns,
     found: usize,
     /// The head of the reply is written.
     writes: bool,
@@ -162,8 +162,8 @@ impl SetOperationTask {
                 MemberSearch::Reduction(Reduction::new(keyspace, wanted)?)
             }
         };
-        let (taken, pieces) = (ScoredMembers::new(), PackedRuns::default());
-        Ok(Self { answer, search, taken, pieces, found: 0, writes: false })
+        let (taken, runs) = (ScoredMembers::new(), PackedRuns::default());
+        Ok(Self { answer, search, taken, runs, found: 0, writes: false })
     }
 
     pub(in crate::commands) fn step(
@@ -186,7 +186,7 @@ impl SetOperationTask {
                 if !std::mem::replace(&mut self.writes, true) {
                     shape.head(self.found, reply);
                 }
-                let more = self.pieces.write(shape, reply);
+                let more = self.runs.write(shape, reply);
                 slice.check_len(reply, TOO_LONG)?;
                 Ok(if more { TaskProgress::More } else { TaskProgress::Done })
             }
@@ -196,7 +196,7 @@ impl SetOperationTask {
 
     /// Returns the bytes that it holds.
     pub(in crate::commands) fn memory(&self) -> usize {
-        self.search.memory() + self.pieces.memory()
+        self.search.memory() + self.runs.memory()
     }
 
     /// Returns whether the search has found all requested members.
@@ -212,9 +212,9 @@ impl SetOperationTask {
                 self.found += self.taken.len();
                 self.taken.clear();
             }
-            SetOperationReply::Members(_) if self.taken.len() >= PIECE || self.search.is_done() => {
+            SetOperationReply::Members(_) if self.taken.len() >= RUN_MEMBERS || self.search.is_done() => {
                 self.found += self.taken.len();
-                self.pieces.push(std::mem::take(&mut self.taken));
+                self.runs.push(std::mem::take(&mut self.taken));
             }
             SetOperationReply::Members(_) => {}
         }

@@ -73,7 +73,8 @@ pub(crate) fn is_queued(command: &CommandSpec) -> bool {
 /// Queues a request of a client in MULTI. Rejects it if the queue would exceed `limit` bytes.
 pub(crate) fn enqueue(
     client: &mut ClientState,
-    (command, tag): (&CommandSpec, u16),
+    command: &CommandSpec,
+    tag: u16,
     args: &RequestArgs<'_>,
     limit: usize,
     reply: &mut ReplyWriter<'_>,

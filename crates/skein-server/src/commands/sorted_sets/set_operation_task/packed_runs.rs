@@ -20,9 +20,9 @@ pub(super) struct PackedRuns {
 
 impl PackedRuns {
     pub(super) fn push(&mut self, members: ScoredMembers) {
-        if let Some(piece) = PackedRun::new(members) {
-            self.bytes += piece.memory();
-            self.heap.push(piece);
+        if let Some(run) = PackedRun::new(members) {
+            self.bytes += run.memory();
+            self.heap.push(run);
         }
     }
 
@@ -35,12 +35,12 @@ impl PackedRuns {
     pub(super) fn write(&mut self, shape: MemberFormat, reply: &mut ReplyWriter<'_>) -> bool {
         let (full, mut count) = (full_from(reply.position()), 0);
         while count < SLICE_KEYS && full(reply).is_continue() {
-            let Some(mut piece) = self.heap.peek_mut() else { break };
-            let (score, member) = piece.least();
+            let Some(mut run) = self.heap.peek_mut() else { break };
+            let (score, member) = run.least();
             shape.member(score, Member::of(member), reply);
             count += 1;
-            if !piece.advance() {
-                PeekMut::pop(piece);
+            if !run.advance() {
+                PeekMut::pop(run);
             }
         }
         !self.heap.is_empty()
@@ -56,13 +56,13 @@ struct PackedRun {
 }
 
 /// Bytes before each member of a run.
-const PIECE_HEAD: usize = size_of::<f64>() + size_of::<u32>();
+const RUN_ENTRY_HEAD: usize = size_of::<f64>() + size_of::<u32>();
 
 impl PackedRun {
     /// Sorts and packs members. Returns `None` without members.
     fn new(mut members: ScoredMembers) -> Option<Self> {
         members.sort_unstable_by(in_order);
-        let bytes = members.iter().map(|(_, member)| PIECE_HEAD + member.len()).sum();
+        let bytes = members.iter().map(|(_, member)| RUN_ENTRY_HEAD + member.len()).sum();
         let mut packed = Vec::with_capacity(bytes);
         for (score, member) in &members {
             packed.extend_from_slice(&score.to_le_bytes());
@@ -86,7 +86,7 @@ impl PackedRun {
 
     /// Advances to the next member. Returns whether there is one.
     fn advance(&mut self) -> bool {
-        self.at += PIECE_HEAD + self.least().1.len();
+        self.at += RUN_ENTRY_HEAD + self.least().1.len();
         self.at < self.packed.len()
     }
 }
