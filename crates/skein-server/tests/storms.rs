@@ -1,5 +1,6 @@
-//! Many clients that do harm: memory stays bounded, and the small requests of another are answered all the while. One storm after the
-//! other, since memory is the whole process's, the clients' ends included (which hold next to nothing).
+//! Many harmful clients: memory must stay bounded, and small requests of another client must still
+//! be answered. The tests run one at a time, because they measure the memory of the whole process.
+//! That includes the clients' side, which takes next to nothing.
 
 mod common;
 
@@ -19,14 +20,14 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bytes of this process that are in memory.
+/// Returns the resident memory of this process in bytes.
 fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("the system tells");
+    let status = std::fs::read_to_string("/proc/self/status").expect("the status of this process");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
 }
 
-/// Another client of the server, and what memory was before the storm.
+/// A well-behaved client of the server, and the memory before the storm.
 struct StormWatcher {
     client: TestClient,
     before: u64,
@@ -39,7 +40,8 @@ impl StormWatcher {
         Self { client, before: resident() }
     }
 
-    /// For half a second, small requests are answered and memory grows by no more than `most` bytes.
+    /// Checks for half a second that small requests are answered, and that memory grows by less
+    /// than `most` bytes.
     #[track_caller]
     fn watch(&mut self, most: u64) {
         for _ in 0..50 {
@@ -51,8 +53,8 @@ impl StormWatcher {
     }
 }
 
-/// Clients each of which sends as much of `bytes` as the system takes, and reads nothing.
-fn stuffed(server: &TestServer, count: usize, bytes: &[u8]) -> Vec<TestClient> {
+/// Returns clients that each send as much of `bytes` as the system accepts, and read nothing.
+fn connect_and_flood(server: &TestServer, count: usize, bytes: &[u8]) -> Vec<TestClient> {
     let clients = (0..count).map(|_| server.connect());
     clients
         .inspect(|client| {
@@ -65,7 +67,7 @@ fn stuffed(server: &TestServer, count: usize, bytes: &[u8]) -> Vec<TestClient> {
         .collect()
 }
 
-/// How many connections this process may have, both ends of each counted, up to 10,000.
+/// Returns how many connections this process may have, counting both ends, up to 10,000.
 fn connections() -> usize {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("as many files as may be");
@@ -84,7 +86,7 @@ fn ten_thousand_idle_clients() {
         (&stream).write_all(b"PING\r\n").expect("to send");
         idle.push(stream);
     }
-    // A client without a request under way has no buffers.
+    // A client without a request in progress has no buffers.
     watcher.watch(count as u64 * 4096);
     let clients = watcher.client.ask("INFO clients");
     assert!(clients.contains(&format!("|connected_clients:{}|", count + 1)), "{count}: {clients}");
@@ -101,9 +103,10 @@ fn slow_readers_of_huge_ranges() {
         assert_eq!(filler.call(&[b"SET", key.as_bytes(), &[b'v'; 1000]]), b"+OK\r\n");
     }
     let mut watcher = StormWatcher::new(&server);
-    // All that they ask for is 4.5 GB; of each, the system's buffers and one reply wait.
+    // The clients request 4.5 GB in all. For each one, only the system's buffers and one reply are
+    // held.
     let range = encode(&[b"SK.RANGE", b"-", b"+", b"LIMIT", b"900"]);
-    let _clients = stuffed(&server, 50, &range.repeat(100));
+    let _clients = connect_and_flood(&server, 50, &range.repeat(100));
     watcher.watch(50 * (3 << 20));
     let mut reader = server.connect();
     let reply = reader.ask("SK.RANGE - +");
@@ -116,7 +119,7 @@ fn clients_that_never_read() {
     let server = start_with(ServerOptions { output_bytes_max: 64 << 10, ..options() }, Durability::None);
     assert_eq!(server.connect().call(&[b"SET", b"big", &[b'v'; 10_000]]), b"+OK\r\n");
     let mut watcher = StormWatcher::new(&server);
-    let _clients = stuffed(&server, 100, &encode(&[b"GET", b"big"]).repeat(10_000));
+    let _clients = connect_and_flood(&server, 100, &encode(&[b"GET", b"big"]).repeat(10_000));
     watcher.watch(100 * (1 << 20));
 }
 
@@ -125,9 +128,9 @@ fn half_sent_requests() {
     let _alone = alone();
     let server = start();
     let mut watcher = StormWatcher::new(&server);
-    // Memory follows what came, not what was announced.
+    // Memory follows the received bytes, not the announced ones.
     let begun = [&b"*1000000\r\n$3\r\nSET\r\n$1\r\nk\r\n$500000000\r\n"[..], &[b'v'; 1000]].concat();
-    let _clients = stuffed(&server, 1000, &begun);
+    let _clients = connect_and_flood(&server, 1000, &begun);
     watcher.watch(1000 * (32 << 10));
 }
 
@@ -144,7 +147,7 @@ fn floods_of_garbage() {
                 (seed >> 56) as u8
             })
             .collect();
-        let _clients = stuffed(&server, 20, &garbage);
+        let _clients = connect_and_flood(&server, 20, &garbage);
         watcher.watch(20 * (2 << 20));
     }
 }
@@ -166,7 +169,7 @@ fn storms_of_connections() {
         watcher.watch(64 << 20);
     });
     watcher.watch(64 << 20);
-    // All places are free again, in the end.
+    // In the end all slots are free again.
     while !watcher.client.ask("INFO clients").contains("|connected_clients:1|") {
         std::thread::sleep(Duration::from_millis(10));
     }

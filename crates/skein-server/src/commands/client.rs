@@ -1,4 +1,4 @@
-//! CLIENT: the connections, this one and others.
+//! CLIENT: this connection and the others.
 
 mod filter;
 mod list;
@@ -23,41 +23,41 @@ pub(super) use list::line;
 const HELP: &[&str] = &[
     "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "CACHING (YES|NO)",
-    "    An error: no client's keys are tracked.",
+    "    An error: key tracking is not supported.",
     "GETNAME",
     "    Return the name of the current connection.",
     "GETREDIR",
-    "    Return -1: no client's keys are tracked.",
+    "    Return -1: key tracking is not supported.",
     "ID",
     "    Return the ID of the current connection.",
     "INFO",
-    "    Return what LIST says of the current connection.",
+    "    Return the line of LIST for the current connection.",
     "KILL <ip:port>",
     "    Disconnect the client at <ip:port>.",
     "KILL <option> <value> [<option> <value> [...]]",
-    "    Disconnect the clients that all options fit. Options are:",
+    "    Disconnect the clients that match all options. Options are:",
     "    ADDR <ip:port>, LADDR <ip:port>, ID <id>, USER <name>,",
     "    TYPE (NORMAL|MASTER|REPLICA|PUBSUB), SKIPME (YES|NO)",
     "LIST [TYPE (NORMAL|MASTER|REPLICA|PUBSUB)] [ID <id> [<id> [...]]]",
     "    Return a line on each client.",
     "NO-EVICT (ON|OFF)",
-    "    Note that the client is not to be evicted; clients never are.",
+    "    Accepted without effect: clients are never evicted.",
     "PAUSE <timeout> [WRITE|ALL]",
-    "    Hold back requests of all clients for <timeout> milliseconds: those that write, or all (the default).",
+    "    Pause the requests of all clients for <timeout> milliseconds: writes only, or all (the default).",
     "REPLY (ON|OFF|SKIP)",
-    "    Say which replies are wanted.",
+    "    Turn replies on or off, or skip the next one.",
     "SETINFO <LIB-NAME|LIB-VER> <value>",
     "    Set the name or the version of the client library.",
     "SETNAME <name>",
     "    Assign the name <name> to the current connection.",
     "TRACKING (ON|OFF) [<option> ...]",
-    "    ON is an error: there is no tracking of keys.",
+    "    ON is an error: key tracking is not supported.",
     "TRACKINGINFO",
-    "    Return that this client's keys are not tracked.",
+    "    Return that tracking is off.",
     "UNBLOCK <clientid> [TIMEOUT|ERROR]",
-    "    Return 0: no command waits for others.",
+    "    Return 0: no command blocks its client.",
     "UNPAUSE",
-    "    End what PAUSE began.",
+    "    End a pause.",
     "HELP",
     "    Prints this help.",
 ];
@@ -82,7 +82,8 @@ pub(super) const SUBCOMMANDS: Subcommands = &[
     ("help", 2),
 ];
 
-/// Answers the subcommands that are about the client alone, also before there is data; false for all others.
+/// Runs the subcommands that concern only this client, which also work while the data is loading.
+/// Returns false for all other subcommands.
 pub(super) fn own_client(
     client: &mut ClientState,
     args: &RequestArgs<'_>,
@@ -191,8 +192,8 @@ fn write_list(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    // By number, so that each is found soon: any number of them may be named, and one any number of
-    // times.
+    // The records are sorted by number, so a binary search finds each one. A request may name many
+    // clients, and the same one many times.
     let mut records = context.shared.clients.all();
     if args.len() == 4 && is(args.get(2), "TYPE") {
         let normal = check_kind(args.get(3))?;

@@ -1,7 +1,7 @@
-//! Why a command was not done, and how that is said on the wire.
+//! Error replies.
 //!
-//! Clients look at the first word of an error. Where Redis has a text for the same mistake, it is used to the
-//! letter.
+//! Clients look at the first word of an error. Where Redis has a text for the same mistake, SkeinDB
+//! uses it literally.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,8 @@ pub(crate) const OUT_OF_MEMORY: CommandError =
     CommandError::text("OOM command not allowed when used memory > 'maxmemory'.");
 pub(crate) const NO_AUTH: &str = "NOAUTH Authentication required.";
 
-/// Why a command was not done: an error reply. Nothing was written then, unless the command's page says otherwise.
+/// The reason why a command failed, as an error reply. A failed command has written nothing, unless
+/// its documentation says otherwise.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandError(Cow<'static, [u8]>);
 
@@ -46,17 +47,17 @@ impl CommandError {
         Self::owned(format!("ERR wrong number of arguments for '{command}' command"))
     }
 
-    /// An integer that is none of the range that it has to be of.
+    /// Returns the error for an integer outside the range `least..=most`.
     pub(crate) fn out_of_range(least: i64, most: i64) -> Self {
         Self::owned(format!("ERR value is out of range, value must between {least} and {most}"))
     }
 
-    /// What the client hears if a transaction was not run because of this.
+    /// Returns the reply to an EXEC whose transaction was discarded because of this error.
     pub(crate) fn aborts(&self) -> Self {
         Self::owned([b"EXECABORT Transaction discarded because of: ", &*self.0].concat())
     }
 
-    /// What is said.
+    /// Returns the text of the error.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -92,7 +93,7 @@ impl From<Error> for CommandError {
     fn from(error: Error) -> Self {
         match error {
             Error::Rows(error) => error.into(),
-            // The log is the same under both engines.
+            // Both engines use the same log.
             Error::Disk(DiskError::Log(error)) => RowError::from(error).into(),
             Error::Disk(error @ DiskError::Stopped { .. }) => Self::owned(format!("MISCONF {error}")),
             _ => Self::owned(format!("ERR {error}")),

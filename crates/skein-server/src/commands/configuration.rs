@@ -1,4 +1,4 @@
-//! CONFIG: what the server runs with, under Redis's names.
+//! CONFIG: the server's settings under Redis's names.
 
 mod memory;
 mod observing;
@@ -22,11 +22,11 @@ const HELP: &[&str] = &[
     "GET <pattern> [<pattern> [...]]",
     "    Return the parameters that match a pattern, and their values.",
     "SET <parameter> <value> [<parameter> <value> [...]]",
-    "    Set parameters, of those that can change while the server runs.",
+    "    Set parameters that can change while the server runs.",
     "RESETSTAT",
-    "    Count anew what INFO stats counts.",
+    "    Reset the statistics of INFO.",
     "REWRITE",
-    "    Write what was set to the server's file of options, without what is secret.",
+    "    Write the changed parameters to the options file, except secrets.",
     "HELP",
     "    Prints this help.",
 ];
@@ -59,8 +59,8 @@ pub(super) fn config(
 }
 
 fn get(shared: &ServerShared, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
-    // As in Redis, a name that is no pattern comes back as it was written, and the first that fits
-    // names the parameter.
+    // As in Redis, a name without wildcards is returned as the client wrote it, and the first
+    // matching pattern names the parameter.
     let mut names: Vec<Option<&[u8]>> = vec![None; PARAMETERS.len()];
     for pattern in args.from(2) {
         let plain = !pattern.iter().any(|byte| b"[*?".contains(byte));
@@ -80,7 +80,8 @@ fn get(shared: &ServerShared, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_
     }
 }
 
-/// All or none. A value that is in force already can be set to any parameter.
+/// Sets all named parameters, or none if one of them is wrong. Any parameter, even a fixed one, can
+/// be set to its current value.
 fn set(shared: &ServerShared, args: &RequestArgs<'_>) -> Result<(), CommandError> {
     if !args.len().is_multiple_of(2) {
         return Err(SYNTAX);
@@ -114,7 +115,7 @@ fn set(shared: &ServerShared, args: &RequestArgs<'_>) -> Result<(), CommandError
     Ok(())
 }
 
-/// How many parameters would take this value.
+/// Returns how many parameters accept this value.
 #[cfg(fuzzing)]
 pub(crate) fn takers(text: &[u8]) -> usize {
     PARAMETERS.iter().filter(|parameter| parameter.takes(text)).count()

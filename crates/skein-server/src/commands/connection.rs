@@ -43,11 +43,11 @@ pub(super) fn quit(
     Ok(AfterCommand::Close)
 }
 
-/// Told of a password that is refused: by which client, with which command and for which user it
-/// was given.
+/// Called for each rejected password with the client, the command that carried the password, and
+/// the user.
 pub(crate) type RefusedLogin<'r> = dyn Fn(&ClientState, &[u8], &[u8]) + 'r;
 
-/// What logging in needs, of a server that serves and of one that still reads its data back.
+/// Everything that a login needs. Exists both while the server loads its data and afterwards.
 pub(crate) struct LoginContext<'e> {
     pub client: &'e mut ClientState,
     pub acl: &'e Acl,
@@ -55,7 +55,7 @@ pub(crate) struct LoginContext<'e> {
 }
 
 impl LoginContext<'_> {
-    /// Logs in with a password that came with the command `given_with`.
+    /// Logs in with a password that came with the command `given_with`. Errors if it is wrong.
     fn log_in(&mut self, given_with: &[u8], user: &[u8], password: &[u8]) -> Result<(), CommandError> {
         if self.client.log_in(&self.acl.users, user, password) {
             return Ok(());
@@ -66,8 +66,8 @@ impl LoginContext<'_> {
     }
 }
 
-/// Runs what needs an entrance; ACL LOG has who is turned away.
-fn at_entrance<R>(context: &mut CommandContext<'_>, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
+/// Calls `run` with a login context whose rejected logins go to ACL LOG.
+fn with_login<R>(context: &mut CommandContext<'_>, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
     let shared = context.shared;
     let refused = |client: &ClientState, given_with: &[u8], user: &[u8]| {
         remember_login(shared, client, given_with, user);
@@ -80,24 +80,24 @@ pub(super) fn auth(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    at_entrance(context, |entrance| authenticate(entrance, args, reply))?;
+    with_login(context, |login| authenticate(login, args, reply))?;
     Ok(AfterCommand::Done)
 }
 
 pub(crate) fn authenticate(
-    entrance: &mut LoginContext<'_>,
+    login: &mut LoginContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
     match args.len() {
-        2 if entrance.acl.users.default_user().no_password => {
+        2 if login.acl.users.default_user().no_password => {
             return Err(CommandError::text(
                 "ERR AUTH <password> called without any password configured for the default user. \
                  Are you sure your configuration is correct?",
             ));
         }
-        2 => entrance.log_in(args.get(0), DEFAULT, args.get(1))?,
-        3 => entrance.log_in(args.get(0), args.get(1), args.get(2))?,
+        2 => login.log_in(args.get(0), DEFAULT, args.get(1))?,
+        3 => login.log_in(args.get(0), args.get(1), args.get(2))?,
         _ => return Err(super::command_error::SYNTAX),
     }
     reply.ok();
@@ -110,16 +110,16 @@ pub(super) fn hello(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    at_entrance(context, |entrance| negotiate_hello(entrance, args, reply))?;
+    with_login(context, |login| negotiate_hello(login, args, reply))?;
     Ok(AfterCommand::Done)
 }
 
 pub(crate) fn negotiate_hello(
-    entrance: &mut LoginContext<'_>,
+    login: &mut LoginContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    let mut protocol = entrance.client.protocol;
+    let mut protocol = login.client.protocol;
     if args.len() > 1 {
         protocol = match parse_i64(args.get(1)) {
             None => return Err(CommandError::text("ERR Protocol version is not an integer or out of range")),
@@ -132,11 +132,11 @@ pub(crate) fn negotiate_hello(
     while at < args.len() {
         let rest = args.len() - at - 1;
         if is(args.get(at), "AUTH") && rest >= 2 {
-            entrance.log_in(args.get(0), args.get(at + 1), args.get(at + 2))?;
+            login.log_in(args.get(0), args.get(at + 1), args.get(at + 2))?;
             at += 3;
         } else if is(args.get(at), "SETNAME") && rest >= 1 {
             let name = checked_name(args.get(at + 1), "Client names", BAD_NAME)?;
-            entrance.client.set_attributes(|attributes| attributes.name = name);
+            login.client.set_attributes(|attributes| attributes.name = name);
             at += 2;
         } else {
             let mut text = b"ERR Syntax error in HELLO option '".to_vec();
@@ -145,16 +145,16 @@ pub(crate) fn negotiate_hello(
             return Err(CommandError::owned(text));
         }
     }
-    if !entrance.client.authenticated {
+    if !login.client.authenticated {
         return Err(CommandError::text(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH \
              <user> <pass> option can be used to authenticate the client and select the RESP protocol version at \
              the same time",
         ));
     }
-    entrance.client.set_protocol(protocol);
+    login.client.set_protocol(protocol);
     reply.set_protocol(protocol);
-    greet(entrance.client, reply);
+    greet(login.client, reply);
     Ok(())
 }
 
@@ -176,12 +176,12 @@ fn greet(client: &ClientState, reply: &mut ReplyWriter<'_>) {
     reply.array(0);
 }
 
-/// Bytes of what a client may call itself or its library. Redis has no bound; every client has such
-/// names, and every list of clients shows them.
+/// Maximum length of the name of a client or its library. Redis has no limit; but every client has
+/// such names, and every list of clients shows them.
 const NAME_BYTES_MAX: usize = 1024;
 
-/// Names go into lists that are read line by line and word by word; `what` they are, for the error
-/// if one is too long.
+/// Returns the name if it fits into lists that are read by line and word. Errors with `fault` if it
+/// has spaces or special characters. `what` names it in the error for long names.
 pub(super) fn checked_name(name: &[u8], what: &str, fault: CommandError) -> Result<Vec<u8>, CommandError> {
     if name.len() > NAME_BYTES_MAX {
         let len = name.len();
@@ -192,31 +192,31 @@ pub(super) fn checked_name(name: &[u8], what: &str, fault: CommandError) -> Resu
     if name.iter().all(u8::is_ascii_graphic) { Ok(name.to_vec()) } else { Err(fault) }
 }
 
-/// A connection as it was when it was new, but for what its library said of itself.
+/// RESET: restores a connection to its initial state, except for the library's name and version.
 pub(super) fn reset(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    at_entrance(context, |entrance| reset_at(entrance, reply));
+    with_login(context, |login| reset_at(login, reply));
     Ok(AfterCommand::Done)
 }
 
-pub(crate) fn reset_at(entrance: &mut LoginContext<'_>, reply: &mut ReplyWriter<'_>) {
-    let client = &mut *entrance.client;
+pub(crate) fn reset_at(login: &mut LoginContext<'_>, reply: &mut ReplyWriter<'_>) {
+    let client = &mut *login.client;
     client.set_protocol(Protocol::default());
     client.replies.reset();
     client.leave_multi();
-    client.log_out(&entrance.acl.users);
+    client.log_out(&login.acl.users);
     client.set_attributes(|attributes| attributes.name = Vec::new());
     reply.set_protocol(client.protocol);
     reply.simple("RESET");
 }
 
-/// What a client hears that has not given the password.
+/// Writes the error for a client that has not logged in.
 pub(crate) fn refuse_unauthenticated(command: &CommandSpec, reply: &mut ReplyWriter<'_>) {
     let fault = CommandError::text(NO_AUTH);
-    // As Redis has it, an EXEC that is refused is a transaction that fails.
+    // As in Redis, a rejected EXEC aborts the transaction.
     let fault = if matches!(command.handler, Handler::Exec) { fault.aborts() } else { fault };
     fault.write(reply);
 }

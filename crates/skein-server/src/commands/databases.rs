@@ -1,4 +1,4 @@
-//! Commands on databases, of which there is one, number 0.
+//! Commands on databases. There is one, number 0.
 
 use skein_syntax::number::parse_i64;
 
@@ -8,12 +8,13 @@ use crate::resp::{ReplyWriter, RequestArgs};
 
 const NO_SUCH_DATABASE: CommandError = CommandError::text("ERR DB index is out of range");
 
-/// An integer of 32 bits; else the fault that is given for no integer or for one that is too large.
+/// Parses an integer of 32 bits. Returns `no_integer` for other texts and `too_large` for larger
+/// numbers.
 fn parse_index(text: &[u8], no_integer: CommandError, too_large: CommandError) -> Result<i32, CommandError> {
     i32::try_from(parse_i64(text).ok_or(no_integer)?).map_err(|_| too_large)
 }
 
-/// The number of a database; an error if it is not the one.
+/// Errors if the text is not the number of the only database.
 pub(super) fn check_index(text: &[u8]) -> Result<(), CommandError> {
     let out_of_range = CommandError::out_of_range(i32::MIN.into(), i32::MAX.into());
     match parse_index(text, NOT_AN_INTEGER, out_of_range)? {

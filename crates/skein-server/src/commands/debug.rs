@@ -1,4 +1,4 @@
-//! DEBUG, where the server's options allow it: for tests of clients.
+//! DEBUG, for tests of clients. The server's options must allow it.
 
 use std::time::Duration;
 

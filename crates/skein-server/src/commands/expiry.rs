@@ -1,10 +1,12 @@
-//! Commands about when keys expire.
+//! Commands that set and show when keys expire.
 //!
 //! ```text
-//!   EX 10   PX 10000   EXAT 1700000010   PXAT 1700000010000   ─►  milliseconds since 1970, which the row keeps
+//!   EX 10   PX 10000   EXAT 1700000010   PXAT 1700000010000
+//!      └──────────┴───────────┴────────────────┴─► milliseconds since 1970, kept in the row
 //! ```
 //!
-//! What counts as now is the worker's time, which stands while it serves a group of connections; so a command sees one time.
+//! The current time is the worker's. It does not advance while the worker serves a group of
+//! connections, so a command sees a single time.
 
 use skein_syntax::number::parse_i64;
 
@@ -14,12 +16,12 @@ use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::engine::{EngineWriter, RowChange, RowRef, RowWriter as _};
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// In what an argument says when.
+/// The unit and origin of a time in an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TimeUnit {
-    /// Milliseconds of one.
+    /// Milliseconds of one unit.
     ms: i64,
-    /// Counted from now, and not from 1970.
+    /// Counted from now instead of 1970.
     from_now: bool,
 }
 
@@ -29,7 +31,7 @@ const EXAT: TimeUnit = TimeUnit { ms: 1000, from_now: false };
 const PXAT: TimeUnit = TimeUnit { ms: 1, from_now: false };
 
 impl TimeUnit {
-    /// Milliseconds since 1970, or none if that is more than there are.
+    /// Returns milliseconds since 1970, or `None` on overflow.
     fn to_ms(self, number: i64, now: u64) -> Option<i64> {
         let base = if self.from_now { i64::try_from(now).ok()? } else { 0 };
         number.checked_mul(self.ms)?.checked_add(base)
@@ -40,17 +42,17 @@ fn bad_time(command: &str) -> CommandError {
     CommandError::owned(format!("ERR invalid expire time in '{command}' command"))
 }
 
-/// The time that `text` says, which is to be after 1970.
+/// Parses a time, which must be after 1970.
 fn time_of(command: &str, unit: TimeUnit, text: &[u8], now: u64) -> Result<u64, CommandError> {
     let number = parse_i64(text).ok_or(NOT_AN_INTEGER)?;
     let at = if number > 0 { unit.to_ms(number, now) } else { None };
     at.and_then(|at| u64::try_from(at).ok()).ok_or_else(|| bad_time(command))
 }
 
-/// What SET and GETEX are told about the expiry of the key.
+/// The option of SET and GETEX about the key's expiry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum ExpiryOption<'a> {
-    /// Nothing.
+    /// No option.
     #[default]
     Unsaid,
     /// KEEPTTL
@@ -62,13 +64,14 @@ pub(super) enum ExpiryOption<'a> {
 }
 
 impl<'a> ExpiryOption<'a> {
-    /// Takes an option, and what follows it; false if it is not one about expiry, or does not go with those before.
+    /// Parses an option and its argument. Returns false if it is not about expiry, or is not
+    /// compatible with the options before it.
     pub(super) fn take(&mut self, arg: &[u8], mut next: impl FnMut() -> Option<&'a [u8]>) -> bool {
         let unit = [("EX", EX), ("PX", PX), ("EXAT", EXAT), ("PXAT", PXAT)];
         let unit = unit.into_iter().find(|(name, _)| is(arg, name)).map(|(_, unit)| unit);
         match (unit, *self) {
             (Some(unit), Self::Unsaid) => next().is_some_and(|text| self.set(unit, text)),
-            // The last of one kind counts.
+            // If one unit is given several times, the last one counts.
             (Some(unit), Self::At(before, _)) if unit == before => {
                 next().is_some_and(|text| self.set(unit, text))
             }
@@ -89,7 +92,7 @@ impl<'a> ExpiryOption<'a> {
         true
     }
 
-    /// The time that is said; `None` if none is.
+    /// Returns the time of the option, or `None` if the option has no time.
     pub(super) fn time(self, command: &str, now: u64) -> Result<Option<u64>, CommandError> {
         match self {
             Self::At(unit, text) => time_of(command, unit, text, now).map(Some),
@@ -102,7 +105,8 @@ fn set_until(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-    (command, unit): (&str, TimeUnit),
+    command: &str,
+    unit: TimeUnit,
 ) -> Result<(), CommandError> {
     let expires = time_of(command, unit, args.get(2), writer.now())?;
     writer.put_until(args.get(1), args.get(3), expires)?;
@@ -115,7 +119,7 @@ pub(super) fn set_ex(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    set_until(writer, args, reply, ("setex", EX))
+    set_until(writer, args, reply, "setex", EX)
 }
 
 pub(super) fn pset_ex(
@@ -123,7 +127,7 @@ pub(super) fn pset_ex(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    set_until(writer, args, reply, ("psetex", PX))
+    set_until(writer, args, reply, "psetex", PX)
 }
 
 pub(super) fn get_ex(
@@ -158,7 +162,7 @@ pub(super) fn get_ex(
     Ok(())
 }
 
-/// The conditions of EXPIRE and its like.
+/// The conditions of EXPIRE and its relatives.
 #[expect(clippy::struct_excessive_bools, reason = "one for each word")]
 #[derive(Default)]
 struct ExpireConditions {
@@ -194,9 +198,10 @@ impl ExpireConditions {
         Ok(found)
     }
 
-    /// Whether a key that expires at `present`, or never, may expire at `at`.
+    /// Returns whether a key that expires at `present` (`None`: never) may be set to expire at
+    /// `at`.
     fn allow(&self, present: Option<u64>, at: i64) -> bool {
-        // Never is later than any time.
+        // A key without expiry counts as later than any time.
         let present = present.map(|present| i64::try_from(present).unwrap_or(i64::MAX));
         !(self.if_none && present.is_some()
             || self.if_some && present.is_none()
@@ -209,7 +214,8 @@ fn expire_in(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-    (command, unit): (&str, TimeUnit),
+    command: &str,
+    unit: TimeUnit,
 ) -> Result<(), CommandError> {
     let conditions = ExpireConditions::parse(args)?;
     let now = writer.now();
@@ -233,7 +239,7 @@ pub(super) fn expire(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    expire_in(writer, args, reply, ("expire", EX))
+    expire_in(writer, args, reply, "expire", EX)
 }
 
 pub(super) fn pexpire(
@@ -241,7 +247,7 @@ pub(super) fn pexpire(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    expire_in(writer, args, reply, ("pexpire", PX))
+    expire_in(writer, args, reply, "pexpire", PX)
 }
 
 pub(super) fn expire_at(
@@ -249,7 +255,7 @@ pub(super) fn expire_at(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    expire_in(writer, args, reply, ("expireat", EXAT))
+    expire_in(writer, args, reply, "expireat", EXAT)
 }
 
 pub(super) fn pexpire_at(
@@ -257,7 +263,7 @@ pub(super) fn pexpire_at(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    expire_in(writer, args, reply, ("pexpireat", PXAT))
+    expire_in(writer, args, reply, "pexpireat", PXAT)
 }
 
 pub(super) fn persist(
@@ -273,12 +279,12 @@ pub(super) fn persist(
     Ok(())
 }
 
-/// Seconds, rounded as Redis does.
+/// Converts to seconds, rounded like Redis.
 fn seconds(ms: u64) -> u64 {
     ms.saturating_add(500) / 1000
 }
 
-/// Answers with what `show` makes of the time at which the row expires; -2 without a row, -1 if it does not.
+/// Replies with `show` of the row's expiry time; -2 without a row, -1 without an expiry time.
 fn answer(row: Option<RowRef<'_>>, reply: &mut ReplyWriter<'_>, show: impl FnOnce(u64) -> u64) {
     match row.map(RowRef::expires_at) {
         None => reply.int(-2),

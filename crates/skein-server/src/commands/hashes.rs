@@ -1,5 +1,8 @@
-//! Commands on columns, which Redis calls fields of hashes. They lie in the row of their key, or, if they are many, each is an entry of its own; here is no difference, but that
-//! answers with many of the latter are given in slices, from a view of them (`all`, `commands::any`).
+//! Commands on columns, which Redis calls fields of hashes.
+//!
+//! The columns are in the row of their key, or, if there are many, each one is an entry of its own.
+//! The handlers treat both alike, except that long replies from the second kind are written in
+//! slices from a view (see `all` and `commands::random_entries`).
 
 mod all;
 mod random;
@@ -19,10 +22,11 @@ pub(super) use all::{ColumnsReply, hgetall, hkeys, hvals};
 pub(super) use random::{hrand_field, hrand_field_in_slices};
 pub(super) use scan::hscan;
 
-/// Bytes of a reply that each of its columns takes besides name and value, roughly.
+/// Approximate bytes of a reply for each column besides its name and value.
 const COLUMN_OVERHEAD: usize = 16;
 
-/// The columns of a row, wherever they lie; `Err` if it holds something else. Those that have ended since the row was read are as good as absent.
+/// Returns the columns of a row in either form, or `Err` if the row holds something else. Columns
+/// that were removed since the row was read count as absent.
 fn columns_of(row: Option<RowRef<'_>>) -> Result<Option<ColumnsReader<'_>>, ()> {
     match row.map(RowRef::read_columns) {
         Some(None) => Err(()),
@@ -30,7 +34,7 @@ fn columns_of(row: Option<RowRef<'_>>) -> Result<Option<ColumnsReader<'_>>, ()> 
     }
 }
 
-/// Answers from columns or from none, and with WRONGTYPE from anything else.
+/// Replies from the columns, or from `None` for an absent key. Replies WRONGTYPE for other kinds.
 fn with_columns(
     row: Option<RowRef<'_>>,
     reply: &mut ReplyWriter<'_>,
@@ -64,14 +68,15 @@ pub(super) fn hstrlen(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &m
     });
 }
 
-/// Writes something of each column to a reply that began at `start`; if that gets too long, it becomes an error.
+/// Writes something of each column to a reply that began at `start`. If the reply gets too long, an
+/// error replaces it.
 fn write_each(
     columns: &ColumnsReader<'_>,
     reply: &mut ReplyWriter<'_>,
     start: usize,
     mut write: impl FnMut(&[u8], &[u8], &mut ReplyWriter<'_>),
 ) {
-    // What lies in a row is not longer than that.
+    // The columns of one row are never longer than this.
     let most = VALUE_BYTES_MAX + columns.len().saturating_mul(2 * COLUMN_OVERHEAD);
     let mut fits = true;
     columns.walk(None, |name, value| {
@@ -101,8 +106,8 @@ pub(super) fn hmget(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut
     });
 }
 
-/// The columns of these names as an array, null where there is none. One that is named many times is written many times,
-/// so their length has a bound: that of a row.
+/// Writes the named columns as an array, with null for an absent one. A column may be named many
+/// times and is written as often, so the total length has a limit: that of a row.
 pub(super) fn write_named<'n>(
     columns: Option<&ColumnsReader<'_>>,
     names: impl Iterator<Item = &'n [u8]>,
@@ -113,7 +118,7 @@ pub(super) fn write_named<'n>(
     let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
     if bytes > VALUE_BYTES_MAX {
         return Err(CommandError::owned(format!(
-            "ERR the columns that are named have {bytes} bytes, more than the {VALUE_BYTES_MAX} of a whole row; name each once"
+            "ERR the named columns have {bytes} bytes, more than the limit of {VALUE_BYTES_MAX}; name each column once"
         )));
     }
     reply.array(values.len());
@@ -123,7 +128,7 @@ pub(super) fn write_named<'n>(
     Ok(())
 }
 
-/// All columns, as a map.
+/// Writes all columns as a map.
 pub(super) fn write_columns(columns: &ColumnsReader<'_>, reply: &mut ReplyWriter<'_>) {
     let start = reply.position();
     reply.map(columns.len());
@@ -133,7 +138,7 @@ pub(super) fn write_columns(columns: &ColumnsReader<'_>, reply: &mut ReplyWriter
     });
 }
 
-/// Sets the columns that stand from argument 2 on; how many are new.
+/// Sets the columns from argument 2 on. Returns how many are new.
 fn set_columns(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,

@@ -1,4 +1,4 @@
-//! COMMAND: what commands there are.
+//! COMMAND: the list of commands.
 
 pub(crate) mod keys;
 
@@ -41,10 +41,10 @@ pub(super) fn command(
     Ok(AfterCommand::Done)
 }
 
-/// What to do if a reply would be too long: a name may stand any number of times, and is answered each time.
+/// The advice in the error for a long reply: each name is answered, however often it is repeated.
 pub(super) const WAY_OUT: &str = "name fewer commands at a time";
 
-/// Answers COMMAND, for which no data is needed.
+/// Runs COMMAND, which needs no data.
 pub(super) fn answer(
     args: &RequestArgs<'_>,
     limit: &ReplyLimit,
@@ -62,7 +62,8 @@ pub(super) fn answer(
     Ok(())
 }
 
-/// The places of the commands that are named from argument 2 on, `None` for one that is not there; all if none is named.
+/// Returns the indexes of the commands that are named from argument 2 on, `None` for an unknown
+/// one; all commands if the request names none.
 fn named(args: &RequestArgs<'_>) -> Vec<Option<usize>> {
     if args.len() <= 2 {
         return (0..COMMANDS.len()).map(Some).collect();
@@ -70,7 +71,7 @@ fn named(args: &RequestArgs<'_>) -> Vec<Option<usize>> {
     args.from(2).map(find).collect()
 }
 
-/// As COMMAND INFO of Redis 7: ten elements a command.
+/// Replies like COMMAND INFO of Redis 7: ten elements for each command.
 fn details(
     args: &RequestArgs<'_>,
     limit: &ReplyLimit,
@@ -101,7 +102,7 @@ fn details(
         for category in categories {
             reply.simple(&category.to_string());
         }
-        // Tips, key specifications, subcommands: nothing to tell.
+        // Tips, key specifications and subcommands are always empty.
         for _ in 0..3 {
             reply.set(0);
         }
@@ -109,7 +110,7 @@ fn details(
     limit.check(reply)
 }
 
-/// The categories of the command at this place.
+/// Returns the categories of the command at this index.
 fn categories_at(index: usize) -> Categories {
     CommandTarget::whole(index).categories()
 }

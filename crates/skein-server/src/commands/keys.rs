@@ -1,4 +1,4 @@
-//! Commands on keys, whatever they hold.
+//! Commands on keys of any kind.
 
 mod object;
 mod random;
@@ -18,7 +18,7 @@ pub(super) fn exists_one(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &m
     reply.int(row.is_some().into());
 }
 
-/// A key that is named twice counts twice.
+/// Runs EXISTS. A key that is named twice counts twice.
 pub(super) fn exists(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -36,7 +36,7 @@ pub(super) fn kind(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut Rep
     reply.simple(kind_name(row));
 }
 
-/// What Redis calls what the row holds.
+/// Returns Redis's name for the kind of a row.
 pub(super) fn kind_name(row: Option<RowRef<'_>>) -> &'static str {
     match row {
         None => "none",
@@ -46,7 +46,8 @@ pub(super) fn kind_name(row: Option<RowRef<'_>>) -> &'static str {
     }
 }
 
-/// A pattern that begins with plain bytes looks at the keys that begin so, if keys have an order.
+/// Runs KEYS. If keys are ordered and the pattern begins with literal bytes, it visits only the
+/// keys with that prefix.
 pub(super) fn keys(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,

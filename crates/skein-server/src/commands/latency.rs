@@ -1,4 +1,4 @@
-//! LATENCY: how long commands take, and what made clients wait.
+//! LATENCY: how long commands take, and which events made clients wait.
 
 mod doctor;
 mod graph;
@@ -17,17 +17,17 @@ use crate::shared::ServerShared;
 const HELP: &[&str] = &[
     "LATENCY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "DOCTOR",
-    "    What the samples of all events say, in words.",
+    "    Return a report on the samples of all events.",
     "GRAPH <event>",
-    "    The samples of an event as a graph.",
+    "    Return the samples of an event as a graph.",
     "HISTORY <event>",
-    "    The samples of an event (batch, command, fast-command): seconds since 1970, milliseconds.",
+    "    Return the samples of an event (batch, command, fast-command): seconds since 1970, milliseconds.",
     "LATEST",
-    "    Of each event the time of the latest sample, its milliseconds, and those of the worst.",
+    "    Return for each event the time of the latest sample, its milliseconds, and those of the worst.",
     "RESET [<event> ...]",
-    "    Forget the samples of these events, or of all; answers of how many.",
+    "    Delete the samples of these events, or of all. Return the number of events.",
     "HISTOGRAM [<command> ...]",
-    "    How many calls of these commands, or of all, took up to so many microseconds.",
+    "    Return the distribution of call times, in microseconds, of these commands or of all.",
     "HELP",
     "    Prints this help.",
 ];
@@ -75,7 +75,7 @@ fn latest(events: &[(LatencyEvent, LatencyHistory)], reply: &mut ReplyWriter<'_>
     }
 }
 
-/// The samples of an event; none if it is not known.
+/// Replies with the samples of an event; an empty array for an unknown event.
 fn history(events: &LatencyEvents, name: &[u8], reply: &mut ReplyWriter<'_>) {
     let wanted = LatencyEvent::named(name);
     let found = events.all().into_iter().find(|(event, _)| Some(*event) == wanted);
@@ -101,7 +101,7 @@ fn write_graph(events: &LatencyEvents, name: &[u8], reply: &mut ReplyWriter<'_>)
     Ok(())
 }
 
-/// Forgets events; how many of them there were.
+/// Deletes the samples of events. Returns how many of the events had samples.
 fn reset(events: &LatencyEvents, args: &RequestArgs<'_>) -> usize {
     let forget = |event| usize::from(events.reset(event));
     if args.len() == 2 {
@@ -141,14 +141,15 @@ fn timed(seen: &CommandTotals) -> impl Iterator<Item = (CommandKind, &KindTotals
     seen.kinds().filter(|(_, seen)| seen.latency.total() > 0)
 }
 
-/// Those that the request names, in its order.
+/// Returns the commands that the request names, in its order.
 fn named<'s>(seen: &'s CommandTotals, args: &RequestArgs<'_>) -> Vec<(CommandKind, &'s KindTotals)> {
     let names = args.from(2).filter_map(|name| std::str::from_utf8(name).ok());
     let wanted = names.flat_map(CommandKind::named);
     wanted.filter_map(|kind| timed(seen).find(|(known, _)| *known == kind)).collect()
 }
 
-/// Microseconds, and how many calls took no longer, wherever that number rises. The microseconds are those that Redis gives.
+/// Returns pairs of microseconds and the number of calls that took no longer, wherever that number
+/// rises. The microseconds are the same as Redis's.
 fn rising(seen: &KindTotals) -> Vec<(u64, u64)> {
     let mut before = 0;
     let mut rises = seen.latency.doublings();

@@ -1,4 +1,4 @@
-//! MEMORY and SK.MEMORY: what memory is used for.
+//! MEMORY and SK.MEMORY: the server's use of memory.
 
 use skein_syntax::number::parse_i64;
 
@@ -12,11 +12,11 @@ use crate::shared::ServerShared;
 const HELP: &[&str] = &[
     "MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "DOCTOR",
-    "    Says what is unusual about the use of memory.",
+    "    Return a report on unusual use of memory.",
     "MALLOC-STATS",
-    "    Live memory by part.",
+    "    Return live memory by part.",
     "PURGE",
-    "    Does nothing: memory that is free is given back by itself.",
+    "    Does nothing: free memory is returned automatically.",
     "STATS",
     "    Return information about the memory usage of the server.",
     "USAGE <key> [SAMPLES <count>]",
@@ -29,7 +29,7 @@ const HELP: &[&str] = &[
 pub(super) const SUBCOMMANDS: Subcommands =
     &[("doctor", 2), ("malloc-stats", 2), ("purge", 2), ("stats", 2), ("usage", -3), ("help", 2)];
 
-/// Below this there is nothing to say.
+/// Below this number of bytes MEMORY DOCTOR has nothing to report.
 const SMALL: usize = 5 << 20;
 
 pub(super) fn memory(
@@ -46,7 +46,7 @@ pub(super) fn memory(
                 parts(context).iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
             reply.text(&lines.concat());
         }
-        // Spans and regions that are empty go back by themselves.
+        // Empty spans and regions are returned to the system automatically.
         "purge" => reply.ok(),
         _ => help(HELP, reply),
     }
@@ -96,7 +96,7 @@ fn numbers(pairs: &[(&str, usize)], reply: &mut ReplyWriter<'_>) {
     }
 }
 
-/// All that counts as used: what the engine has, the connections, and the logs of requests.
+/// Returns all bytes that count as used: by the engine, the connections, and the logs of requests.
 pub(crate) fn used(shared: &ServerShared, stats: &StoreStats) -> usize {
     stats.index_bytes
         + stats.row_bytes
@@ -105,7 +105,7 @@ pub(crate) fn used(shared: &ServerShared, stats: &StoreStats) -> usize {
         + shared.memory_outside_store()
 }
 
-/// The most that there was.
+/// Returns the highest number of used bytes so far.
 pub(crate) fn peak(shared: &ServerShared, stats: &StoreStats) -> usize {
     used(shared, stats).max(stats.memory.peak)
 }
@@ -130,7 +130,7 @@ fn parts(context: &CommandContext<'_>) -> [(&'static str, usize); 12] {
     ]
 }
 
-/// Redis's names where they mean something, then ours.
+/// Returns the numbers of MEMORY STATS: Redis's names where they apply, then our own.
 fn stats(context: &CommandContext<'_>) -> Vec<(&'static str, usize)> {
     let stats = context.session.engine().stats();
     let (memory, clients) = (&stats.memory, context.shared.buffer_bytes());
@@ -158,28 +158,28 @@ fn doctor(context: &CommandContext<'_>) -> String {
     let stats = context.session.engine().stats();
     let used = used(context.shared, &stats);
     if used < SMALL {
-        return "There is little in memory, so there is nothing to say about it yet.".into();
+        return "The server uses less than 5 MiB of memory, too little for a report.".into();
     }
     let mut found = Vec::new();
     if let (Some(limit), eviction) = context.session.engine().memory_limit()
         && used > limit - limit / 10
     {
         found.push(format!(
-            "{used} bytes are used, of {limit} that may be (maxmemory), with the policy {eviction}: raise the limit, remove keys, or expect that policy to act."
+            "{used} bytes are used of the limit of {limit} (maxmemory), with the policy {eviction}: raise the limit, remove keys, or expect that policy to act."
         ));
     }
     if stats.unreclaimed_bytes > used / 5 {
         found.push(format!(
-            "{} bytes were replaced or removed and wait for readers: look for long ranges, snapshots and checkpoints (INFO memory: snapshots).",
+            "{} bytes of removed rows are not reclaimed, because readers may still use them: look for long ranges, snapshots and checkpoints (INFO memory: snapshots).",
             stats.unreclaimed_bytes
         ));
     }
     if stats.memory.held > stats.memory.total() + stats.memory.total() / 2 {
         found.push(format!(
-            "The allocator holds {} bytes for {}: keys of other sizes were removed. New ones of those sizes take their place; a restart packs anew.",
+            "The allocator holds {} bytes for {}: keys of other sizes were removed. New keys of those sizes reuse the memory; a restart compacts it.",
             stats.memory.held,
             stats.memory.total()
         ));
     }
-    if found.is_empty() { "Nothing about the use of memory is unusual.".into() } else { found.join("\n") }
+    if found.is_empty() { "The use of memory is normal.".into() } else { found.join("\n") }
 }

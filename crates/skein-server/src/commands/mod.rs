@@ -1,11 +1,18 @@
-//! The commands: one table, and one file of handlers per family.
+//! The commands of the server: one table, and one file of handlers for each family of commands.
 //!
 //! ```text
-//!   arguments ─► resolve ─► tag ─► Handler::Read      one key's row → reply       runs in a batch of lookups
-//!                                  Handler::Write     within one entry to the log runs with other writes
-//!                                  Handler::General   all the rest                runs by itself
-//!                                  Handler::Exclusive several keys as one         runs while no other worker does
+//!   arguments ─► resolve ─► tag ─► Handler::Read       replies from the row of one key;
+//!                                                      runs in a batch of lookups
+//!                                  Handler::Write      writes within one log entry;
+//!                                                      runs together with other writes
+//!                                  Handler::General    everything else; runs alone
+//!                                  Handler::Exclusive  several keys, atomically;
+//!                                                      runs while no other worker runs a command
 //! ```
+//!
+//! Read in this order: this file; `table` (one row for each command); `command_error` (error
+//! replies); `strings` (a plain family); `task` (commands that run in slices). Design:
+//! `docs/design/server.md`.
 
 #![expect(
     clippy::unnecessary_wraps,
@@ -56,41 +63,45 @@ use subcommands::Subcommands;
 use table::{COMMANDS, SLOT_COUNT, SLOTS};
 use while_loading::LoadingHandler;
 
-/// Answers from the row of the key in argument 1.
+/// Replies from the row of the key in argument 1.
 pub(crate) type ReadHandler = fn(Option<RowRef<'_>>, &RequestArgs<'_>, &mut ReplyWriter<'_>);
-/// Writes and answers; what it wrote to the reply before a fault is taken back.
+/// Writes and replies. If the handler returns an error, its partial reply is discarded.
 pub(crate) type WriteHandler =
     fn(&mut EngineWriter<'_, '_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> Result<(), CommandError>;
 /// The result of a general handler.
 pub(crate) type CommandResult = Result<AfterCommand, CommandError>;
-/// Does anything; likewise.
+/// Does anything. If the handler returns an error, its partial reply is discarded.
 pub(crate) type GeneralHandler =
     fn(&mut CommandContext<'_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> CommandResult;
 
-/// How a command is run.
+/// Says how a command runs.
 #[derive(Clone, Copy)]
 pub(crate) enum Handler {
-    /// One lookup; consecutive ones are one batch.
+    /// One lookup. Consecutive reads form one batch.
     Read(ReadHandler),
-    /// One lookup if there is just one key, else `General`.
+    /// Like `Read` if the request has one key, otherwise like `General`.
     ReadOneOrMany(ReadHandler, GeneralHandler),
-    /// As `Read`, but an answer that would take long is put off ([`ReplyWriter::put_off`]), and given by the other, in slices.
+    /// Like `Read`. If the reply would take long, the first handler defers it
+    /// ([`ReplyWriter::put_off`]) and the second one writes it in slices.
     ReadOrSlices(ReadHandler, GeneralHandler),
-    /// Writes to single keys, the first of which is argument 1; consecutive ones share one append to the log.
+    /// Writes to single keys, the first of which is argument 1. Consecutive writes share one append
+    /// to the log.
     Write(WriteHandler),
-    /// As `Write`, if the request [is short](is_short); else it is done by the other, in slices.
+    /// Like `Write` if the request [is short](is_short). Otherwise the second handler runs it in
+    /// slices.
     WriteOrSlices(WriteHandler, GeneralHandler),
     /// Everything else.
     General(GeneralHandler),
-    /// As `General`, while no other worker runs anything, and all that it writes is one: for what reads and writes several keys. What only reads may look at all of them so,
-    /// and go on in slices.
+    /// Like `General`, but no other worker runs a command meanwhile, and all its writes are atomic.
+    /// For commands that read and write several keys. A command that only reads may look at all its
+    /// keys under this exclusion and then continue in slices.
     Exclusive(GeneralHandler),
     /// EXEC.
     Exec,
 }
 
 impl Handler {
-    /// Runs a request by itself, whatever kind its command is of; where that matters, in a transaction.
+    /// Runs one request by itself, whatever the kind of its command; in a transaction too.
     pub(crate) fn run(
         self,
         context: &mut CommandContext<'_>,
@@ -108,7 +119,7 @@ impl Handler {
             | Self::Exclusive(run) => {
                 return run(context, args, reply);
             }
-            // It is never queued, and else run by the worker.
+            // EXEC is never queued, and outside MULTI the worker runs it.
             Self::Exec => return Err(command_error::NOT_IN_MULTI),
             Self::Read(read) => {
                 context.look_up(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
@@ -123,23 +134,23 @@ impl Handler {
     }
 }
 
-/// Whether a request that writes to each key that it names has so few that it is done at once.
+/// Returns whether a request has so few arguments that a write to every named key runs at once.
 #[inline]
 pub(crate) fn is_short(args: &RequestArgs<'_>) -> bool {
     args.len() <= task::AT_ONCE
 }
 
-/// What a general command has at hand.
+/// The session, the client and the server, as a general command sees them.
 pub(crate) struct CommandContext<'c> {
     pub session: Keyspace<'c>,
     pub client: &'c mut ClientState,
     pub shared: &'c Arc<ServerShared>,
-    /// Until when the reply must be held back.
+    /// The reply must be held back until this ticket is durable.
     pub ticket: Ticket,
 }
 
 impl CommandContext<'_> {
-    /// Shows `look` the row of a key that a command reads: a hit or a miss.
+    /// Calls `look` with the row of a key that a command reads, and counts a hit or a miss.
     pub(crate) fn look_up<R>(
         &mut self,
         key: &[u8],
@@ -155,17 +166,17 @@ impl CommandContext<'_> {
     }
 }
 
-/// How it goes on with the connection after a general command.
+/// What the worker does with the connection after a general command.
 pub(crate) enum AfterCommand {
     /// The reply is written.
     Done,
-    /// The reply is written in slices, by this task.
+    /// This task writes the reply, in slices.
     Slices(Box<SlicedTask>),
-    /// The reply is written; it is sent when each other worker has ended what it was running.
+    /// The reply is written. It is sent after every other worker has finished its current command.
     Fence,
-    /// A checkpoint is asked for; the reply comes when it is written.
+    /// A checkpoint is requested. The reply is sent when the checkpoint is complete.
     Checkpoint,
-    /// The reply is written; the connection closes once it is sent.
+    /// The reply is written. The connection closes after it is sent.
     Close,
 }
 
@@ -174,21 +185,23 @@ pub(crate) enum AfterCommand {
 pub(crate) struct CommandSpec {
     /// In lower case.
     pub name: &'static str,
-    /// Arguments with the name; negative: at least as many.
+    /// Number of arguments, including the name. If negative, the minimum.
     pub arity: i32,
     pub flags: &'static [&'static str],
-    /// First key, last key (negative: from the end), step; all 0 for none.
+    /// First key, last key (negative: counted from the end), step; all 0 if there are no such keys.
     pub keys: (i32, i32, i32),
-    /// In which argument stands how many keys follow it; 0 for none. They come after those of `keys`.
+    /// Index of the argument that holds a number of keys; 0 if there is no such argument. Those
+    /// keys follow it, and they come after the keys of `keys`.
     pub key_count: usize,
-    /// None for most.
+    /// Empty for most commands.
     pub subcommands: Subcommands,
-    /// Whether requests of it that follow each other may be timed as one: each takes so little time that the clock would cost more.
+    /// Whether consecutive requests of this command may be timed as one. Such a request takes so
+    /// little time that reading the clock would cost more.
     pub timed_together: bool,
     pub group: &'static str,
     pub summary: &'static str,
     pub handler: Handler,
-    /// Answers before there is data; `None` for what answers LOADING then.
+    /// Replies while the data is still loading. With `None` the command replies LOADING then.
     pub early: Option<LoadingHandler>,
 }
 
@@ -198,7 +211,7 @@ impl CommandSpec {
     }
 }
 
-/// Whether an arity allows so many arguments, with the command's name.
+/// Returns whether an arity allows this number of arguments, including the command's name.
 pub(crate) fn takes(arity: i32, args: usize) -> bool {
     let wanted = arity.unsigned_abs() as usize;
     if arity < 0 { args >= wanted } else { args == wanted }
@@ -206,10 +219,10 @@ pub(crate) fn takes(arity: i32, args: usize) -> bool {
 
 /// The tag of a request whose command is not in the table.
 const UNKNOWN: u16 = u16::MAX;
-/// In the tag of a request with a wrong number of arguments.
+/// Bit in the tag of a request with a wrong number of arguments.
 pub(crate) const BAD_ARITY: u16 = 1 << 15;
 
-/// What a tag stands for.
+/// The meaning of a tag.
 #[derive(Clone, Copy)]
 pub(crate) enum ResolvedTag {
     Command(&'static CommandSpec),
@@ -228,7 +241,7 @@ impl ResolvedTag {
     }
 }
 
-/// Finds the command of a request.
+/// Returns the tag of a request: the index of its command in the table, or a mark of its fault.
 #[inline]
 pub(crate) fn resolve(args: &RequestArgs<'_>) -> u16 {
     match find(args.get(0)) {
@@ -238,7 +251,7 @@ pub(crate) fn resolve(args: &RequestArgs<'_>) -> u16 {
     }
 }
 
-/// A command's place in the table, by its name in any case.
+/// Returns a command's index in the table. Ignores the case of the name.
 #[inline(always)]
 pub(crate) fn find(name: &[u8]) -> Option<usize> {
     if name.is_empty() {
@@ -259,7 +272,8 @@ pub(crate) fn find(name: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where to look for a name first; the same for both cases of a letter. `REQUIRES: !name.is_empty()`
+/// Returns the slot where the search for a name starts. Ignores the case of letters. `REQUIRES:
+/// !name.is_empty()`
 pub(crate) const fn hash(name: &[u8]) -> usize {
     const fn letter(byte: u8) -> usize {
         (byte | 0x20) as usize
@@ -268,13 +282,13 @@ pub(crate) const fn hash(name: &[u8]) -> usize {
     (letter(name[0]) * 7 + letter(name[len / 2]) * 31 + letter(name[len - 1]) * 101 + len * 61) % SLOT_COUNT
 }
 
-/// Whether a request is a line of HTTP, as a web page sends it with `fetch`: the method of its
-/// first line, or the first header.
+/// Returns whether a request is a line of HTTP, as a web page sends it with `fetch`: the method of
+/// its first line, or the first header.
 pub(crate) fn is_cross_protocol(name: &[u8]) -> bool {
     is(name, "POST") || is(name, "Host:")
 }
 
-/// The reply to a request that is not run at all.
+/// Writes the reply to a request that does not run at all.
 pub(crate) fn refuse(resolved: ResolvedTag, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     match resolved {
         ResolvedTag::Command(command) | ResolvedTag::WrongArity(command) => {
@@ -284,7 +298,8 @@ pub(crate) fn refuse(resolved: ResolvedTag, args: &RequestArgs<'_>, reply: &mut 
     }
 }
 
-/// As Redis has it, an EXEC with arguments is a transaction that fails.
+/// Returns the error for a wrong number of arguments. As in Redis, an EXEC with arguments aborts
+/// the transaction.
 fn wrong_arity(command: &CommandSpec) -> CommandError {
     match command.handler {
         Handler::Exec => CommandError::text("wrong number of arguments for 'exec' command").aborts(),
@@ -292,17 +307,19 @@ fn wrong_arity(command: &CommandSpec) -> CommandError {
     }
 }
 
-/// Errors quote up to so many bytes of what a client sent.
+/// Errors quote at most this number of bytes of a client's input.
 pub(crate) const QUOTED_BYTES_MAX: usize = 128;
 
-/// What an error quotes of an argument, at most `most` bytes: in Redis what it quotes ends at a byte 0.
+/// Returns the part of an argument that an error quotes: at most `most` bytes. As in Redis, the
+/// quote ends at a zero byte.
 pub(crate) fn quoted(arg: &[u8], most: usize) -> &[u8] {
     let end = arg.iter().position(|byte| *byte == 0).unwrap_or(arg.len());
     &arg[..end.min(most)]
 }
 
-/// Redis quotes the command and the first arguments, each up to 128 bytes in all. Of a family that
-/// is not here it is said so after that.
+/// Writes the error for an unknown command. Like Redis it quotes the command, and the first
+/// arguments up to 128 bytes in all. If the command belongs to a family that SkeinDB does not
+/// support, the error says so at the end.
 fn unknown_command(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     let mut list: Vec<u8> = Vec::new();
     for arg in args.from(1) {
@@ -324,7 +341,7 @@ fn unknown_command(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     reply.error_bytes(&text);
 }
 
-/// Whether an argument is this word, in any case.
+/// Returns whether an argument is this word. Ignores the case.
 pub(crate) fn is(arg: &[u8], word: &str) -> bool {
     arg.eq_ignore_ascii_case(word.as_bytes())
 }

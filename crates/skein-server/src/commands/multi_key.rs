@@ -1,7 +1,8 @@
-//! Commands that read and write several keys as one: RENAME, RENAMENX, COPY, MSETNX.
+//! Commands that read and write several keys atomically: RENAME, RENAMENX, COPY, MSETNX.
 //!
-//! All are exclusive (`Handler::Exclusive`): nobody sees a part of one, and on disk it is there whole or not at all. What can refuse one comes before its
-//! first write.
+//! All are exclusive (`Handler::Exclusive`): no client sees a part of their writes, and recovery
+//! restores all of them or none. Every check that can reject such a command runs before its first
+//! write.
 
 use super::command_error::SYNTAX;
 use super::databases::check_index;
@@ -11,22 +12,23 @@ use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::engine::{EngineWriter, Row, RowAllocator, RowChange, RowRef, RowWriter as _};
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// Another row with what this one holds, until the same time.
-fn twin(rows: &RowAllocator, row: RowRef<'_>) -> Row {
+/// Returns a new row with the same contents and expiry time.
+fn copy_of_row(rows: &RowAllocator, row: RowRef<'_>) -> Row {
     rows.until(row, row.expires_at())
 }
 
-/// A row with what a key holds; `None` if it is absent.
+/// Returns a copy of a key's row, or `None` if the key is absent.
 fn copy_of(writer: &mut EngineWriter<'_, '_>, key: &[u8]) -> Result<Option<Row>, CommandError> {
     let mut copy = None;
     writer.update::<CommandError>(key, |row, rows| {
-        copy = row.map(|row| twin(rows, row));
+        copy = row.map(|row| copy_of_row(rows, row));
         Ok(RowChange::Keep)
     })?;
     Ok(copy)
 }
 
-/// Sets a key to a row; not if it is there and may not be `replaced`. Whether it was done.
+/// Sets a key to a copy of a row, unless the key exists and `replace` is false. Returns whether it
+/// did.
 fn put(
     writer: &mut EngineWriter<'_, '_>,
     key: &[u8],
@@ -35,12 +37,12 @@ fn put(
 ) -> Result<bool, CommandError> {
     let updated = writer.update::<CommandError>(key, |present, rows| {
         let refused = present.is_some() && !replace;
-        Ok(if refused { RowChange::Keep } else { RowChange::Put(twin(rows, row.as_ref())) })
+        Ok(if refused { RowChange::Keep } else { RowChange::Put(copy_of_row(rows, row.as_ref())) })
     })?;
     Ok(updated.changed)
 }
 
-/// Gives a key another name; whether that was free or may be `replaced`.
+/// Renames a key. Returns false if the new name exists and `replace` is false.
 fn move_key(
     context: &mut CommandContext<'_>,
     from: &[u8],
@@ -72,13 +74,14 @@ pub(super) fn rename_nx(
     Ok(AfterCommand::Done)
 }
 
-/// Whether a key is absent.
+/// Returns whether a key is absent.
 fn is_free(writer: &mut EngineWriter<'_, '_>, key: &[u8]) -> Result<bool, CommandError> {
     let present = writer.update::<CommandError>(key, |_, _| Ok(RowChange::Keep))?;
     Ok(!present.existed)
 }
 
-/// Copies what a row stands for with its time of expiry; not if there is something and it may not be `replaced`. Whether it was done.
+/// Copies the members or columns of a collection with its expiry time, unless the destination
+/// exists and `replace` is false. Returns whether it did.
 fn copy_members(
     writer: &mut EngineWriter<'_, '_>,
     from: &[u8],
@@ -94,7 +97,7 @@ fn copy_members(
         let entries = writer.change_set(from, false, |set| Ok::<_, CommandError>(entries_of(set)))?;
         replace_set(writer, to, &entries.unwrap_or_default(), expires)?;
     } else {
-        // Read before it is written to: a reader keeps writers waiting.
+        // Copies the columns before the first write, because an open reader blocks writers.
         let columns = row.read_columns().map(|columns| columns.to_vec()).unwrap_or_default();
         let columns: Vec<(&[u8], &[u8])> =
             columns.iter().map(|(name, value)| (&name[..], &value[..])).collect();
@@ -125,7 +128,7 @@ pub(super) fn copy(
         return Err(CommandError::text("ERR source and destination objects are the same"));
     }
     let (copied, ticket) = context.session.write(|writer| match copy_of(writer, from)? {
-        // A row that stands for what changes without it would share that.
+        // The row of a collection refers to its members. A copy of the row would share them.
         Some(row) if row.as_ref().changes().is_some() => {
             copy_members(writer, from, row.as_ref(), to, replace)
         }

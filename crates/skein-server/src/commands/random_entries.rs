@@ -1,12 +1,14 @@
-//! Any of what a key holds, columns or members: HRANDFIELD and ZRANDMEMBER, which differ in how a few are found, and not in what is asked for or in how many are given.
+//! Random columns or members of a key: HRANDFIELD and ZRANDMEMBER. The two commands differ in how
+//! they find a few entries; this module has their common parts.
 //!
 //! ```text
-//!   none twice     view ─► each entry is taken, or not ─► reply
-//!   any            view ─► entries whose place was drawn ─► picked ─► reply, in any order
+//!   distinct     view ─► takes or skips each entry ─► reply
+//!   repeatable   view ─► entries whose position was drawn ─► picked ─► reply, shuffled
 //! ```
 //!
-//! In slices all entries are gone through, in a view of one moment: they are not counted by place there. Places are drawn from the least on, each when it is come to, so that no
-//! slice does what grows with how many are asked for.
+//! In slices, the task walks all entries of a view of one moment, because the view has no ranks.
+//! Positions are drawn in ascending order, each when the walk reaches it. So no slice does work
+//! that grows with the requested count.
 
 use std::ops::ControlFlow;
 
@@ -19,29 +21,29 @@ use crate::engine::MembersView;
 use crate::random::{CommandRng, SortedDraws};
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 
-/// What the entries are.
+/// The kind of the entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RandomEntryKind {
     Columns,
-    /// Of a sorted set: their values are their scores.
+    /// Members of a sorted set; their values are their scores.
     Members,
 }
 
-/// How many entries are asked for, and how they are written.
+/// The requested number of entries, and their form in the reply.
 #[derive(Clone, Copy)]
 pub(super) struct RandomQuery {
     pub entries: RandomEntryKind,
     pub count: usize,
-    /// None twice.
+    /// No entry is returned twice.
     pub distinct: bool,
-    /// With what the columns hold, or the scores.
+    /// The reply includes the values of columns, or the scores.
     pub values: bool,
-    /// One by itself, and not an array of them.
+    /// The reply is one entry instead of an array.
     pub single: bool,
 }
 
 impl RandomQuery {
-    /// What the arguments after the key say: nothing, or a count and maybe an option.
+    /// Parses the arguments after the key: nothing, or a count and possibly an option.
     pub(super) fn parse(entries: RandomEntryKind, args: &RequestArgs<'_>) -> Result<Self, CommandError> {
         if args.len() == 2 {
             return Ok(Self { entries, count: 1, distinct: true, values: false, single: true });
@@ -62,12 +64,12 @@ impl RandomQuery {
         Ok(Self { entries, count: magnitude, distinct: count >= 0, values, single: false })
     }
 
-    /// The answer of a key that is not there.
+    /// Writes the reply for an absent key.
     pub(super) fn nothing(&self, reply: &mut ReplyWriter<'_>) {
         if self.single { reply.null() } else { reply.array(0) }
     }
 
-    /// The head of an array of `count` entries.
+    /// Writes the head of an array of `count` entries.
     pub(super) fn head(&self, count: usize, reply: &mut ReplyWriter<'_>) {
         let pairs = reply.protocol() == Protocol::Resp3;
         if !self.single {
@@ -75,7 +77,7 @@ impl RandomQuery {
         }
     }
 
-    /// An entry of the array.
+    /// Writes one entry of the array.
     pub(super) fn entry(&self, name: &[u8], value: &[u8], reply: &mut ReplyWriter<'_>) {
         if self.values && reply.protocol() == Protocol::Resp3 {
             reply.array(2);
@@ -88,20 +90,21 @@ impl RandomQuery {
         }
     }
 
-    /// Bytes of an answer with so many entries, at least: an empty name takes so much.
+    /// Returns the minimum length of a reply with this number of entries: that of as many empty
+    /// names.
     fn bytes_min(&self) -> usize {
         self.count.saturating_mul(b"$0\r\n\r\n".len())
     }
 }
 
-/// Many entries, or few of which many are asked for.
+/// Draws from many entries, or draws many times from few.
 pub(crate) enum RandomTask {
     Distinct(DistinctDraw),
     Drawn(RepeatedDraw),
 }
 
 impl RandomTask {
-    /// Any entries of a view.
+    /// Draws from a view.
     pub(super) fn new(view: MembersView, asked: RandomQuery) -> Self {
         if asked.distinct {
             let wanted = asked.count.min(left_of(&view));
@@ -123,7 +126,7 @@ impl RandomTask {
         })
     }
 
-    /// Any of these entries, which are not many, any of them more than once.
+    /// Draws from these few entries, with repetition.
     pub(super) fn of_few(entries: &[(Vec<u8>, Vec<u8>)], asked: RandomQuery) -> Self {
         let mut picked = PickedEntries::default();
         for (name, value) in entries {
@@ -158,9 +161,9 @@ impl RandomTask {
         let more = match self {
             Self::Distinct(task) => task.step(reply),
             Self::Drawn(task) => {
-                // Before the first is drawn: any number may be asked for.
+                // Before the first draw, because a request may ask for any number.
                 slice.check_bytes(task.asked.bytes_min(), way_out)?;
-                slice.check_held(task.memory(), way_out)?;
+                slice.check_memory(task.memory(), way_out)?;
                 task.step(reply)
             }
         };
@@ -173,19 +176,20 @@ fn left_of(view: &MembersView) -> usize {
     usize::try_from(view.left()).unwrap_or(usize::MAX)
 }
 
-/// Entries of which none is given twice: one after the other is taken or not, as many as are wanted in the end.
+/// Draws without repetition: takes or skips one entry after another, so that exactly `wanted` are
+/// taken in the end.
 pub(crate) struct DistinctDraw {
     view: MembersView,
     asked: RandomQuery,
     random: CommandRng,
-    /// How many are still to be taken.
+    /// Number of entries still to be taken.
     wanted: usize,
     /// Nothing is written yet.
     new: bool,
 }
 
 impl DistinctDraw {
-    /// Whether there is more to do.
+    /// Writes some entries. Returns whether there is more to do.
     fn step(&mut self, reply: &mut ReplyWriter<'_>) -> bool {
         let Self { view, asked, random, wanted, new } = self;
         if std::mem::take(new) {
@@ -207,11 +211,11 @@ impl DistinctDraw {
     }
 }
 
-/// Copies of entries, one after the other.
+/// Copies of entries, concatenated.
 #[derive(Default)]
 struct PickedEntries {
     bytes: Vec<u8>,
-    /// Where the name of each ends, and its value.
+    /// For each entry, the end of its name and of its value.
     ends: Vec<(usize, usize)>,
 }
 
@@ -234,11 +238,11 @@ impl PickedEntries {
     }
 }
 
-/// The places that are drawn, fewer than there are entries.
+/// Drawn positions, fewer than there are entries.
 struct DrawnPositions {
     rising: SortedDraws,
     next: Option<usize>,
-    /// Which of the entries that were picked are given.
+    /// Indexes of the picked entries that the reply contains.
     given: Vec<usize>,
 }
 
@@ -249,8 +253,9 @@ impl DrawnPositions {
         Self { next: rising.next(), rising, given: Vec::new() }
     }
 
-    /// Whether the entry at a place was drawn; it is the `index`-th of those that were. REQUIRES: places rise by one.
-    fn come_to(&mut self, place: usize, index: usize) -> bool {
+    /// Returns whether the entry at this position was drawn. If so, it becomes the picked entry
+    /// `index`. REQUIRES: positions rise by one.
+    fn is_drawn(&mut self, place: usize, index: usize) -> bool {
         let before = self.given.len();
         while self.next == Some(place) {
             self.given.push(index);
@@ -260,17 +265,18 @@ impl DrawnPositions {
     }
 }
 
-/// Entries any of which may be given more than once.
+/// Draws with repetition.
 pub(crate) struct RepeatedDraw {
-    /// Entries that may still have to be picked, and the place of the next.
+    /// The entries still to be picked from, and the position of the next one.
     view: Option<MembersView>,
     at: usize,
     asked: RandomQuery,
     random: CommandRng,
-    /// `None` if as many are asked for as there are, or more: all are picked then, and any is given.
+    /// `None` if at least as many entries are requested as exist. Then all are picked, and each
+    /// draw takes any of them.
     draws: Option<DrawnPositions>,
     picked: PickedEntries,
-    /// How many are given; `None` before the first.
+    /// Number of entries written; `None` before the first.
     given: Option<usize>,
 }
 
@@ -279,12 +285,12 @@ impl RepeatedDraw {
         Self { view: None, at: 0, asked, random: CommandRng::new(), draws: None, picked, given: None }
     }
 
-    /// Bytes that are held until they are given.
+    /// Returns the bytes that are held until they are written.
     fn memory(&self) -> usize {
         self.picked.memory() + self.draws.as_ref().map_or(0, |draws| size_of_val(&draws.given[..]))
     }
 
-    /// Whether there is more to do.
+    /// Picks or writes some entries. Returns whether there is more to do.
     fn step(&mut self, reply: &mut ReplyWriter<'_>) -> bool {
         if self.view.is_some() {
             self.pick();
@@ -293,13 +299,13 @@ impl RepeatedDraw {
         self.give(reply)
     }
 
-    /// Picks some.
+    /// Picks some entries.
     fn pick(&mut self) {
         let Self { view, at, draws, picked, asked, .. } = self;
         let held = picked.bytes.len();
         let more = view.as_mut().is_some_and(|view| {
             view.step(SLICE_KEYS, |name, value| {
-                if draws.as_mut().is_none_or(|draws| draws.come_to(*at, picked.ends.len())) {
+                if draws.as_mut().is_none_or(|draws| draws.is_drawn(*at, picked.ends.len())) {
                     picked.push(name, if asked.values { value } else { &[] });
                 }
                 *at += 1;
@@ -313,7 +319,7 @@ impl RepeatedDraw {
         }
     }
 
-    /// Gives some; whether there are more.
+    /// Writes some entries. Returns whether there are more.
     fn give(&mut self, reply: &mut ReplyWriter<'_>) -> bool {
         let Self { asked, random, draws, picked, given, .. } = self;
         let count = match draws {
@@ -328,7 +334,7 @@ impl RepeatedDraw {
         let (full, end) = (full_from(reply.position()), count.min(*given + SLICE_KEYS));
         while *given < end && full(reply).is_continue() {
             let at = match draws {
-                // They were drawn from the least on, and are given in any order.
+                // The positions were drawn in ascending order; this swap shuffles them.
                 Some(draws) => {
                     let any = *given + random.below(count - *given);
                     draws.given.swap(*given, any);

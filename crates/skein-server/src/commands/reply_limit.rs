@@ -1,41 +1,40 @@
-//! `max-reply`, for commands that answer at once and may be asked for the same thing any number of
-//! times.
+//! `max-reply`, for commands that reply at once and may name the same thing any number of times.
 
 use super::CommandError;
 use crate::resp::ReplyWriter;
 use crate::shared::ServerShared;
 
-/// What a reply may have.
+/// The limit on one reply.
 pub(super) struct ReplyLimit {
     start: usize,
     bytes_max: usize,
-    /// What to do instead of asking for too much.
+    /// The advice in the error.
     way_out: &'static str,
 }
 
 impl ReplyLimit {
-    /// The limit of a reply that begins here.
+    /// Returns the server's limit for a reply that begins here.
     pub(super) fn new(shared: &ServerShared, reply: &ReplyWriter<'_>, way_out: &'static str) -> Self {
         Self::of(shared.settings.reply_bytes_max.get(), reply, way_out)
     }
 
-    /// This limit, of a reply that begins here.
+    /// Returns this limit for a reply that begins here.
     pub(super) fn of(bytes_max: usize, reply: &ReplyWriter<'_>, way_out: &'static str) -> Self {
         Self { start: reply.position(), bytes_max, way_out }
     }
 
-    /// Refuses a reply that has become too long.
+    /// Errors if the reply has become too long.
     pub(super) fn check(&self, reply: &ReplyWriter<'_>) -> Result<(), CommandError> {
         self.check_bytes(reply.position() - self.start)
     }
 
-    /// Refuses a reply that would have so many bytes, if that is too long.
+    /// Errors if a reply of this number of bytes would be too long.
     pub(super) fn check_bytes(&self, bytes: usize) -> Result<(), CommandError> {
         check_reply_bytes(bytes, self.bytes_max, self.way_out)
     }
 }
 
-/// Refuses a reply of so many bytes if it has more than it may.
+/// Errors if a reply of this number of bytes would exceed the limit.
 pub(super) fn check_reply_bytes(bytes: usize, limit: usize, way_out: &str) -> Result<(), CommandError> {
     if bytes <= limit {
         return Ok(());

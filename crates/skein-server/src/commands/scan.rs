@@ -1,4 +1,5 @@
-//! SCAN: the keys in order, some at a time; or in the engine's own, if it keeps none of keys.
+//! SCAN: the keys in order, one page at a time; in the engine's own order, if it does not order
+//! keys.
 
 use std::cell::Cell;
 use std::ops::{Bound, ControlFlow};
@@ -13,20 +14,21 @@ use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 
-/// Keys that one call looks at, whatever COUNT says: COUNT is a hint, and a worker has other clients too.
+/// Maximum number of keys that one call visits, whatever COUNT says: COUNT is a hint, and the
+/// worker has other clients.
 const KEYS_PER_CALL_MAX: usize = 10_000;
 
-/// The options of SCAN and its like.
+/// The options of SCAN and its relatives.
 pub(super) struct ScanOptions<'a> {
     pattern: Option<(&'a [u8], Glob)>,
-    /// Steps of matching that were taken.
+    /// Steps of matching taken so far.
     steps: Cell<usize>,
     kind: Option<&'a [u8]>,
     pub count: usize,
 }
 
 impl<'a> ScanOptions<'a> {
-    /// Those from argument `first` on; TYPE is one of them where keys are scanned.
+    /// Parses the options from argument `first` on. TYPE is allowed only for a scan of `keys`.
     pub(super) fn parse(args: &RequestArgs<'a>, first: usize, keys: bool) -> Result<Self, CommandError> {
         let mut options = Self { pattern: None, steps: Cell::new(0), kind: None, count: 10 };
         let mut rest = args.from(first);
@@ -53,7 +55,7 @@ impl<'a> ScanOptions<'a> {
         self.pattern.as_ref().map(|(_, glob)| glob)
     }
 
-    /// Whether the pattern, if there is one, matches.
+    /// Returns whether the text matches, or there is no pattern.
     fn matches(&self, text: &[u8]) -> bool {
         let Some(glob) = self.glob() else { return true };
         let mut steps = self.steps.get();
@@ -62,39 +64,39 @@ impl<'a> ScanOptions<'a> {
         fits
     }
 
-    /// Whether so much was matched that the page is to end, however little is on it.
-    fn is_tired(&self) -> bool {
+    /// Returns whether matching took so long that the page must end, however short it is.
+    fn has_matched_long(&self) -> bool {
         self.steps.get() > STEPS_MAX
     }
 
-    /// Whether a few hundred matches may be too many for one page.
+    /// Returns whether a few hundred matches may take too long for one page.
     pub(super) fn is_costly(&self) -> bool {
         self.glob().is_some_and(Glob::is_costly)
     }
 }
 
-/// What one call found.
+/// The result of one call.
 #[derive(Default)]
 pub(super) struct ScanPage {
-    /// The elements of the reply's list, as they are sent, and how many.
+    /// The encoded elements of the reply's list, and their number.
     pub elements: Vec<u8>,
     pub count: usize,
-    /// After what the next call goes on; `None` if this was the last one.
+    /// The next call continues after this name; `None` at the end of the scan.
     pub more_after: Option<Vec<u8>>,
 }
 
-/// A page of pairs that is being filled: of a hash or a sorted set.
+/// Builds a page of pairs from a hash or a sorted set.
 pub(super) struct ScanPageFiller<'o, 'a> {
     options: &'o ScanOptions<'a>,
     protocol: Protocol,
-    /// Pairs that are looked at, at most, and how many were.
+    /// Maximum number of pairs to visit, and the number visited.
     most: usize,
     seen: usize,
-    /// The name of the last one.
+    /// The name of the last visited pair.
     last: Vec<u8>,
     page: ScanPage,
     fault: Option<CommandError>,
-    /// Whether it may end before it is full, because matching took long.
+    /// Whether the page may end before it is full, because matching took long.
     ends_early: bool,
 }
 
@@ -104,15 +106,16 @@ impl<'o, 'a> ScanPageFiller<'o, 'a> {
         Self { options, protocol, most, seen: 0, last, page, fault: None, ends_early: true }
     }
 
-    /// A page that has all there are, however long it takes to match them.
+    /// Returns a filler whose page has all pairs, however long matching takes.
     pub(super) fn whole(options: &'o ScanOptions<'a>, reply: &ReplyWriter<'_>) -> Self {
         Self { ends_early: false, ..Self::new(options, usize::MAX, reply) }
     }
 
-    /// Takes the next pair, whose second half `write` writes, if its name matches; breaks at the first one that is for the next page.
+    /// Adds the next pair if its name matches; `write` writes its second half. Breaks at the first
+    /// pair of the next page.
     pub(super) fn take(&mut self, name: &[u8], write: impl FnOnce(&mut ReplyWriter<'_>)) -> ControlFlow<()> {
-        let tired = self.ends_early && self.seen > 0 && self.options.is_tired();
-        if self.seen == self.most || tired {
+        let matched_long = self.ends_early && self.seen > 0 && self.options.has_matched_long();
+        if self.seen == self.most || matched_long {
             self.page.more_after = Some(std::mem::take(&mut self.last));
             return ControlFlow::Break(());
         }
@@ -132,8 +135,9 @@ impl<'o, 'a> ScanPageFiller<'o, 'a> {
         ControlFlow::Continue(())
     }
 
-    /// # Errors
-    /// A name is so long that the pattern cannot be tried on it.
+    /// Returns the page.
+    ///
+    /// # Errors If a name is too long for the pattern.
     pub(super) fn finish(self) -> Result<ScanPage, CommandError> {
         self.fault.map_or(Ok(self.page), Err)
     }
@@ -141,7 +145,7 @@ impl<'o, 'a> ScanPageFiller<'o, 'a> {
 
 fn too_long(len: usize) -> CommandError {
     CommandError::owned(format!(
-        "ERR MATCH would take too long with a name of {len} bytes; use a pattern with fewer bytes between its stars"
+        "ERR MATCH would take too long on a name of {len} bytes; use a pattern with fewer bytes between its stars"
     ))
 }
 
@@ -149,7 +153,8 @@ pub(super) fn parse_cursor(text: &[u8]) -> Result<u64, CommandError> {
     cursor_of(text).ok_or(CommandError::text("ERR invalid cursor"))
 }
 
-/// Redis reads a cursor with C's `strtoul`: a byte 0 ends it, nothing is 0, it may have a sign and leading zeros, and what is negative wraps around.
+/// Parses a cursor like Redis, which uses C's `strtoul`: a zero byte ends it, an empty text is 0, a
+/// sign and leading zeros are allowed, and negative numbers wrap around.
 fn cursor_of(text: &[u8]) -> Option<u64> {
     let text = text.split(|byte| *byte == 0).next()?;
     let (negative, digits) = match text {
@@ -164,7 +169,8 @@ fn cursor_of(text: &[u8]) -> Option<u64> {
     Some(if negative { number.wrapping_neg() } else { number })
 }
 
-/// After what a cursor goes on; `None` for cursor 0, which begins.
+/// Returns the name after which a cursor continues, or `None` for cursor 0, which starts a scan.
+/// Errors if the cursor is unknown.
 pub(super) fn after_cursor(shared: &ServerShared, cursor: u64) -> Result<Option<Vec<u8>>, CommandError> {
     match cursor {
         0 => Ok(None),
@@ -172,7 +178,7 @@ pub(super) fn after_cursor(shared: &ServerShared, cursor: u64) -> Result<Option<
     }
 }
 
-/// Answers with a page, and a cursor that goes on after it.
+/// Replies with a page, and with the cursor that continues after it.
 pub(super) fn write_page(shared: &ServerShared, cursor: u64, page: &ScanPage, reply: &mut ReplyWriter<'_>) {
     let next = page.more_after.as_ref().map_or(0, |last| shared.cursors.put(last, cursor));
     reply.array(2);
@@ -202,12 +208,12 @@ pub(super) fn scan(
     Ok(AfterCommand::Done)
 }
 
-/// Where keys that match a pattern lie: anywhere, if they have no order.
+/// Returns the range of keys that can match a pattern: all keys, if the engine does not order them.
 pub(super) fn within(context: &CommandContext<'_>, pattern: Option<&[u8]>) -> KeyRange {
     pattern.filter(|_| context.session.is_ordered()).map_or(KeyRange::ALL, range_of)
 }
 
-/// All keys that can match a pattern.
+/// Returns the range of keys that can match a pattern.
 fn range_of(pattern: &[u8]) -> KeyRange {
     let (prefix, whole) = literal_prefix(pattern);
     let upper = whole.then(|| Bound::Included(prefix.clone()));
@@ -215,7 +221,7 @@ fn range_of(pattern: &[u8]) -> KeyRange {
     KeyRange { upper: upper.unwrap_or(range.upper), ..range }
 }
 
-/// The keys of the range that match, as many as are looked at in one call.
+/// Collects the matching keys of the range, within the limits of one call.
 fn gather(
     context: &mut CommandContext<'_>,
     range: &KeyRange,
@@ -229,7 +235,7 @@ fn gather(
     let most = options.count.saturating_add(1);
     context.session.walk(range.bounds(), most, |key, row| {
         let full = list.position() > context.shared.settings.output_bytes_max.get();
-        if looked_at == options.count || full || (looked_at > 0 && options.is_tired()) {
+        if looked_at == options.count || full || (looked_at > 0 && options.has_matched_long()) {
             more = true;
             return ControlFlow::Break(());
         }
@@ -248,8 +254,8 @@ fn gather(
 
 fn unknown_cursor(cursor: u64, shared: &ServerShared) -> CommandError {
     CommandError::owned(format!(
-        "ERR unknown cursor {cursor}: of another run of the server, or pushed out by newer ones \
-         (at most {} are kept); begin again with 0",
+        "ERR unknown cursor {cursor}: it is from before a restart, or newer cursors replaced it \
+         (at most {} are kept); start again with 0",
         shared.options.scan_cursors_max
     ))
 }

@@ -65,12 +65,12 @@ pub(super) fn bgsave(
         _ => return Err(SYNTAX),
     };
     if context.session.engine().checkpoint_in_background() {
-        // It waits for the end of an EXEC.
+        // Inside an EXEC, the checkpoint starts after the EXEC.
         let begun = if context.client.in_exec() { "scheduled" } else { "started" };
         reply.simple(&format!("Background saving {begun}"));
     } else if schedule {
         return Err(CommandError::text(
-            "ERR Background save already in progress, and SCHEDULE is not there yet; try again when it is done",
+            "ERR Background save already in progress, and SCHEDULE is not supported; try again when it is done",
         ));
     } else {
         return Err(CommandError::text("ERR Background save already in progress"));
@@ -78,7 +78,7 @@ pub(super) fn bgsave(
     Ok(AfterCommand::Done)
 }
 
-/// A checkpoint takes the place of the logs before it.
+/// Starts a checkpoint, which replaces the older logs.
 pub(super) fn bgrewriteaof(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
@@ -92,20 +92,20 @@ pub(super) fn bgrewriteaof(
     Ok(AfterCommand::Done)
 }
 
-/// `SHUTDOWN [SAVE] [NOW]`. A stop always keeps what was written, so SAVE and NOW (which waits for no replicas:
-/// there are none) ask for what happens anyway, and what asks for less is refused.
+/// `SHUTDOWN [SAVE] [NOW]`. A stop always keeps all writes, so SAVE changes nothing. NOW does not
+/// wait for replicas, and there are none. NOSAVE and FORCE are rejected.
 pub(super) fn shutdown(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     _: &mut ReplyWriter<'_>,
 ) -> CommandResult {
     check_shutdown(args)?;
-    tracing::info!(client = context.client.id, "a client asked for a stop");
+    tracing::info!(client = context.client.id, "a client stopped the server");
     context.shared.stop();
     Ok(AfterCommand::Close)
 }
 
-/// Refuses what a stop cannot do.
+/// Errors if the options ask for something that a stop cannot do.
 pub(crate) fn check_shutdown(args: &RequestArgs<'_>) -> Result<(), CommandError> {
     if args.from(1).any(|arg| is(arg, "SAVE")) && args.from(1).any(|arg| is(arg, "NOSAVE")) {
         return Err(SYNTAX);
@@ -113,7 +113,7 @@ pub(crate) fn check_shutdown(args: &RequestArgs<'_>) -> Result<(), CommandError>
     for arg in args.from(1) {
         if is(arg, "NOSAVE") || is(arg, "FORCE") {
             return Err(CommandError::owned(format!(
-                "ERR SHUTDOWN {} is not supported: a stop always keeps what was written; leave it out",
+                "ERR SHUTDOWN {} is not supported: a stop always keeps all writes; omit this option",
                 String::from_utf8_lossy(arg).to_ascii_uppercase()
             )));
         }
@@ -136,7 +136,7 @@ pub(super) fn last_save(
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    // As in Redis, a server that has written none counts from its start.
+    // As in Redis, a server without a checkpoint returns its start time.
     let last = context.session.engine().stats().last_checkpoint_unix_s;
     reply.count(if last > 0 { last } else { context.shared.started_unix_s } as usize);
     Ok(AfterCommand::Done)
@@ -151,7 +151,7 @@ pub(super) fn time(
     Ok(AfterCommand::Done)
 }
 
-/// Writes what time it is.
+/// Writes the current time.
 pub(super) fn tell_time(reply: &mut ReplyWriter<'_>) {
     let now = UNIX_EPOCH.elapsed().unwrap_or_default();
     reply.array(2);
@@ -159,7 +159,8 @@ pub(super) fn tell_time(reply: &mut ReplyWriter<'_>) {
     reply.bulk_number(now.subsec_micros().into());
 }
 
-/// There are no replicas, so none has acknowledged anything, and none will, however long one waits.
+/// WAIT. There are no replicas, so the number of acknowledgements is 0, however long a client
+/// waits.
 pub(super) fn wait(
     _: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,

@@ -8,18 +8,18 @@ use super::{AfterCommand, CommandContext, CommandError};
 use crate::observe::slowlog::SlowlogEntry;
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// Entries that GET gives unless told otherwise.
-const GIVEN: usize = 10;
+/// Number of entries in the reply of GET without a count.
+const COUNT_DEFAULT: usize = 10;
 
 const HELP: &[&str] = &[
     "SLOWLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "GET [<count>]",
-    "    The newest <count> entries (10 unless given, -1 for all), each with its number,",
+    "    Return the newest <count> entries (default 10, -1 for all), each with its number,",
     "    the time, microseconds, the arguments, the client's address, and its name.",
     "LEN",
-    "    How many entries there are.",
+    "    Return the number of entries.",
     "RESET",
-    "    Forget all entries.",
+    "    Delete all entries.",
     "HELP",
     "    Prints this help.",
 ];
@@ -54,7 +54,7 @@ pub(super) fn slowlog(
 
 fn count(args: &RequestArgs<'_>) -> Result<usize, CommandError> {
     match args.len() {
-        2 => Ok(GIVEN),
+        2 => Ok(COUNT_DEFAULT),
         3 => match parse_i64(args.get(2)) {
             Some(-1) => Ok(usize::MAX),
             Some(count @ 0..) => Ok(usize::try_from(count).unwrap_or(usize::MAX)),

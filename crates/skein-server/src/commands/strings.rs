@@ -1,4 +1,4 @@
-//! Commands on rows of one value.
+//! Commands on rows with a single value.
 
 mod bits;
 pub(super) mod lcs;
@@ -20,7 +20,7 @@ pub(super) use ranges::{get_range, set_range};
 const TOO_LONG: CommandError =
     CommandError::text("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 
-/// The value of a row, if there is one; an error if it holds something else.
+/// Returns the value of a row, if there is a row. Errors if it holds another kind.
 fn value_of(row: Option<RowRef<'_>>) -> Result<Option<&[u8]>, CommandError> {
     row.map(|row| row.value().ok_or_else(CommandError::wrong_type)).transpose()
 }
@@ -156,7 +156,7 @@ pub(super) fn get_set(
     Ok(())
 }
 
-/// A key gets a changed value; it expires when it would have.
+/// Returns the change to a new value that keeps the expiry time.
 fn changed(rows: &RowAllocator, row: Option<RowRef<'_>>, parts: &[&[u8]]) -> Result<RowChange, CommandError> {
     Ok(RowChange::Put(rows.value_until(parts, row.and_then(RowRef::expires_at))?))
 }
@@ -260,7 +260,7 @@ pub(super) fn mget(
         }
     });
     match read {
-        // The values alone are longer.
+        // The values alone exceed the limit.
         Err(Error::Disk(DiskError::ReadTooLong { .. })) => too_long = true,
         read => read?,
     }
@@ -272,7 +272,7 @@ pub(super) fn mget(
     Ok(AfterCommand::Done)
 }
 
-/// The keys and values of MSET and MSETNX.
+/// Returns the keys and values of MSET and MSETNX.
 pub(super) fn pairs_of<'a>(args: &RequestArgs<'a>) -> Vec<(&'a [u8], &'a [u8])> {
     (1..args.len()).step_by(2).map(|i| (args.get(i), args.get(i + 1))).collect()
 }

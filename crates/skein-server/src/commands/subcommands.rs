@@ -1,30 +1,31 @@
-//! Subcommands: which ones a command has, and how many arguments it has then.
+//! Subcommands: their names and their numbers of arguments.
 //!
 //! ```text
-//!   a row of the table ─► its subcommands ─┬─► the worker: a request that names none of them is neither run nor queued
-//!                                          └─► the handler: which one is it
+//!   row of the table ─► subcommands ─┬─► worker: a request with an unknown subcommand
+//!                                    │   is neither run nor queued
+//!                                    └─► handler: which subcommand is it
 //! ```
 
 use super::{CommandError, CommandSpec, QUOTED_BYTES_MAX, is, quoted, takes};
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// In lower case, with how many arguments the command has then, itself and the subcommand among them; negative: at least as many.
+/// Names in lower case with the command's number of arguments, including itself and the subcommand.
+/// If negative, the minimum.
 pub(crate) type Subcommands = &'static [(&'static str, i32)];
 
-/// The one of this name, in any case.
+/// Returns the subcommand with this name. Ignores the case.
 pub(super) fn find(known: Subcommands, name: &[u8]) -> Option<(&'static str, i32)> {
     place(known, name).map(|at| known[at])
 }
 
-/// Where the one of this name stands, in any case.
+/// Returns the index of the subcommand with this name. Ignores the case.
 pub(crate) fn place(known: Subcommands, name: &[u8]) -> Option<usize> {
     known.iter().position(|(known, _)| is(name, known))
 }
 
-/// The one that is named in argument 1 of a request.
+/// Returns the subcommand in argument 1 of a request.
 ///
-/// # Errors
-/// There is none of this name, or it takes another number of arguments.
+/// # Errors If the name is unknown or the number of arguments is wrong.
 pub(super) fn subcommand(
     command: &str,
     known: Subcommands,
@@ -44,10 +45,10 @@ pub(super) fn subcommand(
 }
 
 impl CommandSpec {
-    /// Checks the subcommand of a request, if the command has any and the request has an argument for it.
+    /// Checks the subcommand of a request, if the command has subcommands and the request has an
+    /// argument.
     ///
-    /// # Errors
-    /// As [`subcommand`].
+    /// # Errors See [`subcommand`].
     pub(crate) fn check_subcommand(&self, args: &RequestArgs<'_>) -> Result<(), CommandError> {
         if self.subcommands.is_empty() || args.len() == 1 {
             return Ok(());
@@ -56,7 +57,8 @@ impl CommandSpec {
     }
 }
 
-/// The subcommand in argument 1 is none, or takes other arguments: what commands say that look for that themselves.
+/// Returns the error for an unknown subcommand or a wrong number of arguments. For commands that
+/// check their subcommand themselves.
 pub(super) fn unknown_or_wrong(command: &str, args: &RequestArgs<'_>) -> CommandError {
     let before = &b"ERR unknown subcommand or wrong number of arguments for '"[..];
     let after = format!("'. Try {} HELP.", command.to_ascii_uppercase());
@@ -64,7 +66,7 @@ pub(super) fn unknown_or_wrong(command: &str, args: &RequestArgs<'_>) -> Command
     CommandError::owned([before, shown, after.as_bytes()].concat())
 }
 
-/// A help text: an array of lines.
+/// Writes a help text as an array of lines.
 pub(super) fn help(lines: &[&str], reply: &mut ReplyWriter<'_>) {
     reply.array(lines.len());
     for line in lines {

@@ -1,13 +1,17 @@
-//! Commands that take long, done in slices.
+//! Long commands, which run in slices.
 //!
 //! ```text
-//!   turn 1: ... SK.RANGE - +  ├ slice ┤  other clients  turn 2: ├ slice ┤  other clients  turn 3: ├ slice ┤ reply
+//!   turn 1: ... SK.RANGE - +  ├ slice ┤  other clients
+//!   turn 2:                   ├ slice ┤  other clients
+//!   turn 3:                   ├ slice ┤  reply
 //! ```
 //!
-//! A worker serves many clients, so nothing it does may take long. A task goes on from the key where its last
-//! slice ended; the connection's later requests wait for it, other connections do not. The memory of the
-//! store that a scan pins is let go between slices. A range of a snapshot keeps that until its last key; then slices follow that let go what
-//! was kept for it, since others may have written much meanwhile.
+//! A worker serves many clients, so none of its steps may take long. A task continues from the key
+//! where its last slice ended. Later requests of its connection wait; other connections do not.
+//!
+//! Between slices, a scan releases the memory of the store that it protected. A range of a snapshot
+//! keeps the snapshot until its last key. Further slices then free the versions that were kept for
+//! it, because other clients may have written much meanwhile.
 
 mod view;
 
@@ -21,7 +25,7 @@ use super::hashes::{ColumnsReply, write_named};
 use super::keys::RemoveKeysTask;
 use super::random_entries::RandomTask;
 use super::reply_limit::check_reply_bytes;
-use super::skein::{KeyContentsTask, long_held, write_held};
+use super::skein::{KeyContentsTask, long_contents, write_contents};
 use super::sorted_sets::{MembersReply, SetOperationTask};
 use super::strings::lcs::LcsTask;
 use crate::engine::{Keyspace, RowRef, ScanDirection, Snapshot, SnapshotRelease, Ticket};
@@ -29,28 +33,29 @@ use crate::resp::{Protocol, ReplyWriter};
 
 pub(super) use view::{SlicedView, ViewTask, full_from};
 
-/// Keys of a slice that writes what they hold.
+/// Maximum number of keys in a slice that writes their contents.
 pub(super) const SLICE_KEYS: usize = 256;
-/// Keys of a slice that only counts.
+/// Maximum number of keys in a slice that only counts.
 const SLICE_KEYS_COUNTED: usize = 4096;
-/// What a slice lets go that was kept for a snapshot.
+/// Maximum number of versions that a slice frees after a snapshot.
 const SLICE_VERSIONS: usize = 1024;
-/// A slice also ends when it has written this much.
+/// A slice also ends after writing this number of bytes.
 pub(super) const SLICE_BYTES: usize = 256 << 10;
-/// Answers of so many members or columns, and of about so many bytes, are given at once.
+/// A reply of up to this number of members or columns, and about this number of bytes, is written
+/// at once.
 pub(super) const AT_ONCE: usize = 512;
 pub(super) const AT_ONCE_BYTES: usize = 256 << 10;
 
-/// What is written of each key.
+/// The form of each key in the reply.
 #[derive(Debug, Clone)]
 pub(crate) enum RangeFormat {
-    /// The key and what it holds.
+    /// The key and its contents.
     Entries,
     /// The key alone.
     Keys,
     /// The key alone, if it matches this pattern.
     Matching(Glob),
-    /// The key and these columns, null where there is none.
+    /// The key and these columns, with null for an absent one.
     Columns(Vec<Vec<u8>>),
 }
 
@@ -74,7 +79,7 @@ impl RangeFormat {
     }
 }
 
-/// A command that is being done in slices.
+/// A command that runs in slices.
 pub(crate) enum SlicedTask {
     Range(RangeTask),
     Count(CountTask),
@@ -88,62 +93,63 @@ pub(crate) enum SlicedTask {
     Any(RandomTask),
 }
 
-/// How a slice ended.
+/// The result of a slice.
 pub(crate) enum TaskProgress {
     /// There is more to do.
     More,
     /// The reply is written.
     Done,
-    /// The open array is complete with so many elements.
+    /// The open array is complete with this number of elements.
     DoneArray(usize),
 }
 
-/// What a slice has at hand.
+/// The session and the limits of the reply, as a slice sees them.
 pub(crate) struct TaskSlice<'s> {
     pub session: Keyspace<'s>,
-    /// Until when the reply must be held back.
+    /// The reply must be held back until this ticket is durable.
     pub ticket: Ticket,
-    /// Bytes that the reply may have in all.
+    /// Maximum length of the reply.
     pub reply_bytes_max: usize,
-    /// Where the reply began.
+    /// The position at which the reply began.
     pub start: usize,
 }
 
 impl TaskSlice<'_> {
-    /// Refuses a reply that has become too long.
+    /// Errors if the reply has become too long.
     pub(super) fn check_len(&self, reply: &ReplyWriter<'_>, way_out: &str) -> Result<(), CommandError> {
         self.check_bytes(reply.position() - self.start, way_out)
     }
 
-    /// Refuses to hold so many bytes of an answer before its first one is written.
-    pub(super) fn check_held(&self, bytes: usize, way_out: &str) -> Result<(), CommandError> {
+    /// Errors if the task would hold too many bytes before the first byte of the reply.
+    pub(super) fn check_memory(&self, bytes: usize, way_out: &str) -> Result<(), CommandError> {
         let limit = self.reply_bytes_max;
         if bytes <= limit {
             return Ok(());
         }
         Err(CommandError::owned(format!(
-            "ERR what the answer is made of would take more memory than the limit of {limit} bytes; {way_out}"
+            "ERR the result would take more memory than the limit of {limit} bytes; {way_out}"
         )))
     }
 
-    /// Refuses a reply that would become so long.
+    /// Errors if the reply would become this long and that is too long.
     pub(super) fn check_bytes(&self, bytes: usize, way_out: &str) -> Result<(), CommandError> {
         check_reply_bytes(bytes, self.reply_bytes_max, way_out)
     }
 }
 
 impl SlicedTask {
-    /// Whether the reply is an array whose length is known at the end.
+    /// Returns whether the reply is an array whose length is known only at the end.
     pub(crate) fn writes_open_array(&self) -> bool {
         matches!(self, Self::Range(_))
     }
 
-    /// Whether its slices change the store.
+    /// Returns whether its slices change the store.
     pub(crate) fn writes(&self) -> bool {
         matches!(self, Self::Remove(_) | Self::RemoveKeys(_))
     }
 
-    /// Bytes that it takes, without what the store keeps for its views and snapshots, which counts there.
+    /// Returns the bytes that it takes. The entries that the store keeps for views and snapshots
+    /// are not included; the store counts them.
     pub(crate) fn memory(&self) -> usize {
         let held = match self {
             Self::Range(task) => task.memory(),
@@ -184,17 +190,17 @@ impl SlicedTask {
 pub(crate) struct RangeTask {
     range: KeyRange,
     direction: ScanDirection,
-    /// Keys still wanted.
+    /// Number of keys still to be written.
     left: usize,
     shape: RangeFormat,
-    /// Bytes that the shape takes: there may be many columns to count.
+    /// Bytes of the format, computed once because it may have many columns.
     shape_bytes: usize,
     elements: usize,
-    /// The last key holds much, and is still being written.
+    /// Writes the rest of the last key, whose contents are long.
     inside: Option<Box<SlicedTask>>,
-    /// All slices are of this moment; without it each is of its own time.
+    /// All slices read this snapshot. Without it, each slice reads the current state.
     snapshot: Option<Snapshot>,
-    /// How the range ended, while what was kept for its snapshot is let go.
+    /// The result of the range, while the versions that were kept for its snapshot are freed.
     ended: Option<(Result<TaskProgress, CommandError>, SnapshotRelease)>,
 }
 
@@ -231,8 +237,8 @@ impl RangeTask {
         done.map_or(Ok(TaskProgress::More), |(end, _)| end)
     }
 
-    /// Goes on with a key that holds much; whether there is more of it.
-    fn is_inside(
+    /// Continues with a key whose contents are long. Returns whether more of it is left.
+    fn continue_inside(
         &mut self,
         slice: &mut TaskSlice<'_>,
         reply: &mut ReplyWriter<'_>,
@@ -250,7 +256,7 @@ impl RangeTask {
         slice: &mut TaskSlice<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
-        if self.is_inside(slice, reply)? {
+        if self.continue_inside(slice, reply)? {
             return Ok(TaskProgress::More);
         }
         let Self { range, direction, left, shape, elements, inside, snapshot, .. } = self;
@@ -283,7 +289,7 @@ impl RangeTask {
         };
         match snapshot {
             Some(snapshot) => snapshot.scan(range.bounds(), *direction, write),
-            // KEYS takes them in any order.
+            // KEYS may return keys in any order.
             None if is_any_order => slice.session.walk(range.bounds(), most, write)?,
             None => slice.session.scan(range.bounds(), *direction, most, write)?,
         }
@@ -300,7 +306,7 @@ impl RangeTask {
     }
 }
 
-/// Writes one key; how many elements that were. What it holds is left to a task `inside` if it is much.
+/// Writes one key. Returns the number of elements. Leaves long contents to a task in `inside`.
 fn write_entry(
     key: &[u8],
     row: RowRef<'_>,
@@ -315,7 +321,7 @@ fn write_entry(
         }
         RangeFormat::Entries | RangeFormat::Columns(_) => {}
     }
-    // As ZRANGE WITHSCORES does: pairs of their own in RESP3, all in one row in RESP2.
+    // Like ZRANGE WITHSCORES: each pair is an array in RESP3; in RESP2 the reply is flat.
     let pairs = reply.protocol() == Protocol::Resp3;
     if pairs {
         reply.array(2);
@@ -325,19 +331,19 @@ fn write_entry(
         RangeFormat::Columns(names) => {
             write_named(row.read_columns().as_ref(), names.iter().map(Vec::as_slice), reply)?;
         }
-        _ => match long_held(row) {
+        _ => match long_contents(row) {
             Some(task) => *inside = Some(Box::new(task)),
-            None => write_held(row, reply),
+            None => write_contents(row, reply),
         },
     }
     Ok(if pairs { 1 } else { 2 })
 }
 
-/// What to do instead of asking for too much.
+/// Returns the advice in the error for a long reply.
 fn way_out(shape: &RangeFormat) -> &'static str {
     match shape {
         RangeFormat::Matching(_) => "use SCAN",
-        _ => "use LIMIT and go on after the last key",
+        _ => "use LIMIT and continue after the last key",
     }
 }
 
@@ -372,7 +378,7 @@ impl CountTask {
 pub(crate) struct RemoveRangeTask {
     range: KeyRange,
     count: usize,
-    /// Answer with how many keys were removed, and not with OK.
+    /// The reply is the number of removed keys instead of OK.
     counts: bool,
 }
 

@@ -1,7 +1,7 @@
-//! Commands of Redis that are of a family which this server lacks: their error says so, after what
-//! clients look for.
+//! Redis's command families that SkeinDB does not support. The error for such a command says so,
+//! after the part that clients look for.
 
-/// A family: what is not there, and its commands in lower case, or how they begin.
+/// A family: the message, and the names of its commands in lower case, or their prefixes.
 struct UnsupportedFamily {
     what: &'static str,
     names: &'static [&'static str],
@@ -46,7 +46,7 @@ const FAMILIES: [UnsupportedFamily; 14] = [
         &[],
     ),
     family(
-        "SkeinDB has no sets but sorted ones; ZADD with a score of 0 keeps members once",
+        "SkeinDB has no sets; use a sorted set with a score of 0",
         &[
             "sadd",
             "srem",
@@ -90,7 +90,7 @@ const FAMILIES: [UnsupportedFamily; 14] = [
         &[],
     ),
     family(
-        "SkeinDB has no channels",
+        "SkeinDB has no publish/subscribe channels",
         &[
             "subscribe",
             "unsubscribe",
@@ -105,26 +105,34 @@ const FAMILIES: [UnsupportedFamily; 14] = [
         &[],
     ),
     family(
-        "SkeinDB runs no scripts; MULTI and WATCH do several commands as one",
+        "SkeinDB runs no scripts; use MULTI and WATCH for atomic sequences of commands",
         &["eval", "evalsha", "eval_ro", "evalsha_ro", "script", "function", "fcall", "fcall_ro"],
         &[],
     ),
-    family("SkeinDB has no places on a map", &[], &["geo"]),
+    family("SkeinDB has no geospatial indexes", &[], &["geo"]),
     family("SkeinDB has no HyperLogLogs", &["pfadd", "pfcount", "pfmerge", "pfdebug", "pfselftest"], &[]),
     family(
         "SkeinDB has no replicas",
         &["replicaof", "slaveof", "psync", "sync", "replconf", "role", "failover", "waitaof"],
         &[],
     ),
-    family("SkeinDB sorts nothing when asked; a sorted set is in order already", &["sort", "sort_ro"], &[]),
+    family(
+        "SkeinDB does not sort on request; use a sorted set, which is always in order",
+        &["sort", "sort_ro"],
+        &[],
+    ),
     family("SkeinDB has no cluster", &["cluster", "readonly", "readwrite", "asking"], &[]),
     family(
-        "SkeinDB does not move keys in Redis's format; skein dump, load and copy move them",
+        "SkeinDB does not support Redis's dump format; use skein dump, skein load or skein copy",
         &["dump", "restore", "restore-asking", "migrate"],
         &[],
     ),
-    family("SkeinDB does not let clients wait for sorted sets", &["bzpopmin", "bzpopmax", "bzmpop"], &[]),
-    family("SkeinDB does not show requests as they come; SLOWLOG keeps slow ones", &["monitor"], &[]),
+    family(
+        "SkeinDB has no blocking commands; use ZPOPMIN, ZPOPMAX or ZMPOP",
+        &["bzpopmin", "bzpopmax", "bzmpop"],
+        &[],
+    ),
+    family("SkeinDB does not stream requests; SLOWLOG records slow ones", &["monitor"], &[]),
     family(
         "SkeinDB has no modules",
         &["module"],
@@ -132,7 +140,7 @@ const FAMILIES: [UnsupportedFamily; 14] = [
     ),
 ];
 
-/// What is not there, if a command that the server does not have is of a known family.
+/// Returns the message for an unknown command, if it belongs to one of these families.
 pub(super) fn family_of(name: &[u8]) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     let is_of = |family: &&UnsupportedFamily| {
@@ -162,7 +170,7 @@ mod tests {
     #[test]
     fn names_are_known_in_any_case() {
         assert_eq!(family_of(b"LPush"), Some("SkeinDB has no lists"));
-        assert_eq!(family_of(b"GEOADD"), Some("SkeinDB has no places on a map"));
+        assert_eq!(family_of(b"GEOADD"), Some("SkeinDB has no geospatial indexes"));
         assert_eq!(family_of(b"nope"), None);
     }
 }

@@ -1,7 +1,8 @@
-//! Commands that are answered before there is data: a handler each, which the table names beside the one that has data.
+//! Handlers of commands that work while the data is loading. The table names them beside the normal
+//! handlers.
 //!
-//! What has no such handler answers LOADING. No handler here needs data, and each answers what its command answers later, so a
-//! client that connects while the data is read back need not connect again.
+//! A command without such a handler replies LOADING. These handlers need no data, and their replies
+//! are the same as later. So a client that connects during loading need not connect again.
 
 use super::connection::{LoginContext, authenticate, negotiate_hello, reset_at};
 use super::reply_limit::ReplyLimit;
@@ -12,40 +13,41 @@ use crate::info;
 use crate::loading::Loading;
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// What such a command has at hand.
+/// The client and the loading server, as such a command sees them.
 pub(crate) struct LoadingContext<'e> {
     pub client: &'e mut ClientState,
     pub loading: &'e Loading,
 }
 
-/// Answers a request; what it wrote to the reply before a fault is taken back.
+/// Runs a request. If the handler returns an error, its partial reply is discarded.
 pub(crate) type LoadingHandler = fn(
     &mut LoadingContext<'_>,
     &RequestArgs<'_>,
     &mut ReplyWriter<'_>,
 ) -> Result<AfterLoadingCommand, CommandError>;
 
-/// How it goes on with the connection.
+/// What happens to the connection after a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterLoadingCommand {
     /// The reply is written.
     Done,
-    /// The reply is written; the connection closes once it is sent.
+    /// The reply is written. The connection closes after it is sent.
     Close,
 }
 
 type LoadingResult = Result<AfterLoadingCommand, CommandError>;
 
 impl LoadingContext<'_> {
-    /// Runs what needs an entrance. ACL LOG begins with the data; until then the server's log alone has who is turned away.
-    fn at_entrance<R>(&mut self, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
+    /// Calls `run` with a login context. ACL LOG starts after loading; until then only the server's
+    /// log has rejected logins.
+    fn with_login<R>(&mut self, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
         let refused = |_: &ClientState, _: &[u8], user: &[u8]| {
-            tracing::warn!(user = %user.escape_ascii(), "a client gave a wrong password while the data was read back");
+            tracing::warn!(user = %user.escape_ascii(), "a client gave a wrong password while the data was loading");
         };
         run(&mut LoginContext { client: self.client, acl: &self.loading.acl, refused: &refused })
     }
 
-    /// What most commands answer.
+    /// Returns the reply of most commands.
     pub(crate) fn refusal(&self) -> CommandError {
         CommandError::owned(format!(
             "LOADING SkeinDB is loading the dataset in memory: {}",
@@ -59,7 +61,7 @@ pub(super) fn auth(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> LoadingResult {
-    early.at_entrance(|entrance| authenticate(entrance, args, reply)).map(|()| AfterLoadingCommand::Done)
+    early.with_login(|login| authenticate(login, args, reply)).map(|()| AfterLoadingCommand::Done)
 }
 
 pub(super) fn hello(
@@ -67,7 +69,7 @@ pub(super) fn hello(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> LoadingResult {
-    early.at_entrance(|entrance| negotiate_hello(entrance, args, reply)).map(|()| AfterLoadingCommand::Done)
+    early.with_login(|login| negotiate_hello(login, args, reply)).map(|()| AfterLoadingCommand::Done)
 }
 
 pub(super) fn reset(
@@ -75,7 +77,7 @@ pub(super) fn reset(
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> LoadingResult {
-    early.at_entrance(|entrance| reset_at(entrance, reply));
+    early.with_login(|login| reset_at(login, reply));
     Ok(AfterLoadingCommand::Done)
 }
 
@@ -134,7 +136,8 @@ pub(super) fn command(
     Ok(AfterLoadingCommand::Done)
 }
 
-/// The subcommands about this connection alone; the list of all clients begins with the data.
+/// Runs the subcommands that concern only this connection. The list of all clients starts after
+/// loading.
 pub(super) fn client(
     early: &mut LoadingContext<'_>,
     args: &RequestArgs<'_>,
@@ -153,7 +156,7 @@ pub(super) fn shutdown(
     _: &mut ReplyWriter<'_>,
 ) -> LoadingResult {
     check_shutdown(args)?;
-    tracing::info!(client = early.client.id, "a client asked for a stop");
+    tracing::info!(client = early.client.id, "a client stopped the server");
     early.loading.progress.cancel();
     Ok(AfterLoadingCommand::Close)
 }

@@ -250,7 +250,7 @@ impl GeneralContext<'_> {
             }
         }
         if queues {
-            enqueue(client, (command, tag), &args, self.shared.settings.request_bytes_max.get(), &mut reply);
+            enqueue(client, command, tag, &args, self.shared.settings.request_bytes_max.get(), &mut reply);
             return RequestOutcome::default();
         }
         let (next, ticket) = match command.handler {

@@ -1,19 +1,22 @@
-//! Files of requests and replies, one per family of commands.
+//! Golden files of requests and replies, one for each family of commands.
 //!
 //! ```text
-//! == name            a new connection, an empty database; with "password" in the name, a server that has one
+//! == name            a new connection, an empty database;
+//!                    with "password" in the name: a server that has one
 //! > SET a "b c"      a request: words, quoted as in Rust
-//! >> "*1\r\n..."     bytes as they are
+//! >> "*1\r\n..."     raw bytes
 //! < "$-1\r\n"        Redis's reply (`closed` for a closed connection)
 //! <3 "_\r\n"         Redis's reply in RESP3, where it differs
-//! ! "+OK\r\n"        ours, where it differs from Redis's, after a line that says why; `!3` in RESP3:
+//! ! "+OK\r\n"        ours, where it differs from Redis's, after a line with the reason;
+//!                    `!3` in RESP3:
 //! # why: ...
 //! ```
 //!
-//! A request with several replies (a raw pipeline) is followed by as many lines; `more` asks for one reply more.
-//! Every section runs twice, on a connection of each version of the protocol; but those with "hello" or "password" in
-//! their names, which choose the version themselves, run once. The number of a connection is written as `N`, and
-//! SkeinDB's version as `V`: they differ from run to run and from release to release.
+//! A request with several replies (a raw pipeline) is followed by as many lines; `more` reads one
+//! more reply. Every section runs twice, on a connection of each version of the protocol. Sections
+//! with "hello" or "password" in their names choose the version themselves and run once. The number
+//! of a connection is written as `N` and SkeinDB's version as `V`, because they differ from run to
+//! run and from release to release.
 
 fn unescape(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
@@ -38,7 +41,7 @@ fn unescape(text: &str) -> Vec<u8> {
     out
 }
 
-/// Splits at spaces outside of quotes, and unquotes.
+/// Splits at spaces outside quotes, and unquotes.
 pub fn words(line: &str) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let mut rest = line.trim();
@@ -67,7 +70,7 @@ fn quote(reply: Option<&[u8]>) -> String {
     reply.map_or("closed".to_owned(), |reply| format!("\"{}\"", reply.escape_ascii()))
 }
 
-/// The bytes to send for a line, if it is a request.
+/// Returns the bytes to send for a line, or `None` if the line is not a request.
 pub fn request(line: &str) -> Option<Vec<u8>> {
     if line == "more" {
         return Some(Vec::new());
@@ -84,7 +87,8 @@ pub fn request(line: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A reply as the file has it: quoted, without the connection's number and SkeinDB's version.
+/// Returns a reply in the form of the file: quoted, without the connection's number and SkeinDB's
+/// version.
 pub fn recorded(request: &str, reply: Option<&[u8]>) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let text = quote(reply).replace(&format!(r"${}\r\n{version}\r\n", version.len()), "V");
@@ -103,22 +107,22 @@ pub fn recorded(request: &str, reply: Option<&[u8]>) -> String {
     }
 }
 
-/// A request, and what is to come back.
+/// A request and its expected replies.
 pub struct GoldenExchange<'f> {
     pub number: usize,
     pub request: &'f str,
-    /// By the first word of their lines: `<`, `<3`, `!` or `!3`.
+    /// Replies by the first word of their lines: `<`, `<3`, `!` or `!3`.
     replies: Vec<(&'f str, &'f str)>,
 }
 
 #[allow(dead_code, reason = "each of those who use this file asks for one of them")]
 impl GoldenExchange<'_> {
-    /// What the server of this project answers.
+    /// Returns the reply expected of SkeinDB.
     pub fn expected(&self, resp3: bool) -> &str {
         self.first(if resp3 { &["!3", "!", "<3", "<"] } else { &["!", "<"] })
     }
 
-    /// What the server that the file was recorded from answers.
+    /// Returns the reply of the server from which the file was recorded.
     pub fn theirs(&self, resp3: bool) -> &str {
         self.first(if resp3 { &["<3", "<"] } else { &["<"] })
     }
@@ -137,7 +141,7 @@ pub struct GoldenSection<'f> {
 }
 
 impl GoldenSection<'_> {
-    /// In which versions of the protocol it runs.
+    /// Returns the versions of the protocol in which the section runs; true is RESP3.
     pub fn versions(&self) -> &'static [bool] {
         let chooses = ["hello", "password"].iter().any(|word| self.name.contains(word));
         if chooses { &[false] } else { &[false, true] }

@@ -1,4 +1,4 @@
-//! A server on a free port with a store in a temporary folder, and a client that speaks bytes.
+//! A server on a free port with a store in a temporary folder, and a client that sends raw bytes.
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
@@ -18,12 +18,14 @@ pub struct TestServer {
     _folder: tempfile::TempDir,
 }
 
-/// The index that the environment variable `SKEIN_TEST_INDEX` names, or the default: all tests can run over each.
+/// Returns the index that the environment variable `SKEIN_TEST_INDEX` names, or the default. All
+/// tests can run with each index.
 pub fn index() -> IndexKind {
     std::env::var("SKEIN_TEST_INDEX").map_or(IndexKind::default(), |name| name.parse().expect("an index"))
 }
 
-/// Whether a test has nothing to show over the index that the environment names, because that takes short keys alone; says so, and why.
+/// Returns whether a test must be skipped because the chosen index accepts only short keys. Prints
+/// the reason.
 pub fn skipped(reason: &str) -> bool {
     let skips = index() == IndexKind::Mlp;
     if skips {
@@ -32,8 +34,9 @@ pub fn skipped(reason: &str) -> bool {
     skips
 }
 
-/// The trie that the environment variable `SKEIN_TEST_ENGINE` names (`disk-linked`, `disk-classical`, `disk-hash`), if it does: then servers that do not ask for an
-/// index are over the disk engine.
+/// Returns the trie that the environment variable `SKEIN_TEST_ENGINE` names (`disk-linked`,
+/// `disk-classical`, `disk-hash`). If it is set, servers without an explicit index use the disk
+/// engine.
 pub fn trie() -> Option<TrieShape> {
     let name = std::env::var("SKEIN_TEST_ENGINE").ok()?;
     Some(match name.as_str() {
@@ -88,7 +91,7 @@ pub fn run(options: ServerOptions, store: Engine, folder: tempfile::TempDir) -> 
 }
 
 impl TestServer {
-    /// The store of a server that is not over the disk engine.
+    /// Returns the store of a server with the memory engine. Panics for the disk engine.
     pub fn memory(&self) -> &Store {
         match &self.store {
             Engine::Memory(store) => store,
@@ -121,7 +124,7 @@ impl Drop for TestServer {
     }
 }
 
-/// Encodes a request as clients do.
+/// Encodes a request like a client.
 pub fn encode(args: &[&[u8]]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", args.len()).into_bytes();
     for arg in args {
@@ -132,7 +135,7 @@ pub fn encode(args: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-/// The length of the first whole reply in `bytes`, if there is one.
+/// Returns the length of the first complete reply in `bytes`, if there is one.
 pub fn reply_len(bytes: &[u8]) -> Option<usize> {
     let line = bytes.windows(2).position(|pair| pair == b"\r\n")?;
     let head = line + 2;
@@ -173,7 +176,7 @@ impl TestClient {
         self.stream.write_all(bytes).expect("to send");
     }
 
-    /// The next reply; `None` if the server closed the connection.
+    /// Returns the next reply, or `None` if the server closed the connection.
     pub fn try_reply(&mut self) -> Option<Vec<u8>> {
         loop {
             if !self.buffer.is_empty()
@@ -200,24 +203,24 @@ impl TestClient {
         self.reply()
     }
 
-    /// Words separated by spaces; the reply with `\r\n` as `|`.
+    /// Sends words that are separated by spaces. Returns the reply with `|` for `\r\n`.
     pub fn ask(&mut self, words: &str) -> String {
         let args: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
         show(&self.call(&args))
     }
 }
 
-/// A reply with its line ends as bars.
+/// Returns a reply with bars for line ends.
 pub fn show(reply: &[u8]) -> String {
     String::from_utf8_lossy(reply).replace("\r\n", "|")
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds. Panics after a minute.
 #[track_caller]
 pub fn wait_for(mut what: impl FnMut() -> bool) {
     let began = Instant::now();
     while !what() {
-        assert!(began.elapsed() < Duration::from_mins(1), "it does not come");
+        assert!(began.elapsed() < Duration::from_mins(1), "the condition still does not hold after a minute");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

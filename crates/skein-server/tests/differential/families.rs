@@ -1,7 +1,9 @@
-//! The families of commands whose sequences are compared, as templates (see `templates.rs`), a line each.
+//! The families of commands whose sequences are compared, as templates (see `templates.rs`), one
+//! line each.
 //!
-//! Not among them is what differs on purpose (`docs/commands.md`): cursors that were never given, `BYLEX` where scores differ, databases other than 0, `CLIENT SETINFO`, `ZRANK` with `WITHSCORE`,
-//! numbers of connections, versions and settings of the server.
+//! The templates leave out intended differences (`docs/commands.md`): unknown cursors, `BYLEX` with
+//! different scores, databases other than 0, `CLIENT SETINFO`, `ZRANK` with `WITHSCORE`, numbers of
+//! connections, versions and settings of the server.
 
 pub const STRINGS: &str = "
     SET <key> <value> NX|XX? GET?
@@ -122,7 +124,7 @@ pub const SORTED_SETS: &str = "
     COPY <key> <key> REPLACE?
 ";
 
-/// Two connections take part in every sequence, so watched keys are changed by the other one too.
+/// Every sequence uses two connections, so the other connection changes watched keys too.
 pub const TRANSACTIONS: &str = "
     MULTI
     EXEC
@@ -141,7 +143,7 @@ pub const TRANSACTIONS: &str = "
     NOSUCHCOMMAND <key>
 ";
 
-/// Commands of every family, few of each, that the sequences of one family are mixed with.
+/// A few commands of every family, which are mixed into the sequences of each family.
 pub const MIXED: &str = "
     SET <key> <value>
     SET <key> <integer>
@@ -153,5 +155,5 @@ pub const MIXED: &str = "
     NOSUCHCOMMAND <value>+
 ";
 
-/// All of the above but the last.
+/// All families above except `MIXED`.
 pub const ALL: [&str; 7] = [STRINGS, BITS, HASHES, KEYS, EXPIRY, SORTED_SETS, TRANSACTIONS];

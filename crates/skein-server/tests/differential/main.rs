@@ -1,9 +1,13 @@
-//! Random sequences of commands on a real `redis-server` and on ours, replies compared.
+//! Runs random sequences of commands on a real `redis-server` and on SkeinDB, and compares the
+//! replies.
 //!
-//! Each family of commands has a test. A sequence is drawn from its templates and a few others', runs over two connections to each server,
-//! in RESP2 and in RESP3, and ends with a look at all that is there. One that differs is made shorter until nothing can be left out, and
-//! printed. `PROPTEST_CASES=10000` draws more than the usual hundred; `SKEIN_TEST_REDIS=none` leaves the tests out, where no redis-server 7.0 is
-//! to be had.
+//! Each family of commands has a test. A sequence is drawn from the templates of its family and of
+//! a few others. It runs over two connections to each server, in RESP2 and in RESP3, and ends by
+//! reading all keys. A sequence with a difference is shortened until nothing more can be left out,
+//! and printed.
+//!
+//! `PROPTEST_CASES=10000` draws more than the usual hundred. `SKEIN_TEST_REDIS=none` skips the
+//! tests on machines without redis-server 7.0.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -23,7 +27,7 @@ use redis::ReferenceRedis;
 use replies::{DiffReply, ReplyContext, same};
 use templates::{CommandWords, SequenceDefect, writes_expired};
 
-/// One command of a sequence, and whether the second connection sends it.
+/// One command of a sequence. `second` tells which connection sends it.
 #[derive(Clone)]
 struct DiffStep {
     second: bool,
@@ -46,9 +50,9 @@ impl fmt::Debug for DiffStep {
 
 fn sequences(family: &str) -> impl Strategy<Value = Vec<DiffStep>> {
     let words = prop_oneof![5 => templates::family(family), 1 => templates::family(families::MIXED)];
-    let step = (prop::bool::weighted(0.15), words, templates::upset());
-    let step = step.prop_map(|(second, mut words, upset): (bool, CommandWords, SequenceDefect)| {
-        upset.apply(&mut words);
+    let step = (prop::bool::weighted(0.15), words, templates::sequence_defect());
+    let step = step.prop_map(|(second, mut words, defect): (bool, CommandWords, SequenceDefect)| {
+        defect.apply(&mut words);
         DiffStep { second, words }
     });
     prop::collection::vec(step, 1..40)
@@ -61,7 +65,7 @@ struct DiffSession {
 }
 
 impl DiffSession {
-    /// Begins with nothing there.
+    /// Connects, and empties the database.
     fn begin(address: &str, resp3: bool) -> Self {
         let clients = [(); 2].map(|()| {
             let mut client = TestClient::new(TcpStream::connect(address).expect("a connection"));
@@ -82,7 +86,8 @@ impl DiffSession {
         DiffReply::take(&mut &client.reply()[..])
     }
 
-    /// Notes what an answered command did to its connection's queue; the queue as it was.
+    /// Records the effect of a command on its connection's queue. Returns the queue that the
+    /// command ran or discarded.
     fn note(&mut self, step: &DiffStep, reply: &DiffReply) -> Vec<Vec<u8>> {
         let queued = &mut self.queued[usize::from(step.second)];
         if *reply == DiffReply::Line(b"+QUEUED".to_vec()) {
@@ -95,7 +100,7 @@ impl DiffSession {
     }
 }
 
-/// What is there at the end: for every key its kind, what it holds, and its expiry.
+/// Returns the commands that read everything at the end: for every key its kind and its contents.
 fn looks() -> Vec<DiffStep> {
     let look = |line: String| DiffStep {
         second: false,
@@ -107,7 +112,7 @@ fn looks() -> Vec<DiffStep> {
     close.into_iter().chain(keys.into_iter().flat_map(of_key)).collect()
 }
 
-/// Runs a sequence on both; the first reply that differs is an error.
+/// Runs a sequence on both servers. The first different reply is an error.
 fn compare(ours: &str, theirs: &str, resp3: bool, steps: &[DiffStep]) -> Result<(), TestCaseError> {
     let (mut ours, mut theirs) = (DiffSession::begin(ours, resp3), DiffSession::begin(theirs, resp3));
     let mut expired = false;
@@ -127,7 +132,7 @@ fn compare(ours: &str, theirs: &str, resp3: bool, steps: &[DiffStep]) -> Result<
     Ok(())
 }
 
-/// A reply as text.
+/// Formats a reply as text.
 struct ReplyText<'r>(&'r DiffReply);
 
 impl fmt::Debug for ReplyText<'_> {
@@ -143,7 +148,7 @@ impl fmt::Debug for ReplyText<'_> {
     }
 }
 
-/// Compares so many sequences of a family on two servers.
+/// Compares `cases` sequences of a family on two servers.
 fn compare_family(family: &str, cases: u32, ours: &str, theirs: &str) {
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(cases) });
     let result = runner.run(&sequences(family), |steps| {
@@ -155,8 +160,8 @@ fn compare_family(family: &str, cases: u32, ours: &str, theirs: &str) {
     }
 }
 
-/// Compares ours with a real one, in as many sequences as the environment asks for.
-fn differs_nowhere(family: &str) {
+/// Compares SkeinDB with a real Redis, in as many sequences as the environment sets.
+fn assert_same_replies(family: &str) {
     let Some(redis) = ReferenceRedis::start() else { return };
     let running: TestServer = start();
     let cases =
@@ -164,7 +169,7 @@ fn differs_nowhere(family: &str) {
     compare_family(family, cases, &running.address.to_string(), &redis.address);
 }
 
-/// What these tests call a difference must be none of chance.
+/// Checks that chance does not make a difference in these tests.
 #[test]
 fn redis_does_not_differ_from_redis() {
     let (Some(one), Some(other)) = (ReferenceRedis::start(), ReferenceRedis::start()) else { return };
@@ -175,35 +180,35 @@ fn redis_does_not_differ_from_redis() {
 
 #[test]
 fn strings() {
-    differs_nowhere(families::STRINGS);
+    assert_same_replies(families::STRINGS);
 }
 
 #[test]
 fn bits() {
-    differs_nowhere(families::BITS);
+    assert_same_replies(families::BITS);
 }
 
 #[test]
 fn hashes() {
-    differs_nowhere(families::HASHES);
+    assert_same_replies(families::HASHES);
 }
 
 #[test]
 fn keys() {
-    differs_nowhere(families::KEYS);
+    assert_same_replies(families::KEYS);
 }
 
 #[test]
 fn expiry() {
-    differs_nowhere(families::EXPIRY);
+    assert_same_replies(families::EXPIRY);
 }
 
 #[test]
 fn sorted_sets() {
-    differs_nowhere(families::SORTED_SETS);
+    assert_same_replies(families::SORTED_SETS);
 }
 
 #[test]
 fn transactions() {
-    differs_nowhere(families::TRANSACTIONS);
+    assert_same_replies(families::TRANSACTIONS);
 }

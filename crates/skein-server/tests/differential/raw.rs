@@ -1,5 +1,5 @@
-//! Bytes as they are, sent to both servers: what comes back is the same to the last byte. For what
-//! is no sequence of whole replies, and for what closes the connection.
+//! Sends raw bytes to both servers; the replies must be equal to the last byte. For inputs that are
+//! not a sequence of whole replies, and for inputs that close the connection.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use super::common::{options, start_with};
 use super::redis::ReferenceRedis;
 use skein_store::Durability;
 
-/// Sent after each case: the answer ends with it, unless the server has closed.
+/// Sent after each case. The reply ends with it, unless the server has closed the connection.
 const LAST: &str = "\r\nCLIENT REPLY ON\r\nECHO the-end\r\n";
 const END: &[u8] = b"the-end\r\n";
 
@@ -54,7 +54,7 @@ const HTTP: &[&str] = &[
     "POSTS\r\nHost\r\nPING\r\n",
 ];
 
-/// A line with a byte 0 has no end, so more is waited for, up to the longest line.
+/// A line with a zero byte has no end, so the server waits for more, up to the longest line.
 const ZEROES: &[&str] = &[
     "ECHO a\0b\r\n",
     "PING\0\r\nPING\r\n",
@@ -66,11 +66,11 @@ const ZEROES: &[&str] = &[
     "*1\r\n$4\r\nPING\r\n\0\r\nPING\r\n",
 ];
 
-/// What a server answers.
+/// Returns the reply of a server.
 fn ask(address: &str, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a timeout");
-    // A server that has closed already takes no more.
+    // A server that has closed the connection accepts no more bytes.
     let _ = stream.write_all(bytes);
     let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
     while !answer.ends_with(END) {
@@ -105,14 +105,14 @@ fn encode_get() -> Vec<u8> {
     format!("EXISTS posted{LAST}").into_bytes()
 }
 
-/// Incident: RESET was answered after CLIENT REPLY SKIP, and EXEC answered whole or not at all,
-/// whatever its requests said of replies. Consequence: clients that count replies read another
-/// one's. Fix: the flags are Redis's, and each part of EXEC's reply is written or left out as they
-/// stand then.
+/// Incident: the server answered RESET after CLIENT REPLY SKIP, and the reply to EXEC was sent
+/// whole or not at all, whatever its requests set. Consequence: clients that count replies read the
+/// wrong one. Fix: the flags work as in Redis, and each part of EXEC's reply is written or left out
+/// according to the flags at that point.
 #[test]
 fn wishes_for_replies_are_those_of_redis() {
     let twice = ["", "HELLO 3\r\n"];
-    // The greetings differ.
+    // The replies to HELLO differ between the servers.
     let quiet =
         |hello: &str| if hello.is_empty() { String::new() } else { format!("CLIENT REPLY SKIP\r\n{hello}") };
     let cases = REPLIES
@@ -121,16 +121,17 @@ fn wishes_for_replies_are_those_of_redis() {
     assert_same(cases);
 }
 
-/// Incident: the lines of an HTTP request were answered one by one. Consequence: any web page that
-/// the operator looks at could send commands (`fetch` with a body of them). Fix: as in Redis, POST
-/// and `Host:` close the connection before anything is answered.
+/// Incident: the server answered the lines of an HTTP request one by one. Consequence: any web page
+/// that the operator opens could send commands (`fetch` with a body of them). Fix: as in Redis,
+/// POST and `Host:` close the connection before any reply.
 #[test]
 fn requests_of_web_pages_close_the_connection() {
     assert_same(HTTP.iter().map(|case| format!("{case}{LAST}").into_bytes()));
 }
 
-/// Incident: a line with a byte 0 was answered as a request. Consequence: proxies that follow Redis
-/// and we saw different requests in the same bytes. Fix: as in Redis, such a line has no end.
+/// Incident: the server answered a line with a zero byte as a request. Consequence: proxies that
+/// follow Redis saw other requests in the same bytes than SkeinDB. Fix: as in Redis, such a line
+/// has no end.
 #[test]
 fn a_byte_0_in_a_line_is_waited_past() {
     let filler = "x".repeat(65_600);

@@ -1,4 +1,4 @@
-//! A real `redis-server`, started for a test.
+//! Starts a real `redis-server` for a test.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::common::TestClient;
 
-/// Set to `none`, it leaves these tests out.
+/// If set to `none`, these tests are skipped.
 pub const VARIABLE: &str = "SKEIN_TEST_REDIS";
-const MISSING: &str = "these tests need a redis-server 7.0 in the PATH: install one (`apt-get install redis-server`), or leave \
-    them out with SKEIN_TEST_REDIS=none";
+const MISSING: &str = "these tests need a redis-server 7.0 in the PATH: install one (`apt-get install redis-server`), or skip \
+    them with SKEIN_TEST_REDIS=none";
 
-/// Ends the server when it is dropped.
+/// A running `redis-server`. Stops it on drop.
 pub struct ReferenceRedis {
     process: Child,
     pub address: String,
@@ -19,10 +19,11 @@ pub struct ReferenceRedis {
 }
 
 impl ReferenceRedis {
-    /// Starts one on a free port, without any persistence; none if the tests are to be left out.
+    /// Starts a server on a free port, without persistence. Returns `None` if the tests are
+    /// skipped.
     pub fn start() -> Option<Self> {
         if std::env::var(VARIABLE).is_ok_and(|value| value == "none") {
-            eprintln!("left out: {VARIABLE}=none");
+            eprintln!("skipped: {VARIABLE}=none");
             return None;
         }
         // Another program may take the port first.
@@ -44,7 +45,7 @@ impl ReferenceRedis {
         redis.serves().then_some(redis)
     }
 
-    /// Waits until it serves, or has ended.
+    /// Waits until the server accepts connections or has exited. Returns whether it accepts them.
     fn serves(&mut self) -> bool {
         let deadline = Instant::now() + Duration::from_mins(1);
         while Instant::now() < deadline && self.process.try_wait().is_ok_and(|ended| ended.is_none()) {

@@ -1,18 +1,18 @@
-//! Replies as trees, and when two of them are the same: byte for byte, but for what Redis leaves open.
+//! Replies as trees, and their comparison: byte for byte, except where Redis leaves the reply open.
 
-/// A reply.
+/// A parsed reply.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DiffReply {
-    /// All that is one line: its first byte and what follows it.
+    /// A reply of one line: its first byte and the rest.
     Line(Vec<u8>),
     /// A bulk string.
     Text(Vec<u8>),
-    /// What has elements, by its first byte; a map has its keys and values in turn.
+    /// A reply with elements, by its first byte. A map has keys and values alternating.
     List(u8, Vec<DiffReply>),
 }
 
 impl DiffReply {
-    /// The reply that `bytes` begin with; moves them past it.
+    /// Parses the first reply in `bytes` and removes it from them.
     pub fn take(bytes: &mut &[u8]) -> Self {
         let end = bytes.windows(2).position(|pair| pair == b"\r\n").expect("a line");
         let (line, rest) = bytes.split_at(end);
@@ -54,7 +54,7 @@ impl DiffReply {
         }
     }
 
-    /// The second of two elements, sorted: where a scan stands, and what it gives.
+    /// Sorts the second of two elements: the reply of a scan is a cursor and a list.
     fn sorted_scan(&self, together: usize) -> Self {
         match self {
             Self::List(kind, elements) if elements.len() == 2 => {
@@ -64,31 +64,32 @@ impl DiffReply {
         }
     }
 
-    /// What of a random reply is not random: its kinds and lengths.
+    /// Returns the part of a random reply that is not random: its kinds and lengths.
     fn outline(&self) -> Self {
         match self {
             Self::Text(_) => Self::Text(Vec::new()),
             Self::List(kind, elements) => Self::List(*kind, elements.iter().map(Self::outline).collect()),
-            // Scores in RESP3.
+            // A score in RESP3.
             Self::Line(line) if line[0] == b',' => Self::Line(b",".to_vec()),
             Self::Line(_) => self.clone(),
         }
     }
 }
 
-/// The clocks of two servers that are asked one after the other may differ by this.
+/// Tolerance between the clocks of two servers that are asked one after the other.
 const SLACK_MILLIS: i64 = 20_000;
 
-/// What replies hang on besides their own command.
+/// The circumstances on which a comparison depends besides the command.
 #[derive(Default)]
 pub struct ReplyContext {
     /// The names of the commands that an EXEC runs.
     pub queued: Vec<Vec<u8>>,
-    /// Whether the sequence wrote a key whose time had passed already (see `templates::writes_expired`).
+    /// Whether the sequence wrote a key that had already expired (see `templates::writes_expired`).
     pub expired: bool,
 }
 
-/// Whether the replies to a command are the same; to EXEC, those to each of the commands that were queued.
+/// Returns whether the replies to a command agree. For EXEC, compares the reply to each queued
+/// command.
 pub fn same(name: &[u8], before: &ReplyContext, ours: &DiffReply, theirs: &DiffReply) -> bool {
     let by = |form: &dyn Fn(&DiffReply) -> DiffReply| form(ours) == form(theirs);
     let near = |slack: i64| match (ours.integer(), theirs.integer()) {
@@ -96,12 +97,13 @@ pub fn same(name: &[u8], before: &ReplyContext, ours: &DiffReply, theirs: &DiffR
         _ => ours == theirs,
     };
     match name.to_ascii_uppercase().as_slice() {
-        // On purpose: ours never counts keys that have expired; Redis does until it comes across them, by a command or in the
-        // rounds that it makes by its clock. Incident: the count was let pass where ours was the lower one, but between two of
-        // Redis either may be, as the one or the other has made its round. Consequence: on a slow machine the two differed, by
-        // chance. Fix: where such a key may be there, only the kind of the reply is compared; elsewhere the count, to the letter.
+        // On purpose: SkeinDB never counts expired keys. Redis counts them until a command or its
+        // periodic cycle removes them. Incident: a lower count of ours was accepted, but between
+        // two Redis servers either count may be lower, depending on their cycles. Consequence: on a
+        // slow machine two Redis servers differed by chance. Fix: if such a key may exist, only the
+        // kind of the reply is compared; otherwise the count must be equal.
         b"DBSIZE" if before.expired && ours.integer().is_some() => theirs.integer().is_some(),
-        // On purpose: ours takes WITHSCORE, as Redis 7.2 does.
+        // On purpose: SkeinDB accepts WITHSCORE, as Redis 7.2 does.
         b"ZRANK" | b"ZREVRANK" if theirs.is_wrong_arity() => true,
         b"KEYS" | b"HKEYS" | b"HVALS" => by(&|reply| reply.sorted(1)),
         b"HGETALL" => by(&|reply| reply.sorted(2)),

@@ -1,12 +1,14 @@
-//! Templates of commands, and the strategy that each stands for.
+//! Templates of commands, and the strategies that they describe.
 //!
 //! ```text
-//!   SET <key> <value> NX|XX? EX_<seconds>|KEEPTTL?        a word as it is · drawn from an alphabet · one of several
-//!   HSET <key> <field>_<value>+                           words that go together, by `_`
+//!   SET <key> <value> NX|XX? EX_<seconds>|KEEPTTL?    a literal word · a word of an alphabet ·
+//!                                                     one of several
+//!   HSET <key> <field>_<value>+                       words joined by `_` stay together
 //! ```
 //!
-//! What ends with `?` may be left out, with `+` comes one to three times. Alphabets are small, so that commands meet on the same keys and
-//! fields, and have the numbers at which replies change.
+//! A part with `?` is optional; a part with `+` is repeated one to three times. Alphabets are
+//! small, so that commands hit the same keys and fields, and contain the numbers at which replies
+//! change.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -40,7 +42,8 @@ const ALPHABETS: &[(&str, &[&str])] = &[
         ],
     ),
     ("float", &["1", "0.5", "-3", "1e3", "0.1", "a", "", "inf", "nan", "3.0e-2", "100000000", " 1"]),
-    // Beyond some 500 MiB both refuse; between them and these, each server would fill the memory.
+    // Beyond about 500 MiB both servers reject the offset. Offsets between that and these would
+    // fill the memory of each server.
     ("offset", &["0", "1", "5", "-1", "40", "536870912", "a", "-9223372036854775808"]),
     ("bit", &["0", "7", "8", "100", "-1", "4294967296", "a"]),
     ("01", &["1", "0", "2", "a"]),
@@ -48,7 +51,8 @@ const ALPHABETS: &[(&str, &[&str])] = &[
         "index",
         &["0", "-1", "1", "2", "-2", "100", "-100", "a", "9223372036854775807", "-9223372036854775808"],
     ),
-    // Far away: a sequence takes no time then, and the first of two is not later than the second by a millisecond.
+    // Far in the future, so the time of a sequence does not matter, and a millisecond between the
+    // two servers does not either.
     ("seconds", &["1000000", "2000000", "0", "-1", "a", "9223372036854775807", "9223372036854776"]),
     ("millis", &["1000000000", "2000000000", "0", "-1", "a", "9223372036854775807"]),
     ("unix", &["4000000000", "5000000000", "1", "0", "-1", "a", "9223372036854775807"]),
@@ -65,14 +69,13 @@ const ALPHABETS: &[(&str, &[&str])] = &[
     ("odd", &["", "*", "-", "NX", "XX", "LIMIT", "COUNT", "WITHSCORES", "0", "-1", "GET", "(", "\r\n"]),
 ];
 
-/// Of a set whose members all have one score.
+/// A set whose members all have one score.
 const EVEN_KEY: &str = "even";
 
-/// The least of the times to come, in seconds; those in milliseconds are more.
+/// The least of the future times, in seconds. Those in milliseconds are greater.
 const FAR_AWAY: i64 = 4_000_000_000;
 
-const LONG: &str =
-    "a value of more than sixty-four bytes, which Redis does not keep within a small hash any more";
+const LONG: &str = "a value of more than sixty-four bytes, too long for Redis to keep it in a small hash";
 
 fn word(word: &str) -> BoxedStrategy<Vec<u8>> {
     match word.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
@@ -87,7 +90,7 @@ fn word(word: &str) -> BoxedStrategy<Vec<u8>> {
     }
 }
 
-/// Words that go together.
+/// Parses words that stay together.
 fn group(group: &str) -> BoxedStrategy<CommandWords> {
     group.split('_').map(word).collect::<Vec<_>>().boxed()
 }
@@ -102,19 +105,19 @@ fn part(part: &str) -> BoxedStrategy<CommandWords> {
     prop::collection::vec(one, times).prop_map(|groups| groups.concat()).boxed()
 }
 
-/// The commands that a template stands for.
+/// Returns the commands of a template.
 fn template(text: &str) -> BoxedStrategy<CommandWords> {
     text.split(' ').map(part).collect::<Vec<_>>().prop_map(|parts| parts.concat()).boxed()
 }
 
-/// The commands of a family.
+/// Returns the commands of a family.
 pub fn family(templates: &str) -> BoxedStrategy<CommandWords> {
     prop::strategy::Union::new(templates.lines().map(str::trim).filter(|line| !line.is_empty()).map(template))
         .boxed()
 }
 
-/// Whether a command may write a key whose time has passed already. In these alphabets only SET does: what else sets a time deletes the key
-/// instead, and times to come are far away.
+/// Returns whether a command may write a key that has already expired. With these alphabets only
+/// SET does: other commands with a past time delete the key, and future times are far away.
 pub fn writes_expired(words: &[Vec<u8>]) -> bool {
     let is = |word: &[u8], name: &str| word.eq_ignore_ascii_case(name.as_bytes());
     let passed = |time: &[u8]| {
@@ -136,19 +139,19 @@ fn only_set_writes_what_has_expired() {
     }
 }
 
-/// What is done to a few of the commands, so that arities and arguments are wrong.
+/// A defect of a few commands, which makes their arity or arguments wrong.
 #[derive(Debug, Clone)]
 pub enum SequenceDefect {
     Nothing,
-    /// The last word is missing.
+    /// Removes the last word.
     Shorter,
-    /// One word more.
+    /// Adds a word.
     Longer(Vec<u8>),
-    /// This word, counted around, is another.
+    /// Replaces the word at this index, modulo the number of words.
     Other(usize, Vec<u8>),
 }
 
-pub fn upset() -> impl Strategy<Value = SequenceDefect> {
+pub fn sequence_defect() -> impl Strategy<Value = SequenceDefect> {
     prop_oneof![
         20 => Just(SequenceDefect::Nothing),
         1 => Just(SequenceDefect::Shorter),
@@ -158,7 +161,7 @@ pub fn upset() -> impl Strategy<Value = SequenceDefect> {
 }
 
 impl SequenceDefect {
-    /// The name of a command stays.
+    /// Applies the defect. Keeps the name of the command.
     pub fn apply(&self, words: &mut CommandWords) {
         self.change(words);
         let cursor = match words[0].to_ascii_uppercase().as_slice() {
@@ -166,7 +169,7 @@ impl SequenceDefect {
             b"HSCAN" | b"ZSCAN" => words.get_mut(2),
             _ => None,
         };
-        // Where one goes on that was never given is open, in Redis too.
+        // The result of an unknown cursor is undefined, in Redis too.
         if let Some(cursor) = cursor.filter(|cursor| *cursor == b"-1") {
             *cursor = b"0".to_vec();
         }
@@ -176,10 +179,10 @@ impl SequenceDefect {
         let even = words.get(1).is_some_and(|key| key == EVEN_KEY.as_bytes());
         match self {
             Self::Shorter if words.len() > 1 => drop(words.pop()),
-            // On purpose: these take one word more than in Redis 7.0.
+            // On purpose: these commands accept one word more than in Redis 7.0.
             Self::Longer(_) if [&b"ZRANK"[..], b"ZREVRANK"].contains(&words[0].as_slice()) => {}
             Self::Longer(word) => words.push(word.clone()),
-            // A score stays what it is.
+            // The members of this key must keep equal scores.
             Self::Other(..) if even => {}
             Self::Other(at, word) if words.len() > 1 => {
                 let at = 1 + at % (words.len() - 1);

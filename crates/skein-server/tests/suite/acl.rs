@@ -1,4 +1,5 @@
-//! Users on a running server: their rights in pipelines, when they change, when users go; the ACL file; the log; what is kept of passwords.
+//! Users on a running server: permissions in pipelines, their changes, removed users; the ACL file;
+//! the log; and that passwords are not kept.
 
 use std::fs;
 
@@ -18,7 +19,7 @@ fn user(server: &TestServer, rules: &str) -> TestClient {
 const NO_KEY: &str = "-NOPERM this user has no permissions to access one of the keys used as arguments|";
 
 #[test]
-fn pipelines_keep_their_order_around_what_is_refused() {
+fn denied_requests_keep_the_order_of_a_pipeline() {
     let server = start();
     let mut client = user(&server, "a on nopass ~a* +get +set +ping");
     let mut sent = Vec::new();
@@ -53,10 +54,10 @@ fn pipelines_keep_their_order_around_what_is_refused() {
 }
 
 #[test]
-fn rights_that_change_count_at_once_for_who_is_connected() {
+fn changed_permissions_apply_to_open_connections_at_once() {
     let server = start();
     let mut admin = server.connect();
-    // On two workers, so that one of them is another one than the admin's.
+    // Four clients on two workers, so that some of them are not on the admin's worker.
     let mut clients: Vec<TestClient> = (0..4).map(|_| user(&server, "a on nopass ~* +get")).collect();
     for _ in 0..20 {
         assert_eq!(admin.ask("ACL SETUSER a -get"), "+OK|");
@@ -64,18 +65,18 @@ fn rights_that_change_count_at_once_for_who_is_connected() {
         assert_eq!(admin.ask("ACL SETUSER a +get"), "+OK|");
         assert!(clients.iter_mut().all(|client| client.ask("GET k") == "$-1|"));
     }
-    // One's own, for what follows in the same pipeline.
+    // A user's own permissions apply to the rest of the same pipeline.
     let mut own = user(&server, "b on nopass ~* +get +acl");
     own.send(b"GET k\r\nACL SETUSER b -get\r\nGET k\r\nACL SETUSER b +get\r\nGET k\r\n");
     let replies: Vec<bool> = (0..5).map(|_| own.reply().starts_with(b"-NOPERM")).collect();
     assert_eq!(replies, [false, false, true, false, false]);
-    // Without them, and without the user.
+    // The users are removed, and with them their connections.
     assert_eq!(admin.ask("ACL DELUSER a b"), ":2|");
     assert!(clients.iter_mut().chain([&mut own]).all(|client| client.try_reply().is_none()));
 }
 
 #[test]
-fn ranges_need_a_right_to_all_that_they_could_meet() {
+fn ranges_need_permission_for_every_key_they_may_contain() {
     let server = start();
     let mut admin = server.connect();
     assert_eq!(admin.ask("MSET a1 v a2 v b1 v"), "+OK|");
@@ -98,7 +99,7 @@ fn ranges_need_a_right_to_all_that_they_could_meet() {
         ("SK.LAST", false),
         ("SK.GETV a1", true),
         ("SK.CAS a1 v 0", false),
-        // As in Redis: these tell names.
+        // As in Redis, commands that only list key names are allowed.
         ("SCAN 0", true),
         ("KEYS *", true),
         ("RANDOMKEY", true),
@@ -106,7 +107,7 @@ fn ranges_need_a_right_to_all_that_they_could_meet() {
         let reply = client.ask(request);
         assert_eq!(!reply.starts_with("-NOPERM"), allowed, "{request}: {reply}");
     }
-    // The same of selectors, each for itself: two halves make no whole.
+    // The same for selectors. Each one counts by itself: two halves do not make a whole.
     let mut client = user(&server, "b on nopass (%W~a* +@all) (%R~a* +@all) (~c* +sk.delrange)");
     for (request, allowed) in
         [("SK.PREFIX a", true), ("SK.DELRANGE [a (b", true), ("INCR a1", false), ("SK.DELRANGE [c (d", true)]
@@ -116,7 +117,7 @@ fn ranges_need_a_right_to_all_that_they_could_meet() {
 }
 
 #[test]
-fn an_acl_file_is_loaded_at_the_start_and_on_demand_and_saved() {
+fn acl_file_is_loaded_at_start_and_on_demand_and_saved() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("users.acl");
     fs::write(&path, "user default on >secret ~* +@all\nuser a on >pw ~a* +get +acl\n").expect("written");
@@ -138,12 +139,12 @@ fn an_acl_file_is_loaded_at_the_start_and_on_demand_and_saved() {
         let error = admin.ask("ACL LOAD");
         assert!(error.contains("users.acl:4: Error in applying operation '+nope'"), "{error}");
         assert_eq!((a.ask("GET a1"), b.ask("GET k")), ("$-1|".to_owned(), "$-1|".to_owned()));
-        // Who has changed, or is gone, is disconnected; others stay.
+        // Connections of changed and removed users are closed; others stay.
         fs::write(&path, text.replace("~a*", "~b*").replace("user b", "user c")).expect("written");
         assert_eq!(admin.ask("ACL LOAD"), "+OK|");
         assert!(a.try_reply().is_none() && b.try_reply().is_none());
         assert_eq!(admin.ask("ACL USERS"), "*3|$1|a|$1|c|$7|default|");
-        // One's own user, whose reply comes first.
+        // The connection of the calling user is closed after its reply.
         let mut a = server.connect();
         assert_eq!(a.ask("AUTH a pw"), "+OK|");
         fs::write(&path, "").expect("written");
@@ -156,7 +157,7 @@ fn an_acl_file_is_loaded_at_the_start_and_on_demand_and_saved() {
             "the default user stays"
         );
     }
-    // What the next start finds.
+    // The next start reports a wrong file.
     fs::write(&path, "user a on +nope\n").expect("written");
     let store = start().store.clone();
     let error = skein_server::Server::start(store.clone(), options()).expect_err("a wrong file").to_string();
@@ -168,7 +169,7 @@ fn an_acl_file_is_loaded_at_the_start_and_on_demand_and_saved() {
 }
 
 #[test]
-fn the_log_tells_who_was_turned_away() {
+fn acl_log_records_denied_requests_and_logins() {
     let server = start();
     let mut client = user(&server, "a on >pw nopass ~a* +get +multi +exec");
     let mut admin = server.connect();
@@ -187,7 +188,7 @@ fn the_log_tells_who_was_turned_away() {
         assert!(log.contains(part), "{part}: {log}");
     }
     assert!(!log.contains("hunter2"));
-    // Who need not log in to fill it, fills it up to its bound.
+    // Clients that have not logged in can fill the log only up to its limit.
     let mut other = server.connect();
     for i in 0..300 {
         other.ask(&format!("AUTH user{i}{} x", "x".repeat(500)));
@@ -198,7 +199,7 @@ fn the_log_tells_who_was_turned_away() {
 }
 
 #[test]
-fn no_password_is_kept_or_said() {
+fn passwords_are_neither_kept_nor_shown() {
     let password = Some(b"hunter2".to_vec());
     let server = start_with(ServerOptions { password, ..options() }, Durability::Buffered);
     let mut admin = server.connect();
@@ -218,7 +219,7 @@ fn no_password_is_kept_or_said() {
 }
 
 #[test]
-fn a_user_of_many_rules_and_patterns_is_made_and_held_to() {
+fn users_with_many_rules_and_patterns_are_enforced() {
     let server = start();
     let patterns: Vec<String> = (0..2000).map(|i| format!("~key{i}:*")).collect();
     let mut client = user(&server, &format!("a on nopass +get +set {}", patterns.join(" ")));
@@ -227,7 +228,7 @@ fn a_user_of_many_rules_and_patterns_is_made_and_held_to() {
         ("+OK|".to_owned(), "$1|v|".to_owned())
     );
     assert_eq!(client.ask("GET key2000:x"), NO_KEY);
-    // Rules that say nothing new are not kept.
+    // Redundant rules are not kept.
     let mut admin = server.connect();
     for _ in 0..50 {
         assert_eq!(admin.ask("ACL SETUSER b +get +set -get +@read -@read +echo|a"), "+OK|");

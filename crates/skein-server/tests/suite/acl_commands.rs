@@ -1,9 +1,11 @@
-//! Every command of the table, as COMMAND lists it, by a user who may, one who may not by command, and one who may not by key. A command that is new is
-//! in it at once. (What each does to its keys is held against Redis in `golden/acl.txt`.)
+//! Runs every command of the table, as COMMAND lists it, as three users: one with permission, one
+//! without permission for the command, and one without permission for the key. New commands are
+//! included automatically. (`golden/acl.txt` compares the access of each command to its keys with
+//! Redis.)
 
 use crate::common::{TestClient, start, trie};
 
-/// What the requests are made of that are not just a name and enough arguments.
+/// Requests that need more than a name and enough arguments.
 const REQUESTS: &[(&str, &str)] = &[
     ("acl", "ACL WHOAMI"),
     ("client", "CLIENT ID"),
@@ -23,13 +25,14 @@ const REQUESTS: &[(&str, &str)] = &[
     ("zunionstore", "ZUNIONSTORE key 1 key"),
 ];
 
-/// Open to everybody, as in Redis: without them nobody could log in, or leave.
+/// Allowed to everybody, as in Redis: without them a client could not log in or leave.
 const OPEN: &[&str] = &["auth", "hello", "quit", "reset"];
 
-/// What stops the server, or takes the connection from the test: here it is only asked whether they may be run.
+/// Commands that stop the server or break the test's connection. The test only checks the
+/// permission and does not run them.
 const NOT_RUN: &[&str] = &["shutdown", "quit", "reset", "auth", "hello"];
 
-/// They have no key in the table, and yet touch keys, any or those of a range.
+/// Commands without a key in the table that access keys nevertheless, any key or those of a range.
 const RANGES: &[&str] = &["sk.count", "sk.delrange", "sk.first", "sk.last", "sk.prefix", "sk.range"];
 
 struct CommandInfoRow {
@@ -38,7 +41,7 @@ struct CommandInfoRow {
     has_keys: bool,
 }
 
-/// The table, by COMMAND INFO's first elements: name, arity, flags, first key.
+/// Returns the table, from the first elements of COMMAND INFO: name, arity, flags, first key.
 fn rows(admin: &mut TestClient) -> Vec<CommandInfoRow> {
     let names = admin.ask("COMMAND LIST");
     let names: Vec<String> = names
@@ -57,7 +60,7 @@ fn rows(admin: &mut TestClient) -> Vec<CommandInfoRow> {
         let usual = || format!("{name}{}", " key".repeat(arity - 1));
         let request = special.map_or_else(usual, str::to_owned);
         if admin.ask(&format!("ACL DRYRUN default {request}")).starts_with("-ERR Command") {
-            // It has subcommands, and this one at least.
+            // The command has subcommands, at least HELP.
             return CommandInfoRow { request: format!("{name} HELP"), name, has_keys: false };
         }
         let counted = special.is_some_and(|request| request.contains(" 1 key"));
@@ -72,7 +75,7 @@ fn log_in(client: &mut TestClient, user: &str) {
 }
 
 #[test]
-fn every_command_is_refused_to_who_may_not() {
+fn every_command_is_denied_without_permission() {
     let server = start();
     let (mut admin, mut client) = (server.connect(), server.connect());
     for row in rows(&mut admin) {
@@ -123,7 +126,7 @@ fn a_user_with_every_command_and_no_key_writes_nothing() {
     admin.ask("ACL SETUSER a on nopass +@all -flushall -flushdb -swapdb");
     let rows = rows(&mut admin);
     log_in(&mut client, "a");
-    // All in one pipeline, in which reads and writes make batches.
+    // All requests in one pipeline, in which reads and writes form batches.
     let sent: Vec<&CommandInfoRow> = rows.iter().filter(|row| row.has_keys).collect();
     let bytes: Vec<u8> = sent.iter().flat_map(|row| format!("{}\r\n", row.request).into_bytes()).collect();
     client.send(&bytes);

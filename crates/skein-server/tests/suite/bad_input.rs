@@ -1,5 +1,5 @@
-//! Garbage, truncated, half-sent and oversized requests, storms of connections: each client gets a clear answer or
-//! is closed, and the server lives on.
+//! Garbage, truncated, half-sent and oversized requests, and storms of connections. Each client
+//! gets a clear reply or is disconnected, and the server continues to serve.
 
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
@@ -15,7 +15,7 @@ fn alive(server: &TestServer) {
 }
 
 #[test]
-fn half_sent_requests_wait_and_then_count() {
+fn half_sent_requests_wait_for_their_rest() {
     let server = start();
     let mut client = server.connect();
     for byte in encode(&[b"SET", b"k", b"a value"]) {
@@ -31,7 +31,7 @@ fn half_sent_requests_wait_and_then_count() {
 }
 
 #[test]
-fn a_client_that_goes_in_the_middle_leaves_nothing_behind() {
+fn disconnecting_inside_a_request_leaves_nothing_behind() {
     let server = start();
     for cut in 1..30 {
         let mut client = server.connect();
@@ -43,7 +43,7 @@ fn a_client_that_goes_in_the_middle_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_was_sent_before_a_half_close_is_answered() {
+fn requests_before_a_half_close_are_answered() {
     let server = start();
     let mut client = server.connect();
     client.send(&[encode(&[b"SET", b"a", b"1"]), encode(&[b"GET", b"a"])].concat());
@@ -99,14 +99,15 @@ fn keys_over_the_limit_are_refused_by_name() {
     assert_eq!(show(&client.call(&[b"SK.COUNT", &[b"[", &long[..]].concat(), b"+"])), ":0|");
 }
 
-/// A column that is named over and over is written over and over: a small request took all memory and the server with it.
+/// Incident: a column is written as often as the request names it, so a small request took all
+/// memory and stopped the server.
 #[test]
-fn a_small_request_does_not_make_a_reply_without_bounds() {
+fn a_small_request_cannot_cause_an_unlimited_reply() {
     let server = start();
     let mut client = server.connect();
     let value = vec![b'v'; 8 << 20];
     assert_eq!(client.call(&[b"HSET", b"row", b"f", &value]), b":1\r\n");
-    let refusal = "-ERR the columns that are named have 536870912 bytes, more than the 536870911 of a whole row; name each once|";
+    let refusal = "-ERR the named columns have 536870912 bytes, more than the limit of 536870911; name each column once|";
     let mut names: Vec<&[u8]> = vec![b"f"; 64];
     let hmget = [&[b"HMGET", b"row".as_slice()], names.as_slice()].concat();
     assert_eq!(show(&client.call(&hmget)), refusal);
@@ -163,7 +164,7 @@ fn a_storm_of_connections_passes() {
             });
         }
     });
-    // The last of them may still be on their way out.
+    // The last connections may still be closing.
     let mut client = server.connect();
     for _ in 0..500 {
         if client.ask("INFO clients").contains("|connected_clients:1|") {
@@ -175,7 +176,7 @@ fn a_storm_of_connections_passes() {
 }
 
 #[test]
-fn one_client_too_many_is_told_so() {
+fn one_client_too_many_gets_an_error() {
     let server = start_with(ServerOptions { clients_max: 3, ..options() }, Durability::None);
     let mut clients: Vec<TestClient> = (0..3).map(|_| server.connect()).collect();
     for client in &mut clients {
@@ -196,11 +197,11 @@ fn one_client_too_many_is_told_so() {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    panic!("no room although a client left");
+    panic!("no free slot although a client disconnected");
 }
 
 #[test]
-fn large_values_come_back_as_they_went() {
+fn large_values_are_returned_unchanged() {
     let server = start();
     let mut client = server.connect();
     let value: Vec<u8> = (0..20_000_000u32).map(|i| (i * 7 + i / 256) as u8).collect();

@@ -1,10 +1,11 @@
-//! CLIENT and CONFIG where Redis's replies are no measure: they name ports and times, and this server has workers.
+//! CLIENT and CONFIG where Redis's replies cannot be compared: they contain ports and times, and
+//! this server has several workers.
 
 use crate::common::{TestClient, TestServer, encode, options, start, start_with};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
-/// The lines of CLIENT LIST.
+/// Returns the lines of CLIENT LIST.
 fn list(client: &mut TestClient, request: &str) -> Vec<String> {
     let reply = client.ask(request);
     let text = reply.split_once('|').expect("a bulk string").1.trim_end_matches('|').to_owned();
@@ -20,7 +21,7 @@ fn id(client: &mut TestClient) -> String {
     client.ask("CLIENT ID").trim_matches([':', '|']).to_owned()
 }
 
-/// Clients on both workers.
+/// Returns clients on both workers.
 fn two(server: &TestServer) -> (TestClient, TestClient) {
     let (mut one, mut other) = (server.connect(), server.connect());
     assert_eq!(one.ask("PING"), "+PONG|");
@@ -29,7 +30,7 @@ fn two(server: &TestServer) -> (TestClient, TestClient) {
 }
 
 #[test]
-fn the_list_counts_what_is_queued() {
+fn client_list_counts_queued_requests() {
     let server = start();
     let (mut one, mut other) = two(&server);
     let its = id(&mut one);
@@ -70,7 +71,7 @@ fn the_list_counts_what_is_queued() {
 }
 
 #[test]
-fn the_list_has_the_clients_of_all_workers() {
+fn client_list_has_the_clients_of_all_workers() {
     let server = start();
     let (mut one, mut other) = two(&server);
     one.ask("CLIENT SETNAME first");
@@ -112,7 +113,7 @@ fn clients_of_any_worker_are_killed() {
     let (mut one, mut other) = two(&server);
     let (first, second) = (id(&mut one), id(&mut other));
     assert_eq!(one.ask(&format!("CLIENT KILL ID {second}")), ":1|");
-    assert_eq!(list(&mut one, "CLIENT LIST").len(), 1, "it is not listed any more");
+    assert_eq!(list(&mut one, "CLIENT LIST").len(), 1, "it is no longer listed");
     assert_eq!(one.ask(&format!("CLIENT KILL ID {second}")), ":0|");
     assert_eq!(other.try_reply(), None);
 
@@ -126,12 +127,16 @@ fn clients_of_any_worker_are_killed() {
     for other in &mut others {
         assert_eq!(other.ask("PING"), "+PONG|");
     }
-    assert_eq!(one.ask(&format!("CLIENT KILL ID {first}")), ":0|", "not oneself, unless SKIPME no");
+    assert_eq!(
+        one.ask(&format!("CLIENT KILL ID {first}")),
+        ":0|",
+        "the own connection is skipped, unless SKIPME is no"
+    );
     assert_eq!(one.ask("CLIENT KILL TYPE normal"), ":6|");
     for other in &mut others {
         assert_eq!(other.try_reply(), None);
     }
-    // What comes after the kill in the pipeline is not run.
+    // Requests after the kill in the same pipeline do not run.
     one.send(&[encode(&[b"CLIENT", b"KILL", b"SKIPME", b"no"]), encode(&[b"SET", b"after", b"1"])].concat());
     assert_eq!(one.reply(), b":1\r\n");
     assert_eq!(one.try_reply(), None);
@@ -151,7 +156,7 @@ fn the_limit_on_clients_is_changed_while_the_server_runs() {
 }
 
 #[test]
-fn statistics_are_counted_anew() {
+fn resetstat_resets_the_number_of_commands() {
     let server = start();
     let mut client = server.connect();
     for _ in 0..100 {
@@ -205,7 +210,7 @@ fn times_are_those_of_the_clock() {
 }
 
 #[test]
-fn lists_of_what_is_not_there_are_empty() {
+fn command_list_has_only_supported_commands() {
     let server = start();
     let mut client = server.connect();
     let commands = client.ask("COMMAND LIST");

@@ -1,4 +1,5 @@
-//! How connections end: an end that comes together with the last bytes is seen, over each kind of socket. (TLS: see `tls`.)
+//! How connections end: the server notices an end that arrives together with the last bytes, over
+//! each kind of socket. (TLS: see `tls`.)
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -9,12 +10,13 @@ use crate::common::{TestServer, options, start_with, wait_for};
 use skein_server::{ServerOptions, UnixSocket};
 use skein_store::Durability;
 
-/// Starts with one worker, which can be put to sleep.
+/// Starts a server with one worker, which the test can put to sleep.
 fn start(more: ServerOptions) -> TestServer {
     start_with(ServerOptions { workers: 1, debug_command: true, ..more }, Durability::Buffered)
 }
 
-/// Does something while the only worker sleeps, so that all of it reaches the worker as one event.
+/// Runs `meanwhile` while the only worker sleeps, so that everything arrives at the worker as one
+/// event.
 fn asleep(server: &TestServer, meanwhile: impl FnOnce()) {
     let mut other = server.connect();
     other.send(b"DEBUG SLEEP 0.3\r\n");
@@ -23,8 +25,9 @@ fn asleep(server: &TestServer, meanwhile: impl FnOnce()) {
     assert_eq!(other.reply(), b"+OK\r\n");
 }
 
-/// The worker heard of both at once, read less than there was room for, and waited for an event that had been: the connection
-/// stayed for ever.
+/// Incident: the worker got data and end as one event, read less than its buffer had room for, and
+/// waited for an event that had already been delivered. Consequence: the connection stayed open for
+/// ever.
 #[test]
 fn tcp_half_close_is_answered_before_the_close() {
     let server = start(options());
@@ -38,7 +41,7 @@ fn tcp_half_close_is_answered_before_the_close() {
         assert_eq!(client.reply(), b"+PONG\r\n");
         assert_eq!(client.try_reply(), None, "the connection is still open");
     }
-    // Those that put the worker to sleep may take a moment more to go.
+    // The connections that put the worker to sleep may take a moment to close.
     let mut admin = server.connect();
     wait_for(|| admin.ask("CLIENT LIST").matches("id=").count() == 1);
     drop(admin);
@@ -46,7 +49,7 @@ fn tcp_half_close_is_answered_before_the_close() {
 }
 
 #[test]
-fn so_is_one_of_a_unix_socket() {
+fn unix_half_close_is_answered_before_the_close() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("skein.sock");
     let server = start(ServerOptions {

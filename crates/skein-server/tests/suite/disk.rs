@@ -1,4 +1,5 @@
-//! What the disk engine adds: a cache that everything passes through, pages that cannot be read, a trie without order.
+//! Special cases of the disk engine: a cache smaller than the data, unreadable pages, a trie
+//! without order.
 
 use std::ops::Range;
 use std::path::Path;
@@ -96,7 +97,7 @@ fn engine_of(server: &TestServer) -> DiskEngine {
 }
 
 #[test]
-fn a_trie_without_order_says_so() {
+fn a_trie_without_order_rejects_ordered_commands() {
     let server = start_on_disk(options(), small(TrieShape::Hash { n: 16 }));
     let mut client = server.connect();
     assert_eq!(client.ask("MSET a 1 b 2 c 3"), "+OK|");
@@ -152,7 +153,7 @@ fn a_trie_without_order_shows_all_of_its_keys() {
     assert_eq!(client.ask("KEYS key:0007"), "*1|$8|key:0007|");
     let drawn: std::collections::BTreeSet<String> = (0..50).map(|_| client.ask("RANDOMKEY")).collect();
     assert!(drawn.len() > 30 && drawn.iter().all(|key| key.starts_with("$8|key:")), "{drawn:?}");
-    // Also within a transaction, which sees what it has written.
+    // A transaction sees its own writes, too.
     for request in ["MULTI", "SET key:last v", "KEYS key:l*", "SCAN 0 COUNT 1", "RANDOMKEY"] {
         client.ask(request);
     }
@@ -162,14 +163,14 @@ fn a_trie_without_order_shows_all_of_its_keys() {
 }
 
 #[test]
-fn sorted_sets_are_refused_and_nothing_is_made() {
+fn sorted_sets_are_rejected_and_no_key_is_made() {
     let server = start_on_disk(options(), small(TrieShape::Linked));
     let mut client = server.connect();
     let refusal =
         "-ERR the disk engine has no sorted sets yet; serve another data folder with the engine in memory|";
     assert_eq!(client.ask("ZADD z 1 a"), refusal);
     assert_eq!(client.ask("EXISTS z"), ":0|");
-    assert_eq!(client.ask("ZCARD z"), ":0|", "a key that is not there has no members");
+    assert_eq!(client.ask("ZCARD z"), ":0|", "an absent key has no members");
 }
 
 #[test]
@@ -180,7 +181,7 @@ fn snapshots_are_refused() {
 }
 
 #[test]
-fn what_does_not_fit_the_cache_is_refused_whole() {
+fn a_write_larger_than_the_cache_is_rejected_whole() {
     let server = start_on_disk(options(), small(TrieShape::Linked));
     let mut client = server.connect();
     let long = vec![b'v'; 200_000];
@@ -195,7 +196,7 @@ fn what_does_not_fit_the_cache_is_refused_whole() {
     let reply = show(&client.call(&mset));
     assert!(reply.starts_with("-ERR the write uses"), "{reply}");
     assert_eq!(client.ask("DBSIZE"), ":0|");
-    // What need not be one moment is done in parts.
+    // Commands that need not be atomic run in parts.
     fill(&mut client, 0..8_000, "");
     let mut del: Vec<&[u8]> = vec![b"DEL"];
     del.extend(keys.iter().map(String::as_bytes));
@@ -203,7 +204,7 @@ fn what_does_not_fit_the_cache_is_refused_whole() {
 }
 
 #[test]
-fn a_value_that_no_server_wrote_is_an_error_and_can_be_replaced() {
+fn a_foreign_value_is_an_error_and_can_be_replaced() {
     let server = start_on_disk(options(), small(TrieShape::Linked));
     let engine = engine_of(&server);
     engine.store().set(b"foreign", b"plain bytes").expect("a write");
@@ -230,7 +231,7 @@ fn a_store_of_plain_bytes_is_not_served() {
     );
 }
 
-/// A server over a store whose file can be damaged.
+/// Returns a server over a store with a damaged page.
 fn damaged(durability: Durability) -> (SimStorage, Server, DiskEngine) {
     let storage = SimStorage::new();
     let open = || {
@@ -243,7 +244,7 @@ fn damaged(durability: Durability) -> (SimStorage, Server, DiskEngine) {
     }
     store.close().expect("a clean end");
     drop(store);
-    // A place where some keys lie; whatever else is there is mended again.
+    // Damages a page that holds only some of the keys. Undoes the damage of other pages.
     let is_leaf = |place: u64| {
         let flip = || storage.damage(Path::new("/db/data.skein"), place * 4096 + 100, &[0x40]);
         flip();
@@ -265,10 +266,11 @@ fn damaged(durability: Durability) -> (SimStorage, Server, DiskEngine) {
     (storage, server, engine)
 }
 
-/// Incident: a write that fails on its way takes all that is published with it. Consequence: neighbours in a batch would be told of a failure that is none of theirs.
-/// Fix: they are done again, one by one.
+/// Incident: a write that fails half-way fails together with all writes published with it.
+/// Consequence: neighbours in the batch would report a failure that does not concern them. Fix: the
+/// neighbours run again, one by one.
 #[test]
-fn a_damaged_page_fails_what_needs_it_and_nothing_else() {
+fn a_damaged_page_fails_only_the_commands_that_need_it() {
     for durability in [Durability::Buffered, Durability::Sync] {
         let (_storage, server, engine) = damaged(durability);
         let mut client =
@@ -307,9 +309,9 @@ fn a_damaged_page_fails_what_needs_it_and_nothing_else() {
     }
 }
 
-/// The disk fails under a batch: nobody is told that a write was done that may be lost.
+/// The disk fails during a batch: the server must not acknowledge a write that may be lost.
 #[test]
-fn writes_stop_when_the_log_fails_and_reads_go_on() {
+fn writes_stop_when_the_log_fails_and_reads_continue() {
     let storage = SimStorage::new();
     let options_of = DiskOptions { durability: Durability::Sync, ..small(TrieShape::Linked) };
     let store = DiskStore::open_on(storage.share(), "/db", options_of).expect("a store");

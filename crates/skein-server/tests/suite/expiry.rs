@@ -1,4 +1,5 @@
-//! Keys that expire, over the wire: with a clock that the test moves, and a few that really wait.
+//! Keys that expire, over the wire: with a clock that the test controls, and a few that really
+//! wait.
 
 use std::path::Path;
 use std::time::Duration;
@@ -30,16 +31,17 @@ fn on_disk(clock: &ExpiryClock) -> TestServer {
     run(options(), engine.into(), folder)
 }
 
-/// Asks and compares, line by line.
+/// Sends requests and compares the replies.
 fn talk(client: &mut TestClient, lines: &[(&str, &str)]) {
     for (request, reply) in lines {
         assert_eq!(client.ask(request), *reply, "{request}");
     }
 }
 
-/// Incident and fix: `a_key_that_has_expired_stays_away_if_the_clock_is_set_back` of the store; here over both engines, and for the time that a key still has.
+/// Incident and fix: see `an_expired_key_stays_absent_if_the_clock_is_set_back` of the store.
+/// This test covers both engines, and the remaining time of a key.
 #[test]
-fn a_clock_that_is_set_back_brings_no_key_back() {
+fn setting_the_clock_back_restores_no_expired_key() {
     for start in [in_memory, on_disk] {
         let clock = ExpiryClock::manual(START);
         let server = start(&clock);
@@ -55,7 +57,7 @@ fn a_clock_that_is_set_back_brings_no_key_back() {
 }
 
 #[test]
-fn time_passes_and_keys_go() {
+fn keys_expire_as_time_passes() {
     for start in [in_memory, on_disk] {
         let clock = ExpiryClock::manual(START);
         let server = start(&clock);
@@ -117,9 +119,9 @@ fn time_passes_and_keys_go() {
     }
 }
 
-/// What is asked for in one go is of one time, and numbers are exact at any time.
+/// One command sees a single time, and the counts are exact at any time.
 #[test]
-fn numbers_leave_out_what_has_expired() {
+fn counts_leave_out_expired_keys() {
     let clock = ExpiryClock::manual(START);
     let server = in_memory(&clock);
     let mut client = server.connect();
@@ -138,7 +140,7 @@ fn numbers_leave_out_what_has_expired() {
     clock.advance(Duration::from_mins(1));
     talk(&mut client, &[("DBSIZE", ":0|"), ("SCAN 0", "*2|$1|0|*0|")]);
     assert_eq!(keyspace(&mut client), "");
-    // The clock stands, and the thread that removes goes on.
+    // The clock stands still, and the expiry thread continues.
     wait_for(|| client.ask("INFO stats").contains("expired_keys:3|"));
     talk(&mut client, &[("SET a 1", "+OK|"), ("DBSIZE", ":1|")]);
 }
@@ -167,7 +169,7 @@ fn short_lives_end_by_themselves() {
 }
 
 #[test]
-fn times_on_disk_come_back_after_a_restart() {
+fn expiry_times_on_disk_survive_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
     let clock = ExpiryClock::manual(START);
     let session_of = |engine: &DiskEngine| skein_server::Engine::from(engine.clone()).session();
@@ -183,7 +185,8 @@ fn times_on_disk_come_back_after_a_restart() {
     talk(&mut client, &[("GET k", "$-1|"), ("DBSIZE", ":1|"), ("SET k w NX", "+OK|"), ("TTL k", ":-1|")]);
 }
 
-/// A sorted set that has expired is absent for the command that writes it anew, whether the thread was there or not.
+/// An expired sorted set is absent for the command that writes it again, whether or not the expiry
+/// thread has removed it.
 #[test]
 fn sorted_sets_expire_whole() {
     let clock = ExpiryClock::manual(START);
@@ -224,7 +227,7 @@ fn sorted_sets_expire_whole() {
     }
 }
 
-/// A transaction is of one time.
+/// A transaction sees a single time.
 #[test]
 fn a_transaction_keeps_times() {
     let clock = ExpiryClock::manual(START);
@@ -244,6 +247,6 @@ fn a_transaction_keeps_times() {
     );
     clock.advance(Duration::from_millis(11));
     talk(&mut client, &[("MULTI", "+OK|"), ("EXISTS b", "+QUEUED|")]);
-    // As in Redis, that a watched key has expired is a change of it.
+    // As in Redis, the expiry of a watched key counts as a change.
     talk(&mut client, &[("EXEC", "*-1|")]);
 }

@@ -1,7 +1,8 @@
-//! Our replies against those of a real `redis-server`, byte for byte.
+//! Compares our replies with those of a real `redis-server`, byte for byte.
 //!
-//! The files in `tests/golden`, one per family of commands, hold requests and what redis-server 7.0.15 (Debian's) answered. The test
-//! needs no Redis. To record again, start two of them and run the ignored test:
+//! The files in `tests/golden`, one for each family of commands, have requests and the replies of
+//! redis-server 7.0.15 (Debian's). The test needs no Redis. To record again, start two servers and
+//! run the ignored test:
 //!
 //! ```text
 //! redis-server --port 7001 --save "" &
@@ -10,8 +11,9 @@
 //!     cargo test -p skein-server --test suite golden -- --ignored
 //! ```
 //!
-//! With `SKEIN_GOLDEN_FILE=strings`, that file alone. `golden_file` says how a file is written. `ordered.txt` is recorded from a `redis-server` with the module
-//! `skein-module` loaded, whose tests run it, too.
+//! `SKEIN_GOLDEN_FILE=strings` selects a single file. `golden_file` documents the format.
+//! `ordered.txt` is recorded from a `redis-server` with the module `skein-module`, whose tests run
+//! the file too.
 
 #[path = "../common/golden_file.rs"]
 mod golden_file;
@@ -27,7 +29,7 @@ use skein_store::Durability;
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 const PASSWORD: &str = "secret";
 
-/// Whether a section is about what the disk engine has not: sorted sets, or what its title says.
+/// Returns whether a section needs the memory engine: it uses sorted sets, or its title says so.
 fn is_of_memory_alone(section: &GoldenSection<'_>) -> bool {
     let word = |exchange: &GoldenExchange<'_>| words(exchange.request.strip_prefix("> ").unwrap_or_default());
     let names_z = section
@@ -37,7 +39,7 @@ fn is_of_memory_alone(section: &GoldenSection<'_>) -> bool {
     names_z || section.name.ends_with("[memory engine]")
 }
 
-/// What a server answers to a section, in order.
+/// Returns the server's replies to a section, in order.
 fn run(section: &GoldenSection<'_>, servers: &GoldenServers, resp3: bool) -> Vec<String> {
     let mut client = servers.connect(section.name);
     if resp3 {
@@ -50,7 +52,7 @@ fn run(section: &GoldenSection<'_>, servers: &GoldenServers, resp3: bool) -> Vec
     section.exchanges.iter().map(ask).collect()
 }
 
-/// The golden files, or the one that is asked for: their names and what is in them.
+/// Returns the golden files, or the selected one: paths and contents.
 fn files() -> Vec<(PathBuf, String)> {
     let only = std::env::var("SKEIN_GOLDEN_FILE").ok();
     let asked = |path: &PathBuf| {
@@ -66,7 +68,7 @@ fn files() -> Vec<(PathBuf, String)> {
         .collect()
 }
 
-/// Where the sections run.
+/// The servers on which the sections run.
 struct GoldenServers {
     open: String,
     with_password: String,
@@ -84,7 +86,8 @@ impl GoldenServers {
     }
 }
 
-/// Runs a section in its versions of the protocol, and notes what differs; how many requests.
+/// Runs a section in its versions of the protocol, and records differences in `failures`. Returns
+/// the number of requests.
 fn compare(
     servers: &GoldenServers,
     path: &Path,
@@ -142,7 +145,7 @@ fn record() {
     }
 }
 
-/// The file with the replies that the servers give now.
+/// Returns the file with the current replies of the servers.
 fn record_file(servers: &GoldenServers, file: &str) -> String {
     let mut answered = Vec::new();
     for section in parse(file) {

@@ -1,4 +1,5 @@
-//! Commands on columns where Redis's replies are no measure: many of them, chance, and several clients at once.
+//! Commands on columns where Redis's replies cannot be compared: many columns, randomness, and
+//! several clients at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::{TestClient, options, run, start};
 use skein_store::{Store, StoreOptions};
 
-/// The lines of a reply, without their heads; enough for arrays of words.
+/// Returns the lines of a reply without their heads. Enough for arrays of words.
 fn words(reply: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(reply);
     text.split("\r\n")
@@ -15,7 +16,7 @@ fn words(reply: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// The reply's bytes to a request of plain words.
+/// Returns the raw reply to a request of plain words.
 fn ask(client: &mut TestClient, request: &str) -> Vec<u8> {
     client.call(&request.split(' ').map(str::as_bytes).collect::<Vec<_>>())
 }
@@ -59,7 +60,7 @@ fn a_scan_of_a_large_row_gives_each_column_once() {
 }
 
 #[test]
-fn any_column_can_be_drawn_and_none_twice_unless_asked() {
+fn every_column_can_be_drawn_and_repeats_only_on_request() {
     let server = start();
     let mut client = server.connect();
     fill(&mut client, 30);
@@ -115,7 +116,7 @@ fn many_columns_are_drawn_from_all_of_them() {
 }
 
 #[test]
-fn commands_on_ranges_know_many_columns() {
+fn range_commands_read_large_hashes() {
     let server = start();
     let mut client = server.connect();
     client.ask("HSET few a 1 f00070 x");
@@ -127,20 +128,20 @@ fn commands_on_ranges_know_many_columns() {
     assert_eq!(words(&client.call(&[b"SK.PREFIX", b"h"])).len(), 201);
     let held = words(&client.call(&[b"SK.GETV", b"h"]));
     assert_eq!((held.len(), &held[198..]), (201, &["f00099".into(), "v99".into(), ":1".into()][..]));
-    // Its row stays when columns change.
+    // The row stays unchanged when columns change.
     client.ask("HSET h f00000 other");
     assert_eq!(words(&client.call(&[b"SK.GETV", b"h"]))[200], ":1");
     assert_eq!(client.ask("SK.FIRST"), client.ask("SK.NEXT a"));
 }
 
-/// All fields of a hash, by HGETALL.
+/// Returns all fields of a hash, by HGETALL.
 fn all(client: &mut TestClient) -> BTreeMap<String, String> {
     let words = words(&ask(client, "HGETALL h"));
     words.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
 }
 
 #[test]
-fn every_client_sees_each_command_whole() {
+fn clients_see_each_hash_command_whole() {
     let server = start();
     let names: Vec<String> = (0..120).map(|number| format!("f{number:03}")).collect();
     let stop = AtomicBool::new(false);
@@ -153,7 +154,7 @@ fn every_client_sees_each_command_whole() {
                     if stop.load(Ordering::Relaxed) {
                         return;
                     }
-                    // All fields are set together, and go together.
+                    // All fields are set together and removed together.
                     if round % 7 == 6 {
                         client.ask(&format!("HDEL h {}", names.join(" ")));
                     } else {
@@ -178,7 +179,7 @@ fn every_client_sees_each_command_whole() {
 }
 
 #[test]
-fn rows_of_an_earlier_program_are_read_and_written() {
+fn rows_of_an_earlier_version_are_read_and_written() {
     let folder = tempfile::tempdir().unwrap();
     let store_options = StoreOptions { index: crate::common::index(), ..StoreOptions::default() };
     let store = Store::open(folder.path(), store_options).unwrap();
@@ -195,7 +196,7 @@ fn rows_of_an_earlier_program_are_read_and_written() {
         .chain([("f00007".to_owned(), "w".to_owned()), ("new".to_owned(), "x".to_owned())])
         .collect();
     assert_eq!(all(&mut client), expected);
-    // Now a write is one of a field, and no more of a row: the row's version stays.
+    // A write now changes a field and no longer the row, so the row's version stays.
     let version = words(&ask(&mut client, "SK.GETV h")).pop();
     client.ask("HDEL h f00008");
     assert_eq!(words(&ask(&mut client, "SK.GETV h")).pop(), version);

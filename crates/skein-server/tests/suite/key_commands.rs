@@ -1,4 +1,4 @@
-//! Commands on many keys where Redis's replies are no measure, because it has no order.
+//! Commands on many keys where Redis's replies cannot be compared, because Redis has no key order.
 
 use std::collections::BTreeMap;
 
@@ -84,5 +84,9 @@ fn a_scan_whose_pattern_changes_ends() {
     assert_eq!(reply, "*2|$1|0|*0|");
     let first = client.ask("SCAN 0 COUNT 150");
     let cursor = first.split('|').nth(2).expect("a cursor");
-    assert_eq!(client.ask(&format!("SCAN {cursor} MATCH a*")), "*2|$1|0|*0|", "it is past those");
+    assert_eq!(
+        client.ask(&format!("SCAN {cursor} MATCH a*")),
+        "*2|$1|0|*0|",
+        "the cursor is past those keys"
+    );
 }

@@ -1,5 +1,5 @@
-//! Limits that change while the server runs, and clients that are silent or do not read for too long: each limit has a test that
-//! exceeds it.
+//! Limits that change while the server runs, and clients that are silent or do not read for too
+//! long. Each limit has a test that exceeds it.
 
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ fn set(server: &TestServer, name: &str, value: &str) {
     assert!(told.ends_with(&format!("|{value}|")), "{told}");
 }
 
-/// Whether the server disconnects this client, however much it still sends before that.
+/// Returns whether the server disconnects this client, however much it sends before that.
 fn is_disconnected(client: &mut TestClient) -> bool {
     let mut piece = vec![0; 1 << 16];
     loop {
@@ -39,14 +39,14 @@ fn a_silent_client_is_disconnected_and_one_that_speaks_is_not() {
     while !ends.is_finished() {
         speaks.send(b"PING\r\n");
         let answered = speaks.try_reply().is_some_and(|reply| reply == b"+PONG\r\n");
-        assert!(answered || last.elapsed() > Duration::from_secs(1), "who speaks was disconnected");
+        assert!(answered || last.elapsed() > Duration::from_secs(1), "the active client was disconnected");
         if !answered {
             speaks = server.connect();
         }
         last = Instant::now();
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(ends.join().expect("no panic"), "the silent ones stay");
+    assert!(ends.join().expect("no panic"), "the silent clients stay connected");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn new_idle_timeout_applies_to_connected_clients() {
         assert_eq!(client.ask("PING"), "+PONG|");
     }
     set(&server, "timeout", "1");
-    assert!(silent.iter_mut().all(is_disconnected), "they stay");
+    assert!(silent.iter_mut().all(is_disconnected), "the clients stay connected");
 }
 
 #[test]
@@ -74,7 +74,8 @@ fn more_replies_than_the_hard_limit_end_the_connection() {
     assert_eq!(range.try_reply(), None);
 }
 
-/// A client that does not read keeps replies waiting; one that reads at its pace, and sometimes has as many waiting, is none.
+/// A client that does not read is disconnected. A client that reads, and only sometimes has as many
+/// bytes waiting, is not.
 #[test]
 fn soft_output_limit_disconnects_after_its_time() {
     let output_limit = OutputLimit { soft_bytes: 1000, ..OutputLimit::default() };
@@ -82,7 +83,7 @@ fn soft_output_limit_disconnects_after_its_time() {
     let (mut client, mut reads) = (server.connect(), server.connect());
     let value = vec![b'v'; 1 << 20];
     assert_eq!(client.call(&[b"SET", b"big", &value]), b"+OK\r\n");
-    // More than the system keeps for a socket.
+    // More than the system buffers for a socket.
     client.send(&encode(&[b"GET", b"big"]).repeat(50));
     let clients = |watcher: &mut TestClient| watcher.ask("CLIENT LIST").matches("id=").count();
     while clients(&mut reads) > 1 {
@@ -94,7 +95,7 @@ fn soft_output_limit_disconnects_after_its_time() {
 }
 
 #[test]
-fn limits_on_requests_and_replies_bite_when_they_are_set() {
+fn new_limits_on_requests_and_replies_apply_at_once() {
     let server = start();
     let mut client = server.connect();
     let refused = |client: &mut TestClient, request: &[&[u8]]| {
@@ -135,12 +136,12 @@ fn the_number_of_clients_can_be_lowered() {
     assert_eq!(clients[1].ask("PING"), "+PONG|");
     let refused = server.connect().try_reply().map(|reply| crate::common::show(&reply));
     assert_eq!(refused.as_deref(), Some("-ERR max number of clients reached|"));
-    assert_eq!(clients[0].ask("CONFIG SET maxclients 1"), "+OK|", "those who are there stay");
+    assert_eq!(clients[0].ask("CONFIG SET maxclients 1"), "+OK|", "existing connections stay");
     assert_eq!(clients[1].ask("PING"), "+PONG|");
 }
 
 #[test]
-fn a_silent_connection_is_asked_for() {
+fn keep_alive_probes_silent_connections() {
     for (keepalive, expected) in [(0, "00:00000000"), (1000, "02:")] {
         let keepalive = Duration::from_secs(keepalive);
         let server = start_with(ServerOptions { keepalive, ..options() }, Durability::None);
@@ -148,7 +149,7 @@ fn a_silent_connection_is_asked_for() {
         assert_eq!(client.ask("PING"), "+PONG|");
         let port = |address: std::net::SocketAddr| format!(":{:04X}", address.port());
         let ends = [server.address, client.stream.local_addr().expect("an address")].map(port);
-        // While a packet is under way the connection has another timer.
+        // While a packet is in flight, the connection has another timer.
         let found = (0..1000).any(|_| {
             std::thread::sleep(Duration::from_millis(1));
             let table = std::fs::read_to_string("/proc/net/tcp").expect("the system's connections");
@@ -157,7 +158,7 @@ fn a_silent_connection_is_asked_for() {
                 .map(|line| line.split_whitespace().collect::<Vec<_>>())
                 .find(|line| line.len() > 5 && line[1].ends_with(&ends[0]) && line[2].ends_with(&ends[1]));
             let timer = ours.map_or("", |line| line[5]).to_owned();
-            // Hundredths of seconds until the first question.
+            // Hundredths of seconds until the first probe.
             let left = timer.get(3..).and_then(|left| u64::from_str_radix(left, 16).ok()).unwrap_or(0);
             timer.starts_with(expected) && left <= 100_000 && (keepalive.is_zero() || left > 10_000)
         });
@@ -165,23 +166,25 @@ fn a_silent_connection_is_asked_for() {
     }
 }
 
-/// What CONFIG GET tells of a parameter.
+/// Returns the value of a parameter from CONFIG GET.
 fn told(client: &mut TestClient, name: &str) -> String {
     let reply = client.ask(&format!("CONFIG GET {name}"));
     reply.trim_end_matches('|').rsplit('|').next().unwrap_or_default().to_owned()
 }
 
-/// The numbers of `... must be between A and B inclusive`.
+/// Parses the numbers of `... must be between A and B inclusive`.
 fn bounds_told(refusal: &str) -> Option<(i128, i128)> {
     let (_, bounds) = refusal.split_once("argument must be between ")?;
     let (min, max) = bounds.trim_end_matches('|').strip_suffix(" inclusive")?.split_once(" and ")?;
     Some((min.parse().ok()?, max.parse().ok()?))
 }
 
-/// Every parameter that there is, or will be: what it cannot be is refused with its name, its value stays, and its bounds are those that hold.
+/// Every parameter, present or future, rejects an invalid value with an error that has its name,
+/// keeps its old value, and applies the bounds that the error states.
 #[test]
-fn every_parameter_refuses_what_is_out_of_its_bounds() {
-    // Any text is a password; any number of bytes may be a limit on memory, and waiting replies.
+fn every_parameter_rejects_values_out_of_bounds() {
+    // Any text is a valid password. Any number of bytes is a valid limit on memory and on waiting
+    // replies, so these have no bounds.
     const TAKES_ANY: [&str; 1] = ["requirepass"];
     let server = start();
     let mut client = server.connect();
@@ -215,7 +218,7 @@ fn every_parameter_refuses_what_is_out_of_its_bounds() {
             }
             for value in [min, max] {
                 let reply = client.ask(&format!("CONFIG SET {name} {value}"));
-                // The limit on open files may have no room for so many.
+                // The limit on open files may be too low for this number.
                 if name == "maxclients" && reply.contains("The operating system is not able to handle") {
                     continue;
                 }
@@ -230,7 +233,7 @@ fn every_parameter_refuses_what_is_out_of_its_bounds() {
 }
 
 #[test]
-fn lists_and_waits_that_clients_ask_for_have_a_bound() {
+fn lists_and_waits_of_clients_have_limits() {
     let server = start_with(ServerOptions { debug_command: true, ..options() }, Durability::None);
     let mut client = server.connect();
     let percentiles = ["50"; 33].join(" ");
@@ -242,7 +245,7 @@ fn lists_and_waits_that_clients_ask_for_have_a_bound() {
             value.as_bytes(),
         ]))
     };
-    assert!(set(&mut client, &percentiles).ends_with("33 percentiles are more than the limit of 32|"));
+    assert!(set(&mut client, &percentiles).ends_with("33 percentiles exceed the limit of 32; name fewer|"));
     assert_eq!(set(&mut client, &percentiles[3..]), "+OK|");
     for seconds in ["3600.1", "1e300", "-1", "nan"] {
         let refused = client.ask(&format!("DEBUG SLEEP {seconds}"));
@@ -253,14 +256,18 @@ fn lists_and_waits_that_clients_ask_for_have_a_bound() {
     }
     let day = 24 * 3600 * 1000;
     let refused = client.ask(&format!("CLIENT PAUSE {}", day + 1));
-    assert_eq!(refused, "-ERR timeout is out of range: a pause has at most 86400000 milliseconds|");
+    assert_eq!(
+        refused,
+        "-ERR timeout is out of range: 86400001 milliseconds exceed the limit of 86400000 milliseconds|"
+    );
     assert_eq!(client.ask(&format!("CLIENT PAUSE {day} WRITE")), "+OK|");
     assert_eq!(client.ask("CLIENT UNPAUSE"), "+OK|");
 }
 
-/// SCAN gives 10,000 keys at once, whatever it is asked for: no request holds its worker for long.
+/// SCAN returns at most 10,000 keys at once, whatever COUNT is, so no request blocks its worker for
+/// long.
 #[test]
-fn a_scan_gives_so_many_keys_at_once() {
+fn a_scan_returns_at_most_ten_thousand_keys() {
     let server = start();
     let mut client = server.connect();
     let keys: Vec<String> = (0..10_500).map(|n| format!("key{n}")).collect();

@@ -1,4 +1,5 @@
-//! Answers of many members or columns: given in slices, they are what they were in one piece, of one moment, in their place among other replies, and bounded.
+//! Replies with many members or columns, in slices: they are equal to the reply in one piece, show
+//! a single moment, keep their place among other replies, and have a limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +10,7 @@ use skein_store::StoreOptions;
 
 const MEMBERS: usize = 3000;
 
-/// Sets `z` and `y`, which have members in common, and columns at `h`.
+/// Starts a server with sets `z` and `y`, which have common members, and columns at `h`.
 fn start_filled(options: ServerOptions) -> TestServer {
     let server = start_on(options, StoreOptions { index: index(), logs: 2, ..StoreOptions::default() });
     let mut client = server.connect();
@@ -26,7 +27,7 @@ fn start_filled(options: ServerOptions) -> TestServer {
     server
 }
 
-/// The elements of an array or a map.
+/// Returns the elements of an array or a map.
 fn elements(reply: &[u8]) -> Vec<Vec<u8>> {
     assert!(matches!(reply[0], b'*' | b'%'), "{}", String::from_utf8_lossy(&reply[..reply.len().min(100)]));
     let mut at = reply.windows(2).position(|pair| pair == b"\r\n").expect("a line") + 2;
@@ -48,7 +49,7 @@ fn list(client: &mut TestClient, words: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_long_range_is_what_its_parts_are() {
+fn a_long_range_equals_its_parts() {
     let server = start_filled(options());
     let mut client = server.connect();
     for protocol in ["2", "3"] {
@@ -73,7 +74,7 @@ fn a_long_range_is_what_its_parts_are() {
             }
             parts.truncate(long.len());
             assert!(long.len() > 1000 && long == parts, "{range}: {} elements", long.len());
-            // In a transaction all is done at once.
+            // In a transaction, every command runs in one piece.
             assert_eq!(client.ask("MULTI"), "+OK|");
             assert_eq!(client.ask(range), "+QUEUED|");
             assert_eq!(elements(&list(&mut client, "EXEC")[0]), long, "{range}");
@@ -82,7 +83,7 @@ fn a_long_range_is_what_its_parts_are() {
 }
 
 #[test]
-fn long_columns_are_all_there() {
+fn long_replies_have_all_columns() {
     let server = start_filled(options());
     let mut client = server.connect();
     for protocol in ["2", "3"] {
@@ -104,7 +105,7 @@ fn long_columns_are_all_there() {
 }
 
 #[test]
-fn any_columns_are_columns() {
+fn random_columns_exist_and_have_their_values() {
     let server = start_filled(options());
     let mut client = server.connect();
     let columns = list(&mut client, "HGETALL h");
@@ -131,7 +132,7 @@ fn any_columns_are_columns() {
         assert_eq!(pairs.len(), 2 * given);
         assert!(pairs.chunks(2).all(|pair| columns.get(&pair[0]) == Some(&pair[1])), "{count}");
     }
-    // Few columns, and many in the answer.
+    // A key with few columns, and many of them in the reply.
     client.ask("HSET few a 1 b 2");
     assert_eq!(list(&mut client, "HRANDFIELD few -2000 WITHVALUES").len(), 4000);
     call(&mut client, "HELLO 3");
@@ -139,7 +140,7 @@ fn any_columns_are_columns() {
 }
 
 #[test]
-fn several_long_sets_give_what_is_stored_of_them() {
+fn operations_on_long_sets_equal_their_stored_forms() {
     let server = start_filled(options());
     let mut client = server.connect();
     client.ask("ZADD few 5 member:02999 7 member:01500 1 nobody");
@@ -178,9 +179,9 @@ fn several_long_sets_give_what_is_stored_of_them() {
     }
 }
 
-/// A range of keys gives what they hold, much or little.
+/// A range of keys returns their contents, long or short.
 #[test]
-fn ranges_of_keys_go_into_long_sets_and_columns() {
+fn ranges_of_keys_include_long_sets_and_columns() {
     let server = start_filled(options());
     let mut client = server.connect();
     client.ask("MSET a 1 i 2 zz 3");
@@ -220,7 +221,7 @@ fn ranges_of_keys_go_into_long_sets_and_columns() {
     }
 }
 
-/// What stands in one pipeline is answered in its order, long or not.
+/// Replies keep the order of the requests in a pipeline, long or not.
 #[test]
 fn long_replies_keep_their_place() {
     let server = start_filled(options());
@@ -243,9 +244,10 @@ fn long_replies_keep_their_place() {
     }
 }
 
-/// Both ends of a set say the same number, and so do the columns; writers change both at once, and no answer has one of the old and one of the new.
+/// Both ends of a set hold the same number, and so do two columns. Writers change both at once, and
+/// no reply may have one old and one new number.
 #[test]
-fn a_long_reply_is_of_one_moment() {
+fn a_long_reply_shows_a_single_moment() {
     let server = start_filled(ServerOptions { workers: 1, ..options() });
     let stop = AtomicBool::new(false);
     let ends = |client: &mut TestClient, number: u64| {

@@ -1,7 +1,7 @@
-//! The server, asked over its sockets, in one program.
+//! Tests of the server over its sockets, in one program.
 //!
-//! `cargo test -p skein-server --test suite tls` runs one module. What has a program of its own has a reason: `storms` looks at the memory of its
-//! process, `differential` draws its own cases.
+//! `cargo test -p skein-server --test suite tls` runs one module. Two tests are programs of their
+//! own: `storms` measures the memory of its process, and `differential` draws its own cases.
 
 #[path = "../common/mod.rs"]
 mod common;

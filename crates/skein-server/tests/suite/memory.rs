@@ -1,5 +1,5 @@
-//! Memory at its limit, through a server: what is refused, what goes, and that small requests are answered all the while. (The refusals of each command are in
-//! `golden/memory.txt`.)
+//! A server at its memory limit: rejected writes, evicted keys, and small requests that must still
+//! be answered. (`golden/memory.txt` has the errors of each command.)
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn number(client: &mut TestClient, section: &str, name: &str) -> usize {
     line.unwrap_or_else(|| panic!("{name} in {info}")).parse().expect("a number")
 }
 
-/// What counts toward the limit.
+/// Returns the bytes that count towards the limit.
 fn counted(client: &mut TestClient) -> usize {
     let info = client.ask("INFO memory");
     let of = |name: &str| -> usize {
@@ -33,7 +33,7 @@ fn counted(client: &mut TestClient) -> usize {
 }
 
 #[test]
-fn without_leave_to_evict_writes_fill_memory_and_no_more() {
+fn without_eviction_writes_stop_at_the_memory_limit() {
     let limit = 8 << 20;
     let server = start(limit, Eviction::None);
     let mut client = server.connect();
@@ -47,7 +47,7 @@ fn without_leave_to_evict_writes_fill_memory_and_no_more() {
     assert!(refused && taken > 400, "{taken}");
     let used = counted(&mut client);
     assert!(used <= limit && used > limit - (limit / 8), "{used}");
-    // A pipeline of which a part would fit.
+    // A pipeline of which only a part fits.
     let mut pipeline = Vec::new();
     for i in 0..64_u32 {
         pipeline.extend(encode(&[b"SET", &(10_000 + i).to_be_bytes(), &value]));
@@ -55,13 +55,14 @@ fn without_leave_to_evict_writes_fill_memory_and_no_more() {
     client.send(&pipeline);
     let fine = (0..64).filter(|_| client.reply() == b"+OK\r\n").count();
     assert!(fine < 64 && counted(&mut client) <= limit, "{fine}");
-    // A write that would grow much is refused before it does, however little it brings.
+    // A write that would grow a value much is rejected before it allocates, however few bytes it
+    // sends.
     assert_eq!(client.ask("DEL big"), ":0|");
     let before = client.ask("DBSIZE");
     assert_eq!(client.ask("SETRANGE big 400000000 x"), OOM);
     assert_eq!(client.ask("SETBIT big 3000000000 1"), OOM);
     assert_eq!(client.ask("DBSIZE"), before);
-    // Reads and removals go on, and give room.
+    // Reads and removals still run, and removals free memory.
     assert_eq!(client.call(&[b"GET", &0_u32.to_be_bytes()]).len(), value.len() + 10);
     for i in 0..200_u32 {
         assert_eq!(show(&client.call(&[b"DEL", &i.to_be_bytes()])), ":1|");
@@ -74,7 +75,7 @@ fn without_leave_to_evict_writes_fill_memory_and_no_more() {
 }
 
 #[test]
-fn with_it_endless_writes_go_on_and_the_keys_in_use_stay() {
+fn with_eviction_writes_continue_and_used_keys_stay() {
     let limit = 8 << 20;
     let server = start(limit, Eviction::None);
     let mut client = server.connect();
@@ -99,13 +100,13 @@ fn with_it_endless_writes_go_on_and_the_keys_in_use_stay() {
     let evicted = number(&mut client, "stats", "evicted_keys");
     let left: usize = client.ask("DBSIZE").trim_matches([':', '|']).parse().unwrap();
     assert!(evicted > 20_000 && left > 6_000, "{evicted} {left}");
-    // A transaction makes room for all of it before it begins.
+    // A transaction makes room for all its writes before it starts.
     assert_eq!(client.ask("MULTI"), "+OK|");
     for i in 0..20 {
         assert_eq!(show(&client.call(&[b"SET", format!("m{i}").as_bytes(), &value])), "+QUEUED|");
     }
     assert_eq!(client.ask("EXEC"), format!("*20|{}", "+OK|".repeat(20)));
-    // A limit that is lowered takes effect with the writes that come.
+    // A lowered limit takes effect with the next writes.
     assert_eq!(client.ask("CONFIG SET maxmemory 4mb"), "+OK|");
     let mut down = false;
     for i in 0..2_000 {
@@ -116,7 +117,7 @@ fn with_it_endless_writes_go_on_and_the_keys_in_use_stay() {
 }
 
 #[test]
-fn memory_says_what_holds_it() {
+fn memory_commands_report_the_parts() {
     let server = start(64 << 20, Eviction::Lru);
     let mut client = server.connect();
     for i in 0..1_000 {
@@ -138,9 +139,9 @@ fn memory_says_what_holds_it() {
         assert!(parts.contains(part), "{parts}");
     }
     assert!(client.ask("MEMORY STATS").contains("total.allocated"));
-    assert!(client.ask("MEMORY DOCTOR").contains("There is little in memory"));
+    assert!(client.ask("MEMORY DOCTOR").contains("The server uses less than 5 MiB of memory"));
     assert_eq!(client.ask("MEMORY PURGE"), "+OK|");
-    // Connections count, and what they hold comes back.
+    // Connections count, and their memory is returned when they close.
     let before = number(&mut client, "memory", "mem_clients_normal");
     let mut others: Vec<TestClient> = (0..50).map(|_| server.connect()).collect();
     for other in &mut others {
@@ -155,7 +156,8 @@ fn memory_says_what_holds_it() {
     assert!(back);
 }
 
-/// Once, a request that was larger than the limit, or a pipeline that was, drove out every key before it was refused.
+/// Incident: a request larger than the limit, or such a pipeline, evicted every key before it was
+/// rejected.
 #[test]
 fn writes_over_the_limit_evict_nothing_pipelines_what_they_need() {
     let server = start(16 << 20, Eviction::Lru);
@@ -171,7 +173,7 @@ fn writes_over_the_limit_evict_nothing_pipelines_what_they_need() {
     assert!(client.ask("EXEC").starts_with("-EXECABORT"));
     drop(large);
     assert_eq!((client.ask("DBSIZE"), number(&mut client, "stats", "evicted_keys")), (":1000|".into(), 0));
-    // 40 MB that are read a megabyte at a time.
+    // 40 MB that the server reads a megabyte at a time.
     let value = vec![8; 650_000];
     let mut other = server.connect();
     for round in 0..8_u32 {
@@ -187,9 +189,10 @@ fn writes_over_the_limit_evict_nothing_pipelines_what_they_need() {
     }
 }
 
-/// Once, a copy could pass the limit by all that it copied, and what a client had queued since its MULTI was not counted.
+/// Incident: a copy could exceed the limit by everything that it copied, and the requests that a
+/// client had queued since its MULTI were not counted.
 #[test]
-fn copies_ask_for_what_they_copy_and_queues_count() {
+fn copies_reserve_memory_and_queues_count() {
     let server = start(8 << 20, Eviction::None);
     let mut client = server.connect();
     assert_eq!(client.call(&[b"SET", b"large", &vec![7; 3_000_000]]), b"+OK\r\n");
@@ -218,7 +221,7 @@ fn copies_ask_for_what_they_copy_and_queues_count() {
     assert_eq!(client.ask("DISCARD"), "+OK|");
 }
 
-/// Whether something has come for this client.
+/// Returns whether the client has received bytes.
 fn has_answer(client: &TestClient) -> bool {
     client.stream.set_read_timeout(Some(Duration::from_millis(1))).expect("a timeout");
     let came = client.stream.peek(&mut [0]).is_ok();
@@ -226,10 +229,11 @@ fn has_answer(client: &TestClient) -> bool {
     came
 }
 
-/// Incident: what a command in slices holds was counted nowhere. Consequence: many at a time took memory beyond `maxmemory`, and nothing said where it went. Fix: it counts
-/// as its connection's.
+/// Incident: the memory held by a command in slices was not counted. Consequence: many such
+/// commands took memory beyond `maxmemory`, and no number showed it. Fix: it counts as memory of
+/// the connection.
 #[test]
-fn what_a_command_in_slices_holds_counts() {
+fn memory_of_a_command_in_slices_counts() {
     let server = start(256 << 20, Eviction::None);
     let (mut asks, mut other) = (server.connect(), server.connect());
     let text = "abcdefgh".repeat(1250);
@@ -249,10 +253,11 @@ fn what_a_command_in_slices_holds_counts() {
     wait_for(|| number(&mut other, "memory", "mem_clients_normal") < before + 1_000_000);
 }
 
-/// Incident: BITCOUNT, BITPOS, ZRANDMEMBER and SK.GETV counted no lookup when their answer was put off, or they ran in a transaction. Consequence: `keyspace_hits` and
-/// `keyspace_misses` were too low. Fix: they look their key up as all others do.
+/// Incident: BITCOUNT, BITPOS, ZRANDMEMBER and SK.GETV counted no lookup if their reply was
+/// deferred or they ran in a transaction. Consequence: `keyspace_hits` and `keyspace_misses` were
+/// too low. Fix: they look their key up like all other commands.
 #[test]
-fn answers_that_are_put_off_count_their_lookups() {
+fn deferred_replies_count_their_lookups() {
     let server = start(64 << 20, Eviction::None);
     let mut client = server.connect();
     assert_eq!(client.call(&[b"SET", b"s", &vec![7; 2 << 20]]), b"+OK\r\n");
@@ -271,7 +276,7 @@ fn answers_that_are_put_off_count_their_lookups() {
     assert_eq!(number(&mut client, "stats", "keyspace_misses"), 4);
 }
 
-/// The numbers are what redis-server 7.0.15 says after the same requests.
+/// The numbers are those of redis-server 7.0.15 after the same requests.
 #[test]
 fn lookups_of_reads_are_hits_or_misses() {
     let server = start(64 << 20, Eviction::None);
@@ -311,7 +316,7 @@ fn lookups_of_reads_are_hits_or_misses() {
             (number(&mut client, "stats", "keyspace_hits"), number(&mut client, "stats", "keyspace_misses"));
         assert_eq!(seen, expected, "after {request}");
     }
-    // Within a transaction, and in a pipeline.
+    // In a transaction, and in a pipeline.
     assert_eq!(client.ask("MULTI"), "+OK|");
     assert_eq!((client.ask("GET s"), client.ask("GET absent")), ("+QUEUED|".into(), "+QUEUED|".into()));
     client.ask("EXEC");

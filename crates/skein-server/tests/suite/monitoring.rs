@@ -1,4 +1,5 @@
-//! What the server tells of its work: INFO, SLOWLOG, LATENCY, metrics. What is always the same reply is in `golden/monitoring.txt`.
+//! The server's reports on its work: INFO, SLOWLOG, LATENCY, metrics. Replies that are always equal
+//! are in `golden/monitoring.txt`.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +9,7 @@ use crate::common::{TestClient, TestServer, options, start_with};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
-/// All requests are slow enough to be noted.
+/// Returns options with which every request is slow enough for the slow log.
 fn strict() -> ServerOptions {
     ServerOptions { slowlog_slower_than: Duration::ZERO, debug_command: true, workers: 1, ..options() }
 }
@@ -19,7 +20,7 @@ fn start(options: ServerOptions) -> (TestServer, TestClient) {
     (running, client)
 }
 
-/// A number of a line of INFO that reads `name:...part=number`.
+/// Returns a number from a line of INFO of the form `name:...part=number`.
 fn part(info: &str, name: &str, part: &str) -> u64 {
     let (_, rest) = info.split_once(&format!("|{name}:")).unwrap_or_else(|| panic!("no {name}: {info}"));
     let line = rest.split('|').next().unwrap_or_default();
@@ -28,7 +29,7 @@ fn part(info: &str, name: &str, part: &str) -> u64 {
 }
 
 #[test]
-fn commands_are_counted_whichever_way_they_run() {
+fn commands_are_counted_however_they_run() {
     let (_running, mut client) = start(ServerOptions { workers: 1, ..options() });
     let requests = [
         ("SET a 1", "+OK|"),
@@ -49,7 +50,7 @@ fn commands_are_counted_whichever_way_they_run() {
     for (request, reply) in requests {
         assert_eq!(client.ask(request), reply, "{request}");
     }
-    // A pipeline of reads that are looked up together, of two commands in turn.
+    // A pipeline of reads that are looked up together, alternating between two commands.
     client.send(&"GET a\r\nSTRLEN a\r\n".repeat(40).into_bytes());
     for _ in 0..40 {
         assert_eq!((client.reply(), client.reply()), (b"$1\r\n2\r\n".to_vec(), b":1\r\n".to_vec()));
@@ -88,7 +89,7 @@ fn commands_are_counted_whichever_way_they_run() {
 
     assert_eq!(client.ask("CONFIG RESETSTAT"), "+OK|");
     let info = client.ask("INFO commandstats errorstats latencystats");
-    // The reset counts itself, as it is noted when it is done.
+    // RESETSTAT itself is counted, because a command is recorded when it is done.
     assert!(
         !info.contains("cmdstat_get") && !info.contains("errorstat") && !info.contains("usec_get:"),
         "{info}"
@@ -96,7 +97,7 @@ fn commands_are_counted_whichever_way_they_run() {
 }
 
 #[test]
-fn long_sections_are_given_where_they_are_asked_for() {
+fn long_info_sections_are_shown_on_request() {
     let (_running, mut client) = start(options());
     client.ask("SET a 1");
     let default = client.ask("INFO");
@@ -124,14 +125,14 @@ fn histograms_count_every_call_and_can_be_switched_off() {
     (0..10).for_each(|_| drop(client.ask("SET a 1")));
     let histogram = client.ask("LATENCY HISTOGRAM set");
     assert!(histogram.starts_with("*2|$3|set|*4|$5|calls|:10|$14|histogram_usec|*"), "{histogram}");
-    assert!(histogram.ends_with("|:10|"), "the last bucket has all: {histogram}");
+    assert!(histogram.ends_with("|:10|"), "the last bucket has all calls: {histogram}");
     assert_eq!(client.ask("CONFIG SET latency-tracking no"), "+OK|");
     client.ask("SET a 1");
     assert!(client.ask("LATENCY HISTOGRAM SET").contains("|:10|$14|"));
     assert_eq!(part(&client.ask("INFO commandstats"), "cmdstat_set", "calls"), 11);
     assert_eq!(client.ask("CONFIG RESETSTAT"), "+OK|");
     assert_eq!(client.ask("LATENCY HISTOGRAM set get"), "*0|");
-    // Percentiles that are asked for.
+    // Chosen percentiles.
     client.ask("CONFIG SET latency-tracking yes");
     client.ask("SET a 1");
     assert_eq!(client.ask("CONFIG SET latency-tracking-info-percentiles 25"), "+OK|");
@@ -139,10 +140,10 @@ fn histograms_count_every_call_and_can_be_switched_off() {
     assert!(info.contains("|latency_percentiles_usec_set:p25=") && !info.contains("p50"), "{info}");
 }
 
-/// The arguments of the newest entries, newest first, each as words.
+/// Returns the arguments of the newest entries, newest first, each as words.
 fn slow(client: &mut TestClient, count: usize) -> Vec<String> {
     let reply = client.ask(&format!("SLOWLOG GET {count}"));
-    // *n, then of each: *6 :id :time :micros *args ($len arg)* $len address $len name
+    // *n, then for each entry: *6 :id :time :micros *args ($len arg)* $len address $len name
     let mut words = reply.split('|').skip(1);
     let mut entries = Vec::new();
     while words.next() == Some("*6") {
@@ -158,17 +159,17 @@ fn slow(client: &mut TestClient, count: usize) -> Vec<String> {
 }
 
 #[test]
-fn slow_requests_are_noted_however_they_run() {
+fn slow_requests_are_logged_however_they_run() {
     let (_running, mut client) = start(strict());
     client.send(b"SET a 1\r\nSET b 2\r\nGET a\r\nGET b\r\nMGET a b\r\nPING\r\nPING x\r\nKEYS *\r\nMULTI\r\nSTRLEN a\r\nEXEC\r\n");
     (0..11).for_each(|_| drop(client.reply()));
     let mut seen = slow(&mut client, 20);
     seen.reverse();
-    // EXEC is not noted, as in Redis; what it ran is.
+    // As in Redis, EXEC is not recorded; the commands that it ran are.
     let wanted =
         ["SET a 1", "SET b 2", "GET a", "GET b", "MGET a b", "PING", "PING x", "KEYS *", "MULTI", "STRLEN a"];
     assert_eq!(seen, wanted);
-    // What is refused is not noted, nor what is no command.
+    // Rejected requests and unknown commands are not recorded.
     assert_eq!(client.ask("SLOWLOG RESET"), "+OK|");
     for request in ["NOPE", "GET", "CONFIG NOPE"] {
         assert!(client.ask(request).starts_with("-ERR"));
@@ -203,7 +204,7 @@ fn secrets_reach_no_slow_log() {
 }
 
 #[test]
-fn events_are_what_takes_longer_than_the_threshold() {
+fn commands_over_the_threshold_are_latency_events() {
     let (_running, mut client) = start(ServerOptions {
         latency_threshold: Duration::from_millis(20),
         slowlog_slower_than: Duration::from_millis(20),
@@ -225,13 +226,13 @@ fn events_are_what_takes_longer_than_the_threshold() {
     assert_eq!(client.ask("LATENCY HISTORY command"), "*0|");
 }
 
-/// What a page of the metrics' address is.
+/// Returns the response of the metrics address to a request.
 fn page(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a timeout");
     stream.write_all(request.as_bytes()).expect("a request");
     let mut text = String::new();
-    // A refused request may be cut off.
+    // The connection may end before the whole response to a rejected request.
     let _ = stream.read_to_string(&mut text);
     text
 }
@@ -269,7 +270,7 @@ fn prometheus_gets_all_numbers() {
     ] {
         assert!(body.lines().any(|found| found.starts_with(line)), "no {line}: {body}");
     }
-    // Every metric is described, and each value is a number.
+    // The value of every metric is a number.
     for line in body.lines().filter(|line| !line.starts_with('#')) {
         let (_, value) = line.rsplit_once(' ').expect("a value");
         assert!(value.parse::<f64>().is_ok(), "{line}");
@@ -285,11 +286,14 @@ fn prometheus_gets_all_numbers() {
         assert!(answer.starts_with(status), "{request:?}: {answer}");
     }
     assert!(page(address, &"x".repeat(100_000)).is_empty(), "a head without an end");
-    assert!(page(address, "GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"), "and it goes on");
+    assert!(
+        page(address, "GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"),
+        "the server still answers"
+    );
 }
 
 #[test]
-fn a_server_that_is_told_never_notes_no_request() {
+fn slowlog_threshold_of_never_is_minus_one() {
     let (_running, mut client) = start(ServerOptions { slowlog_slower_than: Duration::MAX, ..options() });
     let told = "*2|$23|slowlog-log-slower-than|$2|-1|";
     assert_eq!(client.ask("CONFIG GET slowlog-log-slower-than"), told);

@@ -1,4 +1,4 @@
-//! CLIENT PAUSE: what it holds back waits, in its order, and is answered when the pause is over.
+//! CLIENT PAUSE: paused requests wait in their order, and are answered when the pause ends.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::common::{TestClient, encode, start, start_with};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
-/// Whether nothing has come for this client, some time after what it has sent was read.
+/// Returns whether the client still has no reply, some time after the server has read its requests.
 fn waits(client: &mut TestClient) -> bool {
     client.stream.set_read_timeout(Some(Duration::from_millis(30))).expect("a timeout");
     let nothing = client.stream.peek(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
@@ -21,12 +21,12 @@ fn send(client: &mut TestClient, request: &str) {
 }
 
 #[test]
-fn a_pause_of_writes_holds_writes_back_and_nothing_else() {
+fn a_pause_of_writes_holds_back_only_writes() {
     let server = start();
     let (mut admin, mut reader) = (server.connect(), server.connect());
     assert_eq!(admin.ask("SET k old"), "+OK|");
     assert_eq!(admin.ask("CLIENT PAUSE 3600000 WRITE"), "+OK|");
-    // Of each kind of write: one that is batched, one that runs by itself, one that runs alone, and what is in a transaction.
+    // One of each kind of write: batched, run by itself, exclusive, in slices, and after a read.
     let mut writers: Vec<TestClient> = Vec::new();
     for request in
         ["GET k|SET k new", "DEL none", "MSETNX a 1 b 2", "SK.DELRANGE [no [none", "GET k|INCR n|GET n"]
@@ -50,11 +50,11 @@ fn a_pause_of_writes_holds_writes_back_and_nothing_else() {
     let replies: Vec<String> =
         writers.iter_mut().map(|client| crate::common::show(&client.reply())).collect();
     assert_eq!(replies, ["+OK|", ":0|", ":1|", ":0|", ":1|"]);
-    assert_eq!(crate::common::show(&writers[4].reply()), "$1|1|", "what follows is answered, too");
+    assert_eq!(crate::common::show(&writers[4].reply()), "$1|1|", "the requests after it are answered, too");
 }
 
 #[test]
-fn a_pause_of_all_ends_by_itself_or_when_it_is_told_to() {
+fn a_pause_of_all_ends_by_timeout_or_by_unpause() {
     let server = start();
     let (mut admin, mut client) = (server.connect(), server.connect());
     for round in 0..2 {
@@ -63,7 +63,7 @@ fn a_pause_of_all_ends_by_itself_or_when_it_is_told_to() {
             send(&mut client, request);
         }
         assert!(waits(&mut client), "round {round}");
-        assert_eq!(admin.ask("CLIENT UNPAUSE"), "+OK|", "it is never held back");
+        assert_eq!(admin.ask("CLIENT UNPAUSE"), "+OK|", "UNPAUSE is never paused");
         let replies = [client.reply(), client.reply(), client.reply()];
         assert_eq!(replies, [&b"+OK\r\n"[..], b"$1\r\nv\r\n", b"+PONG\r\n"]);
     }
@@ -73,10 +73,11 @@ fn a_pause_of_all_ends_by_itself_or_when_it_is_told_to() {
     }
 }
 
-/// Incident: with a password, who wanted to end a pause waited for the end of the pause to log in. Consequence: a pause of hours
-/// could be ended by nobody but who was connected. Fix: logging in is not held back.
+/// Incident: on a server with a password, a client that wanted to end a pause had to wait for its
+/// end to log in. Consequence: only clients that were already connected could end a pause of hours.
+/// Fix: logging in is never paused.
 #[test]
-fn a_pause_can_be_ended_by_who_logs_in_first() {
+fn a_client_can_log_in_and_end_a_pause() {
     let password = Some(b"secret".to_vec());
     let server = start_with(ServerOptions { password, ..crate::common::options() }, Durability::None);
     let mut admin = server.connect();
@@ -91,7 +92,7 @@ fn a_pause_can_be_ended_by_who_logs_in_first() {
     assert_eq!(admin.ask("PING"), "+PONG|");
 }
 
-/// What a client sends behind its own pause waits, in one piece with it, too.
+/// Requests that a client sends after its own pause wait, even if they arrive together with it.
 #[test]
 fn a_pipeline_behind_a_pause_keeps_its_order() {
     let server = start();
@@ -105,9 +106,9 @@ fn a_pipeline_behind_a_pause_keeps_its_order() {
     assert_eq!(replies, ["+OK|", "+OK|", "$1|1|", "+OK|", "$1|2|", "+OK|", "$1|2|", "+PONG|"]);
 }
 
-/// Whoever has paused the writes sees none any more, whichever worker runs them.
+/// A client that has paused the writes sees no more of them, whichever worker runs them.
 #[test]
-fn no_write_comes_after_the_answer() {
+fn no_write_runs_after_the_reply_to_pause() {
     let server = start_with(ServerOptions { workers: 3, ..crate::common::options() }, Durability::None);
     let mut admin = server.connect();
     let mut writers: Vec<TestClient> = (0..6).map(|_| server.connect()).collect();
@@ -130,10 +131,11 @@ fn no_write_comes_after_the_answer() {
     }
 }
 
-/// Incident: a FLUSHALL or a DEL of many keys that had begun went on while writes were paused. Consequence: whoever had been told that nothing changes any more saw keys
-/// go. Fix: it stands still between two of its slices.
+/// Incident: a FLUSHALL, or a DEL of many keys, continued while writes were paused. Consequence: a
+/// client that had been told that nothing changes any more saw keys vanish. Fix: such a command
+/// stops between two of its slices.
 #[test]
-fn what_writes_in_slices_stands_still() {
+fn a_pause_stops_removals_between_slices() {
     let server = start_with(
         ServerOptions { workers: 1, debug_command: true, ..crate::common::options() },
         Durability::None,
@@ -152,7 +154,8 @@ fn what_writes_in_slices_stands_still() {
         if words.len() == 1 && *request != "FLUSHALL" {
             words.extend(keys.iter().map(String::as_bytes));
         }
-        // Both stand ready when the worker wakes up: the removal is then between two slices.
+        // Both requests are ready when the worker wakes up, so the pause starts between two slices
+        // of the removal.
         send(&mut holds, "DEBUG SLEEP 0.01");
         remover.send(&encode(&words));
         send(&mut admin, "CLIENT PAUSE 3600000 WRITE");

@@ -1,4 +1,5 @@
-//! A server that others can reach, whose default user has lost its password: it is open to clients of its own machine alone.
+//! A server that other machines can reach and whose default user has lost its password: only
+//! clients of its own machine may connect.
 
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 
@@ -14,7 +15,8 @@ fn start() -> TestServer {
     start_with(ServerOptions { listen, password: Some(b"pw".to_vec()), ..options() }, Durability::Buffered)
 }
 
-/// The address by which others would reach this machine, if it has one; nothing is sent to find it.
+/// Returns the address at which other machines would reach this one, if there is one. Sends nothing
+/// to find it.
 fn outside() -> Option<std::net::IpAddr> {
     let socket = UdpSocket::bind(("0.0.0.0", 0)).ok()?;
     socket.connect(("198.51.100.1", 9)).ok()?;
@@ -26,22 +28,23 @@ fn connect(ip: std::net::IpAddr, server: &TestServer) -> TestClient {
     TestClient::new(TcpStream::connect(address).expect("a connection"))
 }
 
-/// It let in whoever came, as soon as the password was taken away.
+/// Incident: the server admitted every client as soon as the password was removed.
 #[test]
-fn without_a_password_others_are_turned_away() {
+fn without_a_password_outside_clients_are_rejected() {
     let server = start();
     let here = std::net::IpAddr::from([127, 0, 0, 1]);
     let mut admin = connect(here, &server);
     assert_eq!(admin.ask("PING"), NO_AUTH);
     assert_eq!(admin.ask("AUTH pw"), "+OK|");
     let Some(outside) = outside() else {
-        eprintln!("this machine has no address that others reach: only clients of its own are tried");
+        eprintln!("this machine has no address for other machines: the test tries only its own clients");
         assert_eq!(admin.ask("ACL SETUSER default nopass"), "+OK|");
         assert_eq!(connect(here, &server).ask("PING"), "+PONG|");
         return;
     };
     for opens in ["CONFIG SET requirepass ", "ACL SETUSER default nopass"] {
-        // Who has come with the password stays; who has come without it gets no further.
+        // A client that logged in with the password stays connected. A client that did not still
+        // cannot run anything.
         let (mut known, mut stranger) = (connect(outside, &server), connect(outside, &server));
         assert_eq!((known.ask("AUTH pw"), stranger.ask("PING")), ("+OK|".to_owned(), NO_AUTH.to_owned()));
         assert_eq!(admin.ask(opens), "+OK|", "{opens}");
@@ -61,7 +64,8 @@ fn without_a_password_others_are_turned_away() {
         assert_eq!(crate::common::show(&late.reply()), DENIED);
         assert_eq!(late.try_reply(), None);
         assert_eq!(connect(here, &server).ask("PING"), "+PONG|");
-        // A user with a name, and a password of its own, gets in no more than the others: there is no connection.
+        // New connections from outside are admitted again once there is a password. Without one
+        // they are rejected, so a named user with its own password could not log in either.
         assert_eq!(admin.ask("CONFIG SET requirepass pw"), "+OK|");
         let mut again = connect(outside, &server);
         assert_eq!((again.ask("PING"), again.ask("AUTH pw")), (NO_AUTH.to_owned(), "+OK|".to_owned()));

@@ -1,4 +1,4 @@
-//! CONFIG REWRITE with a file of ours.
+//! CONFIG REWRITE with an options file of the test.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -8,10 +8,10 @@ use crate::common::{options, start_with};
 use skein_server::{OptionValue, OptionsFile, ServerOptions};
 use skein_store::Durability;
 
-/// How long to wait for what is expected.
+/// Time limit for an expected event.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A file on a slow disk: says what it is to write, and waits until it may go on.
+/// A file on a slow disk: reports the options to write, and waits until it may continue.
 #[derive(Debug)]
 struct SlowOptionsFile {
     begun: Sender<Vec<(&'static str, OptionValue)>>,
@@ -26,17 +26,18 @@ impl OptionsFile for SlowOptionsFile {
     }
 }
 
-/// Incident: CONFIG REWRITE held what CONFIG SET needs while it waited for the disk. Consequence: a worker, and all its clients,
-/// stood still behind a slow disk. Fix: the values are copied first.
+/// Incident: CONFIG REWRITE held a lock that CONFIG SET needs while it waited for the disk.
+/// Consequence: a worker, and all its clients, was blocked by a slow disk. Fix: the values are
+/// copied first.
 #[test]
-fn nobody_who_sets_waits_for_the_file() {
+fn config_set_does_not_wait_for_the_options_file() {
     let (begun, begins) = channel();
     let (go_on, goes_on) = channel();
     let file = SlowOptionsFile { begun, go_on: Mutex::new(goes_on) };
     let options_file: Option<Arc<dyn OptionsFile>> = Some(Arc::new(file));
     let running = start_with(ServerOptions { workers: 2, options_file, ..options() }, Durability::Buffered);
     let (mut one, mut other) = (running.connect(), running.connect());
-    // Both are placed, each at a worker of its own.
+    // Both connections are assigned, each to a worker of its own.
     assert_eq!(one.ask("PING"), "+PONG|");
     assert_eq!(other.ask("PING"), "+PONG|");
     assert_eq!(one.ask("CONFIG SET maxclients 60"), "+OK|");

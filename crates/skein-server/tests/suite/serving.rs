@@ -1,4 +1,4 @@
-//! Order, batches, durability, many clients, stopping.
+//! Order of replies, batches, durability, many clients, stopping.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use skein_log::storage::sim::{SimError, SimStorage};
 use skein_server::ServerOptions;
 use skein_store::{Durability, Store, StoreOptions};
 
-/// A small generator of numbers, so that a failure can be repeated.
+/// A small random number generator with a seed, so that a failure can be reproduced.
 struct ServingRng(u64);
 
 impl ServingRng {
@@ -19,7 +19,7 @@ impl ServingRng {
     }
 }
 
-/// Random requests over a few keys of one's own, and the replies that a simple model gives.
+/// Returns random requests over a few keys with this prefix, and the replies of a simple model.
 fn script(prefix: &str, random: &mut ServingRng, count: usize) -> (Vec<u8>, Vec<String>) {
     let mut model: std::collections::BTreeMap<String, i64> = std::collections::BTreeMap::new();
     let (mut bytes, mut replies) = (Vec::new(), Vec::new());
@@ -105,7 +105,7 @@ fn mget_never_sees_half_an_mset() {
 }
 
 #[test]
-fn what_was_acknowledged_at_sync_is_durable() {
+fn acknowledged_writes_at_sync_are_durable() {
     let server = start_with(options(), Durability::Sync);
     let mut client = server.connect();
     for i in 0..20 {
@@ -113,7 +113,8 @@ fn what_was_acknowledged_at_sync_is_durable() {
         let stats = server.store.stats();
         assert!(stats.durable_epoch > 0);
     }
-    // The reply came, so the epoch of the last write is durable: nothing is left to wait for.
+    // The reply was sent, so the epoch of the last write is durable, and nothing is left to wait
+    // for.
     let before = server.store.durable_epoch();
     assert_eq!(client.ask("GET k0"), "$1|v|");
     assert!(server.store.durable_epoch() >= before);
@@ -122,7 +123,8 @@ fn what_was_acknowledged_at_sync_is_durable() {
     assert_eq!(client.ask("FLUSHALL"), "+OK|");
 }
 
-/// Writes pipelines, some of them MSET, until the server refuses or goes; the keys that were acknowledged.
+/// Writes pipelines, some of them with MSET, until the server rejects one or disconnects. Returns
+/// the acknowledged keys.
 fn write_until_refused(address: std::net::SocketAddr, name: usize) -> Vec<String> {
     let mut client = TestClient::new(std::net::TcpStream::connect(address).expect("a connection"));
     let mut acknowledged = Vec::new();
@@ -144,10 +146,10 @@ fn write_until_refused(address: std::net::SocketAddr, name: usize) -> Vec<String
     acknowledged
 }
 
-/// Incident: on a busy machine clients wrote so little between two operations of the disk that twelve cuts saw
-/// 60 acknowledged writes, where the test asked for 100. Consequence: the test failed though the server had done
-/// nothing wrong. Fix: the cuts go on,
-/// each later than the one before, until enough was acknowledged.
+/// Incident: on a busy machine clients wrote so little between two operations of the disk that
+/// twelve cuts saw 60 acknowledged writes, where the test required 100. Consequence: the test
+/// failed although the server was right. Fix: more cuts follow, each later than the one before,
+/// until enough writes are acknowledged.
 #[test]
 fn an_acknowledged_write_survives_a_power_cut_at_sync() {
     const CUTS: u64 = 12;
@@ -162,7 +164,8 @@ fn an_acknowledged_write_survives_a_power_cut_at_sync() {
     assert!(total >= ACKNOWLEDGED, "only {total} writes were acknowledged: nothing was tested");
 }
 
-/// Clients write until the power goes; all that was acknowledged has to be there after a reboot. How much that was.
+/// Runs clients until a power cut, and checks that all acknowledged writes exist after a reboot.
+/// Returns their number.
 fn acknowledged_before_a_power_cut(seed: u64) -> usize {
     let disk = SimStorage::new();
     let open = || {
@@ -195,7 +198,7 @@ fn acknowledged_before_a_power_cut(seed: u64) -> usize {
     acknowledged.len()
 }
 
-/// No reply says OK that the disk does not stand behind; the error names the cause; reads go on.
+/// No reply says OK before the disk has the write; the error names the cause; reads still run.
 #[test]
 fn when_the_disk_fails_nothing_is_acknowledged() {
     let disk = SimStorage::new();
@@ -232,7 +235,7 @@ fn when_the_disk_fails_nothing_is_acknowledged() {
 }
 
 #[test]
-fn a_stop_answers_what_was_read_and_loses_nothing() {
+fn a_stop_answers_read_requests_and_loses_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let open =
         || Store::open(folder.path(), StoreOptions { logs: 2, ..StoreOptions::default() }).expect("a store");
@@ -243,7 +246,7 @@ fn a_stop_answers_what_was_read_and_loses_nothing() {
     let pipeline: Vec<u8> =
         (0..1000).flat_map(|i| encode(&[b"SET", format!("k{i}").as_bytes(), b"v"])).collect();
     client.send(&pipeline);
-    // The first reply: the pipeline is being worked on.
+    // After the first reply the server is working on the pipeline.
     assert_eq!(show(&client.reply()), "+OK|");
     server.handle().shutdown();
     let mut answered = 1;

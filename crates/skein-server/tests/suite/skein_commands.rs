@@ -1,10 +1,12 @@
-//! The commands that Redis lacks, and what differs from Redis by design: keys in order, cursors, versions.
+//! The commands that Redis does not have, and intended differences from Redis: ordered keys,
+//! cursors, versions.
 
 use crate::common::{TestClient, TestServer, encode, options, show, skipped, start, start_with, trie};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
-/// Versions by name. In memory a key's begin at 1; on disk they are numbers of the store's writes.
+/// Versions by name. In memory, the versions of a key start at 1; on disk they are numbers of the
+/// store's writes.
 struct NamedVersions(Vec<(&'static str, u64)>);
 
 impl NamedVersions {
@@ -14,7 +16,7 @@ impl NamedVersions {
         Self(if trie().is_none() { vec![("v1", 1), ("v2", 2)] } else { Vec::new() })
     }
 
-    /// Learns the first version that an expected reply names and that is not known.
+    /// Learns the first unknown version that an expected reply names.
     fn learn(&mut self, expected: &str, reply: &str) {
         for name in Self::NAMES.into_iter().filter(|name| expected.contains(name)) {
             if self.0.iter().all(|known| known.0 != name) {
@@ -117,7 +119,7 @@ fn neighbours_and_versions() {
             ("SK.CAS new v2 z", "*2|:0|:0|"),
         ],
     );
-    // A key that comes back has a greater version than it ever had.
+    // A key that is set again has a greater version than ever before.
     let reply = client.ask("SK.CAS new 0 z");
     let version: u64 =
         reply.trim_end_matches('|').rsplit(':').next().and_then(|text| text.parse().ok()).expect(&reply);
@@ -179,23 +181,24 @@ fn wrong_numbers_of_arguments_are_refused() {
     assert_eq!(client.ask("DBSIZE"), ":5|", "nothing was changed");
 }
 
-/// What Redis has and SkeinDB does not: said so by name, and never taken in silence.
+/// The error for a command that Redis has and SkeinDB does not names it; it is never ignored
+/// silently.
 ///
-/// Incident: the reply to LPUSH was that to any slip of the pen. Consequence: users looked for a
-/// wrong version or a wrong port. Fix: what is missing is named at the end; what clients look at
-/// stays as it was, to the byte.
+/// Incident: the reply to LPUSH was the same as to any typing error. Consequence: users looked for
+/// a wrong version or a wrong port. Fix: the error names the missing feature at its end; the part
+/// that clients parse is unchanged to the byte.
 #[test]
-fn commands_that_are_not_there_say_so() {
+fn unsupported_commands_are_named_in_the_error() {
     let (_server, mut client) = letters();
     for (name, what) in [
-        ("SUBSCRIBE", "(SkeinDB has no channels)"),
+        ("SUBSCRIBE", "(SkeinDB has no publish/subscribe channels)"),
         ("LPUSH", "(SkeinDB has no lists)"),
-        ("sadd", "(SkeinDB has no sets but sorted ones; ZADD with a score of 0 keeps members once)"),
+        ("sadd", "(SkeinDB has no sets; use a sorted set with a score of 0)"),
         ("XADD", "(SkeinDB has no streams)"),
         ("PFADD", "(SkeinDB has no HyperLogLogs)"),
-        ("GEOADD", "(SkeinDB has no places on a map)"),
-        ("EVAL", "(SkeinDB runs no scripts; MULTI and WATCH do several commands as one)"),
-        ("SORT", "(SkeinDB sorts nothing when asked; a sorted set is in order already)"),
+        ("GEOADD", "(SkeinDB has no geospatial indexes)"),
+        ("EVAL", "(SkeinDB runs no scripts; use MULTI and WATCH for atomic sequences of commands)"),
+        ("SORT", "(SkeinDB does not sort on request; use a sorted set, which is always in order)"),
         ("SK.NOPE", ""),
     ] {
         let refusal = format!("-ERR unknown command '{name}', with args beginning with: 'a' '1' {what}|");
@@ -203,7 +206,7 @@ fn commands_that_are_not_there_say_so() {
     }
 }
 
-/// The number of a connection: that of HELLO, and no other connection's.
+/// The number of a connection is the same as in HELLO, and unique.
 #[test]
 fn connections_have_numbers_of_their_own() {
     let server = start();
@@ -222,7 +225,7 @@ fn connections_have_numbers_of_their_own() {
 /// The examples of `docs/commands.md`.
 #[test]
 fn documented_examples() {
-    if skipped("the examples have longer keys") {
+    if skipped("the examples have keys longer than this index allows") {
         return;
     }
     let server = start();
@@ -258,7 +261,7 @@ fn resp3_shapes() {
     assert!(client.ask("INFO server").starts_with('='));
 }
 
-/// Keys enough for many slices and many SCAN calls, with the bytes that sort oddly.
+/// Writes enough keys for many slices and many SCAN calls, with unusual bytes. Returns them sorted.
 fn many_keys(client: &mut TestClient, count: u32) -> Vec<Vec<u8>> {
     let mut keys: Vec<Vec<u8>> = (0..count)
         .map(|i| {
@@ -278,7 +281,7 @@ fn many_keys(client: &mut TestClient, count: u32) -> Vec<Vec<u8>> {
     keys
 }
 
-/// The elements of an array of bulk strings.
+/// Returns the elements of an array of bulk strings.
 fn bulks(reply: &[u8]) -> Vec<Vec<u8>> {
     let line = |at: usize| at + reply[at..].windows(2).position(|pair| pair == b"\r\n").expect("a line");
     let number = |at: usize, end: usize| -> usize {
@@ -298,11 +301,11 @@ fn bulks(reply: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn long_ranges_come_whole_and_in_order() {
+fn long_ranges_are_whole_and_in_order() {
     let server = start();
     let mut client = server.connect();
     let keys = many_keys(&mut client, 5000);
-    // A pipeline: what comes after a long range waits for it.
+    // In a pipeline, requests after a long range wait for it.
     let mut pipeline = encode(&[b"SK.RANGE", b"-", b"+", b"NOVALUES"]);
     pipeline.extend(encode(&[b"PING"]));
     pipeline.extend(encode(&[b"SK.RANGE", b"-", b"+", b"REV", b"NOVALUES", b"LIMIT", b"3000"]));
@@ -323,7 +326,8 @@ fn long_ranges_come_whole_and_in_order() {
     assert_eq!(client.ask("DBSIZE"), ":0|");
 }
 
-/// A reply that is longer than the output limit is still produced whole, though nothing of it can be sent before.
+/// A reply longer than the output limit is still produced whole, although none of it can be sent
+/// before.
 #[test]
 fn a_range_may_be_longer_than_the_output_limit() {
     let server = start_with(ServerOptions { output_bytes_max: 2_000, ..options() }, Durability::None);
@@ -341,14 +345,14 @@ fn range_over_the_reply_limit_errors_but_keeps_the_connection() {
     let server = start_with(ServerOptions { reply_bytes_max: 10_000, ..options() }, Durability::None);
     let mut client = server.connect();
     many_keys(&mut client, 3000);
-    let refused = "-ERR the reply would be longer than the limit of 10000 bytes; use LIMIT and go on after the last key|";
+    let refused = "-ERR the reply would be longer than the limit of 10000 bytes; use LIMIT and continue after the last key|";
     check(&mut client, &[("SK.RANGE - + NOVALUES", refused), ("PING", "+PONG|")]);
     assert_eq!(bulks(&client.call(&[b"SK.RANGE", b"-", b"+", b"NOVALUES", b"LIMIT", b"100"])).len(), 100);
     assert_eq!(client.call(&[b"SET", b"big", &[b'x'; 9000]]), b"+OK\r\n");
     assert!(client.ask("MGET big big").starts_with("-ERR the reply would be longer"));
 }
 
-/// Runs SCAN to its end; every key that came, in order of coming.
+/// Runs SCAN to its end. Returns every key in the order of the replies.
 fn scan_all(client: &mut TestClient, options: &[&[u8]]) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let mut cursor = b"0".to_vec();
@@ -369,7 +373,7 @@ fn scan_all(client: &mut TestClient, options: &[&[u8]]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn scan_goes_through_the_keys_in_order() {
+fn scan_returns_the_keys_in_order() {
     let server = start();
     let mut client = server.connect();
     let keys = many_keys(&mut client, 1000);
@@ -381,7 +385,7 @@ fn scan_goes_through_the_keys_in_order() {
 }
 
 #[test]
-fn a_cursor_may_go_on_with_another_pattern() {
+fn a_cursor_can_continue_with_another_pattern() {
     let (_server, mut client) = letters();
     let cursor = client.ask("SCAN 0 COUNT 3").split('|').nth(2).expect("a cursor").to_owned();
     assert_eq!(client.ask(&format!("SCAN {cursor} MATCH a*")), "*2|$1|0|*0|");
@@ -416,7 +420,8 @@ fn cursors_are_shared_kept_and_bounded() {
     let cursor_of = |reply: String| reply.split('|').nth(2).expect("a cursor").to_owned();
     let first = cursor_of(client.ask("SCAN 0"));
     let page = client.ask(&format!("SCAN {first}"));
-    // Another connection, so maybe another worker; and once more, because the reply may have been lost.
+    // Another connection, so maybe another worker; and once more, because the reply may have been
+    // lost.
     let again = server.connect().ask(&format!("SCAN {first}"));
     let keys_of = |page: &str| page.split_once("*10|").expect("ten keys").1.to_owned();
     assert_eq!(keys_of(&page), keys_of(&again));
@@ -429,7 +434,7 @@ fn cursors_are_shared_kept_and_bounded() {
 }
 
 #[test]
-fn info_and_commands_say_what_there_is() {
+fn info_and_command_describe_the_server() {
     let (_server, mut client) = letters();
     let info = client.ask("INFO");
     for line in
@@ -455,7 +460,7 @@ fn info_and_commands_say_what_there_is() {
             ("BGREWRITEAOF", "+Background append only file rewriting started|"),
             (
                 "SHUTDOWN NOSAVE",
-                "-ERR SHUTDOWN NOSAVE is not supported: a stop always keeps what was written; leave it out|",
+                "-ERR SHUTDOWN NOSAVE is not supported: a stop always keeps all writes; omit this option|",
             ),
         ],
     );

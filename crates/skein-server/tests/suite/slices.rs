@@ -1,5 +1,5 @@
-//! What takes long is done in slices: other clients of the worker are answered between them, the time of a command is that of its slices, and what is held
-//! until the answer is written is bounded.
+//! Long commands run in slices: other clients of the worker are answered between them, the time of
+//! a command is that of its slices, and the memory held until the reply is written is limited.
 
 use crate::common::{TestClient, TestServer, encode, index, options, start_on};
 use skein_server::ServerOptions;
@@ -7,7 +7,7 @@ use skein_store::StoreOptions;
 
 const MANY: usize = 6000;
 
-/// One worker, with a set, columns and keys that are many.
+/// Starts a server with one worker, a large set, many columns and many keys.
 fn start_filled(options: ServerOptions) -> TestServer {
     let options = ServerOptions { workers: 1, debug_command: true, ..options };
     let server = start_on(options, StoreOptions { index: index(), ..StoreOptions::default() });
@@ -40,7 +40,8 @@ fn bytes_of(words: &str) -> Vec<u8> {
     encode(&words.split(' ').map(str::as_bytes).collect::<Vec<_>>())
 }
 
-/// How often the command was done, in the reply to INFO commandstats, and how many microseconds that took.
+/// Returns how often the command ran, and for how many microseconds, from a reply to INFO
+/// commandstats.
 fn done(info: &str, command: &str) -> (u64, u64) {
     let line = info.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
     let numbers: Vec<u64> =
@@ -52,8 +53,10 @@ fn info(client: &mut TestClient) -> String {
     String::from_utf8(client.call(&[b"INFO", b"commandstats"])).expect("text")
 }
 
-/// Whether another client is answered while the request is being worked on. Both stand ready when the worker wakes up; a command that is done at once has been counted
-/// when the other client can see what came before it, so that is never taken for one in slices.
+/// Returns whether another client is answered while the request is in progress. Both clients'
+/// requests are ready when the worker wakes up. A command that runs at once has been counted by the
+/// time that the other client can see the request before it, so it is never mistaken for one in
+/// slices.
 fn is_cut(server: &TestServer, request: &str) -> bool {
     let (mut holds, mut asks, mut other) = (server.connect(), server.connect(), server.connect());
     let command = request.split(' ').next().expect("a word").to_lowercase();
@@ -79,7 +82,7 @@ fn is_cut(server: &TestServer, request: &str) -> bool {
 }
 
 #[test]
-fn others_are_answered_between_slices() {
+fn other_clients_are_answered_between_slices() {
     let server = start_filled(options());
     let mut client = server.connect();
     let text = "abcdefgh".repeat(400);
@@ -106,7 +109,7 @@ fn others_are_answered_between_slices() {
     ] {
         assert!(is_cut(&server, request), "{}", &request[..request.len().min(60)]);
     }
-    // Slices that only count are long: there are to be several.
+    // Slices that only count have many keys, and the test needs several slices.
     for tens in 0..50 {
         let pairs: Vec<String> = (0..1000).map(|i| format!("m:{tens:02}{i:03} 1")).collect();
         assert_eq!(client.ask(&format!("MSET {}", pairs.join(" "))), "+OK|");
@@ -114,9 +117,10 @@ fn others_are_answered_between_slices() {
     assert!(is_cut(&server, "SK.COUNT [m: +"));
 }
 
-/// A thousand requests of one client, each of which takes long and is not long enough for slices, held all others up.
+/// Incident: a thousand requests of one client blocked all others, because each took long but not
+/// long enough for slices.
 #[test]
-fn a_pipeline_of_slow_requests_lets_others_in_between() {
+fn other_clients_run_inside_a_pipeline_of_slow_requests() {
     let server = start_filled(options());
     let (mut slow, mut other) = (server.connect(), server.connect());
     let let_in = (0..10).any(|_| {
@@ -135,11 +139,12 @@ fn a_pipeline_of_slow_requests_lets_others_in_between() {
     assert!(let_in);
 }
 
-/// Incident: a round of requests that took too long ended, and the next began with the same client, which filled its batches again. Consequence: others who only read
-/// were answered after the last of its requests. Fix: who had nothing comes first in the next round.
+/// Incident: a round of requests that took too long ended, and the next round began with the same
+/// client, which filled its batches again. Consequence: clients that only read were answered after
+/// the last of its requests. Fix: clients without a reply come first in the next round.
 #[test]
-fn a_pipeline_of_slow_reads_lets_others_read_in_between() {
-    // Of a multiple of what one batch takes, so that none has places left for others.
+fn other_clients_read_inside_a_pipeline_of_slow_reads() {
+    // A multiple of a batch, so that no batch has places left for other clients.
     const SLOW: usize = 640;
     let server = start_filled(options());
     let (mut holds, mut slow, mut other) = (server.connect(), server.connect(), server.connect());
@@ -164,9 +169,9 @@ fn a_pipeline_of_slow_reads_lets_others_read_in_between() {
     assert!(let_in);
 }
 
-/// What another client did between the slices is not in a command's time.
+/// The work for other clients between slices does not count as time of the command.
 #[test]
-fn the_time_of_a_command_is_that_of_its_slices() {
+fn command_time_is_the_sum_of_its_slices() {
     let server = start_filled(ServerOptions { slowlog_slower_than: std::time::Duration::ZERO, ..options() });
     let (mut holds, mut asks, mut other) = (server.connect(), server.connect(), server.connect());
     for request in ["KEYS *nobody", "ZRANDMEMBER z 5000"] {
@@ -180,7 +185,7 @@ fn the_time_of_a_command_is_that_of_its_slices() {
         let elapsed = u64::try_from(began.elapsed().as_micros()).expect("a short time");
         assert_eq!((holds.reply(), other.reply()), (b"+OK\r\n".to_vec(), b"+OK\r\n".to_vec()));
         let took = done(&info(&mut other), &command).1 - before;
-        // Either both sleeps were in between, or they were not.
+        // Either both sleeps ran in between, or they did not.
         assert!(took <= elapsed, "{request}: {took} of {elapsed}");
         if elapsed > 250_000 {
             assert!(took <= elapsed - 250_000, "{request}: {took} of {elapsed}");
@@ -194,20 +199,19 @@ fn the_time_of_a_command_is_that_of_its_slices() {
     }
 }
 
-/// The members' bytes alone were counted: of short members ten times as much was held, and a thousand times if few of each slice were in the answer.
+/// Incident: only the members' own bytes were counted. Consequence: a command on short members held
+/// ten times the limit, and a thousand times if few members of each slice were in the result.
 #[test]
-fn what_an_answer_is_made_of_is_bounded() {
+fn memory_for_a_reply_is_limited() {
     let server = start_filled(ServerOptions { reply_bytes_max: 60_000, ..options() });
     let mut client = server.connect();
     let entries = (0..4000).map(|i| format!(" 0 {i:04}")).collect::<Vec<_>>().concat();
     assert_eq!(client.ask(&format!("ZADD short{entries}")), ":4000|");
     let refusal = |way_out: &str| {
-        format!(
-            "-ERR what the answer is made of would take more memory than the limit of 60000 bytes; {way_out}|"
-        )
+        format!("-ERR the result would take more memory than the limit of 60000 bytes; {way_out}|")
     };
-    // 40,000 bytes of the reply.
-    let in_parts = "store the answer, and read it in parts";
+    // The reply would have 40,000 bytes.
+    let in_parts = "store the result and read it in parts";
     assert_eq!(client.ask("ZUNION 2 z y"), refusal(in_parts));
     assert_eq!(client.ask("ZINTER 2 short short"), refusal(in_parts));
     assert_eq!(client.ask("ZDIFF 2 short nobody"), refusal(in_parts));
@@ -216,9 +220,9 @@ fn what_an_answer_is_made_of_is_bounded() {
     assert_eq!(client.ask("ZRANDMEMBER z -7000"), refusal("ask for fewer members"));
 }
 
-/// All places were drawn before the length of the answer was looked at.
+/// Incident: all positions were drawn before the length of the reply was checked.
 #[test]
-fn any_number_may_be_asked_for() {
+fn draws_may_request_any_number() {
     let server = start_filled(ServerOptions { reply_bytes_max: 100_000, ..options() });
     let mut client = server.connect();
     client.ask("ZADD few 1 a 2 b");
@@ -240,7 +244,7 @@ fn any_number_may_be_asked_for() {
 }
 
 #[test]
-fn any_members_are_members() {
+fn random_members_exist_and_have_their_scores() {
     let server = start_filled(options());
     let mut client = server.connect();
     for (count, given, distinct) in [
@@ -267,7 +271,7 @@ fn any_members_are_members() {
             let number: usize = member.strip_prefix("member:").expect("a member").parse().expect("a number");
             assert!(number < MANY && score.parse() == Ok(number % 700), "{member} {score}");
         }
-        // Not from the least on.
+        // The order is not ascending.
         assert!(count > -900 || !pairs.is_sorted(), "{count}");
         client.ask("MULTI");
         client.ask(&format!("ZRANDMEMBER z {count}"));
@@ -275,9 +279,10 @@ fn any_members_are_members() {
     }
 }
 
-/// Bits are counted and looked for in words, whatever a range leaves of the bytes at its ends; a long value is gone through by itself.
+/// Bits are counted and searched in words, whatever part of the first and last byte a range has; a
+/// long value is processed by itself.
 #[test]
-fn bits_of_any_range_are_as_they_are_byte_by_byte() {
+fn bits_of_any_range_equal_a_count_by_bits() {
     let server = start_filled(options());
     let mut client = server.connect();
     let mut values: Vec<Vec<u8>> = vec![vec![0x5a; 3 << 20], vec![0; 100], vec![0xff; 100]];
@@ -335,7 +340,7 @@ fn too_large_numkeys_is_rejected_and_many_sets_are_read() {
     assert_eq!(client.ask(&format!("ZDIFF 501 y {sets}")).matches("member:").count(), 1000);
 }
 
-/// A server with many small sets, which share members, and their keys.
+/// Starts a server with many small sets, which share members. Returns it and the keys.
 fn start_with_small_sets(options: ServerOptions) -> (TestServer, String) {
     let server = start_on(options, StoreOptions { index: index(), ..StoreOptions::default() });
     let mut client = server.connect();
@@ -347,22 +352,25 @@ fn start_with_small_sets(options: ServerOptions) -> (TestServer, String) {
     (server, keys.join(" "))
 }
 
-/// Incident: each member of a union was looked up in every other set. Consequence: ZUNION of 10,000 sets of two members took 24 s, and of as many as a request may name
-/// days. Fix: all sets are gone through together, by member, and nothing is looked up: 0.05 s.
+/// Incident: each member of a union was looked up in every other set. Consequence: ZUNION of 10,000
+/// sets with two members took 24 s, and with as many sets as a request may name it would take days.
+/// Fix: all sets are walked together, by member, without lookups: 0.05 s.
 #[test]
-fn a_union_takes_time_by_how_many_members_there_are() {
+fn union_time_grows_with_the_number_of_members() {
     let (server, keys) = start_with_small_sets(options());
     let mut client = server.connect();
-    // The client waits for 10 s.
+    // The client waits for at most 10 s.
     let union = client.ask(&format!("ZUNION 10000 {keys} WITHSCORES"));
     assert_eq!(client.ask(&format!("ZUNIONSTORE stored 10000 {keys}")), ":10007|");
     assert!(union == client.ask("ZRANGE stored 0 -1 WITHSCORES"), "{}", &union[..100]);
 }
 
-/// Incident: two views were taken for each key, be it the same again, and did not count. Consequence: 10,000 times one key took half a second, most of it to let them go,
-/// and a request of a million keys held hundreds of megabytes beside its limit. Fix: a set has one view, and all that is held counts.
+/// Incident: the command took two views for each key, even for the same key again, and did not
+/// count them. Consequence: naming one key 10,000 times took half a second, mostly to release the
+/// views, and a request with a million keys held hundreds of megabytes beyond its limit. Fix: a set
+/// has one view, and everything that is held counts.
 #[test]
-fn a_set_that_is_named_again_is_not_held_again() {
+fn a_set_that_is_named_again_has_one_view() {
     let (server, keys) = start_with_small_sets(ServerOptions { reply_bytes_max: 300_000, ..options() });
     let mut client = server.connect();
     let same = "set1 ".repeat(9_999);
@@ -373,13 +381,14 @@ fn a_set_that_is_named_again_is_not_held_again() {
     assert_eq!(client.ask(&format!("ZINTER 10000 {same}set8")), "*1|$7|shared1|");
     for request in [format!("ZUNION 10000 {keys}"), format!("ZDIFF 10001 set1 {keys}")] {
         let refused = client.ask(&request);
-        assert!(refused.starts_with("-ERR what the answer is made of would take more memory"), "{refused}");
+        assert!(refused.starts_with("-ERR the result would take more memory"), "{refused}");
     }
 }
 
-/// A set was emptied one member after the other: a million of them took the worker seconds. The key goes, as with DEL, and whoever reads the set goes on.
+/// Incident: a set was emptied one member at a time. Consequence: a million members took the worker
+/// seconds. Fix: the key is removed as by DEL, and clients that read the set continue.
 #[test]
-fn a_set_that_is_emptied_goes_whole() {
+fn emptying_a_set_removes_its_key() {
     let server = start_filled(options());
     let (mut client, mut reads) = (server.connect(), server.connect());
     let whole = client.ask("ZRANGE z 0 -1");

@@ -1,5 +1,5 @@
-//! Clients that send and do not read: the server stops running and reading their requests, keeps at most what its
-//! limit allows, and answers everything once they read.
+//! Clients that send but do not read. The server stops running and reading their requests, holds at
+//! most as much as its limit allows, and answers everything once they read.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -9,18 +9,18 @@ use crate::common::{TestClient, encode, options, show, start_with};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
-/// A number that INFO tells.
+/// Returns a number of INFO.
 fn told(watcher: &mut TestClient, name: &str) -> u64 {
     let info = watcher.ask("INFO stats");
     let number = info.split('|').find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     number.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no {name}: {info}"))
 }
 
-/// How many requests of other clients have run, once some have and no more are run.
+/// Returns how many requests of other clients have run, once some have and no more follow.
 fn run_in_the_end(watcher: &mut TestClient) -> u64 {
     let (mut count, mut unchanged) = (0, 0);
     for look in 1.. {
-        // Every look is a request that counts, too.
+        // Each INFO counts as a request, too.
         let now = told(watcher, "total_commands_processed").saturating_sub(look);
         unchanged = if now == count && now > 5 { unchanged + 1 } else { 0 };
         if unchanged == 20 {
@@ -32,16 +32,17 @@ fn run_in_the_end(watcher: &mut TestClient) -> u64 {
     count
 }
 
-/// A second handle that sends while this client does not read; it gives up, so that a test that failed ends.
+/// Returns a second handle that sends while this client does not read. Its timeout ends a failed
+/// test.
 fn patient_writer(client: &TestClient) -> TcpStream {
     let writer = client.stream.try_clone().expect("a second handle");
     writer.set_write_timeout(Some(Duration::from_mins(1))).expect("a timeout");
     writer
 }
 
-/// A client that sends requests with large replies, reads none, and only later all of them. What the server has
-/// run and read before that is what the system's socket buffers (some megabytes) and the limit on waiting replies
-/// hold; were it not stopped, it would be everything.
+/// Runs a client that sends requests with large replies, and reads only much later. Until then, the
+/// server must have run and read only as much as the system's socket buffers (some megabytes) and
+/// the limit on waiting replies hold. Without the limit, it would run all of them.
 fn reads_too_late(request: &[&[u8]], expected: &[u8]) {
     const REQUESTS: u64 = 1000;
     let limits = ServerOptions { output_bytes_max: 64 << 10, ..options() };
@@ -76,7 +77,8 @@ fn a_slow_reader_does_not_grow_memory() {
     reads_too_late(&[b"SK.RANGE", b"-", b"+"], &[b"*2\r\n$3\r\nbig\r\n", &bulk[..]].concat());
 }
 
-/// Reads, writes and commands that run alone, in turn: all are answered in order once the client reads.
+/// Reads, writes and commands that run alone, alternating: all are answered in order once the
+/// client reads.
 #[test]
 fn a_slow_reader_gets_all_replies_in_order() {
     let server = start_with(ServerOptions { output_bytes_max: 64 << 10, ..options() }, Durability::None);
@@ -103,9 +105,9 @@ fn a_slow_reader_gets_all_replies_in_order() {
     });
 }
 
-/// A stop waits for clients that do not take their replies, but not for ever.
+/// A stop waits for clients that do not read their replies, but not for ever.
 #[test]
-fn a_stop_waits_for_slow_readers_as_long_as_it_is_told() {
+fn a_stop_waits_for_slow_readers_up_to_its_timeout() {
     let server =
         start_with(ServerOptions { stop_timeout: Duration::from_millis(1), ..options() }, Durability::None);
     let mut client = server.connect();

@@ -1,4 +1,5 @@
-//! Ranges of one moment: `SNAPSHOT` with `SK.RANGE` and `SK.PREFIX`, over the index that has snapshots, and over those that have not.
+//! Ranges of one moment: `SNAPSHOT` with `SK.RANGE` and `SK.PREFIX`, on the index with snapshots,
+//! and on the indexes without.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +18,7 @@ fn start(options: ServerOptions) -> TestServer {
     start_over(IndexKind::SkipList, options, 2)
 }
 
-/// Keys whose ranges take many slices.
+/// Writes keys whose ranges take many slices.
 fn fill(server: &TestServer, keys: std::ops::Range<u32>, value: &[u8]) {
     let mut session = server.memory().session();
     for key in keys {
@@ -31,7 +32,7 @@ fn fill(server: &TestServer, keys: std::ops::Range<u32>, value: &[u8]) {
 }
 
 #[test]
-fn it_goes_with_all_other_options_and_once() {
+fn snapshot_combines_with_all_other_options() {
     let server = start(options());
     let mut client = server.connect();
     for (request, reply) in [
@@ -53,14 +54,14 @@ fn it_goes_with_all_other_options_and_once() {
 }
 
 #[test]
-fn other_indexes_say_which_one_can() {
+fn other_indexes_name_the_index_with_snapshots() {
     for index in IndexKind::ALL.into_iter().filter(|kind| !kind.has_snapshots()) {
         let server = start_over(index, options(), 2);
         let mut client = server.connect();
         client.ask("SET a 1");
         for request in ["SK.RANGE - + SNAPSHOT", "SK.RANGE + - SNAPSHOT", "SK.PREFIX a LIMIT 1 SNAPSHOT"] {
             let refusal = format!(
-                "-ERR the index {index} has no snapshots; open the store with one that has (skip-list), which takes the \
+                "-ERR the index {index} has no snapshots; open the store with one that has (skip-list); it reads the \
                  same data folder|"
             );
             assert_eq!(client.ask(request), refusal);
@@ -71,7 +72,7 @@ fn other_indexes_say_which_one_can() {
     }
 }
 
-/// Tells a writer to stop when it goes, after a failed assertion too.
+/// Tells a writer to stop when it is dropped, even after a failed assertion.
 struct StopWriterOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopWriterOnDrop<'_> {
@@ -80,9 +81,10 @@ impl Drop for StopWriterOnDrop<'_> {
     }
 }
 
-/// A range of thousands of keys is written in slices, with other clients served between them: all of it is of one moment.
+/// A range of thousands of keys is written in slices, with other clients served between them: all
+/// of its entries show a single moment.
 #[test]
-fn a_range_is_of_one_moment_while_others_write() {
+fn a_range_shows_a_single_moment_during_writes() {
     const KEYS: u32 = 6000;
     const BATCHED: [&str; 5] = ["000000", "001500", "003000", "004500", "005999"];
     let server = start(options());
@@ -93,7 +95,7 @@ fn a_range_is_of_one_moment_while_others_write() {
     };
     let mut client = server.connect();
     mset(&mut client, 0);
-    // What the keys of the batch hold in the reply to a range.
+    // Returns the values of the batch's keys in the reply to a range.
     let mut held = |request: &str| -> BTreeSet<String> {
         let reply = client.ask(request);
         let parts: Vec<&str> = reply.split('|').collect();
@@ -113,7 +115,7 @@ fn a_range_is_of_one_moment_while_others_write() {
                 }
             }
         });
-        // So much that what is kept takes slices to be let go.
+        // Enough writes that freeing the kept versions takes several slices.
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
                 fill(&server, 1501..3000, b"v");
@@ -122,7 +124,7 @@ fn a_range_is_of_one_moment_while_others_write() {
         let stops = StopWriterOnDrop(&stop);
         let began = Instant::now();
         for round in 0.. {
-            // On a machine that is busy with other things a plain range may often be done before anybody writes.
+            // On a busy machine a plain range may often finish before any write.
             if round >= 60 && (torn > 0 || began.elapsed() > Duration::from_mins(1)) {
                 break;
             }
@@ -137,12 +139,12 @@ fn a_range_is_of_one_moment_while_others_write() {
         }
         drop(stops);
     });
-    assert!(torn > 0, "plain ranges were as good: nobody wrote meanwhile");
+    assert!(torn > 0, "plain ranges never mixed two states: no write ran meanwhile");
     assert_eq!(server.memory().stats().snapshots, 0);
 }
 
 #[test]
-fn too_many_are_refused_and_info_tells_of_those_there_are() {
+fn too_many_snapshots_are_rejected_and_info_counts_them() {
     let server = start(options());
     let mut client = server.connect();
     client.ask("SET a 1");
@@ -165,25 +167,25 @@ fn too_many_are_refused_and_info_tells_of_those_there_are() {
 
 /// However a range ends, its snapshot ends with it.
 #[test]
-fn a_snapshot_goes_with_its_range() {
+fn a_snapshot_ends_with_its_range() {
     let server = start(ServerOptions { reply_bytes_max: 1 << 20, ..options() });
     fill(&server, 0..20_000, &[b'v'; 100]);
-    // By an error in the middle of it.
+    // By an error in the middle.
     let mut client = server.connect();
     let refused = client.ask("SK.RANGE - + SNAPSHOT");
     assert!(refused.contains("longer than the limit of 1048576 bytes"), "{refused}");
     assert_eq!(server.memory().stats().snapshots, 0);
-    // By its last key, long before the client has taken the reply.
+    // By its last key, long before the client has read the reply.
     client.send(&encode(&[b"SK.RANGE", b"-", b"+", b"NOVALUES", b"SNAPSHOT"]));
     wait_for(|| server.memory().stats().snapshots == 0);
     assert!(show(&client.reply()).starts_with("*20000|"));
-    // By a client that goes.
+    // By a client that disconnects.
     for _ in 0..20 {
         let mut client = server.connect();
         client.send(&encode(&[b"SK.RANGE", b"-", b"+", b"NOVALUES", b"SNAPSHOT"]));
     }
     wait_for(|| server.memory().stats().snapshots == 0);
-    // By a stop that does not wait for it.
+    // By a stop that does not wait for the range.
     let server = start(ServerOptions { stop_timeout: Duration::ZERO, ..options() });
     fill(&server, 0..20_000, &[b'v'; 100]);
     let mut clients: Vec<_> = (0..2).map(|_| server.connect()).collect();

@@ -1,4 +1,5 @@
-//! Sorted sets where Redis's replies are no measure: great ones, chance, several clients, the disk engine.
+//! Sorted sets where Redis's replies cannot be compared: large ones, randomness, several clients,
+//! the disk engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::{TestClient, options, start, start_on_disk};
 use skein_disk::{DiskOptions, Values};
 
-/// The lines of a reply, without their heads; enough for arrays of words.
+/// Returns the lines of a reply without their heads. Enough for arrays of words.
 fn words(reply: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(reply);
     let lines = text.split("\r\n").filter(|line| !line.starts_with(['*', '$']) && !line.is_empty());
@@ -26,7 +27,7 @@ fn fill(client: &mut TestClient, members: usize) {
     }
 }
 
-/// All that ZSCAN gives, with what is done between two of its calls.
+/// Returns all members of a ZSCAN. Calls `between` after each page.
 fn scan(client: &mut TestClient, options: &str, mut between: impl FnMut(&mut TestClient)) -> Vec<String> {
     let (mut cursor, mut found) = ("0".to_owned(), Vec::new());
     loop {
@@ -63,7 +64,7 @@ fn zscan_returns_each_member_once_while_scores_change() {
 }
 
 #[test]
-fn any_member_can_be_drawn_and_none_twice_unless_asked() {
+fn every_member_can_be_drawn_and_repeats_only_on_request() {
     let server = start();
     let mut client = server.connect();
     fill(&mut client, 30);
@@ -85,7 +86,7 @@ fn any_member_can_be_drawn_and_none_twice_unless_asked() {
 }
 
 #[test]
-fn a_member_that_is_too_long_is_refused_and_the_set_is_not_made() {
+fn too_long_member_is_rejected_and_no_set_is_made() {
     let server = start();
     let mut client = server.connect();
     let long = vec![b'x'; 65_528];
@@ -122,7 +123,7 @@ fn clients_on_many_workers_see_each_command_whole() {
                     if stop.load(Ordering::Relaxed) {
                         return;
                     }
-                    // The scores of a and b always sum up to 100, and c goes with them.
+                    // The scores of a and b always sum up to 100, and c has the score of a.
                     let a = step * 37 % 100;
                     client.ask(&format!("ZADD z {a} a {} b {a} c", 100 - a));
                     if step % 16 == 3 {
@@ -155,7 +156,7 @@ fn clients_on_many_workers_see_each_command_whole() {
 }
 
 #[test]
-fn the_disk_engine_says_that_it_has_none() {
+fn the_disk_engine_rejects_sorted_sets() {
     let server = start_on_disk(options(), DiskOptions { values: Values::Rows, ..DiskOptions::default() });
     let mut client = server.connect();
     for request in ["ZADD z 1 a", "ZINCRBY z 1 a", "ZPOPMIN z", "ZMPOP 1 z MIN", "ZREM z a"] {

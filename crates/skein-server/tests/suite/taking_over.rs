@@ -1,10 +1,10 @@
-//! Commands that replace what a key holds: a refused one leaves it as it was.
+//! Commands that replace the contents of a key: if they are rejected, the contents stay.
 
 use crate::common::{TestClient, options, show, start, start_on, start_on_disk};
 use skein_disk::{DiskOptions, Values};
 use skein_store::{Eviction, IndexKind, KEY_BYTES_MAX, StoreOptions};
 
-/// A sorted set and a hash of many columns, both of which expire.
+/// Writes a sorted set and a hash of many columns, both with an expiry time.
 fn fill(client: &mut TestClient) {
     let value = "v".repeat(1000);
     for number in 0..200 {
@@ -16,10 +16,11 @@ fn fill(client: &mut TestClient) {
     }
 }
 
-/// COPY removed the old value before it wrote the members, and set the time of expiry last. A key of the greatest length cannot
-/// expire, so that was refused: the old value was gone, and a copy without an end stood there.
+/// Incident: COPY removed the old value before it wrote the members, and set the expiry time last.
+/// A key of the maximum length cannot expire, so that step failed. Consequence: the old value was
+/// gone, and a copy without an expiry time stood there.
 #[test]
-fn a_refused_copy_leaves_the_old_value() {
+fn a_rejected_copy_leaves_the_old_value() {
     let server = start_on(options(), StoreOptions::default());
     let mut client = server.connect();
     fill(&mut client);
@@ -37,7 +38,8 @@ fn a_refused_copy_leaves_the_old_value() {
     assert_eq!(client.ask("EXISTS set2"), ":0|");
 }
 
-/// The same where memory is used up: neither a stored union nor a copy may take the old value with it.
+/// The same with full memory: neither a stored union nor a copy may remove the old value and then
+/// fail.
 #[test]
 fn a_replacement_without_room_leaves_the_old_value() {
     let server = start_on(options(), StoreOptions::default());
@@ -59,9 +61,9 @@ fn a_replacement_without_room_leaves_the_old_value() {
     }
 }
 
-/// Over an index for short keys a longer one is refused, and leaves nothing behind.
+/// An index for short keys rejects a longer key, and the command leaves nothing behind.
 #[test]
-fn a_copy_to_a_key_that_the_index_lacks_writes_nothing() {
+fn a_copy_to_a_too_long_key_writes_nothing() {
     let server = start_on(options(), StoreOptions { index: IndexKind::Mlp, ..StoreOptions::default() });
     let mut client = server.connect();
     fill(&mut client);
@@ -74,9 +76,10 @@ fn a_copy_to_a_key_that_the_index_lacks_writes_nothing() {
     assert_eq!(client.ask("DBSIZE"), ":2|");
 }
 
-/// The disk engine said only after the removal that it has no sorted sets. In a transaction the removal stayed.
+/// Incident: the disk engine reported only after the removal that it has no sorted sets.
+/// Consequence: in a transaction the removal stayed.
 #[test]
-fn the_disk_engine_refuses_a_set_before_it_removes() {
+fn the_disk_engine_rejects_a_set_before_it_removes() {
     let server = start_on_disk(options(), DiskOptions { values: Values::Rows, ..DiskOptions::default() });
     let mut client = server.connect();
     assert_eq!(client.ask("SET s old"), "+OK|");
@@ -92,7 +95,8 @@ fn the_disk_engine_refuses_a_set_before_it_removes() {
     }
 }
 
-/// What the members' index holds of a replaced set goes, so that it is not there twice after a restart.
+/// The index entries of a replaced set are removed, so that its members do not reappear after a
+/// restart.
 #[test]
 fn a_replaced_set_has_only_its_new_members() {
     let server = start();

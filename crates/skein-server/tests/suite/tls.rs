@@ -1,4 +1,4 @@
-//! A server that speaks TLS: what passes, who gets in with which certificate, and which files are refused.
+//! A server with TLS: data in both directions, access by certificate, and rejected files.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -16,7 +16,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use skein_server::{OptionValue, OptionsFile, Server, ServerOptions, Tls, TlsClients};
 use skein_store::{Durability, Store, StoreOptions};
 
-/// Whoever signs certificates.
+/// A certificate authority.
 struct TestAuthority {
     cert: Certificate,
     issuer: Issuer<'static, KeyPair>,
@@ -49,7 +49,8 @@ impl TestAuthority {
     }
 }
 
-/// The files of a server whose certificate, and those of its clients, `authority` has signed.
+/// Writes the files of a server whose certificate is signed by `authority`, which also signs the
+/// clients' certificates.
 fn files(folder: &Path, authority: &TestAuthority, clients: TlsClients) -> Tls {
     let write = |name: &str, text: &str| -> PathBuf {
         let path = folder.join(name);
@@ -79,14 +80,14 @@ fn port(server: &TestServer) -> TcpStream {
     stream
 }
 
-/// A client that speaks TLS.
+/// A client that uses TLS.
 struct TlsTestClient {
     stream: StreamOwned<ClientConnection, TcpStream>,
     buffer: Vec<u8>,
 }
 
 impl TlsTestClient {
-    /// A client that believes `authority`, and shows a certificate if it has one.
+    /// Returns a client that trusts `authority` and presents a certificate, if it has one.
     fn new(server: &TestServer, authority: &TestAuthority, shown: Option<&TestCertificate>) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add(authority.cert.der().clone()).expect("a root");
@@ -130,7 +131,7 @@ impl TlsTestClient {
 }
 
 #[test]
-fn it_serves_what_the_port_serves() {
+fn tls_port_serves_the_same_commands() {
     let authority = TestAuthority::new();
     let server = start(&authority, TlsClients::No);
     let mut client = TlsTestClient::new(&server, &authority, None);
@@ -143,15 +144,16 @@ fn it_serves_what_the_port_serves() {
         format!("*2|$8|tls-port|${}|{port}|", port.to_string().len())
     );
     assert_eq!(client.ask("CONFIG GET tls-auth-clients"), "*2|$16|tls-auth-clients|$2|no|");
-    // Its farewell comes, after the reply.
+    // The reply is followed by a close_notify.
     assert_eq!(client.ask("QUIT"), "+OK|");
-    assert_eq!(client.stream.read(&mut [0; 8]).expect("a proper end, not a cut one"), 0);
+    assert_eq!(client.stream.read(&mut [0; 8]).expect("a close_notify before the end"), 0);
     server.stop();
 }
 
-/// Far more than the buffers of the connection and of the session hold, in both directions, to a client that reads late.
+/// Far more than the buffers of the connection and of the session hold, in both directions, to a
+/// client that reads late.
 #[test]
-fn what_is_large_passes_both_ways() {
+fn large_values_pass_both_ways() {
     let authority = TestAuthority::new();
     let server = start(&authority, TlsClients::No);
     let mut client = TlsTestClient::new(&server, &authority, None);
@@ -162,23 +164,24 @@ fn what_is_large_passes_both_ways() {
         client.stream.write_all(&encode(&[b"GET", b"large"])).expect("to send");
     }
     client.stream.write_all(&b"PING\r\n".repeat(1000)).expect("to send");
-    // Others are served meanwhile.
+    // Other clients are served meanwhile.
     assert_eq!(server.connect().ask("PING"), "+PONG|");
     let expected = [format!("${}\r\n", value.len()).as_bytes(), &value, b"\r\n"].concat();
     for _ in 0..10 {
-        assert!(client.try_reply().expect("a reply") == expected, "the value changed on its way");
+        assert!(client.try_reply().expect("a reply") == expected, "the value changed in transit");
     }
     for _ in 0..1000 {
         assert_eq!(client.try_reply().expect("a reply"), b"+PONG\r\n");
     }
-    // A stop sends what was asked for, to the last byte.
+    // A stop sends the requested replies to the last byte.
     client.stream.write_all(&encode(&[b"GET", b"large"])).expect("to send");
     client.stream.write_all(&encode(&[b"SHUTDOWN"])).expect("to send");
     assert!(client.try_reply().expect("a reply") == expected, "the value was cut short");
     server.stop();
 }
 
-/// The end was read with the last bytes, and forgotten: the connection stayed for ever.
+/// Incident: the end was read together with the last bytes, and then ignored. Consequence: the
+/// connection stayed open for ever.
 #[test]
 fn tls_half_close_is_answered_before_the_close() {
     let authority = TestAuthority::new();
@@ -196,12 +199,13 @@ fn tls_half_close_is_answered_before_the_close() {
             sock.shutdown(Shutdown::Write).expect("to end");
         }
         assert_eq!(client.try_reply().expect("a reply"), b"+PONG\r\n");
-        assert_eq!(client.stream.read(&mut [0; 8]).expect("a proper end, not a cut one"), 0);
+        assert_eq!(client.stream.read(&mut [0; 8]).expect("a close_notify before the end"), 0);
     }
     server.stop();
 }
 
-/// Who gets in, by what clients must show: nothing, a good certificate, one of somebody else, an expired one, one that is not valid yet.
+/// Access for each setting of client certificates: without a certificate, with a good one, one of
+/// another authority, an expired one, and one that is not valid yet.
 #[test]
 fn certificates_of_clients_decide_who_gets_in() {
     let (authority, other) = (TestAuthority::new(), TestAuthority::new());
@@ -223,16 +227,16 @@ fn certificates_of_clients_decide_who_gets_in() {
             let got_in = answer.as_ref().is_ok_and(|answer| answer == "+PONG|");
             assert_eq!(got_in, welcome.contains(name), "{clients:?}, {name}: {answer:?}");
         }
-        // Those who were refused left nothing behind.
+        // The rejected connections left nothing behind.
         let list = server.connect().ask("CLIENT LIST");
         assert!(list.matches("id=").count() <= 2, "{list}");
         server.stop();
     }
 }
 
-/// Of a server whose certificate somebody else has signed, or that has expired, a client hears nothing.
+/// A client rejects a server whose certificate is signed by another authority or has expired.
 #[test]
-fn clients_refuse_a_server_that_they_cannot_know() {
+fn clients_reject_an_untrusted_server() {
     let (authority, other) = (TestAuthority::new(), TestAuthority::new());
     let server = start(&authority, TlsClients::No);
     let refused = TlsTestClient::new(&server, &other, None).try_ask("PING").expect_err("a foreign authority");
@@ -251,9 +255,10 @@ fn clients_refuse_a_server_that_they_cannot_know() {
     server.stop();
 }
 
-/// What is no TLS, half of it, or stops in the middle, disconnects or leaves; the server goes on and stops.
+/// Connections that do not use TLS, or only a part of it, or stop in the middle, are closed. The
+/// server continues and can be stopped.
 #[test]
-fn who_speaks_no_tls_is_disconnected() {
+fn clients_without_tls_are_disconnected() {
     let authority = TestAuthority::new();
     let server = start(&authority, TlsClients::No);
     for bytes in [
@@ -266,31 +271,32 @@ fn who_speaks_no_tls_is_disconnected() {
         let mut stream = port(&server);
         stream.write_all(bytes).expect("to send");
         let mut heard = Vec::new();
-        // An alert, or a reset.
+        // The server sends an alert or resets the connection.
         let _ = stream.read_to_end(&mut heard);
         assert!(!heard.starts_with(b"+PONG") && heard.len() < 100, "{heard:?}");
     }
-    // The port for plain text hears what is no request.
+    // The plain port receives bytes that are not a request.
     let mut plain = server.connect();
     plain.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03");
     plain.stream.shutdown(Shutdown::Write).expect("to end");
     assert_ne!(plain.try_reply().unwrap_or_default(), b"+PONG\r\n");
-    // A request that the end cuts off is not run.
+    // A request that is cut off does not run.
     let mut client = TlsTestClient::new(&server, &authority, None);
     assert_eq!(client.ask("SET k v"), "+OK|");
     client.stream.write_all(b"*2\r\n$3\r\nDEL\r\n$1\r\nk").expect("to send");
     client.stream.sock.shutdown(Shutdown::Both).expect("to end");
-    // This one never goes on.
+    // This handshake never continues.
     let mut half = port(&server);
     half.write_all(b"\x16\x03\x01").expect("to send");
     assert_eq!(server.connect().ask("GET k"), "$1|v|");
     server.stop();
 }
 
-/// Incident: while the data was read back no connection had a time limit. Consequence: silent strangers and half-open handshakes held
-/// their places for minutes, up to `maxclients`. Fix: the timeouts hold from the start.
+/// Incident: while the data was loading, connections had no time limit. Consequence: silent clients
+/// and half-open handshakes held their slots for minutes, up to `maxclients`. Fix: the timeouts
+/// apply from the start.
 #[test]
-fn timeouts_hold_while_data_is_read_back() {
+fn timeouts_apply_while_loading() {
     let authority = TestAuthority::new();
     let folder = tempfile::tempdir().expect("a folder");
     let more = ServerOptions {
@@ -309,10 +315,11 @@ fn timeouts_hold_while_data_is_read_back() {
     }
 }
 
-/// Which commands ran before there was data stood in a list of its own beside the table of commands. A library that names itself or
-/// chooses a database when it connects was refused, though neither needs data.
+/// Incident: the commands that run while the data is loading were a list of their own beside the
+/// table of commands. Consequence: libraries that name themselves or select a database when they
+/// connect were rejected, though neither needs data.
 #[test]
-fn what_needs_no_data_is_answered_while_it_is_read_back() {
+fn commands_without_data_run_while_loading() {
     let folder = tempfile::tempdir().expect("a folder");
     let bound =
         Server::bind(options(), Arc::default()).expect("it listens").answer_loading().expect("it answers");
@@ -349,9 +356,9 @@ fn what_needs_no_data_is_answered_while_it_is_read_back() {
     store.close().expect("closed");
 }
 
-/// Half-open connections stayed for as long as silent ones may: for ever, by default.
+/// Incident: half-open connections stayed as long as silent ones may: for ever, by default.
 #[test]
-fn a_handshake_that_does_not_end_is_ended() {
+fn unfinished_handshakes_time_out() {
     let authority = TestAuthority::new();
     let folder = tempfile::tempdir().expect("a folder");
     let tls = Some(files(folder.path(), &authority, TlsClients::No));
@@ -365,7 +372,7 @@ fn a_handshake_that_does_not_end_is_ended() {
         half.write_all(begun).expect("to send");
         assert_eq!(half.read(&mut [0; 8]).expect("the end"), 0, "{begun:?}");
     }
-    // Those that have shaken hands, and those that need not, stay.
+    // Connections after their handshake, and plain ones, stay.
     assert_eq!((client.ask("PING"), plain.ask("PING")), ("+PONG|".to_owned(), "+PONG|".to_owned()));
     let name = "tls-handshake-timeout";
     assert_eq!(plain.ask(&format!("CONFIG GET {name}")), format!("*2|$21|{name}|$1|1|"));
@@ -373,9 +380,9 @@ fn a_handshake_that_does_not_end_is_ended() {
     server.stop();
 }
 
-/// A certificate that is renewed takes no restart.
+/// Renewing a certificate needs no restart.
 #[test]
-fn certificates_are_read_anew_when_they_are_set() {
+fn setting_certificates_reloads_them() {
     let (authority, other) = (TestAuthority::new(), TestAuthority::new());
     let folder = tempfile::tempdir().expect("a folder");
     let tls = files(folder.path(), &authority, TlsClients::Optional);
@@ -395,7 +402,8 @@ fn certificates_are_read_anew_when_they_are_set() {
             "-ERR CONFIG SET failed (possibly related to argument '{name}') - Unable to update TLS configuration. Check server logs.|"
         )
     };
-    // Another pair under other names: its halves are refused, and so is all that comes with them.
+    // Another pair under other names: one half of it is rejected, together with everything else in
+    // the request.
     let shown = other.good();
     let (cert2, key2) = (folder.path().join("cert2.pem"), folder.path().join("key2.pem"));
     fs::write(&cert2, shown.cert.pem()).expect("a file");
@@ -411,33 +419,33 @@ fn certificates_are_read_anew_when_they_are_set() {
     );
     assert_eq!(admin.ask("CONFIG GET timeout"), "*2|$7|timeout|$1|0|");
     assert!(knows(&authority, None) && !knows(&other, None));
-    // Together they are taken; whoever is connected stays.
+    // Together the two are accepted. Existing connections stay.
     let both = format!("CONFIG SET{}", set(&[("tls-key-file", &key2), ("tls-cert-file", &cert2)]));
     assert_eq!(admin.ask(&both), "+OK|");
     assert!(!knows(&authority, None) && knows(&other, None));
     assert_eq!(before.ask("PING"), "+PONG|");
     assert!(admin.ask("CONFIG GET tls-cert-file").ends_with(&format!("|{}|", cert2.display())));
-    // And back; then the files change, not their names.
+    // Back to the first names; then the files change, but not their names.
     assert_eq!(
         admin.ask(&format!("CONFIG SET{}", set(&[("tls-key-file", &key), ("tls-cert-file", &cert)]))),
         "+OK|"
     );
     fs::write(&cert, shown.cert.pem()).expect("a file");
     fs::write(&key, shown.key.serialize_pem()).expect("a file");
-    assert!(knows(&authority, None), "nothing has been said yet");
+    assert!(knows(&authority, None), "the server has not reloaded the files yet");
     assert_eq!(admin.ask(&format!("CONFIG SET{}", set(&[("tls-cert-file", &cert)]))), "+OK|");
     assert!(knows(&other, None));
-    // So does whom we believe.
+    // The trusted authority changes, too.
     let shown = (authority.good(), other.good());
     assert!(knows(&other, Some(&shown.0)) && !knows(&other, Some(&shown.1)));
     fs::write(&ca, other.cert.pem()).expect("a file");
     assert_eq!(admin.ask(&format!("CONFIG SET{}", set(&[("tls-ca-cert-file", &ca)]))), "+OK|");
     assert!(!knows(&other, Some(&shown.0)) && knows(&other, Some(&shown.1)));
-    // Without any certificates that clients' could be signed by none could be asked for.
+    // Without a CA file, client certificates could not be requested.
     admin.send(&encode(&[b"CONFIG", b"SET", b"tls-ca-cert-file", b""]));
     assert_eq!(crate::common::show(&admin.reply()), refusal("tls-ca-cert-file"));
     server.stop();
-    // Without a port for TLS there is nothing to change.
+    // Without a TLS port there is nothing to change.
     let server = crate::common::start();
     assert_eq!(
         server.connect().ask(&format!("CONFIG SET{}", set(&[("tls-cert-file", &cert)]))),
@@ -445,11 +453,11 @@ fn certificates_are_read_anew_when_they_are_set() {
     );
 }
 
-/// Changes the files of a server.
+/// A change to the TLS files of a server.
 type TlsFileChange<'c> = &'c dyn Fn(&mut Tls);
 
 #[test]
-fn files_that_cannot_be_used_are_named() {
+fn unusable_files_are_named() {
     let authority = TestAuthority::new();
     let folder = tempfile::tempdir().expect("a folder");
     let good = files(folder.path(), &authority, TlsClients::Required);
@@ -487,11 +495,14 @@ fn files_that_cannot_be_used_are_named() {
     let message = refusal(&|tls| (tls.listen, tls.clients) = (open, TlsClients::Optional));
     assert!(message.contains("there is no password"), "{message}");
     let required = Tls { listen: open, ..good.clone() };
-    ServerOptions { tls: Some(required), ..options() }.check().expect("a certificate does for a password");
+    ServerOptions { tls: Some(required), ..options() }
+        .check()
+        .expect("a required certificate replaces a password");
 }
 
-/// Incident: with `TlsClients::No` the file of who signs clients' certificates was not read. Consequence: a wrong one was found when clients were first asked for
-/// theirs, at a restart, maybe years later. Fix: each file that is named is read.
+/// Incident: with `TlsClients::No` the CA file for clients' certificates was not read. Consequence:
+/// a wrong file was found only when client certificates were first requested, at a restart, maybe
+/// years later. Fix: each named file is read.
 #[test]
 fn ca_file_must_be_valid_even_without_client_certificates() {
     let authority = TestAuthority::new();
@@ -507,10 +518,11 @@ fn ca_file_must_be_valid_even_without_client_certificates() {
     server.stop();
 }
 
-/// Incident: a FIFO in place of a file was waited for, and a device was read without an end. Consequence: CONFIG SET held a worker up for ever, or filled the memory.
-/// Fix: these files are regular ones of at most 1 MiB.
+/// Incident: the server waited for a FIFO in place of a file, and read a device without end.
+/// Consequence: CONFIG SET blocked a worker for ever, or filled the memory. Fix: these files must
+/// be regular, with at most 1 MiB.
 #[test]
-fn files_are_regular_and_have_a_greatest_length() {
+fn tls_files_must_be_regular_and_short() {
     const LIMIT: usize = 1 << 20;
 
     let authority = TestAuthority::new();
@@ -527,7 +539,7 @@ fn files_are_regular_and_have_a_greatest_length() {
         change(&mut tls);
         ServerOptions { tls: Some(tls), ..options() }.check()
     };
-    check(&|tls| tls.ca = Some(long.clone())).expect("as long as it may be");
+    check(&|tls| tls.ca = Some(long.clone())).expect("a file of the maximum length");
     fs::write(&long, [&text[..], b"\n"].concat()).expect("a file");
     let (says, said) = channel();
     let named = [fifo.clone(), folder.path().to_owned(), "/dev/zero".into(), long.clone()];
@@ -543,7 +555,7 @@ fn files_are_regular_and_have_a_greatest_length() {
         }
     });
     for _ in 0..4 {
-        let (file, refused) = said.recv_timeout(Duration::from_mins(1)).expect("nobody is waited for");
+        let (file, refused) = said.recv_timeout(Duration::from_mins(1)).expect("no file blocks the check");
         let why = if file == long {
             "it has 1048577 bytes; the limit is 1048576"
         } else {
@@ -559,7 +571,7 @@ fn files_are_regular_and_have_a_greatest_length() {
     }
 }
 
-/// A file in memory: what is to be written to it.
+/// An options file in memory.
 #[derive(Debug, Default)]
 struct MemoryOptionsFile(Mutex<Vec<(&'static str, OptionValue)>>);
 
@@ -570,8 +582,10 @@ impl OptionsFile for MemoryOptionsFile {
     }
 }
 
-/// Incident: CONFIG REWRITE wrote the name of the file of who signs clients' certificates, and not whether clients must show one. Consequence: without a word about
-/// that, the file alone asks all clients for one, so after a restart another rule was in force. Fix: the rule that is in force is written with it.
+/// Incident: CONFIG REWRITE wrote the name of the CA file, but not whether clients must present a
+/// certificate. Consequence: without that option a CA file alone requires a certificate of all
+/// clients, so after a restart another rule applied. Fix: the current rule is written with the
+/// file.
 #[test]
 fn rewrite_keeps_client_certificate_mode_with_the_ca_file() {
     let authority = TestAuthority::new();

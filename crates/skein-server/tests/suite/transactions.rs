@@ -1,4 +1,5 @@
-//! Transactions on several workers: isolation, WATCH, limits, and what is held back until it is durable.
+//! Transactions on several workers: isolation, WATCH, limits, and replies that are held until their
+//! writes are durable.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +12,7 @@ use skein_store::{Durability, IndexKind, StoreOptions};
 
 const WORKERS: usize = 3;
 const ACCOUNTS: u64 = 5;
-/// Connections that move money, and how often each does.
+/// Connections that move money, and the number of transfers of each.
 const MOVERS: u64 = 6;
 const MOVES: u64 = 400;
 
@@ -19,7 +20,7 @@ fn start_many() -> TestServer {
     start_with(ServerOptions { workers: WORKERS, ..options() }, Durability::Buffered)
 }
 
-/// Requests in one pipeline; their replies.
+/// Sends requests in one pipeline. Returns their replies.
 fn pipeline(client: &mut TestClient, requests: &[String]) -> Vec<String> {
     let bytes: Vec<u8> = requests
         .iter()
@@ -29,7 +30,7 @@ fn pipeline(client: &mut TestClient, requests: &[String]) -> Vec<String> {
     requests.iter().map(|_| show(&client.reply())).collect()
 }
 
-/// The numbers in an array of bulk strings.
+/// Returns the numbers in an array of bulk strings.
 fn numbers(reply: &str) -> Vec<i64> {
     reply.split('|').filter_map(|line| line.parse().ok()).collect()
 }
@@ -38,7 +39,8 @@ fn account(number: u64) -> String {
     format!("acct:{}", number % ACCOUNTS)
 }
 
-/// Transfers between accounts by EXEC, while others read all accounts in one way or another: the sum is the same whenever they look.
+/// Transfers between accounts by EXEC, while other clients read all accounts in two ways: the sum
+/// is always the same.
 #[test]
 fn nobody_sees_half_of_a_transfer() {
     let server = start_many();
@@ -53,7 +55,7 @@ fn nobody_sees_half_of_a_transfer() {
         if way == 0 {
             return numbers(&client.ask(&format!("MGET {}", all.join(" "))));
         }
-        // In a transaction even separate reads are of one moment.
+        // In a transaction, separate reads show a single moment, too.
         let mut requests = vec!["MULTI".to_owned()];
         requests.extend(all.iter().map(|key| format!("GET {key}")));
         requests.push("EXEC".to_owned());
@@ -100,7 +102,8 @@ fn nobody_sees_half_of_a_transfer() {
     assert_eq!(read(&mut client, 0).iter().sum::<i64>(), total);
 }
 
-/// Read-modify-writes by WATCH, each repeated until it is done, on keys that all share: none is lost. Other commands on the same keys go on beside them.
+/// Read-modify-writes by WATCH on shared keys, each repeated until it succeeds: no update is lost.
+/// Other commands on the same keys run at the same time.
 #[test]
 fn no_watched_change_is_lost() {
     let server = start_many();
@@ -123,7 +126,7 @@ fn no_watched_change_is_lost() {
                             }
                             aborted += 1;
                         }
-                        // In one step, on a worker of its own.
+                        // A single command, possibly on another worker.
                         assert!(client.ask("INCR plain").starts_with(':'));
                         assert_eq!(client.ask(&format!("SET own:{thread} {n}")), "+OK|");
                     }
@@ -139,7 +142,7 @@ fn no_watched_change_is_lost() {
     assert_eq!(found, [each, each, 2 * each], "{aborted} were aborted");
 }
 
-/// A key goes round under many names, set by set: whoever looks finds it exactly once.
+/// A key is renamed again and again: a reader finds it under exactly one of its names.
 #[test]
 fn a_renamed_key_is_always_somewhere() {
     let server = start_many();
@@ -165,7 +168,8 @@ fn a_renamed_key_is_always_somewhere() {
     assert_eq!(server.connect().ask("DBSIZE"), ":1|");
 }
 
-/// At `sync` no reply of an EXEC is sent before what it wrote is durable; a transaction that only reads waits for nothing.
+/// At `sync`, no reply of an EXEC is sent before its writes are durable. A transaction that only
+/// reads does not wait.
 #[test]
 fn replies_are_held_until_they_are_durable() {
     let server = start_with(ServerOptions { workers: WORKERS, ..options() }, Durability::Sync);
@@ -181,7 +185,8 @@ fn replies_are_held_until_they_are_durable() {
     assert_eq!(pipeline(&mut client, &read)[3], "*2|$2|49|:1|");
 }
 
-/// What is queued is bounded, and so is what is watched; the error says what to do, and the connection goes on.
+/// The queue and the watched keys have limits. The error tells what to do, and the connection stays
+/// open.
 #[test]
 fn the_queue_and_the_watched_keys_are_bounded() {
     let server = start_with(
@@ -196,7 +201,7 @@ fn the_queue_and_the_watched_keys_are_bounded() {
     }
     let refused = client.ask(&format!("SET a {long}"));
     assert!(
-        refused.starts_with("-ERR the requests since MULTI have more than the limit of 4096 bytes"),
+        refused.starts_with("-ERR the requests queued since MULTI exceed the limit of 4096 bytes"),
         "{refused}"
     );
     assert_eq!(client.ask("GET a"), "+QUEUED|");
@@ -214,7 +219,8 @@ fn the_queue_and_the_watched_keys_are_bounded() {
     assert_eq!(client.ask(&format!("WATCH {long}3")), "+OK|");
 }
 
-/// The replies of a transaction are bounded together; what comes after the limit is run, and says that its reply is left out.
+/// The replies of a transaction share one limit. Commands beyond it still run; an error takes the
+/// place of their reply.
 #[test]
 fn the_replies_of_a_transaction_are_bounded() {
     let server = start_with(ServerOptions { reply_bytes_max: 4096, ..options() }, Durability::Buffered);
@@ -228,9 +234,10 @@ fn the_replies_of_a_transaction_are_bounded() {
     assert_eq!(replies[6], "$1|1|");
 }
 
-/// Long commands run to their end inside, also over keys that the transaction has written.
+/// Inside a transaction long commands run to their end, also over keys that the transaction has
+/// written.
 #[test]
-fn long_commands_are_whole_inside() {
+fn long_commands_are_whole_in_a_transaction() {
     let server = start();
     let mut client = server.connect();
     for n in 0..3000 {
@@ -261,9 +268,9 @@ fn long_commands_are_whole_inside() {
     assert_eq!((&replies[11], &replies[12][..]), (&expected, ":1|"));
 }
 
-/// The version of the protocol changes where HELLO stands, within the reply.
+/// HELLO changes the version of the protocol at its position within the reply.
 #[test]
-fn hello_changes_the_protocol_within() {
+fn hello_changes_the_protocol_inside_exec() {
     let server = start();
     let mut client = server.connect();
     let requests = ["MULTI", "GET a", "HELLO 3", "GET a", "HGETALL a", "EXEC", "GET a"].map(str::to_owned);
@@ -273,7 +280,7 @@ fn hello_changes_the_protocol_within() {
     assert_eq!(replies[6], "_|");
 }
 
-/// A connection that goes away within a transaction, or with keys watched, leaves nothing behind.
+/// A connection that is lost in a transaction, or with watched keys, leaves nothing behind.
 #[test]
 fn a_lost_connection_drops_its_transaction() {
     let server = start();
@@ -287,7 +294,8 @@ fn a_lost_connection_drops_its_transaction() {
     assert_eq!(client.ask("EXEC"), "-ERR EXEC without MULTI|");
 }
 
-/// What asks for moments and epochs does not wait for the transaction that it is in.
+/// Commands that need a snapshot or a checkpoint do not wait for the transaction that contains
+/// them.
 #[test]
 fn snapshot_and_checkpoint_in_a_transaction_do_not_deadlock() {
     let store = StoreOptions { index: IndexKind::SkipList, logs: 2, ..StoreOptions::default() };
@@ -313,9 +321,9 @@ fn snapshot_and_checkpoint_in_a_transaction_do_not_deadlock() {
     assert_eq!(client.ask("SAVE"), "+OK|");
 }
 
-/// On disk, what is more than fits at one moment gives up the whole transaction.
+/// On disk, a write that does not fit the cache aborts the whole transaction.
 #[test]
-fn on_disk_a_write_that_fails_gives_up_the_whole() {
+fn on_disk_a_failed_write_aborts_the_transaction() {
     let disk = DiskOptions { values: Values::Rows, cache_pages: 64, ..DiskOptions::default() };
     let server = start_on_disk(options(), disk);
     let mut client = server.connect();
@@ -337,7 +345,8 @@ fn on_disk_a_write_that_fails_gives_up_the_whole() {
         replies[5]
     );
     assert_eq!(replies[6], "*3|$6|before|$-1|$1|5|");
-    // Without it, the same goes through, and what is wrong with a command is said in its place.
+    // Without that write the same transaction succeeds, and the error of one command is in its
+    // place.
     let requests = ["MULTI", "SET a after", "INCR a", "INCR n", "EXEC"].map(str::to_owned);
     let replies = pipeline(&mut client, &requests);
     assert_eq!(replies[4], "*3|+OK|-ERR value is not an integer or out of range|:6|");

@@ -1,4 +1,5 @@
-//! A server that listens on a Unix socket as well: the same commands, who may connect, and whose file it is.
+//! A server that also listens on a Unix socket: the same commands, permissions of the file, and
+//! existing files.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +19,7 @@ fn start(path: &Path, mode: u32) -> TestServer {
     start_with(options_with(path, mode), Durability::Buffered)
 }
 
-/// The bytes that answer these words, up to where the server waits for more.
+/// Returns the server's reply to these words.
 fn ask(stream: &mut UnixStream, words: &str) -> String {
     stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
     stream.write_all(format!("{words}\r\nECHO the-end\r\n").as_bytes()).expect("to send");
@@ -34,7 +35,7 @@ fn ask(stream: &mut UnixStream, words: &str) -> String {
 }
 
 #[test]
-fn it_serves_what_the_port_serves() {
+fn unix_socket_serves_the_same_commands() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("skein.sock");
     let server = start(&path, 0o640);
@@ -43,7 +44,7 @@ fn it_serves_what_the_port_serves() {
     assert_eq!(ask(&mut here, "SET k v"), "+OK|");
     let mut there = server.connect();
     assert_eq!(there.ask("GET k"), "$1|v|");
-    // Redis shows such a client in this way.
+    // Redis shows such a client in the same way.
     let name = path.display();
     let list = ask(&mut here, "CLIENT INFO");
     assert!(
@@ -56,7 +57,7 @@ fn it_serves_what_the_port_serves() {
     assert_eq!(there.ask(&format!("CLIENT KILL ADDR {name}:0")), ":1|");
     assert_eq!(here.read(&mut [0; 10]).unwrap_or(0), 0, "it was disconnected");
     server.stop();
-    assert!(!path.exists(), "the socket stays behind");
+    assert!(!path.exists(), "the socket file is left behind");
 }
 
 #[test]
@@ -68,7 +69,7 @@ fn stale_socket_is_replaced_but_no_other_file() {
     let store = Store::open(folder.path().join("data"), StoreOptions::default()).expect("a store");
     let refusal = |path: &Path| {
         let failed = Server::start(store.clone(), options_with(path, 0o700));
-        failed.expect_err("it cannot listen there").to_string()
+        failed.expect_err("the path is rejected").to_string()
     };
     assert_eq!(
         refusal(&path),

@@ -1,18 +1,18 @@
-//! What clients without any right can make the server keep or do: each bound has a test that would
-//! go past it.
+//! Limits on the memory and the work that clients without permissions can cause. Each limit has a
+//! test that would exceed it.
 
 use crate::common::{TestClient, TestServer, encode, options, show, start, start_with};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
-/// A number of INFO.
+/// Returns a number of INFO.
 fn number(client: &mut TestClient, section: &str, name: &str) -> usize {
     let info = String::from_utf8(client.call(&[b"INFO", section.as_bytes()])).expect("text");
     let line = info.lines().find_map(|line| line.strip_prefix(&format!("{name}:")));
     line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name}: {info}"))
 }
 
-/// A server with a user that may do nothing but log in and call itself something.
+/// Starts a server with a user that may only log in and set its client's name.
 fn start_with_stranger(options: ServerOptions) -> (TestServer, TestClient) {
     let server = start_with(options, Durability::Buffered);
     let mut admin = server.connect();
@@ -20,10 +20,10 @@ fn start_with_stranger(options: ServerOptions) -> (TestServer, TestClient) {
     (server, admin)
 }
 
-/// Incident: a client's name and what it said of its library had no bound, were copied into each
-/// entry of ACL LOG and SLOWLOG, and were counted nowhere. Consequence: a user without any right
-/// made the server keep 300 MiB. Fix: names have a bound, logs keep a part of them, and all of it
-/// counts.
+/// Incident: a client's name, and the name and version of its library, had no limit, were copied
+/// into each entry of ACL LOG and SLOWLOG, and were not counted. Consequence: a user without any
+/// permission made the server hold 300 MiB. Fix: names have a limit, logs keep only a part of them,
+/// and all of it counts.
 #[test]
 fn names_of_clients_are_bounded_and_count() {
     let (server, mut admin) = start_with_stranger(options());
@@ -47,7 +47,7 @@ fn names_of_clients_are_bounded_and_count() {
     assert!(after >= before + 3 * 1024, "{before} {after}");
 }
 
-/// As above.
+/// See the test above.
 #[test]
 fn logs_of_requests_are_clipped_and_count() {
     let options = ServerOptions { slowlog_slower_than: std::time::Duration::ZERO, ..options() };
@@ -73,7 +73,7 @@ fn logs_of_requests_are_clipped_and_count() {
         slow.len()
     );
 
-    // What the logs have counts while they have it.
+    // The logs' memory counts as long as they hold it.
     let used = |admin: &mut TestClient| {
         number(admin, "memory", "used_memory") - number(admin, "memory", "mem_clients_normal")
     };
@@ -85,8 +85,8 @@ fn logs_of_requests_are_clipped_and_count() {
     assert!(full > empty + 5000, "{full} {empty}");
 }
 
-/// Incident: keys that a client watches were counted nowhere. Consequence: clients held memory past
-/// `maxmemory` without a trace. Fix: they count with the client.
+/// Incident: watched keys were not counted. Consequence: clients held memory beyond `maxmemory`
+/// without a trace. Fix: they count with the client.
 #[test]
 fn watched_keys_count() {
     let server = start();
@@ -95,7 +95,7 @@ fn watched_keys_count() {
     let keys: Vec<String> = (0..1000).map(|i| format!("{i:0100}")).collect();
     let request: Vec<&[u8]> = [&b"WATCH"[..]].into_iter().chain(keys.iter().map(String::as_bytes)).collect();
     assert_eq!(watcher.call(&request), b"+OK\r\n");
-    // Its buffers have gone back when it is idle.
+    // The buffers of an idle client are returned.
     assert_eq!(watcher.ask("PING"), "+PONG|");
     crate::common::wait_for(|| {
         let now = number(&mut admin, "memory", "mem_clients_normal");
@@ -105,11 +105,11 @@ fn watched_keys_count() {
     crate::common::wait_for(|| number(&mut admin, "memory", "mem_clients_normal") < before + 50_000);
 }
 
-/// Incident: a name may stand in a request any number of times, and was answered each time,
-/// whatever `max-reply` said. Consequence: a request of 16 MB made an answer of gigabytes. Fix: the
-/// answer is an error when it is longer than it may be.
+/// Incident: a name may be repeated in a request, and was answered each time, whatever `max-reply`
+/// was. Consequence: a request of 16 MB caused a reply of gigabytes. Fix: the reply is an error if
+/// it exceeds the limit.
 #[test]
-fn names_that_stand_many_times_keep_to_max_reply() {
+fn repeated_names_obey_max_reply() {
     let server = start_with(
         ServerOptions { slowlog_slower_than: std::time::Duration::ZERO, ..options() },
         Durability::Buffered,
@@ -146,7 +146,7 @@ fn names_that_stand_many_times_keep_to_max_reply() {
     }
 }
 
-/// A client that is named many times is found each time, and in the order of the request.
+/// A client that is named several times is listed each time, in the order of the request.
 #[test]
 fn clients_are_listed_in_the_order_of_their_ids() {
     let server = start();
@@ -166,7 +166,7 @@ fn clients_are_listed_in_the_order_of_their_ids() {
 /// `cluster_enabled` and no `run_id`. Consequence: monitoring that resets, and redis-py's tests,
 /// failed. Fix: as in Redis.
 #[test]
-fn statistics_begin_anew_with_resetstat() {
+fn resetstat_resets_expired_and_evicted_keys() {
     let server = start();
     let mut client = server.connect();
     for i in 0..10 {
@@ -179,11 +179,11 @@ fn statistics_begin_anew_with_resetstat() {
     assert_eq!(number(&mut client, "stats", "evicted_keys"), 0);
     assert_eq!(client.ask("SET again v PX 1"), "+OK|");
     crate::common::wait_for(|| number(&mut client, "stats", "expired_keys") == 1);
-    // Keys that were evicted, where the engine evicts.
+    // Evicted keys, if the engine evicts.
     if crate::common::trie().is_none() {
         let value = "v".repeat(1000);
         (0..5000).for_each(|i| _ = client.ask(&format!("SET filler:{i} {value}")));
-        // Without what the logs have: they bound that themselves.
+        // Without the memory of the logs, which have limits of their own.
         let of = |client: &mut TestClient, name: &str| number(client, "memory", name);
         let counted = of(&mut client, "used_memory") - of(&mut client, "mem_not_counted_for_evict");
         let limit = counted - (1 << 20);
@@ -200,7 +200,7 @@ fn statistics_begin_anew_with_resetstat() {
 }
 
 #[test]
-fn info_tells_of_the_run_and_that_there_is_no_cluster() {
+fn info_has_run_id_and_cluster_enabled() {
     let run_of = |server: &TestServer| {
         let info = server.connect().ask("INFO server");
         let (_, rest) = info.split_once("|run_id:").unwrap_or_else(|| panic!("{info}"));
@@ -216,11 +216,11 @@ fn info_tells_of_the_run_and_that_there_is_no_cluster() {
     assert!(one.connect().ask("INFO cluster").ends_with("# Cluster|cluster_enabled:0||"));
 }
 
-/// Incident: one MATCH could hold its worker for 25 s. Fix: see `commands::glob`; besides, a page
-/// of a scan ends when matching took long, and what is there is found all the same.
+/// Incident: one MATCH could block its worker for 25 s. Fix: see `commands::glob`. In addition, a
+/// page of a scan ends when matching took long, and the scan still finds all matches.
 #[test]
 fn scans_with_costly_patterns_end_pages_early() {
-    if crate::common::skipped("the patterns cost much on long keys alone") {
+    if crate::common::skipped("the patterns are costly only on long keys") {
         return;
     }
     let server = start();
@@ -233,7 +233,7 @@ fn scans_with_costly_patterns_end_pages_early() {
             assert_eq!(client.call(&[b"ZADD", b"set", b"1", &name(i)]), b":1\r\n");
         }
     }
-    // 15,000 elements that may stand anywhere, and a class that is written at length.
+    // 15,000 elements at any position, and a class with a long source.
     let class = [b"[".as_slice(), &b"bcda".repeat(5000), b"]"].concat();
     let pattern = [b"*".as_slice(), &b"a".repeat(15_000), &class, &b"a".repeat(100), b"0*"].concat();
     let set: &[&[u8]] =

@@ -1,4 +1,4 @@
-//! What a client hears that may not do what it asked for, and how that gets into the log.
+//! The error replies to denied requests, and their entries in the ACL log.
 
 use crate::acl::{AclLogCase, Denial, DenialReason, LOG_TEXT_BYTES_MAX as TEXT_BYTES_MAX};
 use crate::client::ClientState;
@@ -6,7 +6,8 @@ use crate::commands::client::line;
 use crate::commands::{CommandError, CommandSpec, Handler};
 use crate::shared::ServerShared;
 
-/// A request is not run, nor queued, because the client may not.
+/// Denies a request that the client may not run: logs it and returns the error. The request neither
+/// runs nor is queued.
 pub(crate) fn refuse(
     shared: &ServerShared,
     client: &mut ClientState,
@@ -16,7 +17,7 @@ pub(crate) fn refuse(
     remember(shared, client, command.name, denied);
     let fault = fault(denied);
     if matches!(command.handler, Handler::Exec) {
-        // As Redis has it, an EXEC that is refused is a transaction that fails.
+        // As in Redis, a denied EXEC aborts the transaction.
         client.leave_multi();
         return fault.aborts();
     }
@@ -24,7 +25,7 @@ pub(crate) fn refuse(
     fault
 }
 
-/// What is said.
+/// Returns the error reply for a denied request.
 pub(crate) fn fault(denied: &Denial) -> CommandError {
     match denied {
         Denial::Command(name) => {
@@ -36,7 +37,7 @@ pub(crate) fn fault(denied: &Denial) -> CommandError {
     }
 }
 
-/// A queued request is not run because the client may not any more.
+/// Denies a queued request whose permission was revoked after it was queued.
 pub(crate) fn refuse_in_exec(shared: &ServerShared, client: &ClientState, denied: &Denial) -> CommandError {
     remember(shared, client, "exec", denied);
     let reason = match denied {
@@ -57,7 +58,7 @@ fn remember(shared: &ServerShared, client: &ClientState, running: &str, denied: 
     add(shared, client, running, reason, object, &client.user().name);
 }
 
-/// A password is refused that was given with the command `given_with` for `user`.
+/// Logs a rejected password, which came with the command `given_with` for `user`.
 pub(crate) fn remember_login(shared: &ServerShared, client: &ClientState, given_with: &[u8], user: &[u8]) {
     add(
         shared,
@@ -69,7 +70,7 @@ pub(crate) fn remember_login(shared: &ServerShared, client: &ClientState, given_
     );
 }
 
-/// What is kept of a text: a copy, since what is only cut keeps its memory.
+/// Returns the start of a text as a copy. A slice that is only truncated would keep all its memory.
 fn clip(text: &[u8]) -> Vec<u8> {
     text[..text.len().min(TEXT_BYTES_MAX)].to_vec()
 }

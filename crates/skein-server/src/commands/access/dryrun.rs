@@ -1,4 +1,4 @@
-//! ACL DRYRUN: whether a user may run a request.
+//! ACL DRYRUN: tells whether a user may run a request.
 
 use crate::acl::Denial;
 use crate::commands::subcommands::find as find_subcommand;

@@ -1,4 +1,4 @@
-//! ACL LOG: who was turned away.
+//! ACL LOG: the denied requests and logins.
 
 use skein_syntax::number::parse_i64;
 
@@ -7,7 +7,7 @@ use crate::commands::reply_limit::ReplyLimit;
 use crate::commands::{CommandContext, CommandError, command_error, is};
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// Entries that are told of if nothing else is asked for.
+/// Number of entries in the reply without an explicit count.
 const COUNT: usize = 10;
 
 pub(super) fn log(
@@ -23,7 +23,7 @@ pub(super) fn log(
             reply.ok();
             return Ok(());
         }
-        // As in Redis, a negative number is none.
+        // As in Redis, a negative number counts as zero.
         3 => usize::try_from(parse_i64(args.get(2)).ok_or(command_error::NOT_AN_INTEGER)?).unwrap_or(0),
         _ => return Err(super::too_many(args)),
     };

@@ -1,4 +1,4 @@
-//! ACL: the users, and what they may do.
+//! ACL: users and their permissions.
 
 pub(crate) mod denied;
 mod dryrun;
@@ -12,32 +12,32 @@ use super::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::acl::{self, CATEGORY_NAMES, Category};
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// Bits of a generated password: as many as there are, and as many as are given without a word.
+/// Bits of a generated password: the maximum, and the default.
 const PASSWORD_BITS_MAX: i64 = 4096;
 const PASSWORD_BITS: usize = 256;
 
 const HELP: &[&str] = &[
     "ACL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "CAT [<category>]",
-    "    Return the categories, or the commands that are in one.",
+    "    Return the categories, or the commands of one category.",
     "DELUSER <username> [<username> ...]",
     "    Remove users, and disconnect their clients.",
     "DRYRUN <username> <command> [<arg> ...]",
-    "    Return whether the user may run the command, which is not run.",
+    "    Return whether the user may run the command, without running it.",
     "GENPASS [<bits>]",
-    "    Return a new random password, of 256 bits or as many as are given.",
+    "    Return a new random password of <bits> bits (256 by default).",
     "GETUSER <username>",
-    "    Return what is known of a user.",
+    "    Return the flags, passwords and rules of a user.",
     "LIST",
     "    Return the users as lines of an ACL file.",
     "LOAD",
-    "    Take the users from the ACL file.",
+    "    Load the users from the ACL file.",
     "LOG [<count> | RESET]",
-    "    Return the latest cases in which something was not allowed, or forget them.",
+    "    Return the latest denied requests and logins, or delete them.",
     "SAVE",
     "    Write the users to the ACL file.",
     "SETUSER <username> <rule> [<rule> ...]",
-    "    Make a user, or change it.",
+    "    Create a user, or change one.",
     "USERS",
     "    Return the names of the users.",
     "WHOAMI",
@@ -85,7 +85,7 @@ pub(super) fn acl(
     Ok(AfterCommand::Done)
 }
 
-/// The subcommands that take one argument more or none say so in words of their own.
+/// Returns the error of subcommands with an optional argument, which have a text of their own.
 fn too_many(args: &RequestArgs<'_>) -> CommandError {
     let name = String::from_utf8_lossy(super::quoted(args.get(1), super::QUOTED_BYTES_MAX)).into_owned();
     CommandError::owned(format!(
@@ -125,7 +125,7 @@ fn generate(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), C
         _ => return Err(too_many(args)),
     };
     let password = acl::generate_password(bits).map_err(|error| {
-        CommandError::owned(format!("ERR the system gave no random numbers: {error}; try again"))
+        CommandError::owned(format!("ERR the operating system returned no random bytes: {error}; try again"))
     })?;
     reply.bulk(password.as_bytes());
     Ok(())

@@ -13,15 +13,15 @@ pub(super) fn set(
 ) -> Result<(), CommandError> {
     let rules: Vec<&[u8]> = args.from(3).collect();
     context.shared.acl.users.set(args.get(2), &rules).map_err(|error| refusal(&error))?;
-    tell(context, "a user was changed", args.get(2));
-    // What comes next on this connection is held against the new rights.
+    log_change(context, "a user was changed", args.get(2));
+    // Later requests of this connection are checked against the new permissions.
     context.client.refresh(&context.shared.acl.users);
     reply.ok();
     Ok(())
 }
 
-/// Tells the log who did what to which user; never what was said of it, which may be a password.
-fn tell(context: &CommandContext<'_>, what: &str, user: &[u8]) {
+/// Logs which client did what to which user. Never logs the rules, which may contain a password.
+fn log_change(context: &CommandContext<'_>, what: &str, user: &[u8]) {
     let by = context.client.user().name.escape_ascii();
     tracing::info!(client = context.client.id, %by, user = %user.escape_ascii(), "{what}");
 }
@@ -40,7 +40,7 @@ fn refusal(error: &SetUserError) -> CommandError {
     }
 }
 
-/// A rule as errors quote it: what may be a password is left out.
+/// Returns a rule as errors quote it. Leaves out anything that may be a password.
 fn without_secret(rule: &[u8], error: AclRuleError) -> &[u8] {
     match error {
         AclRuleError::NoSuchPassword | AclRuleError::BadHash => &rule[..1],
@@ -97,13 +97,13 @@ pub(super) fn remove(
     let users = &context.shared.acl.users;
     let removed: Vec<&[u8]> = args.from(2).filter(|name| users.remove(name)).collect();
     for name in &removed {
-        tell(context, "a user was removed", name);
+        log_change(context, "a user was removed", name);
     }
     reply.count(removed.len());
     Ok(disconnect(context, &removed))
 }
 
-/// Closes the connections of these users; whether this one is to be closed, too.
+/// Closes the connections of these users. Returns `Close` if this connection is one of them.
 fn disconnect(context: &CommandContext<'_>, names: &[&[u8]]) -> AfterCommand {
     let mut next = AfterCommand::Done;
     if names.is_empty() {
@@ -145,7 +145,8 @@ fn file<'c>(context: &'c CommandContext<'_>) -> Result<&'c Path, CommandError> {
     ))
 }
 
-/// The file is read at once: it is short, and who asks wants the answer.
+/// Loads the ACL file. Reads it on the worker's thread: the file is short and the caller waits for
+/// the result.
 pub(super) fn load(context: &mut CommandContext<'_>, reply: &mut ReplyWriter<'_>) -> CommandResult {
     let path = file(context)?;
     let changed = context.shared.acl.users.load(path).map_err(|error| match error {
@@ -163,7 +164,7 @@ pub(super) fn load(context: &mut CommandContext<'_>, reply: &mut ReplyWriter<'_>
     Ok(disconnect(context, &changed))
 }
 
-/// And it is written at once, like that.
+/// Saves the ACL file, on the worker's thread like `load`.
 pub(super) fn save(context: &CommandContext<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
     let path = file(context)?;
     context.shared.acl.users.save(path).map_err(|cause| {

@@ -1,4 +1,4 @@
-//! Which clients CLIENT KILL is about.
+//! The options of CLIENT KILL that select clients.
 
 use skein_syntax::number::parse_i64;
 
@@ -9,12 +9,13 @@ use crate::commands::{CommandError, is};
 use crate::resp::RequestArgs;
 use crate::transport::ConnectionAddress;
 
-/// A text with what the client sent in quotes.
+/// Returns an error that quotes the client's input after `before`.
 fn quoting(before: &str, text: &[u8]) -> CommandError {
     CommandError::owned([before.as_bytes(), b" '", text, b"'"].concat())
 }
 
-/// Whether clients of this kind are those that there are: normal ones. There are no replicas, masters and subscribers.
+/// Returns whether clients of this kind exist. All clients are normal: there are no replicas,
+/// masters or subscribers.
 pub(super) fn check_kind(name: &[u8]) -> Result<bool, CommandError> {
     match ["normal", "slave", "replica", "pubsub", "master"].iter().position(|kind| is(name, kind)) {
         Some(kind) => Ok(kind == 0),
@@ -28,7 +29,7 @@ pub(super) struct ClientFilter<'a> {
     local: Option<&'a [u8]>,
     id: Option<u64>,
     user: Option<&'a [u8]>,
-    /// Of a kind of which there are none.
+    /// Whether `TYPE` names a kind without clients.
     nobody: bool,
     skip_me: bool,
 }
@@ -38,7 +39,7 @@ impl<'a> ClientFilter<'a> {
         Self { address: Some(address), local: None, id: None, user: None, nobody: false, skip_me: false }
     }
 
-    /// What the options from argument 2 on say.
+    /// Parses the options from argument 2 on.
     pub(super) fn parse(args: &RequestArgs<'a>, users: &AclUsers) -> Result<Self, CommandError> {
         let mut filter =
             Self { address: None, local: None, id: None, user: None, nobody: false, skip_me: true };

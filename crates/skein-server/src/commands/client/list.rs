@@ -1,4 +1,4 @@
-//! A client as a line of CLIENT LIST, with Redis's names where the meaning is the same.
+//! A client as a line of CLIENT LIST. Uses Redis's field names where the meaning is the same.
 
 use crate::client::ClientState;
 use crate::client_registry::ClientRecord;
@@ -6,8 +6,8 @@ use crate::commands::ResolvedTag;
 use crate::shared::ServerShared;
 use crate::transport::ConnectionAddress;
 
-/// The line of a client; `running` is what `me` is doing, unless that is an EXEC. Names are shown
-/// up to `name_max` bytes.
+/// Returns the line of a client. `running` is the current command of `me`, unless `me` is in an
+/// EXEC. Names are cut at `name_max` bytes.
 pub(in crate::commands) fn line(
     shared: &ServerShared,
     me: &ClientState,

@@ -1,4 +1,4 @@
-//! CLIENT PAUSE and UNPAUSE; and UNBLOCK, which has nothing to do.
+//! CLIENT PAUSE and UNPAUSE; and UNBLOCK, which has no effect.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use crate::pause::{LONGEST, PausedRequests};
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 
-/// Answers when no worker runs anything any more that is held back.
+/// Starts the pause. The reply is sent after every worker has finished the commands that the pause
+/// holds back.
 pub(super) fn begin(
     shared: &ServerShared,
     args: &RequestArgs<'_>,
@@ -38,7 +39,7 @@ fn parse_time(text: &[u8]) -> Result<Duration, CommandError> {
     if time > LONGEST {
         let most = LONGEST.as_millis();
         return Err(CommandError::owned(format!(
-            "ERR timeout is out of range: a pause has at most {most} milliseconds"
+            "ERR timeout is out of range: {millis} milliseconds exceed the limit of {most} milliseconds"
         )));
     }
     Ok(time)
@@ -50,7 +51,7 @@ pub(super) fn end(shared: &ServerShared, reply: &mut ReplyWriter<'_>) {
     reply.ok();
 }
 
-/// No client waits for what another does, so there is none to be let go.
+/// Always replies 0, because no command blocks its client.
 pub(super) fn unblock(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
     match args.len() {
         3 => {}

@@ -1,18 +1,18 @@
-//! CLIENT TRACKING and what belongs to it: there is none, and that is what is answered.
+//! CLIENT TRACKING and its relatives. SkeinDB does not track keys, and the replies say so.
 
 use super::is;
 use crate::commands::CommandError;
 use crate::commands::command_error::SYNTAX;
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// To whom news of keys are redirected.
+/// The client to which invalidation messages are redirected: no client.
 pub(super) const NOBODY: i64 = -1;
 
-/// It can be turned off, which it is.
+/// Accepts OFF, which is always the case. Returns an error for ON.
 pub(super) fn set(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
     if is(args.get(2), "ON") {
         return Err(CommandError::text(
-            "ERR CLIENT TRACKING is not supported: no news of changed keys are sent; let cached keys expire",
+            "ERR CLIENT TRACKING is not supported: the server sends no invalidation messages; let cached keys expire",
         ));
     }
     if !is(args.get(2), "OFF") || args.len() > 3 {
@@ -22,7 +22,7 @@ pub(super) fn set(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result
     Ok(())
 }
 
-/// What CACHING says of a client that is not tracked, whatever it asks for.
+/// The reply of CLIENT CACHING, whatever its argument, because no client is in tracking mode.
 pub(super) const CACHING: CommandError = CommandError::text(
     "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled",
 );

@@ -1,4 +1,4 @@
-//! `maxmemory` and `maxmemory-policy`: how much memory there may be, and what happens then.
+//! `maxmemory` and `maxmemory-policy`: the memory limit, and what happens when it is reached.
 
 use std::str::FromStr as _;
 
@@ -15,7 +15,7 @@ pub(super) fn policy(shared: &ServerShared) -> String {
     shared.store.memory_limit().1.to_string()
 }
 
-/// A number of bytes; 0 for no limit.
+/// Parses a number of bytes; 0 means no limit.
 pub(super) fn change_limit(shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
     let bytes = parse(text, NumberUnit::Bytes, (0, usize::MAX))?;
     if bytes > 0 {
@@ -23,7 +23,7 @@ pub(super) fn change_limit(shared: &ServerShared, text: &[u8]) -> Result<ApplyCh
     }
     Ok(Box::new(move |shared| {
         let (_, eviction) = shared.store.memory_limit();
-        told(shared.store.set_memory_limit((bytes > 0).then_some(bytes), eviction));
+        log_failure(shared.store.set_memory_limit((bytes > 0).then_some(bytes), eviction));
     }))
 }
 
@@ -38,18 +38,19 @@ pub(super) fn change_policy(shared: &ServerShared, text: &[u8]) -> Result<ApplyC
     }
     Ok(Box::new(move |shared| {
         let (limit, _) = shared.store.memory_limit();
-        told(shared.store.set_memory_limit(limit, eviction));
+        log_failure(shared.store.set_memory_limit(limit, eviction));
     }))
 }
 
-/// Whether the engine has such a limit.
+/// Returns an error if the engine has no such limit.
 fn check(shared: &ServerShared) -> Result<(), String> {
     let (limit, eviction) = shared.store.memory_limit();
     shared.store.set_memory_limit(limit, eviction).map_err(|error| error.to_string())
 }
 
-/// What was checked before cannot fail; an engine without a limit keeps having none.
-fn told(done: Done<()>) {
+/// Logs a failure. It cannot happen after `check`, except that an engine without a limit stays
+/// without one.
+fn log_failure(done: Done<()>) {
     if let Err(error) = done {
         tracing::debug!("the memory limit stays: {error}");
     }

@@ -1,4 +1,4 @@
-//! What is noted of the requests, and what is logged.
+//! Parameters of the slow log, the latency histograms and the log level.
 
 use skein_syntax::number::parse_i64;
 use tracing::level_filters::LevelFilter;
@@ -19,7 +19,7 @@ pub(super) fn change_slower_than(text: &[u8]) -> Result<ApplyChange, String> {
     Ok(Box::new(move |shared| shared.settings.observing.set_slower_than(micros)))
 }
 
-/// `latency-tracking`: whether there are histograms.
+/// `latency-tracking`: whether the server keeps histograms.
 pub(super) fn tracking(shared: &ServerShared) -> String {
     if shared.settings.observing.tracking() { "yes" } else { "no" }.to_owned()
 }
@@ -33,10 +33,10 @@ pub(super) fn change_tracking(text: &[u8]) -> Result<ApplyChange, String> {
     Ok(Box::new(move |shared| shared.settings.observing.set_tracking(on)))
 }
 
-/// Percentiles at a time; more help nobody.
+/// Maximum number of percentiles. More of them help nobody.
 const PERCENTILES_MAX: usize = 32;
 
-/// `latency-tracking-info-percentiles`: those of INFO latencystats, with spaces between them.
+/// `latency-tracking-info-percentiles`: the percentiles of INFO latencystats, separated by spaces.
 pub(super) fn percentiles(shared: &ServerShared) -> String {
     let all = shared.settings.observing.percentiles();
     all.iter().map(f64::to_string).collect::<Vec<_>>().join(" ")
@@ -51,12 +51,15 @@ pub(super) fn change_percentiles(text: &[u8]) -> Result<ApplyChange, String> {
         return Err(format!("{name} parameters should sit between [0.0,100.0]"));
     }
     if numbers.len() > PERCENTILES_MAX {
-        return Err(format!("{} percentiles are more than the limit of {PERCENTILES_MAX}", numbers.len()));
+        return Err(format!(
+            "{} percentiles exceed the limit of {PERCENTILES_MAX}; name fewer",
+            numbers.len()
+        ));
     }
     Ok(Box::new(move |shared| shared.settings.observing.set_percentiles(numbers)))
 }
 
-/// Redis's names of levels, and what they are here.
+/// Redis's names of the log levels, and the matching levels here.
 const LEVELS: [(&str, LevelFilter); 4] = [
     ("debug", LevelFilter::TRACE),
     ("verbose", LevelFilter::DEBUG),
@@ -64,7 +67,8 @@ const LEVELS: [(&str, LevelFilter); 4] = [
     ("warning", LevelFilter::WARN),
 ];
 
-/// `loglevel`: the name of what is logged now, by whomever it was set; `warning` if that is less.
+/// `loglevel`: the name of the current level, even if it was set in another way; `warning` for
+/// levels below it.
 pub(super) fn log_level(_: &ServerShared) -> String {
     let now = LevelFilter::current();
     let found = LEVELS.iter().find(|(_, level)| *level <= now);

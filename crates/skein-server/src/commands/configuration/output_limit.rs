@@ -1,21 +1,21 @@
-//! `client-output-buffer-limit`: for each class of clients a hard limit, a soft one, and for how many seconds that may be exceeded. There
-//! are normal clients alone.
+//! `client-output-buffer-limit`: for each class of clients a hard limit, a soft limit, and the
+//! seconds for which the soft limit may be exceeded. The only class is `normal`.
 
 use super::table::ApplyChange;
 use super::values::bytes;
 use crate::config::SECONDS;
 use crate::shared::ServerShared;
 
-/// `normal`, and its three numbers.
+/// `normal` and its three numbers.
 const WORDS: usize = 4;
 
-/// As CONFIG GET tells it.
+/// Returns the value for CONFIG GET.
 pub(super) fn value(shared: &ServerShared) -> String {
     let all = &shared.settings;
     format!("normal {} {} {}", all.output_hard.get(), all.output_soft.get(), all.output_soft_s.get())
 }
 
-/// The last of several quadruples counts.
+/// Parses the limits. If there are several quadruples, the last one counts.
 pub(super) fn change(text: &[u8]) -> Result<ApplyChange, String> {
     let words: Vec<&[u8]> =
         if text.is_empty() { Vec::new() } else { text.split(|byte| *byte == b' ').collect() };

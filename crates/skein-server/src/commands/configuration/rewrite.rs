@@ -1,10 +1,11 @@
-//! CONFIG REWRITE: what CONFIG SET has set, as options of `skein serve`, for the file that it was started with.
+//! CONFIG REWRITE: writes the values of CONFIG SET as options of `skein serve` to the file with
+//! which the server was started.
 //!
 //! ```text
 //!   CONFIG SET timeout 60 ─► set_by_clients ─► idle-timeout = "60s" ─► OptionsFile
 //! ```
 //!
-//! What nobody has set stays as it is in the file, be it that the command line said something else.
+//! Other options in the file stay unchanged, even if the command line overrode them.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -16,15 +17,16 @@ use crate::commands::CommandError;
 use crate::config::OptionValue;
 use crate::shared::ServerShared;
 
-/// Options, and what they are to be.
+/// Options and their new values.
 type RewrittenOptions = Vec<(&'static str, OptionValue)>;
 
-/// Writes what was set.
+/// Writes the changed options to the file. Errors if there is no file or if it cannot be written.
 pub(super) fn rewrite(shared: &ServerShared) -> Result<(), CommandError> {
     let Some(file) = &shared.options.options_file else {
         return Err(CommandError::text("ERR The server is running without a config file"));
     };
-    // From the values on: who writes last writes the last values. CONFIG SET does not wait for the disk with us.
+    // Held from reading the values until they are written, so that the last writer writes the
+    // newest values. It is a lock of its own so that CONFIG SET does not wait for the disk.
     let _writing = lock(&shared.rewriting);
     file.rewrite(&options_set(shared)?).map_err(|why| failed(&why))
 }
@@ -33,7 +35,7 @@ fn failed(why: &str) -> CommandError {
     CommandError::owned(format!("ERR Rewriting config file: {why}"))
 }
 
-/// What was set, as of one moment.
+/// Returns the options that were set, as of one moment.
 fn options_set(shared: &ServerShared) -> Result<RewrittenOptions, CommandError> {
     let _one = lock(&shared.configuring);
     let set = lock(&shared.settings.set_by_clients);
@@ -51,22 +53,23 @@ fn options_set(shared: &ServerShared) -> Result<RewrittenOptions, CommandError> 
     Ok(options)
 }
 
-/// The parameter with which another one is written: where nothing is said of it, whether clients show certificates depends on whether there is a file of who has
-/// signed those, so a new name alone would change it.
+/// Returns the parameter that must have been set for this one to be written. If `tls-auth-clients`
+/// is not in the file, its default depends on the presence of a CA file, so a new CA file alone
+/// would change it.
 fn decides(name: &str) -> &str {
     if name == "tls-auth-clients" { "tls-ca-cert-file" } else { name }
 }
 
-/// The file is text: another path than this one would be in it.
+/// Errors if a path is not UTF-8: the options file is text, and would hold a different path.
 fn check_path(name: &str, path: &Path) -> Result<(), String> {
     if path.to_str().is_some() {
         return Ok(());
     }
     let path = path.as_os_str().as_bytes().escape_ascii();
-    Err(format!("{name} {path} is no UTF-8, which the file has to be; give it another name"))
+    Err(format!("{name} {path} is not UTF-8, and the options file must be UTF-8; rename the file"))
 }
 
-/// A parameter with this value as options; `None` if there is no option for it.
+/// Returns a parameter with this value as options, or `None` if there is no option for it.
 fn options_of(name: &str, value: &str) -> Option<RewrittenOptions> {
     let number = || value.parse().map_or_else(|_| text(value), OptionValue::Number);
     let seconds = || text(&format!("{value}s"));
@@ -102,7 +105,7 @@ fn text(value: &str) -> OptionValue {
     OptionValue::Text(value.to_owned())
 }
 
-/// `normal`, and its three numbers.
+/// Converts `normal` and its three numbers.
 fn output_limit(value: &str) -> Option<RewrittenOptions> {
     let mut words = value.split(' ').skip(1);
     let mut bytes = || words.next()?.parse().ok().map(OptionValue::Number);
@@ -114,12 +117,12 @@ fn output_limit(value: &str) -> Option<RewrittenOptions> {
     ])
 }
 
-/// Microseconds.
+/// Converts microseconds; a negative number means never.
 fn slower_than(micros: &str) -> String {
     if micros.starts_with('-') { "never".to_owned() } else { format!("{micros}us") }
 }
 
-/// Redis's level as that of the option.
+/// Converts Redis's log level to the option's.
 fn log_level(level: &str) -> &'static str {
     match level {
         "debug" => "trace",
@@ -133,7 +136,8 @@ fn log_level(level: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Parameters that stay what they are in the file: a password is in a file of its own, as a secret, and percentiles have no option.
+    /// Parameters that the file does not get: a password is a secret with a file of its own, and
+    /// percentiles have no option.
     const NOT_WRITTEN: [&str; 2] = ["latency-tracking-info-percentiles", "requirepass"];
 
     #[test]
@@ -146,11 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_no_text_is_not_written_as_another_one() {
+    fn a_path_that_is_not_utf8_is_rejected() {
         let path = |bytes: &'static [u8]| Path::new(std::ffi::OsStr::from_bytes(bytes));
         assert_eq!(check_path("tls-key-file", path("/k\u{f6}/key".as_bytes())), Ok(()));
-        let why = check_path("tls-key-file", path(b"/k\xf6/key")).expect_err("no text");
-        assert!(why.contains(r"tls-key-file /k\xf6/key is no UTF-8"), "{why}");
+        let why = check_path("tls-key-file", path(b"/k\xf6/key")).expect_err("not UTF-8");
+        assert!(why.contains(r"tls-key-file /k\xf6/key is not UTF-8"), "{why}");
     }
 
     #[test]

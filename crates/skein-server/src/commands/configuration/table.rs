@@ -1,6 +1,8 @@
-//! The parameters: each has Redis's name, if Redis has one for it, or else that of the option of `skein serve`.
+//! The table of parameters. A parameter has Redis's name if Redis has one, otherwise the name of
+//! the option of `skein serve`.
 //!
-//! A new one is a row here. What can change stands in `settings`; its bounds are those of the option, in `config`.
+//! To add one, add a row here. A value that can change is in `settings`; its bounds are those of
+//! the option, in `config`.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +15,7 @@ use crate::settings::{LiveSetting, LiveSettings};
 use crate::shared::ServerShared;
 use crate::{Tls, TlsClients};
 
-/// Something that a server can be configured in.
+/// A parameter of CONFIG.
 pub(super) struct ConfigParameter {
     pub name: &'static str,
     kind: ParameterKind,
@@ -22,13 +24,13 @@ pub(super) struct ConfigParameter {
 enum ParameterKind {
     /// Cannot change while the server runs.
     Fixed(fn(&ServerShared) -> String),
-    /// A number that can.
+    /// A number that can change.
     Number(NumberParameter),
-    /// Anything else that can.
+    /// Any other value that can change.
     Other { value: fn(&ServerShared) -> String, change: fn(&[u8]) -> Result<ApplyChange, String> },
-    /// A file of TLS, which can change if there is a port for it.
+    /// A TLS file. It can change if the server has a TLS port.
     TlsFile(TlsFile),
-    /// What the engine has to know, and not every engine can do.
+    /// A value of the engine. Some engines reject a change.
     Engine {
         value: fn(&ServerShared) -> String,
         change: fn(&ServerShared, &[u8]) -> Result<ApplyChange, String>,
@@ -39,21 +41,21 @@ struct NumberParameter {
     setting: fn(&LiveSettings) -> &LiveSetting,
     unit: NumberUnit,
     bounds: (usize, usize),
-    /// What else there is to say against a value.
+    /// An additional check of a new value.
     check: fn(&ServerShared, usize) -> Result<(), String>,
-    /// What else is to be done when it has changed.
+    /// Runs after a change.
     then: fn(&ServerShared),
 }
 
-/// A file among those of TLS.
+/// One of the TLS files.
 #[derive(Clone, Copy)]
 pub(super) struct TlsFile {
     path: fn(&Tls) -> Option<&Path>,
-    /// Names another one.
+    /// Sets the path.
     pub put: fn(&mut Tls, PathBuf),
 }
 
-/// Puts a new value in force.
+/// Applies a new value.
 pub(super) type ApplyChange = Box<dyn FnOnce(&ServerShared)>;
 
 const fn fixed(name: &'static str, value: fn(&ServerShared) -> String) -> ConfigParameter {
@@ -95,7 +97,7 @@ const fn tls_file(
 }
 
 impl ConfigParameter {
-    /// The same parameter, with more to be done when it has changed.
+    /// Returns the parameter with a function that runs after a change.
     const fn then(mut self, then: fn(&ServerShared)) -> Self {
         if let ParameterKind::Number(number) = &mut self.kind {
             number.then = then;
@@ -103,7 +105,7 @@ impl ConfigParameter {
         self
     }
 
-    /// The same parameter, whose values are also looked at by this.
+    /// Returns the parameter with an additional check of new values.
     const fn checked(mut self, check: fn(&ServerShared, usize) -> Result<(), String>) -> Self {
         if let ParameterKind::Number(number) = &mut self.kind {
             number.check = check;
@@ -111,7 +113,7 @@ impl ConfigParameter {
         self
     }
 
-    /// Its value, as CONFIG GET tells it.
+    /// Returns the value for CONFIG GET.
     pub(super) fn value(&self, shared: &ServerShared) -> String {
         match &self.kind {
             ParameterKind::Fixed(value)
@@ -125,35 +127,36 @@ impl ConfigParameter {
         }
     }
 
-    /// Whether there are servers in which it can change.
+    /// Returns whether any server can change it.
     pub(super) fn changes(&self) -> bool {
         !matches!(self.kind, ParameterKind::Fixed(_))
     }
 
-    /// Whether it stays what it was when the server started.
+    /// Returns whether this server cannot change it.
     pub(super) fn is_fixed(&self, shared: &ServerShared) -> bool {
         match self.kind {
             ParameterKind::TlsFile(_) => shared.tls.is_none(),
-            // Only the program that has the server can change how much it logs.
+            // Only the program that embeds the server can change its log level.
             _ => !self.changes() || (self.name == LOG_LEVEL && shared.options.log.is_none()),
         }
     }
 
-    /// The file of TLS that it names, if it does.
+    /// Returns the TLS file that this parameter names, if it names one.
     pub(super) fn tls_file(&self) -> Option<TlsFile> {
         if let ParameterKind::TlsFile(file) = self.kind { Some(file) } else { None }
     }
 
-    /// The path of that file, if it has one.
+    /// Returns the path of that TLS file, if it has one.
     pub(super) fn tls_path(&self, shared: &ServerShared) -> Option<PathBuf> {
         let files = shared.tls.as_ref()?.files();
         (self.tls_file()?.path)(&files).map(Path::to_owned)
     }
 
-    /// What puts this value in force; `Err` says what is wrong with it.
+    /// Returns a function that applies this value, or an error text that says what is wrong with
+    /// it.
     pub(super) fn change(&self, shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
         match &self.kind {
-            // It has this value already; or all files of TLS are changed together (see `tls`).
+            // A fixed parameter has this value already. All TLS files change together (see `tls`).
             ParameterKind::Fixed(_) | ParameterKind::TlsFile(_) => Ok(Box::new(|_| {})),
             ParameterKind::Other { change, .. } => change(text),
             ParameterKind::Engine { change, .. } => change(shared, text),
@@ -169,7 +172,7 @@ impl ConfigParameter {
         }
     }
 
-    /// Whether it would take this value; what an engine says to it is left out.
+    /// Returns whether the parameter accepts this value, without asking an engine.
     #[cfg(fuzzing)]
     pub(super) fn takes(&self, text: &[u8]) -> bool {
         match &self.kind {
@@ -184,27 +187,28 @@ impl ConfigParameter {
 
 const LOG_LEVEL: &str = "loglevel";
 
-/// What is known of the default user's password: nothing but its hash, as a rule of ACL SETUSER.
+/// Returns the hash of the default user's password as a rule of ACL SETUSER. The password itself is
+/// not kept.
 fn default_password(shared: &ServerShared) -> String {
     shared.acl.users.default_user().hashes().first().map_or_else(String::new, |hash| format!("#{hash}"))
 }
 
-/// An empty one is none at all, as in Redis.
+/// Parses a new password. As in Redis, an empty text means no password.
 fn change_default_password(text: &[u8]) -> Result<ApplyChange, String> {
-    // What CONFIG GET tells can be set again.
+    // The value that CONFIG GET returns can be set again.
     let hash = text.strip_prefix(b"#").and_then(PasswordHash::parse);
     let hash = hash.or_else(|| (!text.is_empty()).then(|| PasswordHash::of(text)));
     Ok(Box::new(move |shared| {
         if hash.is_none()
             && let Some(listen) = shared.options.first_public_address()
         {
-            tracing::warn!(%listen, "the default user has no password any more; clients of other machines are turned away");
+            tracing::warn!(%listen, "the default user no longer has a password; clients from other machines are rejected");
         }
         shared.acl.users.set_default_password(hash);
     }))
 }
 
-/// As many clients as the limit on open files has room for; in Redis's words.
+/// Errors, in Redis's words, if the limit on open files does not allow this number of clients.
 fn check_clients(shared: &ServerShared, clients: usize) -> Result<(), String> {
     let fitting = shared.files.make(clients);
     if fitting >= clients {
@@ -215,7 +219,7 @@ fn check_clients(shared: &ServerShared, clients: usize) -> Result<(), String> {
     ))
 }
 
-/// By name.
+/// All parameters, sorted by name.
 pub(super) const PARAMETERS: &[ConfigParameter] = &[
     fixed("aclfile", |shared| {
         shared.acl.file.as_ref().map_or_else(String::new, |path| path.to_string_lossy().into_owned())
@@ -272,7 +276,7 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
         name: "requirepass",
         kind: ParameterKind::Other { value: default_password, change: change_default_password },
     },
-    // Checkpoints are written when the log has grown, not by time and number of writes.
+    // Checkpoints start when the log has grown, not by time and number of writes.
     fixed("save", |_| String::new()),
     other("slowlog-log-slower-than", observing::slower_than, observing::change_slower_than),
     number("slowlog-max-len", |all| &all.observing.slowlog_len, NumberUnit::Count, bounds::SLOWLOG_LEN),

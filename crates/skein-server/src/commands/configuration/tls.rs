@@ -1,4 +1,5 @@
-//! `tls-cert-file`, `tls-key-file` and `tls-ca-cert-file`: read together, when one of them is set, be it to the name that it has already.
+//! `tls-cert-file`, `tls-key-file` and `tls-ca-cert-file`. If one of them is set, even to its
+//! current path, all three are read together.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,11 +9,11 @@ use super::table::{ApplyChange, ConfigParameter};
 use crate::commands::CommandError;
 use crate::shared::ServerShared;
 
-/// What puts the files of TLS in force that are named, with those of them that are not as they are; nothing if none is named. The files are read at once:
-/// they are short.
+/// Returns a function that applies the named TLS files together with the unchanged ones, or `None`
+/// if none is named. Reads the files on the worker's thread, because they are short.
 ///
-/// # Errors
-/// One cannot be used, or they do not go together; the log says why.
+/// # Errors If a file cannot be used or the files do not fit together. The server's log has the
+/// reason.
 pub(super) fn change(
     shared: &ServerShared,
     named: &[(&ConfigParameter, &[u8])],
@@ -26,12 +27,12 @@ pub(super) fn change(
     }
     let Some(first) = first else { return Ok(None) };
     let config = files.config().map_err(|error| {
-        tracing::warn!(%error, "the files of TLS are not changed");
+        tracing::warn!(%error, "the new TLS files are not usable; the previous ones stay in use");
         failed(first, "Unable to update TLS configuration. Check server logs.")
     })?;
     Ok(Some(Box::new(move |shared| {
         if let Some(port) = &shared.tls {
-            tracing::info!(cert = %files.cert.display(), "the files of TLS were read anew");
+            tracing::info!(cert = %files.cert.display(), "the TLS files were reloaded");
             port.set(files, config);
         }
     })))

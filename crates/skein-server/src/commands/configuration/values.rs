@@ -1,17 +1,18 @@
-//! Numbers as CONFIG SET takes them: with Redis's units and its words for what is none.
+//! Parses the numbers of CONFIG SET, with Redis's units and error texts.
 
 use skein_syntax::number::parse_i64;
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NumberUnit {
     /// Things or seconds: a plain number.
     Count,
-    /// Bytes: a number with `b`, `k` (1,000), `kb` (1,024), `m`, `mb`, `g` or `gb`, in any case, or none.
+    /// Bytes: a number, optionally followed by `b`, `k` (1,000), `kb` (1,024), `m`, `mb`, `g` or
+    /// `gb`, in any case.
     Bytes,
 }
 
-/// A number between the bounds, both included; `Err` says what is wrong.
+/// Parses a number between the bounds, both included. Returns the error text if it is wrong.
 pub(super) fn parse(text: &[u8], unit: NumberUnit, (min, max): (usize, usize)) -> Result<usize, String> {
     let out_of_bounds = || format!("argument must be between {min} and {max} inclusive");
     let value = match unit {
@@ -24,7 +25,7 @@ pub(super) fn parse(text: &[u8], unit: NumberUnit, (min, max): (usize, usize)) -
     if (min..=max).contains(&value) { Ok(value) } else { Err(out_of_bounds()) }
 }
 
-/// A number of bytes with its unit; `None` if it is none.
+/// Parses a number of bytes with its unit. Returns `None` if the text is malformed.
 pub(super) fn bytes(text: &[u8]) -> Option<usize> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, unit) = text.split_at(digits);
@@ -38,7 +39,7 @@ pub(super) fn bytes(text: &[u8]) -> Option<usize> {
         b"gb" => 1 << 30,
         _ => return None,
     };
-    // As in Redis no digits are 0, and what no machine can address is as much as can be.
+    // As in Redis, no digits mean 0, and a number beyond the address space becomes the largest one.
     let digit = |total: usize, digit: &u8| total.saturating_mul(10).saturating_add(usize::from(digit - b'0'));
     Some(number.iter().fold(0, digit).saturating_mul(factor))
 }

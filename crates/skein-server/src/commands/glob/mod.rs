@@ -1,15 +1,14 @@
-//! Patterns of MATCH, as Redis has them: `*`, `?`, `[abc]`, `[^a-z]`, and `\` before a byte that
-//! stands for itself.
+//! Patterns of MATCH, like Redis's: `*`, `?`, `[abc]`, `[^a-z]`, and `\` before a literal byte.
 //!
 //! ```text
 //!   a?[x-z]*bc*d      segments between stars:   a?[x-z]    bc         d
-//!                     where they may lie:       the start  leftmost   the end
+//!                     their positions:          the start  leftmost   the end
 //! ```
 //!
-//! A pattern is compiled once for all the texts that it is tried on: a class becomes a set of 256
-//! bits, however long it is written. A segment between two stars is looked for with one pass over
-//! the text (see `search`), so a match takes (bytes of the text) × (elements of the longest such
-//! segment ÷ 64) steps at most. Callers that try many texts add these steps up, and pause.
+//! A pattern is compiled once for all texts. A class becomes a set of 256 bits, however long its
+//! source is. `search` finds a segment between two stars with one pass over the text. So a match
+//! takes at most (bytes of the text) × (elements of the longest such segment ÷ 64) steps. Callers
+//! that match many texts add these steps up and pause.
 
 mod search;
 
@@ -21,36 +20,36 @@ use search::find;
 /// Steps of matching after which a slice, or a page of a scan, ends: a few milliseconds.
 pub(crate) const STEPS_MAX: usize = 1 << 22;
 
-/// Elements of a pattern, at most: a pattern with more matches no key and no member, since these
-/// are shorter.
+/// Maximum number of elements in a pattern. A pattern with more elements matches no key and no
+/// member, because these are shorter.
 const ELEMENTS_MAX: usize = 1 << 20;
 
-/// Steps of one match, at most. No key and no member takes so many; the name of a column can be
-/// long enough.
+/// Maximum number of steps of one match. Keys and members never need so many; the name of a column
+/// can be long enough.
 const ONE_MATCH_STEPS_MAX: usize = 1 << 29;
 
 /// The bytes of a class.
 pub(super) type ByteClass = [u64; 4];
 
-/// What one byte of a text has to be.
+/// The condition on one byte of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GlobElement {
     Any,
     Byte(u8),
-    /// In the set at this place.
+    /// In the set with this index.
     In(u32),
 }
 
-/// A pattern, compiled.
+/// A compiled pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Glob {
     elements: Vec<GlobElement>,
     sets: Vec<ByteClass>,
-    /// The runs of elements between stars; none is empty.
+    /// The runs of elements between stars; none of them is empty.
     segments: Vec<Range<usize>>,
     starts_with_star: bool,
     ends_with_star: bool,
-    /// There is more of it than is kept.
+    /// Whether the pattern was longer than the limit and is cut.
     is_cut: bool,
 }
 
@@ -93,7 +92,8 @@ impl Glob {
         }
     }
 
-    /// What `pattern` (not empty, not a star) begins with, and how long that is.
+    /// Returns the first element of `pattern` and its length in bytes. `pattern` must not be empty
+    /// or begin with a star.
     fn element(&mut self, pattern: &[u8], known: &mut HashMap<ByteClass, u32>) -> (GlobElement, usize) {
         match pattern {
             [b'?', ..] => (GlobElement::Any, 1),
@@ -111,33 +111,33 @@ impl Glob {
         }
     }
 
-    /// Bytes that it takes.
+    /// Returns the bytes of memory that the pattern takes.
     pub(crate) fn memory(&self) -> usize {
         size_of_val(&self.elements[..]) + size_of_val(&self.sets[..]) + size_of_val(&self.segments[..])
     }
 
-    /// Whether a match may take much longer than a pass over the text.
+    /// Returns whether a match may take much longer than one pass over the text.
     pub(crate) fn is_costly(&self) -> bool {
         self.words() > 1
     }
 
-    /// Words of the longest segment that is looked for.
+    /// Returns the length of the longest segment in words of 64 bits.
     fn words(&self) -> usize {
         self.segments.iter().map(|segment| segment.len().div_ceil(64)).max().unwrap_or(1)
     }
 
-    /// Steps that a match with a text of so many bytes takes, at most.
+    /// Returns the maximum number of steps of a match with a text of `len` bytes.
     fn steps(&self, len: usize) -> usize {
         len.saturating_mul(self.words())
     }
 
-    /// Whether it would take too long to try a text of so many bytes.
+    /// Returns whether a match with a text of `len` bytes would exceed the limit of steps.
     pub(crate) fn is_too_long_for(&self, len: usize) -> bool {
         self.elements.len() <= len && (self.is_cut || self.steps(len) > ONE_MATCH_STEPS_MAX)
     }
 
-    /// Whether it matches `text`; adds the steps that this may have taken. One that is too long for
-    /// the text (see above) does not match it.
+    /// Returns whether the pattern matches `text`, and adds the maximum number of steps that this
+    /// took. If the pattern is too long for the text (see `is_too_long_for`), it does not match.
     pub(crate) fn matches(&self, text: &[u8], steps: &mut usize) -> bool {
         *steps = steps.saturating_add(1);
         if self.elements.len() > text.len() || self.is_too_long_for(text.len()) {
@@ -166,7 +166,7 @@ impl Glob {
             (segments, text) = (rest, &text[..before]);
         }
         *steps = steps.saturating_add(if segments.is_empty() { 0 } else { self.steps(text.len()) });
-        // The leftmost place leaves most of the text to the others.
+        // The leftmost position leaves the most text for later segments.
         for segment in segments {
             let Some(end) = find(&self.elements[segment.clone()], &self.sets, text) else { return false };
             text = &text[end..];
@@ -174,7 +174,7 @@ impl Glob {
         true
     }
 
-    /// Whether a text, long enough, begins with a segment.
+    /// Returns whether `text` begins with a segment. The text must be long enough.
     fn stands_at_start(&self, segment: &Range<usize>, text: &[u8]) -> bool {
         let mut pairs = self.elements[segment.clone()].iter().zip(text);
         pairs.all(|(element, byte)| element.holds(*byte, &self.sets))
@@ -196,7 +196,7 @@ fn has(set: &ByteClass, byte: u8) -> bool {
     set[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1
 }
 
-/// The bytes of the class that follows a `[`, and how long that is. A class that is not closed ends
+/// Parses the class that follows a `[`. Returns its bytes and its length. An unclosed class ends
 /// with the pattern.
 fn class(pattern: &[u8]) -> (ByteClass, usize) {
     let negated = pattern.first() == Some(&b'^');
@@ -218,7 +218,7 @@ fn class(pattern: &[u8]) -> (ByteClass, usize) {
     (if negated { set.map(|word: u64| !word) } else { set }, (at + 1).min(pattern.len()))
 }
 
-/// The bytes with which every match begins, and whether they are all of it.
+/// Returns the bytes with which every match begins, and whether they are the whole pattern.
 pub(crate) fn literal_prefix(pattern: &[u8]) -> (Vec<u8>, bool) {
     let mut prefix = Vec::new();
     let mut rest = pattern;

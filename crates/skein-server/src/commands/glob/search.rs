@@ -1,21 +1,23 @@
-//! Where a segment stands in a text, with one pass over it.
+//! Finds a segment in a text with one pass over it.
 //!
 //! Shift-And (Baeza-Yates and Gonnet, "A New Approach to Text Searching", 1992): bit j of the state
-//! says that the first j + 1 elements match the bytes up to the present one.
+//! says that the first j + 1 elements match the bytes up to the current one.
 //!
 //! ```text
-//!   state' = (state << 1 | 1) & masks[byte]       masks[byte]: the elements that this byte fulfils
+//!   state' = (state << 1 | 1) & masks[byte]     masks[byte]: the elements that accept this byte
 //! ```
 //!
-//! Of a segment of many words those are looked at that can still become a match: a match begins at
-//! one of the first `starts` bytes, so at byte i the bits from i − (starts − 1) up to i.
+//! For a segment of many words, only words that can still become a match are updated. A match
+//! begins at one of the first `starts` bytes, so byte i needs the bits from i − (starts − 1) up to
+//! i.
 
 use super::{ByteClass, GlobElement, has};
 
-/// Up to so many comparisons, to try each place is faster than to make the masks.
+/// Up to this number of comparisons, trying every position is faster than making the masks.
 const TRIED_MAX: usize = 1 << 10;
 
-/// Where the leftmost place of `segment` ends in `text`. REQUIRES: the segment is not empty.
+/// Returns the end of the leftmost occurrence of `segment` in `text`. REQUIRES: the segment is not
+/// empty.
 pub(super) fn find(segment: &[GlobElement], sets: &[ByteClass], text: &[u8]) -> Option<usize> {
     let starts = (text.len() + 1).checked_sub(segment.len()).filter(|starts| *starts > 0)?;
     if segment.len() == 1 || segment.len().saturating_mul(starts) <= TRIED_MAX {
@@ -30,8 +32,7 @@ pub(super) fn find(segment: &[GlobElement], sets: &[ByteClass], text: &[u8]) -> 
     for (at, byte) in text.iter().enumerate() {
         let mask = masks.of(*byte);
         let first = at.saturating_sub(starts - 1) / 64;
-        // The word below was last changed one byte ago, or what it carries cannot become a match
-        // any more.
+        // Either the word below changed one byte ago, or its carry can no longer become a match.
         let mut carry = if first == 0 { 1 } else { state[first - 1] >> 63 };
         let end = (at / 64 + 1).min(words);
         for (word, mask) in state[first..end].iter_mut().zip(&mask[first..end]) {
@@ -46,7 +47,7 @@ pub(super) fn find(segment: &[GlobElement], sets: &[ByteClass], text: &[u8]) -> 
     None
 }
 
-/// For each byte, the elements that it fulfils.
+/// For each byte, the elements that accept it.
 struct GlobMasks {
     bits: Vec<u64>,
     words: usize,

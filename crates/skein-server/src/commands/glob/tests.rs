@@ -58,11 +58,11 @@ fn prefixes() {
     }
 }
 
-/// Whether `text` matches `pattern`, in time proportional to the product of their lengths at most.
+/// Returns whether `text` matches `pattern`, in time proportional at most to the product of their
+/// lengths.
 fn plainly_matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
-    // After a star only the last one needs to be tried again: an earlier one could gain nothing by
-    // taking more.
+    // Only the last star needs another attempt: a longer match of an earlier star could not help.
     let mut retry: Option<(usize, usize)> = None;
     loop {
         if p < pattern.len() && pattern[p] == b'*' {
@@ -86,7 +86,8 @@ fn plainly_matches(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Whether `byte` matches what `pattern` (not empty, not a star) begins with, and how long that is.
+/// Returns whether `byte` matches the first element of `pattern`, and the element's length.
+/// `pattern` must not be empty or begin with a star.
 fn one(pattern: &[u8], byte: u8) -> (bool, usize) {
     match pattern {
         [b'?', ..] => (true, 1),
@@ -100,7 +101,7 @@ fn one(pattern: &[u8], byte: u8) -> (bool, usize) {
     }
 }
 
-/// The same for what follows a `[`. A class that is not closed ends with the pattern.
+/// Does the same for a class, after its `[`. An unclosed class ends with the pattern.
 fn plain_class(pattern: &[u8], byte: u8) -> (bool, usize) {
     let negated = pattern.first() == Some(&b'^');
     let mut at = usize::from(negated);
@@ -125,9 +126,9 @@ fn plain_class(pattern: &[u8], byte: u8) -> (bool, usize) {
     (found != negated, (at + 1).min(pattern.len()))
 }
 
-/// Incident: a class of 200 KB was read anew for each byte of a key of 60 KB. Consequence: one
-/// MATCH held its worker for 25 s, and all its clients. Fix: a class is a set that is made once,
-/// and a segment between stars is looked for in one pass. Each of these took 10^9 steps and more.
+/// Incident: a class of 200 KB was parsed again for each byte of a key of 60 KB. Consequence: one
+/// MATCH blocked its worker, and all its clients, for 25 s. Fix: a class becomes a set once, and a
+/// segment between stars is found in one pass. Each of these patterns took at least 10^9 steps.
 #[test]
 fn no_match_takes_longer_than_a_few_passes() {
     let text = vec![b'a'; 60_000];
@@ -152,7 +153,7 @@ fn more_than_can_be_matched_is_known_beforehand() {
     assert!(Glob::new(&long).is_too_long_for(ONE_MATCH_STEPS_MAX / 64));
 }
 
-/// Parts of patterns: of few letters, so that much matches nearly.
+/// Parts of patterns. They use few letters, so that many texts nearly match.
 fn parts() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         4 => "[ab]{1,3}",
@@ -174,7 +175,7 @@ proptest! {
     ) {
         let text = text.as_bytes();
         prop_assert_eq!(matches(&pattern, text), plainly_matches(&pattern, text));
-        // Something that does match, or nearly.
+        // A text that matches, or nearly.
         let like: Vec<u8> = pattern.iter().map(|byte| if b"ab".contains(byte) { *byte } else { b'a' }).collect();
         prop_assert_eq!(matches(&pattern, &like), plainly_matches(&pattern, &like));
     }

@@ -1,4 +1,5 @@
-//! HGETALL, HKEYS, HVALS: all columns of a key, at once if they are few, else in slices. As in Redis the answer is of one moment.
+//! HGETALL, HKEYS, HVALS: all columns of a key, at once if there are few, otherwise in slices. As
+//! in Redis, the reply shows a single moment.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +9,7 @@ use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
 use crate::engine::{ColumnsReader, MembersView, RowRef};
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// What is written of each column.
+/// The parts of each column in the reply.
 #[derive(Clone, Copy)]
 enum ColumnParts {
     Both,
@@ -35,7 +36,7 @@ impl ColumnParts {
     }
 }
 
-/// Answers with columns that are few or lie in a row; of others nothing is written, and `long` is called.
+/// Replies with columns that are few or in a row. Otherwise writes nothing and calls `long`.
 fn answer(
     row: Option<RowRef<'_>>,
     reply: &mut ReplyWriter<'_>,
@@ -56,7 +57,7 @@ fn answer(
     Ok(())
 }
 
-/// Writes columns that are few; false if they are not, and nothing is written.
+/// Writes columns if there are few. Otherwise writes nothing and returns false.
 fn write_short(columns: &ColumnsReader<'_>, reply: &mut ReplyWriter<'_>, part: ColumnParts) -> bool {
     if columns.len() > AT_ONCE {
         return false;
@@ -95,7 +96,7 @@ fn answer_in_slices(
     Ok(task.map_or(AfterCommand::Done, |task| AfterCommand::Slices(Box::new(SlicedTask::Columns(task)))))
 }
 
-/// A module for each: how it answers a read of a batch, and how in slices.
+/// Defines a module for each command, with its handlers for a batch of reads and for slices.
 macro_rules! all_columns {
     ($($name:ident = $part:expr;)+) => {
         $(
@@ -124,14 +125,14 @@ all_columns! {
     hvals = ColumnParts::Values;
 }
 
-/// HGETALL and its like of many columns, and such in a range of keys.
+/// The reply of HGETALL and its relatives with many columns; also inside a range of keys.
 pub(crate) struct ColumnsReply {
     view: MembersView,
     part: ColumnParts,
 }
 
 impl ColumnsReply {
-    /// All columns, as a map; `None` if they are not many.
+    /// Returns a task that writes all columns as a map, or `None` if there are few.
     pub(in crate::commands) fn all(columns: &ColumnsReader<'_>) -> Option<ViewTask<Self>> {
         if columns.len() <= AT_ONCE {
             return None;

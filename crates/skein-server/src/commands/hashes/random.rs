@@ -1,4 +1,7 @@
-//! HRANDFIELD: any of a key's columns. Places are drawn, each as likely as another, and found in one walk: they are not counted by place. Many are gone through in slices (`commands::any`).
+//! HRANDFIELD: random columns of a key.
+//!
+//! Columns have no rank. So positions are drawn uniformly and one walk finds them all. A walk over
+//! many columns runs in slices (`commands::random_entries`).
 
 use std::ops::ControlFlow;
 
@@ -10,15 +13,15 @@ use crate::engine::{ColumnsReader, RowRef, VALUE_BYTES_MAX};
 use crate::random::CommandRng;
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// A name and a value.
+/// The name and the value of a column.
 type NameAndValue = (Vec<u8>, Vec<u8>);
 
-/// Bytes that a column takes in an answer, about.
+/// Returns the approximate bytes of a column in the reply.
 fn bytes_of(asked: &RandomQuery, (name, value): &NameAndValue) -> usize {
     COLUMN_OVERHEAD + name.len() + if asked.values { value.len() } else { 0 }
 }
 
-/// Answers if that is short; else nothing is written, and `long` is called.
+/// Replies at once if that is quick. Otherwise writes nothing and calls `long`.
 fn answer(
     row: Option<RowRef<'_>>,
     args: &RequestArgs<'_>,
@@ -65,7 +68,7 @@ pub(in crate::commands) fn hrand_field_in_slices(
     Ok(task.map_or(AfterCommand::Done, |task| AfterCommand::Slices(Box::new(SlicedTask::Any(task)))))
 }
 
-/// The columns at these places, which ascend, in one walk.
+/// Returns the columns at these ascending positions, found in one walk.
 fn pick(columns: &ColumnsReader<'_>, places: &[usize]) -> Vec<NameAndValue> {
     let mut picked = Vec::with_capacity(places.len());
     let (mut places, mut at) = (places.iter().peekable(), 0);
@@ -87,16 +90,16 @@ fn write_some(
     let (mut random, len) = (CommandRng::new(), columns.len());
     if asked.distinct {
         let picked = pick(columns, &random.choose(asked.count.min(len), len));
-        // What lies in a row is not longer than that.
+        // The columns of one row are never longer than this.
         let bytes: usize = picked.iter().map(|column| bytes_of(asked, column) - COLUMN_OVERHEAD).sum();
-        check_len(bytes, || format!("{} columns of together {bytes} bytes are", picked.len()))?;
+        check_len(bytes, || format!("{} columns with {bytes} bytes in total are", picked.len()))?;
         asked.head(picked.len(), reply);
         for (name, value) in &picked {
             asked.entry(name, value, reply);
         }
         return Ok(());
     }
-    // No more columns than there are, or are asked for, are held in memory.
+    // Keeps at most as many columns in memory as exist, or as are requested.
     let mut places: Vec<usize> = if asked.count < len {
         (0..asked.count).map(|_| random.below(len)).collect()
     } else {
@@ -108,7 +111,7 @@ fn write_some(
     let picked = pick(columns, &places);
     let longest = picked.iter().map(|column| bytes_of(asked, column)).max().unwrap_or(0);
     check_len(longest.saturating_mul(asked.count), || {
-        format!("{} columns of up to {longest} bytes may be", asked.count)
+        format!("{} columns of up to {longest} bytes each may be", asked.count)
     })?;
     let mut draw = |at: usize| if asked.count < len { drawn[at] } else { random.below(len) };
     asked.head(asked.count, reply);
@@ -124,7 +127,7 @@ fn check_len(bytes: usize, what: impl FnOnce() -> String) -> Result<(), CommandE
         return Ok(());
     }
     Err(CommandError::owned(format!(
-        "ERR {} more than the {VALUE_BYTES_MAX} bytes of a whole row; ask for fewer",
+        "ERR {} more than the limit of {VALUE_BYTES_MAX} bytes; ask for fewer",
         what()
     )))
 }

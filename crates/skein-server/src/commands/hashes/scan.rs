@@ -1,4 +1,4 @@
-//! HSCAN: columns in order, some at a time.
+//! HSCAN: columns in order, one page at a time.
 
 use crate::commands::scan::{ScanOptions, ScanPage, ScanPageFiller, after_cursor, parse_cursor, write_page};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
@@ -7,11 +7,11 @@ use crate::resp::{ReplyWriter, RequestArgs};
 
 use super::columns_of;
 
-/// So many columns are given at once, whatever COUNT says, as Redis gives its small hashes; but if
-/// it takes long to match them.
+/// Up to this number of columns are returned at once, whatever COUNT says, like Redis's small
+/// hashes; unless matching them takes long.
 const AT_ONCE: usize = 512;
 
-/// As in Redis, the options of a key that is not there are not looked at.
+/// Runs HSCAN. As in Redis, the options are not checked if the key does not exist.
 pub(in crate::commands) fn hscan(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -37,7 +37,7 @@ pub(in crate::commands) fn hscan(
     Ok(AfterCommand::Done)
 }
 
-/// Fills a page with the columns after the one of this name.
+/// Fills a page with the columns after the one named `after`.
 fn gather(
     columns: &ColumnsReader<'_>,
     after: Option<&[u8]>,

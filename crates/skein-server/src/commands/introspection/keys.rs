@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   MSET k v k v           first, last, step      ─► k k
-//!   ZMPOP 2 k k MIN        how many, and they     ─► k k
+//!   ZMPOP 2 k k MIN        a count, then keys     ─► k k
 //!   ZUNIONSTORE k 2 k k    both                   ─► k k k
 //! ```
 
@@ -13,7 +13,7 @@ use crate::commands::table::COMMANDS;
 use crate::commands::{CommandError, CommandSpec, find, takes};
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// The keys of the request that stands from argument 2 on.
+/// Replies with the keys of the request that begins at argument 2.
 pub(super) fn keys(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
     const UNKNOWN: CommandError = CommandError::text("ERR Invalid command specified");
     let request = args.rest(2);
@@ -41,23 +41,24 @@ pub(super) fn keys(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Resul
 
 /// The keys of a request.
 pub(crate) struct RequestKeys<'a> {
-    /// Those that stand at places of their own.
+    /// Keys at fixed positions.
     pub placed: Vec<&'a [u8]>,
-    /// Those that follow their count.
+    /// Keys after their count.
     pub counted: Vec<&'a [u8]>,
-    /// Whether the count is plainly a number.
+    /// Whether the count is written as a plain number.
     plain: bool,
 }
 
 impl<'a> RequestKeys<'a> {
-    /// As in Redis, which has another way for numbers that are written otherwise.
+    /// Returns all keys in Redis's order, which differs for counts that are not plain numbers.
     fn all(self) -> Vec<&'a [u8]> {
         let Self { placed, counted, plain } = self;
         if plain { [placed, counted].concat() } else { [counted, placed].concat() }
     }
 }
 
-/// `None` if the number of keys is not one, or more than there are arguments.
+/// Returns the keys of a request, or `None` if the count of keys is not a number or exceeds the
+/// number of arguments.
 pub(crate) fn keys_of<'a>(command: &CommandSpec, request: &RequestArgs<'a>) -> Option<RequestKeys<'a>> {
     let placed = at_places(command.keys, request);
     if command.key_count == 0 {
@@ -82,8 +83,8 @@ fn at_places<'a>((first, last, step): (i32, i32, i32), request: &RequestArgs<'a>
     places.step_by(step.unsigned_abs().max(1) as usize).map(|at| request.get(at)).collect()
 }
 
-/// A number of keys, and whether it is plainly one. Redis reads the others with C's `atoi`: what follows the digits does not matter, and 32 bits are
-/// what is left of a long number.
+/// Parses a count of keys, and returns whether it is a plain number. Redis reads other texts with
+/// C's `atoi`: bytes after the digits are ignored, and a long number is cut to 32 bits.
 fn count_of(text: &[u8]) -> (i32, bool) {
     if let Some(number) = parse_i64(text).filter(|number| *number >= 0) {
         return (number as i32, true);

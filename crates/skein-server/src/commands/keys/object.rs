@@ -1,4 +1,4 @@
-//! OBJECT: what Redis would keep a key's row as.
+//! OBJECT: the encoding that Redis would use for the row of a key.
 
 use std::ops::ControlFlow;
 
@@ -12,21 +12,21 @@ use crate::resp::{ReplyWriter, RequestArgs};
 const HELP: &[&str] = &[
     "OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "ENCODING <key>",
-    "    What Redis would keep the key's value as.",
+    "    Return the encoding that Redis would use for the value.",
     "FREQ <key>",
-    "    An error: how often keys are used is not counted.",
+    "    An error: how often a key is used is not recorded.",
     "IDLETIME <key>",
-    "    An error: when keys were used is not noted.",
+    "    An error: the last use of a key is not recorded.",
     "REFCOUNT <key>",
-    "    1: values are not shared.",
+    "    Return 1: values are not shared.",
     "HELP",
     "    Prints this help.",
 ];
 
-/// Bytes of the longest text that Redis keeps in one piece with its head.
+/// Bytes of the longest string that Redis keeps in one allocation with its header.
 const EMBEDDED_MAX: usize = 44;
 
-/// Redis keeps hashes of so many fields, none of which is longer than that, as a list.
+/// Redis keeps a hash as a list up to this number of fields, each of up to this number of bytes.
 const LIST_FIELDS_MAX: usize = 512;
 const LIST_BYTES_MAX: usize = 64;
 
@@ -57,7 +57,7 @@ pub(in crate::commands) fn object(
                      switching between policies at runtime LRU and LFU data will take some time to adjust.",
                 ));
             }
-            _ => return Err(CommandError::text("ERR when a key was used last is not noted; there is no idle time")),
+            _ => return Err(CommandError::text("ERR OBJECT IDLETIME is not supported: the time of a key's last use is not recorded")),
         }
         Ok(())
     })?;
@@ -76,7 +76,7 @@ fn encoding(row: RowRef<'_>) -> &'static str {
     }
 }
 
-/// Redis keeps sorted sets of so many members, none of which is longer than that, as a list.
+/// Redis keeps a sorted set as a list up to this number of members.
 const LIST_MEMBERS_MAX: u64 = 128;
 
 fn set_encoding(set: &SetReader<'_>) -> &'static str {

@@ -1,13 +1,15 @@
-//! RANDOMKEY: any key.
+//! RANDOMKEY: a random key.
 //!
 //! ```text
-//!   all keys      a3  b17  b29  b2x  u5      a byte between `a` and `u` is drawn; the first key from there on says which branch: b
-//!   of b          b17  b29  b2x              a byte between `1` and `2`: 2
-//!   of b2         b29  b2x                   ...
+//!   all keys   a3 b17 b29 b2x u5   draws a byte from `a` to `u`;
+//!                                  the first key from there on selects the branch: b
+//!   of b       b17 b29 b2x         draws a byte from `1` to `2`: 2
+//!   of b2      b29 b2x             ...
 //! ```
 //!
-//! The index knows no counts, so keys are not equally likely, as in Redis they are not either; but each of them can come, and of keys that share their
-//! beginning and are of one shape each comes about as often. Where keys have no order, but one of their hashes, it is the first one behind the place of a key that is drawn.
+//! The index keeps no counts, so the keys are not equally likely; in Redis they are not either. But
+//! every key can be drawn, and keys of one shape with a common prefix are drawn about equally
+//! often. If the engine orders keys by hash, the result is the first key after a random hash.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -26,7 +28,7 @@ pub(in crate::commands) fn random_key(
     Ok(AfterCommand::Done)
 }
 
-/// The first key within bounds, in this direction.
+/// Returns the first key within the bounds in this direction.
 fn nearest(
     context: &mut CommandContext<'_>,
     bounds: EngineBounds<'_>,
@@ -40,7 +42,7 @@ fn nearest(
     Ok(nearest)
 }
 
-/// The first key behind the place of one that is drawn, or the first of all.
+/// Returns the first key after a random hash, or the first key of all.
 fn draw_by_hash(context: &mut CommandContext<'_>) -> Result<Option<Vec<u8>>, CommandError> {
     let place = CommandRng::new().below(usize::MAX).to_le_bytes();
     for lower in [Bound::Excluded(&place[..]), Bound::Unbounded] {
@@ -61,11 +63,11 @@ fn draw(context: &mut CommandContext<'_>) -> Result<Option<Vec<u8>>, CommandErro
     let Some(mut low) = nearest(context, all, ScanDirection::Forward)? else { return Ok(None) };
     let Some(mut high) = nearest(context, all, ScanDirection::Backward)? else { return Ok(None) };
     let mut random = CommandRng::new();
-    // Every round makes the common beginning longer.
+    // Every round makes the common prefix longer.
     while low < high {
         let common = low.iter().zip(&high).take_while(|(a, b)| a == b).count();
         let last = usize::from(high[common]);
-        // A key that is the common beginning itself is a branch, too.
+        // A key that equals the common prefix is a branch, too.
         let first = match low.get(common) {
             Some(byte) => usize::from(*byte),
             None if random.below(last + 2) == 0 => break,
@@ -73,7 +75,7 @@ fn draw(context: &mut CommandContext<'_>) -> Result<Option<Vec<u8>>, CommandErro
         };
         let byte = first + random.below(last - first + 1);
         let from = [&high[..common], &[byte as u8]].concat();
-        // Others may have removed what was there.
+        // Another client may have removed the key.
         let branch = (Bound::Included(&from[..]), Bound::Included(&high[..]));
         let Some(key) = nearest(context, branch, ScanDirection::Forward)? else { break };
         let after = skein_store::successor(&key[..=common]);

@@ -1,14 +1,15 @@
-//! DEL and UNLINK: at once, with other writes, or of many keys in slices. They are not one write: other clients may see some of the keys gone.
+//! DEL and UNLINK: at once together with other writes, or in slices for many keys. The removal is
+//! not atomic: other clients may see some of the keys removed and others not.
 
 use crate::commands::task::{SLICE_KEYS, SlicedTask, TaskProgress, TaskSlice};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
 use crate::engine::EngineWriter;
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// Keys that are looked up ahead of their removal, so that the reads overlap.
+/// Number of keys that are looked up ahead of their removal, so that the memory reads overlap.
 const AHEAD: usize = 32;
 
-/// Removes keys; how many were there.
+/// Removes keys. Returns how many existed.
 fn remove<'k>(
     writer: &mut EngineWriter<'_, '_>,
     mut keys: impl ExactSizeIterator<Item = &'k [u8]>,
@@ -50,12 +51,12 @@ pub(in crate::commands) fn del_in_slices(
     Ok(AfterCommand::Slices(Box::new(SlicedTask::RemoveKeys(task))))
 }
 
-/// The removal of many keys.
+/// The removal of many keys in slices.
 pub(crate) struct RemoveKeysTask {
-    /// One after the other, and where each ends.
+    /// The keys, concatenated, and the end of each one.
     keys: Vec<u8>,
     ends: Vec<usize>,
-    /// How many were looked at, and how many of them were there.
+    /// Number of keys processed, and how many of them existed.
     done: usize,
     count: usize,
 }

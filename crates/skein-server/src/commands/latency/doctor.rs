@@ -1,15 +1,15 @@
-//! LATENCY DOCTOR: the samples in words, and what can be done.
+//! LATENCY DOCTOR: describes the samples in words, with advice.
 
 use std::fmt::Write;
 
 use crate::observe::latency_events::{LatencyEvent, LatencyHistory};
 
-/// The report; `millis` is the threshold, 0 for none.
+/// Returns the report. `millis` is the threshold; 0 means that monitoring is off.
 pub(super) fn report(millis: u64, events: &[(LatencyEvent, LatencyHistory)]) -> String {
     if events.is_empty() {
         return if millis == 0 {
-            "Nothing is watched. CONFIG SET latency-monitor-threshold <milliseconds> begins to note what takes longer; \
-             LATENCY HISTOGRAM and INFO latencystats are there all the time.\n"
+            "Monitoring is off. CONFIG SET latency-monitor-threshold <milliseconds> records everything that takes longer; \
+             LATENCY HISTOGRAM and INFO latencystats work without it.\n"
                 .to_owned()
         } else {
             format!("Nothing took {millis} ms or longer since the last reset.\n")
@@ -31,22 +31,22 @@ fn describe(text: &mut String, event: LatencyEvent, history: &LatencyHistory) {
     };
     let advice = match event {
         LatencyEvent::Batch => {
-            "Reads and writes of single keys run in batches. Long ones come of values of many megabytes, of a busy or \
-             swapping machine, or, with the disk engine, of pages that have to be read: give it a larger cache."
+            "Reads and writes of single keys run in batches. Long batches have values of many megabytes, a busy or \
+             swapping machine, or, with the disk engine, pages that must be read: enlarge its cache."
         }
         LatencyEvent::Command => {
-            "SLOWLOG GET names the commands. Ask for less at a time (LIMIT, COUNT), or put long ones on connections of \
-             their own; long transactions keep every worker waiting."
+            "SLOWLOG GET names the commands. Ask for less at a time (LIMIT, COUNT), or use separate connections for long \
+             commands; long transactions block every worker."
         }
         LatencyEvent::FastCommand => {
-            "These take little work, so the time went elsewhere: a transaction of another client, values of many \
-             megabytes, or a machine that is busy or swaps."
+            "These commands do little work, so they waited: for a transaction of another client, values of many \
+             megabytes, or a busy or swapping machine."
         }
     };
     // Writing to a string cannot fail.
     let _ = writeln!(
         text,
-        "{}: in {count} of the last {span} seconds; the worst of a second was {} ms on average, {} ms at most. {advice}",
+        "{}: in {count} of the last {span} seconds; the worst sample of a second was {} ms on average, {} ms at most. {advice}",
         event.name(),
         sum / count.max(1),
         history.worst,
@@ -64,6 +64,6 @@ mod tests {
         assert!(report(5, &[]).contains("5 ms"));
         let samples = [(100, 10), (109, 30)].map(|(unix_s, millis)| LatencySample { unix_s, millis }).into();
         let text = report(5, &[(LatencyEvent::Command, LatencyHistory { samples, worst: 40 })]);
-        assert!(text.starts_with("command: in 2 of the last 10 seconds; the worst of a second was 20 ms on average, 40 ms at most."), "{text}");
+        assert!(text.starts_with("command: in 2 of the last 10 seconds; the worst sample of a second was 20 ms on average, 40 ms at most."), "{text}");
     }
 }

@@ -1,8 +1,8 @@
 //! LATENCY GRAPH: the samples of an event as columns of characters.
 //!
 //! ```text
-//!      #       four rows of three steps (_ o #) above a column's foot; under each column how long ago it was, downwards
-//!    _ |
+//!      #     four rows of three steps (_ o #) for each column;
+//!    _ |     below each column, top down, the age of its sample
 //!    | |_
 //!   _|o||
 //! ```
@@ -11,14 +11,15 @@ use std::fmt::Write;
 
 use crate::observe::latency_events::{LatencyEvent, LatencyHistory, LatencySample};
 
-/// Columns of a line of the graph; more samples are further lines.
+/// Columns in a line of the graph. More samples continue in further lines.
 const COLUMNS: usize = 80;
 
-/// Rows of a column, and what stands in the topmost of them.
+/// Rows of a column, and the characters for its topmost row.
 const ROWS: u64 = 4;
 const STEPS: [char; 3] = ['_', 'o', '#'];
 
-/// The graph, at a time in seconds since 1970. Takes time linear in the samples.
+/// Draws the graph. `now_s` is the time in seconds since 1970. Takes time linear in the number of
+/// samples.
 pub(super) fn draw(event: LatencyEvent, history: &LatencyHistory, now_s: u64) -> String {
     let millis = || history.samples.iter().map(|sample| sample.millis);
     let (low, high) = (millis().min().unwrap_or(0), millis().max().unwrap_or(0));
@@ -47,7 +48,7 @@ pub(super) fn draw(event: LatencyEvent, history: &LatencyHistory, now_s: u64) ->
     text
 }
 
-/// In steps, from 0 for the lowest of the samples.
+/// Returns the height of a sample in steps; the lowest sample has 0.
 fn height(millis: u64, low: u64, high: u64) -> u64 {
     let steps = u128::from(ROWS) * STEPS.len() as u128;
     let above = u128::from(millis - low) * steps / u128::from((high - low).max(1));
@@ -63,7 +64,7 @@ fn cell(height: u64, row: u64) -> char {
     }
 }
 
-/// Seconds as a number with one unit.
+/// Formats seconds as a number with one unit.
 fn age(seconds: u64) -> String {
     let (per_unit, unit) = match seconds {
         0..60 => (1, 's'),
@@ -86,7 +87,7 @@ mod tests {
         LatencyHistory { samples: samples.collect(), worst: 60 }
     }
 
-    /// What redis-server 7.0.15 drew of these samples.
+    /// Compares with the graph that redis-server 7.0.15 drew from these samples.
     #[test]
     fn columns_are_those_of_redis() {
         let history = history([(100, 5), (101, 30), (102, 12), (103, 53), (104, 20)]);
@@ -106,12 +107,12 @@ mod tests {
     }
 
     #[test]
-    fn any_samples_can_be_drawn() {
+    fn extreme_and_many_samples_can_be_drawn() {
         let text = draw(LatencyEvent::Batch, &history([(7, u64::MAX), (8, 0)]), 5);
         assert!(text.contains("\n# \n| \n| \n|_\n  \n00\nss\n"), "{text}");
         let text = draw(LatencyEvent::Batch, &history((0..100).map(|n| (n * 1000, 9))), 100_000);
         let rows: Vec<&str> = text.lines().collect();
-        assert_eq!(rows[5], "_".repeat(80), "those that are alike are all low");
+        assert_eq!(rows[5], "_".repeat(80), "equal samples are all low");
         assert_eq!(rows.last().map(|row| row.len()), Some(20), "{text}");
         assert_eq!(["59", "60", "7200", "90000"].map(|s| age(s.parse().unwrap())), ["59s", "1m", "2h", "1d"]);
     }

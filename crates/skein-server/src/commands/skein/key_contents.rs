@@ -1,16 +1,18 @@
-//! What a key holds as the second element of an array of two, or the first: of `SK.NEXT` and its like, and of `SK.GETV`. In slices if it is much.
+//! The contents of a key as one element of a pair: the second one after the key in `SK.NEXT` and
+//! its relatives, the first one before the version in `SK.GETV`. Long contents are written in
+//! slices.
 
-use super::{long_held, write_held};
+use super::{long_contents, write_contents};
 use crate::commands::task::{SlicedTask, TaskProgress, TaskSlice};
 use crate::commands::{AfterCommand, CommandError};
 use crate::engine::RowRef;
 use crate::resp::ReplyWriter;
 
-/// What stands beside it.
+/// The other element of the pair.
 pub(super) enum PairedWith {
-    /// The key, before it.
+    /// The key, before the contents.
     Key(Vec<u8>),
-    /// The version, after it.
+    /// The version, after the contents.
     Version(u64),
 }
 
@@ -29,19 +31,19 @@ impl PairedWith {
     }
 }
 
-/// Answers at once if that is short; else with a task, and nothing is written.
+/// Replies at once if the contents are short. Otherwise writes nothing and returns a task.
 pub(super) fn answer(row: RowRef<'_>, beside: PairedWith, reply: &mut ReplyWriter<'_>) -> AfterCommand {
-    if let Some(inside) = long_held(row) {
+    if let Some(inside) = long_contents(row) {
         let task = KeyContentsTask { inside: Box::new(inside), beside, new: true };
         return AfterCommand::Slices(Box::new(SlicedTask::Held(task)));
     }
     beside.begin(reply);
-    write_held(row, reply);
+    write_contents(row, reply);
     beside.end(reply);
     AfterCommand::Done
 }
 
-/// Much that a key holds.
+/// Writes long contents of a key.
 pub(crate) struct KeyContentsTask {
     inside: Box<SlicedTask>,
     beside: PairedWith,

@@ -1,4 +1,4 @@
-//! What Redis lacks: keys in order, versions, memory.
+//! Commands that Redis does not have: ordered keys, versions, memory.
 
 mod key_contents;
 mod neighbours;
@@ -16,16 +16,17 @@ use crate::commands::sorted_sets::{MembersReply, write_members};
 use crate::engine::RowRef;
 use crate::resp::ReplyWriter;
 
-/// What a row holds, if it is long: to be written in slices.
-pub(crate) fn long_held(row: RowRef<'_>) -> Option<SlicedTask> {
+/// Returns a task that writes the contents of a row in slices, or `None` if the row is short.
+pub(crate) fn long_contents(row: RowRef<'_>) -> Option<SlicedTask> {
     match row.sorted_set() {
         Some(set) => MembersReply::all(&set.read()).map(SlicedTask::Members),
         None => ColumnsReply::all(&row.read_columns()?).map(SlicedTask::Columns),
     }
 }
 
-/// What a row holds: its value, its columns as a map, or the members of a sorted set with their scores as one.
-pub(crate) fn write_held(row: RowRef<'_>, reply: &mut ReplyWriter<'_>) {
+/// Writes the contents of a row: its value, its columns as a map, or the members of a sorted set
+/// with their scores as a map.
+pub(crate) fn write_contents(row: RowRef<'_>, reply: &mut ReplyWriter<'_>) {
     match row.value() {
         Some(value) => reply.bulk(value),
         None => match (row.sorted_set(), row.read_columns()) {

@@ -1,4 +1,4 @@
-//! One key by its place: `SK.FIRST`, `SK.LAST`, `SK.NEXT k`, `SK.PREV k`.
+//! The neighbours of a position: `SK.FIRST`, `SK.LAST`, `SK.NEXT k`, `SK.PREV k`.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -7,7 +7,7 @@ use crate::commands::{AfterCommand, CommandContext, CommandError};
 use crate::engine::ScanDirection;
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// The key that a scan finds first, and what it holds; null if it finds none.
+/// Replies with the first key of a scan and its contents; null if there is no key.
 fn one(
     context: &mut CommandContext<'_>,
     bounds: (Bound<&[u8]>, Bound<&[u8]>),

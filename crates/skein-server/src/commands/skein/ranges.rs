@@ -15,7 +15,8 @@ fn over(
     context: &CommandContext<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
-    // Also for an empty range: whether it is one does not decide whether there are snapshots.
+    // Before the check for an empty range: an engine without snapshots rejects the option in any
+    // case.
     let snapshot = if options.snapshot { context.session.snapshot()? } else { None };
     let Some(range) = range.filter(|_| options.limit > 0) else {
         reply.array(0);

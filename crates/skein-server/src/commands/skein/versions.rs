@@ -8,12 +8,12 @@ use crate::commands::{AfterCommand, CommandContext, CommandError};
 use crate::engine::{EngineWriter, RowRef, RowWriter as _};
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// Versions begin at 1 and rise by one per write, so they never reach 2^63.
+/// Writes a version. Versions start at 1 and rise by one for each write, so they never reach 2^63.
 pub(super) fn write_version(version: u64, reply: &mut ReplyWriter<'_>) {
     reply.int(i64::try_from(version).unwrap_or(i64::MAX));
 }
 
-/// Answers if that is short; else nothing is written, and the answer is a task.
+/// Replies at once if the contents are short. Otherwise writes nothing and returns a task.
 fn answer_getv(row: Option<RowRef<'_>>, reply: &mut ReplyWriter<'_>) -> AfterCommand {
     let Some(row) = row else {
         reply.null_array();

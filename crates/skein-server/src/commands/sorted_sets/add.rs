@@ -21,7 +21,7 @@ struct ZaddOptions {
 }
 
 impl ZaddOptions {
-    /// The options, and where the scores begin.
+    /// Parses the options. Returns them and the index of the first score.
     fn parse(args: &RequestArgs<'_>) -> Result<(Self, usize), CommandError> {
         let mut options = Self::default();
         let mut first = 2;
@@ -62,7 +62,7 @@ impl ZaddOptions {
         Ok(())
     }
 
-    /// The score that a member gets, if it gets one.
+    /// Returns the member's new score, or `None` if the options leave it unchanged.
     fn decide(self, before: Option<f64>, given: f64) -> Result<Option<f64>, CommandError> {
         let Some(before) = before else { return Ok((!self.if_present).then_some(given)) };
         if self.if_absent {
@@ -77,12 +77,12 @@ impl ZaddOptions {
     }
 }
 
-/// What adding did.
+/// The result of ZADD.
 #[derive(Clone, Copy, Default)]
 struct ZaddOutcome {
     new: usize,
     updated: usize,
-    /// The last member's score, unless an option stood in the way.
+    /// The last member's score, or `None` if an option left it unchanged.
     score: Option<f64>,
 }
 
@@ -151,7 +151,8 @@ pub(in crate::commands) fn zincr_by(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    // As in Redis, a word that would be an option of ZADD is one, and leaves too few arguments.
+    // As in Redis, an increment that reads like an option of ZADD is taken as one, and too few
+    // arguments remain.
     let (options, _) = ZaddOptions::parse(args)?;
     let by = parse_double(args.get(2)).ok_or(NOT_A_FLOAT)?;
     let options = ZaddOptions { increment: true, ..options };

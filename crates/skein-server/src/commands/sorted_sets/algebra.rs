@@ -1,7 +1,8 @@
-//! ZUNION, ZINTER, ZDIFF, ZINTERCARD, and their forms that store what they find; ZRANGESTORE.
+//! ZUNION, ZINTER, ZDIFF, ZINTERCARD, their forms that store the result, and ZRANGESTORE.
 //!
-//! All are exclusive (`Handler::Exclusive`), so that they are of one moment and, if they store, whole. Those that only read take views of sets that are large, and go on in slices
-//! (`several_long`).
+//! All are exclusive (`Handler::Exclusive`), so they see a single moment, and their writes are
+//! atomic. For large sets, the commands that only read take views and continue in slices
+//! (`set_operation_task`).
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -20,7 +21,7 @@ use crate::engine::{Keyspace, Member, ScanDirection, SetReader};
 use crate::resp::double::parse_double;
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// What is made of several sets.
+/// The operation on several sets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SetOperation {
     Union,
@@ -28,7 +29,7 @@ pub(super) enum SetOperation {
     Difference,
 }
 
-/// How the scores of a member in several sets become one.
+/// Combines the scores of a member that is in several sets.
 #[derive(Clone, Copy)]
 pub(super) enum Aggregate {
     Sum,
@@ -46,12 +47,12 @@ impl Aggregate {
     }
 }
 
-/// Where infinities cancel each other out, 0 is left.
+/// Returns 0 for NaN, the sum of opposite infinities.
 pub(super) fn number(value: f64) -> f64 {
     if value.is_nan() { 0.0 } else { value }
 }
 
-/// A set to read from: its key, how many members it has, and what its scores are multiplied by.
+/// One input set: its key, its length, and the factor for its scores.
 #[derive(Clone, Copy)]
 pub(super) struct WeightedInput<'a> {
     pub(super) key: &'a [u8],
@@ -59,17 +60,17 @@ pub(super) struct WeightedInput<'a> {
     pub(super) weight: f64,
 }
 
-/// What one of the commands asks for.
+/// The parsed arguments of one of the commands.
 pub(super) struct SetOperationQuery<'a> {
     pub(super) operation: SetOperation,
     pub(super) inputs: Vec<WeightedInput<'a>>,
     pub(super) aggregate: Aggregate,
     scores: bool,
-    /// How many members are counted, at most.
+    /// Maximum number of members to count.
     limit: Option<u64>,
 }
 
-/// What the command does with the members.
+/// What the command does with the result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SetOperationUse {
     Reply,
@@ -78,11 +79,13 @@ enum SetOperationUse {
 }
 
 impl<'a> SetOperationQuery<'a> {
-    /// What the arguments from `first` on ask for: how many keys, the keys, and options.
+    /// Parses the arguments from `first` on: a number of keys, the keys, and options. Errors if a
+    /// key holds another kind than a sorted set.
     fn parse(
         keyspace: &mut Keyspace<'_>,
         args: &RequestArgs<'a>,
-        (name, first): (&str, usize),
+        name: &str,
+        first: usize,
         operation: SetOperation,
         purpose: SetOperationUse,
     ) -> Result<Self, CommandError> {
@@ -138,14 +141,16 @@ impl<'a> SetOperationQuery<'a> {
         Ok(())
     }
 
-    /// The smallest set first, where it does not matter: of an intersection it is all that is gone through.
+    /// Sorts the inputs by length if their order does not matter. An intersection walks only the
+    /// first one.
     fn sort(&mut self) {
         if self.operation != SetOperation::Difference {
             self.inputs.sort_by_key(|input| input.len);
         }
     }
 
-    /// Whether many members have to be gone through, or looked up. REQUIRES: the sets are sorted.
+    /// Returns whether the operation walks or looks up many members. REQUIRES: the inputs are
+    /// sorted.
     fn is_long(&self) -> bool {
         let mut lens = self.inputs.iter().map(|input| input.len);
         let work = match self.operation {
@@ -157,7 +162,7 @@ impl<'a> SetOperationQuery<'a> {
         work > AT_ONCE as u64
     }
 
-    /// The members that are asked for, in no order.
+    /// Returns the members of the result, in no order.
     fn find(mut self, keyspace: &mut Keyspace<'_>) -> Result<ScoredMembers, CommandError> {
         self.sort();
         match self.operation {
@@ -180,7 +185,7 @@ impl<'a> SetOperationQuery<'a> {
         Ok(found.into_iter().map(|(member, score)| (score, member)).collect())
     }
 
-    /// The members of the first set that are in all others, or in none of them.
+    /// Returns the members of the first set that are in all others, or in none of them.
     fn reduce(self, keyspace: &mut Keyspace<'_>) -> Result<ScoredMembers, CommandError> {
         let Some((first, others)) = self.inputs.split_first() else { return Ok(ScoredMembers::new()) };
         let mut found = ScoredMembers::new();
@@ -206,7 +211,7 @@ impl<'a> SetOperationQuery<'a> {
     }
 }
 
-/// Shows `look` the set at a key, or none.
+/// Calls `look` with the set of a key, or with `None`.
 pub(super) fn with_set<R>(
     keyspace: &mut Keyspace<'_>,
     key: &[u8],
@@ -219,7 +224,7 @@ pub(super) fn with_set<R>(
     })
 }
 
-/// Shows `show` all members of a set.
+/// Calls `show` for each member of a set.
 fn each(set: Option<&SetReader<'_>>, mut show: impl FnMut(f64, Member<'_>)) {
     if let Some(set) = set {
         set.walk(0, ScanDirection::Forward, |score, member| {
@@ -237,7 +242,7 @@ fn answer(
     operation: SetOperation,
 ) -> Result<AfterCommand, CommandError> {
     let keyspace = &mut context.session;
-    let mut wanted = SetOperationQuery::parse(keyspace, args, (name, 1), operation, SetOperationUse::Reply)?;
+    let mut wanted = SetOperationQuery::parse(keyspace, args, name, 1, operation, SetOperationUse::Reply)?;
     let shape = MemberFormat::of(wanted.scores, reply);
     wanted.sort();
     if wanted.is_long() {
@@ -262,7 +267,7 @@ fn store(
     operation: SetOperation,
 ) -> Result<AfterCommand, CommandError> {
     let keyspace = &mut context.session;
-    let found = SetOperationQuery::parse(keyspace, args, (name, 2), operation, SetOperationUse::Store)?
+    let found = SetOperationQuery::parse(keyspace, args, name, 2, operation, SetOperationUse::Store)?
         .find(keyspace)?;
     put_found(context, args.get(1), &found, reply)
 }
@@ -337,11 +342,12 @@ pub(in crate::commands) fn zinter_card(
     let mut wanted = SetOperationQuery::parse(
         keyspace,
         args,
-        ("zintercard", 1),
+        "zintercard",
+        1,
         SetOperation::Intersection,
         SetOperationUse::Count,
     )?;
-    // A limit of 0 is none.
+    // A limit of 0 means no limit.
     let limit = wanted.limit.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
     wanted.sort();
     if wanted.is_long() {

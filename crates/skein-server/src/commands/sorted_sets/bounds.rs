@@ -1,4 +1,4 @@
-//! The bounds of ranges, and what places of the order they mean.
+//! Bounds of ranges, and their ranks.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::engine::{Member, SetReader, SetWriter};
 use crate::resp::double::parse_bound;
 
-/// What both readers and writers of a set can find.
+/// The search by rank that readers and writers of a set share.
 pub(super) trait RankSource {
     fn len(&self) -> u64;
     fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64;
@@ -35,7 +35,7 @@ impl RankSource for SetWriter<'_> {
     }
 }
 
-/// A range of a sorted set, as commands name it, the lower bound first.
+/// A range of a sorted set as the command gives it, lower bound first.
 #[derive(Clone, Copy)]
 pub(super) enum MemberRange<'a> {
     Ranks(i64, i64),
@@ -43,7 +43,7 @@ pub(super) enum MemberRange<'a> {
     Lex(LexBound<'a>, LexBound<'a>),
 }
 
-/// Which kind of range a command asks for.
+/// The kind of a range.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RangeBy {
     Rank,
@@ -86,7 +86,8 @@ impl<'a> LexBound<'a> {
         }
     }
 
-    /// How many members come before it; `or_at`: or are the same.
+    /// Returns the number of members before this bound; with `or_at`, members equal to the bound
+    /// count too.
     fn rank(self, set: &impl RankSource, or_at: bool) -> u64 {
         match self {
             Self::Lowest => 0,
@@ -115,7 +116,7 @@ impl<'a> MemberRange<'a> {
         })
     }
 
-    /// The places in the order that it means; of a reverse range by rank, counted from the end.
+    /// Returns the ranks of the range. Those of a reverse range by rank count from the end.
     pub(super) fn places(self, set: &impl RankSource) -> Range<u64> {
         match self {
             Self::Ranks(start, end) => ranks(start, end, set.len()),
@@ -132,7 +133,7 @@ impl<'a> MemberRange<'a> {
     }
 }
 
-/// Places from `start` to `end`, that one included; negative ones count from behind.
+/// Returns the ranks from `start` to `end`, both included. Negative numbers count from the end.
 fn ranks(start: i64, end: i64, len: u64) -> Range<u64> {
     let from_start = |rank: i64| {
         if rank >= 0 { Some(rank.unsigned_abs()) } else { len.checked_sub(rank.unsigned_abs()) }

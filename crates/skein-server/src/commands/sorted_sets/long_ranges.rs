@@ -1,6 +1,8 @@
 //! Ranges of many members, in slices.
 //!
-//! As in Redis the answer is of one moment: it is read from a view of the set (`OrderView`), which knows what writers have changed since. It is not sent before all of it is there.
+//! As in Redis, the reply shows a single moment: the task reads a view of the set
+//! (`ScoreRangeView`), which keeps the former entries of later writes. The reply is sent only when
+//! it is complete.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +11,7 @@ use crate::commands::task::{AT_ONCE, SlicedView, ViewTask};
 use crate::engine::{ScanDirection, ScoreRangeView, SetReader};
 use crate::resp::ReplyWriter;
 
-/// ZRANGE and its kin, and a set in a range of keys.
+/// The reply of ZRANGE and its relatives, and of a set inside a range of keys.
 pub(crate) struct MembersReply {
     view: ScoreRangeView,
     shape: MemberFormat,
@@ -22,7 +24,8 @@ impl MembersReply {
         ViewTask::new(Self { view, shape, map: false })
     }
 
-    /// All members of a set with their scores, as a map; `None` if they are not many.
+    /// Returns a task that writes all members with their scores as a map, or `None` if there are
+    /// few.
     pub(in crate::commands) fn all(set: &SetReader<'_>) -> Option<ViewTask<Self>> {
         if set.len() <= AT_ONCE as u64 {
             return None;

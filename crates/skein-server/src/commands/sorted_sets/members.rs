@@ -1,4 +1,4 @@
-//! About single members, and how many there are.
+//! Commands on single members, and the number of members.
 
 use super::with_set;
 use crate::commands::command_error::SYNTAX;

@@ -1,16 +1,19 @@
 //! Commands on sorted sets.
 //!
 //! ```text
-//!   ZADD ...        Handler::Write   ─► writer.change_set     members and order change under the set's lock
-//!   ZRANGE ...      Handler::Read    ─► row.sorted_set().read()
+//!   ZADD ...     Handler::Write  ─► writer.change_set        members and score index change
+//!                                                           under the set's lock
+//!   ZRANGE ...   Handler::Read   ─► row.sorted_set().read()
 //! ```
 //!
-//! Every range is reduced to places in the order (`ranges`): bounds of scores and of members are found from the root of the tree, and then all is arithmetic.
+//! Every range is reduced to ranks (`ranges`): the score index finds the rank of a bound by score
+//! or member, and the rest is arithmetic. Ranges of many members are read in slices, from a view of
+//! the set (`long_ranges`).
 //!
-//! Ranges of many members are read in slices, from a view of the set (`long`).
-//!
-//! - `add`: ZADD, ZINCRBY. `members`: about single ones. `bounds`, `ranges`: ranges by place, score, member. `remove`: what takes members out.
-//!   `any`: ZRANDMEMBER. `scan`: ZSCAN. `several`: ZMPOP. `algebra`: ZUNION and its like, and what stores sets.
+//! Read in this order: `members` (single members), `add` (ZADD, ZINCRBY), `bounds` and `ranges`
+//! (ranges by rank, score, member), `remove`, `long_ranges`. Then, independent of each other:
+//! `random` (ZRANDMEMBER), `scan` (ZSCAN), `multi_set` (ZMPOP), `algebra` (ZUNION and its
+//! relatives, and the commands that store sets), `set_operation_task` (the same in slices).
 
 mod add;
 mod algebra;
@@ -49,10 +52,11 @@ use super::CommandError;
 use crate::engine::{Member, RowRef, ScanDirection, SetReader, VALUE_BYTES_MAX};
 use crate::resp::{Protocol, ReplyWriter};
 
-/// Bytes of a reply that each of its members takes besides itself, at most: the heads of an array, a bulk string and a score.
+/// Maximum bytes of a reply for each member besides its own: the heads of an array, a bulk string
+/// and a score.
 const MEMBER_OVERHEAD: usize = 64;
 
-/// Answers from a sorted set or from none; anything else is an error.
+/// Replies from a sorted set, or from `None` for an absent key. Errors for other kinds.
 fn answer_of<R>(
     row: Option<RowRef<'_>>,
     reply: &mut ReplyWriter<'_>,
@@ -60,11 +64,11 @@ fn answer_of<R>(
 ) -> Result<R, CommandError> {
     let Some(row) = row else { return answer(None, reply) };
     let set = row.sorted_set().ok_or_else(CommandError::wrong_type)?.read();
-    // A set that has ended since the row was read has no members, and is as good as absent.
+    // A set that was removed since the row was read has no members, and counts as absent.
     answer(Some(&set).filter(|set| !set.is_empty()), reply)
 }
 
-/// The same, with the error written.
+/// Does the same and writes the error.
 fn with_set(
     row: Option<RowRef<'_>>,
     reply: &mut ReplyWriter<'_>,
@@ -75,7 +79,7 @@ fn with_set(
     }
 }
 
-/// Refuses a reply that would be longer than the longest value.
+/// Errors if a reply would be longer than the longest value.
 fn check_reply_len(bytes: usize) -> Result<(), CommandError> {
     if bytes <= VALUE_BYTES_MAX {
         return Ok(());
@@ -85,7 +89,7 @@ fn check_reply_len(bytes: usize) -> Result<(), CommandError> {
     )))
 }
 
-/// All members with their scores, as a map; of a set that is too long for a reply an error.
+/// Writes all members with their scores as a map; an error if the set is too long for a reply.
 pub(super) fn write_members(set: &SetReader<'_>, reply: &mut ReplyWriter<'_>) {
     let (start, len) = (reply.position(), usize::try_from(set.len()).unwrap_or(usize::MAX));
     let mut checked = check_reply_len(len.saturating_mul(MEMBER_OVERHEAD));
@@ -104,26 +108,26 @@ pub(super) fn write_members(set: &SetReader<'_>, reply: &mut ReplyWriter<'_>) {
     }
 }
 
-/// How members with their scores are ordered. The two zeros are the same; no score is NaN.
+/// Compares members by score, then by bytes. The two zeros are equal; no score is NaN.
 fn in_order<M: Ord>(a: &(f64, M), b: &(f64, M)) -> Ordering {
     a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal).then_with(|| a.1.cmp(&b.1))
 }
 
-/// Writes members one after the other, with their scores or without.
+/// The form of members in a reply: with scores or without.
 #[derive(Clone, Copy)]
 struct MemberFormat {
     scores: bool,
-    /// A member with its score is an array of its own.
+    /// Each member with its score is an array of its own.
     pairs: bool,
 }
 
 impl MemberFormat {
-    /// As ranges are written: in pairs in RESP3.
+    /// Returns the form for ranges: pairs in RESP3.
     fn of(scores: bool, reply: &ReplyWriter<'_>) -> Self {
         Self { scores, pairs: scores && reply.protocol() == Protocol::Resp3 }
     }
 
-    /// The head of an array of `count` members.
+    /// Writes the head of an array of `count` members.
     fn head(self, count: usize, reply: &mut ReplyWriter<'_>) {
         reply.array(if self.scores && !self.pairs { 2 * count } else { count });
     }

@@ -1,4 +1,4 @@
-//! Commands on several sorted sets.
+//! Commands that take several sorted sets.
 
 use skein_syntax::number::parse_i64;
 
@@ -9,20 +9,22 @@ use crate::commands::{AfterCommand, CommandContext, CommandError, is};
 use crate::engine::EngineWriter;
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// A number of keys or of members, which is one at least.
+/// Parses a positive number of keys or members.
 fn parse_positive(text: &[u8], refusal: &'static str) -> Result<u64, CommandError> {
     let number = parse_i64(text).filter(|number| *number > 0).ok_or(CommandError::text(refusal))?;
     Ok(number.unsigned_abs())
 }
 
-/// How many keys follow argument `at`, which says so, and leave room for `after` arguments.
+/// Parses the number of keys in argument `at`. Errors if fewer than `after` arguments follow the
+/// keys.
 fn parse_keys(args: &RequestArgs<'_>, at: usize, after: usize) -> Result<usize, CommandError> {
     let keys = parse_positive(args.get(at), "ERR numkeys should be greater than 0")?;
     let keys = usize::try_from(keys).unwrap_or(usize::MAX);
     if keys > args.len() - at - 1 || args.len() - at - 1 - keys < after { Err(SYNTAX) } else { Ok(keys) }
 }
 
-/// Makes a key a sorted set of these members until `expires`, whatever it held; without members it is absent then.
+/// Replaces whatever a key holds by a sorted set with these members and this expiry time. Without
+/// members, removes the key.
 pub(in crate::commands) fn replace_set(
     writer: &mut EngineWriter<'_, '_>,
     key: &[u8],
@@ -35,7 +37,7 @@ pub(in crate::commands) fn replace_set(
     })
 }
 
-/// From the first of the sets that has members.
+/// Runs ZMPOP: pops from the first set that has members.
 pub(in crate::commands) fn zmpop(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,

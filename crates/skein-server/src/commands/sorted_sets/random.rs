@@ -1,4 +1,5 @@
-//! ZRANDMEMBER: any of a set's members. Few are found by their places; for many all are gone through, in slices (`commands::any`).
+//! ZRANDMEMBER: random members of a set. Finds a few members by rank; for many, walks all in slices
+//! (`commands::random_entries`).
 
 use std::ops::ControlFlow;
 
@@ -10,7 +11,7 @@ use crate::engine::{RowRef, ScanDirection, SetReader};
 use crate::random::CommandRng;
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// Answers if that is short; else nothing is written, and `long` is called.
+/// Replies at once if that is quick. Otherwise writes nothing and calls `long`.
 fn answer(
     row: Option<RowRef<'_>>,
     args: &RequestArgs<'_>,
@@ -59,7 +60,7 @@ fn len_of(set: &SetReader<'_>) -> usize {
     usize::try_from(set.len()).unwrap_or(usize::MAX)
 }
 
-/// Writes `count` members: if none may come twice, in order.
+/// Writes `count` members. Distinct ones are written in order.
 fn write_some(set: &SetReader<'_>, asked: &RandomQuery, count: usize, reply: &mut ReplyWriter<'_>) {
     let (mut random, len) = (CommandRng::new(), len_of(set));
     let places = if asked.distinct {

@@ -1,4 +1,4 @@
-//! Ranges: by place, by score, by member.
+//! Ranges by rank, score and member.
 
 use std::ops::{ControlFlow, Range};
 
@@ -13,27 +13,28 @@ use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask, is
 use crate::engine::{RowRef, ScanDirection, ScoreRangeView, SetReader};
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// A range as one of the commands asks for it.
+/// The parsed arguments of a range command.
 #[derive(Clone, Copy)]
 pub(super) struct RangeQuery<'a> {
     span: MemberRange<'a>,
     direction: ScanDirection,
     scores: bool,
-    /// Members that are left out first, and then given at most; negative: none is given, all are.
+    /// Members to skip, and the maximum to return. A negative first number returns no member; a
+    /// negative second number returns all.
     limit: (i64, i64),
 }
 
-/// What a command's name says already.
+/// The properties of a range command that its name determines.
 #[derive(Clone, Copy)]
 pub(super) struct RangeSyntax {
-    /// The kind of range and its direction; ZRANGE says them by options.
+    /// The kind and direction of the range; `None` for ZRANGE, which has options for them.
     fixed: Option<(RangeBy, ScanDirection)>,
-    /// Whether WITHSCORES may be given.
+    /// Whether WITHSCORES is allowed.
     scores: bool,
 }
 
 impl<'a> RangeQuery<'a> {
-    /// What the arguments from `first` on ask for: two bounds, and options.
+    /// Parses the arguments from `first` on: two bounds and options.
     pub(super) fn parse(
         args: &RequestArgs<'a>,
         first: usize,
@@ -70,7 +71,7 @@ impl<'a> RangeQuery<'a> {
                 "ERR syntax error, WITHSCORES not supported in combination with BYLEX",
             ));
         }
-        // The greater bound comes first in a reverse range, but for places.
+        // In a reverse range the greater bound is first, except for ranks.
         let (mut lower, mut upper) = (args.get(first), args.get(first + 1));
         if direction == ScanDirection::Backward && by != RangeBy::Rank {
             std::mem::swap(&mut lower, &mut upper);
@@ -81,7 +82,7 @@ impl<'a> RangeQuery<'a> {
         Ok(Self { span: MemberRange::parse(by, lower, upper)?, direction, scores, limit })
     }
 
-    /// The places that are asked for, counted in the direction of the range.
+    /// Returns the ranks of the range, counted in its direction.
     pub(super) fn places(&self, set: &SetReader<'_>) -> Range<u64> {
         let found = self.span.places(set);
         let backward = self.direction == ScanDirection::Backward;
@@ -96,7 +97,7 @@ impl<'a> RangeQuery<'a> {
         start..found.end.min(start.saturating_add(most))
     }
 
-    /// Shows `each` the members of these places.
+    /// Calls `each` with the members at these ranks.
     pub(super) fn walk(
         &self,
         set: &SetReader<'_>,
@@ -116,7 +117,7 @@ impl<'a> RangeQuery<'a> {
         });
     }
 
-    /// The place of the first of these members in the order.
+    /// Returns the rank of the first of these members, counted from the start of the set.
     fn first(&self, set: &SetReader<'_>, places: &Range<u64>) -> u64 {
         match self.direction {
             ScanDirection::Forward => places.start,
@@ -124,17 +125,17 @@ impl<'a> RangeQuery<'a> {
         }
     }
 
-    /// The members of these places, to be read in steps.
+    /// Returns a view of the members at these ranks, to be read in slices.
     fn view(&self, set: &SetReader<'_>, places: &Range<u64>) -> Option<ScoreRangeView> {
         let count = places.end.saturating_sub(places.start);
         set.view(self.first(set, places), count, self.direction)
     }
 }
 
-/// ZRANGESTORE, which says all by options and keeps the scores anyway.
+/// ZRANGESTORE, which has options for everything and always keeps the scores.
 pub(super) const STORED: RangeSyntax = RangeSyntax { fixed: None, scores: false };
 
-/// Answers with a range that is short; of a long one nothing is written, and `long` is called.
+/// Replies with a short range. For a long one, writes nothing and calls `long`.
 fn answer(
     row: Option<RowRef<'_>>,
     args: &RequestArgs<'_>,
@@ -158,7 +159,7 @@ fn answer(
     })
 }
 
-/// Writes a range that is short; false if it is not, and nothing is written.
+/// Writes a short range. Otherwise writes nothing and returns false.
 fn write_short(
     asked: &RangeQuery<'_>,
     set: &SetReader<'_>,
@@ -187,7 +188,7 @@ fn write_short(
     fits
 }
 
-/// As the one above, in the answer to a read of a batch.
+/// Runs `answer` in a batch of reads.
 fn answer_now(
     row: Option<RowRef<'_>>,
     args: &RequestArgs<'_>,
@@ -199,7 +200,7 @@ fn answer_now(
     }
 }
 
-/// Answers with a range of any length, of one moment.
+/// Replies with a range of any length, as of one moment.
 fn answer_in_slices(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -216,7 +217,7 @@ fn answer_in_slices(
     Ok(task.map_or(AfterCommand::Done, |task| AfterCommand::Slices(Box::new(SlicedTask::Members(task)))))
 }
 
-/// A module for each: how it answers a read of a batch, and how in slices.
+/// Defines a module for each command, with its handlers for a batch of reads and for slices.
 macro_rules! range_commands {
     ($($name:ident = $fixed:expr;)+) => {
         $(

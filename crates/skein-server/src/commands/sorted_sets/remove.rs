@@ -1,4 +1,4 @@
-//! What takes members out: ZREM, ranges, ZPOPMIN and ZPOPMAX.
+//! Commands that remove members: ZREM, ranges, ZPOPMIN and ZPOPMAX.
 
 use std::ops::{ControlFlow, Range};
 
@@ -16,21 +16,21 @@ pub(in crate::commands) fn zrem(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    let gone = writer.change_set(args.get(1), false, |set| {
-        let mut gone = 0;
+    let removed = writer.change_set(args.get(1), false, |set| {
+        let mut removed = 0;
         for member in args.from(2) {
-            gone += usize::from(set.remove(member)?.is_some());
+            removed += usize::from(set.remove(member)?.is_some());
         }
-        Ok::<_, CommandError>(gone)
+        Ok::<_, CommandError>(removed)
     })?;
-    reply.count(gone.unwrap_or(0));
+    reply.count(removed.unwrap_or(0));
     Ok(())
 }
 
-/// Members with their scores.
+/// Scores with their members.
 pub(super) type ScoredMembers = Vec<(f64, Vec<u8>)>;
 
-/// The members of these places, with their scores.
+/// Returns the members at these ranks, with their scores.
 fn members_at(set: &SetWriter<'_>, places: &Range<u64>, direction: ScanDirection) -> ScoredMembers {
     let mut left = places.end.saturating_sub(places.start);
     let mut found = Vec::new();
@@ -44,13 +44,13 @@ fn members_at(set: &SetWriter<'_>, places: &Range<u64>, direction: ScanDirection
     found
 }
 
-/// All members of a set with their scores, in order.
+/// Returns all members of a set with their scores, in order.
 pub(in crate::commands) fn entries_of(set: &SetWriter<'_>) -> ScoredMembers {
     members_at(set, &(0..set.len()), ScanDirection::Forward)
 }
 
-/// Removes members, looked up some at a time ahead, so that the reads overlap.
-fn take_out(set: &mut SetWriter<'_>, members: &ScoredMembers) -> Result<(), CommandError> {
+/// Removes members. Looks up some of them ahead, so that the memory reads overlap.
+fn remove_members(set: &mut SetWriter<'_>, members: &ScoredMembers) -> Result<(), CommandError> {
     const AHEAD: usize = 64;
     for some in members.chunks(AHEAD) {
         set.expect(some.iter().map(|(_, member)| &member[..]));
@@ -68,17 +68,17 @@ fn remove_range(
     by: RangeBy,
 ) -> Result<(), CommandError> {
     let span = MemberRange::parse(by, args.get(2), args.get(3))?;
-    let gone = writer.change_set(args.get(1), false, |set| {
+    let removed = writer.change_set(args.get(1), false, |set| {
         let places = span.places(set);
         let count = places.end.saturating_sub(places.start);
         if count == set.len() {
             set.clear();
             return Ok(count);
         }
-        take_out(set, &members_at(set, &places, ScanDirection::Forward))?;
+        remove_members(set, &members_at(set, &places, ScanDirection::Forward))?;
         Ok::<_, CommandError>(count)
     })?;
-    reply.places(gone.unwrap_or(0));
+    reply.places(removed.unwrap_or(0));
     Ok(())
 }
 
@@ -106,14 +106,14 @@ pub(in crate::commands) fn zrem_range_by_lex(
     remove_range(writer, args, reply, RangeBy::Lex)
 }
 
-/// A number that is not negative.
+/// Parses a number that is not negative.
 pub(super) fn parse_count(text: &[u8]) -> Result<u64, CommandError> {
     let count = parse_i64(text).filter(|count| *count >= 0);
     let count = count.ok_or(CommandError::text("ERR value is out of range, must be positive"))?;
     Ok(count.unsigned_abs())
 }
 
-/// Takes up to `count` members out, from one end; `None` if there is no set.
+/// Removes and returns up to `count` members from one end; `None` if there is no set.
 pub(super) fn pop(
     writer: &mut EngineWriter<'_, '_>,
     key: &[u8],
@@ -130,13 +130,13 @@ pub(super) fn pop(
         if members.len() as u64 == set.len() {
             set.clear();
         } else {
-            take_out(set, &members)?;
+            remove_members(set, &members)?;
         }
         Ok::<_, CommandError>(members)
     })
 }
 
-/// Writes what was taken out.
+/// Writes the removed members.
 pub(super) fn write_popped(members: &[(f64, Vec<u8>)], shape: MemberFormat, reply: &mut ReplyWriter<'_>) {
     shape.head(members.len(), reply);
     for (score, member) in members {
@@ -177,7 +177,7 @@ pub(in crate::commands) fn zpop_max(
     pop_one_end(writer, args, reply, ScanDirection::Backward)
 }
 
-/// `MIN` or `MAX`.
+/// Parses `MIN` or `MAX`.
 pub(super) fn parse_end(word: &[u8]) -> Result<ScanDirection, CommandError> {
     if is(word, "MIN") {
         Ok(ScanDirection::Forward)

@@ -1,4 +1,4 @@
-//! ZSCAN: the members of a set, some at a time.
+//! ZSCAN: the members of a set, one page at a time.
 
 use crate::commands::scan::{ScanOptions, ScanPage, ScanPageFiller, after_cursor, parse_cursor, write_page};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
@@ -6,11 +6,11 @@ use crate::engine::{ScanDirection, SetReader};
 use crate::resp::double::write_double;
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// Sets of so many members are given at once and in the order of scores, as Redis gives its small
-/// sets; but if it takes long to match them.
+/// Sets of up to this number of members are returned at once and in score order, like Redis's small
+/// sets; unless matching them takes long.
 const AT_ONCE: u64 = 128;
 
-/// As in Redis, the options of a key that is not there are not looked at.
+/// Runs ZSCAN. As in Redis, the options are not checked if the key does not exist.
 pub(in crate::commands) fn zscan(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -32,15 +32,15 @@ pub(in crate::commands) fn zscan(
     Ok(AfterCommand::Done)
 }
 
-/// Scores are bulk strings here, in either version of the protocol.
+/// Writes a score as a bulk string, in both versions of the protocol.
 fn write_score(list: &mut ReplyWriter<'_>, score: f64) {
     let mut text = Vec::new();
     write_double(&mut text, score);
     list.bulk(&text);
 }
 
-/// REQUIRES: they are few, and it is soon known whether one matches; there is no going on in this
-/// order.
+/// Returns all matching members in score order. REQUIRES: there are few and matching is quick,
+/// because no cursor can continue in this order.
 fn all(
     set: &SetReader<'_>,
     options: &ScanOptions<'_>,
@@ -53,7 +53,8 @@ fn all(
     page.finish()
 }
 
-/// The members after this one that match: in the order of their bytes, which no change of scores disturbs.
+/// Returns a page of matching members after `after`, ordered by their bytes, which changes of
+/// scores do not disturb.
 fn some(
     set: &SetReader<'_>,
     after: Option<&[u8]>,

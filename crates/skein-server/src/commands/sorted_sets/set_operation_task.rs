@@ -1,13 +1,16 @@
 //! ZUNION, ZINTER, ZDIFF and ZINTERCARD of large sets, in slices.
 //!
 //! ```text
-//!   views of all sets, of one moment ─► `union`: the least member of all     ┐
-//!                                       `reduction`: looked up in the others ┴─► sorted piece   … until all are gone through
-//!                                       `pieces`: merged by score ─► reply
+//!   views of all sets, as of one moment
+//!     ─► `union`: the least member of all sets          ┐
+//!        `reduction`: members looked up in other sets   ┴─► sorted run   … until the sets end
+//!     ─► `packed_runs`: runs merged by score ─► reply
 //! ```
 //!
-//! The views are taken at once, one for each key, however often it is named. After that no slice does what grows with the sets or with how many they are: members are sorted piece by
-//! piece, and the pieces merged as they are written. What was found is packed, so that it takes about what it takes in the reply, and is counted with all that is held for it.
+//! The views are taken together, one for each key, however often it is named. After that, no slice
+//! does work that grows with the sets or with their number: members are sorted run by run, and the
+//! runs are merged while the reply is written. The runs are packed, so they take about as many
+//! bytes as in the reply, and they count towards its limit.
 
 mod packed_runs;
 mod reduction;
@@ -27,56 +30,58 @@ use packed_runs::PackedRuns;
 use reduction::Reduction;
 use union::Union;
 
-/// Members that are taken or looked up in a slice, about.
+/// Approximate number of members that are taken or looked up in a slice.
 const SLICE_LOOKUPS: usize = 128;
-/// Members of a piece, at least but for the last one, and about at most.
-const PIECE: usize = 64;
-/// Members of all sets that are taken ahead of the answer, about.
+/// Approximate number of members in a run; only the last one has fewer.
+const RUN_MEMBERS: usize = 64;
+/// Approximate number of members that are read ahead from all sets together.
 const AHEAD: usize = 8192;
-/// So many weights take as long as a lookup.
+/// This number of weights takes as long as one lookup.
 const WEIGHTS_PER_LOOKUP: usize = 64;
 
-/// Members that are taken from a set together, at most: of many sets, or of one with many weights, few.
+/// Returns the maximum number of members read from a set at a time: few if there are many sets, or
+/// one set with many weights.
 fn taken_together(keys: usize) -> usize {
-    (AHEAD / keys.max(1)).clamp(1, PIECE)
+    (AHEAD / keys.max(1)).clamp(1, RUN_MEMBERS)
 }
 
-/// What is answered.
+/// The form of the reply.
 #[derive(Clone, Copy)]
 pub(super) enum SetOperationReply {
     Members(MemberFormat),
-    /// How many there are; this many at most.
+    /// The number of members, up to this limit.
     Count(u64),
 }
 
-/// What the scores of a set are multiplied by: a weight for each time that its key is named.
+/// The factors for the scores of a set: one weight for each time that its key is named.
 struct ScoreWeights(Vec<f64>);
 
 impl ScoreWeights {
-    /// A score by each weight.
+    /// Returns a score multiplied by each weight.
     fn each(&self, score: f64) -> impl Iterator<Item = f64> {
         self.0.iter().map(move |weight| number(score * weight))
     }
 
-    /// What that is together.
+    /// Returns these products combined.
     fn combined(&self, score: f64, aggregate: Aggregate) -> f64 {
         self.each(score).reduce(|sum, score| aggregate.of(sum, score)).unwrap_or_default()
     }
 
-    /// How much work so many scores are, in lookups.
+    /// Returns the work for this number of scores, in lookups.
     fn work(&self, scores: usize) -> usize {
         scores * (1 + self.0.len() / WEIGHTS_PER_LOOKUP)
     }
 }
 
-/// A set that has members, as it was when the command began.
+/// A set with members, as of the start of the command.
 struct InputSet {
     view: MembersView,
     weights: ScoreWeights,
 }
 
 impl InputSet {
-    /// Those of the inputs that have members, each once: scores of a set that is named again are combined before those of other sets come.
+    /// Returns the inputs that have members, each set once. If a set is named several times, its
+    /// scores are combined before those of other sets.
     fn all(keyspace: &mut Keyspace<'_>, inputs: &[WeightedInput<'_>]) -> Result<Vec<Self>, CommandError> {
         let mut sets = Vec::<Self>::new();
         let mut places = HashMap::<&[u8], usize>::with_capacity(inputs.len());
@@ -102,7 +107,7 @@ impl InputSet {
     }
 }
 
-/// How members are found.
+/// The search for members.
 enum MemberSearch {
     Union(Union),
     Reduction(Reduction),
@@ -116,7 +121,7 @@ impl MemberSearch {
         }
     }
 
-    /// Goes on, and gives to `found` what it finds; how much work that was, in lookups.
+    /// Takes one step and appends to `found`. Returns the work of the step, in lookups.
     fn advance(&mut self, found: &mut ScoredMembers) -> usize {
         match self {
             Self::Union(union) => union.advance(found),
@@ -136,16 +141,16 @@ impl MemberSearch {
 pub(crate) struct SetOperationTask {
     answer: SetOperationReply,
     search: MemberSearch,
-    /// Members that were found, and are in no piece yet.
+    /// Found members that are not in a run yet.
     taken: ScoredMembers,
-    pieces: PackedRuns,
+    runs: PackedRuns,
     found: usize,
     /// The head of the reply is written.
     writes: bool,
 }
 
 impl SetOperationTask {
-    /// REQUIRES: nobody writes meanwhile, and the sets are sorted.
+    /// Takes the views. REQUIRES: no client writes meanwhile, and the inputs are sorted.
     pub(super) fn new(
         keyspace: &mut Keyspace<'_>,
         wanted: &SetOperationQuery<'_>,
@@ -157,8 +162,8 @@ impl SetOperationTask {
                 MemberSearch::Reduction(Reduction::new(keyspace, wanted)?)
             }
         };
-        let (taken, pieces) = (ScoredMembers::new(), PackedRuns::default());
-        Ok(Self { answer, search, taken, pieces, found: 0, writes: false })
+        let (taken, runs) = (ScoredMembers::new(), PackedRuns::default());
+        Ok(Self { answer, search, taken, runs, found: 0, writes: false })
     }
 
     pub(in crate::commands) fn step(
@@ -171,7 +176,7 @@ impl SetOperationTask {
             steps += self.search.advance(&mut self.taken).max(1);
             self.keep();
         }
-        slice.check_held(self.memory(), TOO_LONG)?;
+        slice.check_memory(self.memory(), TOO_LONG)?;
         match self.answer {
             SetOperationReply::Count(limit) if self.has_all() => {
                 reply.places((self.found as u64).min(limit));
@@ -181,7 +186,7 @@ impl SetOperationTask {
                 if !std::mem::replace(&mut self.writes, true) {
                     shape.head(self.found, reply);
                 }
-                let more = self.pieces.write(shape, reply);
+                let more = self.runs.write(shape, reply);
                 slice.check_len(reply, TOO_LONG)?;
                 Ok(if more { TaskProgress::More } else { TaskProgress::Done })
             }
@@ -189,31 +194,31 @@ impl SetOperationTask {
         }
     }
 
-    /// Bytes that it holds.
+    /// Returns the bytes that it holds.
     pub(in crate::commands) fn memory(&self) -> usize {
-        self.search.memory() + self.pieces.memory()
+        self.search.memory() + self.runs.memory()
     }
 
-    /// Whether all is found that is asked for.
+    /// Returns whether the search has found all requested members.
     fn has_all(&self) -> bool {
         let enough = matches!(self.answer, SetOperationReply::Count(limit) if self.found as u64 >= limit);
         enough || self.search.is_done()
     }
 
-    /// Counts what was found, and makes a piece of it when it is enough for one, or all.
+    /// Counts the found members. Makes a run of them if there are enough, or if the search is done.
     fn keep(&mut self) {
         match self.answer {
             SetOperationReply::Count(_) => {
                 self.found += self.taken.len();
                 self.taken.clear();
             }
-            SetOperationReply::Members(_) if self.taken.len() >= PIECE || self.search.is_done() => {
+            SetOperationReply::Members(_) if self.taken.len() >= RUN_MEMBERS || self.search.is_done() => {
                 self.found += self.taken.len();
-                self.pieces.push(std::mem::take(&mut self.taken));
+                self.runs.push(std::mem::take(&mut self.taken));
             }
             SetOperationReply::Members(_) => {}
         }
     }
 }
 
-const TOO_LONG: &str = "store the answer, and read it in parts";
+const TOO_LONG: &str = "store the result and read it in parts";

@@ -1,4 +1,5 @@
-//! Values as arrays of bits, the highest bit of the first byte first: GETBIT, SETBIT, BITCOUNT, BITPOS.
+//! Values as arrays of bits, starting with the highest bit of the first byte: GETBIT, SETBIT,
+//! BITCOUNT, BITPOS.
 
 use skein_syntax::number::parse_i64;
 
@@ -9,10 +10,10 @@ use crate::commands::{AfterCommand, CommandContext, CommandError, is};
 use crate::engine::{EngineWriter, RowChange, RowRef, RowWriter as _};
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// Bytes beyond which no bit can be named.
+/// Maximum number of bytes in which a bit can be addressed.
 const BYTES_MAX: usize = 512 << 20;
 
-/// A bit's byte, and its place there as a mask.
+/// Parses the offset of a bit. Returns its byte and its mask in that byte.
 fn parse_offset(text: &[u8]) -> Result<(usize, u8), CommandError> {
     let offset = parse_i64(text).and_then(|offset| usize::try_from(offset).ok());
     match offset.filter(|offset| offset / 8 < BYTES_MAX) {
@@ -21,7 +22,7 @@ fn parse_offset(text: &[u8]) -> Result<(usize, u8), CommandError> {
     }
 }
 
-/// Writes what `read` finds, or why it finds nothing.
+/// Replies with the number that `read` returns, or with its error.
 fn answer(reply: &mut ReplyWriter<'_>, read: impl FnOnce() -> Result<i64, CommandError>) {
     match read() {
         Ok(number) => reply.int(number),
@@ -68,7 +69,7 @@ pub(in crate::commands) fn set_bit(
     Ok(())
 }
 
-/// The unit of a range, if one is named: whether it is bits.
+/// Parses the unit of a range. Returns whether it is bits.
 fn parse_unit(text: &[u8]) -> Result<bool, CommandError> {
     if is(text, "BIT") {
         Ok(true)
@@ -79,7 +80,7 @@ fn parse_unit(text: &[u8]) -> Result<bool, CommandError> {
     }
 }
 
-/// Bits of a value from the first to the last one.
+/// The bits of a value from the first to the last, both included.
 struct BitRange<'v> {
     value: &'v [u8],
     first: usize,
@@ -87,7 +88,7 @@ struct BitRange<'v> {
 }
 
 impl<'v> BitRange<'v> {
-    /// The range from `start` to `end`, of bits or of bytes; `None` if it is empty.
+    /// Returns the range from `start` to `end`, in bits or bytes; `None` if it is empty.
     fn of(value: &'v [u8], start: i64, end: i64, bits: bool) -> Option<Self> {
         let (first, last) = clamp(start, end, if bits { value.len() * 8 } else { value.len() })?;
         Some(if bits {
@@ -97,7 +98,8 @@ impl<'v> BitRange<'v> {
         })
     }
 
-    /// Its bytes, and their place in the value. Bits out of the range are as `outside` says.
+    /// Returns the bytes of the range and their positions. Bits outside the range are set to
+    /// `outside`.
     fn bytes(&self, outside: bool) -> impl Iterator<Item = (usize, u8)> {
         let (first, last) = (self.first / 8, self.last / 8);
         let before = !(0xff >> (self.first % 8));
@@ -108,12 +110,12 @@ impl<'v> BitRange<'v> {
         })
     }
 
-    /// The bytes between the first and the last one, as far as they are whole words.
+    /// Returns the whole words between the first and the last byte.
     fn words(&self) -> &'v [[u8; 8]] {
         self.value.get(self.first / 8 + 1..self.last / 8).unwrap_or_default().as_chunks().0
     }
 
-    /// What comes after the first byte and so many words.
+    /// Returns the rest of the range after the first byte and `count` words.
     fn after_words(&self, count: usize) -> Self {
         Self { first: (self.first / 8 + 1 + count * 8) * 8, ..*self }
     }
@@ -137,11 +139,11 @@ impl<'v> BitRange<'v> {
     }
 }
 
-/// Values of more bytes are gone through by themselves, not in a batch with up to 63 others.
+/// Longer values are processed alone, not in a batch with up to 63 other reads.
 const IN_BATCH_MAX: usize = 1 << 20;
 
-/// Answers if the value is not long; else that is put off.
-fn unless_long(
+/// Replies unless the value is long. For a long value, defers the reply.
+fn answer_unless_long(
     row: Option<RowRef<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
@@ -153,7 +155,8 @@ fn unless_long(
     read(row, args, reply);
 }
 
-/// Answers by itself, however long the value is: it is there for one look only, so that takes no slices.
+/// Replies at once, however long the value is. The row is visible only during one lookup, so there
+/// are no slices.
 fn alone(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -169,7 +172,7 @@ pub(in crate::commands) fn bit_count(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
-    unless_long(row, args, reply, count);
+    answer_unless_long(row, args, reply, count);
 }
 
 pub(in crate::commands) fn bit_count_alone(
@@ -185,7 +188,7 @@ pub(in crate::commands) fn bit_pos(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
-    unless_long(row, args, reply, position);
+    answer_unless_long(row, args, reply, position);
 }
 
 pub(in crate::commands) fn bit_pos_alone(
@@ -196,7 +199,7 @@ pub(in crate::commands) fn bit_pos_alone(
     alone(context, args, reply, position)
 }
 
-/// As in Redis, the arguments are looked at only if the key is there.
+/// Replies to BITCOUNT. As in Redis, the arguments are checked only if the key exists.
 fn count(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     answer(reply, || {
         let Some(value) = value_of(row)? else { return Ok(0) };
@@ -229,7 +232,7 @@ fn position(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWr
         let end = if args.len() > 4 { parse(4)? } else { -1 };
         let Some(bits) = BitRange::of(value, start, end, bits) else { return Ok(-1) };
         let found = match bits.find(bit) {
-            // Without an end, zeros follow the value.
+            // Without an explicit end, the value counts as followed by zeros.
             None if !bit && args.len() < 5 => Some(value.len() * 8),
             found => found,
         };

@@ -1,14 +1,14 @@
 //! LCS: the longest common subsequence of two values.
 //!
 //! ```text
-//!            b[0] b[1] ...        length(i, j) of the first i bytes of a and the first j of b:
-//!       0  0  0    0                equal last bytes:  length(i-1, j-1) + 1
-//!  a[0] 0     ╲    ◄                else:              the greater of length(i-1, j) ▲ and length(i, j-1) ◄
-//!  a[1] 0     ▲    ╲
+//!             b[0] b[1] ...   length(i, j) of the first i bytes of a and the first j bytes of b:
+//!        0  0  0    0           equal last bytes:  length(i-1, j-1) + 1
+//!   a[0] 0     ╲    ◄           otherwise: max(length(i-1, j) ▲, length(i, j-1) ◄)
+//!   a[1] 0     ▲    ╲
 //! ```
 //!
-//! Two rows of lengths are kept, and of each cell one bit: whether the way back goes up. The table is made some rows a slice; the way back is
-//! short.
+//! The task keeps the last row of lengths, and one bit for each cell: whether the path back goes
+//! up. A slice fills some rows of the table. The path back is short.
 
 use skein_syntax::number::parse_i64;
 
@@ -18,13 +18,13 @@ use crate::commands::{AfterCommand, CommandContext, CommandError, is};
 use crate::engine::RowRef;
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// The greatest table, in cells: what Redis allows, which has four bytes for each.
+/// Maximum number of cells: Redis's limit, which has four bytes for each cell.
 const CELLS_MAX: usize = (512 << 20) / 4;
 
-/// Cells that a slice fills.
+/// Number of cells that a slice fills.
 const SLICE_CELLS: usize = 1 << 20;
 
-/// What is asked for.
+/// The options of LCS.
 #[derive(Default)]
 struct LcsOptions {
     length: bool,
@@ -88,19 +88,19 @@ pub(in crate::commands) fn lcs(
     Ok(AfterCommand::Slices(Box::new(SlicedTask::Lcs(LcsTask::new(a, b, options)))))
 }
 
-/// The table of two values, as far as it is filled.
+/// The table of two values, partly filled.
 pub(crate) struct LcsTask {
     a: Vec<u8>,
     b: Vec<u8>,
     options: LcsOptions,
-    /// Lengths of the last row that is filled.
+    /// The lengths of the last filled row.
     row: Vec<u32>,
     rows: usize,
-    /// Whether the way back from a cell goes up, by `i` × length of `b` + `j`.
+    /// Whether the path back from a cell goes up, indexed by `i` × length of `b` + `j`.
     up: Vec<u64>,
 }
 
-/// Bytes that both have, `len` in a row, from `a` and from `b` on.
+/// A common run of `len` bytes, which starts at `a` and `b`.
 struct LcsMatch {
     a: usize,
     b: usize,
@@ -134,7 +134,7 @@ impl LcsTask {
 
     fn fill_row(&mut self, i: usize) {
         let Self { a, b, options, row, up, .. } = self;
-        // The length up and left of the cell, which its row no longer has.
+        // The length up and left of the cell, which the row no longer holds.
         let mut corner = 0;
         for j in 0..b.len() {
             let (above, left) = (row[j + 1], row[j]);
@@ -152,7 +152,7 @@ impl LcsTask {
         self.up[cell / 64] & 1 << (cell % 64) > 0
     }
 
-    /// The matches on the way back, the last one first.
+    /// Returns the matches along the path back, the last one first.
     fn matches(&self) -> Vec<LcsMatch> {
         let (mut i, mut j) = (self.a.len(), self.b.len());
         let mut found: Vec<LcsMatch> = Vec::new();

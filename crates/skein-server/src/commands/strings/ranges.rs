@@ -8,13 +8,14 @@ use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::engine::{EngineWriter, RowChange, RowRef, RowWriter as _, VALUE_BYTES_MAX};
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// Two integers, one after the other.
+/// Parses two consecutive integers.
 pub(super) fn parse_pair(args: &RequestArgs<'_>, first: usize) -> Result<(i64, i64), CommandError> {
     let parse = |at| parse_i64(args.get(at)).ok_or(NOT_AN_INTEGER);
     Ok((parse(first)?, parse(first + 1)?))
 }
 
-/// A range whose ends count from the back if they are negative, within `total` places: the first and the last one; `None` if it is empty.
+/// Returns the first and last position of a range within `total` positions; `None` if it is empty.
+/// Negative ends count from the end.
 pub(super) fn clamp(start: i64, end: i64, total: usize) -> Option<(usize, usize)> {
     let total = i64::try_from(total).unwrap_or(i64::MAX);
     let place = |at: i64| if at < 0 { (total + at).max(0) } else { at };
@@ -22,7 +23,8 @@ pub(super) fn clamp(start: i64, end: i64, total: usize) -> Option<(usize, usize)
     (start <= end).then_some((usize::try_from(start).ok()?, usize::try_from(end).ok()?))
 }
 
-/// Whether both ends count from the back and are crossed, which is empty also where [`clamp`] would find the first place.
+/// Returns whether both ends count from the end and are crossed. Such a range is always empty, even
+/// where [`clamp`] would return the first position.
 pub(super) fn is_crossed(start: i64, end: i64) -> bool {
     start < 0 && end < 0 && start > end
 }

@@ -1,4 +1,5 @@
-//! The table of commands: what each is called, what it takes, where its keys are, who runs it. A file per family.
+//! The table of commands: name, number of arguments, keys and handler of each. One file for each
+//! family.
 
 mod connection;
 mod expiry;
@@ -45,7 +46,7 @@ const fn row(
     handler: Handler,
     summary: &'static str,
 ) -> CommandSpec {
-    // Reads and writes of single keys run in batches, which are timed as such.
+    // Reads and writes of single keys run in batches, which are timed as a whole.
     let timed_together =
         has_fast(flags) && matches!(handler, Handler::General(_) | Handler::ReadOneOrMany(..));
     CommandSpec {
@@ -63,7 +64,7 @@ const fn row(
     }
 }
 
-/// Whether Redis calls a command fast.
+/// Returns whether Redis flags a command as fast.
 const fn has_fast(flags: &[&str]) -> bool {
     let mut at = 0;
     while at < flags.len() {
@@ -76,33 +77,33 @@ const fn has_fast(flags: &[&str]) -> bool {
 }
 
 impl CommandSpec {
-    /// The row of a command with subcommands.
+    /// Returns the row with subcommands.
     const fn with(self, subcommands: Subcommands) -> Self {
         Self { subcommands, timed_together: false, ..self }
     }
 
-    /// The row of a command that is answered before there is data, too.
+    /// Returns the row with a handler for the time while the data is loading.
     const fn early(self, early: LoadingHandler) -> Self {
         Self { early: Some(early), ..self }
     }
 
-    /// The row of a command that is timed with those of its kind beside it.
+    /// Returns the row of a command that is timed together with its neighbours of the same kind.
     const fn timed_together(self) -> Self {
         Self { timed_together: true, ..self }
     }
 
-    /// The row of a command that Redis calls fast, and that may take long here.
+    /// Returns the row of a command that Redis flags as fast but that may take long here.
     const fn timed_alone(self) -> Self {
         Self { timed_together: false, ..self }
     }
 
-    /// The row of a command that says in this argument how many keys follow.
+    /// Returns the row of a command with a number of keys in this argument.
     const fn counting_keys_at(self, key_count: usize) -> Self {
         Self { key_count, ..self }
     }
 }
 
-/// The families; the values' come first, because their first two commands are the hottest.
+/// The families. Strings come first, because their first two commands are the most frequent.
 const FAMILIES: [&[CommandSpec]; 9] = [
     strings::COMMANDS,
     hashes::COMMANDS,
@@ -124,7 +125,7 @@ const COUNT: usize = {
     count
 };
 
-/// Every command, family after family.
+/// All commands, family by family.
 pub(crate) static COMMANDS: [CommandSpec; COUNT] = {
     let mut all = [FAMILIES[0][0]; COUNT];
     let (mut at, mut family) = (0, 0);
@@ -139,10 +140,11 @@ pub(crate) static COMMANDS: [CommandSpec; COUNT] = {
     all
 };
 
-/// Slots of [`SLOTS`]: some four per command, so that a name is found at once or nearly.
+/// Number of slots in [`SLOTS`]: about four for each command, so that a search rarely probes
+/// further.
 pub(crate) const SLOT_COUNT: usize = 1024;
 
-/// Place + 1 in [`COMMANDS`] by [`hash`], linear probing; 0 is free.
+/// Index + 1 in [`COMMANDS`] by [`hash`], with linear probing; 0 is free.
 pub(crate) static SLOTS: [u16; SLOT_COUNT] = {
     let mut slots = [0; SLOT_COUNT];
     let mut i = 0;
@@ -191,11 +193,12 @@ mod tests {
         }
     }
 
-    /// Which commands run before there is data was a list of its own beside this table, and the two could disagree. Redis runs what its
-    /// table calls `loading`. What it calls so and we cannot run yet is named here.
+    /// Incident: the commands that run while the data is loading were a separate list, which could
+    /// contradict this table. Fix: like Redis, the server runs the commands that the table flags as
+    /// `loading`. The exceptions, which cannot run yet, are named here.
     #[test]
     fn what_is_answered_early_is_flagged_so() {
-        // In Redis, each of their subcommands is flagged, and not the command.
+        // Redis flags each subcommand instead of the command.
         const BY_SUBCOMMAND: [&str; 1] = ["client"];
         const NEEDS_DATA: &[&str] = &["debug", "discard", "exec", "lastsave", "multi", "unwatch", "watch"];
         for command in COMMANDS.iter().filter(|command| !BY_SUBCOMMAND.contains(&command.name)) {
@@ -206,8 +209,10 @@ mod tests {
         }
     }
 
-    /// SK.FIRST and its like, which give all that a key holds, were timed with up to 63 others, since Redis's flag for what looks keys up was taken for a promise. Whoever adds
-    /// one here has looked: with few arguments it takes about as long as a look at the clock.
+    /// Incident: SK.FIRST and its relatives, which return the whole contents of a key, were timed
+    /// together with up to 63 others, because Redis's flag for key lookups was taken as a promise.
+    /// Add a command here only after checking that with few arguments it takes about as long as
+    /// reading the clock.
     #[test]
     fn what_is_timed_together_is_short() {
         const SHORT: &[&str] = &[

@@ -1,4 +1,4 @@
-//! A view of what one key holds, written in slices.
+//! The contents of one key, read from a view and written in slices.
 
 use std::ops::ControlFlow;
 
@@ -6,18 +6,19 @@ use super::{SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice};
 use crate::commands::CommandError;
 use crate::resp::ReplyWriter;
 
-/// What a view shows, as it is written in slices: HGETALL, ZRANGE and their like.
+/// A view that is written in slices: for HGETALL, ZRANGE and their relatives.
 pub(crate) trait SlicedView {
-    /// What to do instead of asking for too much.
+    /// The advice in the error for a long reply.
     const WAY_OUT: &'static str;
 
-    /// How many entries are still to be written.
+    /// Returns the number of entries still to be written.
     fn left(&self) -> u64;
 
-    /// Writes the head of a reply of so many entries.
+    /// Writes the head of a reply with this number of entries.
     fn head(&self, count: usize, reply: &mut ReplyWriter<'_>);
 
-    /// Writes up to `most` entries, each followed by a look at `full`; whether there are more.
+    /// Writes up to `most` entries, and calls `full` after each one. Returns whether there are
+    /// more.
     fn some(
         &mut self,
         most: usize,
@@ -26,7 +27,7 @@ pub(crate) trait SlicedView {
     ) -> bool;
 }
 
-/// A view that is being written.
+/// Writes a view in slices.
 pub(crate) struct ViewTask<V> {
     viewed: V,
     /// Nothing is written yet.
@@ -53,7 +54,7 @@ impl<V: SlicedView> ViewTask<V> {
     }
 }
 
-/// Whether a slice that began at this place of the reply has written enough.
+/// Returns a check whether a slice that began at this position of the reply has written enough.
 pub(in crate::commands) fn full_from(begin: usize) -> impl Fn(&ReplyWriter<'_>) -> ControlFlow<()> {
     move |reply| {
         let full = reply.position() - begin > SLICE_BYTES;

@@ -1,10 +1,12 @@
-//! MULTI, DISCARD, WATCH, UNWATCH; EXEC is run by the worker (`worker::alone`).
+//! MULTI, DISCARD, WATCH, UNWATCH. The worker runs EXEC (`worker::exclusive`).
 //!
 //! ```text
-//!   WATCH k      the version of k is noted
-//!   MULTI        from here on requests are queued, not run      a request that cannot be queued spoils the transaction
+//!   WATCH k      notes the version of k
+//!   MULTI        later requests are queued, not run;
+//!                a request that cannot be queued spoils the transaction
 //!   GET k  ...   +QUEUED
-//!   EXEC         alone at the gate: are the versions the same? ─► all requests, one after the other, as one group
+//!   EXEC         exclusively: if no noted version has changed ─► runs all requests in order,
+//!                as one write batch
 //! ```
 
 pub(crate) mod watched;
@@ -14,38 +16,38 @@ use super::{AfterCommand, CommandContext, CommandError, CommandResult, CommandSp
 use crate::client::ClientState;
 use crate::resp::{ReplyWriter, RequestArgs, RequestQueue};
 
-/// What a client has queued since its MULTI.
+/// The requests that a client has queued since its MULTI.
 #[derive(Debug, Default)]
 pub(crate) struct Multi {
     pub queue: RequestQueue,
-    /// A request could not be queued, so EXEC will run none.
+    /// A request could not be queued, so EXEC will run none of them.
     pub spoiled: bool,
 }
 
-/// The commands that are run at once between MULTI and EXEC.
+/// Commands that run at once between MULTI and EXEC.
 const AT_ONCE: [&str; 6] = ["exec", "discard", "multi", "watch", "quit", "reset"];
 
 impl ClientState {
-    /// Whether MULTI was said, and neither EXEC nor DISCARD.
+    /// Returns whether the client is between MULTI and its EXEC or DISCARD.
     #[inline]
     pub(crate) fn in_multi(&self) -> bool {
         self.multi.is_some()
     }
 
-    /// Whether the requests since MULTI are being run.
+    /// Returns whether an EXEC of the client is running.
     pub(crate) fn in_exec(&self) -> bool {
         !self.in_multi() && self.record.queued().is_some()
     }
 
-    /// The transaction, if there is one, must not be run: a request of it was refused.
+    /// Spoils the transaction, if there is one, because one of its requests was rejected.
     pub(crate) fn mark_multi_failed(&mut self) {
         if let Some(multi) = &mut self.multi {
-            // Nobody will look at it.
+            // The queue is no longer needed.
             **multi = Multi { spoiled: true, ..Multi::default() };
         }
     }
 
-    /// Ends the transaction, if there is one, and forgets what is watched. DISCARD; RESET does the same.
+    /// Ends the transaction, if there is one, and clears the watched keys. For DISCARD and RESET.
     pub(crate) fn leave_multi(&mut self) -> Option<Box<Multi>> {
         self.watched.clear();
         self.record.set_queued(None);
@@ -53,7 +55,7 @@ impl ClientState {
     }
 }
 
-/// A request is refused that names no command, or has a wrong number of arguments.
+/// Rejects a request with an unknown command or a wrong number of arguments.
 pub(crate) fn refuse_queued(resolved: ResolvedTag, client: &mut ClientState) {
     match resolved {
         ResolvedTag::WrongArity(command) if matches!(command.handler, Handler::Exec) => {
@@ -63,15 +65,16 @@ pub(crate) fn refuse_queued(resolved: ResolvedTag, client: &mut ClientState) {
     }
 }
 
-/// Whether this command is queued between MULTI and EXEC.
+/// Returns whether this command is queued between MULTI and EXEC.
 pub(crate) fn is_queued(command: &CommandSpec) -> bool {
     !AT_ONCE.contains(&command.name)
 }
 
-/// Queues a request of a client that said MULTI, whose queue may have `limit` bytes.
+/// Queues a request of a client in MULTI. Rejects it if the queue would exceed `limit` bytes.
 pub(crate) fn enqueue(
     client: &mut ClientState,
-    (command, tag): (&CommandSpec, u16),
+    command: &CommandSpec,
+    tag: u16,
     args: &RequestArgs<'_>,
     limit: usize,
     reply: &mut ReplyWriter<'_>,
@@ -81,14 +84,14 @@ pub(crate) fn enqueue(
         Some(NOT_IN_MULTI)
     } else if !multi.spoiled && !multi.queue.push(tag, args, limit) {
         Some(CommandError::owned(format!(
-            "ERR the requests since MULTI have more than the limit of {limit} bytes; send fewer at a time or raise client-query-buffer-limit"
+            "ERR the requests queued since MULTI exceed the limit of {limit} bytes; send fewer at a time or raise client-query-buffer-limit"
         )))
     } else {
         None
     };
     match refused {
         None => {
-            // Of a spoiled one, as in Redis, those are counted that were queued before.
+            // As in Redis, a spoiled transaction keeps the count of requests queued before.
             if !multi.spoiled {
                 client.record.set_queued(Some(multi.queue.len()));
             }

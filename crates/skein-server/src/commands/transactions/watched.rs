@@ -1,8 +1,9 @@
-//! The keys that a client watches, and what they were.
+//! The keys that a client watches, and their versions.
 //!
-//! What is noted of a key is its version, which every write to it makes greater, a removal and a later write included. So a key that has the same version at
-//! EXEC was not written since (of what changes without its row, sorted sets and many columns, the changes are counted, too), and of one that is absent both times the
-//! engine in memory knows whether it came and went.
+//! Every write to a key raises its version; a removal followed by another write does too. So a key
+//! with the same version at EXEC was not written. Sorted sets and large hashes change without their
+//! row, so their changes are counted as well. For a key that is absent both times, the memory
+//! engine's removal counter shows whether it was inserted and removed meanwhile.
 
 use std::collections::HashMap;
 
@@ -10,17 +11,16 @@ use crate::commands::CommandError;
 use crate::engine::{self, Keyspace, RowRef};
 use crate::resp::RequestArgs;
 
-/// Bytes that a watched key takes besides its own, about: a table that has just grown is half
-/// empty.
+/// Approximate bytes of a watched key besides its own: a table that has just grown is half empty.
 const PER_KEY: usize = 112;
 
-/// What a key was when it was watched.
+/// The state of a key when it was watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WatchedVersion {
-    /// With what grows when it comes and goes.
+    /// With the removal counter.
     Absent(u64),
     Version(u64),
-    /// What changes without its row: the version and how often it was changed.
+    /// A collection: the version of its row, and the number of its changes.
     Changes(u64, u64),
 }
 
@@ -41,10 +41,11 @@ pub(crate) struct WatchedKeys {
 }
 
 impl WatchedKeys {
-    /// Watches the arguments as keys; one that is watched already stays as it was seen first. All of them together may take `limit` bytes.
+    /// Watches the arguments as keys. A key that is already watched keeps its first state. All
+    /// watched keys may take `limit` bytes together.
     ///
-    /// # Errors
-    /// They would take more; a key cannot be read. Some of them may be watched then.
+    /// # Errors If they would take more, or if a key cannot be read. Some of the keys may be
+    /// watched then.
     pub(crate) fn add(
         &mut self,
         keyspace: &mut Keyspace<'_>,
@@ -73,23 +74,23 @@ impl WatchedKeys {
         failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Bytes that they take.
+    /// Returns the bytes that they take.
     #[inline]
     pub(crate) fn memory(&self) -> usize {
         self.bytes
     }
 
-    /// Forgets all of them.
+    /// Stops watching all keys.
     pub(crate) fn clear(&mut self) {
         if !self.keys.is_empty() {
             *self = Self::default();
         }
     }
 
-    /// Whether a key was written since it was watched. `REQUIRES:` nobody writes meanwhile.
+    /// Returns whether a key was written since it was watched. `REQUIRES:` no client writes
+    /// meanwhile.
     ///
-    /// # Errors
-    /// A key cannot be read.
+    /// # Errors If a key cannot be read.
     pub(crate) fn changed(&self, keyspace: &mut Keyspace<'_>) -> engine::Result<bool> {
         for (key, seen) in &self.keys {
             let present = keyspace.get_with(key, |row| row.map(|row| row.map(WatchedVersion::of)))?;

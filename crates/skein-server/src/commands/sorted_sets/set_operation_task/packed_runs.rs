@@ -1,4 +1,4 @@
-//! What was found, packed, and in order as it is written.
+//! The found members, packed, and merged while they are written.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -10,58 +10,59 @@ use crate::commands::task::{SLICE_KEYS, full_from};
 use crate::engine::Member;
 use crate::resp::ReplyWriter;
 
-/// Pieces in order, each from its least member on.
+/// A heap of runs, the one with the least member on top.
 #[derive(Default)]
 pub(super) struct PackedRuns {
     heap: BinaryHeap<PackedRun>,
-    /// Bytes that they take.
+    /// Bytes of the runs.
     bytes: usize,
 }
 
 impl PackedRuns {
     pub(super) fn push(&mut self, members: ScoredMembers) {
-        if let Some(piece) = PackedRun::new(members) {
-            self.bytes += piece.memory();
-            self.heap.push(piece);
+        if let Some(run) = PackedRun::new(members) {
+            self.bytes += run.memory();
+            self.heap.push(run);
         }
     }
 
-    /// Bytes that they took before anything was written.
+    /// Returns the bytes of all runs, including the part that is already written.
     pub(super) fn memory(&self) -> usize {
         self.bytes
     }
 
-    /// Writes some members; whether there are more.
+    /// Writes some members. Returns whether there are more.
     pub(super) fn write(&mut self, shape: MemberFormat, reply: &mut ReplyWriter<'_>) -> bool {
         let (full, mut count) = (full_from(reply.position()), 0);
         while count < SLICE_KEYS && full(reply).is_continue() {
-            let Some(mut piece) = self.heap.peek_mut() else { break };
-            let (score, member) = piece.least();
+            let Some(mut run) = self.heap.peek_mut() else { break };
+            let (score, member) = run.least();
             shape.member(score, Member::of(member), reply);
             count += 1;
-            if !piece.advance() {
-                PeekMut::pop(piece);
+            if !run.advance() {
+                PeekMut::pop(run);
             }
         }
         !self.heap.is_empty()
     }
 }
 
-/// Members in order, the greatest piece being that with the least member: of each its score and its length, 8 and 4 bytes, and its own.
+/// Sorted members, packed: for each one its score (8 bytes), its length (4 bytes) and its bytes.
+/// The order of runs is reversed: the greatest run is the one with the least member.
 struct PackedRun {
     packed: Box<[u8]>,
-    /// Where the least member begins.
+    /// Start of the least member that is left.
     at: usize,
 }
 
-/// Bytes before each member of a piece.
-const PIECE_HEAD: usize = size_of::<f64>() + size_of::<u32>();
+/// Bytes before each member of a run.
+const RUN_ENTRY_HEAD: usize = size_of::<f64>() + size_of::<u32>();
 
 impl PackedRun {
-    /// `None` without members.
+    /// Sorts and packs members. Returns `None` without members.
     fn new(mut members: ScoredMembers) -> Option<Self> {
         members.sort_unstable_by(in_order);
-        let bytes = members.iter().map(|(_, member)| PIECE_HEAD + member.len()).sum();
+        let bytes = members.iter().map(|(_, member)| RUN_ENTRY_HEAD + member.len()).sum();
         let mut packed = Vec::with_capacity(bytes);
         for (score, member) in &members {
             packed.extend_from_slice(&score.to_le_bytes());
@@ -71,7 +72,8 @@ impl PackedRun {
         (bytes > 0).then(|| Self { packed: packed.into_boxed_slice(), at: 0 })
     }
 
-    /// Bytes that it takes, with its place among the others, which are given twice the room that they need at most.
+    /// Returns the bytes of the run, and of its place in the heap, whose capacity is at most twice
+    /// its length.
     fn memory(&self) -> usize {
         self.packed.len() + 2 * size_of::<Self>()
     }
@@ -82,9 +84,9 @@ impl PackedRun {
         (f64::from_le_bytes(*score), &rest[..u32::from_le_bytes(*len) as usize])
     }
 
-    /// Goes on to the next member; whether there is one.
+    /// Advances to the next member. Returns whether there is one.
     fn advance(&mut self) -> bool {
-        self.at += PIECE_HEAD + self.least().1.len();
+        self.at += RUN_ENTRY_HEAD + self.least().1.len();
         self.at < self.packed.len()
     }
 }

@@ -1,4 +1,5 @@
-//! Intersections and differences: some members of the first set at a time, looked up in the others one after the other.
+//! Intersections and differences: reads some members of the first set at a time, and looks them up
+//! in one other set after another.
 
 use std::ops::ControlFlow;
 
@@ -7,18 +8,18 @@ use crate::commands::CommandError;
 use crate::commands::sorted_sets::algebra::{Aggregate, SetOperation, SetOperationQuery};
 use crate::engine::{Keyspace, MembersView};
 
-/// What remains of a set.
+/// The search for an intersection or difference.
 pub(super) struct Reduction {
     operation: SetOperation,
     aggregate: Aggregate,
-    /// The set that is gone through, until it is.
+    /// The set that is walked; `None` after its end.
     first: Option<InputSet>,
     others: Vec<InputSet>,
-    /// Members that are taken together, at most.
+    /// Maximum number of members read at a time.
     together: usize,
-    /// Bytes that the sets take.
+    /// Bytes of the sets.
     bytes: usize,
-    /// Members that may be in the answer, and the set in which they are looked up next.
+    /// Candidates for the result, and the set in which they are looked up next.
     taken: ScoredMembers,
     next: usize,
 }
@@ -50,7 +51,8 @@ impl Reduction {
         self.first.is_none() && self.taken.is_empty()
     }
 
-    /// Takes some members, or looks those that were taken up in one more set, or gives what is left of them to `found`; how much work that was.
+    /// Reads some members, or looks the candidates up in one more set, or appends the remaining
+    /// candidates to `found`. Returns the work, in lookups.
     pub(super) fn advance(&mut self, found: &mut ScoredMembers) -> usize {
         let count = self.taken.len();
         if count == 0 {
@@ -73,7 +75,8 @@ impl Reduction {
         set.weights.work(count)
     }
 
-    /// Takes the next members of the first set. They are looked up when it is let go: nobody waits for a set with another one in his hands.
+    /// Reads the next members of the first set. They are looked up in other sets only after this
+    /// one is released: no thread waits for a set while it holds another one.
     fn take(&mut self) {
         let Self { first, taken, together, aggregate, .. } = self;
         self.next = 0;

@@ -1,4 +1,4 @@
-//! Unions: all sets are gone through together, each in the order of its members, so that no member is looked up anywhere.
+//! Unions: walks all sets together, each in the order of its members, so no member is looked up.
 //!
 //! ```text
 //!   set 0   a  c │ f ...
@@ -6,7 +6,8 @@
 //!   set 2   g │
 //! ```
 //!
-//! A set whose members that were taken are used up owes its next ones: until all have shown theirs, nobody knows which is the least.
+//! A set whose read-ahead members are used up must be read again. Until all such sets have a head,
+//! the least member is unknown.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -19,29 +20,29 @@ use crate::commands::CommandError;
 use crate::commands::sorted_sets::algebra::{Aggregate, SetOperationQuery};
 use crate::engine::{Keyspace, MembersView};
 
-/// All members of some sets.
+/// The search for a union.
 pub(super) struct Union {
     aggregate: Aggregate,
     sets: Vec<UnionSource>,
-    /// Members that are taken from a set together, at most.
+    /// Maximum number of members read from a set at a time.
     together: usize,
-    /// Sets whose next member is not known.
+    /// Sets whose next member is unknown.
     owing: Vec<usize>,
     heads: BinaryHeap<Reverse<UnionHead>>,
-    /// The last member that was the least, as far as its score is known.
+    /// The current least member and the part of its score that is known.
     last: Option<(f64, Vec<u8>)>,
-    /// Bytes that the sets take, and the members that were taken and are not in the answer yet.
+    /// Bytes of the sets, and of the members that were read but are not in the result yet.
     bytes: usize,
 }
 
-/// A set, and what was taken of it.
+/// A set and its read-ahead members.
 struct UnionSource {
-    /// `None` when it has been gone through.
+    /// `None` after the end of the set.
     set: Option<InputSet>,
     taken: vec::IntoIter<(f64, Vec<u8>)>,
 }
 
-/// Bytes that a set takes here beside itself: among those that owe, and among the heads.
+/// Bytes for each set besides itself: in the list of sets to read, and in the heap.
 const SOURCE: usize =
     size_of::<UnionSource>() - size_of::<InputSet>() + size_of::<usize>() + size_of::<UnionHead>();
 
@@ -51,14 +52,14 @@ impl UnionSource {
     }
 }
 
-/// The next member of a set, by the member and then by the set.
+/// The next member of a set. Ordered by member, then by set.
 struct UnionHead {
     member: Vec<u8>,
     set: usize,
     score: f64,
 }
 
-/// Bytes that a member takes that was taken.
+/// Returns the bytes of a member that was read.
 fn weight(member: &[u8]) -> usize {
     size_of::<(f64, Vec<u8>)>() + member.len()
 }
@@ -88,7 +89,8 @@ impl Union {
         self.owing.is_empty() && self.heads.is_empty() && self.last.is_none()
     }
 
-    /// Takes some members of a set that owes them, or gives the least member of all to `found`; how much work that was.
+    /// Reads some members of a set without a head, or appends the least member of all to `found`.
+    /// Returns the work, in lookups.
     pub(super) fn advance(&mut self, found: &mut ScoredMembers) -> usize {
         if let Some(set) = self.owing.pop() {
             return self.take(set);
@@ -115,7 +117,7 @@ impl Union {
         1
     }
 
-    /// Takes the next members of a set.
+    /// Reads the next members of a set. Returns the work, in lookups.
     fn take(&mut self, at: usize) -> usize {
         let Self { aggregate, sets, together, owing, heads, bytes, .. } = self;
         let UnionSource { set: owner, taken } = &mut sets[at];
@@ -135,7 +137,7 @@ impl Union {
         *taken = next.into_iter();
         match taken.next() {
             Some((score, member)) => heads.push(Reverse(UnionHead { member, set: at, score })),
-            // It was at members that came after the command began.
+            // All members of this step were added after the command began.
             None if more => owing.push(at),
             None => {}
         }
