@@ -8,8 +8,7 @@
 //! - `cargo run --release -- ARGS` runs `skein ARGS`; other `cargo` commands do nothing, since cargo
 //!   has built what runs here.
 //!
-//! The examples use the default port, so that what runs is what stands there. The test fails if
-//! another server has the port. A block that cannot run here has a comment before it that says why:
+//! The examples use the default port, so the test fails if another server has it. A block that cannot run here has a comment before it that says why:
 //! `<!-- not run: it needs root -->`.
 
 use std::fs;
@@ -115,7 +114,9 @@ fn run_page(blocks: &[(String, Option<String>)]) -> Result<(), String> {
     std::os::unix::fs::symlink(programs.join("skein"), release.join("skein")).unwrap();
     let mut script = "set -euo pipefail\ntrap 'skein end-server' EXIT\n".to_owned();
     for (body, _) in blocks.iter().filter(|block| block.1.is_none()) {
-        script.push_str(&format!("echo '--- next block' >&2\n{body}\n"));
+        script += "echo '--- next block' >&2\n";
+        script += body;
+        script.push('\n');
     }
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
     let output = Command::new("timeout")
@@ -221,7 +222,7 @@ fn pages_about_the_code_name_files_that_exist() {
         }
         let text = fs::read_to_string(&page).unwrap();
         let is_path = |word: &&str| {
-            word.ends_with(".rs")
+            word.strip_suffix(".rs").is_some()
                 && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_./-".contains(c))
         };
         for word in quoted(&text).filter(is_path).filter(|word| !foreign.contains(word)) {
