@@ -23,6 +23,8 @@
 //! 3. **Names are a superset, or the module is not ready.** Once the first sweep is complete, the
 //!    name of each existing key is in its database's index. If a command or the sweep finds a name
 //!    without a key, it drops the name.
+//!
+//! Design: `docs/design/cluster-ranges.md`.
 
 mod allocator;
 mod answer;

@@ -45,6 +45,8 @@
 //! A reader never fails for lack of room: it reads the page without the cache. All pages of a
 //! writer are in memory before they are published. If a changed page cannot be written and evicted,
 //! the writer is refused, because such pages would fill the memory.
+//!
+//! Design: `docs/design/disk.md`.
 
 mod checkpoint;
 mod compact;

@@ -3,6 +3,8 @@
 //! - [`Lru`](lru::Lru): the paper's policy (section 2.2), a list and a map, constant time.
 //! - [`S3Fifo`](s3_fifo::S3Fifo): three queues. A scan does not flush them, and a hit changes no
 //!   queue, so readers need no lock.
+//!
+//! Design: `docs/design/disk.md`.
 
 mod lru;
 mod s3_fifo;

@@ -11,6 +11,8 @@
 //! [`PageReader`].
 //!
 //! Source: section 3.1 (a pointer is 8 bytes: 4 for the page, 4 for the index of the node in it).
+//!
+//! Design: `docs/design/disk.md`.
 
 mod slotted;
 #[cfg(test)]

@@ -38,6 +38,8 @@
 //!    region is mapped. So a header's pointer may be made from any address inside its span while
 //!    the region is mapped. (Regions from the system are aligned to their own size too. Those from
 //!    the global allocator are not, and have one span less.)
+//!
+//! Design: `docs/design/memory.md`.
 
 mod address;
 mod arena;

@@ -14,6 +14,8 @@
 //! 4. After an error from a sync, nothing is known about the changes that it covered.
 //!
 //! Read `os.rs` for the real file system, then `direct.rs`, `folder_lock.rs` and `lock_holder.rs`.
+//!
+//! Design: `docs/design/log.md`.
 
 use std::io;
 use std::os::fd::BorrowedFd;

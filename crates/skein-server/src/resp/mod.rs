@@ -8,6 +8,8 @@
 //! [`request`] parses requests, [`queue`] keeps requests for later, [`reply`] writes replies,
 //! [`number`] and [`double`] read and write numbers for both. These modules know neither sockets
 //! nor commands.
+//!
+//! Design: `docs/design/server.md`.
 
 pub(crate) mod double;
 #[cfg(any(test, fuzzing))]

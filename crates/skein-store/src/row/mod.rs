@@ -42,6 +42,8 @@
 //!    one in a [`RowBuffer`] that is borrowed.
 //! 6. The body of codes 1 and 2 is a pointer that owns one reference to a collection, at any
 //!    alignment.
+//!
+//! Design: `docs/design/data-model.md`.
 
 mod alloc;
 mod block;

@@ -17,6 +17,8 @@
 //! 4. `group` and `open_batch` write several keys together. `expected_contents` checks a group,
 //!    `undo_journal` and `member_changes` undo it.
 //! 5. `eviction` makes room. `prefetched_places` and `active_writes` are thread-local helpers.
+//!
+//! Design: `docs/design/store.md`.
 
 pub(crate) mod active_writes;
 mod eviction;

@@ -2,6 +2,8 @@
 //!
 //! Read `store_core` first, for the state that all handles share; `read` and `write` have the
 //! simple methods.
+//!
+//! Design: `docs/design/store.md`.
 
 mod read;
 mod store_core;

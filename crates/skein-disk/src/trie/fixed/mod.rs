@@ -27,6 +27,8 @@
 //! Source: sections 3.1 (8 bytes per pointer: page and index), 3.2 (16 + 9k bytes: value 4, version
 //! 4, next 8, k pointers, k characters) and 3.3. The free list, the order of characters in a chain
 //! and the stored keys of the hash trie are ours.
+//!
+//! Design: `docs/design/disk.md`.
 
 mod check;
 mod children;

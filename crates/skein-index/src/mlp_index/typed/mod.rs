@@ -18,6 +18,8 @@
 //! # Keys that have no code
 //! NaN has no place in the order of floats. Lookups and removals treat it as an absent key, as an
 //! index treats keys that are too long. Writes and ordered queries return an [`MlpError`].
+//!
+//! Design: `docs/design/mlp-index.md`.
 
 mod increment;
 mod key;

@@ -28,6 +28,8 @@
 //!    a merge, when both leaves are locked and marked. A deleted leaf has no records.
 //! 5. If a key's record is not in its tag's line, all lines from that line up to the record's line
 //!    are `spilled`.
+//!
+//! Design: `docs/design/wormhole.md`.
 
 mod slots;
 

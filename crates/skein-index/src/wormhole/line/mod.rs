@@ -11,6 +11,8 @@
 //!
 //! The result is a hint: before the caller follows a word, it loads the word itself and checks its
 //! tag again.
+//!
+//! Design: `docs/design/wormhole.md`.
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(skein_loom)))]
 mod x86_64;

@@ -8,6 +8,8 @@
 //!
 //! The work is bounded as in a worker: one read per connection and turn, and no more requests while
 //! replies wait to be sent.
+//!
+//! Design: `docs/design/server.md`.
 
 mod requests;
 

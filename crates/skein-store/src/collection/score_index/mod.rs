@@ -20,6 +20,8 @@
 //! 3. All entries below child i are before separator i, and all below child i + 1 are at or after
 //!    it.
 //! 4. The invariants of runs (`run`).
+//!
+//! Design: `docs/design/data-model.md`.
 
 mod node;
 mod run;

@@ -32,6 +32,8 @@
 //! 4. A collection that dies with entries keeps them, in the member index and in `remains`, until
 //!    its last view is dropped.
 //! 5. Locks are taken in this order: the collection's, its list of views, one view's notes.
+//!
+//! Design: `docs/design/data-model.md`.
 
 mod members;
 mod score_range;
