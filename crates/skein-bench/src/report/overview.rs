@@ -65,7 +65,7 @@ const PANELS: [OverviewPanel; 2] = [
             OverviewRow { label: "GET, pipeline of 16", measure: "GET, CPU", point: Some("16") },
             OverviewRow { label: "SET, pipeline of 16", measure: "SET, CPU", point: Some("16") },
             OverviewRow {
-                label: "MGET of 10, pipeline of 16",
+                label: "MGET, pipeline of 16",
                 measure: "MGET of 10, CPU",
                 point: Some("16"),
             },
