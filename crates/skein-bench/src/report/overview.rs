@@ -64,11 +64,7 @@ const PANELS: [OverviewPanel; 2] = [
             OverviewRow { label: "SET, one at a time", measure: "SET, CPU", point: Some("1") },
             OverviewRow { label: "GET, pipeline of 16", measure: "GET, CPU", point: Some("16") },
             OverviewRow { label: "SET, pipeline of 16", measure: "SET, CPU", point: Some("16") },
-            OverviewRow {
-                label: "MGET, pipeline of 16",
-                measure: "MGET of 10, CPU",
-                point: Some("16"),
-            },
+            OverviewRow { label: "MGET, pipeline of 16", measure: "MGET of 10, CPU", point: Some("16") },
         ],
     },
     OverviewPanel {
