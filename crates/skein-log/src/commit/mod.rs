@@ -140,11 +140,7 @@ impl SharedLog {
 
     #[cold]
     fn refusal(&self, state: WriteState) -> LogError {
-        match self.cause.get() {
-            Some(cause) if state == WriteState::Poisoned => LogError::Poisoned { cause: cause.clone() },
-            _ if state == WriteState::NoRoom => LogError::NoRoom { cause: lock(&self.no_room).clone() },
-            _ => LogError::Closed,
-        }
+        refusal(state, self.cause.get(), || lock(&self.no_room).clone())
     }
 
     /// Returns the reason why writes are stopped, if a failure stopped them.
@@ -270,5 +266,36 @@ impl SharedLog {
         self.allocator.stop();
         self.wake_everybody();
         closed
+    }
+}
+
+/// Returns the error that tells a writer why it is refused. `poison` sets the cause before the
+/// state, so a thread that fails at the same time may find the cause beside the former state.
+fn refusal(state: WriteState, cause: Option<&String>, no_room: impl FnOnce() -> String) -> LogError {
+    match (state, cause) {
+        (WriteState::Closed, _) => LogError::Closed,
+        (_, Some(cause)) => LogError::Poisoned { cause: cause.clone() },
+        (WriteState::NoRoom, None) => LogError::NoRoom { cause: no_room() },
+        (_, None) => LogError::Closed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Incident: two threads failed at once, and the second one read the state before the first one
+    /// had changed it. Consequence: its writer was told to open the log again, and not that the
+    /// disk had failed. Fix: the cause alone decides, except in a closed log.
+    #[test]
+    fn a_second_failure_reports_the_first_ones_cause() {
+        let cause = "the disk is gone".to_owned();
+        for state in [WriteState::Running, WriteState::NoRoom, WriteState::Poisoned] {
+            let refused = refusal(state, Some(&cause), || unreachable!("it is not about space"));
+            assert!(matches!(&refused, LogError::Poisoned { cause: told } if *told == cause), "{refused}");
+        }
+        let full = refusal(WriteState::NoRoom, None, || "no space".to_owned());
+        assert!(matches!(full, LogError::NoRoom { .. }), "{full}");
+        assert!(matches!(refusal(WriteState::Closed, Some(&cause), String::new), LogError::Closed));
     }
 }
