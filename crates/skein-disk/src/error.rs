@@ -56,7 +56,7 @@ pub enum DiskError {
     },
     /// A page of the file is damaged.
     #[error(
-        "{path} is damaged in the page at byte {offset}: {what}; restore the file from a copy, or run `skein check`"
+        "{path} is damaged in the page at byte {offset}: {what}; run `skein check` to see how much is damaged, then restore a backup"
     )]
     Damaged {
         /// The file.

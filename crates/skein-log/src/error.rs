@@ -59,7 +59,9 @@ pub enum LogError {
         known: u32,
     },
     /// A file that was durable is damaged or missing. Nothing was changed.
-    #[error("{path} is damaged at byte {offset}: {what}; restore the file from a copy, or run `skein check`")]
+    #[error(
+        "{path} is damaged at byte {offset}: {what}; run `skein check` to see how much is damaged, then restore a backup"
+    )]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -70,7 +72,7 @@ pub enum LogError {
     },
     /// Writes have stopped because a write or a sync failed. The failed operation is never tried
     /// again.
-    #[error("writes are stopped: {cause}; reads continue; mend the disk and open the log again")]
+    #[error("writes are stopped: {cause}; reads continue; repair the disk and open the log again")]
     Poisoned {
         /// The first failure.
         cause: String,

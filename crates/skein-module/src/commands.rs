@@ -37,7 +37,7 @@ pub fn begin<'c>(
     }
     if let Some(filling) = database::with(|state| state.filling) {
         let percent = (filling.met * 100).checked_div(filling.of).unwrap_or(100).min(99);
-        return Err(error(format!("LOADING the order of the keys is being made: {percent}% done")));
+        return Err(error(format!("LOADING the order of the keys is being built: {percent}% done")));
     }
     // SAFETY: the server's own context, for the duration of this call.
     let ctx = unsafe { Ctx::new(context.ctx) };
@@ -178,6 +178,6 @@ pub fn memory(context: &Context, args: Vec<ValkeyString>) -> ValkeyResult {
 
 pub fn no_versions(_: &Context, _: Vec<ValkeyString>) -> ValkeyResult {
     Err(error(
-        "ERR there are no versions here: the data are the server's own; WATCH and MULTI, or a script, compare and set",
+        "ERR keys have no versions in the module, so SK.GETV and SK.CAS do not exist; compare and set with WATCH and MULTI, or with a script",
     ))
 }

@@ -82,7 +82,7 @@ fn slice(work: &mut Box<dyn SlicedWork>, ctx: Ctx<'_>, answer: &mut CollectedRep
     let fault = match done {
         Ok(Ok(progress)) => return progress == WorkProgress::More,
         Ok(Err(fault)) => fault,
-        Err(_) => "ERR a mistake in the module skein; the server's log has it".to_owned(),
+        Err(_) => "ERR internal error in the module skein; see the server's log".to_owned(),
     };
     *answer = CollectedReply::default();
     answer.push(ReplyPart::Error(fault.as_bytes()));

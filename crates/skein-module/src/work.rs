@@ -215,7 +215,7 @@ impl RangeWork {
             });
         if answer.len() > *limit {
             return Err(format!(
-                "ERR the reply would be longer than the limit of {limit} bytes (skein.max-reply); take LIMIT, and go on from (last-key"
+                "ERR the reply would be longer than the limit of {limit} bytes (skein.max-reply); use LIMIT and continue from (last-key"
             ));
         }
         Ok((last, progress))

@@ -54,8 +54,8 @@ pub(crate) struct LiveSettings {
     pub tls_handshake_s: LiveSetting,
     /// 0 for no probes.
     pub keepalive_s: LiveSetting,
-    /// Bytes of waiting replies above which disconnecting a client: immediately (`output_hard`),
-    /// or after a time. 0 for never.
+    /// With more waiting bytes than this, a client is disconnected: at once (`output_hard`), or
+    /// after `output_soft_s` seconds. 0 for never.
     pub output_hard: LiveSetting,
     pub output_soft: LiveSetting,
     pub output_soft_s: LiveSetting,

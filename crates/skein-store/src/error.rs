@@ -131,7 +131,7 @@ pub enum Error {
         by: i64,
     },
     /// Writes are stopped because the disk failed. Reads continue.
-    #[error("writes are stopped: {cause}; reads continue; mend the disk and open the store again")]
+    #[error("writes are stopped: {cause}; reads continue; repair the disk and open the store again")]
     WritesStopped {
         /// The first failure.
         cause: String,
@@ -213,7 +213,9 @@ pub enum Error {
         known: u32,
     },
     /// A durable file is damaged.
-    #[error("{path} is damaged at byte {offset}: {what}; restore the file from a copy, or run `skein check`")]
+    #[error(
+        "{path} is damaged at byte {offset}: {what}; run `skein check` to see how much is damaged, then restore a backup"
+    )]
     Damaged {
         /// The file.
         path: PathBuf,

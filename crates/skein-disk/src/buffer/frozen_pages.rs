@@ -9,7 +9,7 @@ use super::{PageWriter, WalkStop};
 use crate::page::{PageBytes, PageId};
 use crate::{DiskError, Result};
 
-/// After so many pages, uncached pages and evicted frames are released.
+/// After this many pages, uncached pages and evicted frames are released.
 const KEPT: usize = 64;
 
 /// All pages, as seen by a write that changes nothing.

@@ -1,7 +1,7 @@
 //! The buffer manager: a cache of the file's pages for many readers and one writer.
 //!
 //! ```text
-//!   readers ──► page_view.rs      walks over pages without locks; loads missing pages, restarts
+//!   readers ──► page_view.rs      walks over pages, without locks but after many restarts
 //!               long_values.rs    loads a long value outside of a walk
 //!   writer  ──► writer.rs         copies the pages that it changes, publishes all copies at once
 //!               frozen_pages.rs   walks over all pages while writes wait
@@ -24,21 +24,23 @@
 //! # Protocol
 //! 1. The bytes of a frame never change. A write replaces the frame of a page in the table. So no
 //!    reader reads bytes that a writer is changing.
-//! 2. A writer publishes all frames of a write together. `published` is odd during the publication.
+//! 2. A writer publishes all frames of a write together. The counter `published` rises by one before
+//!    and after a publication, so it is odd during it.
 //!    A walk is valid only if `published` was even at its start and has the same value at its end.
 //!    So a valid walk saw all of a write or nothing of it. Inconsistent pages are damage only if
 //!    the walk is valid.
 //! 3. Frames are freed after a grace period, and a walk holds a guard.
 //! 4. No thread waits for the file while it holds a lock that readers of other pages need. A page
-//!    is loaded and written under the lock of its stripe alone. The writer loads all its pages
-//!    before it publishes.
+//!    is loaded and written under the lock of its stripe alone, which a share of the pages has in
+//!    common. The writer loads all its pages before it publishes.
 //! 5. A changed page is written to a free place, never over a page that a header leads to
-//!    (`page_file/`). So it can be evicted at any time, even before its log record is on disk.
+//!    (`page_file/`). So it can be evicted at any time, even before its log record is on disk: the
+//!    page belongs to the file only after a checkpoint, which makes the log durable first.
 //!
 //! # References
 //! A thread that loads a page holds a [`PageReference`], and a referenced page is not evicted. If a
 //! policy proposes such a page, it moves to the end of the queue (section 2.2). Readers reference
-//! at most half of the cache (`fetch.rs`) and read further pages without it. So readers cannot take
+//! at most half of the cache (`fetch.rs`) and read further pages past the cache. So readers cannot take
 //! all room from the writer.
 //!
 //! # Room

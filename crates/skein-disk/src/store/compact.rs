@@ -126,7 +126,7 @@ impl DiskShared {
         Ok(step)
     }
 
-    /// Returns the most nodes and steps of a walk without concurrent writes. Each step finishes a
+    /// Returns an upper bound on the steps of a walk without concurrent writes. Each step finishes a
     /// node, frees a page, or moves nodes from one page to another.
     fn work_most(&self) -> usize {
         2 * RECORDS_OF_PAGE * self.buffer.ids()

@@ -178,8 +178,8 @@ impl SkipNodeState {
         state
     }
 
-    /// Returns the list without its version of `stamp`, and the removed version's own state. Copies
-    /// the versions before it.
+    /// Returns the list without its version of `stamp`, which must be in it, and the removed
+    /// version's own state. Copies the newer versions.
     pub(super) fn without<const V: usize>(self, arena: &Arena, node: Node<V>, stamp: u64) -> (Self, Self) {
         if self.stamp() == stamp {
             return (self.older(), self);

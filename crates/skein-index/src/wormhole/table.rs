@@ -29,7 +29,7 @@ use crate::hash::PrefixHash;
 use crate::memory::{Arena, AtomicWords, prefetch_read};
 use crate::tagged_pointer::TaggedPointer;
 
-/// Maximum distance of an entry from its line. A table that chance fills is replaced by a larger
+/// Maximum distance of an entry from its line. A table filled by ordinary keys is replaced by a larger
 /// one long before that, so a greater distance means that somebody chooses colliding prefixes.
 const REACH: usize = 8;
 /// Lines of the smallest table.

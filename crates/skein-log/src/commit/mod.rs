@@ -7,10 +7,13 @@
 //!                                      several: on their writer threads, in parallel
 //! ```
 //!
-//! 1. The holder of the token commits, so there is one commit at a time. A thread that needs a
-//!    durable epoch and finds the token free takes it and becomes the leader. So a lone writer at
-//!    `sync` pays one write, one sync and no change of threads. While a commit syncs, the next
-//!    epoch fills, and all threads that wait for it share the next commit.
+//! 1. The holder of the token commits, so there is one commit at a time. A thread that waits for an
+//!    epoch and finds the token free takes it and becomes the leader. So a lone writer of the
+//!    library at `sync` pays one write, one sync and no change of threads. A thread that must not
+//!    wait, like a server's worker, asks the committer thread, which also commits at `buffered`
+//!    every 200 ms. While a commit syncs, the next epoch fills, and all threads that wait for it
+//!    share the next commit. The participants of a commit are the logs with records of its epoch;
+//!    each ends them with a mark, the record that says which logs took part.
 //! 2. A commit begins to write only when the one before is durable in all its logs. So a mark that
 //!    says "durable before: d" proves that all epochs up to d were on disk.
 //! 3. `durable` is raised only when the syncs of all participants have returned `Ok`.

@@ -103,7 +103,7 @@ pub fn scan(
         let end = record.at + (RECORD_HEADER + record.payload.len()) as u64;
         let held = match record.header.kind {
             LogRecordKind::Data | LogRecordKind::Mark if first => {
-                Err("the segment does not begin with a link")
+                Err("the segment does not begin with a link record")
             }
             LogRecordKind::Data => {
                 found.records += u64::from(epoch >= begin);

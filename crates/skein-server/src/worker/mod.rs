@@ -12,9 +12,11 @@
 //! Within a connection, effects and replies keep the order of the requests. Between connections
 //! there is no order to keep.
 //!
-//! A turn never blocks. At durability `sync`, replies stay in their buffer until the epoch of their
-//! writes is durable (`reply_buffer`). Another thread writes checkpoints. Long answers are computed
-//! and sent in slices (`commands::task`).
+//! A turn never waits for a client or for the log. At durability `sync`, replies stay in their
+//! buffer until the epoch of their writes is durable (`reply_buffer`). Another thread writes
+//! checkpoints. Long answers are computed and sent in slices (`commands::task`). A turn may wait
+//! for other workers (`exclusion_gate`), for readers while memory is full (some 65 ms at most,
+//! `Session::make_room`), and for pages of the disk engine.
 //!
 //! Memory per connection is bounded. While its reply buffer is over the limit, the worker runs none
 //! of its requests. While requests are queued, the worker reads no more from its socket.

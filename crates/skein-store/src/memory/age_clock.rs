@@ -67,7 +67,8 @@ impl AgeClock {
         self.counts_removed.store(on, Ordering::Relaxed);
     }
 
-    /// Notes that `bytes` bytes were written, and ticks if they are a share of `limit`.
+    /// Notes that `bytes` bytes were written, and ticks when the bytes since the last tick reach
+    /// `limit / TICKS`.
     pub(crate) fn written(&self, bytes: usize, limit: usize) {
         let now = self.now() >> VERSION_BITS;
         if now == 0 {

@@ -19,7 +19,7 @@ pub struct KeyEntry {
     pub expires_at: Option<u64>,
     /// The value, if the row has a value and no columns.
     pub value: Option<Vec<u8>>,
-    /// The columns by name, including spread ones. Empty if the row has a value or is a sorted set.
+    /// The columns by name, including those stored as entries of their own. Empty if the row has a value or is a sorted set.
     /// An entry does not show the members of a sorted set; see [`RowRef::sorted_set`].
     pub columns: Vec<(Vec<u8>, Vec<u8>)>,
 }

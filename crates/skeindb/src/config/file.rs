@@ -109,7 +109,7 @@ fn one(value: &DeValue<'_>) -> Result<String, String> {
             // The parser does not check the characters between the digits.
             let digits = number.as_str().trim_start_matches(['+', '-']);
             if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-                return Err(format!("no whole number: {:?}", number.as_str()));
+                return Err(format!("not a whole number: {:?}", number.as_str()));
             }
             Ok(number.as_str().to_owned())
         }
@@ -150,7 +150,7 @@ mod tests {
             ("a = [[1]]", 1, "a is a list with a value of type array"),
             ("a = \"\\u0000\"", 1, "null character"),
             // Fuzzing found that null characters within a number were accepted.
-            ("a = 1_00\x00\x000", 1, "a is no whole number: \"100"),
+            ("a = 1_00\x00\x000", 1, "a is not a whole number: \"100"),
         ] {
             let problem = parse(text).expect_err(text);
             assert!(problem.line == line && problem.what.contains(words), "{text}: {problem:?}");

@@ -250,7 +250,8 @@ fn two_owners_are_waited_for() {
 fn errors_that_pass_are_waited_for() {
     let fake = FakeCluster::start(2, 0);
     let keys = fake.fill(40);
-    for text in ["LOADING the order of the keys is being made: 43% done", "CLUSTERDOWN The cluster is down"] {
+    for text in ["LOADING the order of the keys is being built: 43% done", "CLUSTERDOWN The cluster is down"]
+    {
         fake.world().nodes[1].fault = NodeFault::Fails(text.to_owned());
         let healed = fake.clone();
         let healer = std::thread::spawn(move || {

@@ -29,7 +29,8 @@ const WHO: [&str; 8] = [MLP, LEVELS, SERIAL, ART[0], TREE, SET[0], HASH[0], HASH
 /// The measures of table 3's columns.
 const COLUMNS: [&str; 3] = [INSERT, LOOKUP_ALONE.measure, BOUND_ALONE.measure];
 
-/// According to the paper, ordered indexes gain less than this fraction by not waiting for answers.
+/// According to the paper, the dependent lookups of ordered indexes reach at least this fraction of
+/// the independent ones' speed.
 const OVERLAP: f64 = 0.9;
 
 /// One half of table 3, in millions of operations per second.

@@ -8,7 +8,7 @@ use crate::commands::{AfterCommand, CommandContext, CommandError};
 use crate::engine::{EngineWriter, RowRef, RowWriter as _};
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// Writes a version. Versions start at 1 and rise by one for each write, so they never reach 2^63.
+/// Writes a version. A version is at least 1 and counts writes, so it never reaches 2^63.
 pub(super) fn write_version(version: u64, reply: &mut ReplyWriter<'_>) {
     reply.int(i64::try_from(version).unwrap_or(i64::MAX));
 }
