@@ -112,7 +112,7 @@ fn run_page(blocks: &[(String, Option<String>)]) -> Result<(), String> {
     write_program(&programs.join("skein"), SKEIN);
     write_program(&programs.join("cargo"), CARGO);
     std::os::unix::fs::symlink(programs.join("skein"), release.join("skein")).unwrap();
-    let mut script = "set -euo pipefail\ntrap 'skein end-server' EXIT\n".to_owned();
+    let mut script = "set -eu\ntrap 'skein end-server' EXIT\n".to_owned();
     for (body, _) in blocks.iter().filter(|block| block.1.is_none()) {
         script += "echo '--- next block' >&2\n";
         script += body;

@@ -108,7 +108,7 @@ fn a_missing_log_folder_is_named_with_the_ways_out() {
     // The disk is lost for good.
     let give_up = ["--give-up-log-dir", lost.to_str().unwrap()];
     let refused = SkeinServe::try_start(&data, &give_up).expect_err("it is there");
-    assert_refused(&refused, 2, &["--give-up-log-dir", "is there"]);
+    assert_refused(&refused, 2, &["--give-up-log-dir", "is present"]);
     fs::remove_dir_all(&lost).unwrap();
     let server = SkeinServe::start(&data, &[&give_up[..], &["--durability", "sync"]].concat());
     assert_eq!(count(&server), 100, "what the checkpoint has");
