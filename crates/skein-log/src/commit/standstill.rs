@@ -8,7 +8,7 @@
 //!    is poisoned). A worker that enters is refused and leaves.
 //! 2. All workers that had entered before that state have left: the gate's counters were seen at
 //!    zero after it. A worker that enters later finds the state. Its increment (Acquire) comes
-//!    after the closer's read of the counter (a read-modify-write, Release; `epoch.rs`, invariant
+//!    after the standstill's read of the counter (a read-modify-write, Release; `epoch.rs`, invariant
 //!    2), so it reads the state after the standstill's thread, which saw `NoRoom`.
 //! 3. So a picture of the memory has all writes of the epochs before the current one, durable or
 //!    not, and the writes of the current epoch so far. The checkpoint names "before the current

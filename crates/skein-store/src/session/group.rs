@@ -9,10 +9,12 @@
 //! Design: `docs/design/store.md`.
 //!
 //! # Refusals
-//! Most reasons to refuse a group are checked before its first write (`expected_contents`). Two are
-//! not, and then the group is undone (`undo_journal`): an index without space for one more key
-//! refuses it only when the key is put, and a single-key write latches no stripe, so it may run
-//! between two writes of the group:
+//! Most reasons to refuse a group are checked before its first write (`expected_contents`). One is
+//! not: an index without space for one more key refuses it only when the key is put. Then the group
+//! is undone (`undo_journal`).
+//!
+//! A single-key write latches no stripe, so it may run between two writes of the group. Neither of
+//! its effects undoes the group:
 //!
 //! - It may turn columns into a value just before the group puts columns to this key. The group
 //!   skips that put. The result is the same as if the put had run just before the single-key write.
