@@ -206,7 +206,7 @@ fn transactions(c: &mut Connection) {
     let got: (i64,) = redis::transaction(c, &["a"], |c, p| {
         let value: i64 = c.get("a")?;
         if runs == 0 {
-            // This very connection changes the watched key meanwhile: the first EXEC must do nothing.
+            // This connection changes the watched key, so the first EXEC must do nothing.
             c.set::<_, _, ()>("a", 10)?;
         }
         runs += 1;
