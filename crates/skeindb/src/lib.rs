@@ -52,9 +52,9 @@
 //!
 //! # Durability
 //!
-//! [`Durability`] says what a returned write promises. At `Buffered`, the default, the write is on
-//! disk within 200 ms, and a crash leaves a prefix of the writes with no holes. At `Sync` the write
-//! survives a power cut.
+//! [`Durability`] defines the promise of a returned write. At `Buffered`, the default, the write is
+//! on disk within 200 ms, and a crash leaves a prefix of the writes with no holes. At `Sync` the
+//! write survives a power cut.
 //!
 //! # Parts
 //!

@@ -135,7 +135,8 @@ pub fn open(folder: &Path, options: StoreOptions) -> Result<Store, Failure> {
     open_store(folder, options).map_err(|error| store_failure(&error))
 }
 
-/// Opens or creates the store in a data folder. Prints what recovery had to drop.
+/// Opens or creates the store in a data folder. Prints the tails of logs that recovery cut off and
+/// the log folders that were given up.
 pub fn open_store(folder: &Path, options: StoreOptions) -> skein_store::Result<Store> {
     let store = Store::open(folder, options)?;
     for (file, bytes) in &store.recovery().torn_tails {

@@ -129,7 +129,7 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.finished {
-            // If it cannot be removed, its name shows what it is.
+            // If it cannot be removed, its name shows its purpose.
             let _ = fs::remove_file(&self.part);
         }
     }
