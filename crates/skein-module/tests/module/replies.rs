@@ -13,7 +13,10 @@ fn unsupported_promises_are_errors() {
     over_each(|server| {
         let mut client = server.connect();
         for request in ["SK.GETV a", "SK.CAS a 1 x"] {
-            assert!(client.line(request).starts_with("-ERR keys have no versions in the module"), "{request}");
+            assert!(
+                client.line(request).starts_with("-ERR keys have no versions in the module"),
+                "{request}"
+            );
         }
         assert!(client.line("SK.RANGE - + SNAPSHOT").starts_with("-ERR there are no snapshots here"));
     });
