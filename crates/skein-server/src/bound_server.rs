@@ -10,11 +10,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use mio::net::TcpListener;
-use skein_store::OpenProgress;
+use skein_data::OpenProgress;
 
 use crate::acceptor;
 use crate::acl::Acl;
-use crate::engine::Engine;
 use crate::loading::Loading;
 use crate::metrics::{MetricsListener, MetricsPages, MetricsThread};
 use crate::open_files::OpenFileBudget;
@@ -25,6 +24,7 @@ use crate::transport::Listener;
 use crate::worker;
 use crate::worker::loading::{LoadingHandover, LoadingThread};
 use crate::{ServerOptions, StartError, open_files, unix_socket};
+use skein_data::Engine;
 
 /// The number of connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;

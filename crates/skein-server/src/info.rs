@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::UNIX_EPOCH;
 
 use crate::commands::memory;
-use crate::engine::{Durability, Engine, StoreStats};
 use crate::shared::ServerShared;
+use skein_data::{Durability, Engine, StoreStats};
 
 mod commands;
 pub(crate) mod cpu;
@@ -208,7 +208,7 @@ fn engine(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     lines.add("free_pages", buffer.free_pages);
     let pages = disk.store().pages_in_use();
     lines.add("pages", pages);
-    lines.add("bytes_per_key", (pages * skein_disk::PAGE).checked_div(numbers.keys).unwrap_or(0));
+    lines.add("bytes_per_key", (pages * skein_data::PAGE).checked_div(numbers.keys).unwrap_or(0));
     lines.add("replayed_writes", stats.replayed);
 }
 

@@ -35,7 +35,6 @@ mod client;
 mod client_registry;
 mod commands;
 mod config;
-mod engine;
 mod error;
 mod exclusion_gate;
 #[cfg(fuzzing)]
@@ -62,7 +61,6 @@ mod worker;
 
 pub use bound_server::BoundServer;
 pub use config::{LogControl, OptionValue, OptionsFile, OutputLimit, ServerOptions};
-pub use engine::{DiskEngine, Engine, EngineError, EngineSession, EngineWriter};
 pub use error::StartError;
 pub use open_files::read_at_most;
 pub use resp::double::{parse_double, write_double};

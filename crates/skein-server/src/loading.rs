@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use skein_store::{OpenProgress, OpenProgressSeen};
+use skein_data::{OpenProgress, OpenProgressSeen};
 
 use crate::ServerOptions;
 use crate::acl::Acl;

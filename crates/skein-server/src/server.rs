@@ -14,18 +14,18 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use mio::{Poll, Waker};
-use skein_store::OpenProgress;
+use skein_data::OpenProgress;
 
 use crate::acceptor::Acceptor;
 use crate::bound_server::{BoundServer, MetricsPort};
 use crate::commands::CommandError;
-use crate::engine::{self, Engine};
 use crate::metrics::MetricsThread;
 use crate::observe::rates;
 use crate::shared::ServerShared;
 use crate::worker::loading::LoadingHandover;
 use crate::worker::{Worker, WorkerReport};
 use crate::{ServerOptions, StartError};
+use skein_data::Engine;
 
 /// A running server.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub struct StopReport {
     /// Threads that failed. Each should be reported as a bug.
     pub failed_threads: Vec<String>,
     /// The result of making all writes durable (see [`Engine::flush`]).
-    pub flushed: Result<(), engine::Error>,
+    pub flushed: Result<(), skein_data::Error>,
     /// How long the server ran.
     pub ran: Duration,
     /// How long the stop took.

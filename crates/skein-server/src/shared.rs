@@ -14,7 +14,6 @@ use crate::checkpoint_requests::CheckpointRequests;
 use crate::client::Lookups;
 use crate::client_registry::{ClientLocation, ClientRegistry};
 use crate::commands::CommandError;
-use crate::engine::{Durability, Engine, StoreStats, Ticket};
 use crate::exclusion_gate::ExclusionGate;
 use crate::loading::Loading;
 use crate::observe::{CommandTotals, ServerObserver, WorkerObserver};
@@ -26,6 +25,7 @@ use crate::tls::TlsPort;
 use crate::transport::Transport;
 use crate::warnings::WarningLimiter;
 use crate::worker::loading::LoadingConnection;
+use skein_data::{Durability, Engine, StoreStats, Ticket};
 
 /// The error for clients that request a checkpoint of a stopping server.
 pub(crate) const STOPPING: CommandError = CommandError::text("ERR the server is stopping");

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use skein_data::{DiskEngine, Engine, EngineError};
 use skein_disk::{DiskStore, Durability, Values, is_disk_folder};
-use skein_server::{DiskEngine, Engine, EngineError};
 use skein_store::{Error, Store, StoreLimits, StoreOptions, is_data_folder};
 
 use crate::console;

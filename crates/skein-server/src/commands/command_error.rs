@@ -5,11 +5,11 @@
 
 use std::borrow::Cow;
 
-use skein_disk::DiskError;
+use skein_data::DiskError;
 use skein_syntax::SyntaxError;
 
-use crate::engine::{Error, RowError};
 use crate::resp::ReplyWriter;
+use skein_data::{Error, RowError};
 
 pub(crate) const SYNTAX: CommandError = CommandError::text("ERR syntax error");
 pub(crate) const NOT_AN_INTEGER: CommandError =

@@ -13,8 +13,8 @@ use skein_syntax::number::parse_i64;
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::strings::get;
 use super::{AfterCommand, CommandContext, CommandError, is};
-use crate::engine::{EngineWriter, RowChange, RowRef, RowWriter as _};
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{EngineWriter, RowChange, RowRef, RowWriter as _};
 
 /// The unit and origin of a time in an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,9 +14,9 @@ use skein_syntax::number::parse_i64;
 
 use super::CommandError;
 use super::command_error::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER, WRONG_TYPE};
-use crate::engine::{ColumnsReader, EngineWriter, Error, RowError, RowRef, RowWriter as _, VALUE_BYTES_MAX};
 use crate::long_double::LongDouble;
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{ColumnsReader, EngineWriter, Error, RowError, RowRef, RowWriter as _, VALUE_BYTES_MAX};
 
 pub(super) use all::{ColumnsReply, hgetall, hkeys, hvals};
 pub(super) use random::{hrand_field, hrand_field_in_slices};

@@ -7,8 +7,8 @@ mod remove;
 use super::glob::Glob;
 use super::task::{RangeFormat, RangeTask, SlicedTask};
 use super::{AfterCommand, CommandContext, CommandError, scan};
-use crate::engine::{RowRef, ScanDirection};
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{RowRef, ScanDirection};
 
 pub(super) use object::{SUBCOMMANDS as OBJECT_SUBCOMMANDS, object};
 pub(super) use random::random_key;

@@ -5,9 +5,9 @@ use skein_syntax::number::parse_i64;
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::subcommands::{Subcommands, help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::engine::StoreStats;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
+use skein_data::StoreStats;
 
 const HELP: &[&str] = &[
     "MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",

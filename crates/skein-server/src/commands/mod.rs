@@ -52,9 +52,9 @@ pub(crate) mod while_loading;
 use std::sync::Arc;
 
 use crate::client::ClientState;
-use crate::engine::{EngineWriter, Keyspace, RowRef, Ticket};
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
+use skein_data::{EngineWriter, Keyspace, RowRef, Ticket};
 
 pub(crate) use command_error::CommandError;
 pub(crate) use task::SlicedTask;
@@ -154,7 +154,7 @@ impl CommandContext<'_> {
     pub(crate) fn look_up<R>(
         &mut self,
         key: &[u8],
-        look: impl FnOnce(Result<Option<RowRef<'_>>, crate::engine::Error>) -> R,
+        look: impl FnOnce(Result<Option<RowRef<'_>>, skein_data::Error>) -> R,
     ) -> R {
         let mut found = false;
         let answer = self.session.get_with(key, |row| {

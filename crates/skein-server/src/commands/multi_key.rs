@@ -9,8 +9,8 @@ use super::databases::check_index;
 use super::sorted_sets::{entries_of, replace_set};
 use super::strings::pairs_of;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::engine::{EngineWriter, Row, RowAllocator, RowChange, RowRef, RowWriter as _};
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{EngineWriter, Row, RowAllocator, RowChange, RowRef, RowWriter as _};
 
 /// Returns a new row with the same contents and expiry time.
 fn copy_of_row(rows: &RowAllocator, row: RowRef<'_>) -> Row {

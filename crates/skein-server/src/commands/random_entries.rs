@@ -17,9 +17,9 @@ use skein_syntax::number::parse_i64;
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::task::{SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice, full_from};
 use super::{CommandError, is};
-use crate::engine::MembersView;
 use crate::random::{CommandRng, SortedDraws};
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
+use skein_data::MembersView;
 
 /// The kind of the entries.
 #[derive(Clone, Copy, PartialEq, Eq)]

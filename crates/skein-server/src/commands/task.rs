@@ -28,8 +28,8 @@ use super::reply_limit::check_reply_bytes;
 use super::skein::{KeyContentsTask, long_contents, write_contents};
 use super::sorted_sets::{MembersReply, SetOperationTask};
 use super::strings::lcs::LcsTask;
-use crate::engine::{Keyspace, RowRef, ScanDirection, Snapshot, SnapshotRelease, Ticket};
 use crate::resp::{Protocol, ReplyWriter};
+use skein_data::{Keyspace, RowRef, ScanDirection, Snapshot, SnapshotRelease, Ticket};
 
 pub(super) use view::{SlicedView, ViewTask, full_from};
 

@@ -1,8 +1,8 @@
 //! INFO commandstats, errorstats and latencystats, in Redis's format.
 
 use super::InfoLines;
-use crate::engine::StoreStats;
 use crate::shared::ServerShared;
+use skein_data::StoreStats;
 
 #[expect(clippy::cast_precision_loss, reason = "times, rounded for people")]
 fn micros(nanos: u64) -> f64 {

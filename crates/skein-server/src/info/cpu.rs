@@ -1,8 +1,8 @@
 //! INFO cpu: the processor time of this process, if the system reports it.
 
 use super::InfoLines;
-use crate::engine::StoreStats;
 use crate::shared::ServerShared;
+use skein_data::StoreStats;
 
 /// Seconds in the system and in user code.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -11,12 +11,12 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::engine::StoreStats;
 use crate::info::resident_bytes;
 use crate::info::{REDIS_VERSION, cpu};
 use crate::loading::Loading;
 use crate::observe::KindTotals;
 use crate::shared::ServerShared;
+use skein_data::StoreStats;
 
 /// The bounds of the histograms' buckets, as powers of two of nanoseconds: 1 µs to 17 s, each four
 /// times the one before.

@@ -6,8 +6,8 @@
 //! ```
 
 use crate::commands::CommandError;
-use crate::engine::Durability;
 use crate::resp::ReplyWriter;
+use skein_data::Durability;
 
 use super::Worker;
 

@@ -1,7 +1,7 @@
 //! Commands that run while no other worker runs any: EXEC, and commands that read and write several
 //! keys as one.
 //!
-//! If they write, their requests form one transaction (`engine::EngineTransaction`); an exclusive
+//! If they write, their requests form one transaction (`skein_data::EngineTransaction`); an exclusive
 //! command is a transaction of one request. If they only read, running alone is sufficient. The
 //! handlers are the same as outside, but a command that would run in slices runs to its end.
 
@@ -10,9 +10,9 @@ use crate::commands::command_error::NOT_IN_MULTI;
 use crate::commands::task::{SlicedTask, TaskProgress, TaskSlice};
 use crate::commands::transactions::Multi;
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag};
-use crate::engine::{EngineSession, Keyspace, Ticket};
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{EngineSession, Keyspace, Ticket};
 
 use super::general::GeneralContext;
 use super::request_timer::RequestTimer;

@@ -11,12 +11,12 @@ use crate::commands::{
     AfterCommand, BAD_ARITY, CommandContext, CommandError, Handler, ResolvedTag, is_cross_protocol, is_short,
     refuse,
 };
-use crate::engine::{EngineSession, Keyspace, Ticket};
 use crate::exclusion_gate::SharedPass;
 use crate::observe::command_kinds::CommandKind;
 use crate::pause::PausedRequests;
 use crate::resp::ReplyWriter;
 use crate::shared::{STOPPING, ServerShared};
+use skein_data::{EngineSession, Keyspace, Ticket};
 
 use super::connection::Connection;
 use super::connection_slots::ConnectionSlots;

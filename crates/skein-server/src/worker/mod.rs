@@ -48,10 +48,10 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
 
-use crate::engine::{EngineSession, Ticket};
 use crate::resp::ReplyWriter;
 use crate::settings::WorkerLimits;
 use crate::shared::{Mailbox, ServerShared, WorkerCounters};
+use skein_data::{EngineSession, Ticket};
 
 use client_timeouts::TimeoutSweep;
 use connection_slots::ConnectionSlots;

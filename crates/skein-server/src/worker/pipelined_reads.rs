@@ -15,8 +15,8 @@
 //! that request runs in slices (see `general`).
 
 use crate::commands::{CommandError, Handler, ReadHandler, ResolvedTag};
-use crate::engine::{EngineSession, Error, RowRef};
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{EngineSession, Error, RowRef};
 
 use super::connection::Connection;
 use super::connection_slots::ConnectionSlots;

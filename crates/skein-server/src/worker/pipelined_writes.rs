@@ -13,10 +13,10 @@
 
 use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::{CommandError, Handler, ResolvedTag, WriteHandler, is_short};
-use crate::engine::{EngineSession, EngineWriter, Error, Ticket};
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::ReplyWriter;
 use crate::shared::ServerShared;
+use skein_data::{EngineSession, EngineWriter, Error, Ticket};
 
 use super::connection::Connection;
 use super::connection_slots::ConnectionSlots;

@@ -12,9 +12,9 @@
 
 use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::{CommandError, CommandSpec, ResolvedTag};
-use crate::engine::{EngineSession, Ticket};
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
+use skein_data::{EngineSession, Ticket};
 
 /// The approximate bytes that a request takes besides its arguments.
 const PER_REQUEST: usize = 64;
@@ -33,7 +33,7 @@ impl WriteAllowance {
         session: &mut EngineSession,
         shared: &ServerShared,
         bytes: usize,
-    ) -> Result<(Self, Ticket), crate::engine::Error> {
+    ) -> Result<(Self, Ticket), skein_data::Error> {
         let (left, ticket) = session.make_room(bytes, shared.memory_outside_store())?;
         Ok((Self(left), ticket))
     }

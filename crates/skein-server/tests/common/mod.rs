@@ -6,8 +6,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use skein_data::{DiskEngine, Engine};
 use skein_disk::{DiskOptions, DiskStore, TrieShape, Values};
-use skein_server::{DiskEngine, Engine, Server, ServerHandle, ServerOptions, StopReport};
+use skein_server::{Server, ServerHandle, ServerOptions, StopReport};
 use skein_store::{Durability, IndexKind, Store, StoreLimits, StoreOptions};
 
 pub struct TestServer {

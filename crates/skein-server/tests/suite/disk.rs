@@ -5,10 +5,11 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::common::{TestClient, TestServer, encode, options, show, start_on_disk};
+use skein_data::{DiskEngine, Engine};
 use skein_disk::{DiskOptions, DiskStore, TrieShape, Values};
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
-use skein_server::{DiskEngine, Engine, Server};
+use skein_server::Server;
 use skein_store::{Durability, StoreLimits};
 
 const SHAPES: [TrieShape; 3] = [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }];

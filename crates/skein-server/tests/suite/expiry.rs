@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::common::{TestClient, TestServer, index, options, run, start, wait_for};
+use skein_data::DiskEngine;
 use skein_disk::{DiskOptions, DiskStore, Values};
-use skein_server::DiskEngine;
 use skein_store::{ExpiryClock, Store, StoreLimits, StoreOptions};
 
 const START: u64 = 1_700_000_000_000;
@@ -172,7 +172,7 @@ fn short_lives_end_by_themselves() {
 fn expiry_times_on_disk_survive_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
     let clock = ExpiryClock::manual(START);
-    let session_of = |engine: &DiskEngine| skein_server::Engine::from(engine.clone()).session();
+    let session_of = |engine: &DiskEngine| skein_data::Engine::from(engine.clone()).session();
     let engine = disk_engine(folder.path(), &clock);
     let (written, _) = session_of(&engine).write(|writer| writer.put_until(b"k", b"v", START + 5));
     written.expect("a session").expect("a write");

@@ -4,8 +4,8 @@ use std::str::FromStr as _;
 
 use super::table::ApplyChange;
 use super::values::{NumberUnit, parse};
-use crate::engine::{Eviction, Result as Done};
 use crate::shared::ServerShared;
+use skein_data::{Eviction, Result as Done};
 
 pub(super) fn limit(shared: &ServerShared) -> String {
     shared.store.memory_limit().0.unwrap_or(0).to_string()

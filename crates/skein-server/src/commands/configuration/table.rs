@@ -10,10 +10,10 @@ use super::values::{NumberUnit, parse};
 use super::{memory, observing, output_limit};
 use crate::acl::PasswordHash;
 use crate::config::{SECONDS, bounds};
-use crate::engine::Durability;
 use crate::settings::{LiveSetting, LiveSettings};
 use crate::shared::ServerShared;
 use crate::{Tls, TlsClients};
+use skein_data::Durability;
 
 /// A parameter of CONFIG.
 pub(super) struct ConfigParameter {

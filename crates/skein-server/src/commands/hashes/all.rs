@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use super::{columns_of, write_each};
 use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, SlicedView, ViewTask};
 use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
-use crate::engine::{ColumnsReader, MembersView, RowRef};
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{ColumnsReader, MembersView, RowRef};
 
 /// The parts of each column in the reply.
 #[derive(Clone, Copy)]

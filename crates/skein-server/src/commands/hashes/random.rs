@@ -9,9 +9,9 @@ use super::{COLUMN_OVERHEAD, columns_of};
 use crate::commands::random_entries::{RandomEntryKind, RandomQuery, RandomTask};
 use crate::commands::task::AT_ONCE;
 use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
-use crate::engine::{ColumnsReader, RowRef, VALUE_BYTES_MAX};
 use crate::random::CommandRng;
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{ColumnsReader, RowRef, VALUE_BYTES_MAX};
 
 /// The name and the value of a column.
 type NameAndValue = (Vec<u8>, Vec<u8>);

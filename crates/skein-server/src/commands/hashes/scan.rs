@@ -2,8 +2,8 @@
 
 use crate::commands::scan::{ScanOptions, ScanPage, ScanPageFiller, after_cursor, parse_cursor, write_page};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::engine::ColumnsReader;
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::ColumnsReader;
 
 use super::columns_of;
 

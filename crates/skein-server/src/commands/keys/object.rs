@@ -6,8 +6,8 @@ use skein_syntax::number::parse_i64;
 
 use crate::commands::subcommands::{Subcommands, help, subcommand};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::engine::{ColumnsReader, RowRef, ScanDirection, SetReader};
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{ColumnsReader, RowRef, ScanDirection, SetReader};
 
 const HELP: &[&str] = &[
     "OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",

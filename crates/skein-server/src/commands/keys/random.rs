@@ -14,9 +14,9 @@
 use std::ops::{Bound, ControlFlow};
 
 use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::engine::{EngineBounds, ScanDirection};
 use crate::random::CommandRng;
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{EngineBounds, ScanDirection};
 
 pub(in crate::commands) fn random_key(
     context: &mut CommandContext<'_>,
@@ -78,7 +78,7 @@ fn draw(context: &mut CommandContext<'_>) -> Result<Option<Vec<u8>>, CommandErro
         // Another client may have removed the key.
         let branch = (Bound::Included(&from[..]), Bound::Included(&high[..]));
         let Some(key) = nearest(context, branch, ScanDirection::Forward)? else { break };
-        let after = skein_store::successor(&key[..=common]);
+        let after = skein_data::successor(&key[..=common]);
         let end = match after.as_deref() {
             Some(after) if *after <= high[..] => Bound::Excluded(after),
             _ => Bound::Included(&high[..]),

@@ -3,8 +3,8 @@
 
 use crate::commands::task::{SLICE_KEYS, SlicedTask, TaskProgress, TaskSlice};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::engine::EngineWriter;
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::EngineWriter;
 
 /// Number of keys that are looked up ahead of their removal, so that the memory reads overlap.
 const AHEAD: usize = 32;

@@ -5,8 +5,8 @@
 use super::{long_contents, write_contents};
 use crate::commands::task::{SlicedTask, TaskProgress, TaskSlice};
 use crate::commands::{AfterCommand, CommandError};
-use crate::engine::RowRef;
 use crate::resp::ReplyWriter;
+use skein_data::RowRef;
 
 /// The other element of the pair.
 pub(super) enum PairedWith {

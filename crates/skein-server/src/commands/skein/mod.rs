@@ -13,8 +13,8 @@ pub(super) use versions::{cas, getv, getv_in_slices};
 use super::SlicedTask;
 use crate::commands::hashes::{ColumnsReply, write_columns};
 use crate::commands::sorted_sets::{MembersReply, write_members};
-use crate::engine::RowRef;
 use crate::resp::ReplyWriter;
+use skein_data::RowRef;
 
 /// Returns a task that writes the contents of a row in slices, or `None` if the row is short.
 pub(crate) fn long_contents(row: RowRef<'_>) -> Option<SlicedTask> {

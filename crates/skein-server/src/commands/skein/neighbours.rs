@@ -4,8 +4,8 @@ use std::ops::{Bound, ControlFlow};
 
 use super::key_contents::{PairedWith, answer};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::engine::ScanDirection;
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::ScanDirection;
 
 /// Replies with the first key of a scan and its contents; null if there is no key.
 fn one(

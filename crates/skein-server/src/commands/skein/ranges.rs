@@ -6,8 +6,8 @@ use skein_syntax::{KeyRange, RangeOptions};
 
 use crate::commands::task::{CountTask, RangeTask, RemoveRangeTask, SlicedTask};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::engine::ScanDirection;
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::ScanDirection;
 
 fn over(
     range: Option<KeyRange>,

@@ -5,8 +5,8 @@ use skein_syntax::number::parse_u64;
 use super::key_contents::{PairedWith, answer};
 use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::engine::{EngineWriter, RowRef, RowWriter as _};
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{EngineWriter, RowRef, RowWriter as _};
 
 /// Writes a version. A version is at least 1 and counts writes, so it never reaches 2^63.
 pub(super) fn write_version(version: u64, reply: &mut ReplyWriter<'_>) {

@@ -17,9 +17,9 @@ use super::{MEMBER_OVERHEAD, MemberFormat, check_reply_len, in_order};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::AT_ONCE;
 use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask, is};
-use crate::engine::{Keyspace, Member, ScanDirection, SetReader};
 use crate::resp::double::parse_double;
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{Keyspace, Member, ScanDirection, SetReader};
 
 /// The operation on several sets.
 #[derive(Clone, Copy, PartialEq, Eq)]

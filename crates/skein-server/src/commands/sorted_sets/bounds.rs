@@ -6,8 +6,8 @@ use skein_syntax::number::parse_i64;
 
 use crate::commands::CommandError;
 use crate::commands::command_error::NOT_AN_INTEGER;
-use crate::engine::{Member, SetReader, SetWriter};
 use crate::resp::double::parse_bound;
+use skein_data::{Member, SetReader, SetWriter};
 
 /// The search by rank that readers and writers of a set share.
 pub(super) trait RankSource {

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 use super::MemberFormat;
 use crate::commands::task::{AT_ONCE, SlicedView, ViewTask};
-use crate::engine::{ScanDirection, ScoreRangeView, SetReader};
 use crate::resp::ReplyWriter;
+use skein_data::{ScanDirection, ScoreRangeView, SetReader};
 
 /// The reply of ZRANGE and its relatives, and of a set inside a range of keys.
 pub(crate) struct MembersReply {

@@ -3,8 +3,8 @@
 use super::with_set;
 use crate::commands::command_error::SYNTAX;
 use crate::commands::{CommandError, is};
-use crate::engine::{RowRef, SetReader};
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{RowRef, SetReader};
 
 pub(in crate::commands) fn zcard(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_set(row, reply, |set, reply| {

@@ -49,8 +49,8 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
 use super::CommandError;
-use crate::engine::{Member, RowRef, ScanDirection, SetReader, VALUE_BYTES_MAX};
 use crate::resp::{Protocol, ReplyWriter};
+use skein_data::{Member, RowRef, ScanDirection, SetReader, VALUE_BYTES_MAX};
 
 /// Maximum bytes of a reply for each member besides its own: the heads of an array, a bulk string
 /// and a score.

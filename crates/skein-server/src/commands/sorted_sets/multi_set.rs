@@ -6,8 +6,8 @@ use super::MemberFormat;
 use super::remove::{ScoredMembers, parse_end, pop, write_popped};
 use crate::commands::command_error::SYNTAX;
 use crate::commands::{AfterCommand, CommandContext, CommandError, is};
-use crate::engine::EngineWriter;
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::EngineWriter;
 
 /// Parses a positive number of keys or members.
 fn parse_positive(text: &[u8], refusal: &'static str) -> Result<u64, CommandError> {

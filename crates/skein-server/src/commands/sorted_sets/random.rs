@@ -7,9 +7,9 @@ use super::{MemberFormat, answer_of};
 use crate::commands::random_entries::{RandomEntryKind, RandomQuery, RandomTask};
 use crate::commands::task::AT_ONCE;
 use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
-use crate::engine::{RowRef, ScanDirection, SetReader};
 use crate::random::CommandRng;
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{RowRef, ScanDirection, SetReader};
 
 /// Replies at once if that is quick. Otherwise writes nothing and calls `long`.
 fn answer(

@@ -10,8 +10,8 @@ use super::{MemberFormat, answer_of, with_set};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES};
 use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask, is};
-use crate::engine::{RowRef, ScanDirection, ScoreRangeView, SetReader};
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{RowRef, ScanDirection, ScoreRangeView, SetReader};
 
 /// The parsed arguments of a range command.
 #[derive(Clone, Copy)]
@@ -102,7 +102,7 @@ impl<'a> RangeQuery<'a> {
         &self,
         set: &SetReader<'_>,
         places: &Range<u64>,
-        mut each: impl FnMut(f64, crate::engine::Member<'_>) -> ControlFlow<()>,
+        mut each: impl FnMut(f64, skein_data::Member<'_>) -> ControlFlow<()>,
     ) {
         let mut left = places.end.saturating_sub(places.start);
         if left == 0 {

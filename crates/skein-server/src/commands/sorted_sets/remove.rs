@@ -8,8 +8,8 @@ use super::bounds::{MemberRange, RangeBy};
 use super::{MEMBER_OVERHEAD, MemberFormat, check_reply_len};
 use crate::commands::command_error::SYNTAX;
 use crate::commands::{CommandError, is};
-use crate::engine::{EngineWriter, Member, ScanDirection, SetWriter, VALUE_BYTES_MAX};
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
+use skein_data::{EngineWriter, Member, ScanDirection, SetWriter, VALUE_BYTES_MAX};
 
 pub(in crate::commands) fn zrem(
     writer: &mut EngineWriter<'_, '_>,

@@ -2,9 +2,9 @@
 
 use crate::commands::scan::{ScanOptions, ScanPage, ScanPageFiller, after_cursor, parse_cursor, write_page};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::engine::{ScanDirection, SetReader};
 use crate::resp::double::write_double;
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{ScanDirection, SetReader};
 
 /// Sets of up to this number of members are returned at once and in score order, like Redis's small
 /// sets; unless matching them takes long.

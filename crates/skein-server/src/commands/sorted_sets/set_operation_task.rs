@@ -24,10 +24,10 @@ use super::algebra::{Aggregate, SetOperation, SetOperationQuery, WeightedInput, 
 use super::remove::ScoredMembers;
 use crate::commands::CommandError;
 use crate::commands::task::{TaskProgress, TaskSlice};
-use crate::engine::{Keyspace, MembersView, SetReader};
 use crate::resp::ReplyWriter;
 use packed_runs::PackedRuns;
 use reduction::Reduction;
+use skein_data::{Keyspace, MembersView, SetReader};
 use union::Union;
 
 /// Approximate number of members that are taken or looked up in a slice.

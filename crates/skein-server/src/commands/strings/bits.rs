@@ -7,8 +7,8 @@ use super::ranges::{clamp, is_crossed, parse_pair};
 use super::{changed, value_of};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::{AfterCommand, CommandContext, CommandError, is};
-use crate::engine::{EngineWriter, RowChange, RowRef, RowWriter as _};
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{EngineWriter, RowChange, RowRef, RowWriter as _};
 
 /// Maximum number of bytes in which a bit can be addressed.
 const BYTES_MAX: usize = 512 << 20;

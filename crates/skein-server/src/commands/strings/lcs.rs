@@ -15,8 +15,8 @@ use skein_syntax::number::parse_i64;
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::{SlicedTask, TaskProgress};
 use crate::commands::{AfterCommand, CommandContext, CommandError, is};
-use crate::engine::RowRef;
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::RowRef;
 
 /// Maximum number of cells: Redis's limit, which has four bytes for each cell.
 const CELLS_MAX: usize = (512 << 20) / 4;

@@ -5,8 +5,8 @@ use skein_syntax::number::parse_i64;
 use super::{TOO_LONG, changed, value_of};
 use crate::commands::CommandError;
 use crate::commands::command_error::NOT_AN_INTEGER;
-use crate::engine::{EngineWriter, RowChange, RowRef, RowWriter as _, VALUE_BYTES_MAX};
 use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{EngineWriter, RowChange, RowRef, RowWriter as _, VALUE_BYTES_MAX};
 
 /// Parses two consecutive integers.
 pub(super) fn parse_pair(args: &RequestArgs<'_>, first: usize) -> Result<(i64, i64), CommandError> {

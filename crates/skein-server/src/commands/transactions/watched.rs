@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 
 use crate::commands::CommandError;
-use crate::engine::{self, Keyspace, RowRef};
 use crate::resp::RequestArgs;
+use skein_data::{Keyspace, RowRef};
 
 /// Approximate bytes of a watched key besides its own: a table that has just grown is half empty.
 const PER_KEY: usize = 112;
@@ -91,7 +91,7 @@ impl WatchedKeys {
     /// meanwhile.
     ///
     /// # Errors If a key cannot be read.
-    pub(crate) fn changed(&self, keyspace: &mut Keyspace<'_>) -> engine::Result<bool> {
+    pub(crate) fn changed(&self, keyspace: &mut Keyspace<'_>) -> skein_data::Result<bool> {
         for (key, seen) in &self.keys {
             let present = keyspace.get_with(key, |row| row.map(|row| row.map(WatchedVersion::of)))?;
             if present.unwrap_or_else(|| WatchedVersion::Absent(keyspace.removal_counter(key))) != *seen {

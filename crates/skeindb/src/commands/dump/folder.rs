@@ -2,8 +2,8 @@
 
 use std::ops::{Bound, ControlFlow};
 
+use skein_data::Engine;
 use skein_disk::{DiskStore, Durability, ScanRequest};
-use skein_server::Engine;
 use skein_store::{RowRef, ScanDirection};
 
 use super::DumpOutput;

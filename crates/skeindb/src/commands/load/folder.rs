@@ -7,8 +7,8 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::mpsc::Receiver;
 
+use skein_data::{Engine, EngineError, EngineSession, EngineWriter};
 use skein_disk::DiskError;
-use skein_server::{Engine, EngineError, EngineSession, EngineWriter};
 use skein_store::{Error, RowWriter as _, StoreOptions};
 
 use super::RecordSink;
@@ -212,8 +212,8 @@ fn body_bytes(body: &RecordBody) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use skein_data::DiskEngine;
     use skein_disk::{DiskOptions, DiskStore, Values};
-    use skein_server::DiskEngine;
     use skein_store::StoreLimits;
 
     use super::*;

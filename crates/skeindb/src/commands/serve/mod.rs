@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use skein_data::{DiskEngine, Engine};
 use skein_disk::{DiskError, DiskOptions, DiskStore};
 use skein_log::LogError;
-use skein_server::{BoundServer, DiskEngine, Engine, LogControl, Server, ServerOptions, StopReport};
+use skein_server::{BoundServer, LogControl, Server, ServerOptions, StopReport};
 use skein_store::{Error as StoreError, OpenProgress, RecoveryReport, StoreOptions};
 
 use crate::console;

@@ -7,8 +7,8 @@ use std::collections::binary_heap::PeekMut;
 use super::ScoredMembers;
 use crate::commands::sorted_sets::{MemberFormat, in_order};
 use crate::commands::task::{SLICE_KEYS, full_from};
-use crate::engine::Member;
 use crate::resp::ReplyWriter;
+use skein_data::Member;
 
 /// A heap of runs, the one with the least member on top.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use super::{InputSet, ScoredMembers, taken_together};
 use crate::commands::CommandError;
 use crate::commands::sorted_sets::algebra::{Aggregate, SetOperation, SetOperationQuery};
-use crate::engine::{Keyspace, MembersView};
+use skein_data::{Keyspace, MembersView};
 
 /// The search for an intersection or difference.
 pub(super) struct Reduction {

@@ -18,7 +18,7 @@ use std::vec;
 use super::{InputSet, ScoredMembers, taken_together};
 use crate::commands::CommandError;
 use crate::commands::sorted_sets::algebra::{Aggregate, SetOperationQuery};
-use crate::engine::{Keyspace, MembersView};
+use skein_data::{Keyspace, MembersView};
 
 /// The search for a union.
 pub(super) struct Union {

@@ -6,21 +6,23 @@
 
 use std::ops::ControlFlow;
 
-use super::session::RangeRemovalStep;
-use super::{
+use crate::session::RangeRemovalStep;
+use crate::{
     Engine, EngineBounds, EngineSession, EngineTransaction, EngineWriter, Result, RowRef, ScanDirection,
     Snapshot, Ticket,
 };
 
 /// The keys, through a worker's session or within its open transaction.
-pub(crate) enum Keyspace<'k> {
+pub enum Keyspace<'k> {
+    /// The current keys.
     Session(&'k mut EngineSession),
+    /// The keys with the writes of the transaction.
     Transaction(Box<EngineTransaction<'k>>),
 }
 
 impl Keyspace<'_> {
     /// Returns the engine, for operations that are not about keys: statistics, checkpoints.
-    pub(crate) fn engine(&self) -> &Engine {
+    pub fn engine(&self) -> &Engine {
         match self {
             Self::Session(session) => session.engine(),
             Self::Transaction(transaction) => transaction.engine(),
@@ -29,7 +31,7 @@ impl Keyspace<'_> {
 
     /// Returns the time that decides which keys have expired, in milliseconds since 1970. It is the
     /// same for all operations that are done together.
-    pub(crate) fn now(&self) -> u64 {
+    pub fn now(&self) -> u64 {
         match self {
             Self::Session(session) => session.now(),
             Self::Transaction(transaction) => transaction.now(),
@@ -37,7 +39,8 @@ impl Keyspace<'_> {
     }
 
     /// Returns the number of keys.
-    pub(crate) fn len(&mut self) -> usize {
+    #[expect(clippy::len_without_is_empty, reason = "no command asks whether a keyspace is empty")]
+    pub fn len(&mut self) -> usize {
         match self {
             Self::Session(session) => session.engine().len(),
             Self::Transaction(transaction) => transaction.len(),
@@ -49,7 +52,7 @@ impl Keyspace<'_> {
     ///
     /// # Errors
     /// If the engine or its index has no snapshots, or too many snapshots are live.
-    pub(crate) fn snapshot(&self) -> Result<Option<Snapshot>> {
+    pub fn snapshot(&self) -> Result<Option<Snapshot>> {
         match self {
             Self::Session(session) => session.engine().snapshot().map(Some),
             Self::Transaction(transaction) => transaction.admit_snapshot().map(|()| None),
@@ -58,7 +61,7 @@ impl Keyspace<'_> {
 
     /// Returns whether this is a transaction that has failed: no more operations are possible, and
     /// none of its writes will be done.
-    pub(crate) fn is_broken(&self) -> bool {
+    pub fn is_broken(&self) -> bool {
         match self {
             Self::Session(_) => false,
             Self::Transaction(transaction) => transaction.is_broken(),
@@ -66,11 +69,7 @@ impl Keyspace<'_> {
     }
 
     /// Calls `look` with the row of a key.
-    pub(crate) fn get_with<R>(
-        &mut self,
-        key: &[u8],
-        look: impl FnOnce(Result<Option<RowRef<'_>>>) -> R,
-    ) -> R {
+    pub fn get_with<R>(&mut self, key: &[u8], look: impl FnOnce(Result<Option<RowRef<'_>>>) -> R) -> R {
         match self {
             Self::Session(session) => session.get_with(key, look),
             Self::Transaction(transaction) => transaction.get_with(key, look),
@@ -79,7 +78,7 @@ impl Keyspace<'_> {
 
     /// Looks up many keys. Calls `found` once per key, with its position, in no particular order.
     /// Keys may be read at different moments.
-    pub(crate) fn get_many(&mut self, keys: &[&[u8]], found: impl FnMut(usize, Result<Option<RowRef<'_>>>)) {
+    pub fn get_many(&mut self, keys: &[&[u8]], found: impl FnMut(usize, Result<Option<RowRef<'_>>>)) {
         match self {
             Self::Session(session) => session.get_many(keys, found),
             Self::Transaction(transaction) => transaction.get_many(keys, found),
@@ -88,7 +87,10 @@ impl Keyspace<'_> {
 
     /// Looks up many keys as of one moment with respect to MSET, and calls `found` in the order of
     /// `keys`. Rows of more than `bytes_most` bytes together may be refused.
-    pub(crate) fn get_many_atomic(
+    ///
+    /// # Errors
+    /// As [`EngineSession::get_many_atomic`].
+    pub fn get_many_atomic(
         &mut self,
         keys: &[&[u8]],
         bytes_most: usize,
@@ -101,7 +103,7 @@ impl Keyspace<'_> {
     }
 
     /// See [`EngineSession::removal_counter`]. In a transaction no key is watched.
-    pub(crate) fn removal_counter(&self, key: &[u8]) -> u64 {
+    pub fn removal_counter(&self, key: &[u8]) -> u64 {
         match self {
             Self::Session(session) => session.removal_counter(key),
             Self::Transaction(_) => 0,
@@ -109,7 +111,10 @@ impl Keyspace<'_> {
     }
 
     /// Counts the keys that exist, as of one moment.
-    pub(crate) fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
+    ///
+    /// # Errors
+    /// A page cannot be read or is damaged.
+    pub fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
         match self {
             Self::Session(session) => session.count_present(keys),
             Self::Transaction(transaction) => transaction.count_present(keys),
@@ -121,7 +126,7 @@ impl Keyspace<'_> {
     ///
     /// # Errors
     /// As [`EngineSession::scan`].
-    pub(crate) fn scan(
+    pub fn scan(
         &mut self,
         bounds: EngineBounds<'_>,
         direction: ScanDirection,
@@ -135,7 +140,7 @@ impl Keyspace<'_> {
     }
 
     /// Returns whether the engine keeps keys in order.
-    pub(crate) fn is_ordered(&self) -> bool {
+    pub fn is_ordered(&self) -> bool {
         match self {
             Self::Session(session) => session.is_ordered(),
             Self::Transaction(transaction) => transaction.is_ordered(),
@@ -147,7 +152,7 @@ impl Keyspace<'_> {
     ///
     /// # Errors
     /// As [`EngineSession::walk`].
-    pub(crate) fn walk(
+    pub fn walk(
         &mut self,
         bounds: EngineBounds<'_>,
         most: usize,
@@ -161,11 +166,10 @@ impl Keyspace<'_> {
 
     /// Counts the first `most` keys of a range. Returns the count, and the last key if there may be
     /// more.
-    pub(crate) fn count_first(
-        &mut self,
-        bounds: EngineBounds<'_>,
-        most: usize,
-    ) -> Result<(usize, Option<Vec<u8>>)> {
+    ///
+    /// # Errors
+    /// As [`EngineSession::scan`].
+    pub fn count_first(&mut self, bounds: EngineBounds<'_>, most: usize) -> Result<(usize, Option<Vec<u8>>)> {
         match self {
             Self::Session(session) => session.count_first(bounds, most),
             Self::Transaction(transaction) => transaction.count_first(bounds, most),
@@ -174,10 +178,7 @@ impl Keyspace<'_> {
 
     /// Runs single-key writes; see [`EngineSession::write`]. In a transaction, the transaction's
     /// own ticket covers them.
-    pub(crate) fn write<R>(
-        &mut self,
-        writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> R,
-    ) -> (Result<R>, Ticket) {
+    pub fn write<R>(&mut self, writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> R) -> (Result<R>, Ticket) {
         match self {
             Self::Session(session) => session.write(writes),
             Self::Transaction(transaction) => (Ok(transaction.write(writes)), Ticket::default()),
@@ -185,7 +186,10 @@ impl Keyspace<'_> {
     }
 
     /// Sets several keys, all or none, both on disk and for `get_many_atomic`. Used by MSET.
-    pub(crate) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<Ticket> {
+    ///
+    /// # Errors
+    /// A limit is exceeded, writes are stopped, or a file operation fails. Nothing was written then.
+    pub fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<Ticket> {
         match self {
             Self::Session(session) => session.put_all(pairs),
             Self::Transaction(transaction) => transaction.put_all(pairs).map(|()| Ticket::default()),
@@ -193,7 +197,10 @@ impl Keyspace<'_> {
     }
 
     /// Removes the first keys within bounds. Not atomic: a key that is inserted meanwhile may stay.
-    pub(crate) fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
+    ///
+    /// # Errors
+    /// Keys have no order, writes are stopped, or a file operation fails.
+    pub fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
         match self {
             Self::Session(session) => session.remove_some(bounds),
             Self::Transaction(transaction) => transaction.remove_some(bounds),
@@ -204,7 +211,7 @@ impl Keyspace<'_> {
     ///
     /// # Errors
     /// If so, no write of the transaction may be acknowledged.
-    pub(crate) fn commit(self) -> Result<Ticket> {
+    pub fn commit(self) -> Result<Ticket> {
         match self {
             Self::Session(_) => Ok(Ticket::default()),
             Self::Transaction(transaction) => transaction.commit(),

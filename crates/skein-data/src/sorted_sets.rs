@@ -1,6 +1,6 @@
 //! Writes to sorted sets, which only the engine in memory has.
 
-use super::{EngineWriter, Error, SetWriter};
+use crate::{EngineWriter, Error, SetWriter};
 
 impl EngineWriter<'_, '_> {
     /// Changes the sorted set of a key. If the key is absent, creates the set if `make` is true,

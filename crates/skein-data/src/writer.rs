@@ -13,9 +13,9 @@
 use skein_disk::{DiskError, DiskTransaction};
 use skein_store::{Recorder, RowAllocator, RowUpdate};
 
-use super::disk::{DiskEngine, DiskRowReader};
-use super::session::{RangeRemovalStep, live};
-use super::{EngineBounds, Error, Result, RowChange, RowRef, RowWriter, Ticket};
+use crate::disk::{DiskEngine, DiskRowReader};
+use crate::session::{RangeRemovalStep, live};
+use crate::{EngineBounds, Error, Result, RowChange, RowRef, RowWriter, Ticket};
 
 /// The writer that [`EngineSession::write`](super::EngineSession::write) passes to its closure.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl EngineWriter<'_, '_> {
     ///
     /// # Errors
     /// If the writes could not be published. They were not done.
-    pub(crate) fn publish(&mut self) -> Result<()> {
+    pub fn publish(&mut self) -> Result<()> {
         match self {
             Self::Memory(_) => Ok(()),
             Self::Disk(disk) => disk.publish(),
@@ -50,7 +50,7 @@ impl EngineWriter<'_, '_> {
     }
 
     /// Returns whether writes were published since the last call. Those can no longer be undone.
-    pub(crate) fn published(&mut self) -> bool {
+    pub fn published(&mut self) -> bool {
         match self {
             Self::Memory(_) => false,
             Self::Disk(disk) => std::mem::take(&mut disk.published),
@@ -67,7 +67,7 @@ impl EngineWriter<'_, '_> {
     }
 
     /// Loads the index nodes of keys that are about to be written into the cache, if that helps.
-    pub(crate) fn prefetch(&mut self, keys: &[&[u8]]) {
+    pub fn prefetch(&mut self, keys: &[&[u8]]) {
         match self {
             Self::Memory(writer) => writer.prefetch(keys),
             Self::Disk(disk) => disk.engine.store().prefetch(keys),
@@ -108,7 +108,10 @@ impl EngineWriter<'_, '_> {
 
     /// Removes a key. Returns `false` if it did not exist. In a series of removals, some may be
     /// published before the last one.
-    pub(crate) fn remove(&mut self, key: &[u8]) -> Result<bool> {
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn remove(&mut self, key: &[u8]) -> Result<bool> {
         match self {
             Self::Memory(writer) => Ok(writer.remove(key)?.existed),
             Self::Disk(disk) => disk.remove(key),
@@ -206,26 +209,26 @@ pub struct DiskWriter<'w> {
 }
 
 impl<'w> DiskWriter<'w> {
-    pub(super) fn new(engine: &'w DiskEngine, reader: &'w mut DiskRowReader, now: u64) -> Self {
+    pub(crate) fn new(engine: &'w DiskEngine, reader: &'w mut DiskRowReader, now: u64) -> Self {
         let ticket = Ticket::default();
         Self { engine, reader, transaction: None, whole: false, failed: None, published: false, now, ticket }
     }
 
     /// Creates a writer that publishes all its writes together, or none.
-    pub(super) fn new_whole(engine: &'w DiskEngine, reader: &'w mut DiskRowReader, now: u64) -> Self {
+    pub(crate) fn new_whole(engine: &'w DiskEngine, reader: &'w mut DiskRowReader, now: u64) -> Self {
         let transaction = Some(engine.store().begin());
         Self { whole: true, transaction, ..Self::new(engine, reader, now) }
     }
 
-    pub(super) fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         self.failed.is_some() || self.transaction.as_ref().is_some_and(DiskTransaction::is_broken)
     }
 
-    pub(super) fn ticket(&self) -> Ticket {
+    pub(crate) fn ticket(&self) -> Ticket {
         self.ticket
     }
 
-    pub(super) fn publish(&mut self) -> Result<()> {
+    pub(crate) fn publish(&mut self) -> Result<()> {
         if let Some(failed) = self.failed.take() {
             self.transaction = None;
             return Err(failed);
@@ -252,17 +255,17 @@ impl<'w> DiskWriter<'w> {
     }
 
     /// Returns whether keys have an order.
-    pub(super) fn is_ordered(&self) -> bool {
+    pub(crate) fn is_ordered(&self) -> bool {
         self.engine.store().shape().is_ordered()
     }
 
     /// Returns the transaction for reading. Begins one if there is none.
-    pub(super) fn parts(&mut self) -> (&mut DiskRowReader, &mut DiskTransaction<'w>) {
+    pub(crate) fn parts(&mut self) -> (&mut DiskRowReader, &mut DiskTransaction<'w>) {
         (&mut *self.reader, transaction_of(self.engine, &mut self.transaction))
     }
 
     /// Sets several keys. After an error the whole transaction fails. `REQUIRES: whole`
-    pub(super) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
+    pub(crate) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
         for (key, value) in pairs {
             self.engine.check_sizes(key, value.len())?;
         }
@@ -270,7 +273,7 @@ impl<'w> DiskWriter<'w> {
     }
 
     /// Removes the first `most` keys within bounds.
-    pub(super) fn remove_range(&mut self, bounds: EngineBounds<'_>, most: usize) -> Result<RangeRemovalStep> {
+    pub(crate) fn remove_range(&mut self, bounds: EngineBounds<'_>, most: usize) -> Result<RangeRemovalStep> {
         let removed = transaction_of(self.engine, &mut self.transaction).remove_range(bounds, most);
         // A store without an order refuses before it removes anything.
         if let Err(error @ DiskError::NoOrder) = removed {

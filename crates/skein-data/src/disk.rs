@@ -13,7 +13,7 @@ use std::sync::Arc;
 use skein_disk::{DiskStore, PAGE, ScanEntries, ScanRequest, Values};
 use skein_store::{ExpiryClock, RowAllocator, RowBuffer, RowRef, StoreLimits, StoreStats, encode_value};
 
-use super::{EngineBounds, Error, Result, RowError, ScanDirection};
+use crate::{EngineBounds, Error, Result, RowError, ScanDirection};
 
 /// The most keys that one walk of a scan reads (`SCAN_KEYS`), and the bytes after which it ends.
 const SCAN_KEYS: usize = 256;
@@ -58,7 +58,7 @@ impl DiskEngine {
         Self { clock, ..self }
     }
 
-    pub(super) fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         self.clock.now()
     }
 
@@ -67,26 +67,26 @@ impl DiskEngine {
         &self.store
     }
 
-    pub(super) fn rows(&self) -> &RowAllocator {
+    pub(crate) fn rows(&self) -> &RowAllocator {
         &self.rows
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         usize::try_from(self.store.len()).unwrap_or(usize::MAX)
     }
 
-    pub(super) fn check_key(key: &[u8]) -> skein_store::Result<()> {
+    pub(crate) fn check_key(key: &[u8]) -> skein_store::Result<()> {
         within(key, skein_store::KEY_BYTES_MAX)
     }
 
-    pub(super) fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_store::Result<()> {
+    pub(crate) fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_store::Result<()> {
         within(key, self.limits.key_bytes)?;
         let limit = self.limits.value_bytes;
         if bytes > limit { Err(RowError::ValueTooLong { len: bytes, limit }) } else { Ok(()) }
     }
 
     /// Returns the store's statistics, under the names of the engine in memory.
-    pub(super) fn row_stats(&self) -> StoreStats {
+    pub(crate) fn row_stats(&self) -> StoreStats {
         let stats = self.store.stats();
         let mut numbers = StoreStats::default();
         numbers.keys = self.len();
@@ -114,14 +114,14 @@ fn within(key: &[u8], limit: usize) -> skein_store::Result<()> {
 
 /// Buffers that a session reuses for its reads.
 #[derive(Debug, Default)]
-pub(super) struct DiskRowReader {
+pub(crate) struct DiskRowReader {
     value: Vec<u8>,
     row: RowBuffer,
 }
 
 impl DiskRowReader {
     /// Returns the row of a key, whose bytes `read` provides.
-    pub(super) fn row<'r>(
+    pub(crate) fn row<'r>(
         &'r mut self,
         key: &[u8],
         read: impl FnOnce(&mut Vec<u8>) -> skein_disk::Result<Option<u64>>,
@@ -135,14 +135,14 @@ impl DiskRowReader {
     }
 
     /// Returns the bytes of a row with one value, with its expiry time if there is one.
-    pub(super) fn of_value(&mut self, value: &[u8], expires: Option<u64>) -> &[u8] {
+    pub(crate) fn of_value(&mut self, value: &[u8], expires: Option<u64>) -> &[u8] {
         self.value.clear();
         encode_value(value, expires, &mut self.value);
         &self.value
     }
 
     /// Returns the bytes of a row.
-    pub(super) fn of_row(&mut self, row: RowRef<'_>) -> &[u8] {
+    pub(crate) fn of_row(&mut self, row: RowRef<'_>) -> &[u8] {
         self.value.clear();
         row.encode(&mut self.value);
         &self.value
@@ -151,7 +151,7 @@ impl DiskRowReader {
     /// Passes the rows of several keys to `found`. Their lookups overlap. If that fails, or the
     /// values are too large together, each key is read by itself, so that one error does not hide
     /// the other rows.
-    pub(super) fn each(
+    pub(crate) fn each(
         &mut self,
         store: &DiskStore,
         keys: &[&[u8]],
@@ -171,7 +171,7 @@ impl DiskRowReader {
     }
 
     /// Passes the rows of several keys, as of one moment, to `found`.
-    pub(super) fn rows(
+    pub(crate) fn rows(
         &mut self,
         store: &DiskStore,
         keys: &[&[u8]],
@@ -191,7 +191,7 @@ impl DiskRowReader {
     /// Passes the rows within bounds that `range` reads to `each`, in order, until `each` breaks.
     /// `most` is the number of keys that `each` wants at most. The second argument of `range` is
     /// the number of keys read before.
-    pub(super) fn scan(
+    pub(crate) fn scan(
         &mut self,
         mut range: impl FnMut(&ScanRequest<'_>, u64) -> skein_disk::Result<ScanEntries>,
         (lower, upper): EngineBounds<'_>,
@@ -228,7 +228,7 @@ impl DiskRowReader {
 
     /// Counts the first `most` keys within bounds that have not expired, as `range` reads them.
     /// Returns the count, and the last key if there may be more.
-    pub(super) fn count_first(
+    pub(crate) fn count_first(
         &mut self,
         range: impl FnMut(&ScanRequest<'_>, u64) -> skein_disk::Result<ScanEntries>,
         bounds: EngineBounds<'_>,

@@ -16,40 +16,40 @@ use std::ops::{Bound, ControlFlow};
 use skein_disk::{DiskError, ScanRequest};
 use skein_store::OpenBatch;
 
-use super::session::{REMOVALS, RangeRemovalStep, count_keys, live, present};
-use super::writer::{DiskWriter, EngineWriter};
-use super::{Engine, EngineBounds, Error, Result, RowError, RowRef, ScanDirection, Ticket};
+use crate::session::{REMOVALS, RangeRemovalStep, count_keys, live, present};
+use crate::writer::{DiskWriter, EngineWriter};
+use crate::{Engine, EngineBounds, Error, Result, RowError, RowRef, ScanDirection, Ticket};
 
 /// An open transaction of an [`EngineSession`](super::EngineSession).
-pub(crate) struct EngineTransaction<'t> {
+pub struct EngineTransaction<'t> {
     engine: &'t Engine,
     /// The time that decides which keys have expired.
     now: u64,
     backend: TransactionBackend<'t>,
 }
 
-pub(super) enum TransactionBackend<'t> {
+pub(crate) enum TransactionBackend<'t> {
     Memory(OpenBatch<'t>),
     Disk(DiskWriter<'t>),
 }
 
 impl<'t> EngineTransaction<'t> {
-    pub(super) fn new(engine: &'t Engine, now: u64, backend: TransactionBackend<'t>) -> Self {
+    pub(crate) fn new(engine: &'t Engine, now: u64, backend: TransactionBackend<'t>) -> Self {
         Self { engine, now, backend }
     }
 
     /// Returns the engine of this transaction.
-    pub(super) fn engine(&self) -> &Engine {
+    pub(crate) fn engine(&self) -> &Engine {
         self.engine
     }
 
     /// Returns the time that decides which keys have expired.
-    pub(super) fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         self.now
     }
 
     /// Returns the number of keys, including the writes of this transaction.
-    pub(super) fn len(&mut self) -> usize {
+    pub(crate) fn len(&mut self) -> usize {
         match &mut self.backend {
             TransactionBackend::Memory(_) => self.engine.len(),
             TransactionBackend::Disk(writer) => {
@@ -60,7 +60,7 @@ impl<'t> EngineTransaction<'t> {
 
     /// Errors if the engine has no snapshots. No snapshot is needed otherwise: no other client
     /// writes during the transaction, so all reads are of one moment.
-    pub(super) fn admit_snapshot(&self) -> Result<()> {
+    pub(crate) fn admit_snapshot(&self) -> Result<()> {
         match self.engine.index() {
             Some(skein_store::IndexKind::SkipList) => Ok(()),
             Some(index) => Err(RowError::NoSnapshots { index }.into()),
@@ -70,7 +70,7 @@ impl<'t> EngineTransaction<'t> {
 
     /// Returns whether the transaction has failed: no more operations are possible, and nothing
     /// will be committed.
-    pub(super) fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         match &self.backend {
             TransactionBackend::Memory(_) => false,
             TransactionBackend::Disk(writer) => writer.is_broken(),
@@ -78,7 +78,7 @@ impl<'t> EngineTransaction<'t> {
     }
 
     /// Calls `look` with the row of a key.
-    pub(super) fn get_with<R>(
+    pub(crate) fn get_with<R>(
         &mut self,
         key: &[u8],
         look: impl FnOnce(Result<Option<RowRef<'_>>>) -> R,
@@ -94,7 +94,7 @@ impl<'t> EngineTransaction<'t> {
     }
 
     /// Looks up many keys, in the order of `keys`.
-    pub(super) fn get_many(
+    pub(crate) fn get_many(
         &mut self,
         keys: &[&[u8]],
         mut found: impl FnMut(usize, Result<Option<RowRef<'_>>>),
@@ -110,7 +110,7 @@ impl<'t> EngineTransaction<'t> {
     }
 
     /// Does the same as `get_many`. Rows of more than `bytes_most` bytes together may be refused.
-    pub(super) fn get_many_atomic(
+    pub(crate) fn get_many_atomic(
         &mut self,
         keys: &[&[u8]],
         bytes_most: usize,
@@ -134,7 +134,7 @@ impl<'t> EngineTransaction<'t> {
     }
 
     /// Counts the keys that exist.
-    pub(super) fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
+    pub(crate) fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
         let (mut count, mut failed) = (0, None);
         self.get_many(keys, |_, row| match present(row) {
             Ok(present) => count += usize::from(present),
@@ -145,7 +145,7 @@ impl<'t> EngineTransaction<'t> {
 
     /// Calls `each` with the rows within bounds, in order, until it breaks. `most` is the number of
     /// keys that it wants at most.
-    pub(super) fn scan(
+    pub(crate) fn scan(
         &mut self,
         bounds: EngineBounds<'_>,
         direction: ScanDirection,
@@ -156,7 +156,7 @@ impl<'t> EngineTransaction<'t> {
     }
 
     /// Returns whether keys have an order.
-    pub(super) fn is_ordered(&self) -> bool {
+    pub(crate) fn is_ordered(&self) -> bool {
         match &self.backend {
             TransactionBackend::Memory(_) => true,
             TransactionBackend::Disk(writer) => writer.is_ordered(),
@@ -165,7 +165,7 @@ impl<'t> EngineTransaction<'t> {
 
     /// Calls `each` with the rows within bounds, in the engine's order; see
     /// [`EngineSession::walk`](super::EngineSession::walk).
-    pub(super) fn walk(
+    pub(crate) fn walk(
         &mut self,
         bounds: EngineBounds<'_>,
         most: usize,
@@ -205,7 +205,7 @@ impl<'t> EngineTransaction<'t> {
 
     /// Counts the first `most` keys of a range. Returns the count, and the last key if there may be
     /// more.
-    pub(super) fn count_first(
+    pub(crate) fn count_first(
         &mut self,
         bounds: EngineBounds<'_>,
         most: usize,
@@ -222,7 +222,7 @@ impl<'t> EngineTransaction<'t> {
     }
 
     /// Runs single-key writes.
-    pub(super) fn write<R>(&mut self, writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> R) -> R {
+    pub(crate) fn write<R>(&mut self, writes: impl FnOnce(&mut EngineWriter<'_, '_>) -> R) -> R {
         match &mut self.backend {
             TransactionBackend::Memory(batch) => writes(&mut EngineWriter::Memory(batch.writer())),
             TransactionBackend::Disk(writer) => writes(&mut EngineWriter::Disk(writer)),
@@ -230,7 +230,7 @@ impl<'t> EngineTransaction<'t> {
     }
 
     /// Sets several keys, all or none.
-    pub(super) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
+    pub(crate) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
         match &mut self.backend {
             TransactionBackend::Memory(batch) => Ok(batch.put_all(pairs)?),
             TransactionBackend::Disk(writer) => writer.put_all(pairs),
@@ -238,7 +238,7 @@ impl<'t> EngineTransaction<'t> {
     }
 
     /// Removes the first keys within bounds.
-    pub(super) fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
+    pub(crate) fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
         let batch = match &mut self.backend {
             TransactionBackend::Memory(batch) => batch,
             TransactionBackend::Disk(writer) => return writer.remove_range(bounds, REMOVALS),
@@ -260,7 +260,7 @@ impl<'t> EngineTransaction<'t> {
     ///
     /// # Errors
     /// If so, nothing may be acknowledged. On disk nothing was done, unless the log failed.
-    pub(crate) fn commit(self) -> Result<Ticket> {
+    pub fn commit(self) -> Result<Ticket> {
         match self.backend {
             TransactionBackend::Memory(batch) => Ok(batch.commit()?),
             TransactionBackend::Disk(mut writer) => {

@@ -4,17 +4,17 @@ use std::ops::{Bound, ControlFlow};
 
 use skein_disk::{DiskStore, ScanEntries, ScanRequest};
 
-use super::disk::{DiskEngine, DiskRowReader};
-use super::transaction::{self, EngineTransaction};
-use super::writer::{DiskWriter, EngineWriter};
-use super::{Engine, EngineBounds, Error, Result, RowRef, ScanDirection, Ticket};
+use crate::disk::{DiskEngine, DiskRowReader};
+use crate::transaction::{self, EngineTransaction};
+use crate::writer::{DiskWriter, EngineWriter};
+use crate::{Engine, EngineBounds, Error, Result, RowRef, ScanDirection, Ticket};
 
 /// The most keys that one step of a range removal removes.
-pub(super) const REMOVALS: usize = 256;
+pub(crate) const REMOVALS: usize = 256;
 
 /// The result of one step of a range removal.
 #[derive(Debug)]
-pub(crate) struct RangeRemovalStep {
+pub struct RangeRemovalStep {
     pub count: usize,
     /// The lower bound of the rest of the range; `None` if the removal is complete.
     pub rest: Option<Bound<Vec<u8>>>,
@@ -37,7 +37,7 @@ enum SessionBackend {
 }
 
 impl EngineSession {
-    pub(super) fn new(engine: &Engine) -> Self {
+    pub(crate) fn new(engine: &Engine) -> Self {
         let backend = match engine {
             Engine::Memory(store) => {
                 let mut session = store.session();
@@ -51,13 +51,13 @@ impl EngineSession {
     }
 
     /// Returns the engine of this session.
-    pub(crate) fn engine(&self) -> &Engine {
+    pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
     /// Reads the clock, and keeps this time until the next call, so that all operations between two
     /// calls agree on which keys have expired.
-    pub(crate) fn freeze(&mut self) {
+    pub fn freeze(&mut self) {
         let now = self.engine.now();
         self.frozen = Some(now);
         if let SessionBackend::Memory(session) = &mut self.backend {
@@ -66,12 +66,12 @@ impl EngineSession {
     }
 
     /// Returns the frozen time, or the current one, in milliseconds since 1970.
-    pub(crate) fn now(&self) -> u64 {
+    pub fn now(&self) -> u64 {
         self.frozen.unwrap_or_else(|| self.engine.now())
     }
 
     /// Begins a turn of the worker; see [`skein_store::Session::begin_turn`].
-    pub(crate) fn begin_turn(&mut self) {
+    pub fn begin_turn(&mut self) {
         if let SessionBackend::Memory(session) = &mut self.backend {
             session.begin_turn();
         }
@@ -79,7 +79,7 @@ impl EngineSession {
 
     /// Returns the memory limit in bytes.
     #[inline]
-    pub(crate) fn memory_limit(&self) -> Option<usize> {
+    pub fn memory_limit(&self) -> Option<usize> {
         match &self.backend {
             SessionBackend::Memory(session) => session.memory_limit(),
             SessionBackend::Disk(..) => None,
@@ -91,7 +91,7 @@ impl EngineSession {
     ///
     /// # Errors
     /// If writes are stopped.
-    pub(crate) fn make_room(&mut self, bytes: usize, beside: usize) -> Result<(usize, Ticket)> {
+    pub fn make_room(&mut self, bytes: usize, beside: usize) -> Result<(usize, Ticket)> {
         match &mut self.backend {
             SessionBackend::Memory(session) => Ok(session.make_room(bytes, beside)?),
             SessionBackend::Disk(..) => Ok((usize::MAX, Ticket::default())),
@@ -100,11 +100,7 @@ impl EngineSession {
 
     /// Calls `look` with the row of a key.
     #[inline]
-    pub(crate) fn get_with<R>(
-        &mut self,
-        key: &[u8],
-        look: impl FnOnce(Result<Option<RowRef<'_>>>) -> R,
-    ) -> R {
+    pub fn get_with<R>(&mut self, key: &[u8], look: impl FnOnce(Result<Option<RowRef<'_>>>) -> R) -> R {
         let now = self.now();
         match &mut self.backend {
             SessionBackend::Memory(session) => session.get_with(key, |row| look(Ok(row))),
@@ -116,7 +112,7 @@ impl EngineSession {
 
     /// Returns a number for an absent key that increases when the key is inserted and removed
     /// again. On disk it never increases.
-    pub(crate) fn removal_counter(&self, key: &[u8]) -> u64 {
+    pub fn removal_counter(&self, key: &[u8]) -> u64 {
         match &self.backend {
             SessionBackend::Memory(session) => session.removal_count(key),
             SessionBackend::Disk(..) => 0,
@@ -125,11 +121,7 @@ impl EngineSession {
 
     /// Looks up many keys. Calls `found` once per key, with its position, in no particular order.
     /// Keys may be read at different moments.
-    pub(crate) fn get_many(
-        &mut self,
-        keys: &[&[u8]],
-        mut found: impl FnMut(usize, Result<Option<RowRef<'_>>>),
-    ) {
+    pub fn get_many(&mut self, keys: &[&[u8]], mut found: impl FnMut(usize, Result<Option<RowRef<'_>>>)) {
         let now = self.now();
         match &mut self.backend {
             SessionBackend::Memory(session) => session.get_many(keys, |at, row| found(at, Ok(row))),
@@ -141,7 +133,10 @@ impl EngineSession {
 
     /// Looks up many keys as of one moment with respect to MSET, and calls `found` in the order of
     /// `keys`. Rows of more than `bytes_most` bytes together may be refused.
-    pub(crate) fn get_many_atomic(
+    ///
+    /// # Errors
+    /// The rows are too long together, a page cannot be read or is damaged, or a value is no row.
+    pub fn get_many_atomic(
         &mut self,
         keys: &[&[u8]],
         bytes_most: usize,
@@ -159,7 +154,10 @@ impl EngineSession {
 
     /// Counts the keys that exist, as of one moment. On disk this is one moment only if their
     /// values are small.
-    pub(crate) fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
+    ///
+    /// # Errors
+    /// A page cannot be read or is damaged.
+    pub fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
         let mut count = 0;
         match &mut self.backend {
             SessionBackend::Memory(session) => {
@@ -243,11 +241,10 @@ impl EngineSession {
 
     /// Counts the first `most` keys of a range. Returns the count, and the last key if there may be
     /// more.
-    pub(crate) fn count_first(
-        &mut self,
-        bounds: EngineBounds<'_>,
-        most: usize,
-    ) -> Result<(usize, Option<Vec<u8>>)> {
+    ///
+    /// # Errors
+    /// As [`scan`](Self::scan).
+    pub fn count_first(&mut self, bounds: EngineBounds<'_>, most: usize) -> Result<(usize, Option<Vec<u8>>)> {
         let now = self.now();
         match &mut self.backend {
             SessionBackend::Memory(session) => Ok(count_keys(bounds, most, |bounds, each| {
@@ -284,12 +281,15 @@ impl EngineSession {
     }
 
     /// Returns whether the engine undoes writes that cannot be acknowledged.
-    pub(crate) fn can_roll_back(&self) -> bool {
+    pub fn can_roll_back(&self) -> bool {
         matches!(self.backend, SessionBackend::Disk(..))
     }
 
     /// Sets several keys, all or none, both on disk and for `get_many_atomic`. Used by MSET.
-    pub(crate) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<Ticket> {
+    ///
+    /// # Errors
+    /// A limit is exceeded, writes are stopped, or a file operation fails. Nothing was written then.
+    pub fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<Ticket> {
         let now = self.now();
         match &mut self.backend {
             SessionBackend::Memory(session) => Ok(session.put_all(pairs)?),
@@ -307,7 +307,7 @@ impl EngineSession {
     ///
     /// # Errors
     /// If writes are stopped.
-    pub(crate) fn begin(&mut self) -> Result<EngineTransaction<'_>> {
+    pub fn begin(&mut self) -> Result<EngineTransaction<'_>> {
         let now = self.now();
         let backend = match &mut self.backend {
             SessionBackend::Memory(session) => transaction::TransactionBackend::Memory(session.open_batch()?),
@@ -319,7 +319,10 @@ impl EngineSession {
     }
 
     /// Removes the first keys within bounds. Not atomic: a key that is inserted meanwhile may stay.
-    pub(crate) fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
+    ///
+    /// # Errors
+    /// Keys have no order, writes are stopped, or a file operation fails.
+    pub fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
         let now = self.now();
         match &mut self.backend {
             SessionBackend::Memory(session) => {
@@ -341,7 +344,7 @@ impl EngineSession {
 }
 
 /// Returns whether a key that was looked up exists.
-pub(super) fn present(row: Result<Option<RowRef<'_>>>) -> Result<bool> {
+pub(crate) fn present(row: Result<Option<RowRef<'_>>>) -> Result<bool> {
     match row {
         Ok(row) => Ok(row.is_some()),
         // A value that is not a row has no expiry time, so the key exists.
@@ -351,13 +354,13 @@ pub(super) fn present(row: Result<Option<RowRef<'_>>>) -> Result<bool> {
 }
 
 /// Returns the row unless it has expired.
-pub(super) fn live(row: Option<RowRef<'_>>, now: u64) -> Option<RowRef<'_>> {
+pub(crate) fn live(row: Option<RowRef<'_>>, now: u64) -> Option<RowRef<'_>> {
     row.filter(|row| !row.has_expired(now))
 }
 
 /// Counts the first `most` keys of a range, which `scan` reads. Returns the count, and the last key
 /// if there may be more.
-pub(super) fn count_keys(
+pub(crate) fn count_keys(
     bounds: EngineBounds<'_>,
     most: usize,
     scan: impl FnOnce(EngineBounds<'_>, &mut dyn FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>),

@@ -1,24 +1,26 @@
-//! The interface to the engines: this crate uses their names only through this module.
+//! The data model: rows, columns and collections over one of two engines.
 //!
 //! ```text
-//!   commands ─► EngineSession, EngineWriter, RowRef ─┬─► skein-store   rows in memory; checkpoints
-//!               Engine                               └─► skein-disk    rows as values of a trie
-//!                                                                      on pages (`disk`)
+//!   server, library ─► EngineSession, EngineWriter, RowRef ─┬─► skein-store   rows in memory
+//!                      Engine, Keyspace                     └─► skein-disk    rows as values of a
+//!                                                                             trie on pages (`disk`)
 //! ```
 //!
-//! The server knows rows, writers and tickets, but no tree, log or file. Both engines offer the
-//! same operations. A `match` per call or batch selects the engine, so the server is not generic
-//! over engines. Reads of the disk engine can fail, so all reads return a `Result`.
+//! Users know rows, writers and tickets, but no tree, log or file. Both engines offer the same
+//! operations. A `match` per call or batch selects the engine, so users are not generic over
+//! engines. Reads of the disk engine can fail, so all reads return a `Result`.
 //!
 //! Read in this order:
 //!
-//! - `session`: a worker's access to an engine.
+//! - `session`: the access of one thread to an engine.
 //! - `writer`: the single-key writes of a batch.
 //! - `transaction`: many reads and writes as one.
 //! - `keyspace`: a session or a transaction, as commands see the keys.
 //! - `disk`, `sorted_sets`, `error`.
 //!
-//! Design: `docs/design/server.md`, `docs/design/disk.md`.
+//! Design: `docs/design/data-model.md`, `docs/design/disk.md`.
+
+#![forbid(unsafe_code)]
 
 mod disk;
 mod error;
@@ -30,25 +32,27 @@ mod writer;
 
 use std::ops::Bound;
 
-use skein_disk::DiskStats;
-pub(crate) use skein_store::Error as RowError;
+pub use skein_disk::{DiskError, DiskStats, PAGE};
+pub use skein_store::Error as RowError;
 
 pub use disk::DiskEngine;
 pub use error::EngineError;
-pub(crate) use keyspace::Keyspace;
+pub use keyspace::Keyspace;
 pub use session::EngineSession;
-pub(crate) use skein_store::{
-    ColumnsReader, Durability, Eviction, Member, MembersView, Row, RowAllocator, RowChange, RowRef,
-    RowWriter, ScanDirection, ScoreRangeView, SetReader, SetWriter, Snapshot, SnapshotRelease, StoreStats,
-    Ticket, VALUE_BYTES_MAX,
+pub use skein_store::{
+    ColumnsReader, Durability, Eviction, IndexKind, Member, MembersView, OpenProgress, OpenProgressSeen, Row,
+    RowAllocator, RowChange, RowRef, RowWriter, ScanDirection, ScoreRangeView, SetReader, SetWriter,
+    Snapshot, SnapshotRelease, StoreStats, Ticket, VALUE_BYTES_MAX, successor,
 };
-pub(crate) use transaction::EngineTransaction;
+pub use transaction::EngineTransaction;
 pub use writer::EngineWriter;
 
-pub(crate) type Error = EngineError;
-pub(crate) type Result<T> = std::result::Result<T, Error>;
+/// The error of an operation.
+pub type Error = EngineError;
+/// The result of an operation.
+pub type Result<T> = std::result::Result<T, Error>;
 /// The bounds of a range of keys.
-pub(crate) type EngineBounds<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
+pub type EngineBounds<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
 
 /// The engine that a server serves. Clones are cheap and share the engine.
 #[derive(Debug, Clone)]
@@ -99,7 +103,8 @@ impl Engine {
         self.len() == 0
     }
 
-    pub(crate) fn durability(&self) -> Durability {
+    /// Returns the guarantee of an acknowledged write.
+    pub fn durability(&self) -> Durability {
         match self {
             Self::Memory(store) => store.durability(),
             Self::Disk(disk) => disk.store().durability(),
@@ -114,14 +119,17 @@ impl Engine {
         }
     }
 
-    pub(crate) fn request_durable(&self, ticket: Ticket) {
+    /// Requests that the ticket's writes become durable soon, without blocking.
+    pub fn request_durable(&self, ticket: Ticket) {
         match self {
             Self::Memory(store) => store.request_durable(ticket),
             Self::Disk(disk) => disk.store().request_durable(ticket),
         }
     }
 
-    pub(crate) fn on_durable(&self, callback: impl Fn() + Send + Sync + 'static) {
+    /// Calls `callback` whenever the durable epoch has advanced or writes have stopped, from any
+    /// thread. It must be short, and may call only [`durable_epoch`](Self::durable_epoch).
+    pub fn on_durable(&self, callback: impl Fn() + Send + Sync + 'static) {
         match self {
             Self::Memory(store) => store.on_durable(callback),
             Self::Disk(disk) => disk.store().on_durable(callback),
@@ -130,7 +138,7 @@ impl Engine {
 
     /// Returns the error that stopped the log, if it has stopped. Then no further write becomes
     /// durable.
-    pub(crate) fn log_stopped(&self) -> Option<Error> {
+    pub fn log_stopped(&self) -> Option<Error> {
         match self {
             Self::Memory(store) => store.writes_stopped().map(Error::from),
             Self::Disk(disk) => disk.store().log_stopped().map(Error::from),
@@ -161,7 +169,7 @@ impl Engine {
     }
 
     /// Asks a thread for a checkpoint. Returns `false` if one is being written already.
-    pub(crate) fn checkpoint_in_background(&self) -> bool {
+    pub fn checkpoint_in_background(&self) -> bool {
         match self {
             Self::Memory(store) => store.checkpoint_in_background(),
             Self::Disk(disk) => disk.store().checkpoint_in_background(),
@@ -179,7 +187,11 @@ impl Engine {
         }
     }
 
-    pub(crate) fn snapshot(&self) -> Result<Snapshot> {
+    /// Takes a snapshot of all keys.
+    ///
+    /// # Errors
+    /// The engine or its index has no snapshots, or too many snapshots are live.
+    pub fn snapshot(&self) -> Result<Snapshot> {
         match self {
             Self::Memory(store) => Ok(store.snapshot()?),
             Self::Disk(_) => Err(Error::NoSnapshots),
@@ -195,7 +207,7 @@ impl Engine {
     }
 
     /// Returns the disk engine and its statistics, if this is the disk engine.
-    pub(crate) fn disk(&self) -> Option<(&DiskEngine, DiskStats)> {
+    pub fn disk(&self) -> Option<(&DiskEngine, DiskStats)> {
         match self {
             Self::Memory(_) => None,
             Self::Disk(disk) => Some((disk, disk.store().stats())),
@@ -204,7 +216,7 @@ impl Engine {
 
     /// Returns the memory limit of the engine in memory, if there is one, and its eviction policy.
     /// The disk engine is bounded by its cache and evicts no keys.
-    pub(crate) fn memory_limit(&self) -> (Option<usize>, Eviction) {
+    pub fn memory_limit(&self) -> (Option<usize>, Eviction) {
         match self {
             Self::Memory(store) => store.memory_limit(),
             Self::Disk(_) => (None, Eviction::None),
@@ -215,7 +227,7 @@ impl Engine {
     ///
     /// # Errors
     /// If this is the disk engine, which has no such limit.
-    pub(crate) fn set_memory_limit(&self, limit: Option<usize>, eviction: Eviction) -> Result<()> {
+    pub fn set_memory_limit(&self, limit: Option<usize>, eviction: Eviction) -> Result<()> {
         match self {
             Self::Memory(store) => {
                 store.set_memory_limit(limit, eviction);
@@ -226,7 +238,7 @@ impl Engine {
     }
 
     /// Returns the index of the engine in memory.
-    pub(crate) fn index(&self) -> Option<skein_store::IndexKind> {
+    pub fn index(&self) -> Option<skein_store::IndexKind> {
         match self {
             Self::Memory(store) => Some(store.options().index),
             Self::Disk(_) => None,

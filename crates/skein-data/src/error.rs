@@ -44,7 +44,7 @@ pub enum EngineError {
 const SHOWN: usize = 64;
 
 impl EngineError {
-    pub(super) fn not_a_row(key: &[u8]) -> Self {
+    pub(crate) fn not_a_row(key: &[u8]) -> Self {
         let shown = key[..key.len().min(SHOWN)].escape_ascii().to_string();
         Self::NotARow { key: if key.len() > SHOWN { shown + "..." } else { shown } }
     }
