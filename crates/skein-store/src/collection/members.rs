@@ -41,7 +41,8 @@ pub(crate) struct MemberIndex {
 
 /// The kind of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CollectionKind {
+pub enum CollectionKind {
+    /// Members with scores.
     SortedSet,
     /// Spread columns: too many for a row.
     Hash,

@@ -57,8 +57,9 @@ mod sweep_queue;
 mod views;
 
 pub use columns_reader::ColumnsReader;
+pub use members::CollectionKind;
 pub(crate) use members::{
-    Collection, CollectionKind, CollectionState, ID, MemberIndex, member_key, score_of, weight,
+    Collection, CollectionState, ID, MemberIndex, member_key, score_of, weight,
 };
 pub use score_index::Member;
 pub(crate) use score_index::ScoreIndex;

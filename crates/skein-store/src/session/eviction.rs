@@ -339,7 +339,7 @@ impl Writer<'_> {
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
     use super::*;
-    use crate::{Store, StoreOptions};
+    use crate::{RowWriter as _, Store, StoreOptions};
 
     /// Once, each request waited up to 64 ms for a long reader, and so delayed all clients of its
     /// worker.

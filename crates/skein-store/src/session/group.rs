@@ -26,6 +26,7 @@ use std::collections::HashMap;
 
 use skein_log::LogOperation;
 
+use super::hashes::put_checked_columns;
 use super::row_writer::{check_columns, decide_put};
 use super::undo_journal::UndoJournal;
 use super::writer::KEYS_PER_PREFETCH;
@@ -174,7 +175,7 @@ impl Writer<'_> {
                     Ok::<_, Error>(decide_put(key, columns, None, rows, recorder)?.0)
                 })
                 .map(drop),
-            GroupOp::PutColumns(columns) => match self.put_checked_columns(key, columns) {
+            GroupOp::PutColumns(columns) => match put_checked_columns(self, key, columns) {
                 Ok(_) | Err(Error::WrongKind { .. }) => Ok(()),
                 Err(error) => Err(error),
             },

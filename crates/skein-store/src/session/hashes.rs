@@ -15,14 +15,13 @@
 //! columns are never moved back into a row.
 
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
 
-use super::member_writer::MemberWriter;
+use super::RowWriter;
+use super::member_store::{MemberStore, StoredCollection};
 use super::row_writer::{Recorder, check_columns, decide_put, decide_removal, decide_update};
-use super::whole_rows::replace_row;
+use super::whole_rows::{replace_by_collection, replace_row};
 use super::writer::{RowChange, RowUpdate};
-use super::{RowWriter as _, Writer};
-use crate::collection::{Collection, CollectionKind, MEMBER_BYTES_MAX};
+use crate::collection::{CollectionKind, MEMBER_BYTES_MAX};
 use crate::row::table::{self, Column};
 use crate::row::{Row, RowAllocator, RowRef};
 use crate::{Error, Result};
@@ -31,187 +30,216 @@ use crate::{Error, Result};
 /// [`Session::spread_columns`](crate::Session::spread_columns).
 pub const ROW_COLUMNS_MAX: usize = 64;
 
-/// The reason why a write to columns was not applied to a row.
-enum ColumnsElsewhere<E> {
+/// The place of columns that a write did not find in a row.
+enum ColumnsElsewhere<C> {
     /// The row, with this version, stands for spread columns.
-    Hash(Arc<Collection>, u64),
+    Hash(C, u64),
     /// The new row would have too many columns: the new row, and the version of the row it is based
     /// on.
     Spread(Row, Option<u64>),
-    Failed(E),
 }
 
-impl<E: From<Error>> From<Error> for ColumnsElsewhere<E> {
-    fn from(error: Error) -> Self {
-        Self::Failed(error.into())
-    }
+/// Returns whether a name fits a collection.
+fn fits(name: &[u8]) -> bool {
+    name.len() <= MEMBER_BYTES_MAX
 }
 
-impl Writer<'_> {
-    /// Returns a function that tells whether to spread a row. While memory is used up no row is
-    /// spread, because spreading takes memory.
-    fn spreads(&self) -> impl Fn(RowRef<'_>) -> bool + use<> {
-        let may = self.spread && (self.is_admitted() || self.over_budget.is_none());
-        move |row| {
-            let fits = |(name, _): Column<'_>| name.len() <= MEMBER_BYTES_MAX;
-            may && row.column_count() > ROW_COLUMNS_MAX && row.columns().all(fits)
-        }
-    }
-
-    /// Changes columns: `in_row` makes a new row from the present one, `elsewhere` changes spread
-    /// columns. Either may be called again if another writer changes the key meanwhile.
-    fn change_columns<E: From<Error>>(
-        &mut self,
-        key: &[u8],
-        mut in_row: impl FnMut(
-            Option<RowRef<'_>>,
-            &RowAllocator,
-            &mut Recorder<'_>,
-        ) -> std::result::Result<RowChange, E>,
-        mut elsewhere: impl FnMut(&mut HashWriter<'_>) -> std::result::Result<bool, E>,
-    ) -> std::result::Result<RowUpdate, E> {
-        let spreads = self.spreads();
-        loop {
-            let updated = self.update_recorded(key, |current, rows, recorder| {
-                let hash = current.filter(|row| row.is_hash());
-                if let Some((collection, row)) = hash.and_then(RowRef::shared_collection).zip(current) {
-                    return Err(ColumnsElsewhere::Hash(collection, row.version()));
-                }
-                match in_row(current, rows, recorder).map_err(ColumnsElsewhere::Failed)? {
-                    RowChange::Put(row) if spreads(row.as_ref()) => {
-                        Err(ColumnsElsewhere::Spread(row, current.map(RowRef::version)))
-                    }
-                    change => Ok(change),
-                }
-            });
-            // Without an answer, the collection died or the row changed meanwhile.
-            let done = match updated {
-                Ok(updated) => Some(updated),
-                Err(ColumnsElsewhere::Failed(error)) => return Err(error),
-                Err(ColumnsElsewhere::Spread(row, base)) => self.spread_row(key, &row, base)?,
-                Err(ColumnsElsewhere::Hash(collection, version)) => {
-                    let change = |members: MemberWriter<'_>| elsewhere(&mut HashWriter { members });
-                    let changed = self.change_collection(key, &collection, change)?;
-                    changed.map(|changed| RowUpdate { existed: true, changed, version })
-                }
-            };
-            if let Some(updated) = done {
-                return Ok(updated);
+/// Changes columns: `in_row` makes a new row from the present one, `elsewhere` changes spread
+/// columns. Either may be called again if another writer changes the key meanwhile.
+fn change_columns<W: RowWriter + ?Sized, E: From<Error> + From<W::Error>>(
+    writer: &mut W,
+    key: &[u8],
+    mut in_row: impl FnMut(
+        Option<RowRef<'_>>,
+        &RowAllocator,
+        &mut Recorder<'_>,
+    ) -> std::result::Result<RowChange, E>,
+    mut in_hash: impl FnMut(&mut HashWriter<'_>) -> std::result::Result<bool, E>,
+) -> std::result::Result<RowUpdate, E> {
+    let may_spread = writer.spreads_columns();
+    let spreads = |row: RowRef<'_>| {
+        may_spread && row.column_count() > ROW_COLUMNS_MAX && row.columns().all(|(name, _)| fits(name))
+    };
+    loop {
+        let mut elsewhere = None;
+        let updated = writer.update_recorded::<E>(key, |current, rows, recorder| {
+            elsewhere = None;
+            let hash = current.filter(|row| row.is_hash());
+            if let Some((collection, row)) = hash.and_then(W::Collection::of).zip(current) {
+                elsewhere = Some(ColumnsElsewhere::Hash(collection, row.version()));
+                return Ok(RowChange::Keep);
             }
-        }
-    }
-
-    /// Spreads the columns of `row` and puts a main row for them, if the key still has version
-    /// `base`.
-    fn spread_row(&mut self, key: &[u8], row: &Row, base: Option<u64>) -> Result<Option<RowUpdate>> {
-        let row = row.as_ref();
-        let made = self.make_collection(key, CollectionKind::Hash, base, row.expires_at(), |members| {
-            let mut hash = HashWriter { members };
-            row.columns().try_for_each(|(name, value)| hash.put(name, value).map(drop))
+            match in_row(current, rows, recorder)? {
+                RowChange::Put(row) if spreads(row.as_ref()) => {
+                    elsewhere = Some(ColumnsElsewhere::Spread(row, current.map(RowRef::version)));
+                    Ok(RowChange::Keep)
+                }
+                change => Ok(change),
+            }
         })?;
-        Ok(made.map(|((), version)| RowUpdate { existed: base.is_some(), changed: true, version }))
-    }
-
-    /// Puts checked columns, as [`put_columns`](super::RowWriter::put_columns).
-    pub(super) fn put_checked_columns(&mut self, key: &[u8], columns: &[Column<'_>]) -> Result<usize> {
-        let new = Cell::new(0);
-        self.change_columns(
-            key,
-            |current, rows, recorder| {
-                let (change, count) = decide_put(key, columns, current, rows, recorder)?;
-                new.set(count);
-                Ok(change)
-            },
-            |hash| {
-                hash.members.expect(columns.iter().map(|(name, _)| *name));
-                hash.admit(columns)?;
-                let mut count = 0;
-                for (name, value) in columns {
-                    count += usize::from(hash.put(name, value)?);
-                }
-                new.set(count);
-                Ok::<_, Error>(true)
-            },
-        )?;
-        Ok(new.get())
-    }
-
-    /// As [`replace_columns`](super::RowWriter::replace_columns).
-    pub(super) fn replace_all_columns(
-        &mut self,
-        key: &[u8],
-        columns: &[Column<'_>],
-        expires: Option<u64>,
-    ) -> Result<()> {
-        let fits = |(name, _): &Column<'_>| name.len() <= MEMBER_BYTES_MAX;
-        if !self.spread || columns.len() <= ROW_COLUMNS_MAX || !columns.iter().all(fits) {
-            return replace_row(self, key, columns, expires);
+        // Without an answer, the collection died or the row changed meanwhile.
+        let done = match elsewhere {
+            None => Some(updated),
+            Some(ColumnsElsewhere::Spread(row, base)) => spread_row(writer, key, &row, base)?,
+            Some(ColumnsElsewhere::Hash(collection, version)) => {
+                let change = |members: &mut dyn MemberStore| in_hash(&mut HashWriter { members });
+                let changed = writer.change_collection(key, &collection, change)?;
+                changed.map(|changed| RowUpdate { existed: true, changed, version })
+            }
+        };
+        if let Some(updated) = done {
+            return Ok(updated);
         }
-        for column in columns.chunks(1) {
-            check_columns(key, column)?;
-            self.core.check_sizes(key, table::content_len(column))?;
-        }
-        self.begin_write()?;
-        self.replace_by_collection(key, CollectionKind::Hash, expires, |members| {
-            let mut hash = HashWriter { members };
+    }
+}
+
+/// Spreads the columns of `row` and puts a main row for them, if the key still has version `base`.
+fn spread_row<W: RowWriter + ?Sized>(
+    writer: &mut W,
+    key: &[u8],
+    row: &Row,
+    base: Option<u64>,
+) -> std::result::Result<Option<RowUpdate>, W::Error> {
+    let row = row.as_ref();
+    let put_all = |members: &mut dyn MemberStore| {
+        let mut hash = HashWriter { members };
+        Ok(row.columns().try_for_each(|(name, value)| hash.put(name, value).map(drop))?)
+    };
+    let made = writer.make_collection::<_, W::Error>(
+        key,
+        CollectionKind::Hash,
+        base,
+        row.expires_at(),
+        put_all,
+    )?;
+    Ok(made.map(|((), version)| RowUpdate { existed: base.is_some(), changed: true, version }))
+}
+
+/// Puts columns; see [`RowWriter::put_columns`].
+pub(super) fn put_columns<W: RowWriter + ?Sized>(
+    writer: &mut W,
+    key: &[u8],
+    columns: &[Column<'_>],
+) -> std::result::Result<usize, W::Error> {
+    if columns.is_empty() {
+        return Ok(0);
+    }
+    writer.check_sizes(key, table::content_len(columns))?;
+    check_columns(key, columns)?;
+    put_checked_columns(writer, key, columns)
+}
+
+/// Puts columns whose sizes were checked.
+pub(super) fn put_checked_columns<W: RowWriter + ?Sized>(
+    writer: &mut W,
+    key: &[u8],
+    columns: &[Column<'_>],
+) -> std::result::Result<usize, W::Error> {
+    let new = Cell::new(0);
+    change_columns::<W, W::Error>(
+        writer,
+        key,
+        |current, rows, recorder| {
+            let (change, count) = decide_put(key, columns, current, rows, recorder)?;
+            new.set(count);
+            Ok(change)
+        },
+        |hash| {
+            hash.members.expect(&mut columns.iter().map(|(name, _)| *name));
             hash.admit(columns)?;
-            columns.iter().try_for_each(|(name, value)| hash.put(name, value).map(drop))
-        })
-    }
+            let mut count = 0;
+            for (name, value) in columns {
+                count += usize::from(hash.put(name, value)?);
+            }
+            new.set(count);
+            Ok(true)
+        },
+    )?;
+    Ok(new.get())
+}
 
-    /// As [`remove_columns`](super::RowWriter::remove_columns).
-    pub(super) fn remove_named_columns(&mut self, key: &[u8], names: &[&[u8]]) -> Result<usize> {
-        let gone = Cell::new(0);
-        self.change_columns(
-            key,
-            |current, rows, recorder| {
-                let (change, count) = decide_removal(key, names, current, rows, recorder)?;
-                gone.set(count);
-                Ok(change)
-            },
-            |hash| {
-                hash.members.expect(names.iter().copied());
-                let mut count = 0;
-                for name in names {
-                    count += usize::from(hash.remove(name));
-                }
-                gone.set(count);
-                Ok::<_, Error>(count > 0)
-            },
-        )?;
-        Ok(gone.get())
+/// Replaces the contents of a key by columns; see [`RowWriter::replace_columns`].
+pub(super) fn replace_columns<W: RowWriter + ?Sized>(
+    writer: &mut W,
+    key: &[u8],
+    columns: &[Column<'_>],
+    expires: Option<u64>,
+) -> std::result::Result<(), W::Error> {
+    let spreads = writer.spreads_columns()
+        && columns.len() > ROW_COLUMNS_MAX
+        && columns.iter().all(|(name, _)| fits(name));
+    if !spreads {
+        return replace_row(writer, key, columns, expires);
     }
+    for column in columns.chunks(1) {
+        check_columns(key, column)?;
+        writer.check_sizes(key, table::content_len(column))?;
+    }
+    replace_by_collection::<W, _, W::Error>(writer, key, CollectionKind::Hash, expires, |members| {
+        let mut hash = HashWriter { members };
+        hash.admit(columns)?;
+        Ok(columns.iter().try_for_each(|(name, value)| hash.put(name, value).map(drop))?)
+    })
+}
 
-    /// As [`update_column`](super::RowWriter::update_column).
-    pub(super) fn update_named_column<E: From<Error>>(
-        &mut self,
-        key: &[u8],
-        column: &[u8],
-        decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
-    ) -> std::result::Result<RowUpdate, E> {
-        let (core, decide) = (self.core, RefCell::new(decide));
-        self.change_columns(
-            key,
-            |current, rows, recorder| {
-                decide_update(key, column, current, rows, recorder, &mut *decide.borrow_mut())
-            },
-            |hash| {
-                let present = hash.members.look(column).and_then(RowRef::value);
-                let Some(value) = (decide.borrow_mut())(present)? else { return Ok(false) };
-                let set = [(column, &value[..])];
-                check_columns(key, &set)?;
-                core.check_sizes(key, table::content_len(&set))?;
-                hash.admit(&set)?;
-                hash.put(column, &value)?;
-                Ok(true)
-            },
-        )
-    }
+/// Removes columns; see [`RowWriter::remove_columns`].
+pub(super) fn remove_columns<W: RowWriter + ?Sized>(
+    writer: &mut W,
+    key: &[u8],
+    names: &[&[u8]],
+) -> std::result::Result<usize, W::Error> {
+    let gone = Cell::new(0);
+    change_columns::<W, W::Error>(
+        writer,
+        key,
+        |current, rows, recorder| {
+            let (change, count) = decide_removal(key, names, current, rows, recorder)?;
+            gone.set(count);
+            Ok(change)
+        },
+        |hash| {
+            hash.members.expect(&mut names.iter().copied());
+            let mut count = 0;
+            for name in names {
+                count += usize::from(hash.members.remove_value(name)?);
+            }
+            gone.set(count);
+            Ok(count > 0)
+        },
+    )?;
+    Ok(gone.get())
+}
+
+/// Updates one column; see [`RowWriter::update_column`].
+pub(super) fn update_column<W: RowWriter + ?Sized, E: From<Error> + From<W::Error>>(
+    writer: &mut W,
+    key: &[u8],
+    column: &[u8],
+    decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
+) -> std::result::Result<RowUpdate, E> {
+    let decide = RefCell::new(decide);
+    change_columns::<W, E>(
+        writer,
+        key,
+        |current, rows, recorder| {
+            decide_update(key, column, current, rows, recorder, &mut *decide.borrow_mut())
+        },
+        |hash| {
+            let present = hash.members.value(column)?;
+            let Some(value) = (decide.borrow_mut())(present)? else { return Ok(false) };
+            let set = [(column, &value[..])];
+            check_columns(key, &set)?;
+            hash.members.check_sizes(key, table::content_len(&set))?;
+            hash.admit(&set)?;
+            hash.put(column, &value)?;
+            Ok(true)
+        },
+    )
 }
 
 /// A hash with spread columns, while its lock is held exclusively.
 struct HashWriter<'w> {
-    members: MemberWriter<'w>,
+    members: &'w mut dyn MemberStore,
 }
 
 impl HashWriter<'_> {
@@ -220,7 +248,7 @@ impl HashWriter<'_> {
         for (name, value) in columns {
             check_name(name)?;
             if let Err(refused) = self.members.admit_growth() {
-                let present = self.members.look(name).and_then(RowRef::value);
+                let present = self.members.value(name)?;
                 if present.is_none_or(|present| present.len() < value.len()) {
                     return Err(refused);
                 }
@@ -231,20 +259,7 @@ impl HashWriter<'_> {
 
     /// Puts a column. Returns whether its name is new.
     fn put(&mut self, name: &[u8], value: &[u8]) -> Result<bool> {
-        self.members.note_value(name);
-        let seen = self.members.look(name).map(RowRef::version);
-        self.members.put(seen, value)?;
-        self.members.state.columns += u64::from(seen.is_none());
-        Ok(seen.is_none())
-    }
-
-    /// Removes a column. Returns whether it was present.
-    fn remove(&mut self, name: &[u8]) -> bool {
-        self.members.note_value(name);
-        let Some(seen) = self.members.look(name).map(RowRef::version) else { return false };
-        self.members.remove(seen);
-        self.members.state.columns -= 1;
-        true
+        self.members.put_value(name, value)
     }
 }
 

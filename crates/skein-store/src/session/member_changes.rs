@@ -110,7 +110,7 @@ impl Writer<'_> {
         for entry in &changed.entries {
             runs.note(changed.name(entry), entry.before.as_deref(), entry.version, false);
         }
-        let undone = self.change_collection(key, collection, |mut members| {
+        let undone = self.change_members(key, collection, |mut members| {
             for (name, run) in runs.into_iter() {
                 if members.look(name).map(RowRef::version) == Some(run.version) {
                     members.put_back(name, run.before);

@@ -42,6 +42,7 @@ impl Writer<'_> {
             records: &mut self.records,
             over_budget,
             key: Vec::new(),
+            seen: None,
             epoch,
             changed: &mut changed,
             leaving: &mut BTreeMap::new(),
@@ -65,7 +66,7 @@ impl Writer<'_> {
     /// Changes the collection that was found at `key`, and removes the key with its last member.
     /// Returns `None` if the collection is dead. After an error of `change` the collection is
     /// unchanged.
-    pub(super) fn change_collection<R, E: From<Error>>(
+    pub(super) fn change_members<R, E: From<Error>>(
         &mut self,
         key: &[u8],
         collection: &Arc<Collection>,
@@ -92,36 +93,13 @@ impl Writer<'_> {
         answer.map(Some)
     }
 
-    /// Replaces the contents of `key` by a collection with the members that `change` puts, until
-    /// `expires`. If `change` puts no members, removes the key. It is one write: the old row stays
-    /// until the new collection is complete. `change` runs again if another writer changes the key
-    /// meanwhile.
-    pub(super) fn replace_by_collection<R, E: From<Error>>(
-        &mut self,
-        key: &[u8],
-        kind: CollectionKind,
-        expires: Option<u64>,
-        mut change: impl FnMut(MemberWriter<'_>) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
-        loop {
-            let base = self.time().live(self.core.index.get(key, &self.guard)).map(RowRef::version);
-            let Some((answer, version)) = self.make_collection(key, kind, base, expires, &mut change)? else {
-                continue;
-            };
-            if version == 0 {
-                self.remove_now(key)?;
-            }
-            return Ok(answer);
-        }
-    }
-
     /// Makes a collection with the members that `change` puts, and puts a main row for it until
     /// `expires`, if the key still has version `base` (`None` if it must be absent).
     ///
     /// Returns the answer of `change` and the version of the main row (0 if there were no members
     /// to put). Returns `None` if another writer changed the key meanwhile; then nothing was
     /// written.
-    pub(super) fn make_collection<R, E: From<Error>>(
+    pub(super) fn make_members<R, E: From<Error>>(
         &mut self,
         key: &[u8],
         kind: CollectionKind,
@@ -197,14 +175,17 @@ impl Writer<'_> {
 /// complete. An index can refuse a new key, but no write to a key that it holds. So undoing a
 /// rejected change never needs a place that another writer may have taken meanwhile.
 pub(super) struct MemberWriter<'w> {
-    core: &'w StoreCore,
+    pub(super) core: &'w StoreCore,
     collection: &'w Collection,
     guard: &'w LocalGuard<'w>,
     pub(super) state: &'w mut CollectionState,
     records: &'w mut RecordBuffer,
-    over_budget: Option<&'w Error>,
+    /// The error for writes that add memory, if memory is used up.
+    pub(super) over_budget: Option<&'w Error>,
     /// The key of the member that was looked up last.
     key: Vec<u8>,
+    /// The version of its row, if it is present.
+    pub(super) seen: Option<u64>,
     epoch: u64,
     changed: &'w mut MemberChanges<PinnedRow>,
     /// Members that the change has removed, with the versions of their rows. The rows are removed
@@ -225,6 +206,7 @@ impl MemberWriter<'_> {
             records: self.records,
             over_budget: self.over_budget,
             key: Vec::new(),
+            seen: None,
             epoch: self.epoch,
             changed: self.changed,
             leaving: self.leaving,
@@ -259,7 +241,7 @@ impl MemberWriter<'_> {
     }
 
     /// Looks up members with overlapping reads, to fill the cache.
-    pub(super) fn expect<'m>(&self, members: impl Iterator<Item = &'m [u8]>) {
+    pub(super) fn fetch(&self, members: &mut dyn Iterator<Item = &[u8]>) {
         let id = self.collection.id().to_be_bytes();
         let keys: Vec<Vec<u8>> =
             members.take(EXPECTED_MAX).map(|member| [&id[..], member].concat()).collect();
@@ -269,11 +251,6 @@ impl MemberWriter<'_> {
                 std::hint::black_box(row.map(RowRef::version));
             });
         }
-    }
-
-    /// Errors if memory is used up and a write would add to it.
-    pub(super) fn admit_growth(&self) -> Result<()> {
-        self.over_budget.map_or(Ok(()), |error| Err(error.clone()))
     }
 
     /// Puts the member that was looked up last. Its row has version `seen`, if it is present.

@@ -11,9 +11,10 @@
 //! # Files
 //!
 //! 1. `writer` has single-key writes; `writer/update.rs` has read-modify-writes.
-//! 2. `row_writer` has column writes, integers and comparisons for every engine. `whole_rows`
-//!    replaces and renames.
-//! 3. `hashes`, `sorted_sets` and `member_writer` write collections.
+//! 2. `row_writer` has the writes that every engine offers. `hashes` and `sorted_sets` write
+//!    collections, through a `MemberStore` of the engine (`member_store`). `whole_rows` replaces
+//!    and renames.
+//! 3. `member_writer` and `memory_members` change the collections in memory.
 //! 4. `group` and `open_batch` write several keys together. `expected_contents` checks a group,
 //!    `undo_journal` and `member_changes` undo it.
 //! 5. `eviction` makes room. `prefetched_places` and `active_writes` are thread-local helpers.
@@ -26,7 +27,9 @@ mod expected_contents;
 mod group;
 mod hashes;
 mod member_changes;
+mod member_store;
 mod member_writer;
+mod memory_members;
 mod open_batch;
 mod prefetched_places;
 mod row_writer;
@@ -38,6 +41,8 @@ mod writer;
 use std::ops::ControlFlow;
 
 pub use hashes::ROW_COLUMNS_MAX;
+pub use member_store::{MemberStore, StoredCollection};
+pub use memory_members::MemoryCollection;
 pub use open_batch::OpenBatch;
 pub use row_writer::{Recorder, RowWriter};
 pub use sorted_sets::SetWriter;

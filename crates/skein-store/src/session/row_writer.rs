@@ -3,8 +3,12 @@
 
 use skein_syntax::number::parse_i64;
 
-use super::whole_rows::{rename_row, replace_row};
+use super::hashes::{put_columns, remove_columns, replace_columns, update_column};
+use super::member_store::{MemberStore, StoredCollection};
+use super::sorted_sets::{SetWriter, change_set};
+use super::whole_rows::{rename_row, replace_by_collection};
 use super::writer::{RowChange, RowUpdate};
+use crate::collection::CollectionKind;
 use crate::options::VALUE_BYTES_MAX;
 use crate::record;
 use crate::row::table::{self, Column};
@@ -158,17 +162,65 @@ pub(super) fn decide_update<E: From<Error>>(
     Ok(merge(rows, recorder, key, current, &set, &[])?.map_or(RowChange::Keep, RowChange::Put))
 }
 
-/// Read-modify-writes of rows. An engine implements the primitive
-/// [`update_recorded`](Self::update_recorded); [`Writer`](super::Writer) is one implementation.
+/// Writes to rows and collections. An engine implements the primitives: the methods without a body.
+/// All other writes stand on them. [`Writer`](super::Writer) is one implementation.
 pub trait RowWriter {
     /// The error of a write that was not done.
     type Error: From<Error>;
+
+    /// A collection that a row stands for.
+    type Collection: StoredCollection;
 
     /// Rejects a key or contents over the limit.
     ///
     /// # Errors
     /// `KeyTooLong`, `ValueTooLong`.
     fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()>;
+
+    /// Returns whether writes may spread the columns of a row now; see
+    /// [`Session::spread_columns`](crate::Session::spread_columns).
+    fn spreads_columns(&self) -> bool;
+
+    /// Begins a write to a key, and calls `look` with its present row.
+    ///
+    /// # Errors
+    /// Writes are stopped, and the errors of the engine.
+    fn begin_at<R>(
+        &mut self,
+        key: &[u8],
+        look: impl FnOnce(Option<RowRef<'_>>) -> R,
+    ) -> std::result::Result<R, Self::Error>;
+
+    /// Calls `change` with the collection that was found at `key`, and removes the key with its last
+    /// member. It is one write, for readers and on disk. Returns `None` if the collection is dead.
+    /// After an error of `change` the collection is unchanged.
+    ///
+    /// # Errors
+    /// Those of `change` and of the engine.
+    fn change_collection<R, E: From<Error> + From<Self::Error>>(
+        &mut self,
+        key: &[u8],
+        collection: &Self::Collection,
+        change: impl FnOnce(&mut dyn MemberStore) -> std::result::Result<R, E>,
+    ) -> std::result::Result<Option<R>, E>;
+
+    /// Makes a collection with the members that `change` puts, and puts a main row for it until
+    /// `expires`, if the key still has version `base` (`None` if it must be absent).
+    ///
+    /// Returns the answer of `change` and the version of the main row (0 if there were no members
+    /// to put). Returns `None` if another writer changed the key meanwhile; then nothing was
+    /// written.
+    ///
+    /// # Errors
+    /// Those of `change` and of the engine; a limit. Nothing was written then.
+    fn make_collection<R, E: From<Error> + From<Self::Error>>(
+        &mut self,
+        key: &[u8],
+        kind: CollectionKind,
+        base: Option<u64>,
+        expires: Option<u64>,
+        change: impl FnOnce(&mut dyn MemberStore) -> std::result::Result<R, E>,
+    ) -> std::result::Result<Option<(R, u64)>, E>;
 
     /// Updates a key as [`update`](Self::update) does; the closure must also record its decision.
     ///
@@ -211,18 +263,7 @@ pub trait RowWriter {
     /// # Errors
     /// As for [`update`](Self::update), `WrongKind` if the key holds a value, and `WriteTooLong`.
     fn put_columns(&mut self, key: &[u8], columns: &[Column<'_>]) -> std::result::Result<usize, Self::Error> {
-        if columns.is_empty() {
-            return Ok(0);
-        }
-        self.check_sizes(key, table::content_len(columns))?;
-        check_columns(key, columns)?;
-        let mut new = 0;
-        self.update_recorded::<Self::Error>(key, |current, rows, recorder| {
-            let (change, count) = decide_put(key, columns, current, rows, recorder)?;
-            new = count;
-            Ok(change)
-        })?;
-        Ok(new)
+        put_columns(self, key, columns)
     }
 
     /// Removes columns of a key atomically, and the key with its last column. Returns the number of
@@ -231,13 +272,7 @@ pub trait RowWriter {
     /// # Errors
     /// As for [`update`](Self::update), `WrongKind` if the key holds a value, and `WriteTooLong`.
     fn remove_columns(&mut self, key: &[u8], names: &[&[u8]]) -> std::result::Result<usize, Self::Error> {
-        let mut gone = 0;
-        self.update_recorded::<Self::Error>(key, |current, rows, recorder| {
-            let (change, count) = decide_removal(key, names, current, rows, recorder)?;
-            gone = count;
-            Ok(change)
-        })?;
-        Ok(gone)
+        remove_columns(self, key, names)
     }
 
     /// Replaces the contents of a key by these columns, until `expires` (milliseconds since 1970)
@@ -252,7 +287,7 @@ pub trait RowWriter {
         columns: &[Column<'_>],
         expires: Option<u64>,
     ) -> std::result::Result<(), Self::Error> {
-        replace_row(self, key, columns, expires)
+        replace_columns(self, key, columns, expires)
     }
 
     /// Adds to a decimal integer and returns the sum. An absent key counts as 0. The expiry of the
@@ -280,11 +315,9 @@ pub trait RowWriter {
         &mut self,
         key: &[u8],
         column: &[u8],
-        mut decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
+        decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
     ) -> std::result::Result<RowUpdate, E> {
-        self.update_recorded(key, |current, rows, recorder| {
-            decide_update(key, column, current, rows, recorder, &mut decide)
-        })
+        update_column(self, key, column, decide)
     }
 
     /// Adds to a decimal integer in a column and returns the sum. An absent column counts as 0.
@@ -379,6 +412,81 @@ pub trait RowWriter {
         self.update(key, |current, rows| {
             let same = value_of(current)? == expected;
             Ok(if same { RowChange::Put(rows.value(&[value])?) } else { RowChange::Keep })
+        })
+    }
+
+    /// Calls `change` with the sorted set at `key` and holds its lock meanwhile. If the key is
+    /// absent and `make` is true, `change` is called with an empty set, and the key becomes a set
+    /// when `change` puts a member. If the key is absent and `make` is false, returns `None`
+    /// without calling `change`. A set that loses its last member is removed.
+    ///
+    /// The change is one write, for readers and on disk. After an error the set is unchanged.
+    /// `change` is called again if another writer changes the key meanwhile. It must not write to
+    /// anything else.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let mut session = store.session();
+    /// let (written, _) = session.write(|writer| {
+    ///     writer.change_set::<_, Error>(b"geese", true, |set| {
+    ///         set.put(b"grey", 3.5)?;
+    ///         set.put(b"bean", 2.0)
+    ///     })
+    /// })?;
+    /// assert_eq!(written?, Some(None), "there was no score before");
+    /// session.get_with(b"geese", |row| {
+    ///     let set = row.and_then(|row| row.sorted_set()).expect("it was put").read();
+    ///     assert_eq!((set.len(), set.score(b"grey"), set.rank(3.5, b"grey")), (2, Some(3.5), 1));
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `change`; a size limit, the memory limit; `WrongKind` if the key holds something
+    /// else.
+    fn change_set<R, E: From<Error> + From<Self::Error>>(
+        &mut self,
+        key: &[u8],
+        make: bool,
+        change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<Option<R>, E> {
+        change_set(self, key, make, change)
+    }
+
+    /// Replaces the contents of `key` by a sorted set with the members that `change` puts, until
+    /// `expires` (milliseconds since 1970) or for ever. `change` starts with an empty set. If it
+    /// puts no members, the key is removed.
+    ///
+    /// The replacement is one write, for readers and on disk. After an error the key is unchanged.
+    /// `change` is called again if another writer changes the key meanwhile. It must not write to
+    /// anything else.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// store.put(b"geese", b"grey, bean")?;
+    /// let (replaced, _) = store.session().write(|writer| {
+    ///     writer.replace_set::<_, Error>(b"geese", None, |set| set.put(b"grey", 3.5).map(drop))
+    /// })?;
+    /// replaced?;
+    /// let is_set = |row: Option<RowRef<'_>>| row.is_some_and(|row| row.sorted_set().is_some());
+    /// assert!(store.session().get_with(b"geese", is_set));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `change`; a size limit or the memory limit.
+    fn replace_set<R, E: From<Error> + From<Self::Error>>(
+        &mut self,
+        key: &[u8],
+        expires: Option<u64>,
+        mut change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        replace_by_collection(self, key, CollectionKind::SortedSet, expires, |members| {
+            change(&mut SetWriter::new(members))
         })
     }
 }

@@ -1,141 +1,68 @@
-//! Writes to sorted sets: members and score index change together, under the lock of the set.
-//! `collection` explains why this is safe.
+//! Writes to sorted sets, for every engine.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use super::Writer;
-use super::member_writer::MemberWriter;
-use crate::collection::{Collection, CollectionKind, MEMBER_BYTES_MAX, Member, score_of};
+use super::RowWriter;
+use super::member_store::{MemberStore, StoredCollection};
+use crate::collection::{CollectionKind, MEMBER_BYTES_MAX, Member};
+use crate::row::RowRef;
 use crate::{Error, Result, ScanDirection};
 
 /// The contents that a write found at its key.
-enum FoundSet {
-    Set(Arc<Collection>),
+enum FoundSet<C> {
+    Set(C),
     Nothing,
 }
 
-impl Writer<'_> {
-    /// Calls `change` with the sorted set at `key` and holds its lock meanwhile. If the key is
-    /// absent and `make` is true, `change` is called with an empty set, and the key becomes a set
-    /// when `change` puts a member. If the key is absent and `make` is false, returns `None`
-    /// without calling `change`. A set that loses its last member is removed.
-    ///
-    /// The change is one write, for readers and on disk. After an error the set is unchanged.
-    /// `change` is called again if another writer changes the key meanwhile. It must not write to
-    /// anything else.
-    ///
-    /// ```
-    /// # use skein_store::*;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
-    /// let mut session = store.session();
-    /// let (written, _) = session.write(|writer| {
-    ///     writer.change_set::<_, Error>(b"geese", true, |set| {
-    ///         set.put(b"grey", 3.5)?;
-    ///         set.put(b"bean", 2.0)
-    ///     })
-    /// })?;
-    /// assert_eq!(written?, Some(None), "there was no score before");
-    /// session.get_with(b"geese", |row| {
-    ///     let set = row.and_then(|row| row.sorted_set()).expect("it was put").read();
-    ///     assert_eq!((set.len(), set.score(b"grey"), set.rank(3.5, b"grey")), (2, Some(3.5), 1));
-    /// });
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Those of `change`; a size limit, the memory limit; `WrongKind` if the key holds something
-    /// else.
-    pub fn change_set<R, E: From<Error>>(
-        &mut self,
-        key: &[u8],
-        make: bool,
-        mut change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
-    ) -> std::result::Result<Option<R>, E> {
-        self.begin_write()?;
-        self.core.check_sizes(key, 0)?;
-        loop {
-            let done = match self.find_set(key)? {
-                FoundSet::Set(collection) => {
-                    self.change_collection(key, &collection, |members| change(&mut SetWriter { members }))?
-                }
-                FoundSet::Nothing if make => {
-                    let made =
-                        self.make_collection(key, CollectionKind::SortedSet, None, None, |members| {
-                            change(&mut SetWriter { members })
-                        })?;
-                    made.map(|(answer, _)| answer)
-                }
-                FoundSet::Nothing => return Ok(None),
-            };
-            // Without an answer, the set died or was created meanwhile.
-            if done.is_some() {
-                return Ok(done);
-            }
-        }
-    }
-
-    /// Replaces the contents of `key` by a sorted set with the members that `change` puts, until
-    /// `expires` (milliseconds since 1970) or for ever. `change` starts with an empty set. If it
-    /// puts no members, the key is removed.
-    ///
-    /// The replacement is one write, for readers and on disk. After an error the key is unchanged.
-    /// `change` is called again if another writer changes the key meanwhile. It must not write to
-    /// anything else.
-    ///
-    /// ```
-    /// # use skein_store::*;
-    /// # let folder = tempfile::tempdir()?;
-    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
-    /// store.put(b"geese", b"grey, bean")?;
-    /// let (replaced, _) = store.session().write(|writer| {
-    ///     writer.replace_set::<_, Error>(b"geese", None, |set| set.put(b"grey", 3.5).map(drop))
-    /// })?;
-    /// replaced?;
-    /// let is_set = |row: Option<RowRef<'_>>| row.is_some_and(|row| row.sorted_set().is_some());
-    /// assert!(store.session().get_with(b"geese", is_set));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Those of `change`; a size limit or the memory limit.
-    pub fn replace_set<R, E: From<Error>>(
-        &mut self,
-        key: &[u8],
-        expires: Option<u64>,
-        mut change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
-        self.begin_write()?;
-        self.replace_by_collection(key, CollectionKind::SortedSet, expires, |members| {
-            change(&mut SetWriter { members })
-        })
-    }
-
-    fn find_set(&self, key: &[u8]) -> Result<FoundSet> {
-        let found = self.time().live(self.core.index.get(key, &self.guard));
-        self.core.used(found);
-        match found {
-            None => Ok(FoundSet::Nothing),
-            Some(row) => {
-                match row.shared_collection().filter(|found| found.kind() == CollectionKind::SortedSet) {
-                    Some(collection) => Ok(FoundSet::Set(collection)),
-                    None => Err(Error::WrongKind { found: row.holds(), needed: "a sorted set" }),
-                }
-            }
+impl<C: StoredCollection> FoundSet<C> {
+    fn of(row: Option<RowRef<'_>>) -> Result<Self> {
+        let Some(row) = row else { return Ok(Self::Nothing) };
+        match C::of(row).filter(|found| found.kind() == CollectionKind::SortedSet) {
+            Some(collection) => Ok(Self::Set(collection)),
+            None => Err(Error::WrongKind { found: row.holds(), needed: "a sorted set" }),
         }
     }
 }
 
-/// A sorted set that is being changed; see [`Writer::change_set`].
+/// Changes a sorted set; see [`RowWriter::change_set`].
+pub(super) fn change_set<W: RowWriter + ?Sized, R, E: From<Error> + From<W::Error>>(
+    writer: &mut W,
+    key: &[u8],
+    make: bool,
+    mut change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
+) -> std::result::Result<Option<R>, E> {
+    writer.check_sizes(key, 0)?;
+    loop {
+        let found = writer.begin_at(key, FoundSet::of)??;
+        let change = |members: &mut dyn MemberStore| change(&mut SetWriter::new(members));
+        let done = match found {
+            FoundSet::Set(collection) => writer.change_collection(key, &collection, change)?,
+            FoundSet::Nothing if make => {
+                let made = writer.make_collection(key, CollectionKind::SortedSet, None, None, change)?;
+                made.map(|(answer, _)| answer)
+            }
+            FoundSet::Nothing => return Ok(None),
+        };
+        // Without an answer, the set died or was created meanwhile.
+        if done.is_some() {
+            return Ok(done);
+        }
+    }
+}
+
+/// A sorted set that is being changed; see [`RowWriter::change_set`](super::RowWriter::change_set).
 pub struct SetWriter<'w> {
-    members: MemberWriter<'w>,
+    members: &'w mut dyn MemberStore,
 }
 
-impl SetWriter<'_> {
+impl<'w> SetWriter<'w> {
+    pub(super) fn new(members: &'w mut dyn MemberStore) -> Self {
+        Self { members }
+    }
+
     /// Returns the number of members.
     pub fn len(&self) -> u64 {
-        self.members.state.score_index.len()
+        self.members.len()
     }
 
     /// Returns whether there are no members.
@@ -144,29 +71,38 @@ impl SetWriter<'_> {
     }
 
     /// Returns the score of a member. This takes a lookup.
-    pub fn score(&mut self, member: &[u8]) -> Option<f64> {
-        self.members.look(member).map(score_of)
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn score(&mut self, member: &[u8]) -> Result<Option<f64>> {
+        self.members.score(member)
     }
 
     /// Looks up members that are about to be put or removed, with overlapping reads, to fill the
     /// cache. For a single member it does not help.
-    pub fn expect<'m>(&self, members: impl Iterator<Item = &'m [u8]>) {
-        self.members.expect(members);
+    pub fn expect<'m>(&mut self, mut members: impl Iterator<Item = &'m [u8]>) {
+        self.members.expect(&mut members);
     }
 
     /// As [`SetReader::rank_by`](crate::SetReader::rank_by).
-    pub fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64 {
-        self.members.state.score_index.rank_by(before)
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn rank_by(&mut self, before: impl Fn(f64, Member<'_>) -> bool) -> Result<u64> {
+        self.members.rank_by(&before)
     }
 
     /// As [`SetReader::walk`](crate::SetReader::walk).
+    ///
+    /// # Errors
+    /// Those of the engine. Members that were read before the error have been passed to `each`.
     pub fn walk(
-        &self,
+        &mut self,
         rank: u64,
         direction: ScanDirection,
-        each: impl FnMut(f64, Member<'_>) -> ControlFlow<()>,
-    ) {
-        self.members.state.score_index.walk(rank, direction, each);
+        mut each: impl FnMut(f64, Member<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.members.walk(rank, direction, &mut each)
     }
 
     /// Sets the score of a member and returns its previous score.
@@ -196,7 +132,7 @@ impl SetWriter<'_> {
     ) -> std::result::Result<(), E> {
         check_member(member)?;
         self.clear_now()?;
-        let (before, seen) = self.members.look(member).map(|row| (score_of(row), row.version())).unzip();
+        let before = self.members.score(member)?;
         // Turns -0.0 into 0.0, so that there is one zero.
         let Some(score) = decide(before)?.map(|score| score + 0.0) else { return Ok(()) };
         if before == Some(score) {
@@ -208,31 +144,25 @@ impl SetWriter<'_> {
         if before.is_none() {
             self.members.admit_growth()?;
         }
-        self.members.note_score(member, before, Some(score));
-        self.members.put(seen, &score.to_le_bytes())?;
-        let score_index = &mut self.members.state.score_index;
-        if let Some(before) = before {
-            score_index.remove(before, member);
-        }
-        score_index.insert(score, member);
-        Ok(())
+        Ok(self.members.put_score(member, before, score)?)
     }
 
     /// Removes all members as fast as the removal of the key: a background thread frees them. They
     /// stay visible until the end of the change. If the change puts a member afterwards, they are
     /// removed at once, one by one.
     pub fn clear(&mut self) {
-        self.members.state.cleared = !self.is_empty();
+        let cleared = !self.is_empty();
+        self.members.set_cleared(cleared);
     }
 
     /// Removes the members at once, because the change puts members after [`clear`](Self::clear).
     fn clear_now(&mut self) -> Result<()> {
-        if std::mem::take(&mut self.members.state.cleared) {
+        if self.members.set_cleared(false) {
             let mut members = Vec::new();
             self.walk(0, ScanDirection::Forward, |_, member| {
                 members.push(member.to_vec());
                 ControlFlow::Continue(())
-            });
+            })?;
             members.iter().try_for_each(|member| self.remove(member).map(drop))?;
         }
         Ok(())
@@ -241,13 +171,10 @@ impl SetWriter<'_> {
     /// Removes a member and returns its score.
     ///
     /// # Errors
-    /// Those of the index.
+    /// Those of the engine.
     pub fn remove(&mut self, member: &[u8]) -> Result<Option<f64>> {
-        let found = self.members.look(member).map(|row| (score_of(row), row.version()));
-        let Some((score, version)) = found else { return Ok(None) };
-        self.members.note_score(member, Some(score), None);
-        self.members.remove(version);
-        self.members.state.score_index.remove(score, member);
+        let Some(score) = self.members.score(member)? else { return Ok(None) };
+        self.members.remove_score(member, score)?;
         Ok(Some(score))
     }
 }

@@ -1,7 +1,10 @@
 //! Writes that replace all contents of a key, for every engine.
 
+use super::member_store::MemberStore;
 use super::row_writer::{RowWriter, check_columns};
 use super::writer::RowChange;
+use crate::Error;
+use crate::collection::CollectionKind;
 use crate::row::table::{self, Column};
 use crate::row::{RowAllocator, RowRef};
 
@@ -19,6 +22,27 @@ pub(super) fn replace_row<W: RowWriter + ?Sized>(
         Ok(RowChange::Put(if expires.is_none() { row } else { rows.until(row.as_ref(), expires) }))
     })?;
     Ok(())
+}
+
+/// Replaces the contents of `key` by a collection with the members that `change` puts, until
+/// `expires`. If `change` puts no members, removes the key. It is one write: the old row stays until
+/// the new collection is complete. `change` runs again if another writer changes the key meanwhile.
+pub(super) fn replace_by_collection<W: RowWriter + ?Sized, R, E: From<Error> + From<W::Error>>(
+    writer: &mut W,
+    key: &[u8],
+    kind: CollectionKind,
+    expires: Option<u64>,
+    mut change: impl FnMut(&mut dyn MemberStore) -> std::result::Result<R, E>,
+) -> std::result::Result<R, E> {
+    loop {
+        let base = writer.begin_at(key, |row| row.map(RowRef::version))?;
+        let made = writer.make_collection(key, kind, base, expires, &mut change)?;
+        let Some((answer, version)) = made else { continue };
+        if version == 0 {
+            writer.update::<W::Error>(key, |_, _| Ok(RowChange::Remove))?;
+        }
+        return Ok(answer);
+    }
 }
 
 /// Renames a key; see [`RowWriter::rename`].

@@ -2,7 +2,7 @@
 
 use crate::common::{StoreTestRng, options, skipped};
 use skein_store::{
-    Durability, Error, Eviction, ExpiryClock, IndexKind, Session, Store, StoreLimits, StoreOptions,
+    Durability, Error, Eviction, ExpiryClock, IndexKind, RowWriter as _, Session, Store, StoreLimits, StoreOptions,
 };
 
 const LIMIT: usize = 4 << 20;

@@ -387,7 +387,7 @@ fn workload(store: &Store, history: &mut CutHistory<SetsByKey>) -> Result<(), Er
                     set.walk(0, ScanDirection::Forward, |_, member| {
                         all.push(member.to_vec());
                         ControlFlow::Continue(())
-                    });
+                    })?;
                     all.iter().try_for_each(|member| set.remove(member).map(drop))
                 });
                 unless_wrong_kind(emptied)

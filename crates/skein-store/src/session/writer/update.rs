@@ -11,11 +11,12 @@ use skein_index::{ComputeAction, Guard};
 use skein_log::LogOperation;
 
 use super::{RowChange, RowUpdate, Writer, release_collection};
-use crate::collection::Collection;
+use crate::collection::{Collection, CollectionKind};
 use crate::index::IndexPlace;
-use crate::row::table::{self, Column};
 use crate::row::{RowAllocator, RowRef};
-use crate::session::row_writer::{Recorder, RowWriter, check_columns};
+use crate::session::member_store::MemberStore;
+use crate::session::memory_members::MemoryCollection;
+use crate::session::row_writer::{Recorder, RowWriter};
 use crate::session::undo_journal::ReplacedRow;
 use crate::session::whole_rows::rename_row;
 use crate::snapshot::StoreSnapshots;
@@ -64,26 +65,40 @@ impl CollectionHandover {
 
 impl RowWriter for Writer<'_> {
     type Error = Error;
+    type Collection = MemoryCollection;
 
     fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<()> {
         self.core.check_sizes(key, bytes)
     }
 
-    fn put_columns(&mut self, key: &[u8], columns: &[Column<'_>]) -> Result<usize> {
-        if columns.is_empty() {
-            return Ok(0);
-        }
-        self.check_sizes(key, table::content_len(columns))?;
-        check_columns(key, columns)?;
-        self.put_checked_columns(key, columns)
+    /// While memory is used up no row is spread, because spreading takes memory.
+    fn spreads_columns(&self) -> bool {
+        self.spread && (self.is_admitted() || self.over_budget.is_none())
     }
 
-    fn replace_columns(&mut self, key: &[u8], columns: &[Column<'_>], expires: Option<u64>) -> Result<()> {
-        self.replace_all_columns(key, columns, expires)
+    fn begin_at<R>(&mut self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> Result<R> {
+        self.begin_write()?;
+        Ok(self.get_with(key, look))
     }
 
-    fn remove_columns(&mut self, key: &[u8], names: &[&[u8]]) -> Result<usize> {
-        self.remove_named_columns(key, names)
+    fn change_collection<R, E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        collection: &MemoryCollection,
+        change: impl FnOnce(&mut dyn MemberStore) -> std::result::Result<R, E>,
+    ) -> std::result::Result<Option<R>, E> {
+        self.change_members(key, &collection.0, |mut members| change(&mut members))
+    }
+
+    fn make_collection<R, E: From<Error>>(
+        &mut self,
+        key: &[u8],
+        kind: CollectionKind,
+        base: Option<u64>,
+        expires: Option<u64>,
+        change: impl FnOnce(&mut dyn MemberStore) -> std::result::Result<R, E>,
+    ) -> std::result::Result<Option<(R, u64)>, E> {
+        self.make_members(key, kind, base, expires, |mut members| change(&mut members))
     }
 
     fn rename(&mut self, from: &[u8], to: &[u8], replace: bool) -> Result<Option<bool>> {
@@ -96,15 +111,6 @@ impl RowWriter for Writer<'_> {
         let renamed = rename_row(self, from, to, replace);
         (self.is_group, self.renames) = (!alone, false);
         renamed
-    }
-
-    fn update_column<E: From<Error>>(
-        &mut self,
-        key: &[u8],
-        column: &[u8],
-        decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
-    ) -> std::result::Result<RowUpdate, E> {
-        self.update_named_column(key, column, decide)
     }
 
     fn update_recorded<E: From<Error>>(

@@ -209,10 +209,10 @@ fn removed_members_are_gone_for_the_rest_of_the_change() {
             writer
                 .change_set::<_, Error>(b"set1", false, |set| {
                     assert_eq!(
-                        (set.remove(&[1])?, set.remove(&[1])?, set.score(&[1])),
+                        (set.remove(&[1])?, set.remove(&[1])?, set.score(&[1])?),
                         (Some(1.0), None, None)
                     );
-                    assert_eq!((set.put(&[1], 9.0)?, set.score(&[1])), (None, Some(9.0)));
+                    assert_eq!((set.put(&[1], 9.0)?, set.score(&[1])?), (None, Some(9.0)));
                     assert_eq!((set.remove(&[2])?, set.len()), (Some(2.0), 4));
                     assert_eq!((set.put(&[7], 0.5)?, set.remove(&[7])?, set.len()), (None, Some(0.5), 4));
                     Ok(())
