@@ -9,7 +9,7 @@ use skein_disk::{DiskError, Values};
 pub enum EngineError {
     /// An error of rows, or of the engine in memory.
     #[error(transparent)]
-    Rows(#[from] skein_store::Error),
+    Rows(skein_store::Error),
     /// An error of the disk engine.
     #[error(transparent)]
     Disk(#[from] DiskError),
@@ -47,5 +47,26 @@ impl EngineError {
     pub(crate) fn not_a_row(key: &[u8]) -> Self {
         let shown = key[..key.len().min(SHOWN)].escape_ascii().to_string();
         Self::NotARow { key: if key.len() > SHOWN { shown + "..." } else { shown } }
+    }
+}
+
+impl From<skein_store::Error> for EngineError {
+    fn from(error: skein_store::Error) -> Self {
+        if let skein_store::Error::Engine(source) = &error
+            && let Some(error) = source.downcast_ref::<Self>()
+        {
+            return error.clone();
+        }
+        Self::Rows(error)
+    }
+}
+
+impl EngineError {
+    /// Returns the error as one of rows, for what reports errors of rows.
+    pub(crate) fn into_rows(self) -> skein_store::Error {
+        match self {
+            Self::Rows(error) => error,
+            other => skein_store::Error::Engine(std::sync::Arc::new(other)),
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use crate::session::RangeRemovalStep;
 use crate::{
-    Engine, EngineBounds, EngineSession, EngineTransaction, EngineWriter, Result, RowRef, ScanDirection,
+    Engine, EngineBounds, EngineSession, EngineTransaction, EngineWriter, Result, RowView, ScanDirection,
     Snapshot, Ticket,
 };
 
@@ -69,7 +69,7 @@ impl Keyspace<'_> {
     }
 
     /// Calls `look` with the row of a key.
-    pub fn get_with<R>(&mut self, key: &[u8], look: impl FnOnce(Result<Option<RowRef<'_>>>) -> R) -> R {
+    pub fn get_with<R>(&mut self, key: &[u8], look: impl FnOnce(Result<Option<RowView<'_>>>) -> R) -> R {
         match self {
             Self::Session(session) => session.get_with(key, look),
             Self::Transaction(transaction) => transaction.get_with(key, look),
@@ -78,7 +78,7 @@ impl Keyspace<'_> {
 
     /// Looks up many keys. Calls `found` once per key, with its position, in no particular order.
     /// Keys may be read at different moments.
-    pub fn get_many(&mut self, keys: &[&[u8]], found: impl FnMut(usize, Result<Option<RowRef<'_>>>)) {
+    pub fn get_many(&mut self, keys: &[&[u8]], found: impl FnMut(usize, Result<Option<RowView<'_>>>)) {
         match self {
             Self::Session(session) => session.get_many(keys, found),
             Self::Transaction(transaction) => transaction.get_many(keys, found),
@@ -94,7 +94,7 @@ impl Keyspace<'_> {
         &mut self,
         keys: &[&[u8]],
         bytes_most: usize,
-        found: impl FnMut(usize, Option<RowRef<'_>>),
+        found: impl FnMut(usize, Option<RowView<'_>>),
     ) -> Result<()> {
         match self {
             Self::Session(session) => session.get_many_atomic(keys, bytes_most, found),
@@ -131,7 +131,7 @@ impl Keyspace<'_> {
         bounds: EngineBounds<'_>,
         direction: ScanDirection,
         most: usize,
-        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+        each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         match self {
             Self::Session(session) => session.scan(bounds, direction, most, each),
@@ -156,7 +156,7 @@ impl Keyspace<'_> {
         &mut self,
         bounds: EngineBounds<'_>,
         most: usize,
-        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+        each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         match self {
             Self::Session(session) => session.walk(bounds, most, each),

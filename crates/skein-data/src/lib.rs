@@ -16,17 +16,18 @@
 //! - `writer`: the single-key writes of a batch.
 //! - `transaction`: many reads and writes as one.
 //! - `keyspace`: a session or a transaction, as commands see the keys.
-//! - `disk`, `sorted_sets`, `error`.
+//! - `collections`: reads of columns and sorted sets.
+//! - `disk`, `error`.
 //!
 //! Design: `docs/design/data-model.md`, `docs/design/disk.md`.
 
 #![forbid(unsafe_code)]
 
+mod collections;
 mod disk;
 mod error;
 mod keyspace;
 mod session;
-mod sorted_sets;
 mod transaction;
 mod writer;
 
@@ -35,13 +36,14 @@ use std::ops::Bound;
 pub use skein_disk::{DiskError, DiskStats, PAGE};
 pub use skein_store::Error as RowError;
 
+pub use collections::{ColumnsReader, MembersView, OpenedReader, RowView, ScoreRangeView, SetReader};
 pub use disk::DiskEngine;
 pub use error::EngineError;
 pub use keyspace::Keyspace;
 pub use session::EngineSession;
 pub use skein_store::{
-    ColumnsReader, Durability, Eviction, IndexKind, Member, MembersView, OpenProgress, OpenProgressSeen, Row,
-    RowAllocator, RowChange, RowRef, RowWriter, ScanDirection, ScoreRangeView, SetReader, SetWriter,
+    CollectionKind, Durability, Eviction, IndexKind, Member, OpenProgress, OpenProgressSeen, Row,
+    RowAllocator, RowChange, RowRef, RowWriter, ScanDirection, SetWriter,
     Snapshot, SnapshotRelease, StoreStats, Ticket, VALUE_BYTES_MAX, successor,
 };
 pub use transaction::EngineTransaction;
@@ -50,7 +52,7 @@ pub use writer::EngineWriter;
 /// The error of an operation.
 pub type Error = EngineError;
 /// The result of an operation.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The bounds of a range of keys.
 pub type EngineBounds<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
 

@@ -4,10 +4,10 @@ use std::ops::{Bound, ControlFlow};
 
 use skein_disk::{DiskStore, ScanEntries, ScanRequest};
 
-use crate::disk::{DiskEngine, DiskRowReader};
+use crate::disk::{DiskEngine, DiskRowReader, DiskWriter, live};
 use crate::transaction::{self, EngineTransaction};
-use crate::writer::{DiskWriter, EngineWriter};
-use crate::{Engine, EngineBounds, Error, Result, RowRef, ScanDirection, Ticket};
+use crate::writer::EngineWriter;
+use crate::{Engine, EngineBounds, Error, Result, RowView, ScanDirection, Ticket};
 
 /// The most keys that one step of a range removal removes.
 pub(crate) const REMOVALS: usize = 256;
@@ -100,12 +100,12 @@ impl EngineSession {
 
     /// Calls `look` with the row of a key.
     #[inline]
-    pub fn get_with<R>(&mut self, key: &[u8], look: impl FnOnce(Result<Option<RowRef<'_>>>) -> R) -> R {
+    pub fn get_with<R>(&mut self, key: &[u8], look: impl FnOnce(Result<Option<RowView<'_>>>) -> R) -> R {
         let now = self.now();
         match &mut self.backend {
-            SessionBackend::Memory(session) => session.get_with(key, |row| look(Ok(row))),
+            SessionBackend::Memory(session) => session.get_with(key, |row| look(Ok(row.map(RowView::from)))),
             SessionBackend::Disk(disk, reader) => {
-                look(reader.row(key, |value| disk.store().get_into(key, value)).map(|row| live(row, now)))
+                look(reader.row(key, |value| disk.store().get_into(key, value)).map(|row| live(row, now).map(RowView::from)))
             }
         }
     }
@@ -121,12 +121,12 @@ impl EngineSession {
 
     /// Looks up many keys. Calls `found` once per key, with its position, in no particular order.
     /// Keys may be read at different moments.
-    pub fn get_many(&mut self, keys: &[&[u8]], mut found: impl FnMut(usize, Result<Option<RowRef<'_>>>)) {
+    pub fn get_many(&mut self, keys: &[&[u8]], mut found: impl FnMut(usize, Result<Option<RowView<'_>>>)) {
         let now = self.now();
         match &mut self.backend {
-            SessionBackend::Memory(session) => session.get_many(keys, |at, row| found(at, Ok(row))),
+            SessionBackend::Memory(session) => session.get_many(keys, |at, row| found(at, Ok(row.map(RowView::from)))),
             SessionBackend::Disk(disk, reader) => {
-                reader.each(disk.store(), keys, |at, row| found(at, row.map(|row| live(row, now))));
+                reader.each(disk.store(), keys, |at, row| found(at, row.map(|row| live(row, now).map(RowView::from))));
             }
         }
     }
@@ -140,13 +140,13 @@ impl EngineSession {
         &mut self,
         keys: &[&[u8]],
         bytes_most: usize,
-        mut found: impl FnMut(usize, Option<RowRef<'_>>),
+        mut found: impl FnMut(usize, Option<RowView<'_>>),
     ) -> Result<()> {
         let now = self.now();
         match &mut self.backend {
-            SessionBackend::Memory(session) => session.get_many_atomic(keys, found),
+            SessionBackend::Memory(session) => session.get_many_atomic(keys, |at, row| found(at, row.map(RowView::from))),
             SessionBackend::Disk(disk, reader) => {
-                return reader.rows(disk.store(), keys, bytes_most, |at, row| found(at, live(row, now)));
+                return reader.rows(disk.store(), keys, bytes_most, |at, row| found(at, live(row, now).map(RowView::from)));
             }
         }
         Ok(())
@@ -186,7 +186,7 @@ impl EngineSession {
         bounds: EngineBounds<'_>,
         direction: ScanDirection,
         most: usize,
-        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+        each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         self.visit(bounds, direction, most, DiskStore::range, each)
     }
@@ -208,7 +208,7 @@ impl EngineSession {
         &mut self,
         bounds: EngineBounds<'_>,
         most: usize,
-        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+        each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         self.visit(bounds, ScanDirection::Forward, most, DiskStore::walk, each)
     }
@@ -219,11 +219,13 @@ impl EngineSession {
         direction: ScanDirection,
         most: usize,
         read: impl Fn(&DiskStore, &ScanRequest<'_>) -> skein_disk::Result<ScanEntries>,
-        mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+        mut each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let now = self.now();
         match &mut self.backend {
-            SessionBackend::Memory(session) => session.scan(bounds, direction, each),
+            SessionBackend::Memory(session) => {
+                session.scan(bounds, direction, |key, row| each(key, row.into()));
+            }
             SessionBackend::Disk(disk, reader) => {
                 let store = disk.store();
                 let read = |portion: &ScanRequest<'_>, before| {
@@ -232,7 +234,7 @@ impl EngineSession {
                     Ok(found)
                 };
                 return reader.scan(read, bounds, direction, most, |key, row| {
-                    if row.has_expired(now) { ControlFlow::Continue(()) } else { each(key, row) }
+                    if row.has_expired(now) { ControlFlow::Continue(()) } else { each(key, row.into()) }
                 });
             }
         }
@@ -248,7 +250,7 @@ impl EngineSession {
         let now = self.now();
         match &mut self.backend {
             SessionBackend::Memory(session) => Ok(count_keys(bounds, most, |bounds, each| {
-                session.scan(bounds, ScanDirection::Forward, each);
+                session.scan(bounds, ScanDirection::Forward, |key, _| each(key));
             })),
             SessionBackend::Disk(disk, reader) => {
                 reader.count_first(|portion, _| disk.store().range(portion), bounds, most, now)
@@ -327,7 +329,7 @@ impl EngineSession {
         match &mut self.backend {
             SessionBackend::Memory(session) => {
                 let (_, last) = count_keys(bounds, REMOVALS, |bounds, each| {
-                    session.scan(bounds, ScanDirection::Forward, each);
+                    session.scan(bounds, ScanDirection::Forward, |key, _| each(key));
                 });
                 let upper = last.as_deref().map_or(bounds.1, Bound::Included);
                 let (count, ticket) = session.remove_range((bounds.0, upper))?;
@@ -344,7 +346,7 @@ impl EngineSession {
 }
 
 /// Returns whether a key that was looked up exists.
-pub(crate) fn present(row: Result<Option<RowRef<'_>>>) -> Result<bool> {
+pub(crate) fn present(row: Result<Option<RowView<'_>>>) -> Result<bool> {
     match row {
         Ok(row) => Ok(row.is_some()),
         // A value that is not a row has no expiry time, so the key exists.
@@ -353,20 +355,15 @@ pub(crate) fn present(row: Result<Option<RowRef<'_>>>) -> Result<bool> {
     }
 }
 
-/// Returns the row unless it has expired.
-pub(crate) fn live(row: Option<RowRef<'_>>, now: u64) -> Option<RowRef<'_>> {
-    row.filter(|row| !row.has_expired(now))
-}
-
 /// Counts the first `most` keys of a range, which `scan` reads. Returns the count, and the last key
 /// if there may be more.
 pub(crate) fn count_keys(
     bounds: EngineBounds<'_>,
     most: usize,
-    scan: impl FnOnce(EngineBounds<'_>, &mut dyn FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>),
+    scan: impl FnOnce(EngineBounds<'_>, &mut dyn FnMut(&[u8]) -> ControlFlow<()>),
 ) -> (usize, Option<Vec<u8>>) {
     let (mut count, mut last) = (0, None);
-    scan(bounds, &mut |key, _| {
+    scan(bounds, &mut |key| {
         count += 1;
         if count == most {
             last = Some(key.to_vec());

@@ -16,9 +16,10 @@ use std::ops::{Bound, ControlFlow};
 use skein_disk::{DiskError, ScanRequest};
 use skein_store::OpenBatch;
 
-use crate::session::{REMOVALS, RangeRemovalStep, count_keys, live, present};
-use crate::writer::{DiskWriter, EngineWriter};
-use crate::{Engine, EngineBounds, Error, Result, RowError, RowRef, ScanDirection, Ticket};
+use crate::disk::{DiskWriter, live};
+use crate::session::{REMOVALS, RangeRemovalStep, count_keys, present};
+use crate::writer::EngineWriter;
+use crate::{Engine, EngineBounds, Error, Result, RowError, RowView, ScanDirection, Ticket};
 
 /// An open transaction of an [`EngineSession`](super::EngineSession).
 pub struct EngineTransaction<'t> {
@@ -81,14 +82,14 @@ impl<'t> EngineTransaction<'t> {
     pub(crate) fn get_with<R>(
         &mut self,
         key: &[u8],
-        look: impl FnOnce(Result<Option<RowRef<'_>>>) -> R,
+        look: impl FnOnce(Result<Option<RowView<'_>>>) -> R,
     ) -> R {
         match &mut self.backend {
-            TransactionBackend::Memory(batch) => batch.get_with(key, |row| look(Ok(row))),
+            TransactionBackend::Memory(batch) => batch.get_with(key, |row| look(Ok(row.map(RowView::from)))),
             TransactionBackend::Disk(writer) => {
                 let (reader, transaction) = writer.parts();
                 let row = reader.row(key, |value| transaction.get_into(key, value));
-                look(row.map(|row| live(row, self.now)))
+                look(row.map(|row| live(row, self.now).map(RowView::from)))
             }
         }
     }
@@ -97,10 +98,10 @@ impl<'t> EngineTransaction<'t> {
     pub(crate) fn get_many(
         &mut self,
         keys: &[&[u8]],
-        mut found: impl FnMut(usize, Result<Option<RowRef<'_>>>),
+        mut found: impl FnMut(usize, Result<Option<RowView<'_>>>),
     ) {
         match &mut self.backend {
-            TransactionBackend::Memory(batch) => batch.get_many(keys, |at, row| found(at, Ok(row))),
+            TransactionBackend::Memory(batch) => batch.get_many(keys, |at, row| found(at, Ok(row.map(RowView::from)))),
             TransactionBackend::Disk(_) => {
                 for (at, key) in keys.iter().enumerate() {
                     self.get_with(key, |row| found(at, row));
@@ -114,13 +115,13 @@ impl<'t> EngineTransaction<'t> {
         &mut self,
         keys: &[&[u8]],
         bytes_most: usize,
-        mut found: impl FnMut(usize, Option<RowRef<'_>>),
+        mut found: impl FnMut(usize, Option<RowView<'_>>),
     ) -> Result<()> {
         let bounded = matches!(self.backend, TransactionBackend::Disk(_));
         let (mut bytes, mut failed) = (0, None);
         self.get_many(keys, |at, row| match row {
             Ok(row) if failed.is_none() => {
-                bytes += row.map_or(0, RowRef::content_len);
+                bytes += row.map_or(0, |row| row.content_len());
                 if bounded && bytes > bytes_most {
                     failed = Some(DiskError::ReadTooLong { len: bytes, limit: bytes_most }.into());
                 } else {
@@ -150,7 +151,7 @@ impl<'t> EngineTransaction<'t> {
         bounds: EngineBounds<'_>,
         direction: ScanDirection,
         most: usize,
-        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+        each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         self.visit(bounds, direction, most, true, each)
     }
@@ -169,7 +170,7 @@ impl<'t> EngineTransaction<'t> {
         &mut self,
         bounds: EngineBounds<'_>,
         most: usize,
-        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+        each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         self.visit(bounds, ScanDirection::Forward, most, false, each)
     }
@@ -180,12 +181,12 @@ impl<'t> EngineTransaction<'t> {
         direction: ScanDirection,
         most: usize,
         needs_order: bool,
-        mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+        mut each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let now = self.now;
         match &mut self.backend {
             TransactionBackend::Memory(batch) => {
-                batch.scan(bounds, direction, each);
+                batch.scan(bounds, direction, |key, row| each(key, row.into()));
                 Ok(())
             }
             TransactionBackend::Disk(writer) => {
@@ -197,7 +198,7 @@ impl<'t> EngineTransaction<'t> {
                     Ok(found)
                 };
                 reader.scan(read, bounds, direction, most, |key, row| {
-                    if row.has_expired(now) { ControlFlow::Continue(()) } else { each(key, row) }
+                    if row.has_expired(now) { ControlFlow::Continue(()) } else { each(key, row.into()) }
                 })
             }
         }
@@ -212,7 +213,7 @@ impl<'t> EngineTransaction<'t> {
     ) -> Result<(usize, Option<Vec<u8>>)> {
         match &mut self.backend {
             TransactionBackend::Memory(batch) => Ok(count_keys(bounds, most, |bounds, each| {
-                batch.scan(bounds, ScanDirection::Forward, each);
+                batch.scan(bounds, ScanDirection::Forward, |key, _| each(key));
             })),
             TransactionBackend::Disk(writer) => {
                 let (reader, transaction) = writer.parts();

@@ -10,12 +10,13 @@
 //! that fails during its execution breaks the transaction and undoes all of it. So the caller must
 //! ask [`EngineWriter::published`] after each step to know which writes cannot be undone any more.
 
-use skein_disk::{DiskError, DiskTransaction};
-use skein_store::{Recorder, RowAllocator, RowUpdate};
+use skein_store::{
+    CollectionHead, CollectionKind, MemberStore, MemoryCollection, Recorder, RowAllocator, RowChange, RowRef,
+    RowUpdate, RowWriter, StoredCollection,
+};
 
-use crate::disk::{DiskEngine, DiskRowReader};
-use crate::session::{RangeRemovalStep, live};
-use crate::{EngineBounds, Error, Result, RowChange, RowRef, RowWriter, Ticket};
+use crate::disk::DiskWriter;
+use crate::{Error, Result};
 
 /// The writer that [`EngineSession::write`](super::EngineSession::write) passes to its closure.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ impl EngineWriter<'_, '_> {
     pub fn published(&mut self) -> bool {
         match self {
             Self::Memory(_) => false,
-            Self::Disk(disk) => std::mem::take(&mut disk.published),
+            Self::Disk(disk) => disk.published(),
         }
     }
 
@@ -70,7 +71,7 @@ impl EngineWriter<'_, '_> {
     pub fn prefetch(&mut self, keys: &[&[u8]]) {
         match self {
             Self::Memory(writer) => writer.prefetch(keys),
-            Self::Disk(disk) => disk.engine.store().prefetch(keys),
+            Self::Disk(disk) => disk.prefetch(keys),
         }
     }
 
@@ -91,7 +92,7 @@ impl EngineWriter<'_, '_> {
     pub fn now(&self) -> u64 {
         match self {
             Self::Memory(writer) => writer.now(),
-            Self::Disk(disk) => disk.now,
+            Self::Disk(disk) => disk.now(),
         }
     }
 
@@ -119,13 +120,80 @@ impl EngineWriter<'_, '_> {
     }
 }
 
+/// A collection of either engine.
+#[derive(Debug)]
+pub enum EngineCollection {
+    /// Its members are in memory.
+    Memory(MemoryCollection),
+    /// Its members are on disk.
+    Disk(CollectionHead),
+}
+
+impl StoredCollection for EngineCollection {
+    fn of(row: RowRef<'_>) -> Option<Self> {
+        let stored = || CollectionHead::of(row).map(Self::Disk);
+        MemoryCollection::of(row).map(Self::Memory).or_else(stored)
+    }
+
+    fn kind(&self) -> CollectionKind {
+        match self {
+            Self::Memory(collection) => collection.kind(),
+            Self::Disk(head) => head.kind,
+        }
+    }
+}
+
 impl RowWriter for EngineWriter<'_, '_> {
     type Error = Error;
+    type Collection = EngineCollection;
 
     fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_store::Result<()> {
         match self {
             Self::Memory(writer) => writer.check_sizes(key, bytes),
-            Self::Disk(disk) => RowWriter::check_sizes(&**disk, key, bytes),
+            Self::Disk(disk) => disk.check_sizes(key, bytes),
+        }
+    }
+
+    fn spreads_columns(&self) -> bool {
+        match self {
+            Self::Memory(writer) => writer.spreads_columns(),
+            Self::Disk(disk) => disk.spreads_columns(),
+        }
+    }
+
+    fn begin_at<R>(&mut self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> Result<R> {
+        match self {
+            Self::Memory(writer) => Ok(writer.begin_at(key, look)?),
+            Self::Disk(disk) => disk.begin_at(key, look),
+        }
+    }
+
+    fn change_collection<R, E: From<skein_store::Error> + From<Error>>(
+        &mut self,
+        key: &[u8],
+        collection: &EngineCollection,
+        change: impl FnOnce(&mut dyn MemberStore) -> Result<R, E>,
+    ) -> Result<Option<R>, E> {
+        match (self, collection) {
+            (Self::Memory(writer), EngineCollection::Memory(found)) => {
+                writer.change_collection(key, found, change)
+            }
+            (Self::Disk(disk), EngineCollection::Disk(head)) => disk.change_collection(key, head, change),
+            _ => Err(skein_store::Error::OfAnotherKey.into()),
+        }
+    }
+
+    fn make_collection<R, E: From<skein_store::Error> + From<Error>>(
+        &mut self,
+        key: &[u8],
+        kind: CollectionKind,
+        base: Option<u64>,
+        expires: Option<u64>,
+        change: impl FnOnce(&mut dyn MemberStore) -> Result<R, E>,
+    ) -> Result<Option<(R, u64)>, E> {
+        match self {
+            Self::Memory(writer) => writer.make_collection(key, kind, base, expires, change),
+            Self::Disk(disk) => disk.make_collection(key, kind, base, expires, change),
         }
     }
 
@@ -133,44 +201,6 @@ impl RowWriter for EngineWriter<'_, '_> {
         match self {
             Self::Memory(writer) => Ok(writer.rename(from, to, replace)?),
             Self::Disk(disk) => disk.rename(from, to, replace),
-        }
-    }
-
-    fn put_columns(&mut self, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<usize> {
-        match self {
-            Self::Memory(writer) => Ok(writer.put_columns(key, columns)?),
-            Self::Disk(disk) => disk.put_columns(key, columns),
-        }
-    }
-
-    fn replace_columns(
-        &mut self,
-        key: &[u8],
-        columns: &[(&[u8], &[u8])],
-        expires: Option<u64>,
-    ) -> Result<()> {
-        match self {
-            Self::Memory(writer) => Ok(writer.replace_columns(key, columns, expires)?),
-            Self::Disk(disk) => disk.replace_columns(key, columns, expires),
-        }
-    }
-
-    fn remove_columns(&mut self, key: &[u8], names: &[&[u8]]) -> Result<usize> {
-        match self {
-            Self::Memory(writer) => Ok(writer.remove_columns(key, names)?),
-            Self::Disk(disk) => disk.remove_columns(key, names),
-        }
-    }
-
-    fn update_column<E: From<skein_store::Error> + From<Error>>(
-        &mut self,
-        key: &[u8],
-        column: &[u8],
-        decide: impl FnMut(Option<&[u8]>) -> std::result::Result<Option<Vec<u8>>, E>,
-    ) -> std::result::Result<RowUpdate, E> {
-        match self {
-            Self::Memory(writer) => writer.update_column(key, column, decide),
-            Self::Disk(disk) => disk.update_column(key, column, decide),
         }
     }
 
@@ -188,181 +218,4 @@ impl RowWriter for EngineWriter<'_, '_> {
             Self::Disk(disk) => disk.update_recorded(key, decide),
         }
     }
-}
-
-/// Writes to the disk engine.
-#[derive(Debug)]
-pub struct DiskWriter<'w> {
-    engine: &'w DiskEngine,
-    reader: &'w mut DiskRowReader,
-    /// Begun by the first write.
-    transaction: Option<DiskTransaction<'w>>,
-    /// Whether all writes form one transaction, which is published at its end.
-    whole: bool,
-    /// If `whole`: the error that prevents the publication.
-    failed: Option<Error>,
-    published: bool,
-    /// The time that decides which keys have expired.
-    now: u64,
-    /// The ticket of the published writes.
-    ticket: Ticket,
-}
-
-impl<'w> DiskWriter<'w> {
-    pub(crate) fn new(engine: &'w DiskEngine, reader: &'w mut DiskRowReader, now: u64) -> Self {
-        let ticket = Ticket::default();
-        Self { engine, reader, transaction: None, whole: false, failed: None, published: false, now, ticket }
-    }
-
-    /// Creates a writer that publishes all its writes together, or none.
-    pub(crate) fn new_whole(engine: &'w DiskEngine, reader: &'w mut DiskRowReader, now: u64) -> Self {
-        let transaction = Some(engine.store().begin());
-        Self { whole: true, transaction, ..Self::new(engine, reader, now) }
-    }
-
-    pub(crate) fn is_broken(&self) -> bool {
-        self.failed.is_some() || self.transaction.as_ref().is_some_and(DiskTransaction::is_broken)
-    }
-
-    pub(crate) fn ticket(&self) -> Ticket {
-        self.ticket
-    }
-
-    pub(crate) fn publish(&mut self) -> Result<()> {
-        if let Some(failed) = self.failed.take() {
-            self.transaction = None;
-            return Err(failed);
-        }
-        if let Some(transaction) = self.transaction.take() {
-            self.ticket = self.ticket.max(transaction.commit()?);
-            self.published = true;
-        }
-        Ok(())
-    }
-
-    fn make_room(&mut self) -> Result<()> {
-        let full = !self.whole && self.transaction.as_ref().is_some_and(DiskTransaction::is_full);
-        if full { self.publish() } else { Ok(()) }
-    }
-
-    /// Handles the result of a write. In a `whole` transaction, an error fails the transaction,
-    /// because the command may have done other writes already.
-    fn note_result<T>(&mut self, done: skein_disk::Result<T>) -> Result<T> {
-        if let (true, Err(error)) = (self.whole, &done) {
-            self.failed.get_or_insert_with(|| error.clone().into());
-        }
-        Ok(done?)
-    }
-
-    /// Returns whether keys have an order.
-    pub(crate) fn is_ordered(&self) -> bool {
-        self.engine.store().shape().is_ordered()
-    }
-
-    /// Returns the transaction for reading. Begins one if there is none.
-    pub(crate) fn parts(&mut self) -> (&mut DiskRowReader, &mut DiskTransaction<'w>) {
-        (&mut *self.reader, transaction_of(self.engine, &mut self.transaction))
-    }
-
-    /// Sets several keys. After an error the whole transaction fails. `REQUIRES: whole`
-    pub(crate) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
-        for (key, value) in pairs {
-            self.engine.check_sizes(key, value.len())?;
-        }
-        pairs.iter().try_for_each(|(key, value)| self.put(key, value, None))
-    }
-
-    /// Removes the first `most` keys within bounds.
-    pub(crate) fn remove_range(&mut self, bounds: EngineBounds<'_>, most: usize) -> Result<RangeRemovalStep> {
-        let removed = transaction_of(self.engine, &mut self.transaction).remove_range(bounds, most);
-        // A store without an order refuses before it removes anything.
-        if let Err(error @ DiskError::NoOrder) = removed {
-            return Err(error.into());
-        }
-        let removed = self.note_result(removed)?;
-        Ok(RangeRemovalStep { count: removed.count, rest: removed.rest, ticket: Ticket::default() })
-    }
-
-    fn put(&mut self, key: &[u8], value: &[u8], expires: Option<u64>) -> Result<()> {
-        self.engine.check_sizes(key, value.len())?;
-        let Self { engine, reader, transaction, .. } = self;
-        let done = transaction_of(engine, transaction).set(key, reader.of_value(value, expires));
-        self.note_result(done).map(drop)
-    }
-
-    fn remove(&mut self, key: &[u8]) -> Result<bool> {
-        DiskEngine::check_key(key)?;
-        self.make_room()?;
-        let Self { engine, reader, transaction, .. } = self;
-        let transaction = transaction_of(engine, transaction);
-        let was_there = match reader.row(key, |value| transaction.get_into(key, value)) {
-            Ok(row) => live(row, self.now).is_some(),
-            // The value is removed even if it is not a row.
-            Err(Error::NotARow { .. }) => true,
-            Err(error) => return Err(error),
-        };
-        let done = transaction.remove(key);
-        self.note_result(done)?;
-        Ok(was_there)
-    }
-
-    fn update_row<E: From<skein_store::Error> + From<Error>>(
-        &mut self,
-        key: &[u8],
-        mut decide: impl FnMut(
-            Option<RowRef<'_>>,
-            &RowAllocator,
-            &mut Recorder<'_>,
-        ) -> std::result::Result<RowChange, E>,
-    ) -> std::result::Result<RowUpdate, E> {
-        DiskEngine::check_key(key)?;
-        let Self { engine, reader, transaction, .. } = self;
-        let transaction = transaction_of(engine, transaction);
-        let current = live(reader.row(key, |value| transaction.get_into(key, value))?, self.now);
-        let version = current.map(RowRef::version);
-        let unchanged =
-            RowUpdate { existed: version.is_some(), changed: false, version: version.unwrap_or(0) };
-        let mut recorder = Recorder::none();
-        let change = decide(current, engine.rows(), &mut recorder)?;
-        let done = match recorder.resolve_expiry(key, current, change, engine.rows()) {
-            RowChange::Put(row) => {
-                engine.check_sizes(key, row.as_ref().content_len())?;
-                transaction.set(key, reader.of_row(row.as_ref())).map(drop)
-            }
-            RowChange::Remove if version.is_some() => transaction.remove(key).map(drop),
-            RowChange::Keep | RowChange::Expire(_) | RowChange::Remove => return Ok(unchanged),
-        };
-        let version = transaction.version_of_last();
-        self.note_result(done)?;
-        Ok(RowUpdate { changed: true, version, ..unchanged })
-    }
-}
-
-/// On disk, columns are always in their row, however many there are.
-impl RowWriter for DiskWriter<'_> {
-    type Error = Error;
-
-    fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_store::Result<()> {
-        self.engine.check_sizes(key, bytes)
-    }
-
-    fn update_recorded<E: From<skein_store::Error> + From<Error>>(
-        &mut self,
-        key: &[u8],
-        decide: impl FnMut(
-            Option<RowRef<'_>>,
-            &RowAllocator,
-            &mut Recorder<'_>,
-        ) -> std::result::Result<RowChange, E>,
-    ) -> std::result::Result<RowUpdate, E> {
-        self.update_row(key, decide)
-    }
-}
-
-/// Returns the open transaction. Begins one if there is none.
-fn transaction_of<'t, 'w>(
-    engine: &'w DiskEngine,
-    transaction: &'t mut Option<DiskTransaction<'w>>,
-) -> &'t mut DiskTransaction<'w> {
-    transaction.get_or_insert_with(|| engine.store().begin())
 }

@@ -155,6 +155,9 @@ pub enum Error {
         /// The operation that was called.
         doing: &'static str,
     },
+    /// The engine that keeps the rows could not do the operation.
+    #[error("{0}")]
+    Engine(std::sync::Arc<dyn std::error::Error + Send + Sync>),
     /// The store was closed.
     #[error("the store is closed; open it again")]
     Closed,

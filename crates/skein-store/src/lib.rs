@@ -64,7 +64,7 @@ pub use options::{
     CloseCheckpoint, Durability, IndexKind, KEY_BYTES_MAX, SNAPSHOTS_MAX, StoreLimits, StoreOptions,
     VALUE_BYTES_MAX,
 };
-pub use row::{ColumnIter, Row, RowAllocator, RowBuffer, RowRef, encode_value};
+pub use row::{CollectionHead, ColumnIter, Row, RowAllocator, RowBuffer, RowRef, encode_value};
 pub use session::{
     MemberStore, MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder, RowChange, RowUpdate, RowWriter, Session, SetWriter, StoredCollection, Writer,
 };

@@ -14,7 +14,7 @@ use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::strings::get;
 use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineWriter, RowChange, RowRef, RowWriter as _};
+use skein_data::{EngineWriter, RowChange, RowView, RowWriter as _};
 
 /// The unit and origin of a time in an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ pub(super) fn get_ex(
     let (now, start) = (writer.now(), reply.position());
     writer.update(args.get(1), |row, _| {
         reply.truncate(start);
-        get(row, args, reply);
+        get(row.map(RowView::from), args, reply);
         if row.is_none_or(|row| row.value().is_none()) {
             return Ok::<_, CommandError>(RowChange::Keep);
         }
@@ -155,7 +155,7 @@ pub(super) fn get_ex(
                 RowChange::Remove
             }
             ExpiryOption::At(..) => RowChange::Expire(expires),
-            ExpiryOption::Persist if row.and_then(RowRef::expires_at).is_some() => RowChange::Expire(None),
+            ExpiryOption::Persist if row.and_then(|row| row.expires_at()).is_some() => RowChange::Expire(None),
             ExpiryOption::Persist | ExpiryOption::Keep | ExpiryOption::Unsaid => RowChange::Keep,
         })
     })?;
@@ -272,7 +272,7 @@ pub(super) fn persist(
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
     let updated = writer.update(args.get(1), |row, _| {
-        let expires = row.and_then(RowRef::expires_at).is_some();
+        let expires = row.and_then(|row| row.expires_at()).is_some();
         Ok::<_, CommandError>(if expires { RowChange::Expire(None) } else { RowChange::Keep })
     })?;
     reply.int(updated.changed.into());
@@ -285,19 +285,19 @@ fn seconds(ms: u64) -> u64 {
 }
 
 /// Replies with `show` of the row's expiry time; -2 without a row, -1 without an expiry time.
-fn answer(row: Option<RowRef<'_>>, reply: &mut ReplyWriter<'_>, show: impl FnOnce(u64) -> u64) {
-    match row.map(RowRef::expires_at) {
+fn answer(row: Option<RowView<'_>>, reply: &mut ReplyWriter<'_>, show: impl FnOnce(u64) -> u64) {
+    match row.map(|row| row.expires_at()) {
         None => reply.int(-2),
         Some(None) => reply.int(-1),
         Some(Some(at)) => reply.int(i64::try_from(show(at)).unwrap_or(i64::MAX)),
     }
 }
 
-pub(super) fn expire_time(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn expire_time(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     answer(row, reply, seconds);
 }
 
-pub(super) fn pexpire_time(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn pexpire_time(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     answer(row, reply, |at| at);
 }
 

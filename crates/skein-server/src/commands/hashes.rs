@@ -8,15 +8,16 @@ mod all;
 mod random;
 mod scan;
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use skein_syntax::number::parse_i64;
 
 use super::CommandError;
-use super::command_error::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER, WRONG_TYPE};
+use super::command_error::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER};
 use crate::long_double::LongDouble;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{ColumnsReader, EngineWriter, Error, RowError, RowRef, RowWriter as _, VALUE_BYTES_MAX};
+use skein_data::{ColumnsReader, EngineWriter, Error, RowError, RowView, RowWriter as _, VALUE_BYTES_MAX};
 
 pub(super) use all::{ColumnsReply, hgetall, hkeys, hvals};
 pub(super) use random::{hrand_field, hrand_field_in_slices};
@@ -25,46 +26,62 @@ pub(super) use scan::hscan;
 /// Approximate bytes of a reply for each column besides its name and value.
 const COLUMN_OVERHEAD: usize = 16;
 
-/// Returns the columns of a row in either form, or `Err` if the row holds something else. Columns
-/// that were removed since the row was read count as absent.
-fn columns_of(row: Option<RowRef<'_>>) -> Result<Option<ColumnsReader<'_>>, ()> {
-    match row.map(RowRef::read_columns) {
-        Some(None) => Err(()),
-        columns => Ok(columns.flatten().filter(|columns| !columns.is_empty())),
-    }
+/// Answers from the columns of a row in either form, or from `None` for an absent key. Columns that
+/// were removed since the row was read count as absent. Errors for other kinds.
+fn columns_of<R>(
+    row: Option<RowView<'_>>,
+    answer: impl FnOnce(Option<&ColumnsReader<'_>>) -> Result<R, CommandError>,
+) -> Result<R, CommandError> {
+    let Some(row) = row else { return answer(None) };
+    row.columns(|columns| answer(Some(columns).filter(|columns| !columns.is_empty())))?
+        .ok_or_else(CommandError::wrong_type)?
 }
 
-/// Replies from the columns, or from `None` for an absent key. Replies WRONGTYPE for other kinds.
+/// Does the same, with a reply.
+fn answer_of<R>(
+    row: Option<RowView<'_>>,
+    reply: &mut ReplyWriter<'_>,
+    answer: impl FnOnce(Option<&ColumnsReader<'_>>, &mut ReplyWriter<'_>) -> Result<R, CommandError>,
+) -> Result<R, CommandError> {
+    columns_of(row, |columns| answer(columns, reply))
+}
+
+/// Does the same and writes the error.
 fn with_columns(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     reply: &mut ReplyWriter<'_>,
     answer: impl FnOnce(Option<&ColumnsReader<'_>>, &mut ReplyWriter<'_>),
 ) {
-    match columns_of(row) {
-        Ok(columns) => answer(columns.as_ref(), reply),
-        Err(()) => reply.error(WRONG_TYPE),
+    let start = reply.position();
+    let answered = answer_of(row, reply, |columns, reply| {
+        answer(columns, reply);
+        Ok(())
+    });
+    if let Err(fault) = answered {
+        reply.truncate(start);
+        fault.write(reply);
     }
 }
 
-pub(super) fn hget(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn hget(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_columns(row, reply, |columns, reply| {
-        reply.bulk_or_null(columns.and_then(|columns| columns.get(args.get(2))));
+        reply.bulk_or_null(columns.and_then(|columns| columns.get(args.get(2))).as_deref());
     });
 }
 
-pub(super) fn hexists(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn hexists(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_columns(row, reply, |columns, reply| {
         reply.int(columns.is_some_and(|columns| columns.get(args.get(2)).is_some()).into());
     });
 }
 
-pub(super) fn hlen(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn hlen(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_columns(row, reply, |columns, reply| reply.count(columns.map_or(0, ColumnsReader::len)));
 }
 
-pub(super) fn hstrlen(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn hstrlen(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_columns(row, reply, |columns, reply| {
-        reply.count(columns.and_then(|columns| columns.get(args.get(2))).map_or(0, <[u8]>::len));
+        reply.count(columns.and_then(|columns| columns.get(args.get(2))).map_or(0, |value| value.len()));
     });
 }
 
@@ -98,7 +115,7 @@ fn write_each(
     }
 }
 
-pub(super) fn hmget(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn hmget(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_columns(row, reply, |columns, reply| {
         if let Err(fault) = write_named(columns, args.from(2), reply) {
             fault.write(reply);
@@ -113,7 +130,7 @@ pub(super) fn write_named<'n>(
     names: impl Iterator<Item = &'n [u8]>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    let values: Vec<Option<&[u8]>> =
+    let values: Vec<Option<Cow<'_, [u8]>>> =
         names.map(|name| columns.and_then(|columns| columns.get(name))).collect();
     let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
     if bytes > VALUE_BYTES_MAX {
@@ -123,7 +140,7 @@ pub(super) fn write_named<'n>(
     }
     reply.array(values.len());
     for value in values {
-        reply.bulk_or_null(value);
+        reply.bulk_or_null(value.as_deref());
     }
     Ok(())
 }

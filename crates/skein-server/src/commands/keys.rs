@@ -8,13 +8,13 @@ use super::glob::Glob;
 use super::task::{RangeFormat, RangeTask, SlicedTask};
 use super::{AfterCommand, CommandContext, CommandError, scan};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{RowRef, ScanDirection};
+use skein_data::{CollectionKind, RowView, ScanDirection};
 
 pub(super) use object::{SUBCOMMANDS as OBJECT_SUBCOMMANDS, object};
 pub(super) use random::random_key;
 pub(super) use remove::{RemoveKeysTask, del, del_in_slices};
 
-pub(super) fn exists_one(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn exists_one(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     reply.int(row.is_some().into());
 }
 
@@ -32,16 +32,16 @@ pub(super) fn exists(
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn kind(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(super) fn kind(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     reply.simple(kind_name(row));
 }
 
 /// Returns Redis's name for the kind of a row.
-pub(super) fn kind_name(row: Option<RowRef<'_>>) -> &'static str {
+pub(super) fn kind_name(row: Option<RowView<'_>>) -> &'static str {
     match row {
         None => "none",
         Some(row) if row.value().is_some() => "string",
-        Some(row) if row.sorted_set().is_some() => "zset",
+        Some(row) if row.collection_kind() == Some(CollectionKind::SortedSet) => "zset",
         Some(_) => "hash",
     }
 }

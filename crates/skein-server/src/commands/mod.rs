@@ -54,7 +54,7 @@ use std::sync::Arc;
 use crate::client::ClientState;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
-use skein_data::{EngineWriter, Keyspace, RowRef, Ticket};
+use skein_data::{EngineWriter, Keyspace, RowView, Ticket};
 
 pub(crate) use command_error::CommandError;
 pub(crate) use task::SlicedTask;
@@ -64,7 +64,7 @@ use table::{COMMANDS, SLOT_COUNT, SLOTS};
 use while_loading::LoadingHandler;
 
 /// Replies from the row of the key in argument 1.
-pub(crate) type ReadHandler = fn(Option<RowRef<'_>>, &RequestArgs<'_>, &mut ReplyWriter<'_>);
+pub(crate) type ReadHandler = fn(Option<RowView<'_>>, &RequestArgs<'_>, &mut ReplyWriter<'_>);
 /// Writes and replies. If the handler returns an error, its partial reply is discarded.
 pub(crate) type WriteHandler =
     fn(&mut EngineWriter<'_, '_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> Result<(), CommandError>;
@@ -154,7 +154,7 @@ impl CommandContext<'_> {
     pub(crate) fn look_up<R>(
         &mut self,
         key: &[u8],
-        look: impl FnOnce(Result<Option<RowRef<'_>>, skein_data::Error>) -> R,
+        look: impl FnOnce(Result<Option<RowView<'_>>, skein_data::Error>) -> R,
     ) -> R {
         let mut found = false;
         let answer = self.session.get_with(key, |row| {

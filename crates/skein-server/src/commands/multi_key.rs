@@ -6,7 +6,6 @@
 
 use super::command_error::SYNTAX;
 use super::databases::check_index;
-use super::sorted_sets::{entries_of, replace_set};
 use super::strings::pairs_of;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -74,38 +73,6 @@ pub(super) fn rename_nx(
     Ok(AfterCommand::Done)
 }
 
-/// Returns whether a key is absent.
-fn is_free(writer: &mut EngineWriter<'_, '_>, key: &[u8]) -> Result<bool, CommandError> {
-    let present = writer.update::<CommandError>(key, |_, _| Ok(RowChange::Keep))?;
-    Ok(!present.existed)
-}
-
-/// Copies the members or columns of a collection with its expiry time, unless the destination
-/// exists and `replace` is false. Returns whether it did.
-fn copy_members(
-    writer: &mut EngineWriter<'_, '_>,
-    from: &[u8],
-    row: RowRef<'_>,
-    to: &[u8],
-    replace: bool,
-) -> Result<bool, CommandError> {
-    if !replace && !is_free(writer, to)? {
-        return Ok(false);
-    }
-    let expires = row.expires_at();
-    if row.sorted_set().is_some() {
-        let entries = writer.change_set(from, false, |set| Ok::<_, CommandError>(entries_of(set)))?;
-        replace_set(writer, to, &entries.unwrap_or_default(), expires)?;
-    } else {
-        // Copies the columns before the first write, because an open reader blocks writers.
-        let columns = row.read_columns().map(|columns| columns.to_vec()).unwrap_or_default();
-        let columns: Vec<(&[u8], &[u8])> =
-            columns.iter().map(|(name, value)| (&name[..], &value[..])).collect();
-        writer.replace_columns(to, &columns, expires)?;
-    }
-    Ok(true)
-}
-
 /// `COPY source destination [DB 0] [REPLACE]`
 pub(super) fn copy(
     context: &mut CommandContext<'_>,
@@ -127,16 +94,9 @@ pub(super) fn copy(
     if from == to {
         return Err(CommandError::text("ERR source and destination objects are the same"));
     }
-    let (copied, ticket) = context.session.write(|writer| match copy_of(writer, from)? {
-        // The row of a collection refers to its members. A copy of the row would share them.
-        Some(row) if row.as_ref().changes().is_some() => {
-            copy_members(writer, from, row.as_ref(), to, replace)
-        }
-        Some(row) => put(writer, to, &row, replace),
-        None => Ok(false),
-    });
+    let (copied, ticket) = context.session.write(|writer| writer.copy(from, to, replace));
     context.ticket = ticket;
-    reply.int(copied??.into());
+    reply.int(copied??.unwrap_or(false).into());
     Ok(AfterCommand::Done)
 }
 

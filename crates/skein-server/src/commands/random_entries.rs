@@ -159,12 +159,12 @@ impl RandomTask {
             RandomEntryKind::Members => "ask for fewer members",
         };
         let more = match self {
-            Self::Distinct(task) => task.step(reply),
+            Self::Distinct(task) => task.step(reply)?,
             Self::Drawn(task) => {
                 // Before the first draw, because a request may ask for any number.
                 slice.check_bytes(task.asked.bytes_min(), way_out)?;
                 slice.check_memory(task.memory(), way_out)?;
-                task.step(reply)
+                task.step(reply)?
             }
         };
         slice.check_len(reply, way_out)?;
@@ -190,13 +190,13 @@ pub(crate) struct DistinctDraw {
 
 impl DistinctDraw {
     /// Writes some entries. Returns whether there is more to do.
-    fn step(&mut self, reply: &mut ReplyWriter<'_>) -> bool {
+    fn step(&mut self, reply: &mut ReplyWriter<'_>) -> Result<bool, CommandError> {
         let Self { view, asked, random, wanted, new } = self;
         if std::mem::take(new) {
             asked.head(*wanted, reply);
         }
         if *wanted == 0 {
-            return false;
+            return Ok(false);
         }
         let (full, mut left) = (full_from(reply.position()), left_of(view));
         let more = view.step(SLICE_KEYS, |name, value| {
@@ -206,8 +206,8 @@ impl DistinctDraw {
             }
             left = left.saturating_sub(1);
             if *wanted == 0 { ControlFlow::Break(()) } else { full(reply) }
-        });
-        more && *wanted > 0
+        })?;
+        Ok(more && *wanted > 0)
     }
 }
 
@@ -291,32 +291,31 @@ impl RepeatedDraw {
     }
 
     /// Picks or writes some entries. Returns whether there is more to do.
-    fn step(&mut self, reply: &mut ReplyWriter<'_>) -> bool {
-        if self.view.is_some() {
-            self.pick();
-            return true;
+    fn step(&mut self, reply: &mut ReplyWriter<'_>) -> Result<bool, CommandError> {
+        if let Some(view) = self.view.take() {
+            self.pick(view)?;
+            return Ok(true);
         }
-        self.give(reply)
+        Ok(self.give(reply))
     }
 
-    /// Picks some entries.
-    fn pick(&mut self) {
-        let Self { view, at, draws, picked, asked, .. } = self;
+    /// Picks some entries of the view, and keeps it if there is more to pick.
+    fn pick(&mut self, mut view: MembersView) -> Result<(), CommandError> {
+        let Self { at, draws, picked, asked, .. } = self;
         let held = picked.bytes.len();
-        let more = view.as_mut().is_some_and(|view| {
-            view.step(SLICE_KEYS, |name, value| {
-                if draws.as_mut().is_none_or(|draws| draws.is_drawn(*at, picked.ends.len())) {
-                    picked.push(name, if asked.values { value } else { &[] });
-                }
-                *at += 1;
-                let ends = draws.as_ref().is_some_and(|draws| draws.next.is_none());
-                let full = picked.bytes.len() - held > SLICE_BYTES;
-                if ends || full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })
-        });
-        if !more || draws.as_ref().is_some_and(|draws| draws.next.is_none()) {
-            *view = None;
+        let more = view.step(SLICE_KEYS, |name, value| {
+            if draws.as_mut().is_none_or(|draws| draws.is_drawn(*at, picked.ends.len())) {
+                picked.push(name, if asked.values { value } else { &[] });
+            }
+            *at += 1;
+            let ends = draws.as_ref().is_some_and(|draws| draws.next.is_none());
+            let full = picked.bytes.len() - held > SLICE_BYTES;
+            if ends || full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        if more && draws.as_ref().is_none_or(|draws| draws.next.is_some()) {
+            self.view = Some(view);
         }
+        Ok(())
     }
 
     /// Writes some entries. Returns whether there are more.

@@ -12,7 +12,7 @@ use super::expiry::ExpiryOption;
 use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::long_double::LongDouble;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineWriter, Error, RowAllocator, RowChange, RowRef, RowWriter as _, VALUE_BYTES_MAX};
+use skein_data::{EngineWriter, Error, RowAllocator, RowChange, RowRef, RowView, RowWriter as _, VALUE_BYTES_MAX};
 
 pub(super) use bits::{bit_count, bit_count_alone, bit_pos, bit_pos_alone, get_bit, set_bit};
 pub(super) use ranges::{get_range, set_range};
@@ -25,16 +25,16 @@ fn value_of(row: Option<RowRef<'_>>) -> Result<Option<&[u8]>, CommandError> {
     row.map(|row| row.value().ok_or_else(CommandError::wrong_type)).transpose()
 }
 
-pub(super) fn get(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
-    match row.map(RowRef::value) {
+pub(super) fn get(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+    match row.map(|row| row.value()) {
         None => reply.null(),
         Some(Some(value)) => reply.bulk(value),
         Some(None) => reply.error(WRONG_TYPE),
     }
 }
 
-pub(super) fn strlen(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
-    match row.map(RowRef::value) {
+pub(super) fn strlen(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+    match row.map(|row| row.value()) {
         None => reply.int(0),
         Some(Some(value)) => reply.count(value.len()),
         Some(None) => reply.error(WRONG_TYPE),
@@ -95,13 +95,13 @@ pub(super) fn set(
     let updated = writer.update(key, |row, rows| {
         reply.truncate(start);
         if options.get {
-            get(row, args, reply);
+            get(row.map(RowView::from), args, reply);
             if row.is_some_and(|row| row.value().is_none()) {
                 return Ok::<_, CommandError>(RowChange::Keep);
             }
         }
         let refused = if row.is_some() { options.if_absent } else { options.if_present };
-        let expires = if keeps { row.and_then(RowRef::expires_at) } else { expires };
+        let expires = if keeps { row.and_then(|row| row.expires_at()) } else { expires };
         Ok(if refused { RowChange::Keep } else { RowChange::Put(rows.value_until(&[value], expires)?) })
     })?;
     if !options.get {
@@ -134,7 +134,7 @@ pub(super) fn get_del(
     let start = reply.position();
     writer.update(args.get(1), |row, _| {
         reply.truncate(start);
-        get(row, args, reply);
+        get(row.map(RowView::from), args, reply);
         let removable = row.is_some_and(|row| row.value().is_some());
         Ok::<_, CommandError>(if removable { RowChange::Remove } else { RowChange::Keep })
     })?;
@@ -158,7 +158,7 @@ pub(super) fn get_set(
 
 /// Returns the change to a new value that keeps the expiry time.
 fn changed(rows: &RowAllocator, row: Option<RowRef<'_>>, parts: &[&[u8]]) -> Result<RowChange, CommandError> {
-    Ok(RowChange::Put(rows.value_until(parts, row.and_then(RowRef::expires_at))?))
+    Ok(RowChange::Put(rows.value_until(parts, row.and_then(|row| row.expires_at()))?))
 }
 
 pub(super) fn append(
@@ -253,7 +253,7 @@ pub(super) fn mget(
     let lookups = &mut context.client.lookups;
     let read = context.session.get_many_atomic(&keys, limit, |_, row| {
         lookups.note(row.is_some());
-        let value = row.and_then(RowRef::value);
+        let value = row.and_then(|row| row.value());
         too_long |= reply.position() - start + value.map_or(0, <[u8]>::len) > limit;
         if !too_long {
             reply.bulk_or_null(value);

@@ -29,7 +29,7 @@ use super::skein::{KeyContentsTask, long_contents, write_contents};
 use super::sorted_sets::{MembersReply, SetOperationTask};
 use super::strings::lcs::LcsTask;
 use crate::resp::{Protocol, ReplyWriter};
-use skein_data::{Keyspace, RowRef, ScanDirection, Snapshot, SnapshotRelease, Ticket};
+use skein_data::{Keyspace, RowView, ScanDirection, Snapshot, SnapshotRelease, Ticket};
 
 pub(super) use view::{SlicedView, ViewTask, full_from};
 
@@ -267,7 +267,7 @@ impl RangeTask {
         let (mut keys, mut steps, most) = (0, 0, (*left).min(SLICE_KEYS));
         let (mut last, mut fault) = (None, None);
         let is_any_order = matches!(shape, RangeFormat::Matching(_));
-        let write = |key: &[u8], row: RowRef<'_>| {
+        let mut write = |key: &[u8], row: RowView<'_>| {
             match shape {
                 RangeFormat::Matching(glob) if !glob.matches(key, &mut steps) => {}
                 _ => match write_entry(key, row, shape, reply, inside) {
@@ -288,7 +288,7 @@ impl RangeTask {
             ControlFlow::Continue(())
         };
         match snapshot {
-            Some(snapshot) => snapshot.scan(range.bounds(), *direction, write),
+            Some(snapshot) => snapshot.scan(range.bounds(), *direction, |key, row| write(key, row.into())),
             // KEYS may return keys in any order.
             None if is_any_order => slice.session.walk(range.bounds(), most, write)?,
             None => slice.session.scan(range.bounds(), *direction, most, write)?,
@@ -309,7 +309,7 @@ impl RangeTask {
 /// Writes one key. Returns the number of elements. Leaves long contents to a task in `inside`.
 fn write_entry(
     key: &[u8],
-    row: RowRef<'_>,
+    row: RowView<'_>,
     shape: &RangeFormat,
     reply: &mut ReplyWriter<'_>,
     inside: &mut Option<Box<SlicedTask>>,
@@ -329,11 +329,13 @@ fn write_entry(
     reply.bulk(key);
     match shape {
         RangeFormat::Columns(names) => {
-            write_named(row.read_columns().as_ref(), names.iter().map(Vec::as_slice), reply)?;
+            let names = || names.iter().map(Vec::as_slice);
+            row.columns(|columns| write_named(Some(columns), names(), reply))?
+                .unwrap_or_else(|| write_named(None, names(), reply))?;
         }
-        _ => match long_contents(row) {
+        _ => match long_contents(row)? {
             Some(task) => *inside = Some(Box::new(task)),
-            None => write_contents(row, reply),
+            None => write_contents(row, reply)?,
         },
     }
     Ok(if pairs { 1 } else { 2 })

@@ -16,7 +16,7 @@
 
 use crate::commands::{CommandError, Handler, ReadHandler, ResolvedTag};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineSession, Error, RowRef};
+use skein_data::{EngineSession, Error, RowView};
 
 use super::connection::Connection;
 use super::connection_slots::ConnectionSlots;
@@ -197,7 +197,7 @@ impl PipelinedReads {
 #[inline]
 fn answer(
     read: ReadHandler,
-    row: Result<Option<RowRef<'_>>, Error>,
+    row: Result<Option<RowView<'_>>, Error>,
     args: &RequestArgs<'_>,
     mut reply: ReplyWriter<'_>,
 ) -> bool {
@@ -226,7 +226,7 @@ struct ReadReplies<'b> {
 
 impl ReadReplies<'_> {
     #[inline]
-    fn found(&mut self, i: usize, row: Result<Option<RowRef<'_>>, Error>) {
+    fn found(&mut self, i: usize, row: Result<Option<RowView<'_>>, Error>) {
         if self.states[i] != ReadState::Waits {
             return;
         }

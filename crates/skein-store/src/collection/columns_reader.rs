@@ -157,7 +157,7 @@ impl std::fmt::Debug for LockedHash<'_> {
 impl Collection {
     /// Calls `each` with the members in the order of their bytes until it breaks; only those after
     /// `after`, if given. The caller holds the lock.
-    pub(super) fn walk_members(
+    pub(crate) fn walk_members(
         &self,
         after: Option<&[u8]>,
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,

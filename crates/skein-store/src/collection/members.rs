@@ -102,7 +102,13 @@ pub(crate) fn weight(name: &[u8], row: RowRef<'_>) -> usize {
 /// Returns the score in a member's row.
 #[inline]
 pub(crate) fn score_of(row: RowRef<'_>) -> f64 {
-    row.value().and_then(|value| value.try_into().ok()).map_or(0.0, f64::from_le_bytes)
+    row.value().map_or(0.0, score_in)
+}
+
+/// Returns the score in the value of a member.
+#[inline]
+pub(crate) fn score_in(value: &[u8]) -> f64 {
+    value.try_into().map_or(0.0, f64::from_le_bytes)
 }
 
 impl MemberIndex {

@@ -59,7 +59,7 @@ mod views;
 pub use columns_reader::ColumnsReader;
 pub use members::CollectionKind;
 pub(crate) use members::{
-    Collection, CollectionState, ID, MemberIndex, member_key, score_of, weight,
+    Collection, CollectionState, ID, MemberIndex, member_key, score_in, score_of, weight,
 };
 pub use score_index::Member;
 pub(crate) use score_index::ScoreIndex;

@@ -13,6 +13,7 @@ use skein_index::Guard;
 use skein_index::memory::{Arena, MemoryPart};
 use skein_sync::atomic::{AtomicBool, Ordering};
 
+use super::collection::CollectionHead;
 use super::table::{self, Column};
 use super::{Row, RowRef};
 use crate::index::weigh_retired;
@@ -53,6 +54,12 @@ impl RowAllocator {
     pub fn value_until(&self, parts: &[&[u8]], expires: Option<u64>) -> Result<Row> {
         Error::check_value_len(parts.iter().map(|part| part.len()).sum(), VALUE_BYTES_MAX)?;
         Ok(Row::value(self, parts, expires))
+    }
+
+    /// Makes a row that stands for a collection which an engine keeps outside of memory, until
+    /// `expires` (milliseconds since 1970) or for ever.
+    pub fn stored_collection(&self, head: CollectionHead, expires: Option<u64>) -> Row {
+        Row::of_stored(self, head, expires)
     }
 
     /// Makes a row with the contents of `row` that expires at `expires`, or never. It shares the

@@ -3,7 +3,9 @@
 //! ```text
 //!   kind u8 │ the value                               kind 1
 //!   kind u8 │ one table of columns                    kind 2, see `table`
-//!   kind u8 + 0x80 │ expires at u64 │ value or table  of a row that expires
+//!   kind u8 │ id u64 │ count u64                      kinds 3 and 4, the head of a sorted set or
+//!                                                     hash, see `collection`
+//!   kind u8 + 0x80 │ expires at u64 │ the same        of a row that expires
 //! ```
 //!
 //! A [`RowBuffer`] holds such a row in the layout of rows in memory, so that readers of rows are
@@ -14,6 +16,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use super::table::{self, Column, ColumnTable};
+use super::collection::CollectionHead;
 use super::{BODY, BODY_LEN_MAX, RowKind, RowRef, TAG, tag_of};
 use crate::memory::age_clock::VERSION_MASK;
 use crate::record::{self, ByteReader, EXPIRES};
@@ -56,23 +59,31 @@ impl RowBuffer {
             COLUMNS => {
                 ColumnTable::parse(body).filter(|(_, rest)| rest.is_empty()).map(|_| RowKind::Table)?
             }
-            _ => return None,
+            code => {
+                let head = CollectionHead::parse(code.into(), body)?;
+                self.fill(version, tag_of(RowKind::Other, head.code() as usize, expires), body, expires);
+                return Some(self.row());
+            }
         };
         if body.len() > BODY_LEN_MAX {
             return None;
         }
-        self.fill(version, kind, body, expires);
-        // Through `&mut`, because the first word of a row is read as an atomic.
-        Some(RowRef { start: NonNull::from(&mut self.words[..]).cast(), row: PhantomData })
+        self.fill(version, tag_of(kind, body.len(), expires), body, expires);
+        Some(self.row())
     }
 
-    fn fill(&mut self, version: u64, kind: RowKind, body: &[u8], expires: Option<u64>) {
+    fn row(&mut self) -> RowRef<'_> {
+        // Through `&mut`, because the first word of a row is read as an atomic.
+        RowRef { start: NonNull::from(&mut self.words[..]).cast(), row: PhantomData }
+    }
+
+    fn fill(&mut self, version: u64, tag: u32, body: &[u8], expires: Option<u64>) {
         const { assert!(TAG == 8 && BODY == 12) };
         self.words.clear();
         self.words.shrink_to(KEEP_WORDS);
         self.words.push(version & VERSION_MASK);
         let mut packer = WordPacker { words: &mut self.words, word: [0; 8], at: 0 };
-        packer.extend(&tag_of(kind, body.len(), expires).to_ne_bytes());
+        packer.extend(&tag.to_ne_bytes());
         packer.extend(body);
         if let Some(expires) = expires {
             packer.extend(&expires.to_ne_bytes());
@@ -125,6 +136,10 @@ impl RowRef<'_> {
         if let Some(value) = self.value() {
             return encode_value(value, self.expires_at(), out);
         }
+        if let Some(head) = self.stored_collection() {
+            record::put_kind(out, head.code() as u8, self.expires_at());
+            return out.extend_from_slice(&head.to_bytes());
+        }
         record::put_kind(out, COLUMNS, self.expires_at());
         let columns: Vec<Column<'_>> = self.columns().collect();
         let start = out.len();
@@ -144,7 +159,8 @@ pub fn encode_value(value: &[u8], expires: Option<u64>, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RowAllocator;
+    use crate::{CollectionKind, RowAllocator};
+    use crate::row::collection::HEAD;
     use crate::row::{Row, TABLE_BYTES_MAX};
 
     fn bytes_of(row: &Row) -> Vec<u8> {
@@ -192,9 +208,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn heads_of_stored_collections_are_decoded() {
+        let (rows, mut buffer) = (RowAllocator::new(), RowBuffer::default());
+        for kind in [CollectionKind::SortedSet, CollectionKind::Hash] {
+            for expires in [None, Some(9)] {
+                let head = CollectionHead { kind, id: u64::MAX - 1, len: 7 };
+                let row = rows.stored_collection(head, expires);
+                let bytes = bytes_of(&row);
+                assert_eq!(bytes.len(), 1 + HEAD + expires.map_or(0, |_| 8));
+                for row in [row.as_ref(), buffer.read(3, &bytes).unwrap()] {
+                    assert_eq!((row.stored_collection(), row.expires_at()), (Some(head), expires));
+                    assert_eq!(row.collection_kind(), Some(kind));
+                    assert!(row.value().is_none() && row.read_columns().is_none());
+                    let later = rows.until(row, Some(11));
+                    assert_eq!((later.as_ref().stored_collection(), later.as_ref().expires_at()), (Some(head), Some(11)));
+                }
+                assert!(buffer.read(3, &bytes[..bytes.len() - 1]).is_none());
+            }
+        }
+    }
+
     proptest::proptest! {
         #[test]
-        fn garbage_is_a_row_or_none(kind in 0u8..4, expires: bool, body: Vec<u8>) {
+        fn garbage_is_a_row_or_none(kind in 0u8..6, expires: bool, body: Vec<u8>) {
             let kind = if expires { kind | EXPIRES } else { kind };
             let bytes = [&[kind][..], &body].concat();
             let mut buffer = RowBuffer::default();

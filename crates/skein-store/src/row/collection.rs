@@ -1,4 +1,5 @@
-//! Rows that stand for a collection (`collection`): such a row owns a reference to it.
+//! Rows that stand for a collection. In memory (`collection`) such a row owns a reference to it. An
+//! engine that keeps collections elsewhere has their heads in rows.
 
 use std::sync::Arc;
 
@@ -10,14 +11,59 @@ use crate::collection::{Collection, CollectionKind, ColumnsReader, SortedSet};
 /// The codes of the kinds of collections.
 const SORTED_SET: u32 = 1;
 const HASH: u32 = 2;
+/// The codes of the kinds of collections outside of memory.
+const STORED_SET: u32 = 3;
+const STORED_HASH: u32 = 4;
 
-fn is_collection(code: u32) -> bool {
-    matches!(code, SORTED_SET | HASH)
+/// Bytes of a [`CollectionHead`] in a row.
+pub(super) const HEAD: usize = 2 * size_of::<u64>();
+
+/// A collection that an engine keeps outside of memory, as its row describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CollectionHead {
+    /// The kind of the collection.
+    pub kind: CollectionKind,
+    /// The number that its members have before their names. It is never used again.
+    pub id: u64,
+    /// The number of its members.
+    pub len: u64,
+}
+
+impl CollectionHead {
+    pub(super) fn code(self) -> u32 {
+        match self.kind {
+            CollectionKind::SortedSet => STORED_SET,
+            CollectionKind::Hash => STORED_HASH,
+        }
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; HEAD] {
+        let mut bytes = [0; HEAD];
+        bytes[..8].copy_from_slice(&self.id.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.len.to_le_bytes());
+        bytes
+    }
+
+    /// Returns the head in the body of a row. `None` if the code is not that of a stored collection
+    /// or the body has another length.
+    pub(super) fn parse(code: u32, body: &[u8]) -> Option<Self> {
+        let kind = match code {
+            STORED_SET => CollectionKind::SortedSet,
+            STORED_HASH => CollectionKind::Hash,
+            _ => return None,
+        };
+        let (id, len) = body.split_first_chunk()?;
+        Some(Self { kind, id: u64::from_le_bytes(*id), len: u64::from_le_bytes(len.try_into().ok()?) })
+    }
 }
 
 /// Returns the bytes of the body of rows of kind `other`, by their code.
 pub(super) fn body_len(code: u32) -> usize {
-    if is_collection(code) { size_of::<*const Collection>() } else { 0 }
+    match code {
+        SORTED_SET | HASH => size_of::<*const Collection>(),
+        STORED_SET | STORED_HASH => HEAD,
+        _ => 0,
+    }
 }
 
 impl Row {
@@ -38,6 +84,14 @@ impl Row {
         row
     }
 
+    /// Makes a row that stands for a collection outside of memory.
+    pub(super) fn of_stored(rows: &RowAllocator, head: CollectionHead, expires: Option<u64>) -> Self {
+        let row = Self::with_body(rows, RowKind::Other, head.code() as usize, expires);
+        // SAFETY: the body of these codes has room for the bytes of a head, at any alignment.
+        unsafe { row.start.add(BODY).cast::<[u8; HEAD]>().write_unaligned(head.to_bytes()) };
+        row
+    }
+
     /// Releases the reference to a collection, if the row has one. REQUIRES: the row is being
     /// dropped.
     pub(super) fn drop_collection(&mut self) {
@@ -51,7 +105,8 @@ impl Row {
 impl<'g> RowRef<'g> {
     /// Returns the collection to which the row owns a reference.
     fn pointer(self) -> Option<*const Collection> {
-        let is_set = self.kind() == RowKind::Other && is_collection(self.tag() & LEN_MASK);
+        let is_set =
+            self.kind() == RowKind::Other && matches!(self.tag() & LEN_MASK, SORTED_SET | HASH);
         // SAFETY: the body of these codes is a pointer (invariant 6), and the row lives for `'g`
         // (invariant 5).
         is_set.then(|| unsafe { self.start.add(BODY).cast::<*const Collection>().read_unaligned() })
@@ -76,7 +131,26 @@ impl<'g> RowRef<'g> {
         })
     }
 
-    /// Returns the sorted set of the key, or `None` if the key holds something else.
+    /// Returns the head of a collection that the engine keeps outside of memory; `None` for other
+    /// rows.
+    pub fn stored_collection(self) -> Option<CollectionHead> {
+        (self.kind() == RowKind::Other)
+            .then(|| CollectionHead::parse(self.tag() & LEN_MASK, self.body()))
+            .flatten()
+    }
+
+    /// Returns the kind of the collection that the row stands for, wherever its members are.
+    pub fn collection_kind(self) -> Option<CollectionKind> {
+        if self.kind() != RowKind::Other {
+            return None;
+        }
+        match self.collection() {
+            Some(collection) => Some(collection.kind()),
+            None => self.stored_collection().map(|head| head.kind),
+        }
+    }
+
+    /// Returns the sorted set of the key, if it is in memory; `None` for other rows.
     pub fn sorted_set(self) -> Option<SortedSet<'g>> {
         let set = self.collection().filter(|collection| collection.kind() == CollectionKind::SortedSet)?;
         Some(SortedSet::new(set, self))
@@ -84,11 +158,10 @@ impl<'g> RowRef<'g> {
 
     /// Returns whether the key holds spread columns.
     pub(crate) fn is_hash(self) -> bool {
-        self.collection().is_some_and(|collection| collection.kind() == CollectionKind::Hash)
+        self.collection_kind() == Some(CollectionKind::Hash)
     }
 
-    /// Returns the columns of the key, in the row or spread, or `None` if the key holds something
-    /// else.
+    /// Returns the columns of the key, in the row or spread in memory; `None` for other rows.
     ///
     /// Spread columns do not change while the reader lives, because it holds their lock and writers
     /// wait. So keep it for one command only, and do not write or read other columns meanwhile.

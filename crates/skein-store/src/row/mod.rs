@@ -15,6 +15,8 @@
 //!              code 0: a tombstone, without a body; exists only during a recovery
 //!              code 1: a sorted set; the body is a pointer to it (see `collection`), 8 bytes
 //!              code 2: spread columns; the body is a pointer to them, 8 bytes
+//!              codes 3, 4: a sorted set and spread columns that an engine keeps outside of memory;
+//!              the body is a `CollectionHead`: id u64 │ count u64
 //! ```
 //!
 //! From its time of expiry on, a row counts as absent: readers check the time (`OperationTime`).
@@ -62,6 +64,7 @@ use skein_index::memory::{MemoryPart, prefetch_lines};
 
 pub use alloc::RowAllocator;
 pub use buffer::{RowBuffer, encode_value};
+pub use collection::CollectionHead;
 pub use columns::ColumnIter;
 
 use crate::memory::NODE_SHARE;
@@ -200,7 +203,10 @@ impl Row {
             RowKind::Blocks => Self::from_blocks(rows, row.blocks().to_vec(), expires),
             RowKind::Other => match row.shared_collection() {
                 Some(collection) => Self::of_collection(rows, collection, expires),
-                None => Self::tombstone(rows, 0),
+                None => match row.stored_collection() {
+                    Some(head) => Self::of_stored(rows, head, expires),
+                    None => Self::tombstone(rows, 0),
+                },
             },
             kind => Self::of_bytes(rows, kind, &[row.body()], expires),
         }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::collection::{CollectionKind, Member};
-use crate::row::RowRef;
+use crate::row::{CollectionHead, RowRef};
 use crate::{Result, ScanDirection};
 
 /// The members of a collection while one write changes it. An engine implements it;
@@ -58,6 +58,14 @@ pub trait MemberStore {
         each: &mut dyn FnMut(f64, Member<'_>) -> ControlFlow<()>,
     ) -> Result<()>;
 
+    /// Calls `each` with all members and their values, in the order of their names, until it breaks.
+    /// The value of a member of a sorted set is its score, 8 bytes, little-endian. REQUIRES: the
+    /// write has not changed a member.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn walk_names(&mut self, each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<()>;
+
     /// Returns the value of a name of a hash.
     ///
     /// # Errors
@@ -103,4 +111,14 @@ pub trait StoredCollection: Sized {
 
     /// Returns the kind of the collection.
     fn kind(&self) -> CollectionKind;
+}
+
+impl StoredCollection for CollectionHead {
+    fn of(row: RowRef<'_>) -> Option<Self> {
+        row.stored_collection()
+    }
+
+    fn kind(&self) -> CollectionKind {
+        self.kind
+    }
 }

@@ -176,7 +176,7 @@ impl Writer<'_> {
 /// rejected change never needs a place that another writer may have taken meanwhile.
 pub(super) struct MemberWriter<'w> {
     pub(super) core: &'w StoreCore,
-    collection: &'w Collection,
+    pub(super) collection: &'w Collection,
     guard: &'w LocalGuard<'w>,
     pub(super) state: &'w mut CollectionState,
     records: &'w mut RecordBuffer,

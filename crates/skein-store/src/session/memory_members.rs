@@ -67,6 +67,11 @@ impl MemberStore for MemberWriter<'_> {
         Ok(())
     }
 
+    fn walk_names(&mut self, each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<()> {
+        self.collection.walk_members(None, |name, row| each(name, row.value().unwrap_or_default()));
+        Ok(())
+    }
+
     fn value(&mut self, name: &[u8]) -> Result<Option<&[u8]>> {
         Ok(self.look(name).and_then(RowRef::value))
     }

@@ -6,7 +6,7 @@ use skein_syntax::number::parse_i64;
 use super::hashes::{put_columns, remove_columns, replace_columns, update_column};
 use super::member_store::{MemberStore, StoredCollection};
 use super::sorted_sets::{SetWriter, change_set};
-use super::whole_rows::{rename_row, replace_by_collection};
+use super::whole_rows::{copy_row, rename_row, replace_by_collection};
 use super::writer::{RowChange, RowUpdate};
 use crate::collection::CollectionKind;
 use crate::options::VALUE_BYTES_MAX;
@@ -368,6 +368,21 @@ pub trait RowWriter {
         replace: bool,
     ) -> std::result::Result<Option<bool>, Self::Error> {
         rename_row(self, from, to, replace)
+    }
+
+    /// Copies the contents of a key and its expiry to another key. If the other key is present, this
+    /// needs `replace`. Returns whether the contents were copied, or `None` if there is no such key.
+    /// The caller must exclude other writers of the two keys.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update).
+    fn copy(
+        &mut self,
+        from: &[u8],
+        to: &[u8],
+        replace: bool,
+    ) -> std::result::Result<Option<bool>, Self::Error> {
+        copy_row(self, from, to, replace)
     }
 
     /// Sets a key to `value` if it is absent; `changed` tells whether it was set.

@@ -1,12 +1,15 @@
 //! Writes that replace all contents of a key, for every engine.
 
-use super::member_store::MemberStore;
+use std::ops::ControlFlow;
+
+use super::member_store::{MemberStore, StoredCollection};
 use super::row_writer::{RowWriter, check_columns};
+use super::sorted_sets::SetWriter;
 use super::writer::RowChange;
 use crate::Error;
-use crate::collection::CollectionKind;
+use crate::collection::{CollectionKind, score_in};
 use crate::row::table::{self, Column};
-use crate::row::{RowAllocator, RowRef};
+use crate::row::{Row, RowAllocator, RowRef};
 
 /// Replaces the contents by columns in one row; see [`RowWriter::replace_columns`].
 pub(super) fn replace_row<W: RowWriter + ?Sized>(
@@ -70,4 +73,71 @@ pub(super) fn rename_row<W: RowWriter + ?Sized>(
         writer.update::<W::Error>(from, |_, _| Ok(RowChange::Remove))?;
     }
     Ok(Some(put.changed))
+}
+
+/// The contents of a key that are to be copied.
+enum CopiedContents<C> {
+    Row(Row),
+    /// The members of a collection, until its expiry. A copy of the row would share them.
+    Members(C, Option<u64>),
+}
+
+/// Copies a key; see [`RowWriter::copy`].
+pub(super) fn copy_row<W: RowWriter + ?Sized>(
+    writer: &mut W,
+    from: &[u8],
+    to: &[u8],
+    replace: bool,
+) -> std::result::Result<Option<bool>, W::Error> {
+    let mut found = None;
+    writer.update::<W::Error>(from, |row, rows| {
+        found = row.map(|row| match W::Collection::of(row) {
+            Some(collection) => CopiedContents::Members(collection, row.expires_at()),
+            None => CopiedContents::Row(rows.until(row, row.expires_at())),
+        });
+        Ok(RowChange::Keep)
+    })?;
+    let (collection, expires) = match found {
+        None => return Ok(None),
+        Some(CopiedContents::Members(collection, expires)) => (collection, expires),
+        Some(CopiedContents::Row(row)) => {
+            let put = writer.update::<W::Error>(to, |present, rows| {
+                let refused = present.is_some() && !replace;
+                let twin = || rows.until(row.as_ref(), row.as_ref().expires_at());
+                Ok(if refused { RowChange::Keep } else { RowChange::Put(twin()) })
+            })?;
+            return Ok(Some(put.changed));
+        }
+    };
+    if !replace && writer.begin_at(to, |present| present.is_some())? {
+        return Ok(Some(false));
+    }
+    let members = writer.change_collection::<_, W::Error>(from, &collection, |members| {
+        let mut copied = Vec::new();
+        members.walk_names(&mut |name, value| {
+            copied.push((name.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        })?;
+        Ok(copied)
+    })?;
+    // The caller excludes writers, so only an expired collection is dead.
+    let Some(members) = members else { return Ok(None) };
+    let kind = collection.kind();
+    replace_by_collection::<W, _, W::Error>(writer, to, kind, expires, |store| {
+        members.iter().try_for_each(|(name, value)| put_member(store, kind, name, value))?;
+        Ok(Some(true))
+    })
+}
+
+/// Puts a member of a collection of another key.
+fn put_member(
+    members: &mut dyn MemberStore,
+    kind: CollectionKind,
+    name: &[u8],
+    value: &[u8],
+) -> crate::Result<()> {
+    match kind {
+        CollectionKind::Hash => members.put_value(name, value).map(drop),
+        CollectionKind::SortedSet => SetWriter::new(members).put(name, score_in(value)).map(drop),
+    }
 }

@@ -3,11 +3,11 @@
 
 use std::ops::ControlFlow;
 
-use super::{columns_of, write_each};
+use super::{answer_of, write_each};
 use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, SlicedView, ViewTask};
 use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{ColumnsReader, MembersView, RowRef};
+use skein_data::{ColumnsReader, MembersView, RowView};
 
 /// The parts of each column in the reply.
 #[derive(Clone, Copy)]
@@ -38,23 +38,27 @@ impl ColumnParts {
 
 /// Replies with columns that are few or in a row. Otherwise writes nothing and calls `long`.
 fn answer(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     reply: &mut ReplyWriter<'_>,
     part: ColumnParts,
     long: impl FnOnce(&ColumnsReader<'_>, &mut ReplyWriter<'_>),
 ) -> Result<(), CommandError> {
-    let Some(columns) = columns_of(row).map_err(|()| CommandError::wrong_type())? else {
-        part.head(0, reply);
-        return Ok(());
-    };
-    let start = reply.position();
-    if columns.in_row() {
-        part.head(columns.len(), reply);
-        write_each(&columns, reply, start, |name, value, reply| part.column(name, value, reply));
-    } else if !write_short(&columns, reply, part) {
-        long(&columns, reply);
-    }
-    Ok(())
+    answer_of(row, reply, |columns, reply| {
+        let start = reply.position();
+        match columns {
+            None => part.head(0, reply),
+            Some(columns) if columns.in_row() => {
+                part.head(columns.len(), reply);
+                write_each(columns, reply, start, |name, value, reply| part.column(name, value, reply));
+            }
+            Some(columns) => {
+                if !write_short(columns, reply, part) {
+                    long(columns, reply);
+                }
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Writes columns if there are few. Otherwise writes nothing and returns false.
@@ -75,8 +79,10 @@ fn write_short(columns: &ColumnsReader<'_>, reply: &mut ReplyWriter<'_>, part: C
     fits
 }
 
-fn answer_now(row: Option<RowRef<'_>>, reply: &mut ReplyWriter<'_>, part: ColumnParts) {
+fn answer_now(row: Option<RowView<'_>>, reply: &mut ReplyWriter<'_>, part: ColumnParts) {
+    let start = reply.position();
     if let Err(fault) = answer(row, reply, part, |_, reply| reply.put_off()) {
+        reply.truncate(start);
         fault.write(reply);
     }
 }
@@ -103,7 +109,7 @@ macro_rules! all_columns {
             pub(in crate::commands) mod $name {
                 use super::*;
 
-                pub(in crate::commands) fn now(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+                pub(in crate::commands) fn now(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
                     answer_now(row, reply, $part);
                 }
 
@@ -157,10 +163,10 @@ impl SlicedView for ColumnsReply {
         most: usize,
         full: impl Fn(&ReplyWriter<'_>) -> ControlFlow<()>,
         reply: &mut ReplyWriter<'_>,
-    ) -> bool {
-        self.view.step(most, |name, value| {
+    ) -> Result<bool, CommandError> {
+        Ok(self.view.step(most, |name, value| {
             self.part.column(name, value, reply);
             full(reply)
-        })
+        })?)
     }
 }

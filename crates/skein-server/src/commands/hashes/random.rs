@@ -5,13 +5,13 @@
 
 use std::ops::ControlFlow;
 
-use super::{COLUMN_OVERHEAD, columns_of};
+use super::{COLUMN_OVERHEAD, answer_of};
 use crate::commands::random_entries::{RandomEntryKind, RandomQuery, RandomTask};
 use crate::commands::task::AT_ONCE;
 use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
 use crate::random::CommandRng;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{ColumnsReader, RowRef, VALUE_BYTES_MAX};
+use skein_data::{ColumnsReader, RowView, VALUE_BYTES_MAX};
 
 /// The name and the value of a column.
 type NameAndValue = (Vec<u8>, Vec<u8>);
@@ -23,30 +23,34 @@ fn bytes_of(asked: &RandomQuery, (name, value): &NameAndValue) -> usize {
 
 /// Replies at once if that is quick. Otherwise writes nothing and calls `long`.
 fn answer(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
     long: impl FnOnce(&ColumnsReader<'_>, RandomQuery, &mut ReplyWriter<'_>),
 ) -> Result<(), CommandError> {
     let asked = RandomQuery::parse(RandomEntryKind::Columns, args)?;
-    let Some(columns) = columns_of(row).map_err(|()| CommandError::wrong_type())? else {
-        asked.nothing(reply);
-        return Ok(());
-    };
-    let few = columns.in_row() || columns.len() <= AT_ONCE;
-    if few && (asked.distinct || asked.count <= AT_ONCE) {
-        return write_some(&columns, &asked, reply);
-    }
-    long(&columns, asked, reply);
-    Ok(())
+    answer_of(row, reply, |columns, reply| {
+        let Some(columns) = columns else {
+            asked.nothing(reply);
+            return Ok(());
+        };
+        let few = columns.in_row() || columns.len() <= AT_ONCE;
+        if few && (asked.distinct || asked.count <= AT_ONCE) {
+            return write_some(columns, &asked, reply);
+        }
+        long(columns, asked, reply);
+        Ok(())
+    })
 }
 
 pub(in crate::commands) fn hrand_field(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
+    let start = reply.position();
     if let Err(fault) = answer(row, args, reply, |_, _, reply| reply.put_off()) {
+        reply.truncate(start);
         fault.write(reply);
     }
 }

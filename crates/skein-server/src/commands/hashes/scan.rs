@@ -20,18 +20,18 @@ pub(in crate::commands) fn hscan(
     let cursor = parse_cursor(args.get(2))?;
     let shared = context.shared;
     let page = context.look_up(args.get(1), |row| {
-        let Some(columns) = columns_of(row?).map_err(|()| CommandError::wrong_type())? else {
-            return Ok::<_, CommandError>(ScanPage::default());
-        };
-        let options = ScanOptions::parse(args, 3, false)?;
-        let at_once = columns.len() <= AT_ONCE && !options.is_costly();
-        let after = if at_once { None } else { after_cursor(shared, cursor)? };
-        let page = if at_once {
-            ScanPageFiller::whole(&options, reply)
-        } else {
-            ScanPageFiller::new(&options, options.count, reply)
-        };
-        gather(&columns, after.as_deref(), page)
+        columns_of(row?, |columns| {
+            let Some(columns) = columns else { return Ok(ScanPage::default()) };
+            let options = ScanOptions::parse(args, 3, false)?;
+            let at_once = columns.len() <= AT_ONCE && !options.is_costly();
+            let after = if at_once { None } else { after_cursor(shared, cursor)? };
+            let page = if at_once {
+                ScanPageFiller::whole(&options, reply)
+            } else {
+                ScanPageFiller::new(&options, options.count, reply)
+            };
+            gather(columns, after.as_deref(), page)
+        })
     })?;
     write_page(shared, cursor, &page, reply);
     Ok(AfterCommand::Done)

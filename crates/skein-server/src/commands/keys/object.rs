@@ -7,7 +7,7 @@ use skein_syntax::number::parse_i64;
 use crate::commands::subcommands::{Subcommands, help, subcommand};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{ColumnsReader, RowRef, ScanDirection, SetReader};
+use skein_data::{ColumnsReader, RowView, ScanDirection, SetReader};
 
 const HELP: &[&str] = &[
     "OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -49,7 +49,7 @@ pub(in crate::commands) fn object(
             return Ok(());
         };
         match subcommand {
-            "encoding" => reply.bulk(encoding(row).as_bytes()),
+            "encoding" => reply.bulk(encoding(row)?.as_bytes()),
             "refcount" => reply.int(1),
             "freq" => {
                 return Err(CommandError::text(
@@ -64,16 +64,16 @@ pub(in crate::commands) fn object(
     Ok(AfterCommand::Done)
 }
 
-fn encoding(row: RowRef<'_>) -> &'static str {
-    match row.value() {
+fn encoding(row: RowView<'_>) -> Result<&'static str, CommandError> {
+    Ok(match row.value() {
         Some(value) if parse_i64(value).is_some() => "int",
         Some(value) if value.len() <= EMBEDDED_MAX => "embstr",
         Some(_) => "raw",
-        None => match row.sorted_set() {
-            Some(set) => set_encoding(&set.read()),
-            None => hash_encoding(row.read_columns().as_ref()),
+        None => match row.sorted_set(set_encoding)? {
+            Some(encoding) => encoding,
+            None => row.columns(hash_encoding)?.unwrap_or(HASH_TABLE),
         },
-    }
+    })
 }
 
 /// Redis keeps a sorted set as a list up to this number of members.
@@ -90,13 +90,15 @@ fn set_encoding(set: &SetReader<'_>) -> &'static str {
     if list { "listpack" } else { "skiplist" }
 }
 
-fn hash_encoding(columns: Option<&ColumnsReader<'_>>) -> &'static str {
-    let mut list = columns.is_none_or(|columns| columns.len() <= LIST_FIELDS_MAX);
-    if let (true, Some(columns)) = (list, columns) {
+const HASH_TABLE: &str = "hashtable";
+
+fn hash_encoding(columns: &ColumnsReader<'_>) -> &'static str {
+    let mut list = columns.len() <= LIST_FIELDS_MAX;
+    if list {
         columns.walk(None, |name, value| {
             list = name.len().max(value.len()) <= LIST_BYTES_MAX;
             if list { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
     }
-    if list { "listpack" } else { "hashtable" }
+    if list { "listpack" } else { HASH_TABLE }
 }

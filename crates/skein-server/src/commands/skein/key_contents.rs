@@ -6,7 +6,7 @@ use super::{long_contents, write_contents};
 use crate::commands::task::{SlicedTask, TaskProgress, TaskSlice};
 use crate::commands::{AfterCommand, CommandError};
 use crate::resp::ReplyWriter;
-use skein_data::RowRef;
+use skein_data::RowView;
 
 /// The other element of the pair.
 pub(super) enum PairedWith {
@@ -32,15 +32,23 @@ impl PairedWith {
 }
 
 /// Replies at once if the contents are short. Otherwise writes nothing and returns a task.
-pub(super) fn answer(row: RowRef<'_>, beside: PairedWith, reply: &mut ReplyWriter<'_>) -> AfterCommand {
-    if let Some(inside) = long_contents(row) {
+pub(super) fn answer(
+    row: RowView<'_>,
+    beside: PairedWith,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    if let Some(inside) = long_contents(row)? {
         let task = KeyContentsTask { inside: Box::new(inside), beside, new: true };
-        return AfterCommand::Slices(Box::new(SlicedTask::Held(task)));
+        return Ok(AfterCommand::Slices(Box::new(SlicedTask::Held(task))));
     }
+    let start = reply.position();
     beside.begin(reply);
-    write_contents(row, reply);
+    if let Err(fault) = write_contents(row, reply) {
+        reply.truncate(start);
+        return Err(fault);
+    }
     beside.end(reply);
-    AfterCommand::Done
+    Ok(AfterCommand::Done)
 }
 
 /// Writes long contents of a key.

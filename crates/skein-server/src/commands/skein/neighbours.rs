@@ -19,10 +19,10 @@ fn one(
         next = Some(answer(row, PairedWith::Key(key.to_vec()), reply));
         ControlFlow::Break(())
     })?;
-    Ok(next.unwrap_or_else(|| {
+    next.unwrap_or_else(|| {
         reply.null_array();
-        AfterCommand::Done
-    }))
+        Ok(AfterCommand::Done)
+    })
 }
 
 pub(in crate::commands) fn first(

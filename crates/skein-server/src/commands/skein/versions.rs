@@ -6,7 +6,7 @@ use super::key_contents::{PairedWith, answer};
 use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::commands::{AfterCommand, CommandContext, CommandError};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineWriter, RowRef, RowWriter as _};
+use skein_data::{EngineWriter, RowView, RowWriter as _};
 
 /// Writes a version. A version is at least 1 and counts writes, so it never reaches 2^63.
 pub(super) fn write_version(version: u64, reply: &mut ReplyWriter<'_>) {
@@ -14,17 +14,22 @@ pub(super) fn write_version(version: u64, reply: &mut ReplyWriter<'_>) {
 }
 
 /// Replies at once if the contents are short. Otherwise writes nothing and returns a task.
-fn answer_getv(row: Option<RowRef<'_>>, reply: &mut ReplyWriter<'_>) -> AfterCommand {
+fn answer_getv(
+    row: Option<RowView<'_>>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
     let Some(row) = row else {
         reply.null_array();
-        return AfterCommand::Done;
+        return Ok(AfterCommand::Done);
     };
     answer(row, PairedWith::Version(row.version()), reply)
 }
 
-pub(in crate::commands) fn getv(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
-    if matches!(answer_getv(row, reply), AfterCommand::Slices(_)) {
-        reply.put_off();
+pub(in crate::commands) fn getv(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+    match answer_getv(row, reply) {
+        Ok(AfterCommand::Slices(_)) => reply.put_off(),
+        Ok(_) => {}
+        Err(fault) => fault.write(reply),
     }
 }
 
@@ -33,7 +38,7 @@ pub(in crate::commands) fn getv_in_slices(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
-    Ok(context.look_up(args.get(1), |row| row.map(|row| answer_getv(row, reply)))?)
+    context.look_up(args.get(1), |row| answer_getv(row?, reply))
 }
 
 pub(in crate::commands) fn cas(

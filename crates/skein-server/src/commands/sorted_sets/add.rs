@@ -4,7 +4,7 @@ use crate::commands::command_error::{NOT_A_FLOAT, SYNTAX};
 use crate::commands::{CommandError, is};
 use crate::resp::double::parse_double;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::EngineWriter;
+use skein_data::{EngineWriter, RowWriter as _};
 
 const NOT_A_NUMBER: CommandError = CommandError::text("ERR resulting score is not a number (NaN)");
 

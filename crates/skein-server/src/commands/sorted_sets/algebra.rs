@@ -219,8 +219,7 @@ pub(super) fn with_set<R>(
 ) -> Result<R, CommandError> {
     keyspace.get_with(key, |row| {
         let Some(row) = row? else { return Ok(look(None)) };
-        let set = row.sorted_set().ok_or_else(CommandError::wrong_type)?.read();
-        Ok(look(Some(&set)))
+        row.sorted_set(|set| look(Some(set)))?.ok_or_else(CommandError::wrong_type)
     })
 }
 
@@ -367,12 +366,12 @@ pub(in crate::commands) fn zrange_store(
     let found = with_set(&mut context.session, args.get(2), |set| {
         let mut found = ScoredMembers::new();
         if let Some(set) = set {
-            asked.walk(set, &asked.places(set), |score, member| {
+            asked.walk(set, &asked.places(set)?, |score, member| {
                 found.push((score, member.to_vec()));
                 ControlFlow::Continue(())
             });
         }
-        found
-    })?;
+        Ok::<_, CommandError>(found)
+    })??;
     put_found(context, args.get(1), &found, reply)
 }

@@ -12,16 +12,16 @@ use skein_data::{Member, SetReader, SetWriter};
 /// The search by rank that readers and writers of a set share.
 pub(super) trait RankSource {
     fn len(&self) -> u64;
-    fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64;
+    fn rank_by(&mut self, before: impl Fn(f64, Member<'_>) -> bool) -> Result<u64, CommandError>;
 }
 
-impl RankSource for SetReader<'_> {
+impl RankSource for &SetReader<'_> {
     fn len(&self) -> u64 {
-        Self::len(self)
+        SetReader::len(self)
     }
 
-    fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64 {
-        Self::rank_by(self, before)
+    fn rank_by(&mut self, before: impl Fn(f64, Member<'_>) -> bool) -> Result<u64, CommandError> {
+        Ok(SetReader::rank_by(self, before))
     }
 }
 
@@ -30,8 +30,8 @@ impl RankSource for SetWriter<'_> {
         Self::len(self)
     }
 
-    fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64 {
-        Self::rank_by(self, before)
+    fn rank_by(&mut self, before: impl Fn(f64, Member<'_>) -> bool) -> Result<u64, CommandError> {
+        Ok(Self::rank_by(self, before)?)
     }
 }
 
@@ -88,10 +88,10 @@ impl<'a> LexBound<'a> {
 
     /// Returns the number of members before this bound; with `or_at`, members equal to the bound
     /// count too.
-    fn rank(self, set: &impl RankSource, or_at: bool) -> u64 {
+    fn rank(self, set: &mut impl RankSource, or_at: bool) -> Result<u64, CommandError> {
         match self {
-            Self::Lowest => 0,
-            Self::Highest => set.len(),
+            Self::Lowest => Ok(0),
+            Self::Highest => Ok(set.len()),
             Self::At { member, .. } => set.rank_by(|_, other| {
                 let order = other.cmp_bytes(member);
                 order.is_lt() || (or_at && order.is_eq())
@@ -117,19 +117,19 @@ impl<'a> MemberRange<'a> {
     }
 
     /// Returns the ranks of the range. Those of a reverse range by rank count from the end.
-    pub(super) fn places(self, set: &impl RankSource) -> Range<u64> {
-        match self {
+    pub(super) fn places(self, set: &mut impl RankSource) -> Result<Range<u64>, CommandError> {
+        Ok(match self {
             Self::Ranks(start, end) => ranks(start, end, set.len()),
             Self::Scores(lower, upper) => {
-                let rank = |bound: f64, or_at: bool| {
+                let mut rank = |bound: f64, or_at: bool| {
                     set.rank_by(|score, _| score < bound || (or_at && score <= bound))
                 };
-                rank(lower.score, lower.exclusive)..rank(upper.score, !upper.exclusive)
+                rank(lower.score, lower.exclusive)?..rank(upper.score, !upper.exclusive)?
             }
             Self::Lex(lower, upper) => {
-                lower.rank(set, lower.is_exclusive())..upper.rank(set, !upper.is_exclusive())
+                lower.rank(set, lower.is_exclusive())?..upper.rank(set, !upper.is_exclusive())?
             }
-        }
+        })
     }
 }
 

@@ -7,6 +7,7 @@
 use std::ops::ControlFlow;
 
 use super::MemberFormat;
+use crate::commands::CommandError;
 use crate::commands::task::{AT_ONCE, SlicedView, ViewTask};
 use crate::resp::ReplyWriter;
 use skein_data::{ScanDirection, ScoreRangeView, SetReader};
@@ -52,10 +53,10 @@ impl SlicedView for MembersReply {
         most: usize,
         full: impl Fn(&ReplyWriter<'_>) -> ControlFlow<()>,
         reply: &mut ReplyWriter<'_>,
-    ) -> bool {
-        self.view.step(most, |score, member| {
+    ) -> Result<bool, CommandError> {
+        Ok(self.view.step(most, |score, member| {
             self.shape.member(score, member, reply);
             full(reply)
-        })
+        })?)
     }
 }

@@ -4,9 +4,9 @@ use super::with_set;
 use crate::commands::command_error::SYNTAX;
 use crate::commands::{CommandError, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{RowRef, SetReader};
+use skein_data::{RowView, SetReader};
 
-pub(in crate::commands) fn zcard(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+pub(in crate::commands) fn zcard(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     with_set(row, reply, |set, reply| {
         reply.places(set.map_or(0, SetReader::len));
         Ok(())
@@ -14,7 +14,7 @@ pub(in crate::commands) fn zcard(row: Option<RowRef<'_>>, _: &RequestArgs<'_>, r
 }
 
 pub(in crate::commands) fn zscore(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
@@ -25,7 +25,7 @@ pub(in crate::commands) fn zscore(
 }
 
 pub(in crate::commands) fn zmscore(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
@@ -39,7 +39,7 @@ pub(in crate::commands) fn zmscore(
 }
 
 pub(in crate::commands) fn zrank(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
@@ -47,14 +47,14 @@ pub(in crate::commands) fn zrank(
 }
 
 pub(in crate::commands) fn zrevrank(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
     rank(row, args, reply, true);
 }
 
-fn rank(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>, reverse: bool) {
+fn rank(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>, reverse: bool) {
     let with_score = args.len() == 4 && is(args.get(3), "WITHSCORE");
     if args.len() > 3 && !with_score {
         let name = if reverse { "zrevrank" } else { "zrank" };

@@ -3,7 +3,7 @@
 //! ```text
 //!   ZADD ...     Handler::Write  ─► writer.change_set        members and score index change
 //!                                                           under the set's lock
-//!   ZRANGE ...   Handler::Read   ─► row.sorted_set().read()
+//!   ZRANGE ...   Handler::Read   ─► row.sorted_set(|set| ...)
 //! ```
 //!
 //! Every range is reduced to ranks (`ranges`): the score index finds the rank of a bound by score
@@ -33,14 +33,14 @@ pub(super) use algebra::{
 };
 pub(super) use long_ranges::MembersReply;
 pub(super) use members::{zcard, zmscore, zrank, zrevrank, zscore};
-pub(super) use multi_set::{replace_set, zmpop};
+pub(super) use multi_set::zmpop;
 pub(super) use random::{zrand_member, zrand_member_in_slices};
 pub(super) use ranges::{
     zcount, zlex_count, zrange, zrange_by_lex, zrange_by_score, zrevrange, zrevrange_by_lex,
     zrevrange_by_score,
 };
 pub(super) use remove::{
-    entries_of, zpop_max, zpop_min, zrem, zrem_range_by_lex, zrem_range_by_rank, zrem_range_by_score,
+    zpop_max, zpop_min, zrem, zrem_range_by_lex, zrem_range_by_rank, zrem_range_by_score,
 };
 pub(super) use scan::zscan;
 pub(super) use set_operation_task::SetOperationTask;
@@ -50,7 +50,7 @@ use std::ops::ControlFlow;
 
 use super::CommandError;
 use crate::resp::{Protocol, ReplyWriter};
-use skein_data::{Member, RowRef, ScanDirection, SetReader, VALUE_BYTES_MAX};
+use skein_data::{Member, RowView, ScanDirection, SetReader, VALUE_BYTES_MAX};
 
 /// Maximum bytes of a reply for each member besides its own: the heads of an array, a bulk string
 /// and a score.
@@ -58,23 +58,25 @@ const MEMBER_OVERHEAD: usize = 64;
 
 /// Replies from a sorted set, or from `None` for an absent key. Errors for other kinds.
 fn answer_of<R>(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     reply: &mut ReplyWriter<'_>,
     answer: impl FnOnce(Option<&SetReader<'_>>, &mut ReplyWriter<'_>) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
     let Some(row) = row else { return answer(None, reply) };
-    let set = row.sorted_set().ok_or_else(CommandError::wrong_type)?.read();
     // A set that was removed since the row was read has no members, and counts as absent.
-    answer(Some(&set).filter(|set| !set.is_empty()), reply)
+    row.sorted_set(|set| answer(Some(set).filter(|set| !set.is_empty()), reply))?
+        .ok_or_else(CommandError::wrong_type)?
 }
 
 /// Does the same and writes the error.
 fn with_set(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     reply: &mut ReplyWriter<'_>,
     answer: impl FnOnce(Option<&SetReader<'_>>, &mut ReplyWriter<'_>) -> Result<(), CommandError>,
 ) {
+    let start = reply.position();
     if let Err(fault) = answer_of(row, reply, answer) {
+        reply.truncate(start);
         fault.write(reply);
     }
 }

@@ -7,7 +7,7 @@ use super::remove::{ScoredMembers, parse_end, pop, write_popped};
 use crate::commands::command_error::SYNTAX;
 use crate::commands::{AfterCommand, CommandContext, CommandError, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::EngineWriter;
+use skein_data::{EngineWriter, RowWriter as _};
 
 /// Parses a positive number of keys or members.
 fn parse_positive(text: &[u8], refusal: &'static str) -> Result<u64, CommandError> {
@@ -25,7 +25,7 @@ fn parse_keys(args: &RequestArgs<'_>, at: usize, after: usize) -> Result<usize, 
 
 /// Replaces whatever a key holds by a sorted set with these members and this expiry time. Without
 /// members, removes the key.
-pub(in crate::commands) fn replace_set(
+pub(super) fn replace_set(
     writer: &mut EngineWriter<'_, '_>,
     key: &[u8],
     entries: &ScoredMembers,

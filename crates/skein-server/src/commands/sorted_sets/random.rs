@@ -9,11 +9,11 @@ use crate::commands::task::AT_ONCE;
 use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
 use crate::random::CommandRng;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{RowRef, ScanDirection, SetReader};
+use skein_data::{RowView, ScanDirection, SetReader};
 
 /// Replies at once if that is quick. Otherwise writes nothing and calls `long`.
 fn answer(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
     long: impl FnOnce(&SetReader<'_>, RandomQuery, &mut ReplyWriter<'_>),
@@ -33,11 +33,13 @@ fn answer(
 }
 
 pub(in crate::commands) fn zrand_member(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
+    let start = reply.position();
     if let Err(fault) = answer(row, args, reply, |_, _, reply| reply.put_off()) {
+        reply.truncate(start);
         fault.write(reply);
     }
 }

@@ -11,7 +11,7 @@ use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES};
 use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{RowRef, ScanDirection, ScoreRangeView, SetReader};
+use skein_data::{RowView, ScanDirection, ScoreRangeView, SetReader};
 
 /// The parsed arguments of a range command.
 #[derive(Clone, Copy)]
@@ -83,18 +83,18 @@ impl<'a> RangeQuery<'a> {
     }
 
     /// Returns the ranks of the range, counted in its direction.
-    pub(super) fn places(&self, set: &SetReader<'_>) -> Range<u64> {
-        let found = self.span.places(set);
+    pub(super) fn places(&self, mut set: &SetReader<'_>) -> Result<Range<u64>, CommandError> {
+        let found = self.span.places(&mut set)?;
         let backward = self.direction == ScanDirection::Backward;
         let found = match self.span {
             MemberRange::Ranks(..) => found,
             _ if backward => set.len() - found.end.min(set.len())..set.len() - found.start.min(set.len()),
             _ => found,
         };
-        let Ok(skipped) = u64::try_from(self.limit.0) else { return 0..0 };
+        let Ok(skipped) = u64::try_from(self.limit.0) else { return Ok(0..0) };
         let start = found.start.saturating_add(skipped);
         let most = u64::try_from(self.limit.1).unwrap_or(u64::MAX);
-        start..found.end.min(start.saturating_add(most))
+        Ok(start..found.end.min(start.saturating_add(most)))
     }
 
     /// Calls `each` with the members at these ranks.
@@ -137,7 +137,7 @@ pub(super) const STORED: RangeSyntax = RangeSyntax { fixed: None, scores: false 
 
 /// Replies with a short range. For a long one, writes nothing and calls `long`.
 fn answer(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
     form: RangeSyntax,
@@ -150,7 +150,7 @@ fn answer(
             Ok(())
         }
         Some(set) => {
-            let places = asked.places(set);
+            let places = asked.places(set)?;
             if !write_short(&asked, set, &places, reply) {
                 long(&asked, set, &places, reply);
             }
@@ -190,12 +190,14 @@ fn write_short(
 
 /// Runs `answer` in a batch of reads.
 fn answer_now(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
     form: RangeSyntax,
 ) {
+    let start = reply.position();
     if let Err(fault) = answer(row, args, reply, form, |_, _, _, reply| reply.put_off()) {
+        reply.truncate(start);
         fault.write(reply);
     }
 }
@@ -226,7 +228,7 @@ macro_rules! range_commands {
 
                 const FORM: RangeSyntax = RangeSyntax { fixed: $fixed, scores: true };
 
-                pub(in crate::commands) fn now(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+                pub(in crate::commands) fn now(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
                     answer_now(row, args, reply, FORM);
                 }
 
@@ -252,7 +254,7 @@ range_commands! {
 }
 
 pub(in crate::commands) fn zcount(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
@@ -260,18 +262,21 @@ pub(in crate::commands) fn zcount(
 }
 
 pub(in crate::commands) fn zlex_count(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
     count(row, args, reply, RangeBy::Lex);
 }
 
-fn count(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>, by: RangeBy) {
+fn count(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>, by: RangeBy) {
     match MemberRange::parse(by, args.get(2), args.get(3)) {
         Err(fault) => fault.write(reply),
         Ok(span) => with_set(row, reply, |set, reply| {
-            let places = set.map_or(0..0, |set| span.places(set));
+            let places = match set {
+                Some(mut set) => span.places(&mut set)?,
+                None => 0..0,
+            };
             reply.places(places.end.saturating_sub(places.start));
             Ok(())
         }),

@@ -9,7 +9,7 @@ use super::{MEMBER_OVERHEAD, MemberFormat, check_reply_len};
 use crate::commands::command_error::SYNTAX;
 use crate::commands::{CommandError, is};
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
-use skein_data::{EngineWriter, Member, ScanDirection, SetWriter, VALUE_BYTES_MAX};
+use skein_data::{EngineWriter, Member, RowWriter as _, ScanDirection, SetWriter, VALUE_BYTES_MAX};
 
 pub(in crate::commands) fn zrem(
     writer: &mut EngineWriter<'_, '_>,
@@ -31,7 +31,11 @@ pub(in crate::commands) fn zrem(
 pub(super) type ScoredMembers = Vec<(f64, Vec<u8>)>;
 
 /// Returns the members at these ranks, with their scores.
-fn members_at(set: &SetWriter<'_>, places: &Range<u64>, direction: ScanDirection) -> ScoredMembers {
+fn members_at(
+    set: &mut SetWriter<'_>,
+    places: &Range<u64>,
+    direction: ScanDirection,
+) -> Result<ScoredMembers, CommandError> {
     let mut left = places.end.saturating_sub(places.start);
     let mut found = Vec::new();
     if left > 0 {
@@ -39,14 +43,9 @@ fn members_at(set: &SetWriter<'_>, places: &Range<u64>, direction: ScanDirection
             found.push((score, member.to_vec()));
             left -= 1;
             if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
+        })?;
     }
-    found
-}
-
-/// Returns all members of a set with their scores, in order.
-pub(in crate::commands) fn entries_of(set: &SetWriter<'_>) -> ScoredMembers {
-    members_at(set, &(0..set.len()), ScanDirection::Forward)
+    Ok(found)
 }
 
 /// Removes members. Looks up some of them ahead, so that the memory reads overlap.
@@ -69,13 +68,14 @@ fn remove_range(
 ) -> Result<(), CommandError> {
     let span = MemberRange::parse(by, args.get(2), args.get(3))?;
     let removed = writer.change_set(args.get(1), false, |set| {
-        let places = span.places(set);
+        let places = span.places(set)?;
         let count = places.end.saturating_sub(places.start);
         if count == set.len() {
             set.clear();
             return Ok(count);
         }
-        remove_members(set, &members_at(set, &places, ScanDirection::Forward))?;
+        let members = members_at(set, &places, ScanDirection::Forward)?;
+        remove_members(set, &members)?;
         Ok::<_, CommandError>(count)
     })?;
     reply.places(removed.unwrap_or(0));
@@ -122,7 +122,7 @@ pub(super) fn pop(
 ) -> Result<Option<ScoredMembers>, CommandError> {
     writer.change_set(key, false, |set| {
         let first = if direction == ScanDirection::Forward { 0 } else { set.len().saturating_sub(1) };
-        let members = members_at(set, &(first..first + count.min(set.len())), direction);
+        let members = members_at(set, &(first..first + count.min(set.len())), direction)?;
         let bytes: usize = members.iter().map(|(_, member)| member.len() + MEMBER_OVERHEAD).sum();
         if bytes > VALUE_BYTES_MAX {
             check_reply_len(bytes)?;

@@ -20,13 +20,15 @@ pub(in crate::commands) fn zscan(
     let shared = context.shared;
     let page = context.look_up(args.get(1), |row| {
         let Some(row) = row? else { return Ok::<_, CommandError>(ScanPage::default()) };
-        let set = row.sorted_set().ok_or_else(CommandError::wrong_type)?.read();
-        let options = ScanOptions::parse(args, 3, false)?;
-        if set.len() <= AT_ONCE && !options.is_costly() {
-            return all(&set, &options, reply);
-        }
-        let after = after_cursor(shared, cursor)?;
-        some(&set, after.as_deref(), &options, reply)
+        row.sorted_set(|set| {
+            let options = ScanOptions::parse(args, 3, false)?;
+            if set.len() <= AT_ONCE && !options.is_costly() {
+                return all(set, &options, reply);
+            }
+            let after = after_cursor(shared, cursor)?;
+            some(set, after.as_deref(), &options, reply)
+        })?
+        .ok_or_else(CommandError::wrong_type)?
     })?;
     write_page(shared, cursor, &page, reply);
     Ok(AfterCommand::Done)

@@ -122,7 +122,7 @@ impl MemberSearch {
     }
 
     /// Takes one step and appends to `found`. Returns the work of the step, in lookups.
-    fn advance(&mut self, found: &mut ScoredMembers) -> usize {
+    fn advance(&mut self, found: &mut ScoredMembers) -> Result<usize, CommandError> {
         match self {
             Self::Union(union) => union.advance(found),
             Self::Reduction(reduction) => reduction.advance(found),
@@ -173,7 +173,7 @@ impl SetOperationTask {
     ) -> Result<TaskProgress, CommandError> {
         let mut steps = 0;
         while steps < SLICE_LOOKUPS && !self.has_all() {
-            steps += self.search.advance(&mut self.taken).max(1);
+            steps += self.search.advance(&mut self.taken)?.max(1);
             self.keep();
         }
         slice.check_memory(self.memory(), TOO_LONG)?;

@@ -8,7 +8,7 @@ use super::{changed, value_of};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::{AfterCommand, CommandContext, CommandError, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineWriter, RowChange, RowRef, RowWriter as _};
+use skein_data::{EngineWriter, RowChange, RowView, RowWriter as _};
 
 /// Maximum number of bytes in which a bit can be addressed.
 const BYTES_MAX: usize = 512 << 20;
@@ -31,13 +31,13 @@ fn answer(reply: &mut ReplyWriter<'_>, read: impl FnOnce() -> Result<i64, Comman
 }
 
 pub(in crate::commands) fn get_bit(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
     answer(reply, || {
         let (byte, mask) = parse_offset(args.get(2))?;
-        let value = value_of(row)?.unwrap_or_default();
+        let value = value_of(row.map(RowView::row))?.unwrap_or_default();
         Ok(value.get(byte).is_some_and(|byte| byte & mask > 0).into())
     });
 }
@@ -144,12 +144,12 @@ const IN_BATCH_MAX: usize = 1 << 20;
 
 /// Replies unless the value is long. For a long value, defers the reply.
 fn answer_unless_long(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-    read: impl FnOnce(Option<RowRef<'_>>, &RequestArgs<'_>, &mut ReplyWriter<'_>),
+    read: impl FnOnce(Option<RowView<'_>>, &RequestArgs<'_>, &mut ReplyWriter<'_>),
 ) {
-    if row.and_then(RowRef::value).is_some_and(|value| value.len() > IN_BATCH_MAX) {
+    if row.and_then(|row| row.value()).is_some_and(|value| value.len() > IN_BATCH_MAX) {
         return reply.put_off();
     }
     read(row, args, reply);
@@ -161,14 +161,14 @@ fn alone(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-    read: impl FnOnce(Option<RowRef<'_>>, &RequestArgs<'_>, &mut ReplyWriter<'_>),
+    read: impl FnOnce(Option<RowView<'_>>, &RequestArgs<'_>, &mut ReplyWriter<'_>),
 ) -> Result<AfterCommand, CommandError> {
     context.look_up(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
     Ok(AfterCommand::Done)
 }
 
 pub(in crate::commands) fn bit_count(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
@@ -184,7 +184,7 @@ pub(in crate::commands) fn bit_count_alone(
 }
 
 pub(in crate::commands) fn bit_pos(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
@@ -200,9 +200,9 @@ pub(in crate::commands) fn bit_pos_alone(
 }
 
 /// Replies to BITCOUNT. As in Redis, the arguments are checked only if the key exists.
-fn count(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+fn count(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     answer(reply, || {
-        let Some(value) = value_of(row)? else { return Ok(0) };
+        let Some(value) = value_of(row.map(RowView::row))? else { return Ok(0) };
         let (start, end) = match args.len() {
             2 => (0, -1),
             4 | 5 => parse_pair(args, 2)?,
@@ -216,13 +216,13 @@ fn count(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWrite
     });
 }
 
-fn position(row: Option<RowRef<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+fn position(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     answer(reply, || {
         let bit = match parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)? {
             bit @ (0 | 1) => bit == 1,
             _ => return Err(CommandError::text("ERR The bit argument must be 1 or 0.")),
         };
-        let Some(value) = value_of(row)? else { return Ok(if bit { -1 } else { 0 }) };
+        let Some(value) = value_of(row.map(RowView::row))? else { return Ok(if bit { -1 } else { 0 }) };
         if args.len() > 6 {
             return Err(SYNTAX);
         }

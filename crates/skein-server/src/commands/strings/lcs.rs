@@ -16,7 +16,6 @@ use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::task::{SlicedTask, TaskProgress};
 use crate::commands::{AfterCommand, CommandContext, CommandError, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::RowRef;
 
 /// Maximum number of cells: Redis's limit, which has four bytes for each cell.
 const CELLS_MAX: usize = (512 << 20) / 4;
@@ -69,7 +68,7 @@ pub(in crate::commands) fn lcs(
     let lookups = &mut context.client.lookups;
     context.session.get_many_atomic(&[args.get(1), args.get(2)], limit, |at, row| {
         lookups.note(row.is_some());
-        match row.map(RowRef::value) {
+        match row.map(|row| row.value()) {
             None => {}
             Some(Some(value)) => values[at] = value.to_vec(),
             Some(None) => strings = false,

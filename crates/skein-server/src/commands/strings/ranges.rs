@@ -6,7 +6,7 @@ use super::{TOO_LONG, changed, value_of};
 use crate::commands::CommandError;
 use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineWriter, RowChange, RowRef, RowWriter as _, VALUE_BYTES_MAX};
+use skein_data::{EngineWriter, RowChange, RowView, RowWriter as _, VALUE_BYTES_MAX};
 
 /// Parses two consecutive integers.
 pub(super) fn parse_pair(args: &RequestArgs<'_>, first: usize) -> Result<(i64, i64), CommandError> {
@@ -30,13 +30,13 @@ pub(super) fn is_crossed(start: i64, end: i64) -> bool {
 }
 
 pub(in crate::commands) fn get_range(
-    row: Option<RowRef<'_>>,
+    row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) {
     let read = || {
         let (start, end) = parse_pair(args, 2)?;
-        let value = value_of(row)?.unwrap_or_default();
+        let value = value_of(row.map(RowView::row))?.unwrap_or_default();
         let part = if is_crossed(start, end) { None } else { clamp(start, end, value.len()) };
         Ok::<_, CommandError>(part.map_or(&[][..], |(first, last)| &value[first..=last]))
     };

@@ -24,7 +24,7 @@ pub(crate) trait SlicedView {
         most: usize,
         full: impl Fn(&ReplyWriter<'_>) -> ControlFlow<()>,
         reply: &mut ReplyWriter<'_>,
-    ) -> bool;
+    ) -> Result<bool, CommandError>;
 }
 
 /// Writes a view in slices.
@@ -48,7 +48,7 @@ impl<V: SlicedView> ViewTask<V> {
         if std::mem::take(new) {
             viewed.head(usize::try_from(viewed.left()).unwrap_or(usize::MAX), reply);
         }
-        let more = viewed.some(SLICE_KEYS, full_from(reply.position()), reply);
+        let more = viewed.some(SLICE_KEYS, full_from(reply.position()), reply)?;
         slice.check_len(reply, V::WAY_OUT)?;
         Ok(if more { TaskProgress::More } else { TaskProgress::Done })
     }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use crate::commands::CommandError;
 use crate::resp::RequestArgs;
-use skein_data::{Keyspace, RowRef};
+use skein_data::{Keyspace, RowView};
 
 /// Approximate bytes of a watched key besides its own: a table that has just grown is half empty.
 const PER_KEY: usize = 112;
@@ -25,7 +25,7 @@ enum WatchedVersion {
 }
 
 impl WatchedVersion {
-    fn of(row: RowRef<'_>) -> Self {
+    fn of(row: RowView<'_>) -> Self {
         match row.changes() {
             None => Self::Version(row.version()),
             Some(changes) => Self::Changes(row.version(), changes),

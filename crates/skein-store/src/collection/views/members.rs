@@ -8,7 +8,7 @@ use skein_sync::locks::{lock, shared};
 
 use super::{Collection, FormerEntries, FormerEntry, PLACE, RegisteredView, ViewOrder};
 use crate::ScanDirection;
-use crate::collection::members::member_key;
+use crate::collection::members::{member_key, score_in};
 
 /// The members of a key as they were at one moment, by name; see
 /// [`ColumnsReader::view`](crate::ColumnsReader::view). No writer waits for the view between two
@@ -115,7 +115,7 @@ impl MembersView {
 
     /// Returns the score in a value that a step of a view of a sorted set shows.
     pub fn score_in(value: &[u8]) -> f64 {
-        value.try_into().map_or(0.0, f64::from_le_bytes)
+        score_in(value)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use skein_data::Engine;
+use skein_data::{Engine, EngineError, RowView};
 use skein_disk::{DiskStore, Durability, ScanRequest};
-use skein_store::{RowRef, ScanDirection};
+use skein_store::ScanDirection;
 
 use super::DumpOutput;
 use crate::bounds::OwnedBounds;
@@ -30,14 +30,22 @@ fn dump_rows(engine: &Engine, range: &OwnedBounds, output: &mut DumpOutput) -> R
     }
     let most = usize::try_from(output.left).unwrap_or(usize::MAX);
     let bounds = (borrow(&range.0), borrow(&range.1));
-    let write = |key: &[u8], row: RowRef<'_>| write_row(key, row, output);
+    // Remembered here, because a walk returns only its own errors.
+    let mut failed = None;
+    let write = |key: &[u8], row: RowView<'_>| {
+        write_row(key, row, output).unwrap_or_else(|error| {
+            failed = Some(error);
+            ControlFlow::Break(())
+        })
+    };
     let mut session = engine.session();
     let scanned = if is_all(range) {
         session.walk(bounds, most, write)
     } else {
         session.scan(bounds, ScanDirection::Forward, most, write)
     };
-    scanned.and(engine.close()).map_err(|error| target::engine_failure(&error))
+    let written = scanned.and_then(|()| failed.map_or(Ok(()), Err));
+    written.and(engine.close()).map_err(|error| target::engine_failure(&error))
 }
 
 /// Returns whether a range has no bounds. Then keys without an order are written in their engine's
@@ -78,29 +86,35 @@ fn dump_bytes(store: &DiskStore, range: &OwnedBounds, output: &mut DumpOutput) -
     }
 }
 
-fn write_row(key: &[u8], row: RowRef<'_>, output: &mut DumpOutput) -> ControlFlow<()> {
+fn write_row(
+    key: &[u8],
+    row: RowView<'_>,
+    output: &mut DumpOutput,
+) -> Result<ControlFlow<()>, EngineError> {
     if output.keys_only {
-        return output.key(key);
+        return Ok(output.key(key));
     }
     if let Some(value) = row.value() {
-        return output.value(key, value.to_vec(), row.expires_at());
+        return Ok(output.value(key, value.to_vec(), row.expires_at()));
     }
     // Remembered here, because a walk does not return the break.
     let mut go_on = ControlFlow::Continue(());
     let mut pieces = output.pieces(key, row.expires_at());
-    if let Some(set) = row.sorted_set() {
-        set.read().members_after(None, |member, score| {
+    let members = row.sorted_set(|set| {
+        set.members_after(None, |member, score| {
             go_on = pieces.member(member, score);
             go_on
         });
-    } else if let Some(columns) = row.read_columns() {
-        columns.walk(None, |name, value| {
-            go_on = pieces.column(name, value);
-            go_on
-        });
+    })?;
+    if members.is_none() {
+        row.columns(|columns| {
+            columns.walk(None, |name, value| {
+                go_on = pieces.column(name, value);
+                go_on
+            });
+        })?;
     }
-    go_on?;
-    pieces.finish()
+    Ok(if go_on.is_break() { go_on } else { pieces.finish() })
 }
 
 fn borrow(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {

@@ -53,42 +53,45 @@ impl Reduction {
 
     /// Reads some members, or looks the candidates up in one more set, or appends the remaining
     /// candidates to `found`. Returns the work, in lookups.
-    pub(super) fn advance(&mut self, found: &mut ScoredMembers) -> usize {
+    pub(super) fn advance(&mut self, found: &mut ScoredMembers) -> Result<usize, CommandError> {
         let count = self.taken.len();
         if count == 0 {
-            self.take();
-            return self.taken.len();
+            self.take()?;
+            return Ok(self.taken.len());
         }
         let Some(set) = self.others.get(self.next) else {
             found.append(&mut self.taken);
-            return count;
+            return Ok(count);
         };
         self.next += 1;
         let (operation, aggregate) = (self.operation, self.aggregate);
-        self.taken.retain_mut(|(score, member)| match (set.view.score(member), operation) {
-            (Some(theirs), SetOperation::Intersection) => {
-                *score = set.weights.each(theirs).fold(*score, |sum, theirs| aggregate.of(sum, theirs));
-                true
+        for (mut score, member) in std::mem::take(&mut self.taken) {
+            let theirs = set.view.score(&member)?;
+            if theirs.is_some() == (operation == SetOperation::Intersection) {
+                for theirs in theirs.into_iter().flat_map(|theirs| set.weights.each(theirs)) {
+                    score = aggregate.of(score, theirs);
+                }
+                self.taken.push((score, member));
             }
-            (theirs, _) => theirs.is_none() && operation == SetOperation::Difference,
-        });
-        set.weights.work(count)
+        }
+        Ok(set.weights.work(count))
     }
 
     /// Reads the next members of the first set. They are looked up in other sets only after this
     /// one is released: no thread waits for a set while it holds another one.
-    fn take(&mut self) {
+    fn take(&mut self) -> Result<(), CommandError> {
         let Self { first, taken, together, aggregate, .. } = self;
         self.next = 0;
-        let Some(set) = first else { return };
+        let Some(set) = first else { return Ok(()) };
         let InputSet { view, weights } = set;
         let more = view.step(*together, |name, value| {
             let score = MembersView::score_in(value);
             taken.push((weights.combined(score, *aggregate), name.to_vec()));
             ControlFlow::Continue(())
-        });
+        })?;
         if !more {
             *first = None;
         }
+        Ok(())
     }
 }

@@ -91,13 +91,13 @@ impl Union {
 
     /// Reads some members of a set without a head, or appends the least member of all to `found`.
     /// Returns the work, in lookups.
-    pub(super) fn advance(&mut self, found: &mut ScoredMembers) -> usize {
+    pub(super) fn advance(&mut self, found: &mut ScoredMembers) -> Result<usize, CommandError> {
         if let Some(set) = self.owing.pop() {
             return self.take(set);
         }
         let Some(mut head) = self.heads.peek_mut() else {
             found.extend(self.last.take());
-            return 1;
+            return Ok(1);
         };
         let Reverse(UnionHead { member, set, score }) = &mut *head;
         self.bytes = self.bytes.saturating_sub(weight(member));
@@ -114,14 +114,14 @@ impl Union {
             }
             PeekMut::pop(head);
         }
-        1
+        Ok(1)
     }
 
     /// Reads the next members of a set. Returns the work, in lookups.
-    fn take(&mut self, at: usize) -> usize {
+    fn take(&mut self, at: usize) -> Result<usize, CommandError> {
         let Self { aggregate, sets, together, owing, heads, bytes, .. } = self;
         let UnionSource { set: owner, taken } = &mut sets[at];
-        let Some(set) = owner else { return 0 };
+        let Some(set) = owner else { return Ok(0) };
         let mut next = ScoredMembers::new();
         let InputSet { view, weights } = set;
         let more = view.step(*together, |name, value| {
@@ -129,7 +129,7 @@ impl Union {
             let score = weights.combined(MembersView::score_in(value), *aggregate);
             next.push((score, name.to_vec()));
             ControlFlow::Continue(())
-        });
+        })?;
         let work = weights.work(next.len());
         if !more {
             *owner = None;
@@ -141,7 +141,7 @@ impl Union {
             None if more => owing.push(at),
             None => {}
         }
-        work
+        Ok(work)
     }
 }
 
