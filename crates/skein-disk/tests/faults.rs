@@ -187,7 +187,7 @@ fn a_full_disk_loses_nothing_and_the_store_continues() {
     assert!(found.damage.is_empty() && found.file_bytes > 2 * 1024 * PAGE as u64, "{found:?}");
     let store = open(&storage).unwrap();
     assert_has(&store, &model, "opened again");
-    assert_eq!(store.check().unwrap().keys, model.len());
+    assert_eq!(store.check().unwrap().main.keys, model.len());
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn foreign_folders_are_refused_unchanged() {
             storage.damage(Path::new(FILE), header + 8, &[8]);
         }
     };
-    refused(&newer, TrieShape::Linked, "has format version 10, but this program reads version 2");
+    refused(&newer, TrieShape::Linked, "has format version 10, but this program reads versions 2 to 3");
     for shape in [TrieShape::Hash { n: 16 }, TrieShape::Classical { n: 16 }, TrieShape::FixedLinked { k: 12 }]
     {
         let error = refused(&|_| (), shape, "is a linked trie, but was opened as");
@@ -262,7 +262,7 @@ fn refused_writes_leave_the_file_unchanged() {
     store.close().unwrap();
     let store = open(&storage).unwrap();
     assert_has(&store, &model, "opened again");
-    assert_eq!(store.check().unwrap().keys, model.len());
+    assert_eq!(store.check().unwrap().main.keys, model.len());
 }
 
 /// Writes bytes into the file, and a matching checksum in the same page. The checksum is at
@@ -336,7 +336,7 @@ fn a_wrong_key_count_in_the_header_is_found() {
     assert_eq!(found.tries[0].census.unwrap().keys, model.len());
     let [DiskError::Damaged { offset, what, .. }] = &found.damage[..] else { panic!("{:?}", found.damage) };
     assert_eq!(*offset, newer as u64);
-    assert_eq!(*what, format!("the header counts {wrong} keys, but the tries have {}", model.len()));
+    assert_eq!(*what, format!("the header counts {wrong} keys, but the trie `main` has {}", model.len()));
 }
 
 #[test]

@@ -278,7 +278,7 @@ impl Sequence {
     }
 
     fn check(&mut self) -> SequenceStep {
-        assert_eq!(self.store().check()?.keys, self.oracle.now().len(), "keys that a check counts");
+        assert_eq!(self.store().check()?.main.keys, self.oracle.now().len(), "keys that a check counts");
         Ok(())
     }
 
@@ -374,7 +374,7 @@ impl Sequence {
         self.store = Some(DiskStore::open_on(self.storage.share(), FOLDER, options).unwrap());
         self.oracle.recover(self.read_all().unwrap());
         let keys = self.oracle.now().len();
-        assert_eq!((self.store().check().unwrap().keys, self.store().len()), (keys, keys as u64));
+        assert_eq!((self.store().check().unwrap().main.keys, self.store().len()), (keys, keys as u64));
     }
 }
 

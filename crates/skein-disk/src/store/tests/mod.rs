@@ -202,7 +202,7 @@ proptest! {
                 other => step(&store, &mut model, other)?,
             }
         }
-        let census = store.check().unwrap();
+        let census = store.check().unwrap().main;
         prop_assert_eq!(census.keys, model.len());
         prop_assert_eq!(store.len(), model.len() as u64);
         for at in 0..40 {
@@ -337,7 +337,7 @@ fn a_store_takes_checkpoints_as_its_log_grows() {
     }
     drop(store);
     let store = DiskStore::open(folder.path(), options).unwrap();
-    assert_eq!(store.check().unwrap().keys, 20_000);
+    assert_eq!(store.check().unwrap().main.keys, 20_000);
     let refused = DiskStore::open(folder.path(), DiskOptions::default()).unwrap_err().to_string();
     assert!(refused.contains("in use by this process"), "{refused}");
     store.close().unwrap();
@@ -372,7 +372,7 @@ fn a_damaged_page_is_named_and_other_keys_are_readable() {
     store.close().unwrap();
     let path = Path::new(FOLDER).join(FILE);
     let store = open(&storage).unwrap();
-    let pages = store.check().unwrap().pages;
+    let pages = store.check().unwrap().main.pages;
     assert!(pages > 20, "{pages}");
     drop(store);
     storage.damage(&path, 30 * 4096 + 100, &[0x40]);

@@ -252,7 +252,7 @@ fn a_transaction_must_fit_the_cache() {
     storage.reboot(1);
     drop(store);
     let store = DiskStore::open_on(storage.share(), FOLDER, options(16)).unwrap();
-    assert_eq!((store.check().unwrap().keys, store.stats().replayed), (3_000, 3_000));
+    assert_eq!((store.check().unwrap().main.keys, store.stats().replayed), (3_000, 3_000));
 }
 
 #[test]
