@@ -3,6 +3,7 @@
 mod long;
 mod replay;
 mod shared;
+mod spaces;
 mod transactions;
 
 use std::collections::BTreeMap;
@@ -21,16 +22,19 @@ use crate::{DiskError, Result};
 const FOLDER: &str = "/db";
 const SHAPES: [TrieShape; 3] = [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }];
 
-fn open_as(storage: &SimStorage, shape: TrieShape, durability: Durability) -> Result<DiskStore> {
-    let options = DiskOptions {
+fn open_options(shape: TrieShape, durability: Durability) -> DiskOptions {
+    DiskOptions {
         shape,
         durability,
         cache_pages: 24,
         checkpoint_bytes: 0,
         segment_bytes: 64 << 10,
         ..DiskOptions::default()
-    };
-    DiskStore::open_on(storage.share(), FOLDER, options)
+    }
+}
+
+fn open_as(storage: &SimStorage, shape: TrieShape, durability: Durability) -> Result<DiskStore> {
+    DiskStore::open_on(storage.share(), FOLDER, open_options(shape, durability))
 }
 
 fn open(storage: &SimStorage) -> Result<DiskStore> {

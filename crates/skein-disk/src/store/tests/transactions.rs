@@ -7,10 +7,10 @@ use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 use skein_log::{Durability, Ticket};
 
-use super::{DiskStore, FOLDER, SHAPES, open, open_as};
+use super::{DiskStore, FOLDER, SHAPES, open, open_as, open_options};
 use crate::store::{DiskOptions, RangeRemoval, UpdateAction, UpdateOutcome};
 use crate::trie::{ScanRequest, TrieShape, WalkDirection};
-use crate::{DiskError, Result};
+use crate::{DiskError, KeySpace, Result, Values};
 
 /// Keys of a group, which one transaction sets. Another key per group is added and removed.
 const GROUP: usize = 5;
@@ -19,7 +19,17 @@ fn group_key(at: usize) -> Vec<u8> {
     format!("group/{}", at * 37 % 11).into_bytes()
 }
 
-/// Sets all keys of a group to a number, adds a key and removes the previous one.
+fn has_members(store: &DiskStore) -> bool {
+    store.options().values == Values::Rows
+}
+
+/// Returns a member's value. One of them has pages of its own.
+fn member(number: usize, at: usize) -> String {
+    format!("member {number}").repeat(if at == 2 { 600 } else { 1 })
+}
+
+/// Sets all keys of a group to a number, adds a key and removes the previous one. Does the same in
+/// the space of members if the store has it.
 fn set_group(store: &DiskStore, number: usize) -> Result<()> {
     let key_of = |number: usize| format!("only/{number}").into_bytes();
     store.write(|transaction| {
@@ -31,6 +41,16 @@ fn set_group(store: &DiskStore, number: usize) -> Result<()> {
         transaction.set(&key_of(number), b"")?;
         if number > 0 {
             assert!(transaction.remove(&key_of(number - 1))?);
+        }
+        if has_members(store) {
+            let space = KeySpace::Members;
+            for at in 0..GROUP {
+                transaction.set_in(space, &group_key(at), member(number, at).as_bytes())?;
+            }
+            transaction.set_in(space, &key_of(number), b"")?;
+            if number > 0 {
+                assert!(transaction.remove_in(space, &key_of(number - 1))?);
+            }
         }
         transaction.inc(b"groups", 1).map(|_| ())
     })
@@ -51,7 +71,15 @@ fn groups(store: &DiskStore) -> usize {
         assert!(store.get(format!("only/{number}").as_bytes()).unwrap().is_some());
     }
     assert_eq!(store.len(), if count > 0 { GROUP as u64 + 2 } else { 0 });
-    store.check().unwrap();
+    let census = store.check().unwrap();
+    if has_members(store) {
+        let members = store.space(KeySpace::Members).unwrap();
+        for at in (0..GROUP).filter(|_| count > 0) {
+            let value = Some(member(number, at).into_bytes());
+            assert_eq!(members.get(&group_key(at)).unwrap(), value, "member {at} of group {number}");
+        }
+        assert_eq!(census.members.unwrap().keys, if count > 0 { GROUP + 1 } else { 0 });
+    }
     count
 }
 
@@ -70,26 +98,30 @@ fn script(store: &DiskStore) -> usize {
 
 #[test]
 fn a_power_cut_leaves_transactions_whole() {
-    for shape in SHAPES {
+    let stores = SHAPES.map(|shape| (shape, Values::Bytes));
+    for (shape, values) in stores.into_iter().chain([(SHAPES[2], Values::Rows)]) {
+        let open = |storage: &SimStorage| {
+            let options = DiskOptions { values, ..open_options(shape, Durability::Sync) };
+            DiskStore::open_on(storage.share(), FOLDER, options)
+        };
         let storage = SimStorage::new();
-        let store = open_as(&storage, shape, Durability::Sync).unwrap();
+        let store = open(&storage).unwrap();
         let begin = storage.operations();
         assert_eq!(script(&store), 12);
         let operations = storage.operations() - begin;
         drop(store);
         for cut in 1..operations + 10 {
             let storage = SimStorage::new();
-            let open = || open_as(&storage, shape, Durability::Sync);
-            let store = open().unwrap();
+            let store = open(&storage).unwrap();
             storage.cut_power_at(storage.operations() + cut);
             let acknowledged = script(&store);
             drop(store);
             storage.reboot(cut);
             // Once more during recovery.
             storage.cut_power_at(storage.operations() + 1 + cut % 40);
-            drop(open());
+            drop(open(&storage));
             storage.reboot(cut + 1);
-            let left = groups(&open().unwrap());
+            let left = groups(&open(&storage).unwrap());
             assert!(
                 left == acknowledged || left == acknowledged + 1,
                 "cut at {cut}: {left} of {acknowledged}"
