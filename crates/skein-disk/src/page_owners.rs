@@ -13,7 +13,7 @@ use crate::record::WalkResult;
 #[derive(Debug)]
 pub(crate) struct PageOwners {
     /// By page id: the index in `names` and one; 0 without an owner.
-    owners: Vec<u8>,
+    owners: Vec<u32>,
     names: Vec<String>,
 }
 
@@ -23,10 +23,9 @@ impl PageOwners {
         Self { owners: vec![0; ids], names: Vec::new() }
     }
 
-    /// Adds an owner. It owns the pages of the following claims. There are at most 255 owners.
+    /// Adds an owner. It owns the pages of the following claims.
     pub(crate) fn begin(&mut self, name: impl Into<String>) {
         self.names.push(name.into());
-        debug_assert!(self.names.len() <= usize::from(u8::MAX), "an owner is a byte");
     }
 
     /// Notes that the current owner has a page.
@@ -40,11 +39,11 @@ impl PageOwners {
                 "there is no such page, but a pointer leads to it".to_owned(),
             ));
         };
-        if let Some(before) = usize::from(*owner).checked_sub(1) {
+        if let Some(before) = (*owner as usize).checked_sub(1) {
             let (one, other) = (&self.names[before], &self.names[self.names.len() - 1]);
             return Err(WalkStop::Damaged(page, format!("it belongs to {one}, and again to {other}")));
         }
-        *owner = self.names.len() as u8;
+        *owner = self.names.len() as u32;
         Ok(())
     }
 

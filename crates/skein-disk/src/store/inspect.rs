@@ -77,7 +77,7 @@ pub fn is_disk_folder(folder: impl AsRef<Path>) -> bool {
 }
 
 /// Reads a whole store's folder, checks every checksum, every node and every record of the log, and
-/// reports the contents. Nobody may write to the folder meanwhile. Needs 5 bytes of memory per
+/// reports the contents. Nobody may write to the folder meanwhile. Needs 8 bytes of memory per
 /// page, and some for each node.
 ///
 /// # Errors
