@@ -77,7 +77,10 @@ impl Catalog {
     }
 
     /// Returns the catalog's pages in their order.
-    fn pages(self, pages: &mut impl PageReader) -> WalkResult<Vec<PageId>> {
+    ///
+    /// # Errors
+    /// A page is missing or damaged.
+    pub(crate) fn pages(self, pages: &mut impl PageReader) -> WalkResult<Vec<PageId>> {
         let (mut all, mut seen, mut next) = (Vec::new(), BTreeSet::new(), self.first);
         while next != NO_PAGE {
             if !seen.insert(next) {

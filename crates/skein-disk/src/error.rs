@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Values;
+use crate::{KeySpace, Values};
 
 /// The result of an operation of the disk engine.
 pub type Result<T> = std::result::Result<T, DiskError>;
@@ -44,14 +44,16 @@ pub enum DiskError {
     },
     /// This program does not know the file's format version. Nothing was changed.
     #[error(
-        "{path} has format version {found}, but this program reads version {known}; use a program that reads version {found}"
+        "{path} has format version {found}, but this program reads versions {oldest} to {known}; use a program that reads version {found}"
     )]
     UnknownFormat {
         /// The file.
         path: PathBuf,
         /// Its version.
         found: u32,
-        /// The version that this program reads and writes.
+        /// The oldest version that this program reads.
+        oldest: u32,
+        /// The newest version that this program reads.
         known: u32,
     },
     /// A page of the file is damaged.
@@ -193,6 +195,14 @@ pub enum DiskError {
     /// The trie has no key order.
     #[error("a hash trie has no order of keys, so it supports no scans; use a classical or a linked trie")]
     NoOrder,
+    /// The store does not have this key space. Nothing was changed.
+    #[error(
+        "the store has no key space `{space}`, because its values are plain bytes; create a store of rows (`Values::Rows`) in another folder"
+    )]
+    NoSuchSpace {
+        /// The requested space.
+        space: KeySpace,
+    },
     /// The trie in the file was created with other parameters. Nothing was changed.
     #[error(
         "the trie `{name}` is {has}, but was opened as {asked}; open it with its own shape, or use another name"

@@ -1,7 +1,7 @@
 //! The disk engine: persistent tries on a page buffer manager, for data larger than memory.
 //!
 //! ```text
-//!   DiskStore        one trie in a folder, with a log of its writes       store/
+//!   DiskStore        key spaces in a folder, with a log of their writes    store/
 //!   tries            classical, linked, hash; also in the paper's layout  trie/, catalog.rs
 //!   records          byte strings of any length in slotted pages          record/
 //!   buffer manager   cache of pages, readers, one writer, checkpoints     buffer/, policy/
@@ -18,9 +18,11 @@
 mod buffer;
 mod catalog;
 mod error;
+mod key_space;
 mod page;
 mod page_buf;
 mod page_file;
+mod page_owners;
 mod policy;
 mod record;
 mod store;
@@ -29,13 +31,15 @@ mod trie_kind;
 
 pub use buffer::{BufferStats, CACHE_LEAST};
 pub use error::{DiskError, Result};
+pub use key_space::KeySpace;
 pub use page::PAGE;
 pub use page_file::{ReadMode, SoleWriter};
 pub use policy::ReplacementPolicy;
 pub use skein_log::{Durability, Ticket};
 pub use store::{
-    CompactReport, DiskInspection, DiskOptions, DiskStats, DiskStore, DiskTransaction, FoundValues,
-    RangeRemoval, TrieInspection, UpdateAction, UpdateOutcome, inspect, is_disk_folder, kind_of,
+    CompactReport, DiskCensus, DiskInspection, DiskOptions, DiskStats, DiskStore, DiskTransaction,
+    FoundValues, RangeRemoval, SpaceReader, TrieInspection, UpdateAction, UpdateOutcome, inspect,
+    is_disk_folder, kind_of,
 };
 pub use trie::{ScanEntries, ScanEntry, ScanRequest, TrieCensus, TrieCursor, TrieShape, WalkDirection};
 pub use trie_kind::{TrieKind, Values};

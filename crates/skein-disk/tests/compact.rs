@@ -55,7 +55,7 @@ fn sparse(storage: &SimStorage) -> DiskStore {
 }
 
 fn assert_whole(store: &DiskStore, about: &str) {
-    assert_eq!(store.check().unwrap().keys, 60, "{about}");
+    assert_eq!(store.check().unwrap().main.keys, 60, "{about}");
     for number in 0..60 {
         let value = store.get(format!("key {number}").as_bytes()).unwrap();
         assert_eq!(value, Some(short(number)), "{about}");
@@ -80,7 +80,7 @@ fn remaining_pages_move_and_the_file_is_cut_off() {
     let store = open(&storage).unwrap();
     assert_eq!(store.get(b"long").unwrap(), Some(long(1)));
     assert_eq!(store.get(&[b'l', 9]).unwrap(), Some(long(9)));
-    assert_eq!(store.check().unwrap().keys, 71);
+    assert_eq!(store.check().unwrap().main.keys, 71);
 }
 
 const SHAPES: [TrieShape; 3] = [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }];
@@ -119,7 +119,7 @@ fn thinned(storage: &SimStorage, shape: TrieShape, keys: u32, cache_pages: usize
 
 fn assert_thinned(store: &DiskStore, keys: u32, about: &str) {
     let left = (0..keys).filter(|at| stays(*at)).count();
-    assert_eq!(store.check().unwrap().keys, left, "{about}");
+    assert_eq!(store.check().unwrap().main.keys, left, "{about}");
     for at in 0..keys {
         let value = stays(at).then(|| some_value(at));
         assert_eq!(store.get(&some_key(at)).unwrap(), value, "{about}, key {at}");
@@ -192,7 +192,7 @@ fn a_thinned_file_is_at_most_twice_a_fresh_one() {
         println!("{order}: {full:?} bytes, now {file} and {used}; fresh {fresh_file} and {fresh_used}");
         assert!(file <= 2 * fresh_file, "{order}: a file of {file} bytes, {fresh_file} of a fresh one");
         assert!(used <= 2 * fresh_used, "{order}: {used} bytes in use, {fresh_used} of a fresh one");
-        assert_eq!(store.check().unwrap().keys, KEYS as usize / 10);
+        assert_eq!(store.check().unwrap().main.keys, KEYS as usize / 10);
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use skein_disk::{
-    DiskError, DiskOptions, DiskStore, Durability, PAGE, Result, TrieKind, TrieShape, Values, inspect,
-    kind_of,
+    DiskError, DiskOptions, DiskStore, Durability, KeySpace, PAGE, Result, TrieKind, TrieShape, Values,
+    inspect, kind_of,
 };
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
@@ -82,8 +82,18 @@ fn an_undurable_header_is_synced_before_old_places_are_reused() {
 
 /// Returns a closed store with nodes in many pages and a long value.
 fn closed(shape: TrieShape) -> (SimStorage, FaultTestModel) {
+    closed_as(shape, Values::Bytes)
+}
+
+/// As `closed`; a store of rows has members, too.
+fn closed_as(shape: TrieShape, values: Values) -> (SimStorage, FaultTestModel) {
     let storage = SimStorage::new();
-    let store = DiskStore::open_on(storage.share(), "/db", DiskOptions { shape, ..options() }).unwrap();
+    let store =
+        DiskStore::open_on(storage.share(), "/db", DiskOptions { shape, values, ..options() }).unwrap();
+    for number in (0..200_u32).filter(|_| values == Values::Rows) {
+        let (member, value) = (number.to_string().into_bytes(), vec![number as u8; number as usize * 9]);
+        store.write(|transaction| transaction.set_in(KeySpace::Members, &member, &value)).unwrap();
+    }
     let mut model = FaultTestModel::new();
     for number in 0..150_u32 {
         let (key, value) = (format!("goose {number}").into_bytes(), number.to_string().into_bytes());
@@ -102,8 +112,10 @@ fn closed(shape: TrieShape) -> (SimStorage, FaultTestModel) {
 /// the page is free and nothing is missing.
 #[test]
 fn a_flipped_bit_in_any_page_is_found_and_named() {
-    for shape in [TrieShape::Linked, TrieShape::Hash { n: 16 }, TrieShape::FixedLinked { k: 12 }] {
-        let (storage, model) = closed(shape);
+    let stores = [TrieShape::Linked, TrieShape::Hash { n: 16 }, TrieShape::FixedLinked { k: 12 }];
+    let stores = stores.map(|shape| (shape, Values::Bytes));
+    for (shape, values) in stores.into_iter().chain([(TrieShape::Hash { n: 16 }, Values::Rows)]) {
+        let (storage, model) = closed_as(shape, values);
         let path = Path::new(FILE);
         let sound = storage.contents(path);
         let (mut named, mut free) = (0, 0);
@@ -136,7 +148,8 @@ fn a_flipped_bit_in_any_page_is_found_and_named() {
         assert!(found.damage.is_empty(), "{:?}", found.damage);
         let newer = u64::from(is_older_header(&sound, 0)) * PAGE as u64;
         storage.damage(path, newer + 100, &[4]);
-        let store = DiskStore::open_on(storage.share(), "/db", DiskOptions { shape, ..options() }).unwrap();
+        let options = DiskOptions { shape, values, ..options() };
+        let store = DiskStore::open_on(storage.share(), "/db", options).unwrap();
         assert_has(&store, &model, "from the older header and the log");
     }
 }
@@ -187,7 +200,7 @@ fn a_full_disk_loses_nothing_and_the_store_continues() {
     assert!(found.damage.is_empty() && found.file_bytes > 2 * 1024 * PAGE as u64, "{found:?}");
     let store = open(&storage).unwrap();
     assert_has(&store, &model, "opened again");
-    assert_eq!(store.check().unwrap().keys, model.len());
+    assert_eq!(store.check().unwrap().main.keys, model.len());
 }
 
 #[test]
@@ -220,7 +233,7 @@ fn foreign_folders_are_refused_unchanged() {
             storage.damage(Path::new(FILE), header + 8, &[8]);
         }
     };
-    refused(&newer, TrieShape::Linked, "has format version 10, but this program reads version 2");
+    refused(&newer, TrieShape::Linked, "has format version 10, but this program reads versions 2 to 3");
     for shape in [TrieShape::Hash { n: 16 }, TrieShape::Classical { n: 16 }, TrieShape::FixedLinked { k: 12 }]
     {
         let error = refused(&|_| (), shape, "is a linked trie, but was opened as");
@@ -262,7 +275,7 @@ fn refused_writes_leave_the_file_unchanged() {
     store.close().unwrap();
     let store = open(&storage).unwrap();
     assert_has(&store, &model, "opened again");
-    assert_eq!(store.check().unwrap().keys, model.len());
+    assert_eq!(store.check().unwrap().main.keys, model.len());
 }
 
 /// Writes bytes into the file, and a matching checksum in the same page. The checksum is at
@@ -336,7 +349,7 @@ fn a_wrong_key_count_in_the_header_is_found() {
     assert_eq!(found.tries[0].census.unwrap().keys, model.len());
     let [DiskError::Damaged { offset, what, .. }] = &found.damage[..] else { panic!("{:?}", found.damage) };
     assert_eq!(*offset, newer as u64);
-    assert_eq!(*what, format!("the header counts {wrong} keys, but the tries have {}", model.len()));
+    assert_eq!(*what, format!("the header counts {wrong} keys, but the trie `main` has {}", model.len()));
 }
 
 #[test]

@@ -93,7 +93,7 @@ proptest! {
                 }
             }
         }
-        prop_assert_eq!(store.check().unwrap().keys, model.len());
+        prop_assert_eq!(store.check().unwrap().main.keys, model.len());
         for (key, value) in &model {
             prop_assert_eq!(store.get(key).unwrap(), Some(value.to_string().into_bytes()));
         }
@@ -125,7 +125,7 @@ fn a_hundred_thousand_counters_fit_the_papers_layout() {
         for id in 0..count {
             store.set(&key(id), id.to_string().as_bytes()).unwrap();
         }
-        let census = store.check().unwrap();
+        let census = store.check().unwrap().main;
         store.close().unwrap();
         let store = DiskStore::open(folder.path(), options).unwrap();
         for id in (0..count).step_by(7) {

@@ -25,7 +25,7 @@ use super::frame::PageFrame;
 use crate::Result;
 use crate::page::{DiskPageKind, HEAD, PageId, PagePlace};
 use crate::page_buf::PageBuf;
-use crate::page_file::{FileHeader, PER_PAGE};
+use crate::page_file::{FileFormat, FileHeader, PER_PAGE};
 
 /// The state that the last header leads to.
 #[derive(Debug, Default)]
@@ -39,6 +39,8 @@ pub(crate) struct DurableState {
 /// The moment of a checkpoint: the values that its header records besides the pages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CheckpointMoment {
+    /// The format version that describes the pages.
+    pub(crate) format: FileFormat,
     /// The number of the last write in the pages.
     pub(crate) sequence: u64,
     /// The number of keys in the pages.
@@ -244,6 +246,7 @@ impl BufferManager {
         written: &CheckpointWrites,
     ) -> Result<()> {
         let mut header = FileHeader {
+            format: moment.format,
             generation: durable.header.generation + 1,
             sequence: moment.sequence,
             keys: moment.keys,

@@ -15,7 +15,7 @@ use super::open::CacheOptions;
 use super::{BufferManager, WalkStop};
 use crate::ReplacementPolicy;
 use crate::page::{DiskPageKind, PageBytes, PageId, u64_at};
-use crate::page_file::ReadMode;
+use crate::page_file::{FileFormat, ReadMode};
 
 const FILE: &str = "/db/data";
 
@@ -31,7 +31,13 @@ pub(super) fn open(storage: &SimStorage, pages: usize) -> crate::Result<BufferMa
 }
 
 fn checkpoint(buffer: &BufferManager, sequence: u64) -> crate::Result<()> {
-    let moment = || CheckpointMoment { sequence, keys: 0, epoch: sequence / 2, catalog: PageId(3) };
+    let moment = || CheckpointMoment {
+        format: FileFormat::OneTrie,
+        sequence,
+        keys: 0,
+        epoch: sequence / 2,
+        catalog: PageId(3),
+    };
     buffer.checkpoint(moment, |_| Ok(()), None)
 }
 
@@ -264,7 +270,7 @@ fn foreign_and_damaged_files_are_refused_unchanged() {
     assert!(foreign.contains("its first bytes are not those of such a file"), "{foreign}");
     let version = refused(&|storage| [0, 4096].iter().for_each(|at| storage.damage(path, at + 8, &[3])));
     assert!(
-        version.contains("has format version") && version.contains("this program reads version 2"),
+        version.contains("has format version") && version.contains("this program reads versions 2 to 3"),
         "{version}"
     );
     let short = refused(&|storage| storage.open(path, true).unwrap().set_len(3 * 4096).unwrap());

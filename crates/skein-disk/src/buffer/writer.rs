@@ -198,6 +198,11 @@ impl PageWriter<'_> {
         }
     }
 
+    /// Returns the ids that no page has, as this write leaves them.
+    pub(crate) fn free_ids(&self) -> impl Iterator<Item = PageId> {
+        self.writing.free.iter().chain(&self.freed).copied()
+    }
+
     /// Returns the error for a stopped walk. The write must be dropped then, because it may be
     /// incomplete.
     pub(crate) fn fault(&self, stop: WalkStop) -> DiskError {

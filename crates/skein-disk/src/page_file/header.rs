@@ -7,11 +7,12 @@
 //!   64       keys 8             │ 72   directories, 4 bytes each
 //! ```
 //!
+//! - `format`: the least version that describes the file ([`FileFormat`]).
 //! - `sequence`: the number of the last write in the pages.
 //! - `epoch`: the first epoch of the log that may have later writes.
 //! - `pages`: the number of page ids.
 //! - `catalog`: the first page of the catalog.
-//! - `keys`: the number of keys in the pages.
+//! - `keys`: the number of keys of the main key space in the pages.
 //! - A directory holds the places of 1,000 maps, and a map those of 1,000 pages, by their ids.
 
 use super::PageFile;
@@ -23,16 +24,33 @@ pub(crate) const HEADERS: u32 = 2;
 pub(crate) const PER_PAGE: u32 = 1000;
 
 const MAGIC: [u8; 8] = *b"SKEINDSK";
-const FORMAT: u32 = 2;
 const CHECKSUM: usize = 12;
 const COVERED: usize = 16;
 const KEYS: usize = 64;
 const DIRECTORIES: usize = 72;
 const DIRECTORIES_MOST: usize = 1000;
 
+/// The format version of a file: the least one that describes the file. So an older program refuses
+/// the files that it would misread, and no others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FileFormat {
+    /// One trie has all keys.
+    #[default]
+    OneTrie = 2,
+    /// Several key spaces. The header counts the keys of the main one.
+    KeySpaces = 3,
+}
+
+impl FileFormat {
+    fn of_number(number: u32) -> Option<Self> {
+        [Self::OneTrie, Self::KeySpaces].into_iter().find(|format| *format as u32 == number)
+    }
+}
+
 /// The fields of a header.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileHeader {
+    pub(crate) format: FileFormat,
     pub(crate) generation: u64,
     pub(crate) database: [u8; 16],
     pub(crate) sequence: u64,
@@ -54,7 +72,7 @@ impl FileHeader {
     pub(super) fn bytes(&self) -> [u8; PAGE] {
         let mut head = Vec::with_capacity(PAGE);
         head.extend(MAGIC);
-        head.extend(FORMAT.to_le_bytes());
+        head.extend((self.format as u32).to_le_bytes());
         head.extend([0; 4]);
         head.extend(self.generation.to_le_bytes());
         head.extend(self.database);
@@ -76,11 +94,16 @@ impl FileHeader {
         if !page.starts_with(&MAGIC) {
             return Err(file.foreign_file("its first bytes are not those of such a file".to_owned()));
         }
-        let format = u32_at(page, 8);
-        if format != FORMAT {
-            let path = file.path().to_owned();
-            return Err(DiskError::UnknownFormat { path, found: format, known: FORMAT });
-        }
+        let found = u32_at(page, 8);
+        let Some(format) = FileFormat::of_number(found) else {
+            let (path, oldest) = (file.path().to_owned(), FileFormat::OneTrie as u32);
+            return Err(DiskError::UnknownFormat {
+                path,
+                found,
+                oldest,
+                known: FileFormat::KeySpaces as u32,
+            });
+        };
         let generation = u64_at(page, 16);
         let damaged = |what: &str| Err(file.damaged(place, what.to_owned()));
         if crc32c::crc32c(&page[COVERED..]) != u32_at(page, CHECKSUM) {
@@ -96,6 +119,7 @@ impl FileHeader {
         let mut database = [0; 16];
         database.copy_from_slice(&page[24..40]);
         Ok(Self {
+            format,
             generation,
             database,
             sequence: u64_at(page, 40),

@@ -33,7 +33,7 @@ use skein_log::storage::{Storage, StorageFile};
 
 pub(crate) use free_space::FreeSpaceMap;
 use gate::FileGate;
-pub(crate) use header::{FileHeader, HEADERS, PER_PAGE};
+pub(crate) use header::{FileFormat, FileHeader, HEADERS, PER_PAGE};
 use mapping::{FileMapping, MappedPage};
 pub use read_mode::{ReadMode, SoleWriter};
 pub(crate) use reservation::PlaceReservation;

@@ -76,7 +76,8 @@ impl DiskShared {
             self.logged.store(0, Ordering::Relaxed);
             let sequence = self.sequence.load(Ordering::Relaxed);
             let keys = self.keys.load(Ordering::Relaxed);
-            CheckpointMoment { sequence, keys, epoch: self.log.epoch(), catalog: self.catalog }
+            let (format, epoch, catalog) = (self.spaces.format(), self.log.epoch(), self.catalog);
+            CheckpointMoment { format, sequence, keys, epoch, catalog }
         };
         let mut kept_from = 0;
         let ready = |moment: &mut CheckpointMoment| {

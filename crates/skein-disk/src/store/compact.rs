@@ -3,7 +3,7 @@
 
 use super::{DiskShared, DiskStore};
 use crate::Result;
-use crate::trie::{MergeStep, RECORDS_OF_PAGE, SymbolPath};
+use crate::trie::{DiskTrie, MergeStep, RECORDS_OF_PAGE, SymbolPath};
 
 /// The most rounds of moves. Concurrent writes take places, too, and a fast writer is not chased
 /// forever.
@@ -82,12 +82,16 @@ impl DiskShared {
         Ok(CompactReport { bytes_before, bytes_after: buffer.file_bytes(), pages_merged, pages_moved })
     }
 
-    /// Merges sparse pages. Returns the number of freed pages.
+    /// Merges sparse pages of all spaces. Returns the number of freed pages.
     pub(super) fn merge(&self) -> Result<usize> {
+        self.spaces.iter().map(|(_, trie)| self.merge_trie(trie)).sum()
+    }
+
+    fn merge_trie(&self, trie: &DiskTrie) -> Result<usize> {
         let most = self.buffer.ids_in_use();
         let mut merged = 0;
         for _ in 0..WALKS {
-            let walked = self.merge_walk(most - merged.min(most))?;
+            let walked = self.merge_walk(trie, most - merged.min(most))?;
             merged += walked;
             if walked * WORTHWHILE_SHARE < most || merged >= most {
                 break;
@@ -96,12 +100,12 @@ impl DiskShared {
         Ok(merged)
     }
 
-    /// Walks over the trie once and frees at most `most` pages, so that concurrent splits do not
+    /// Walks over a trie once and frees at most `most` pages, so that concurrent splits do not
     /// keep it going forever.
-    fn merge_walk(&self, most: usize) -> Result<usize> {
+    fn merge_walk(&self, trie: &DiskTrie, most: usize) -> Result<usize> {
         let (mut merged, mut work, mut from) = (0, 0, None);
         loop {
-            let step = self.merge_step(from)?;
+            let step = self.merge_step(trie, from)?;
             merged += step.pages;
             work += step.nodes + 1;
             if step.is_done || merged >= most {
@@ -117,9 +121,9 @@ impl DiskShared {
         }
     }
 
-    fn merge_step(&self, from: Option<SymbolPath>) -> Result<MergeStep> {
+    fn merge_step(&self, trie: &DiskTrie, from: Option<SymbolPath>) -> Result<MergeStep> {
         let mut writer = self.buffer.write();
-        let step = self.trie.merge(&mut writer, from)?;
+        let step = trie.merge(&mut writer, from)?;
         if step.is_changed {
             writer.publish()?;
         }

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   header ─► directories ─► maps ─► pages: checksum, id ─► catalog ─► nodes of all tries
+//!                                      └─► each page has one owner (`page_owners.rs`)
 //!   log    ─► every record
 //! ```
 
@@ -14,23 +15,25 @@ use skein_log::storage::Storage;
 use skein_log::{CheckpointEpochs, LogRecoveryReport, Recovered};
 use skein_sync::locks::{into_inner, lock};
 
+use super::check::claim_catalog;
 use super::log_record;
-use super::open::TRIE;
+use super::spaces::check_spaces;
 use super::{FILE, LOG};
 use crate::buffer::{DurableState, WalkStop, read_state};
 use crate::catalog::{Catalog, NamedTrie};
 use crate::page::{PAGE, PageBytes, PageId, PagePlace};
 use crate::page_buf::PageBuf;
 use crate::page_file::{FileHeader, PageFile, offset_of};
+use crate::page_owners::PageOwners;
 use crate::record::{PageReader, WalkResult};
 use crate::trie::{TrieCensus, TrieShape};
-use crate::{DiskError, Result, TrieKind, Values};
+use crate::{DiskError, KeySpace, Result, TrieKind, Values};
 
-/// A trie in a store's file.
+/// A trie in a store's file: that of a key space.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TrieInspection {
-    /// Its name.
+    /// Its name, which is that of its space ([`KeySpace::name`]).
     pub name: String,
     /// Its structure and parameters.
     pub shape: TrieShape,
@@ -74,7 +77,7 @@ pub fn is_disk_folder(folder: impl AsRef<Path>) -> bool {
 }
 
 /// Reads a whole store's folder, checks every checksum, every node and every record of the log, and
-/// reports the contents. Nobody may write to the folder meanwhile. Needs 4 bytes of memory per
+/// reports the contents. Nobody may write to the folder meanwhile. Needs 8 bytes of memory per
 /// page, and some for each node.
 ///
 /// # Errors
@@ -115,7 +118,7 @@ pub fn inspect(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<DiskIn
     Ok(found)
 }
 
-/// Returns the kind of trie in a store's folder, so that the store can be opened with it. Returns
+/// Returns the kind of the main trie in a store's folder, so that the store can be opened with it. Returns
 /// `None` if there is no store, or its creation did not finish.
 ///
 /// # Errors
@@ -137,7 +140,7 @@ pub fn kind_of(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<Option
     let Some(file) = PageFile::open(storage, &folder.as_ref().join(FILE), false)? else { return Ok(None) };
     let (durable, _) = read_state(&file)?;
     let tries = tries(&file, &durable)?;
-    Ok(tries.iter().find(|found| found.name == TRIE).map(NamedTrie::kind))
+    Ok(tries.iter().find(|found| found.name == KeySpace::Main.name()).map(NamedTrie::kind))
 }
 
 fn open(folder: &Path, storage: &dyn Storage) -> Result<PageFile> {
@@ -205,7 +208,7 @@ fn tries(file: &PageFile, durable: &DurableState) -> Result<Vec<NamedTrie>> {
     Catalog::at(durable.header.catalog()).list(&mut reader).map_err(|stop| reader.fault(stop))
 }
 
-/// Checks every page and, if all are intact, every trie.
+/// Checks every page and, if all are intact, every trie and that it owns its pages alone.
 fn pages(file: &PageFile, durable: &DurableState, found: &mut DiskInspection) -> Result<()> {
     for (place, id) in durable.places.iter().zip(0..).filter(|(place, _)| **place != 0) {
         found.pages += 1;
@@ -213,29 +216,52 @@ fn pages(file: &PageFile, durable: &DurableState, found: &mut DiskInspection) ->
     }
     let is_whole = found.damage.is_empty();
     let Some(tries) = keep_damage(tries(file, durable), found)? else { return Ok(()) };
+    let (mut reader, mut owners) =
+        (InspectedPages::new(file, durable), PageOwners::of_ids(durable.places.len()));
+    if is_whole {
+        let claimed = claim_others(durable, &mut reader, &mut owners);
+        keep_damage(claimed.map_err(|stop| reader.fault(stop)), found)?;
+    }
     for NamedTrie { name, trie, values } in tries {
         let mut census = None;
         if is_whole {
-            let mut reader = InspectedPages::new(file, durable);
-            let checked = trie.check(&mut reader).map_err(|stop| reader.fault(stop));
-            census = keep_damage(checked, found)?;
+            owners.begin(format!("the trie `{name}`"));
+            let checked = trie.check(&mut reader, |page| owners.claim(page));
+            census = keep_damage(checked.map_err(|stop| reader.fault(stop)), found)?;
         }
         found.tries.push(TrieInspection { name, shape: trie.shape(), values, census });
+    }
+    // A damaged trie was not walked to its end.
+    if found.damage.is_empty() {
+        keep_damage(owners.check_all_owned().map_err(|stop| reader.fault(stop)), found)?;
     }
     keep_damage(check_count(file, &durable.header, &found.tries), found)?;
     Ok(())
 }
 
-/// Compares the header's number of keys with the tries, if all could be checked.
-fn check_count(file: &PageFile, header: &FileHeader, tries: &[TrieInspection]) -> Result<()> {
-    let censuses: Option<Vec<TrieCensus>> = tries.iter().map(|found| found.census).collect();
-    let Some(censuses) = censuses else { return Ok(()) };
-    let keys: usize = censuses.iter().map(|census| census.keys).sum();
-    if keys as u64 == header.keys {
-        return Ok(());
+/// Notes the pages that belong to no trie.
+fn claim_others(
+    durable: &DurableState,
+    pages: &mut impl PageReader,
+    owners: &mut PageOwners,
+) -> WalkResult<()> {
+    owners.begin("the free pages");
+    let free = durable.places.iter().zip(0..).filter(|(place, _)| **place == 0);
+    free.map(|(_, id)| PageId(id)).try_for_each(|id| owners.claim(id))?;
+    if durable.header.sequence > 0 {
+        claim_catalog(Catalog::at(durable.header.catalog()), pages, owners)?;
     }
-    Err(file
-        .damaged(header.place, format!("the header counts {} keys, but the tries have {keys}", header.keys)))
+    Ok(())
+}
+
+/// Compares the header's number of keys with the main trie, if it could be checked.
+fn check_count(file: &PageFile, header: &FileHeader, tries: &[TrieInspection]) -> Result<()> {
+    let main = tries.iter().find(|found| found.name == KeySpace::Main.name());
+    let keys = main.map_or(Some(0), |found| found.census.map(|census| census.keys));
+    let Some(keys) = keys.filter(|keys| *keys as u64 != header.keys) else { return Ok(()) };
+    let what =
+        format!("the header counts {} keys, but the trie `{}` has {keys}", header.keys, KeySpace::Main);
+    Err(file.damaged(header.place, what))
 }
 
 /// Adds damage to the report once, and returns other errors.
@@ -257,6 +283,9 @@ fn keep_damage<T>(result: Result<T>, found: &mut DiskInspection) -> Result<Optio
 fn log(folder: &Path, storage: &dyn Storage, header: &FileHeader, found: &mut DiskInspection) {
     let epochs = CheckpointEpochs { begin: header.epoch, end: header.epoch };
     let epochs = (header.epoch > 0).then_some(epochs);
+    let spaces: Vec<String> = found.tries.iter().map(|trie| trie.name.clone()).collect();
+    // Without a space, the catalog is damaged, or the store's creation did not finish.
+    let has = |space: KeySpace| spaces.is_empty() || spaces.iter().any(|name| name == space.name());
     let replayed = Recovered::inspect(storage, &[folder.join(LOG)], epochs).and_then(|recovered| {
         found.log = Some(recovered.report().clone());
         // The number of records that are later than the file, and the last write so far.
@@ -264,6 +293,7 @@ fn log(folder: &Path, storage: &dyn Storage, header: &FileHeader, found: &mut Di
         recovered.replay(1, header.epoch, |_, found| {
             let (first, writes) = log_record::parse(found.payload)
                 .ok_or("the record is intact, but not one that this program writes")?;
+            check_spaces(&writes, has)?;
             let (count, last) = &mut *lock(&later);
             if log_record::is_after(first, *last, header.sequence)? {
                 (*count, *last) = (*count + 1, first + writes.len() as u64 - 1);

@@ -5,21 +5,31 @@
 //!   │ first's number  │ kind │ key length │ value length │ key │ value │ kind │ ...
 //! ```
 //!
+//! The kind has the operation in its low four bits and the number of the key space in its high four
+//! bits. The main space has the number 0, so a record without other spaces has the bytes that older
+//! programs wrote.
+//!
 //! A record has the result of each write. For example, a `cas` or an `inc` is logged as a set. So a
 //! replay always has the same result.
 
+use crate::KeySpace;
 use crate::page::{u32_at, u64_at};
 
 const SET: u8 = 1;
 const REMOVE: u8 = 2;
+/// The bits of a kind that are the operation.
+const OPERATION: u8 = 15;
+/// The first bit of a kind that belongs to the space.
+const SPACE: u32 = 4;
 /// The number of the first write.
 const NUMBER: usize = 8;
 /// Bytes before a write's key.
 const HEAD: usize = 9;
 
-/// A write to a key.
+/// A write to a key of a space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LoggedWrite<'r> {
+    pub(super) space: KeySpace,
     pub(super) key: &'r [u8],
     /// `None` for a removal.
     pub(super) value: Option<&'r [u8]>,
@@ -33,7 +43,8 @@ impl<'r> LoggedWrite<'r> {
 
     fn append(&self, out: &mut Vec<u8>) {
         let value = self.value.unwrap_or_default();
-        out.push(if self.value.is_some() { SET } else { REMOVE });
+        let operation = if self.value.is_some() { SET } else { REMOVE };
+        out.push(operation | self.space.number() << SPACE);
         out.extend((self.key.len() as u32).to_le_bytes());
         out.extend((value.len() as u32).to_le_bytes());
         out.extend(self.key);
@@ -46,12 +57,13 @@ impl<'r> LoggedWrite<'r> {
         let (head, rest) = bytes.split_at_checked(HEAD)?;
         let (key, rest) = rest.split_at_checked(u32_at(head, 1) as usize)?;
         let (value, rest) = rest.split_at_checked(u32_at(head, 5) as usize)?;
-        let value = match head[0] {
+        let space = KeySpace::of_number(head[0] >> SPACE)?;
+        let value = match head[0] & OPERATION {
             SET => Some(value),
             REMOVE if value.is_empty() => None,
             _ => return None,
         };
-        Some((Self { key, value }, rest))
+        Some((Self { space, key, value }, rest))
     }
 }
 
@@ -96,10 +108,17 @@ pub(super) fn is_after(first: u64, last: u64, in_file: u64) -> Result<bool, Stri
 mod tests {
     use super::*;
 
+    fn write<'r>(space: KeySpace, key: &'r [u8], value: Option<&'r [u8]>) -> LoggedWrite<'r> {
+        LoggedWrite { space, key, value }
+    }
+
     #[test]
     fn only_encoded_records_are_decoded() {
-        let writes = [(&b"goose"[..], Some(&b"honks"[..])), (b"", Some(b"")), (b"geese", None)];
-        let writes = writes.map(|(key, value)| LoggedWrite { key, value });
+        let writes = [
+            write(KeySpace::Main, b"goose", Some(b"honks")),
+            write(KeySpace::Members, b"", Some(b"")),
+            write(KeySpace::Members, b"geese", None),
+        ];
         let mut record = Vec::new();
         for (write, number) in writes.iter().zip(1 << 40..) {
             append(&mut record, number, write);
@@ -111,16 +130,31 @@ mod tests {
             assert_eq!(parse(&record[..len]), None, "cut to {len} bytes");
         }
         for end in ends {
-            let mut wrong = record.clone();
-            wrong[end] = 3;
-            assert_eq!(parse(&wrong), None, "a write of an unknown kind");
+            for kind in [0, 3, SET | 2 << SPACE, REMOVE | 15 << SPACE] {
+                let mut wrong = record.clone();
+                wrong[end] = kind;
+                assert_eq!(parse(&wrong), None, "a write of the unknown kind {kind}");
+            }
         }
+    }
+
+    /// Records of older programs have these bytes, and name no space.
+    #[test]
+    fn a_record_of_the_main_space_is_one_of_older_programs() {
+        let writes = [write(KeySpace::Main, b"k", Some(b"vv")), write(KeySpace::Main, b"k", None)];
+        let mut record = Vec::new();
+        writes.iter().zip(7..).for_each(|(write, number)| append(&mut record, number, write));
+        assert_eq!(record, b"\x07\0\0\0\0\0\0\0\x01\x01\0\0\0\x02\0\0\0kvv\x02\x01\0\0\0\0\0\0\0k");
+        assert_eq!(parse(&record), Some((7, writes.to_vec())));
+        record.clear();
+        append(&mut record, 7, &write(KeySpace::Members, b"k", Some(b"vv")));
+        assert_eq!(record[NUMBER], 0x11, "the space is in the high bits");
     }
 
     #[test]
     fn a_removal_has_no_value() {
         let mut record = Vec::new();
-        append(&mut record, 1, &LoggedWrite { key: b"goose", value: Some(b"honks") });
+        append(&mut record, 1, &write(KeySpace::Main, b"goose", Some(b"honks")));
         record[NUMBER] = REMOVE;
         assert_eq!(parse(&record), None);
     }

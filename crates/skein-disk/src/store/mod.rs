@@ -1,4 +1,4 @@
-//! The store: one trie in a folder, with a log of its writes.
+//! The store: key spaces in a folder, with a log of their writes. Each space is a trie.
 //!
 //! ```text
 //!   transaction   change copies of pages ─► publish ─► append one record to the log ─► acknowledge
@@ -10,16 +10,21 @@
 //!                 lock
 //! ```
 //!
-//! Read `transaction.rs` and `write.rs` first (all writes are transactions), then `read.rs`,
-//! `open.rs` and `log_record.rs` (replay), `checkpointer.rs` (the thread that takes checkpoints),
-//! `durability.rs` (tickets), `compact.rs` and `inspect.rs`.
+//! Read in this order:
+//!
+//! - Spaces: `spaces.rs`.
+//! - Writes: `transaction.rs`, `space_writes.rs` and `write.rs`. All writes are transactions.
+//! - Reads: `space_reader.rs` and `read.rs`.
+//! - Replay: `open.rs` and `log_record.rs`.
+//! - Maintenance: `checkpointer.rs` (the thread that takes checkpoints), `durability.rs` (tickets),
+//!   `compact.rs`, `check.rs` and `inspect.rs`.
 //!
 //! # Invariants
-//! 1. Writes have increasing numbers, and transactions are published and logged in this order. The
-//!    number of a key's last write is its version.
+//! 1. Writes have increasing numbers over all spaces, and transactions are published and logged in
+//!    this order. The number of a key's last write is its version.
 //! 2. The file has the state after some transaction, whose last write is the header's `sequence`.
 //!    Pages reach the file's state only by checkpoints, each of one moment. The number of keys is
-//!    of the same moment.
+//!    of the same moment; it counts the main space alone.
 //! 3. So the file's state, with the log's later records applied, is the state after the last
 //!    durable transaction. A transaction that was acknowledged at
 //!    [`Durability::Sync`](crate::Durability::Sync) survives any crash as a whole. After any crash,
@@ -28,6 +33,7 @@
 //! Design: `docs/design/disk.md`. Source: sections 2 and 5. The paper changes pages in place, the
 //! value before the version, and has no log.
 
+mod check;
 mod checkpointer;
 mod compact;
 mod durability;
@@ -37,6 +43,9 @@ mod open;
 mod options;
 mod read;
 mod remove_range;
+mod space_reader;
+mod space_writes;
+mod spaces;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -50,17 +59,19 @@ use skein_log::{Log, LogStats};
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
+pub use check::DiskCensus;
 use checkpointer::CheckpointStatus;
 pub use compact::CompactReport;
 pub use inspect::{DiskInspection, TrieInspection, inspect, is_disk_folder, kind_of};
 pub use options::DiskOptions;
-pub use read::FoundValues;
 pub use remove_range::RangeRemoval;
+pub use space_reader::{FoundValues, SpaceReader};
+use spaces::SpaceTries;
 pub use transaction::{DiskTransaction, UpdateAction, UpdateOutcome};
 
 use crate::buffer::{BufferManager, BufferStats};
 use crate::page::PageId;
-use crate::trie::{DiskTrie, TrieShape};
+use crate::trie::TrieShape;
 use crate::{DiskError, ReadMode, Result};
 
 /// The name of the page file in the folder.
@@ -107,14 +118,14 @@ struct FolderLock {
 struct DiskShared {
     buffer: BufferManager,
     log: Log,
-    trie: DiskTrie,
+    spaces: SpaceTries,
     /// The first page of the catalog.
     catalog: PageId,
     options: DiskOptions,
     /// Held by a transaction for its record, from its first write's number to the append to the log
     /// (invariant 1).
     record: Mutex<Vec<u8>>,
-    /// The last write's number, and the number of keys. Changed only under the writer's lock.
+    /// The last write's number, and the number of keys of the main space. Changed only under the writer's lock.
     sequence: AtomicU64,
     keys: AtomicU64,
     /// Bytes logged since the last checkpoint began.
@@ -141,7 +152,7 @@ struct CheckpointerRequest {
 pub struct DiskStats {
     /// The number of the last write.
     pub sequence: u64,
-    /// Keys.
+    /// Keys of the main space.
     pub keys: u64,
     /// Bytes logged since the last checkpoint began, or replayed from the log when the store was
     /// opened.
@@ -162,7 +173,7 @@ pub struct DiskStats {
 }
 
 impl DiskStore {
-    /// Returns the number of keys. It is exact if there is no concurrent write.
+    /// Returns the number of keys of the main space. It is exact if there is no concurrent write.
     pub fn len(&self) -> u64 {
         self.shared.keys.load(Ordering::Relaxed)
     }
@@ -178,9 +189,9 @@ impl DiskStore {
         self.shared.buffer.ids_in_use()
     }
 
-    /// Returns the trie's structure and parameters.
+    /// Returns the structure and the parameters of the main space's trie.
     pub fn shape(&self) -> TrieShape {
-        self.shared.trie.shape()
+        self.shared.spaces.main().shape()
     }
 
     /// Returns counters and sizes.

@@ -8,22 +8,20 @@ use skein_log::{CheckpointEpochs, Log, LogError, LogOptions, Recovered};
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
+use super::spaces::check_spaces;
 use super::{
     CheckpointStatus, CheckpointerRequest, DiskOptions, DiskShared, DiskStore, FILE, FolderLock, LOG,
-    MEMORY_FILE, log_record,
+    MEMORY_FILE, SpaceTries, log_record,
 };
 use crate::buffer::{BufferManager, CacheOptions};
 use crate::catalog::Catalog;
 use crate::page::PageId;
-use crate::trie::DiskTrie;
 use crate::{DiskError, Result};
-
-/// The trie's name in the catalog.
-pub(super) const TRIE: &str = "main";
 
 impl DiskStore {
     /// Opens the store in a folder, or creates it. The store has all acknowledged writes, as far as
-    /// the durability level promises.
+    /// the durability level promises. A folder of an older program gets the key spaces that it
+    /// lacks; then that program does not open it any more.
     ///
     /// # Errors
     /// - The folder is in use, or belongs to the engine in memory.
@@ -55,7 +53,7 @@ impl DiskStore {
         let buffer = BufferManager::open(&*storage, &folder.join(FILE), skein_log::random_id(), cache)?;
         let header = buffer.header();
         let first = (header.sequence > 0).then(|| header.catalog());
-        let (catalog, trie) = open_trie(&buffer, first, &options)?;
+        let (catalog, spaces) = open_spaces(&buffer, first, &options)?;
         let log_options =
             LogOptions { database: Some(header.database), ..options.log_options(folder.join(LOG)) };
         let epochs = CheckpointEpochs { begin: header.epoch, end: header.epoch };
@@ -63,7 +61,7 @@ impl DiskStore {
         let shared = Arc::new(DiskShared {
             buffer,
             log,
-            trie,
+            spaces,
             catalog,
             options,
             record: Mutex::new(Vec::new()),
@@ -76,11 +74,12 @@ impl DiskStore {
             changed: Condvar::new(),
             closed: AtomicBool::new(false),
         });
-        if header.sequence == 0 {
-            // The catalog and the trie are the first write, which is not logged.
+        shared.replay(&recovered, header.epoch)?;
+        if header.sequence == 0 || header.format != shared.spaces.format() {
+            // New tries are not logged, so the file must have them before a record names their
+            // space (`spaces.rs`, invariant 1). A crash before that leaves the file as it was.
             shared.checkpoint()?;
         }
-        shared.replay(&recovered, header.epoch)?;
         let thread = shared.clone();
         let checkpointer = std::thread::Builder::new()
             .name("skein-disk-checkpoint".to_owned())
@@ -91,20 +90,20 @@ impl DiskStore {
     }
 }
 
-/// Opens the trie and finds the catalog's first page; creates both in a new file.
-fn open_trie(
+/// Opens the tries and finds the catalog's first page; creates what the file lacks.
+fn open_spaces(
     buffer: &BufferManager,
     first: Option<PageId>,
     options: &DiskOptions,
-) -> Result<(PageId, DiskTrie)> {
+) -> Result<(PageId, SpaceTries)> {
     let mut writer = buffer.write();
     let catalog = match first {
         Some(first) => Catalog::at(first),
         None => Catalog::create(&mut writer)?,
     };
-    let trie = catalog.open(&mut writer, TRIE, options.kind(), skein_log::random_id())?;
+    let spaces = SpaceTries::open(&mut writer, catalog, options)?;
     writer.publish()?;
-    Ok((catalog.first(), trie))
+    Ok((catalog.first(), spaces))
 }
 
 impl DiskShared {
@@ -137,6 +136,7 @@ impl DiskShared {
             ReplayFailure::NotARecord("the record is intact, but not one that this program writes".to_owned())
         };
         let (first, writes) = log_record::parse(payload).ok_or_else(not_a_record)?;
+        check_spaces(&writes, |space| self.spaces.get(space).is_ok()).map_err(ReplayFailure::NotARecord)?;
         let last = self.sequence.load(Ordering::Relaxed);
         if !log_record::is_after(first, last, self.buffer.header().sequence)
             .map_err(ReplayFailure::NotARecord)?

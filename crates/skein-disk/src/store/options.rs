@@ -22,8 +22,9 @@ use crate::{DiskError, ReadMode, ReplacementPolicy, Result, TrieKind, Values};
 /// ```
 #[derive(Debug, Clone)]
 pub struct DiskOptions {
-    /// The trie's structure; a linked trie by default. An existing store must be opened with its
-    /// own.
+    /// The structure of the trie with the keys; a linked trie by default. An existing store must be
+    /// opened with its own. The members' trie is always linked
+    /// ([`KeySpace::Members`](crate::KeySpace::Members)).
     pub shape: TrieShape,
     /// The kind of values; plain bytes by default. An existing store must be opened with its own,
     /// which [`kind_of`](crate::kind_of) returns.

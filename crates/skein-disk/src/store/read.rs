@@ -1,29 +1,8 @@
-//! Reads: each is one walk and sees one moment.
+//! Reads of the main key space; `space_reader.rs` performs them.
 
-use std::ops::Range;
-
-use skein_sync::atomic::Ordering;
-
-use super::{DiskShared, DiskStore};
-use crate::buffer::{FrozenPages, PageWriter, WalkStop};
-use crate::trie::{ScanEntries, ScanRequest, TrieCensus, TrieCursor, exceeds_capacity};
-use crate::{DiskError, Result};
-
-/// The values of several keys at one moment; see [`DiskStore::get_many`].
-#[derive(Debug, Clone, Default)]
-pub struct FoundValues {
-    bytes: Vec<u8>,
-    /// The version and the range of the value, by the index of the key.
-    places: Vec<Option<(u64, Range<usize>)>>,
-}
-
-impl FoundValues {
-    /// Returns the version and the value of the key with this index, or `None` if it had no value.
-    pub fn get(&self, at: usize) -> Option<(u64, &[u8])> {
-        let (version, range) = self.places.get(at)?.as_ref()?;
-        Some((*version, &self.bytes[range.clone()]))
-    }
-}
+use super::{DiskStore, FoundValues};
+use crate::Result;
+use crate::trie::{ScanEntries, ScanRequest, TrieCursor};
 
 impl DiskStore {
     /// Returns the value of a key.
@@ -31,7 +10,7 @@ impl DiskStore {
     /// # Errors
     /// A page cannot be read or is damaged, or the last write to the key was interrupted.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(self.get_entry(key)?.map(|(_, value)| value))
+        self.main().get(key)
     }
 
     /// Returns the version and the value of a key.
@@ -39,8 +18,7 @@ impl DiskStore {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn get_entry(&self, key: &[u8]) -> Result<Option<(u64, Vec<u8>)>> {
-        let mut value = Vec::new();
-        Ok(self.get_into(key, &mut value)?.map(|version| (version, value)))
+        self.main().get_entry(key)
     }
 
     /// Replaces the contents of `value` by the value of a key, and returns the version. So many
@@ -61,11 +39,7 @@ impl DiskStore {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<u64>> {
-        let DiskShared { buffer, trie, .. } = &*self.shared;
-        buffer.read_with(|view| {
-            value.clear();
-            trie.get_into(&mut &*view, key, value)
-        })
+        self.main().get_into(key, value)
     }
 
     /// Returns the values of several keys at one moment: either all writes of a transaction or no
@@ -73,31 +47,15 @@ impl DiskStore {
     /// the lookups overlap, so this is faster than one lookup after the other.
     ///
     /// # Errors
-    /// [`DiskError::ReadTooLong`]; otherwise as [`get`](Self::get).
+    /// [`DiskError::ReadTooLong`](crate::DiskError::ReadTooLong); otherwise as [`get`](Self::get).
     pub fn get_many(&self, keys: &[&[u8]], bytes_most: usize) -> Result<FoundValues> {
-        let DiskShared { buffer, trie, .. } = &*self.shared;
-        let mut found = FoundValues::default();
-        buffer.read_with(|view| {
-            found.bytes.clear();
-            found.places.clear();
-            found.places.resize(keys.len(), None);
-            trie.get_many(view, keys, &mut found.bytes, |which, value| {
-                let len = value.as_ref().map_or(0, |value| value.1.end);
-                found.places[which] = value;
-                if len > bytes_most {
-                    return Err(WalkStop::Failed(DiskError::ReadTooLong { len, limit: bytes_most }));
-                }
-                Ok(())
-            })
-        })?;
-        Ok(found)
+        self.main().get_many(keys, bytes_most)
     }
 
     /// Looks up keys that will be written next, all at once, so that the memory accesses overlap.
     /// This is a hint: errors are ignored here, and the write returns them.
     pub fn prefetch(&self, keys: &[&[u8]]) {
-        let DiskShared { buffer, trie, .. } = &*self.shared;
-        _ = buffer.read_with(|view| trie.prefetch(view, keys));
+        self.main().prefetch(keys);
     }
 
     /// Returns the versions of several keys at one moment, by index.
@@ -105,8 +63,7 @@ impl DiskStore {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn versions(&self, keys: &[&[u8]]) -> Result<Vec<Option<u64>>> {
-        let DiskShared { buffer, trie, .. } = &*self.shared;
-        buffer.read_with(|view| keys.iter().map(|key| trie.version(&mut &*view, key)).collect())
+        self.main().versions(keys)
     }
 
     /// Returns the keys of a range in order, with their values and versions at one moment.
@@ -134,10 +91,9 @@ impl DiskStore {
     /// ```
     ///
     /// # Errors
-    /// [`DiskError::NoOrder`] for a hash trie; otherwise as [`get`](Self::get).
+    /// [`DiskError::NoOrder`](crate::DiskError::NoOrder) for a hash trie; otherwise as [`get`](Self::get).
     pub fn range(&self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
-        let DiskShared { buffer, trie, .. } = &*self.shared;
-        buffer.read_with(|view| trie.collect(&mut &*view, request))
+        self.main().range(request)
     }
 
     /// Returns keys in the trie's own order, with their values and versions at one moment. This is
@@ -173,10 +129,9 @@ impl DiskStore {
     /// ```
     ///
     /// # Errors
-    /// [`DiskError::NoOrder`] for other bounds of a hash trie; otherwise as [`get`](Self::get).
+    /// [`DiskError::NoOrder`](crate::DiskError::NoOrder) for other bounds of a hash trie; otherwise as [`get`](Self::get).
     pub fn walk(&self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
-        let DiskShared { buffer, trie, .. } = &*self.shared;
-        buffer.read_with(|view| trie.walk(&mut &*view, request))
+        self.main().walk(request)
     }
 
     /// Returns a cursor before the first key. It reads ahead, so it may or may not see concurrent
@@ -185,75 +140,6 @@ impl DiskStore {
     /// # Errors
     /// The trie has no key order.
     pub fn cursor(&self) -> Result<TrieCursor<'_>> {
-        self.shared.trie.cursor(&self.shared.buffer)
-    }
-
-    /// Checks the whole trie and every invariant, in time proportional to its pages. Reads continue
-    /// meanwhile and writes wait.
-    ///
-    /// # Errors
-    /// The first violation of an invariant.
-    pub fn check(&self) -> Result<TrieCensus> {
-        self.shared.check()
-    }
-
-    /// Checks whether a scan that continues from `before` keys to `now` keys can continue. Damaged
-    /// pages with correct checksums may have endless paths. So if the scan has returned more keys
-    /// than the pages can hold, this takes the time of a [`check`](Self::check); otherwise it
-    /// returns at once.
-    ///
-    /// # Errors
-    /// The first violation of an invariant.
-    ///
-    /// ```
-    /// # use skein_disk::{DiskOptions, DiskStore, ScanRequest, WalkDirection};
-    /// # let folder = tempfile::tempdir()?;
-    /// # let store = DiskStore::open(folder.path(), DiskOptions::default())?;
-    /// use std::ops::Bound::{Excluded, Unbounded};
-    ///
-    /// let (mut last, mut seen) = (None::<Vec<u8>>, 0);
-    /// loop {
-    ///     let lower = last.as_deref().map_or(Unbounded, Excluded);
-    ///     let found = store.walk(&ScanRequest {
-    ///         lower,
-    ///         upper: Unbounded,
-    ///         direction: WalkDirection::Forward,
-    ///         keys: 100,
-    ///         bytes: 1 << 20,
-    ///         values: true,
-    ///     })?;
-    ///     let before = seen;
-    ///     seen += found.entries.len() as u64;
-    ///     store.check_scanned(before, seen)?;
-    ///     if !found.more {
-    ///         break;
-    ///     }
-    ///     last = found.entries.into_iter().next_back().map(|entry| entry.key);
-    /// }
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn check_scanned(&self, before: u64, now: u64) -> Result<()> {
-        let exceeds_capacity = exceeds_capacity(self.shared.buffer.ids(), before, now);
-        if exceeds_capacity { self.check().map(drop) } else { Ok(()) }
-    }
-}
-
-impl DiskShared {
-    /// Checks the whole trie as published.
-    pub(super) fn check(&self) -> Result<TrieCensus> {
-        let mut writer = self.buffer.write();
-        // The number changes only under the writer's lock.
-        self.check_as(&mut writer, self.keys.load(Ordering::Relaxed))
-    }
-
-    /// Checks the whole trie as a write sees it, against a number of keys.
-    pub(super) fn check_as(&self, writer: &mut PageWriter<'_>, counted: u64) -> Result<TrieCensus> {
-        let mut frozen = FrozenPages::of(writer);
-        let census = self.trie.check(&mut frozen).map_err(|stop| frozen.fault(stop))?;
-        if census.keys as u64 == counted {
-            return Ok(census);
-        }
-        let what = format!("the trie has {} keys, but {counted} were counted", census.keys);
-        Err(self.buffer.damaged_page(self.trie.root().page, &what))
+        self.main().cursor()
     }
 }

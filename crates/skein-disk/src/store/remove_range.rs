@@ -4,8 +4,8 @@ use std::ops::Bound;
 
 use super::log_record::LoggedWrite;
 use super::transaction::DiskTransaction;
-use crate::Result;
 use crate::trie::{ScanRequest, WalkDirection};
+use crate::{KeySpace, Result};
 
 /// Bytes that are read at once to find the next keys. In a hash trie the keys are in the values.
 const BYTES: usize = 1 << 20;
@@ -31,7 +31,21 @@ impl DiskTransaction<'_> {
         bounds: (Bound<&[u8]>, Bound<&[u8]>),
         most: usize,
     ) -> Result<RangeRemoval> {
-        let (keys, mut more) = self.keys_within(bounds, most)?;
+        self.remove_range_in(KeySpace::Main, bounds, most)
+    }
+
+    /// Removes the first keys of a range of a key space; see [`remove_range`](Self::remove_range).
+    ///
+    /// # Errors
+    /// As [`remove_range`](Self::remove_range), and
+    /// [`DiskError::NoSuchSpace`](crate::DiskError::NoSuchSpace).
+    pub fn remove_range_in(
+        &mut self,
+        space: KeySpace,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        most: usize,
+    ) -> Result<RangeRemoval> {
+        let (keys, mut more) = self.keys_within(space, bounds, most)?;
         let mut count = 0_usize;
         for key in &keys {
             // Keys with the same hash are returned together, even if they are more.
@@ -39,13 +53,13 @@ impl DiskTransaction<'_> {
                 more = true;
                 break;
             }
-            self.do_write(&LoggedWrite { key, value: None })?;
+            self.do_write(&LoggedWrite { space, key, value: None })?;
             count += 1;
         }
         // All keys before it are removed, so a trie without key order can start at its first key
         // again.
-        let last =
-            keys.into_iter().nth(count.wrapping_sub(1)).filter(|_| self.shared.trie.shape().is_ordered());
+        let is_ordered = self.shared.spaces.get(space)?.shape().is_ordered();
+        let last = keys.into_iter().nth(count.wrapping_sub(1)).filter(|_| is_ordered);
         let rest = more.then(|| last.map_or(Bound::Unbounded, Bound::Excluded));
         Ok(RangeRemoval { count, rest })
     }
@@ -53,13 +67,14 @@ impl DiskTransaction<'_> {
     /// Returns the first keys of a range, and whether there are more.
     fn keys_within(
         &mut self,
+        space: KeySpace,
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
         most: usize,
     ) -> Result<(Vec<Vec<u8>>, bool)> {
         let is_all = (lower, upper) == (Bound::Unbounded, Bound::Unbounded);
         let direction = WalkDirection::Forward;
         let request = ScanRequest { lower, upper, direction, keys: most, bytes: BYTES, values: false };
-        let found = if is_all { self.walk(&request)? } else { self.range(&request)? };
+        let found = if is_all { self.walk_in(space, &request)? } else { self.range_in(space, &request)? };
         Ok((found.entries.into_iter().map(|entry| entry.key).collect(), found.more))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   begin     take the writer's lock; other writers wait until the end
-//!   get, set  in private copies of pages; so are cas, inc, remove, ...
+//!   get, set  in private copies of pages, in any key space; so are cas, inc, remove, ...
 //!   commit    publish all pages at once ─► one record in the log ─► ticket, durable with its epoch
 //!   drop      drop the copies; nothing was changed
 //! ```
@@ -31,7 +31,7 @@ use super::{DiskShared, DiskStore};
 use crate::buffer::PageWriter;
 use crate::page::PAGE;
 use crate::trie::{ScanEntries, ScanRequest, exceeds_capacity};
-use crate::{DiskError, Result};
+use crate::{DiskError, KeySpace, Result};
 
 /// A transaction is full if its own pages are a quarter of the cache, or this many.
 const FULL_PAGES: usize = 512;
@@ -73,7 +73,7 @@ pub struct DiskTransaction<'s> {
     record: MutexGuard<'s, Vec<u8>>,
     /// The number of the last write.
     sequence: u64,
-    /// The number of keys.
+    /// The number of keys of the main space.
     keys: u64,
     /// See invariant 2.
     broken: Option<DiskError>,
@@ -159,7 +159,7 @@ impl<'s> DiskTransaction<'s> {
         self.record.is_empty()
     }
 
-    /// Returns the number of keys, including its own writes.
+    /// Returns the number of keys of the main space, including its own writes.
     pub fn keys(&self) -> u64 {
         self.keys
     }
@@ -178,10 +178,7 @@ impl<'s> DiskTransaction<'s> {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn get_into(&mut self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<u64>> {
-        value.clear();
-        self.check()?;
-        self.writer.release_many_reads();
-        self.shared.trie.get_into(&mut self.writer, key, value).map_err(|stop| self.writer.fault(stop))
+        self.get_in(KeySpace::Main, key, value)
     }
 
     /// Sets the value of a key. Returns its version.
@@ -190,7 +187,7 @@ impl<'s> DiskTransaction<'s> {
     /// The key or the value is too long, the transaction does not fit the cache or a record of the
     /// log, or a file operation failed.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<u64> {
-        self.do_write(&LoggedWrite { key, value: Some(value) }).map(|()| self.sequence)
+        self.set_in(KeySpace::Main, key, value)
     }
 
     /// Removes a key. Returns false if it has no value.
@@ -198,14 +195,7 @@ impl<'s> DiskTransaction<'s> {
     /// # Errors
     /// As [`set`](Self::set).
     pub fn remove(&mut self, key: &[u8]) -> Result<bool> {
-        let is_there = match self.version(key) {
-            Err(DiskError::Interrupted { .. }) => true,
-            found => found?.is_some(),
-        };
-        if is_there {
-            self.do_write(&LoggedWrite { key, value: None })?;
-        }
-        Ok(is_there)
+        self.remove_in(KeySpace::Main, key)
     }
 
     /// Returns the keys of a range in order, including its own writes.
@@ -213,9 +203,7 @@ impl<'s> DiskTransaction<'s> {
     /// # Errors
     /// [`DiskError::NoOrder`] for a hash trie; otherwise as [`get`](Self::get).
     pub fn range(&mut self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
-        self.check()?;
-        self.writer.release_many_reads();
-        self.shared.trie.collect(&mut self.writer, request).map_err(|stop| self.writer.fault(stop))
+        self.range_in(KeySpace::Main, request)
     }
 
     /// Returns keys in the trie's own order, including its own writes; see [`DiskStore::walk`].
@@ -223,9 +211,7 @@ impl<'s> DiskTransaction<'s> {
     /// # Errors
     /// [`DiskError::NoOrder`] for some bounds of a hash trie; otherwise as [`get`](Self::get).
     pub fn walk(&mut self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
-        self.check()?;
-        self.writer.release_many_reads();
-        self.shared.trie.walk(&mut self.writer, request).map_err(|stop| self.writer.fault(stop))
+        self.walk_in(KeySpace::Main, request)
     }
 
     /// Checks whether a scan can continue; see [`DiskStore::check_scanned`].
@@ -239,11 +225,6 @@ impl<'s> DiskTransaction<'s> {
         self.shared.check_as(&mut self.writer, self.keys).map(drop)
     }
 
-    fn version(&mut self, key: &[u8]) -> Result<Option<u64>> {
-        self.check()?;
-        self.shared.trie.version(&mut self.writer, key).map_err(|stop| self.writer.fault(stop))
-    }
-
     /// Sets the value of a key if it has the expected version, or, with `None`, if it has no value.
     /// Returns the new version. After an interrupted write the key has no version, and any expected
     /// version matches.
@@ -251,7 +232,7 @@ impl<'s> DiskTransaction<'s> {
     /// # Errors
     /// [`DiskError::VersionDiffers`] with the key's version; otherwise as [`set`](Self::set).
     pub fn cas(&mut self, key: &[u8], expected: Option<u64>, value: &[u8]) -> Result<u64> {
-        let found = match self.version(key) {
+        let found = match self.version_in(KeySpace::Main, key) {
             Err(DiskError::Interrupted { .. }) => expected,
             found => found?,
         };
@@ -302,7 +283,7 @@ impl<'s> DiskTransaction<'s> {
             UpdateAction::Remove if found.is_some() => None,
             UpdateAction::Keep | UpdateAction::Remove => return Ok(unchanged),
         };
-        self.do_write(&LoggedWrite { key, value })?;
+        self.do_write(&LoggedWrite { space: KeySpace::Main, key, value })?;
         Ok(UpdateOutcome { changed: true, version: self.sequence, ..unchanged })
     }
 
@@ -327,8 +308,9 @@ impl<'s> DiskTransaction<'s> {
         Ok(())
     }
 
-    /// Refuses a write that cannot fit, before it begins.
+    /// Refuses a write to a space that the store lacks, or that cannot fit, before it begins.
     fn admit(&self, write: &LoggedWrite<'_>) -> Result<()> {
+        self.shared.spaces.get(write.space)?;
         let (pages, cache) =
             (self.writer.pages() + write.value.map_or(0, <[u8]>::len) / PAGE, self.writer.cache());
         if pages >= cache {
@@ -343,17 +325,19 @@ impl<'s> DiskTransaction<'s> {
 }
 
 impl DiskShared {
-    /// Applies a write to the trie. Returns the change of the number of keys.
+    /// Applies a write to its trie. Returns the change of the number of keys of the main space.
     pub(super) fn put(
         &self,
         writer: &mut PageWriter<'_>,
         number: u64,
         write: &LoggedWrite<'_>,
     ) -> Result<i64> {
-        Ok(match write.value {
-            Some(value) => self.trie.set(writer, write.key, number, value)?.into(),
-            None => -i64::from(self.trie.remove(writer, write.key)?),
-        })
+        let trie = self.spaces.get(write.space)?;
+        let change = match write.value {
+            Some(value) => trie.set(writer, write.key, number, value)?.into(),
+            None => -i64::from(trie.remove(writer, write.key)?),
+        };
+        Ok(if write.space == KeySpace::Main { change } else { 0 })
     }
 
     /// Counts logged bytes, and requests a checkpoint when there are enough.

@@ -51,16 +51,21 @@ struct TrieCheck<'c> {
 }
 
 impl TrieCore {
-    /// Checks the whole trie.
+    /// Checks the whole trie, and calls `claim` once for each of its pages.
     ///
     /// # Errors
-    /// The first violation of an invariant, with its page.
-    pub(super) fn check(&self, pages: &mut impl PageReader) -> WalkResult<TrieCensus> {
+    /// The first violation of an invariant, with its page; the errors of `claim`.
+    pub(super) fn check(
+        &self,
+        pages: &mut impl PageReader,
+        claim: impl FnMut(PageId) -> WalkResult<()>,
+    ) -> WalkResult<TrieCensus> {
         let (census, seen) = (TrieCensus::default(), BTreeSet::new());
         let mut check =
             TrieCheck { core: self, census, pages: BTreeMap::new(), overflow: BTreeSet::new(), seen };
         check.nodes(pages)?;
         check.pages(pages)?;
+        check.pages.keys().chain(&check.overflow).copied().try_for_each(claim)?;
         Ok(check.census)
     }
 }

@@ -124,7 +124,7 @@ impl<'b> TrieCursor<'b> {
         if exceeds_capacity(self.buffer.ids(), before, self.scanned) {
             let mut writer = self.buffer.write();
             let mut frozen = FrozenPages::of(&mut writer);
-            trie.check(&mut frozen).map_err(|stop| frozen.fault(stop))?;
+            trie.check(&mut frozen, |_| Ok(())).map_err(|stop| frozen.fault(stop))?;
         }
         self.ahead = found.entries.into();
         Ok(())

@@ -56,7 +56,8 @@ mod walk;
 
 use std::ops::Range;
 
-use crate::buffer::{BufferManager, PageView, PageWriter, WalkStop};
+use crate::buffer::{BufferManager, PageView, PageWriter};
+use crate::page::PageId;
 use crate::record::{PageReader, RecordId, WalkResult};
 use crate::{DiskError, Result};
 pub use check::TrieCensus;
@@ -345,20 +346,24 @@ impl DiskTrie {
         }
     }
 
-    /// Checks the whole trie, in time proportional to its pages.
+    /// Checks the whole trie, in time proportional to its pages. Calls `claim` once for each page.
     ///
     /// # Errors
-    /// The first violation of an invariant.
-    pub(crate) fn check(&self, pages: &mut impl PageReader) -> std::result::Result<TrieCensus, WalkStop> {
+    /// The first violation of an invariant; the errors of `claim`.
+    pub(crate) fn check(
+        &self,
+        pages: &mut impl PageReader,
+        claim: impl FnMut(PageId) -> WalkResult<()>,
+    ) -> WalkResult<TrieCensus> {
         match &self.nodes {
             TrieLayout::Compressed { core, hashing } => {
-                let census = core.check(pages)?;
+                let census = core.check(pages, claim)?;
                 if let Some(hashing) = hashing {
                     hashing.check(core, pages)?;
                 }
                 Ok(census)
             }
-            TrieLayout::Fixed(fixed) => fixed.check(pages),
+            TrieLayout::Fixed(fixed) => fixed.check(pages, claim),
         }
     }
 }

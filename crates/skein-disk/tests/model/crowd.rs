@@ -2,7 +2,8 @@
 //!
 //! Each writer has its own groups of keys. A transaction sets all keys of a group to the next
 //! number or removes them all. If a reader sees two numbers in a group, or a number less than an
-//! earlier one, it has not seen a single moment.
+//! earlier one, it has not seen a single moment. Some crowds have the last key of each group in the
+//! space of members, and see both spaces change together.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -11,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use skein_disk::{
-    DiskError, DiskOptions, DiskStore, Durability, ReadMode, ReplacementPolicy, Result, ScanRequest,
-    TrieShape, WalkDirection, inspect,
+    DiskError, DiskOptions, DiskStore, Durability, KeySpace, ReadMode, ReplacementPolicy, Result,
+    ScanRequest, TrieShape, Values, WalkDirection, inspect,
 };
 use skein_log::storage::sim::SimStorage;
 use skein_log::storage::{OsStorage, Storage};
@@ -23,6 +24,8 @@ const SHAPES: [TrieShape; 3] = [TrieShape::Linked, TrieShape::Classical { n: 16 
 /// Keys of a group.
 const KEYS: usize = 4;
 const GROUPS: usize = 60;
+/// The key of a group that may be a member.
+const MEMBER: usize = KEYS - 1;
 const WRITERS: usize = 2;
 /// Writes of each writer.
 const WRITES: u64 = 1_200;
@@ -36,6 +39,8 @@ enum CrowdGround {
 
 struct Crowd {
     store: DiskStore,
+    /// The space of each key of a group.
+    spaces: [KeySpace; KEYS],
     /// Whether the writers have finished.
     has_ended: AtomicBool,
 }
@@ -54,7 +59,12 @@ pub fn run(seed: u64) {
         0 | 1 => CrowdGround::Files(tempfile::tempdir().unwrap()),
         _ => CrowdGround::Simulated(SimStorage::new()),
     };
+    let mut spaces = [KeySpace::Main; KEYS];
+    if seed % 4 == 1 {
+        spaces[MEMBER] = KeySpace::Members;
+    }
     let options = DiskOptions {
+        values: if spaces[MEMBER] == KeySpace::Members { Values::Rows } else { Values::Bytes },
         shape: draw.of(&SHAPES),
         cache_pages: draw.of(&[16, 24, 64]),
         policy: draw.of(&[ReplacementPolicy::Lru, ReplacementPolicy::S3Fifo]),
@@ -65,7 +75,7 @@ pub fn run(seed: u64) {
         ..DiskOptions::default()
     };
     let readers = draw.of(&[2, 8, 12]);
-    let crowd = Crowd { store: ground.open(&options), has_ended: AtomicBool::new(false) };
+    let crowd = Crowd { store: ground.open(&options), spaces, has_ended: AtomicBool::new(false) };
     let written = crowd.meet(readers, &mut draw);
     assert_eq!(read_all(&crowd.store), written, "before the end");
     crowd.store.check().unwrap();
@@ -159,11 +169,15 @@ impl Crowd {
             let removes = draw.one_in(5);
             let done = self.store.write(|transaction| {
                 for at in 0..KEYS {
-                    let key = key(writer, group, at);
+                    let (space, key) = (self.spaces[at], key(writer, group, at));
                     if removes {
-                        assert_eq!(transaction.remove(&key)?, numbers[group] > 0, "a key that was removed");
+                        assert_eq!(
+                            transaction.remove_in(space, &key)?,
+                            numbers[group] > 0,
+                            "a key that was removed"
+                        );
                     } else {
-                        transaction.set(&key, &value(number, at))?;
+                        transaction.set_in(space, &key, &value(number, at))?;
                     }
                 }
                 Ok(())
@@ -201,6 +215,7 @@ impl Crowd {
             let found = found.unwrap_or_else(|error| panic!("a read: {error}"));
             let number = found[0];
             assert!(found.iter().all(|other| *other == number), "a group of one moment: {found:?}");
+            self.read_member(writer, group, number, &mut draw);
             if number > 0 {
                 assert!(number >= seen[writer][group], "{number} after {}", seen[writer][group]);
                 seen[writer][group] = number;
@@ -208,17 +223,37 @@ impl Crowd {
         }
     }
 
-    fn get(&self, writer: usize, group: usize) -> Result<[u64; KEYS]> {
-        let keys: [_; KEYS] = std::array::from_fn(|at| key(writer, group, at));
-        let found = self.store.get_many(&keys.each_ref().map(|key| &key[..]), usize::MAX)?;
-        Ok(std::array::from_fn(|at| found.get(at).map_or(0, |(_, seen)| checked(seen, at))))
+    /// Returns the keys of a group that are in the main space.
+    fn main_keys(&self) -> impl Iterator<Item = usize> {
+        (0..KEYS).filter(|at| self.spaces[*at] == KeySpace::Main)
+    }
+
+    fn get(&self, writer: usize, group: usize) -> Result<Vec<u64>> {
+        let keys: Vec<_> = self.main_keys().map(|at| key(writer, group, at)).collect();
+        let found = self.store.get_many(&keys.iter().map(|key| &key[..]).collect::<Vec<_>>(), usize::MAX)?;
+        Ok(self.main_keys().map(|at| found.get(at).map_or(0, |(_, seen)| checked(seen, at))).collect())
+    }
+
+    /// Reads the member of a group that had a number in the main space a moment ago: it is as new,
+    /// or the group was removed. Then the keys in the main space are as new as the member.
+    fn read_member(&self, writer: usize, group: usize, number: u64, draw: &mut SplitMixDraw) {
+        if self.spaces[MEMBER] == KeySpace::Main || draw.one_in(2) {
+            return;
+        }
+        let member =
+            self.store.space(KeySpace::Members).and_then(|members| members.get(&key(writer, group, MEMBER)));
+        let member = member.unwrap().map_or(0, |seen| checked(&seen, MEMBER));
+        assert!(member == 0 || member >= number, "the member has {member} after {number}");
+        let after = self.get(writer, group).unwrap()[0];
+        assert!(after == 0 || after >= member, "a key has {after} after {member} of its member");
     }
 
     /// Reads a group by a walk over all keys.
-    fn scan(&self, writer: usize, group: usize) -> Result<[u64; KEYS]> {
+    fn scan(&self, writer: usize, group: usize) -> Result<Vec<u64>> {
         let found = self.store.range(&all())?;
         let of = |wanted: Vec<u8>| found.entries.iter().find(|entry| entry.key == wanted);
-        Ok(std::array::from_fn(|at| of(key(writer, group, at)).map_or(0, |entry| checked(&entry.value, at))))
+        let number = |at| of(key(writer, group, at)).map_or(0, |entry| checked(&entry.value, at));
+        Ok(self.main_keys().map(number).collect())
     }
 }
 
@@ -244,7 +279,11 @@ fn all() -> ScanRequest<'static> {
     ScanRequest { lower, upper, direction, keys: usize::MAX, bytes: usize::MAX, values: true }
 }
 
+/// Returns the entries of all spaces; no key is in two of them.
 fn read_all(store: &DiskStore) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    let found = store.walk(&all()).unwrap();
-    found.entries.into_iter().map(|entry| (entry.key, entry.value)).collect()
+    let mut entries = store.walk(&all()).unwrap().entries;
+    if let Ok(members) = store.space(KeySpace::Members) {
+        entries.extend(members.walk(&all()).unwrap().entries);
+    }
+    entries.into_iter().map(|entry| (entry.key, entry.value)).collect()
 }

@@ -1,9 +1,10 @@
 //! Random operations on whole stores, against a `BTreeMap`.
 //!
 //! ```text
-//!   seed ─► plan.rs    shape, cache, durability, style of keys, faults
+//!   seed ─► plan.rs    shape, spaces, cache, durability, style of keys, faults
 //!    │
 //!    ├─► sequence.rs   one thread on the simulated storage: power cuts, I/O errors, full disks
+//!    │     reads.rs    its reads
 //!    │     oracle.rs   the possible states after a crash
 //!    └─► crowd.rs      writers and readers with checkpoints and compactions, on real files
 //!                      (both read modes) and on the simulated storage
@@ -17,6 +18,7 @@ mod crowd;
 mod oracle;
 mod plan;
 mod random;
+mod reads;
 mod sequence;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

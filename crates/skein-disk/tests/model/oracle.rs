@@ -2,36 +2,73 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use skein_disk::KeySpace;
+
 pub type OracleMap = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// The changes of a transaction in order; `None` for a removal.
-pub type OracleDelta = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+/// The contents of all key spaces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OracleState {
+    main: OracleMap,
+    members: OracleMap,
+}
 
-pub fn apply(map: &mut OracleMap, delta: &OracleDelta) {
-    for (key, value) in delta {
-        match value {
-            Some(value) => _ = map.insert(key.clone(), value.clone()),
-            None => _ = map.remove(key),
+/// A change of a key; `None` for a removal.
+#[derive(Clone, Debug)]
+pub struct OracleWrite {
+    pub space: KeySpace,
+    pub key: Vec<u8>,
+    pub value: Option<Vec<u8>>,
+}
+
+/// The changes of a transaction in order.
+pub type OracleDelta = Vec<OracleWrite>;
+
+impl OracleState {
+    pub fn of(&self, space: KeySpace) -> &OracleMap {
+        if space == KeySpace::Main { &self.main } else { &self.members }
+    }
+
+    pub fn of_mut(&mut self, space: KeySpace) -> &mut OracleMap {
+        if space == KeySpace::Main { &mut self.main } else { &mut self.members }
+    }
+
+    pub fn apply(&mut self, delta: &[OracleWrite]) {
+        for OracleWrite { space, key, value } in delta {
+            let map = self.of_mut(*space);
+            match value {
+                Some(value) => _ = map.insert(key.clone(), value.clone()),
+                None => _ = map.remove(key),
+            }
         }
+    }
+
+    /// Returns a key whose value differs, with its space.
+    fn difference(&self, other: &Self) -> Option<String> {
+        [KeySpace::Main, KeySpace::Members].into_iter().find_map(|space| {
+            let (one, other) = (self.of(space), other.of(space));
+            let key = one.keys().chain(other.keys()).find(|key| one.get(*key) != other.get(*key))?;
+            Some(format!("{space}: {}", key[..key.len().min(40)].escape_ascii()))
+        })
     }
 }
 
 /// The written states: `promised`, then all of `since` one by one, gives `now`.
 #[derive(Debug, Default)]
 pub struct StoreOracle {
-    now: OracleMap,
-    promised: OracleMap,
+    now: OracleState,
+    promised: OracleState,
     since: VecDeque<OracleDelta>,
 }
 
 impl StoreOracle {
-    pub fn now(&self) -> &OracleMap {
+    pub fn now(&self) -> &OracleState {
         &self.now
     }
 
     /// Notes a write.
     pub fn write(&mut self, delta: OracleDelta) {
-        apply(&mut self.now, &delta);
+        self.now.apply(&delta);
         self.since.push_back(delta);
     }
 
@@ -48,17 +85,15 @@ impl StoreOracle {
 
     /// Accepts the contents after a crash: the promised ones, and any number of the first later
     /// writes.
-    pub fn recover(&mut self, found: OracleMap) {
+    pub fn recover(&mut self, found: OracleState) {
         let mut possible = self.promised.clone();
         for delta in &self.since {
             if possible == found {
                 break;
             }
-            apply(&mut possible, delta);
+            possible.apply(delta);
         }
-        let differs = |key: &&Vec<u8>| possible.get(*key) != found.get(*key);
-        let first = possible.keys().chain(found.keys()).find(differs);
-        let first = first.map(|key| key[..key.len().min(40)].escape_ascii().to_string());
+        let first = possible.difference(&found);
         assert!(first.is_none(), "found no state after a write: {first:?} differs from the last one");
         self.now = found;
         self.promise();

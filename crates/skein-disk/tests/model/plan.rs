@@ -1,6 +1,6 @@
 //! The plan of a seed.
 
-use skein_disk::{DiskOptions, Durability, ReplacementPolicy, TrieShape};
+use skein_disk::{DiskOptions, Durability, ReplacementPolicy, TrieShape, Values};
 
 use crate::random::{KeyStyle, SPARSE_MOST, SplitMixDraw};
 
@@ -45,8 +45,11 @@ impl SequencePlan {
             (false, ..200) => 3_000,
             (false, _) => 65_535,
         };
+        // Half of the stores have members beside their keys.
+        let has_members = !shape.has_integers_alone() && draw.one_in(2);
         let options = DiskOptions {
             shape,
+            values: if has_members { Values::Rows } else { Values::Bytes },
             cache_pages,
             durability: draw.of(&[
                 Durability::Sync,

@@ -2,19 +2,15 @@
 
 use std::ops::Bound;
 
-use skein_disk::{
-    DiskError, DiskStore, DiskTransaction, Durability, Result, ScanRequest, WalkDirection, inspect,
-};
+use skein_disk::{DiskError, DiskStore, DiskTransaction, Durability, KeySpace, Result, Values, inspect};
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 
-use crate::oracle::{OracleDelta, OracleMap, StoreOracle, apply};
+use crate::oracle::{OracleDelta, OracleMap, OracleState, OracleWrite, StoreOracle};
 use crate::plan::SequencePlan;
 use crate::random::SplitMixDraw;
 
 const FOLDER: &str = "/db";
-/// Keys per request when the whole store is read.
-const KEYS_PER_REQUEST: usize = 37;
 
 pub fn run(seed: u64) {
     let mut draw = SplitMixDraw(seed);
@@ -31,17 +27,17 @@ pub fn run(seed: u64) {
     sequence.end();
 }
 
-struct Sequence {
-    draw: SplitMixDraw,
+pub struct Sequence {
+    pub draw: SplitMixDraw,
     plan: SequencePlan,
     storage: SimStorage,
     /// `None` only while it is opened again.
     store: Option<DiskStore>,
-    oracle: StoreOracle,
+    pub oracle: StoreOracle,
 }
 
 /// A failed step: its error, and the changes that it may have made.
-struct FailedStep {
+pub struct FailedStep {
     error: DiskError,
     delta: OracleDelta,
 }
@@ -52,29 +48,46 @@ impl From<DiskError> for FailedStep {
     }
 }
 
-type SequenceStep = std::result::Result<(), FailedStep>;
+pub type SequenceStep = std::result::Result<(), FailedStep>;
 
 impl Sequence {
-    fn store(&self) -> &DiskStore {
+    pub fn store(&self) -> &DiskStore {
         self.store.as_ref().expect("it is open")
     }
 
-    fn is_ordered(&self) -> bool {
-        self.plan.options.shape.is_ordered()
+    /// Returns the key spaces of the store.
+    pub fn spaces(&self) -> &'static [KeySpace] {
+        match self.plan.options.values {
+            Values::Bytes => &[KeySpace::Main],
+            Values::Rows => &[KeySpace::Main, KeySpace::Members],
+        }
+    }
+
+    pub fn space(&mut self) -> KeySpace {
+        self.draw.of(self.spaces())
+    }
+
+    pub fn is_ordered(&self, space: KeySpace) -> bool {
+        space == KeySpace::Members || self.plan.options.shape.is_ordered()
+    }
+
+    /// Returns what a space should have.
+    pub fn expected(&self, space: KeySpace) -> &OracleMap {
+        self.oracle.now().of(space)
     }
 
     fn is_sync(&self) -> bool {
         self.plan.options.durability == Durability::Sync
     }
 
-    fn key(&mut self) -> Vec<u8> {
+    pub fn key(&mut self) -> Vec<u8> {
         self.draw.key(self.plan.keys)
     }
 
     /// Returns a key that exists or nearly so, as often as any other key.
-    fn known_key(&mut self) -> Vec<u8> {
+    pub fn known_key(&mut self, space: KeySpace) -> Vec<u8> {
         let key = self.key();
-        let next = self.oracle.now().range(key.clone()..).next().map(|entry| entry.0.clone());
+        let next = self.expected(space).range(key.clone()..).next().map(|entry| entry.0.clone());
         next.filter(|_| self.draw.one_in(2)).unwrap_or(key)
     }
 
@@ -132,17 +145,19 @@ impl Sequence {
     }
 
     fn set(&mut self) -> SequenceStep {
-        let (key, value) = (self.known_key(), self.value());
-        let done = self.store().set(&key, &value);
-        let delta = vec![(key, Some(value))];
-        self.end_write(done, true, delta)
+        let space = self.space();
+        let (key, value) = (self.known_key(space), self.value());
+        let done = self.store().write(|transaction| transaction.set_in(space, &key, &value));
+        self.end_write(done, true, vec![OracleWrite { space, key, value: Some(value) }])
     }
 
     fn remove(&mut self) -> SequenceStep {
-        let key = self.known_key();
-        let was_there = self.oracle.now().contains_key(&key);
-        let done = self.store().remove(&key).inspect(|removed| assert_eq!(*removed, was_there, "remove"));
-        self.end_write(done, was_there, vec![(key, None)])
+        let space = self.space();
+        let key = self.known_key(space);
+        let was_there = self.expected(space).contains_key(&key);
+        let done = self.store().write(|transaction| transaction.remove_in(space, &key));
+        let done = done.inspect(|removed| assert_eq!(*removed, was_there, "remove"));
+        self.end_write(done, was_there, vec![OracleWrite { space, key, value: None }])
     }
 
     fn end_write<T>(&mut self, done: Result<T>, changed: bool, delta: OracleDelta) -> SequenceStep {
@@ -161,8 +176,9 @@ impl Sequence {
         let count = 1 + self.draw.below(12);
         let writes: Vec<_> = (0..count)
             .map(|_| {
-                let (key, value) = (self.known_key(), self.value());
-                (key, (!self.draw.one_in(3)).then_some(value))
+                let space = self.space();
+                let (key, value) = (self.known_key(space), self.value());
+                OracleWrite { space, key, value: (!self.draw.one_in(3)).then_some(value) }
             })
             .collect();
         let is_kept = !self.draw.one_in(5);
@@ -170,12 +186,14 @@ impl Sequence {
         let mut seen = self.oracle.now().clone();
         let store = self.store();
         let done = (|| {
-            let mut transaction = store.begin();
-            for (key, value) in writes {
-                assert_eq!(transaction.get(&key)?.as_ref(), seen.get(&key), "get of a transaction");
-                if write(&mut transaction, &key, value.as_deref(), seen.contains_key(&key))? {
-                    written.push((key, value));
-                    apply(&mut seen, &written[written.len() - 1..].to_vec());
+            let (mut transaction, mut value) = (store.begin(), Vec::new());
+            for change in writes {
+                let found = transaction.get_in(change.space, &change.key, &mut value)?.map(|_| &value);
+                let expected = seen.of(change.space).get(&change.key);
+                assert_eq!(found, expected, "get of a transaction");
+                if write(&mut transaction, &change, expected.is_some())? {
+                    written.push(change);
+                    seen.apply(&written[written.len() - 1..]);
                 }
                 if transaction.is_full() {
                     break;
@@ -192,19 +210,19 @@ impl Sequence {
     }
 
     fn remove_range(&mut self) -> SequenceStep {
-        let (lower, most) = (self.key(), 1 + self.draw.below(30));
-        let first = if self.is_ordered() { Bound::Included(&lower[..]) } else { Bound::Unbounded };
+        let (space, lower, most) = (self.space(), self.key(), 1 + self.draw.below(30));
+        let first = if self.is_ordered(space) { Bound::Included(&lower[..]) } else { Bound::Unbounded };
         let bounds = (first, Bound::Unbounded);
-        let (store, now) = (self.store(), self.oracle.now());
+        let (store, now) = (self.store(), self.expected(space));
         let mut gone = OracleDelta::new();
         let done = (|| {
             let mut transaction = store.begin();
-            let removed = transaction.remove_range(bounds, most)?;
+            let removed = transaction.remove_range_in(space, bounds, most)?;
             let within = now.range::<[u8], _>(bounds);
             let keys: Vec<_> = within.map(|entry| entry.0).collect();
             for key in &keys {
-                if transaction.get(key)?.is_none() {
-                    gone.push(((*key).clone(), None));
+                if transaction.get_in(space, key, &mut Vec::new())?.is_none() {
+                    gone.push(OracleWrite { space, key: (*key).clone(), value: None });
                 }
             }
             assert_eq!(gone.len(), removed.count, "removed keys");
@@ -216,69 +234,12 @@ impl Sequence {
         self.end_write(done, changed, gone)
     }
 
-    fn get(&mut self) -> SequenceStep {
-        let key = self.known_key();
-        assert_eq!(self.store().get(&key)?.as_ref(), self.oracle.now().get(&key), "get");
-        Ok(())
-    }
-
-    fn get_many(&mut self) -> SequenceStep {
-        let keys: Vec<_> = (0..=self.draw.below(20)).map(|_| self.known_key()).collect();
-        let found =
-            self.store().get_many(&keys.iter().map(|key| &key[..]).collect::<Vec<_>>(), usize::MAX)?;
-        for (at, key) in keys.iter().enumerate() {
-            let expected = self.oracle.now().get(key).map(|value| &value[..]);
-            assert_eq!(found.get(at).map(|entry| entry.1), expected, "one of many keys");
-        }
-        Ok(())
-    }
-
-    fn range(&mut self) -> SequenceStep {
-        if !self.is_ordered() {
-            return self.get();
-        }
-        let (one, other, keys) = (self.key(), self.key(), 1 + self.draw.below(20));
-        let (least, greatest) = if one < other { (&one, &other) } else { (&other, &one) };
-        let lower = [Bound::Unbounded, Bound::Included(&least[..]), Bound::Excluded(&least[..])];
-        let upper = [Bound::Unbounded, Bound::Included(&greatest[..])];
-        let (lower, upper) = (self.draw.of(&lower), self.draw.of(&upper));
-        let direction = self.draw.of(&[WalkDirection::Forward, WalkDirection::Backward]);
-        if one == other && matches!(lower, Bound::Excluded(_)) {
-            return Ok(());
-        }
-        let found = self.store().range(&ScanRequest {
-            lower,
-            upper,
-            direction,
-            keys,
-            bytes: 1 << 22,
-            values: true,
-        })?;
-        let mut expected: Vec<_> = self.oracle.now().range::<[u8], _>((lower, upper)).collect();
-        if direction == WalkDirection::Backward {
-            expected.reverse();
-        }
-        let entries: Vec<_> = found.entries.iter().map(|entry| (&entry.key, &entry.value)).collect();
-        assert!(entries[..] == expected[..entries.len().min(expected.len())], "range");
-        assert_eq!(found.more, entries.len() < expected.len(), "whether a range has more keys");
-        Ok(())
-    }
-
-    fn cursor(&mut self) -> SequenceStep {
-        if !self.is_ordered() {
-            return self.get();
-        }
-        let mut cursor = self.store().cursor()?;
-        for (key, value) in self.oracle.now() {
-            let entry = cursor.next()?.expect("the cursor has one more key");
-            assert!((&entry.key, &entry.value) == (key, value), "cursor");
-        }
-        assert!(cursor.next()?.is_none(), "the cursor has one key more");
-        Ok(())
-    }
-
     fn check(&mut self) -> SequenceStep {
-        assert_eq!(self.store().check()?.keys, self.oracle.now().len(), "keys that a check counts");
+        let census = self.store().check()?;
+        assert_eq!(census.main.keys, self.expected(KeySpace::Main).len(), "keys that a check counts");
+        let members = census.members.map_or(0, |census| census.keys);
+        assert_eq!(members, self.expected(KeySpace::Members).len(), "members that a check counts");
+        assert_eq!(self.store().len(), census.main.keys as u64, "keys of the main space");
         Ok(())
     }
 
@@ -313,32 +274,14 @@ impl Sequence {
     }
 
     /// A failed write has changed nothing or everything.
-    fn settle_found(&mut self, found: &OracleMap, delta: OracleDelta, context: &str, error: &DiskError) {
+    fn settle_found(&mut self, found: &OracleState, delta: OracleDelta, context: &str, error: &DiskError) {
         if found == self.oracle.now() {
             return;
         }
         let mut written = self.oracle.now().clone();
-        apply(&mut written, &delta);
+        written.apply(&delta);
         assert!(*found == written, "{context}: the store has neither the old nor the new state: {error}");
         self.oracle.write(delta);
-    }
-
-    fn read_all(&self) -> Result<OracleMap> {
-        let (mut all, mut last) = (OracleMap::new(), None::<Vec<u8>>);
-        loop {
-            let lower = last.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(&key[..]));
-            let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
-            let request =
-                ScanRequest { lower, upper, direction, keys: KEYS_PER_REQUEST, bytes: 1 << 20, values: true };
-            let found = self.store().walk(&request)?;
-            last = found.entries.last().map(|entry| entry.key.clone());
-            for entry in found.entries {
-                assert!(all.insert(entry.key, entry.value).is_none(), "a walk returns a key twice");
-            }
-            if !found.more {
-                return Ok(all);
-            }
-        }
     }
 
     /// Cuts the power now, or while the store is closed or opened again.
@@ -373,22 +316,19 @@ impl Sequence {
         let options = skein_disk::DiskOptions { cache_pages, ..self.plan.options.clone() };
         self.store = Some(DiskStore::open_on(self.storage.share(), FOLDER, options).unwrap());
         self.oracle.recover(self.read_all().unwrap());
-        let keys = self.oracle.now().len();
-        assert_eq!((self.store().check().unwrap().keys, self.store().len()), (keys, keys as u64));
+        self.check().map_err(|failed| failed.error).unwrap();
     }
 }
 
 /// Writes in a transaction. Returns false if it was refused.
-fn write(
-    transaction: &mut DiskTransaction<'_>,
-    key: &[u8],
-    value: Option<&[u8]>,
-    is_there: bool,
-) -> Result<bool> {
+fn write(transaction: &mut DiskTransaction<'_>, change: &OracleWrite, is_there: bool) -> Result<bool> {
+    let OracleWrite { space, key, value } = change;
     let Some(value) = value else {
-        return transaction.remove(key).inspect(|removed| assert_eq!(*removed, is_there, "remove"));
+        let removed = transaction.remove_in(*space, key)?;
+        assert_eq!(removed, is_there, "remove");
+        return Ok(removed);
     };
-    match transaction.set(key, value) {
+    match transaction.set_in(*space, key, value) {
         Ok(_) => Ok(true),
         Err(error) if is_refusal(&error) && !transaction.is_broken() => Ok(false),
         Err(error) => Err(error),

@@ -65,7 +65,7 @@ fn reads_continue_while_the_disk_is_full() {
         let stopped = store.writes_stopped().expect("a full disk is reported").to_string();
         assert!(stopped.contains("No space left"), "{stopped}");
         assert_has(&store, &model, "while the disk is full");
-        assert_eq!(store.check().unwrap().keys, model.len());
+        assert_eq!(store.check().unwrap().main.keys, model.len());
         storage.faults.full.store(false, SeqCst);
         wait_for_room(&store, &mut model);
         assert_eq!(write_much(&store, &mut model), 0, "writes continue when there is room");

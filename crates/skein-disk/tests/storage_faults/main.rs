@@ -1,10 +1,11 @@
 //! A full or failing disk, a damaged header, a closed store: reads are correct or return an error,
-//! and acknowledged writes are there.
+//! and acknowledged writes are there, in all key spaces.
 
 mod closed;
 mod faulty;
 mod full;
 mod headers;
+mod spaces;
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,11 @@
 //! The store under crashes and failures, against a model.
 
+mod groups;
 mod long;
+mod members;
 mod replay;
 mod shared;
+mod spaces;
 mod transactions;
 
 use std::collections::BTreeMap;
@@ -21,16 +24,19 @@ use crate::{DiskError, Result};
 const FOLDER: &str = "/db";
 const SHAPES: [TrieShape; 3] = [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }];
 
-fn open_as(storage: &SimStorage, shape: TrieShape, durability: Durability) -> Result<DiskStore> {
-    let options = DiskOptions {
+fn open_options(shape: TrieShape, durability: Durability) -> DiskOptions {
+    DiskOptions {
         shape,
         durability,
         cache_pages: 24,
         checkpoint_bytes: 0,
         segment_bytes: 64 << 10,
         ..DiskOptions::default()
-    };
-    DiskStore::open_on(storage.share(), FOLDER, options)
+    }
+}
+
+fn open_as(storage: &SimStorage, shape: TrieShape, durability: Durability) -> Result<DiskStore> {
+    DiskStore::open_on(storage.share(), FOLDER, open_options(shape, durability))
 }
 
 fn open(storage: &SimStorage) -> Result<DiskStore> {
@@ -202,7 +208,7 @@ proptest! {
                 other => step(&store, &mut model, other)?,
             }
         }
-        let census = store.check().unwrap();
+        let census = store.check().unwrap().main;
         prop_assert_eq!(census.keys, model.len());
         prop_assert_eq!(store.len(), model.len() as u64);
         for at in 0..40 {
@@ -337,7 +343,7 @@ fn a_store_takes_checkpoints_as_its_log_grows() {
     }
     drop(store);
     let store = DiskStore::open(folder.path(), options).unwrap();
-    assert_eq!(store.check().unwrap().keys, 20_000);
+    assert_eq!(store.check().unwrap().main.keys, 20_000);
     let refused = DiskStore::open(folder.path(), DiskOptions::default()).unwrap_err().to_string();
     assert!(refused.contains("in use by this process"), "{refused}");
     store.close().unwrap();
@@ -372,7 +378,7 @@ fn a_damaged_page_is_named_and_other_keys_are_readable() {
     store.close().unwrap();
     let path = Path::new(FOLDER).join(FILE);
     let store = open(&storage).unwrap();
-    let pages = store.check().unwrap().pages;
+    let pages = store.check().unwrap().main.pages;
     assert!(pages > 20, "{pages}");
     drop(store);
     storage.damage(&path, 30 * 4096 + 100, &[0x40]);

@@ -18,19 +18,19 @@ fn a_removal_is_replayed_in_another_page_layout() {
     let store = open(&storage).unwrap();
     let versions = SCATTERED.map(|key| store.set(key, b"value").unwrap());
     let mut writer = store.shared.buffer.write();
-    lay_out_scattered(&mut writer, &store.shared.trie, versions);
+    lay_out_scattered(&mut writer, store.shared.spaces.main(), versions);
     writer.publish().unwrap();
-    assert_eq!(store.check().unwrap().pages, 3);
+    assert_eq!(store.check().unwrap().main.pages, 3);
     store.checkpoint().unwrap();
     assert!(store.shared.merge().unwrap() > 0);
-    assert_eq!(store.check().unwrap().pages, 1);
+    assert_eq!(store.check().unwrap().main.pages, 1);
     assert!(store.remove(SCATTERED[0]).unwrap());
     storage.cut_power_at(storage.operations() + 1);
     drop(store);
     storage.reboot(1);
     let store = open(&storage).unwrap();
     assert_eq!(store.stats().replayed, 1);
-    assert_eq!(store.check().unwrap().keys, 1);
+    assert_eq!(store.check().unwrap().main.keys, 1);
     assert_eq!(store.get(SCATTERED[0]).unwrap(), None);
     assert_eq!(store.get(SCATTERED[1]).unwrap().as_deref(), Some(&b"value"[..]));
 }

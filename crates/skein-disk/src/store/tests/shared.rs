@@ -26,7 +26,7 @@ const LAYOUTS: [SharedLayers; 3] = [
 fn damaged(layout: SharedLayers) -> DiskStore {
     let store = open(&SimStorage::new()).unwrap();
     let mut writer = store.shared.buffer.write();
-    layout.lay_out(&mut writer, &store.shared.trie);
+    layout.lay_out(&mut writer, store.shared.spaces.main());
     writer.publish().unwrap();
     store
 }

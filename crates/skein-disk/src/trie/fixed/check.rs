@@ -26,14 +26,18 @@ struct FixedTrieCheck<'c> {
     seen: BTreeSet<RecordId>,
 }
 
-/// Checks the whole trie.
-pub(super) fn check(trie: &FixedTrie, pages: &mut impl PageReader) -> WalkResult<TrieCensus> {
+/// Checks the whole trie, and calls `claim` once for each of its pages.
+pub(super) fn check(
+    trie: &FixedTrie,
+    pages: &mut impl PageReader,
+    claim: impl FnMut(PageId) -> WalkResult<()>,
+) -> WalkResult<TrieCensus> {
     let mut check = FixedTrieCheck { trie, census: TrieCensus::default(), seen: BTreeSet::new() };
     check.nodes(pages)?;
     check.census.nodes = check.seen.len();
     check.census.node_bytes = check.seen.len() * trie.form.len();
     check.free(pages)?;
-    check.pages(pages)?;
+    check.pages(pages, claim)?;
     Ok(check.census)
 }
 
@@ -144,7 +148,11 @@ impl FixedTrieCheck<'_> {
     }
 
     /// Checks that all allocated nodes are in use or free.
-    fn pages(&mut self, pages: &mut impl PageReader) -> WalkResult<()> {
+    fn pages(
+        &mut self,
+        pages: &mut impl PageReader,
+        claim: impl FnMut(PageId) -> WalkResult<()>,
+    ) -> WalkResult<()> {
         let state = self.trie.state(pages)?;
         let mut counts: BTreeMap<PageId, usize> = BTreeMap::new();
         for id in &self.seen {
@@ -158,6 +166,6 @@ impl FixedTrieCheck<'_> {
             }
         }
         self.census.pages = counts.len();
-        Ok(())
+        counts.into_keys().try_for_each(claim)
     }
 }

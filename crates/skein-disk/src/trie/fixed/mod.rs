@@ -46,6 +46,7 @@ use super::symbols::TrieSymbols;
 use super::walk::{ScanEntries, ScanRequest};
 use super::{TrieCensus, value::INVALID as INVALID_VERSION};
 use crate::buffer::PageWriter;
+use crate::page::PageId;
 use crate::record::{PageReader, RecordId, WalkResult};
 use crate::{DiskError, Result};
 pub(super) use node::FixedLayout;
@@ -237,8 +238,12 @@ impl FixedTrie {
     }
 
     /// Checks the whole trie.
-    pub(super) fn check(&self, pages: &mut impl PageReader) -> WalkResult<TrieCensus> {
-        check::check(self, pages)
+    pub(super) fn check(
+        &self,
+        pages: &mut impl PageReader,
+        claim: impl FnMut(PageId) -> WalkResult<()>,
+    ) -> WalkResult<TrieCensus> {
+        check::check(self, pages, claim)
     }
 }
 

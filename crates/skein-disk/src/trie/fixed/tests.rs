@@ -227,7 +227,7 @@ fn found(store: &TestTrie, damage: impl Fn(&FixedTrie, &mut PageWriter<'_>, &[Re
     let trail = trie.trail(&mut writer, b"goose").unwrap();
     assert_eq!(trail.len(), 6);
     damage(trie, &mut writer, &trail);
-    match trie.check(&mut writer).unwrap_err() {
+    match trie.check(&mut writer, |_| Ok(())).unwrap_err() {
         WalkStop::Damaged(_, what) => what,
         other => panic!("{other:?}"),
     }

@@ -24,7 +24,7 @@ fn use_all(store: &TestTrie) {
         let _ = store.collect(Bound::Unbounded, direction, 1_000);
         let _ = store.collect(Bound::Excluded(b"key/3"), direction, 10);
     }
-    let _ = store.buffer.read_with(|mut view| store.trie.check(&mut view));
+    let _ = store.buffer.read_with(|mut view| store.trie.check(&mut view, |_| Ok(())));
     let _ = store.buffer.read_with(|mut view| store.catalog.list(&mut view));
 }
 
@@ -67,7 +67,7 @@ fn unreachable_and_shared_records_are_found() {
         let damage = |change: &dyn Fn(&mut crate::record::PageRecordsMut<'_>) -> Result<(), String>| {
             let mut writer = store.buffer.write();
             crate::record::change(&mut writer, root.page, change).unwrap();
-            store.trie.check(&mut writer).unwrap_err()
+            store.trie.check(&mut writer, |_| Ok(())).unwrap_err()
         };
         let WalkStop::Damaged(page, what) = damage(&|records| records.insert(b"lost").map(|_| ())) else {
             panic!()
@@ -169,7 +169,7 @@ fn a_pointer_to_a_free_page_is_damage() {
         missing(keys.iter().try_for_each(|key| store.get(key).map(drop)));
         let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
         missing(store.get_many(&keys).map(drop));
-        missing(store.buffer.read_with(|mut view| store.trie.check(&mut view)).map(drop));
+        missing(store.buffer.read_with(|mut view| store.trie.check(&mut view, |_| Ok(()))).map(drop));
         if shape.is_ordered() {
             missing(store.collect(Bound::Unbounded, WalkDirection::Forward, 1_000).map(drop));
             missing(store.collect(Bound::Unbounded, WalkDirection::Backward, 1_000).map(drop));

@@ -17,7 +17,7 @@ use skein_log::storage::sim::SimStorage;
 use super::{DiskTrie, ScanEntry, ScanRequest, TrieCensus, TrieLayout, TrieShape, WalkDirection};
 use crate::buffer::{BufferManager, CacheOptions, CheckpointMoment};
 use crate::catalog::Catalog;
-use crate::page_file::ReadMode;
+use crate::page_file::{FileFormat, ReadMode};
 use crate::record::{PageReader, WalkResult};
 use crate::{ReplacementPolicy, Result, TrieKind, Values};
 
@@ -122,7 +122,8 @@ impl TestTrie {
 
     fn checkpoint(&self, sequence: u64) {
         let catalog = self.catalog.first();
-        let moment = || CheckpointMoment { sequence, keys: 0, epoch: 0, catalog };
+        let moment =
+            || CheckpointMoment { format: FileFormat::OneTrie, sequence, keys: 0, epoch: 0, catalog };
         self.buffer.checkpoint(moment, |_| Ok(()), None).unwrap();
     }
 
@@ -195,7 +196,7 @@ impl TestTrie {
 
     /// Checks the trie, and that no other page is in use.
     pub(super) fn check(&self) -> TrieCensus {
-        let census = self.buffer.read_with(|mut view| self.trie.check(&mut view)).unwrap();
+        let census = self.buffer.read_with(|mut view| self.trie.check(&mut view, |_| Ok(()))).unwrap();
         assert_eq!(self.buffer.ids_in_use(), 1 + census.pages + census.overflow_pages, "{census:?}");
         census
     }
