@@ -34,8 +34,9 @@ pub use page_file::{ReadMode, SoleWriter};
 pub use policy::ReplacementPolicy;
 pub use skein_log::{Durability, Ticket};
 pub use store::{
-    CompactReport, DiskInspection, DiskOptions, DiskStats, DiskStore, DiskTransaction, FoundValues,
-    RangeRemoval, TrieInspection, UpdateAction, UpdateOutcome, inspect, is_disk_folder, kind_of,
+    CompactReport, DiskInspection, DiskOptions, DiskSnapshot, DiskSnapshotRelease, DiskStats, DiskStore,
+    DiskTransaction, FoundValues, RangeRemoval, TrieInspection, UpdateAction, UpdateOutcome, inspect,
+    is_disk_folder, kind_of,
 };
 pub use trie::{ScanEntries, ScanEntry, ScanRequest, TrieCensus, TrieCursor, TrieShape, WalkDirection};
 pub use trie_kind::{TrieKind, Values};

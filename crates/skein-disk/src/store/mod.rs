@@ -12,7 +12,7 @@
 //!
 //! Read `transaction.rs` and `write.rs` first (all writes are transactions), then `read.rs`,
 //! `open.rs` and `log_record.rs` (replay), `checkpointer.rs` (the thread that takes checkpoints),
-//! `durability.rs` (tickets), `compact.rs` and `inspect.rs`.
+//! `durability.rs` (tickets), `snapshot.rs`, `compact.rs` and `inspect.rs`.
 //!
 //! # Invariants
 //! 1. Writes have increasing numbers, and transactions are published and logged in this order. The
@@ -37,6 +37,7 @@ mod open;
 mod options;
 mod read;
 mod remove_range;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -44,6 +45,7 @@ mod write;
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use skein_log::storage::StorageLock;
 use skein_log::{Log, LogStats};
@@ -56,6 +58,7 @@ pub use inspect::{DiskInspection, TrieInspection, inspect, is_disk_folder, kind_
 pub use options::DiskOptions;
 pub use read::FoundValues;
 pub use remove_range::RangeRemoval;
+pub use snapshot::{DiskSnapshot, DiskSnapshotRelease};
 pub use transaction::{DiskTransaction, UpdateAction, UpdateOutcome};
 
 use crate::buffer::{BufferManager, BufferStats};
@@ -91,8 +94,9 @@ pub struct DiskStore {
     shared: Arc<DiskShared>,
     /// The thread that takes checkpoints when the log has grown.
     checkpointer: Mutex<Option<JoinHandle<()>>>,
-    /// Dropped last, because a mapped file must stay locked until it is unmapped.
-    folder: Mutex<FolderLock>,
+    /// Dropped last, because a mapped file must stay locked until it is unmapped. Snapshots share
+    /// it for the same reason.
+    folder: Arc<Mutex<FolderLock>>,
 }
 
 /// The lock of the store's folder.
@@ -155,6 +159,14 @@ pub struct DiskStats {
     pub last_checkpoint_unix_s: u64,
     /// Writes that were replayed from the log when the store was opened.
     pub replayed: u64,
+    /// Live snapshots.
+    pub snapshots: usize,
+    /// The age of the oldest live snapshot.
+    pub oldest_snapshot: Option<Duration>,
+    /// Former versions of pages that are kept in memory for snapshots.
+    pub kept_in_memory: usize,
+    /// Former versions of pages that are kept only in the file for snapshots.
+    pub kept_in_file: usize,
     /// The buffer manager.
     pub buffer: BufferStats,
     /// The log.
@@ -186,6 +198,7 @@ impl DiskStore {
     /// Returns counters and sizes.
     pub fn stats(&self) -> DiskStats {
         let shared = &*self.shared;
+        let moments = shared.buffer.moment_stats();
         DiskStats {
             sequence: shared.sequence.load(Ordering::Relaxed),
             keys: self.len(),
@@ -194,6 +207,10 @@ impl DiskStore {
             checkpoint_running: shared.checkpoints.running.load(Ordering::Relaxed),
             last_checkpoint_unix_s: shared.checkpoints.last_unix_s.load(Ordering::Relaxed),
             replayed: shared.replayed.load(Ordering::Relaxed),
+            snapshots: moments.live,
+            oldest_snapshot: moments.oldest,
+            kept_in_memory: moments.in_memory,
+            kept_in_file: moments.in_file,
             buffer: shared.buffer.stats(),
             log: shared.log.stats(),
         }
@@ -205,9 +222,9 @@ impl DiskStore {
     }
 
     /// Takes a last checkpoint and unlocks the folder, so that another process may use it. All
-    /// later and concurrent calls return [`DiskError::Closed`]. Dropping
-    /// the store does the same but reports no errors. A store that maps its file
-    /// ([`ReadMode::mapping`]) keeps the folder locked until it is dropped.
+    /// later and concurrent calls return [`DiskError::Closed`], and so do reads of its snapshots.
+    /// Dropping the store does the same but reports no errors. A store that maps its file
+    /// ([`ReadMode::mapping`]) keeps the folder locked until it and its snapshots are dropped.
     ///
     /// # Errors
     /// As [`checkpoint`](Self::checkpoint), and those of the log. The folder is unlocked

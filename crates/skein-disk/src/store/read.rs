@@ -5,8 +5,9 @@ use std::ops::Range;
 use skein_sync::atomic::Ordering;
 
 use super::{DiskShared, DiskStore};
-use crate::buffer::{FrozenPages, PageWriter, WalkStop};
-use crate::trie::{ScanEntries, ScanRequest, TrieCensus, TrieCursor, exceeds_capacity};
+use crate::buffer::{FrozenPages, PageWriter, SharedPages, WalkStop};
+use crate::record::WalkResult;
+use crate::trie::{DiskTrie, ScanEntries, ScanRequest, TrieCensus, TrieCursor, exceeds_capacity};
 use crate::{DiskError, Result};
 
 /// The values of several keys at one moment; see [`DiskStore::get_many`].
@@ -18,6 +19,31 @@ pub struct FoundValues {
 }
 
 impl FoundValues {
+    /// Replaces the contents by the values of several keys of a trie.
+    ///
+    /// # Errors
+    /// [`DiskError::ReadTooLong`]; otherwise as [`DiskTrie::get_many`].
+    pub(super) fn read(
+        &mut self,
+        trie: &DiskTrie,
+        view: &impl SharedPages,
+        keys: &[&[u8]],
+        bytes_most: usize,
+    ) -> WalkResult<()> {
+        let Self { bytes, places } = self;
+        bytes.clear();
+        places.clear();
+        places.resize(keys.len(), None);
+        trie.get_many(view, keys, bytes, |which, value| {
+            let len = value.as_ref().map_or(0, |value| value.1.end);
+            places[which] = value;
+            if len > bytes_most {
+                return Err(WalkStop::Failed(DiskError::ReadTooLong { len, limit: bytes_most }));
+            }
+            Ok(())
+        })
+    }
+
     /// Returns the version and the value of the key with this index, or `None` if it had no value.
     pub fn get(&self, at: usize) -> Option<(u64, &[u8])> {
         let (version, range) = self.places.get(at)?.as_ref()?;
@@ -77,19 +103,7 @@ impl DiskStore {
     pub fn get_many(&self, keys: &[&[u8]], bytes_most: usize) -> Result<FoundValues> {
         let DiskShared { buffer, trie, .. } = &*self.shared;
         let mut found = FoundValues::default();
-        buffer.read_with(|view| {
-            found.bytes.clear();
-            found.places.clear();
-            found.places.resize(keys.len(), None);
-            trie.get_many(view, keys, &mut found.bytes, |which, value| {
-                let len = value.as_ref().map_or(0, |value| value.1.end);
-                found.places[which] = value;
-                if len > bytes_most {
-                    return Err(WalkStop::Failed(DiskError::ReadTooLong { len, limit: bytes_most }));
-                }
-                Ok(())
-            })
-        })?;
+        buffer.read_with(|view| found.read(trie, view, keys, bytes_most))?;
         Ok(found)
     }
 
