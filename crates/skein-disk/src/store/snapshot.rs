@@ -83,8 +83,7 @@ impl DiskStore {
     pub fn snapshot(&self) -> Result<DiskSnapshot> {
         let shared = self.shared.clone();
         shared.check_open()?;
-        let numbers =
-            || (shared.sequence.load(Ordering::Relaxed), shared.keys.load(Ordering::Relaxed));
+        let numbers = || (shared.sequence.load(Ordering::Relaxed), shared.keys.load(Ordering::Relaxed));
         let (key, (sequence, keys)) = shared.buffer.take_moment(shared.options.snapshots, numbers)?;
         Ok(DiskSnapshot { shared, key, sequence, keys, folder: self.folder.clone() })
     }
@@ -196,12 +195,22 @@ impl DiskSnapshot {
         DiskSnapshotRelease { rest: shared.buffer.end_moment(self.key), shared, _folder: folder }
     }
 
-    pub(super) fn get_into_of(&self, trie: &DiskTrie, key: &[u8], value: &mut Vec<u8>) -> Result<Option<u64>> {
+    pub(super) fn get_into_of(
+        &self,
+        trie: &DiskTrie,
+        key: &[u8],
+        value: &mut Vec<u8>,
+    ) -> Result<Option<u64>> {
         value.clear();
         self.shared.buffer.read_at(self.key, |pages| trie.get_into(pages, key, value))
     }
 
-    pub(super) fn get_many_of(&self, trie: &DiskTrie, keys: &[&[u8]], bytes_most: usize) -> Result<FoundValues> {
+    pub(super) fn get_many_of(
+        &self,
+        trie: &DiskTrie,
+        keys: &[&[u8]],
+        bytes_most: usize,
+    ) -> Result<FoundValues> {
         let mut found = FoundValues::default();
         self.shared.buffer.read_many_at(self.key, |view| found.read(trie, view, keys, bytes_most))?;
         Ok(found)

@@ -58,8 +58,8 @@ use skein_sync::locks::{alone, lock, shared};
 
 use super::BufferManager;
 use crate::{DiskError, Result};
-pub(crate) use kept_versions::{KeptVersionKey, MomentKey};
 use kept_versions::{KeptVersion, KeptVersions};
+pub(crate) use kept_versions::{KeptVersionKey, MomentKey};
 pub(crate) use moment_pages::MomentPages;
 
 /// The share of the cache that kept frames may have in addition, and their least number.
@@ -152,7 +152,10 @@ impl BufferManager {
                 for (id, _, _) in removed.iter().filter(|(_, _, is_last)| *is_last) {
                     // Relaxed: under the lock `kept`, and no live snapshot needs a version
                     // (invariant 3).
-                    self.table.get(*id).into_iter().for_each(|entry| entry.kept.store(false, Ordering::Relaxed));
+                    self.table
+                        .get(*id)
+                        .into_iter()
+                        .for_each(|entry| entry.kept.store(false, Ordering::Relaxed));
                 }
                 removed
             };
@@ -213,6 +216,16 @@ impl BufferManager {
             let until = self.publications() + 1;
             replaced().for_each(|id| self.keep_replaced(KeptVersionKey { id, until }));
         }
+    }
+
+    /// Returns the place of each kept version, if it was written, and whether it is in memory.
+    #[cfg(test)]
+    pub(crate) fn kept_places(&self) -> Vec<(Option<crate::page::PagePlace>, bool)> {
+        let place = |version: &KeptVersion| match version {
+            KeptVersion::InMemory(frame) => (frame.place(), true),
+            KeptVersion::InFile(place) => (Some(*place), false),
+        };
+        shared(&self.moments.kept).iter().map(place).collect()
     }
 
     pub(crate) fn moment_stats(&self) -> MomentStats {

@@ -196,7 +196,9 @@ impl BufferManager {
             if self.kept_at(id, moment).is_none() {
                 match current {
                     Some(current) => return Ok(current),
-                    None if !self.is_page(id) && self.kept_at(id, moment).is_none() => return Err(no_page(id)),
+                    None if !self.is_page(id) && self.kept_at(id, moment).is_none() => {
+                        return Err(no_page(id));
+                    }
                     // Another thread has loaded it.
                     None => {}
                 }

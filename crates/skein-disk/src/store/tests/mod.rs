@@ -3,6 +3,7 @@
 mod long;
 mod replay;
 mod shared;
+mod snapshots;
 mod transactions;
 
 use std::collections::BTreeMap;
