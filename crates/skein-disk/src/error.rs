@@ -119,6 +119,14 @@ pub enum DiskError {
         /// Pages of the file.
         pages: u32,
     },
+    /// The number of live snapshots is at the option `snapshots`.
+    #[error("{live} snapshots are live, which is the limit of {limit}; drop one, or raise the limit")]
+    TooManySnapshots {
+        /// Live snapshots.
+        live: usize,
+        /// The largest number of live snapshots.
+        limit: usize,
+    },
     /// An option is out of its range.
     #[error("the option `{name}` cannot be {value}: {why}")]
     BadOption {

@@ -37,8 +37,9 @@ pub use page_file::{ReadMode, SoleWriter};
 pub use policy::ReplacementPolicy;
 pub use skein_log::{Durability, Ticket};
 pub use store::{
-    CompactReport, DiskCensus, DiskInspection, DiskOptions, DiskStats, DiskStore, DiskTransaction,
-    FoundValues, RangeRemoval, SpaceReader, TrieInspection, UpdateAction, UpdateOutcome, inspect,
+    CompactReport, DiskCensus, DiskInspection, DiskOptions, DiskSnapshot, DiskSnapshotRelease, DiskStats,
+    DiskStore, DiskTransaction, FoundValues, RangeRemoval, SpaceReader, TrieInspection, UpdateAction,
+    UpdateOutcome, inspect,
     is_disk_folder, kind_of,
 };
 pub use trie::{ScanEntries, ScanEntry, ScanRequest, TrieCensus, TrieCursor, TrieShape, WalkDirection};

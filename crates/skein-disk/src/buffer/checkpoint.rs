@@ -173,9 +173,14 @@ impl BufferManager {
                 self.write_out(entry, frame)?;
                 Ok(frame.place().unwrap_or(PagePlace(0)))
             }
-            // A newer version was written, or the page was freed. Only the checkpoint needs this
-            // version.
-            _ => self.write_frame(frame),
+            // A newer version was written, or the page was freed. Only the checkpoint and perhaps
+            // snapshots need this version, and have reasons of their own.
+            _ => {
+                let place = self.write_frame(frame)?;
+                self.note_written(frame, place);
+                lock(&self.places).release(place);
+                Ok(place)
+            }
         }
     }
 

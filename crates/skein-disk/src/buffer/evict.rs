@@ -116,12 +116,18 @@ impl BufferManager {
     /// Writes a changed frame to a free place. The caller holds the page's stripe lock.
     pub(super) fn write_out(&self, entry: &PageTableEntry, frame: &PageFrame) -> Result<()> {
         let place = self.write_frame(frame)?;
-        if frame.is_claimed() {
+        self.note_written(frame, place);
+        self.set_place(entry, Some(place));
+        Ok(())
+    }
+
+    /// Notes the place of a written frame, and adds the reasons of a checkpoint and of snapshots to
+    /// keep it. The caller holds the page's stripe lock.
+    pub(super) fn note_written(&self, frame: &PageFrame, place: PagePlace) {
+        for _ in 0..usize::from(frame.is_claimed()) + usize::from(frame.is_kept()) {
             lock(&self.places).retain(place);
         }
         frame.set_written(place);
-        self.set_place(entry, Some(place));
-        Ok(())
     }
 
     /// Writes a frame to the place that is promised to it, and adds one reason to keep that place.

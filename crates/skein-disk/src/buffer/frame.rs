@@ -5,6 +5,8 @@
 //!    (`writer.rs`). So a reader needs no lock.
 //! 2. `dirty` changes once, from true to false, after the bytes were written. From then on `place`
 //!    is their position. Both change under the lock of the page's stripe.
+//! 3. The place of a frame has one more reason to be kept for each of `claimed` and `kept`. The
+//!    thread that writes the frame adds them, before `dirty` changes.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -31,9 +33,12 @@ pub(super) struct PageFrame {
     /// The number of uses up to a maximum, minus those that the policy took.
     uses: AtomicU8,
     dirty: AtomicBool,
-    /// Whether a running checkpoint needs this version of the page. Then its place has one more
-    /// reason to be kept.
+    /// The publication that made this version; 0 if the page was read from the file.
+    born: u64,
+    /// Whether a running checkpoint needs this version of the page (invariant 3).
     claimed: AtomicBool,
+    /// Whether it is kept for a snapshot (invariant 3).
+    kept: AtomicBool,
     place: AtomicU32,
     /// The place that is promised to a dirty frame.
     reservation: Mutex<Option<PlaceReservation>>,
@@ -44,17 +49,19 @@ pub(super) struct PageFrame {
 impl PageFrame {
     /// Makes a frame of a page that was read from a place.
     pub(super) fn read(id: PageId, bytes: PageMemory, place: PagePlace) -> Self {
-        Self::new(id, bytes, Some(place), None)
+        Self::new(id, bytes, 0, Some(place), None)
     }
 
-    /// Makes a frame of a changed page, with a promised place to write it to.
-    pub(super) fn changed(id: PageId, bytes: PageBuf, reservation: PlaceReservation) -> Self {
-        Self::new(id, PageMemory::Owned(bytes), None, Some(reservation))
+    /// Makes a frame of a page that publication `born` changes, with a promised place to write it
+    /// to.
+    pub(super) fn changed(id: PageId, bytes: PageBuf, born: u64, reservation: PlaceReservation) -> Self {
+        Self::new(id, PageMemory::Owned(bytes), born, None, Some(reservation))
     }
 
     fn new(
         id: PageId,
         bytes: PageMemory,
+        born: u64,
         place: Option<PagePlace>,
         reservation: Option<PlaceReservation>,
     ) -> Self {
@@ -64,7 +71,9 @@ impl PageFrame {
             references: AtomicU32::new(0),
             uses: AtomicU8::new(0),
             dirty: AtomicBool::new(place.is_none()),
+            born,
             claimed: AtomicBool::new(false),
+            kept: AtomicBool::new(false),
             place: AtomicU32::new(place.map_or(0, |place| place.0)),
             reservation: Mutex::new(reservation),
             retired: OnceLock::new(),
@@ -81,10 +90,10 @@ impl PageFrame {
         *lock(&self.reservation) = Some(reservation);
     }
 
-    /// Counts the frame as retired until it is dropped. Must be called once.
+    /// Counts the frame as retired until it is dropped. Only the first call counts: a frame that
+    /// was kept for a snapshot may be retired by the table and by the snapshot.
     pub(super) fn count_as_retired(&self, counted: RetiredFrameCount) {
-        let is_first = self.retired.set(counted).is_ok();
-        debug_assert!(is_first, "page {} was retired twice", self.id.0);
+        drop(self.retired.set(counted));
     }
 
     /// Adds a reference. Returns false if the frame is closed.
@@ -160,6 +169,29 @@ impl PageFrame {
 
     pub(super) fn is_claimed(&self) -> bool {
         self.claimed.load(Ordering::Relaxed)
+    }
+
+    /// Returns the publication that made this version; 0 if it is not known.
+    pub(super) fn born(&self) -> u64 {
+        self.born
+    }
+
+    /// Marks the frame as kept for a snapshot. The caller holds the page's stripe lock.
+    pub(super) fn keep(&self) {
+        // SeqCst: as in `end_keep`.
+        self.kept.store(true, Ordering::SeqCst);
+    }
+
+    /// Removes the mark of a snapshot. The caller holds the page's stripe lock, and releases the
+    /// frame's place if there is one.
+    pub(super) fn end_keep(&self) {
+        // SeqCst, like the swap of a publication and `is_kept`: either the writer that replaces the
+        // frame sees the mark removed, or the caller sees the frame replaced (`release_version`).
+        self.kept.store(false, Ordering::SeqCst);
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.kept.load(Ordering::SeqCst)
     }
 
     /// Notes that the bytes were written to a place (invariant 2).

@@ -196,8 +196,8 @@ impl BufferManager {
 mod tests {
     use skein_log::storage::sim::SimStorage;
 
-    use super::super::WantedPages;
     use super::super::tests::open;
+    use super::super::{SharedPages, WantedPages};
     use super::*;
 
     /// Publishes a value of one page.

@@ -13,6 +13,7 @@
 //!   evict.rs          frees room in the cache; policy/ selects the page
 //!   retired_frames.rs frames outside the table, until no walk can see them
 //!   checkpoint.rs     makes all published changes the file's state
+//!   moments/          snapshots: keeps replaced pages, and reads them
 //!   compact.rs        moves pages towards the start of the file
 //!   open.rs           opens or creates the file
 //! ```
@@ -57,6 +58,7 @@ mod fetch;
 mod frame;
 mod frozen_pages;
 mod long_values;
+mod moments;
 mod open;
 mod page_table;
 mod page_view;
@@ -83,9 +85,11 @@ use fetch::{FetchOutcome, PageReference};
 use frame::PageFrame;
 pub(crate) use frozen_pages::FrozenPages;
 pub(crate) use long_values::{LongValueId, LongValuePieces, NEXT, NO_PAGE, PIECE};
+use moments::Moments;
+pub(crate) use moments::{KeptVersionKey, MomentKey, MomentPages};
 pub(crate) use open::{CacheOptions, read_state};
 use page_table::{PageTable, PageTableEntry};
-pub(crate) use page_view::{PageView, WalkStop, WantedPages};
+pub(crate) use page_view::{SharedPages, WalkStop, WantedPages};
 use retired_frames::RetiredFrames;
 use uncached_page::UncachedPage;
 pub(crate) use writer::PageWriter;
@@ -157,6 +161,8 @@ pub(crate) struct BufferManager {
     writing: Mutex<writer::PageWriterState>,
     /// Held by a checkpoint.
     durable: Mutex<DurableState>,
+    /// Dropped before the collector, like all frames.
+    moments: Moments,
     retired: RetiredFrames,
     collector: Collector,
     counts: BufferCounters,
@@ -284,16 +290,21 @@ impl BufferManager {
         (maps + maps.div_ceil(PER_PAGE)) as usize + 1
     }
 
-    /// Retires a frame that a newer one has replaced, or whose page was freed. Its place is
-    /// released, unless a checkpoint needs the frame. The caller holds the writer's lock, so no
-    /// checkpoint begins.
+    /// Retires a frame that a newer one has replaced, or whose page was freed. Its promised place
+    /// is released, unless a checkpoint or a snapshot needs the frame. The caller holds the writer's
+    /// lock, so no checkpoint begins.
     fn supersede(&self, frame: *mut PageFrame) {
-        // SAFETY: the caller has taken the table's count of the frame, which is released below.
-        let superseded = unsafe { &*frame };
+        // SAFETY: the table's count of the frame, which comes from `into_raw`, and which the caller
+        // has taken.
+        let superseded = unsafe { Arc::from_raw(frame.cast_const()) };
+        if superseded.is_kept() {
+            // It is in use, not retired.
+            return self.retired.release(superseded, &self.collector);
+        }
         if !superseded.is_claimed() {
             drop(superseded.take_reservation());
         }
-        self.retire(frame);
+        self.retired.retire(superseded, &self.collector);
     }
 
     /// Retires a frame that the caller has taken out of the table.

@@ -9,6 +9,7 @@ use skein_sync::atomic::AtomicU64;
 use skein_sync::reclaim::Collector;
 
 use super::checkpoint::DurableState;
+use super::moments::Moments;
 use super::page_table::PageTable;
 use super::retired_frames::RetiredFrames;
 use super::writer::PageWriterState;
@@ -83,6 +84,7 @@ impl BufferManager {
             publishing: Mutex::new(()),
             writing: Mutex::new(writing),
             durable: Mutex::new(durable),
+            moments: Moments::new(cache.pages),
             retired: RetiredFrames::new(cache.pages),
             collector: Collector::new(),
             counts: BufferCounters::default(),

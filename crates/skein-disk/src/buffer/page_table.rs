@@ -23,12 +23,14 @@ pub(super) struct PageTableEntry {
     place: AtomicU32,
     /// Whether the page has changed since the last checkpoint began.
     pub(super) changed: AtomicBool,
+    /// Whether former versions of the page are kept for snapshots (`moments/`).
+    pub(super) kept: AtomicBool,
 }
 
 impl PageTableEntry {
     fn new() -> Self {
         let (frame, place) = (AtomicPtr::new(ptr::null_mut()), AtomicU32::new(0));
-        Self { frame, place, changed: AtomicBool::new(false) }
+        Self { frame, place, changed: AtomicBool::new(false), kept: AtomicBool::new(false) }
     }
 
     pub(super) fn place(&self) -> Option<PagePlace> {

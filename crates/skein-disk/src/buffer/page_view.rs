@@ -79,6 +79,18 @@ impl From<DiskError> for WalkStop {
     }
 }
 
+/// Pages that stay in memory while they are viewed, so that several of them can be used at once.
+pub(crate) trait SharedPages {
+    /// Returns the bytes of a page.
+    fn page(&self, id: PageId) -> std::result::Result<&PageBytes, WalkStop>;
+
+    /// Returns the bytes of a long value if it was loaded as a whole.
+    fn long(&self, long: LongValueId) -> Option<std::result::Result<&[u8], WalkStop>>;
+
+    /// Prefetches a page's frame if the page is in memory.
+    fn prefetch(&self, id: PageId);
+}
+
 /// The pages as a walk sees them.
 #[derive(Debug)]
 pub(crate) struct PageView<'w> {
@@ -99,16 +111,15 @@ struct FetchedPages<'b> {
     long: LongValueCache,
 }
 
-impl<'w> PageView<'w> {
-    /// Returns the bytes of a page.
+impl SharedPages for PageView<'_> {
     #[inline]
-    pub(crate) fn page(&self, id: PageId) -> std::result::Result<&'w PageBytes, WalkStop> {
+    fn page(&self, id: PageId) -> std::result::Result<&PageBytes, WalkStop> {
         let Some(entry) = self.buffer.table.get(id) else {
             return Err(WalkStop::Damaged(id, "there is no such page, but a pointer leads to it".to_owned()));
         };
         let frame = entry.frame.load(PROTECT);
         // SAFETY: the guard protects the frame for the lifetime of the view.
-        let Some(frame) = (unsafe { frame.as_ref::<'w>() }) else {
+        let Some(frame) = (unsafe { frame.as_ref() }) else {
             let uncached = self.fetched.uncached.iter().find_map(|uncached| uncached.bytes_of(id));
             return uncached.ok_or_else(|| WalkStop::Missing(vec![WantedPages::Page(id)]));
         };
@@ -120,14 +131,12 @@ impl<'w> PageView<'w> {
         Ok(&frame.bytes)
     }
 
-    /// Returns the bytes of a long value if it was loaded for this walk.
-    pub(crate) fn long(&self, long: LongValueId) -> Option<std::result::Result<&'w [u8], WalkStop>> {
+    fn long(&self, long: LongValueId) -> Option<std::result::Result<&[u8], WalkStop>> {
         self.fetched.long.get(long)
     }
 
-    /// Prefetches a page's frame if the page is in memory.
     #[inline]
-    pub(crate) fn prefetch(&self, id: PageId) {
+    fn prefetch(&self, id: PageId) {
         if let Some(entry) = self.buffer.table.get(id) {
             prefetch_read(entry.frame.load(PROTECT).cast_const());
         }

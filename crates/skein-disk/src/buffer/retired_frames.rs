@@ -71,6 +71,12 @@ impl RetiredFrames {
     pub(super) fn retire(&self, frame: Arc<PageFrame>, collector: &Collector) {
         self.count.fetch_add(1, Ordering::Relaxed);
         frame.count_as_retired(RetiredFrameCount(self.count.clone()));
+        self.release(frame, collector);
+    }
+
+    /// Releases one count of a frame after all walks that may have found it. The frame is not
+    /// counted as retired, because another holder still keeps it.
+    pub(super) fn release(&self, frame: Arc<PageFrame>, collector: &Collector) {
         let mut next = lock(&self.next_batch);
         next.push(frame);
         if next.len() >= BATCH {
@@ -102,8 +108,8 @@ fn hand_over(batch: Vec<Arc<PageFrame>>, collector: &Collector) {
     }
     let guard = collector.enter();
     for frame in batch {
-        // SAFETY: the frame is out of the table, so no later walk finds it, and `retire` is called
-        // once for it, with the count that the table had.
+        // SAFETY: the frame is out of the table or of the kept versions, so no later walk finds it
+        // there, and `release` is called once for it, with the count that was held there.
         unsafe { guard.defer_retire(Arc::into_raw(frame).cast_mut(), give_back) };
     }
     guard.flush();

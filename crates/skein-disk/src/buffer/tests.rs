@@ -2,6 +2,8 @@
 //! evicts.
 
 mod concurrent;
+mod moments;
+mod place_census;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +14,7 @@ use skein_log::storage::sim::{SimError, SimStorage};
 
 use super::checkpoint::CheckpointMoment;
 use super::open::CacheOptions;
-use super::{BufferManager, WalkStop};
+use super::{BufferManager, SharedPages, WalkStop};
 use crate::ReplacementPolicy;
 use crate::page::{DiskPageKind, PageBytes, PageId, u64_at};
 use crate::page_file::{FileFormat, ReadMode};

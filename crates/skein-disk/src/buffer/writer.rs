@@ -10,7 +10,8 @@
 //! 2. Promise a place in the file to each copy, so that it can be written later even if the disk is
 //!    full (`page_file/reservation.rs`).
 //! 3. Reserve room in the cache (`evict.rs`).
-//! 4. Replace all frames in the table, between two increments of `published`.
+//! 4. If there are snapshots, keep the versions that are replaced (`moments/`). Then replace all
+//!    frames in the table, between two increments of `published`.
 //! 5. Retire the old frames and update the policy, the places and the list of changed pages.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -237,8 +238,8 @@ impl PageWriter<'_> {
         self.publish_then(|| ())
     }
 
-    /// Publishes all changes at once, then calls `published` before another write or a checkpoint
-    /// begins.
+    /// Publishes all changes at once, then calls `published` before another write, a checkpoint or
+    /// a snapshot begins. `published` must be short, because readers may wait for it.
     ///
     /// # Errors
     /// As [`publish`](Self::publish).
@@ -249,6 +250,7 @@ impl PageWriter<'_> {
             return Err(DiskError::WriteTooLarge { pages: count, cache: buffer.cache });
         }
         self.pinned = None;
+        buffer.trim_kept()?;
         buffer.retired.wait_for_walks(&buffer.collector);
         let reservations =
             PlaceReservation::make(&buffer.places, &buffer.file, count, buffer.map_and_directory_count())?;
@@ -259,25 +261,31 @@ impl PageWriter<'_> {
             }
         }
         let new = std::mem::take(&mut self.copies).into_iter().zip(reservations);
-        let new: Vec<(PageId, *mut PageFrame)> = new
-            .map(|((id, bytes), reservation)| {
-                (id, Arc::into_raw(Arc::new(PageFrame::changed(id, bytes, reservation))).cast_mut())
-            })
-            .collect();
+        let number = buffer.publications() + 1;
+        let frame_of = |(id, bytes), reservation| {
+            (id, Arc::into_raw(Arc::new(PageFrame::changed(id, bytes, number, reservation))).cast_mut())
+        };
+        let new: Vec<(PageId, *mut PageFrame)> =
+            new.map(|(copy, reservation)| frame_of(copy, reservation)).collect();
         self.made.clear();
         let freed: Vec<PageId> = std::mem::take(&mut self.freed).into_iter().collect();
-        let old = self.swap_frames(&new, &freed);
+        let old = self.swap_frames(&new, &freed, published);
         self.note_published(&new, &freed, &old);
-        published();
         self.uncached.drain(..).for_each(UncachedPage::move_to_cache);
         Ok(())
     }
 
     /// Stores the new frames in the table and removes those of freed pages. Returns the previous
     /// frames.
-    fn swap_frames(&self, new: &[(PageId, *mut PageFrame)], freed: &[PageId]) -> Vec<*mut PageFrame> {
+    fn swap_frames(
+        &self,
+        new: &[(PageId, *mut PageFrame)],
+        freed: &[PageId],
+        published: impl FnOnce(),
+    ) -> Vec<*mut PageFrame> {
         let buffer = self.buffer;
-        let _publishing = lock(&buffer.publishing);
+        let replaced = || new.iter().map(|(id, _)| *id).chain(freed.iter().copied());
+        let _publishing = buffer.lock_to_publish(replaced);
         // Relaxed, with the fence: a thread that sees one of the frames swapped below also sees the
         // odd number.
         buffer.published.fetch_add(1, Ordering::Relaxed);
@@ -292,6 +300,7 @@ impl PageWriter<'_> {
         let old = old.collect();
         // Release: pairs with the Acquire at the start of a walk.
         buffer.published.fetch_add(1, Ordering::Release);
+        published();
         old
     }
 

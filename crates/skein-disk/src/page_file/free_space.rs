@@ -167,6 +167,12 @@ impl FreeSpaceMap {
         (self.free.len() < self.reserved + count).then(|| error.clone())
     }
 
+    /// Returns the number of reasons of each place, the free places and the number of promises.
+    #[cfg(test)]
+    pub(crate) fn census(&self) -> (Vec<u32>, Vec<u32>, usize) {
+        (self.reasons.clone(), self.free.iter().map(|place| place.0).collect(), self.reserved)
+    }
+
     /// Returns the number of pages of the file and of free ones.
     pub(crate) fn counts(&self) -> (u32, u32) {
         (self.reasons.len() as u32, self.free.len() as u32)

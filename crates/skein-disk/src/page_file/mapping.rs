@@ -15,8 +15,8 @@
 //! 2. A page in use has a reason to keep its place (`free_space.rs`), so nobody overwrites it. The
 //!    system does not change its bytes after a failed sync either, because only synced places are
 //!    read through the mapping (`unsynced.rs`).
-//! 3. The folder stays locked until the store is dropped. So no other store writes to the file
-//!    while a read that began before `close` uses a page. The promise of
+//! 3. The folder stays locked until the store and its snapshots are dropped. So no other store
+//!    writes to the file while a read that began before `close` uses a page. The promise of
 //!    [`ReadMode::mapping`](super::ReadMode::mapping) excludes all other writers.
 
 use std::ptr::{self, NonNull};

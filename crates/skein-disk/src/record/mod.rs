@@ -21,7 +21,7 @@ mod tests;
 pub(crate) use slotted::{BODY, PageRecords, PageRecordsMut, SLOT, prefetch_slot};
 
 use crate::Result;
-use crate::buffer::{FrozenPages, LongValueId, PageView, PageWriter, WalkStop};
+use crate::buffer::{FrozenPages, LongValueId, MomentPages, PageWriter, SharedPages, WalkStop};
 use crate::page::{DiskPageKind, PageBytes, PageId, u32_at};
 
 /// The result of a walk over pages, or the reason why it stopped.
@@ -74,13 +74,25 @@ pub(crate) trait PageReader {
     }
 }
 
-impl PageReader for &PageView<'_> {
+impl<V: SharedPages> PageReader for &V {
+    #[inline]
     fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
-        PageView::page(self, id)
+        SharedPages::page(*self, id)
     }
 
     fn long(&mut self, long: LongValueId) -> Option<WalkResult<&[u8]>> {
-        PageView::long(self, long)
+        SharedPages::long(*self, long)
+    }
+}
+
+impl PageReader for MomentPages<'_> {
+    #[inline]
+    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
+        MomentPages::page(self, id)
+    }
+
+    fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
+        MomentPages::with_page(self, id, look)
     }
 }
 

@@ -14,7 +14,7 @@
 //!
 //! - Spaces: `spaces.rs`.
 //! - Writes: `transaction.rs`, `space_writes.rs` and `write.rs`. All writes are transactions.
-//! - Reads: `space_reader.rs` and `read.rs`.
+//! - Reads: `space_reader.rs`, `read.rs` and `snapshot.rs`.
 //! - Replay: `open.rs` and `log_record.rs`.
 //! - Maintenance: `checkpointer.rs` (the thread that takes checkpoints), `durability.rs` (tickets),
 //!   `compact.rs`, `check.rs` and `inspect.rs`.
@@ -43,6 +43,7 @@ mod open;
 mod options;
 mod read;
 mod remove_range;
+mod snapshot;
 mod space_reader;
 mod space_writes;
 mod spaces;
@@ -53,6 +54,7 @@ mod write;
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use skein_log::storage::StorageLock;
 use skein_log::{Log, LogStats};
@@ -65,6 +67,7 @@ pub use compact::CompactReport;
 pub use inspect::{DiskInspection, TrieInspection, inspect, is_disk_folder, kind_of};
 pub use options::DiskOptions;
 pub use remove_range::RangeRemoval;
+pub use snapshot::{DiskSnapshot, DiskSnapshotRelease};
 pub use space_reader::{FoundValues, SpaceReader};
 use spaces::SpaceTries;
 pub use transaction::{DiskTransaction, UpdateAction, UpdateOutcome};
@@ -102,8 +105,9 @@ pub struct DiskStore {
     shared: Arc<DiskShared>,
     /// The thread that takes checkpoints when the log has grown.
     checkpointer: Mutex<Option<JoinHandle<()>>>,
-    /// Dropped last, because a mapped file must stay locked until it is unmapped.
-    folder: Mutex<FolderLock>,
+    /// Dropped last, because a mapped file must stay locked until it is unmapped. Snapshots share
+    /// it for the same reason.
+    folder: Arc<Mutex<FolderLock>>,
 }
 
 /// The lock of the store's folder.
@@ -166,6 +170,14 @@ pub struct DiskStats {
     pub last_checkpoint_unix_s: u64,
     /// Writes that were replayed from the log when the store was opened.
     pub replayed: u64,
+    /// Live snapshots.
+    pub snapshots: usize,
+    /// The age of the oldest live snapshot.
+    pub oldest_snapshot: Option<Duration>,
+    /// Former versions of pages that are kept in memory for snapshots.
+    pub kept_in_memory: usize,
+    /// Former versions of pages that are kept only in the file for snapshots.
+    pub kept_in_file: usize,
     /// The buffer manager.
     pub buffer: BufferStats,
     /// The log.
@@ -197,6 +209,7 @@ impl DiskStore {
     /// Returns counters and sizes.
     pub fn stats(&self) -> DiskStats {
         let shared = &*self.shared;
+        let moments = shared.buffer.moment_stats();
         DiskStats {
             sequence: shared.sequence.load(Ordering::Relaxed),
             keys: self.len(),
@@ -205,6 +218,10 @@ impl DiskStore {
             checkpoint_running: shared.checkpoints.running.load(Ordering::Relaxed),
             last_checkpoint_unix_s: shared.checkpoints.last_unix_s.load(Ordering::Relaxed),
             replayed: shared.replayed.load(Ordering::Relaxed),
+            snapshots: moments.live,
+            oldest_snapshot: moments.oldest,
+            kept_in_memory: moments.in_memory,
+            kept_in_file: moments.in_file,
             buffer: shared.buffer.stats(),
             log: shared.log.stats(),
         }
@@ -216,9 +233,9 @@ impl DiskStore {
     }
 
     /// Takes a last checkpoint and unlocks the folder, so that another process may use it. All
-    /// later and concurrent calls return [`DiskError::Closed`]. Dropping
-    /// the store does the same but reports no errors. A store that maps its file
-    /// ([`ReadMode::mapping`]) keeps the folder locked until it is dropped.
+    /// later and concurrent calls return [`DiskError::Closed`], and so do reads of its snapshots.
+    /// Dropping the store does the same but reports no errors. A store that maps its file
+    /// ([`ReadMode::mapping`]) keeps the folder locked until it and its snapshots are dropped.
     ///
     /// # Errors
     /// As [`checkpoint`](Self::checkpoint), and those of the log. The folder is unlocked

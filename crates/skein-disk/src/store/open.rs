@@ -85,7 +85,7 @@ impl DiskStore {
             .name("skein-disk-checkpoint".to_owned())
             .spawn(move || thread.take_checkpoints())
             .map_err(|error| DiskError::io("start a thread for", folder, &error))?;
-        let folder = Mutex::new(FolderLock { lock: Some(held), is_closed: false });
+        let folder = Arc::new(Mutex::new(FolderLock { lock: Some(held), is_closed: false }));
         Ok(Self { shared, checkpointer: Mutex::new(Some(checkpointer)), folder })
     }
 }

@@ -11,6 +11,9 @@ use crate::buffer::CACHE_LEAST;
 use crate::trie::TrieShape;
 use crate::{DiskError, ReadMode, ReplacementPolicy, Result, TrieKind, Values};
 
+/// The largest limit of live snapshots.
+const SNAPSHOTS_MOST: usize = 1 << 16;
+
 /// The options of a disk store. Each has a default.
 ///
 /// ```
@@ -42,6 +45,10 @@ pub struct DiskOptions {
     pub checkpoint_bytes: u64,
     /// Size of the log's segment files in bytes: 64 MiB by default, at least 64 KiB.
     pub segment_bytes: u64,
+    /// The largest number of live snapshots, 1 to 65,536; 64 by default. While a
+    /// [`DiskSnapshot`](crate::DiskSnapshot) lives, the pages that it shows keep their places in the
+    /// file.
+    pub snapshots: usize,
     /// How long opening waits for a folder that another process uses, for example one that was just
     /// killed: 5 s by default.
     pub lock_wait: Duration,
@@ -60,6 +67,7 @@ impl Default for DiskOptions {
             durability: Durability::default(),
             checkpoint_bytes: 64 << 20,
             segment_bytes: 64 << 20,
+            snapshots: 64,
             lock_wait: LOCK_WAIT,
             progress: Arc::default(),
         }
@@ -80,6 +88,10 @@ impl DiskOptions {
                 value: self.cache_pages.to_string(),
                 why,
             });
+        }
+        if !(1..=SNAPSHOTS_MOST).contains(&self.snapshots) {
+            let (value, why) = (self.snapshots.to_string(), format!("it can be 1 to {SNAPSHOTS_MOST}"));
+            return Err(DiskError::BadOption { name: "snapshots", value, why });
         }
         self.kind().check()?;
         // The log's folder does not matter for the check.

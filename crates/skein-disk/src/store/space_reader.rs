@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::DiskStore;
-use crate::buffer::{BufferManager, WalkStop};
+use crate::buffer::{BufferManager, SharedPages, WalkStop};
+use crate::record::WalkResult;
 use crate::trie::{DiskTrie, ScanEntries, ScanRequest, TrieCursor};
 use crate::{DiskError, KeySpace, Result};
 
@@ -16,6 +17,31 @@ pub struct FoundValues {
 }
 
 impl FoundValues {
+    /// Replaces the contents by the values of several keys of a trie.
+    ///
+    /// # Errors
+    /// [`DiskError::ReadTooLong`]; otherwise as [`DiskTrie::get_many`].
+    pub(super) fn read(
+        &mut self,
+        trie: &DiskTrie,
+        view: &impl SharedPages,
+        keys: &[&[u8]],
+        bytes_most: usize,
+    ) -> WalkResult<()> {
+        let Self { bytes, places } = self;
+        bytes.clear();
+        places.clear();
+        places.resize(keys.len(), None);
+        trie.get_many(view, keys, bytes, |which, value| {
+            let len = value.as_ref().map_or(0, |value| value.1.end);
+            places[which] = value;
+            if len > bytes_most {
+                return Err(WalkStop::Failed(DiskError::ReadTooLong { len, limit: bytes_most }));
+            }
+            Ok(())
+        })
+    }
+
     /// Returns the version and the value of the key with this index, or `None` if it had no value.
     pub fn get(&self, at: usize) -> Option<(u64, &[u8])> {
         let (version, range) = self.places.get(at)?.as_ref()?;
@@ -103,19 +129,7 @@ impl<'s> SpaceReader<'s> {
     /// [`DiskError::ReadTooLong`]; otherwise as [`get`](Self::get).
     pub fn get_many(&self, keys: &[&[u8]], bytes_most: usize) -> Result<FoundValues> {
         let mut found = FoundValues::default();
-        self.buffer.read_with(|view| {
-            found.bytes.clear();
-            found.places.clear();
-            found.places.resize(keys.len(), None);
-            self.trie.get_many(view, keys, &mut found.bytes, |which, value| {
-                let len = value.as_ref().map_or(0, |value| value.1.end);
-                found.places[which] = value;
-                if len > bytes_most {
-                    return Err(WalkStop::Failed(DiskError::ReadTooLong { len, limit: bytes_most }));
-                }
-                Ok(())
-            })
-        })?;
+        self.buffer.read_with(|view| found.read(self.trie, view, keys, bytes_most))?;
         Ok(found)
     }
 

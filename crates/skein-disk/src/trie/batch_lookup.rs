@@ -18,7 +18,7 @@
 use super::core::{DescentStep, RecordVisit, TrieCore, leaf_of, node_in, value_at};
 use super::hash::KeyHashing;
 use super::value::{StoredValue, VersionedValue};
-use crate::buffer::{LongValueId, PageView, WalkStop, WantedPages};
+use crate::buffer::{LongValueId, SharedPages, WalkStop, WantedPages};
 use crate::page::DiskPageKind;
 use crate::record::{PageRecords, WalkResult, body_of, prefetch_slot, records_of};
 
@@ -108,7 +108,7 @@ enum LaneTurn<'w> {
 pub(super) fn look_up<'w>(
     core: &TrieCore,
     hashing: Option<&KeyHashing>,
-    view: &PageView<'w>,
+    view: &'w impl SharedPages,
     keys: &[&[u8]],
     end: impl FnMut(usize, LookupEnd<'w>) -> WalkResult<()>,
 ) -> WalkResult<()> {
@@ -124,7 +124,7 @@ impl TrieCore {
     /// As [`get`](Self::get). [`WalkStop::Missing`] lists all missing pages of all lookups.
     fn get_many<'w, 'k>(
         &self,
-        view: &PageView<'w>,
+        view: &'w impl SharedPages,
         paths: impl Iterator<Item = &'k [u8]>,
         mut end: impl FnMut(usize, LookupEnd<'w>) -> WalkResult<()>,
     ) -> WalkResult<()> {
@@ -158,7 +158,11 @@ impl TrieCore {
     }
 
     #[inline]
-    fn turn<'w>(&self, view: &PageView<'w>, lane: &mut LookupLane<'_, 'w>) -> WalkResult<LaneTurn<'w>> {
+    fn turn<'w>(
+        &self,
+        view: &'w impl SharedPages,
+        lane: &mut LookupLane<'_, 'w>,
+    ) -> WalkResult<LaneTurn<'w>> {
         let id = lane.at.id;
         match lane.next {
             LookupStage::Page => {

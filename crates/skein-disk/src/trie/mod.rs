@@ -24,7 +24,7 @@
 //! 2. A node is one record, and exactly one pointer leads to it. The root's record never changes.
 //!    Small leaves lie in the records of their parents.
 //!
-//! Readers walk over a [`PageView`] and see one version of all pages. The
+//! Readers walk over [`SharedPages`] or a [`PageReader`] and see one version of all pages. The
 //! writer changes private copies of pages, which are published all at once (`buffer/`). A write
 //! that failed must be dropped, because its copies may be half changed.
 //!
@@ -56,7 +56,7 @@ mod walk;
 
 use std::ops::Range;
 
-use crate::buffer::{BufferManager, PageView, PageWriter};
+use crate::buffer::{BufferManager, PageWriter, SharedPages};
 use crate::page::PageId;
 use crate::record::{PageReader, RecordId, WalkResult};
 use crate::{DiskError, Result};
@@ -172,7 +172,7 @@ impl DiskTrie {
     /// As [`get_into`](Self::get_into), and the errors of `found`.
     pub(crate) fn get_many(
         &self,
-        view: &PageView<'_>,
+        view: &impl SharedPages,
         keys: &[&[u8]],
         out: &mut Vec<u8>,
         mut found: impl FnMut(usize, Option<(u64, Range<usize>)>) -> WalkResult<()>,
@@ -212,7 +212,7 @@ impl DiskTrie {
     ///
     /// # Errors
     /// As [`get_into`](Self::get_into).
-    pub(crate) fn prefetch(&self, view: &PageView<'_>, keys: &[&[u8]]) -> WalkResult<()> {
+    pub(crate) fn prefetch(&self, view: &impl SharedPages, keys: &[&[u8]]) -> WalkResult<()> {
         match &self.nodes {
             TrieLayout::Compressed { core, hashing } => {
                 batch_lookup::look_up(core, hashing.as_ref(), view, keys, |_, _| Ok(()))

@@ -5,6 +5,7 @@ mod long;
 mod members;
 mod replay;
 mod shared;
+mod snapshots;
 mod spaces;
 mod transactions;
 

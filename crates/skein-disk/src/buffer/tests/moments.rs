@@ -1,0 +1,304 @@
+//! Snapshots of pages: a model with several moments, and concurrent threads.
+
+use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::*;
+use crate::DiskError;
+use crate::buffer::MomentKey;
+use crate::record::PageReader;
+
+const SNAPSHOTS_MOST: usize = 6;
+
+fn take(buffer: &BufferManager) -> MomentKey {
+    buffer.take_moment(usize::MAX, || ()).unwrap().0
+}
+
+fn end(buffer: &BufferManager, key: MomentKey) {
+    let mut rest = buffer.end_moment(key);
+    while buffer.release_versions(&mut rest, 3) {}
+}
+
+/// Reads a page of a moment in both ways.
+fn read_at(buffer: &BufferManager, key: MomentKey, id: PageId) -> crate::Result<u64> {
+    let as_number = |page: &PageBytes| number(page).map_err(|what| WalkStop::Damaged(id, what));
+    let one = buffer.read_at(key, |pages| as_number(PageReader::page(pages, id)?))?;
+    assert_eq!(buffer.read_many_at(key, |view| as_number(SharedPages::page(view, id)?))?, one);
+    Ok(one)
+}
+
+#[derive(Clone, Debug)]
+enum MomentStep {
+    Make(u64),
+    Change(Vec<usize>, u64),
+    Free(usize),
+    Read(usize),
+    Take,
+    End(usize),
+    ReadAt(usize, usize),
+    Checkpoint,
+    FailedCheckpoint(u64),
+    Move(u32),
+    Reopen,
+}
+
+fn steps() -> impl Strategy<Value = Vec<MomentStep>> {
+    use MomentStep as S;
+    let step = prop_oneof![
+        6 => any::<u64>().prop_map(S::Make),
+        10 => (prop::collection::vec(any::<usize>(), 1..6), any::<u64>()).prop_map(|(at, to)| S::Change(at, to)),
+        4 => any::<usize>().prop_map(S::Free),
+        4 => any::<usize>().prop_map(S::Read),
+        3 => Just(S::Take),
+        2 => any::<usize>().prop_map(S::End),
+        12 => any::<(usize, usize)>().prop_map(|(which, at)| S::ReadAt(which, at)),
+        2 => Just(S::Checkpoint),
+        1 => (1..30_u64).prop_map(S::FailedCheckpoint),
+        1 => (2..60_u32).prop_map(S::Move),
+        1 => Just(S::Reopen),
+    ];
+    prop::collection::vec(step, 1..400)
+}
+
+fn change(buffer: &BufferManager, ids: &[PageId], to: u64) {
+    let mut writer = buffer.write();
+    ids.iter().for_each(|id| set(writer.page_mut(*id).unwrap(), to));
+    writer.publish().unwrap();
+}
+
+type PageModel = BTreeMap<PageId, u64>;
+
+fn assert_moment(buffer: &BufferManager, key: MomentKey, model: &PageModel) {
+    for (id, to) in model {
+        assert_eq!(read_at(buffer, key, *id).unwrap(), *to, "page {} at {key:?}", id.0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn a_snapshot_shows_the_pages_of_its_moment(steps in steps(), cache in 16_usize..20) {
+        let storage = SimStorage::new();
+        let mut buffer = open(&storage, cache).unwrap();
+        let mut model = PageModel::new();
+        let (mut durable, mut sequence) = (model.clone(), 0);
+        let mut snapshots: Vec<(MomentKey, PageModel)> = Vec::new();
+        for step in steps {
+            match step {
+                MomentStep::Make(to) => {
+                    let mut writer = buffer.write();
+                    let id = writer.make(DiskPageKind::Records).unwrap();
+                    set(writer.page_mut(id).unwrap(), to);
+                    writer.publish().unwrap();
+                    model.insert(id, to);
+                }
+                MomentStep::Change(at, to) => {
+                    let ids: Vec<_> = at.iter().filter_map(|at| pick(&model, *at)).collect();
+                    change(&buffer, &ids, to);
+                    model.extend(ids.into_iter().map(|id| (id, to)));
+                }
+                MomentStep::Free(at) => {
+                    let Some(id) = pick(&model, at) else { continue };
+                    let mut writer = buffer.write();
+                    writer.free(id);
+                    writer.publish().unwrap();
+                    model.remove(&id);
+                }
+                MomentStep::Read(at) => {
+                    if let Some(id) = pick(&model, at) {
+                        prop_assert_eq!(read(&buffer, id).unwrap(), model[&id]);
+                    }
+                }
+                MomentStep::Take => {
+                    if snapshots.len() < SNAPSHOTS_MOST {
+                        snapshots.push((take(&buffer), model.clone()));
+                    }
+                }
+                MomentStep::End(which) if !snapshots.is_empty() => {
+                    end(&buffer, snapshots.swap_remove(which % snapshots.len()).0);
+                }
+                MomentStep::ReadAt(which, at) if !snapshots.is_empty() => {
+                    let (key, then) = &snapshots[which % snapshots.len()];
+                    if let Some(id) = pick(then, at) {
+                        prop_assert_eq!(read_at(&buffer, *key, id).unwrap(), then[&id]);
+                    }
+                }
+                MomentStep::End(_) | MomentStep::ReadAt(..) => {}
+                MomentStep::Checkpoint => {
+                    sequence += 1;
+                    checkpoint(&buffer, sequence).unwrap();
+                    durable = model.clone();
+                }
+                MomentStep::FailedCheckpoint(at) => {
+                    // A failed write leaves all as it was. A failed sync would stop writes.
+                    let moment = || CheckpointMoment { sequence, keys: 0, epoch: 0, catalog: PageId(3) };
+                    let refuse = |_: &mut CheckpointMoment| Err(DiskError::NoOrder);
+                    if at % 2 == 0 {
+                        storage.fail_at(storage.operations() + at, SimError::Io, false);
+                    }
+                    _ = buffer.checkpoint(moment, refuse, None).unwrap_err();
+                    storage.no_faults();
+                }
+                MomentStep::Move(from) => _ = buffer.move_pages_from(crate::page::PagePlace(from)).unwrap(),
+                MomentStep::Reopen => {
+                    snapshots.clear();
+                    drop(buffer);
+                    storage.reboot(sequence);
+                    buffer = open(&storage, cache).unwrap();
+                    model = durable.clone();
+                }
+            }
+            let stats = buffer.moment_stats();
+            prop_assert_eq!(stats.live, snapshots.len());
+            prop_assert!(stats.in_memory <= 8 + cache, "{:?}", stats);
+            buffer.check_places();
+        }
+        for (key, then) in &snapshots {
+            assert_moment(&buffer, *key, then);
+        }
+        snapshots.into_iter().for_each(|(key, _)| end(&buffer, key));
+        let stats = buffer.moment_stats();
+        prop_assert_eq!((stats.live, stats.in_memory, stats.in_file), (0, 0, 0));
+        buffer.check_places();
+    }
+}
+
+fn pages(buffer: &BufferManager, count: usize, to: u64) -> Vec<PageId> {
+    let make = |_| {
+        let mut writer = buffer.write();
+        let id = writer.make(DiskPageKind::Records).unwrap();
+        set(writer.page_mut(id).unwrap(), to);
+        writer.publish().unwrap();
+        id
+    };
+    (0..count).map(make).collect()
+}
+
+/// Writers keep the sum of all pages constant. Each snapshot must show this sum, and the same pages
+/// at every read, while pages are evicted, checkpoints run, pages move, and other snapshots begin
+/// and end.
+#[test]
+fn a_snapshot_shows_one_moment_beside_writers_and_checkpoints() {
+    for cache in [16, 17] {
+        let storage = SimStorage::new();
+        let buffer = open(&storage, cache).unwrap();
+        let ids = pages(&buffer, 40, 1_000);
+        let (done, read_snapshots) = (AtomicBool::new(false), AtomicU64::new(0));
+        let show = |key| -> Vec<u64> { ids.iter().map(|id| read_at(&buffer, key, *id).unwrap()).collect() };
+        std::thread::scope(|scope| {
+            for reader in 0..3 {
+                let (done, read_snapshots, buffer, show) = (&done, &read_snapshots, &buffer, &show);
+                scope.spawn(move || {
+                    while !done.load(Ordering::Relaxed) {
+                        let key = take(buffer);
+                        let shown = show(key);
+                        assert_eq!(shown.iter().sum::<u64>(), 40_000);
+                        (0..reader).for_each(|_| assert_eq!(show(key), shown));
+                        end(buffer, key);
+                        read_snapshots.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    checkpoint(&buffer, 1).unwrap();
+                    buffer.move_pages_from(crate::page::PagePlace(40)).unwrap();
+                }
+            });
+            for step in 0..6_000_usize {
+                let mut writer = buffer.write();
+                let (from, to) = (ids[step * 7 % 40], ids[(step * 11 + 3) % 40]);
+                let of = number(writer.page(from).unwrap()).unwrap();
+                set(writer.page_mut(from).unwrap(), of - 1);
+                let of = number(writer.page(to).unwrap()).unwrap();
+                set(writer.page_mut(to).unwrap(), of + 1);
+                writer.publish().unwrap();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert!(read_snapshots.load(Ordering::Relaxed) > 20);
+        buffer.check_places();
+        assert_eq!(buffer.moment_stats().in_file, 0);
+    }
+}
+
+/// Old versions that are nowhere in the file are written to their promised places, so they fill
+/// neither the memory nor the disk.
+#[test]
+fn dirty_old_versions_leave_the_memory_on_a_full_disk() {
+    let storage = SimStorage::new();
+    let buffer = open(&storage, 64).unwrap();
+    let ids = pages(&buffer, 40, 1);
+    let key = take(&buffer);
+    // The file has no more room than it has now.
+    let bytes = storage.contents(Path::new(FILE)).len() as u64;
+    storage.limit(Path::new("/db"), Some(bytes));
+    ids.iter().for_each(|id| change(&buffer, &[*id], 2));
+    let stats = buffer.moment_stats();
+    assert!(stats.in_memory <= 9 && stats.in_memory + stats.in_file == 40, "{stats:?}");
+    buffer.check_places();
+    ids.iter().for_each(|id| assert_eq!(read_at(&buffer, key, *id).unwrap(), 1));
+    end(&buffer, key);
+    buffer.check_places();
+}
+
+/// If an old version cannot be written, the next publication is refused, and nothing is lost.
+#[test]
+fn a_write_is_refused_if_an_old_version_cannot_leave_the_memory() {
+    let storage = SimStorage::new();
+    let buffer = open(&storage, 64).unwrap();
+    let ids = pages(&buffer, 40, 1);
+    let key = take(&buffer);
+    storage.fail_at(storage.operations() + 1, SimError::Io, true);
+    let publish = |id: &PageId| {
+        let mut writer = buffer.write();
+        set(writer.page_mut(*id).unwrap(), 2);
+        writer.publish()
+    };
+    let published = ids.iter().take_while(|id| publish(id).is_ok()).count();
+    assert_eq!(published, 9, "the limit of 8, and those of one publication");
+    storage.no_faults();
+    for (at, id) in ids.iter().enumerate() {
+        assert_eq!(read_at(&buffer, key, *id).unwrap(), 1);
+        assert_eq!(read(&buffer, *id).unwrap(), 1 + u64::from(at < published));
+    }
+    publish(&ids[20]).unwrap();
+    assert_eq!(read_at(&buffer, key, ids[20]).unwrap(), 1);
+    buffer.check_places();
+}
+
+/// A page that a snapshot reads often stays in memory, and comes back if it was only in the file.
+#[test]
+fn kept_versions_are_cached_by_use() {
+    let storage = SimStorage::new();
+    let buffer = open(&storage, 64).unwrap();
+    let ids = pages(&buffer, 40, 1);
+    let key = take(&buffer);
+    ids.iter().for_each(|id| change(&buffer, &[*id], 2));
+    let misses = || buffer.stats().misses;
+    read_at(&buffer, key, ids[0]).unwrap();
+    let before = misses();
+    for id in &ids[1..] {
+        assert_eq!(read_at(&buffer, key, *id).unwrap(), 1);
+        assert_eq!(read_at(&buffer, key, ids[0]).unwrap(), 1);
+    }
+    let count = misses() - before;
+    assert!(count <= 45, "{count} pages were read for 39");
+    assert!(buffer.moment_stats().in_memory <= 8);
+}
+
+#[test]
+fn the_number_of_snapshots_is_limited() {
+    let storage = SimStorage::new();
+    let buffer = open(&storage, 16).unwrap();
+    let (first, ()) = buffer.take_moment(2, || ()).unwrap();
+    let second = take(&buffer);
+    let error = buffer.take_moment(2, || ()).unwrap_err().to_string();
+    assert_eq!(error, "2 snapshots are live, which is the limit of 2; drop one, or raise the limit");
+    assert!(buffer.moment_stats().oldest.is_some());
+    end(&buffer, first);
+    assert!(buffer.end_moment(first).is_empty(), "it has ended already");
+    let (third, ()) = buffer.take_moment(2, || ()).unwrap();
+    [second, third].into_iter().for_each(|key| end(&buffer, key));
+    assert_eq!((buffer.moment_stats().live, buffer.moment_stats().oldest), (0, None));
+}

@@ -1,0 +1,419 @@
+//! Snapshots of a store against a history of models, with long values, closing and damage.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::path::Path;
+
+use proptest::prelude::*;
+use skein_log::Durability;
+use skein_log::storage::Storage;
+use skein_log::storage::sim::SimStorage;
+
+use super::{FOLDER, SHAPES, StoreModel, key};
+use crate::store::{DiskOptions, DiskSnapshot, DiskStore, FILE};
+use crate::trie::{ScanEntries, ScanRequest, TrieShape, WalkDirection};
+use crate::{DiskError, PAGE, Result};
+
+fn options(shape: TrieShape, cache_pages: usize) -> DiskOptions {
+    DiskOptions {
+        shape,
+        durability: Durability::Buffered,
+        cache_pages,
+        checkpoint_bytes: 0,
+        segment_bytes: 1 << 20,
+        ..DiskOptions::default()
+    }
+}
+
+fn open(storage: &SimStorage, shape: TrieShape, cache_pages: usize) -> DiskStore {
+    DiskStore::open_on(storage.share(), FOLDER, options(shape, cache_pages)).unwrap()
+}
+
+#[derive(Clone, Debug)]
+enum SnapshotStep {
+    /// A transaction; `None` removes a key.
+    Write(Vec<(usize, Option<Vec<u8>>)>),
+    Take,
+    Drop(usize),
+    Release(usize, usize),
+    Get(usize, usize),
+    GetMany(usize, Vec<usize>),
+    ReadAll(usize),
+    Checkpoint,
+    Compact,
+    Reopen,
+}
+
+fn steps() -> impl Strategy<Value = Vec<SnapshotStep>> {
+    use SnapshotStep as S;
+    let value = prop_oneof![
+        6 => prop::collection::vec(any::<u8>(), 0..60),
+        2 => (200..1_500_usize).prop_map(|len| vec![5; len]),
+        1 => (1_500..9_000_usize).prop_map(|len| vec![7; len]),
+    ];
+    let write = (any::<usize>(), prop::option::weighted(0.75, value));
+    let step = prop_oneof![
+        24 => prop::collection::vec(write, 1..5).prop_map(S::Write),
+        6 => Just(S::Take),
+        3 => any::<usize>().prop_map(S::Drop),
+        2 => (any::<usize>(), 1..20_usize).prop_map(|(which, most)| S::Release(which, most)),
+        8 => any::<(usize, usize)>().prop_map(|(which, at)| S::Get(which, at)),
+        4 => (any::<usize>(), prop::collection::vec(any::<usize>(), 1..20)).prop_map(|(which, at)| S::GetMany(which, at)),
+        4 => any::<usize>().prop_map(S::ReadAll),
+        2 => Just(S::Checkpoint),
+        1 => Just(S::Compact),
+        1 => Just(S::Reopen),
+    ];
+    prop::collection::vec(step, 1..160)
+}
+
+/// Reads all entries in requests of a few keys each, in both directions if the trie has an order.
+fn contents(snapshot: &DiskSnapshot, is_ordered: bool) -> Result<StoreModel> {
+    let forward = read_all(WalkDirection::Forward, |request| snapshot.walk(request))?;
+    if is_ordered {
+        let backward = read_all(WalkDirection::Backward, |request| snapshot.range(request))?;
+        assert_eq!(forward, backward);
+    }
+    Ok(forward)
+}
+
+fn read_all(
+    direction: WalkDirection,
+    mut read: impl FnMut(&ScanRequest<'_>) -> Result<ScanEntries>,
+) -> Result<StoreModel> {
+    let (mut all, mut last) = (StoreModel::new(), None::<Vec<u8>>);
+    loop {
+        let from = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let (lower, upper) = match direction {
+            WalkDirection::Forward => (from, Bound::Unbounded),
+            WalkDirection::Backward => (Bound::Unbounded, from),
+        };
+        let found = read(&ScanRequest { lower, upper, direction, keys: 7, bytes: 1 << 20, values: true })?;
+        last = found.entries.last().map(|entry| entry.key.clone());
+        all.extend(found.entries.into_iter().map(|entry| (entry.key, entry.value)));
+        if !found.more {
+            return Ok(all);
+        }
+    }
+}
+
+/// A live snapshot, with the contents that it must show.
+struct ModelSnapshot {
+    snapshot: DiskSnapshot,
+    model: StoreModel,
+    is_ordered: bool,
+}
+
+impl ModelSnapshot {
+    fn take(store: &DiskStore, model: &StoreModel) -> Self {
+        let snapshot = store.snapshot().unwrap();
+        assert_eq!(snapshot.sequence(), store.stats().sequence);
+        Self { snapshot, model: model.clone(), is_ordered: store.shape().is_ordered() }
+    }
+
+    fn check(&self) {
+        assert_eq!(contents(&self.snapshot, self.is_ordered).unwrap(), self.model);
+        assert_eq!(self.snapshot.check().unwrap().keys, self.model.len());
+        assert_eq!(self.snapshot.len(), self.model.len() as u64);
+    }
+
+    fn check_many(&self, at: &[usize]) {
+        let keys: Vec<_> = at.iter().map(|at| key(*at)).collect();
+        let keys: Vec<_> = keys.iter().map(|key| &key[..]).collect();
+        let found = self.snapshot.get_many(&keys, 1 << 20).unwrap();
+        for (at, key) in keys.iter().enumerate() {
+            let value = found.get(at).map(|(_, value)| value);
+            assert_eq!(value, self.model.get(*key).map(|value| &value[..]));
+        }
+    }
+}
+
+/// Applies a transaction to the store, and to the model if it is committed.
+fn write(store: &DiskStore, model: &mut StoreModel, writes: &[(usize, Option<Vec<u8>>)]) {
+    let mut changed = model.clone();
+    let written = store.write::<_, DiskError>(|transaction| {
+        for (at, value) in writes {
+            match value {
+                Some(value) => {
+                    transaction.set(&key(*at), value)?;
+                    changed.insert(key(*at), value.clone());
+                }
+                None => assert_eq!(transaction.remove(&key(*at))?, changed.remove(&key(*at)).is_some()),
+            }
+        }
+        Ok(())
+    });
+    match written {
+        Ok(()) => *model = changed,
+        Err(error) => assert!(matches!(error, DiskError::WriteTooLarge { .. }), "{error}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_snapshot_shows_the_store_of_its_moment(steps in steps(), which in 0..SHAPES.len()) {
+        let storage = SimStorage::new();
+        let mut store = open(&storage, SHAPES[which], 16);
+        let mut model = StoreModel::new();
+        let mut snapshots: Vec<ModelSnapshot> = Vec::new();
+        for step in &steps {
+            match step {
+                SnapshotStep::Write(writes) => write(&store, &mut model, writes),
+                SnapshotStep::Take if snapshots.len() < 6 => {
+                    snapshots.push(ModelSnapshot::take(&store, &model));
+                }
+                SnapshotStep::Checkpoint => store.checkpoint().unwrap(),
+                SnapshotStep::Compact => _ = store.compact().unwrap(),
+                SnapshotStep::Reopen => {
+                    store.close().unwrap();
+                    for closed in snapshots.drain(..) {
+                        let error = closed.snapshot.get(&key(0)).unwrap_err();
+                        prop_assert!(matches!(error, DiskError::Closed { .. }), "{}", error);
+                    }
+                    store = open(&storage, SHAPES[which], 16);
+                }
+                _ if snapshots.is_empty() => {}
+                SnapshotStep::Take => {}
+                SnapshotStep::Drop(which) => _ = snapshots.swap_remove(which % snapshots.len()),
+                SnapshotStep::Release(which, most) => {
+                    let ended = snapshots.swap_remove(which % snapshots.len());
+                    let mut release = ended.snapshot.release();
+                    while release.step(*most) {
+                        // Another write is between the steps, and needs what is not released yet.
+                        write(&store, &mut model, &[(*most, Some(vec![1; *most]))]);
+                    }
+                }
+                SnapshotStep::Get(which, at) => {
+                    let ModelSnapshot { snapshot, model, .. } = &snapshots[which % snapshots.len()];
+                    prop_assert_eq!(snapshot.get(&key(*at)).unwrap(), model.get(&key(*at)).cloned());
+                }
+                SnapshotStep::GetMany(which, at) => snapshots[which % snapshots.len()].check_many(at),
+                SnapshotStep::ReadAll(which) => snapshots[which % snapshots.len()].check(),
+            }
+            prop_assert_eq!(store.stats().snapshots, snapshots.len());
+            store.shared.buffer.check_places();
+        }
+        snapshots.iter().for_each(ModelSnapshot::check);
+        drop(snapshots);
+        let stats = store.stats();
+        prop_assert_eq!((stats.snapshots, stats.kept_in_memory, stats.kept_in_file), (0, 0, 0));
+        prop_assert_eq!(store.check().unwrap().keys, model.len());
+        store.shared.buffer.check_places();
+    }
+}
+
+fn long(number: usize) -> Vec<u8> {
+    (0..120_000).map(|at| (at / 9 + number) as u8).collect()
+}
+
+/// Long values are replaced and removed, and their pages are used by other values.
+#[test]
+fn long_values_stay_in_a_snapshot() {
+    for shape in SHAPES {
+        let storage = SimStorage::new();
+        let store = open(&storage, shape, 64);
+        let mut snapshots = Vec::new();
+        let mut model = StoreModel::new();
+        for round in 0..12 {
+            for at in 0..4 {
+                let (key, value) = (key(at), long(round * 10 + at));
+                store.set(&key, &value).unwrap();
+                model.insert(key, value);
+            }
+            if round % 3 == 0 {
+                store.remove(&key(round % 4)).unwrap();
+                model.remove(&key(round % 4));
+                store.checkpoint().unwrap();
+            }
+            snapshots.push(ModelSnapshot::take(&store, &model));
+        }
+        for snapshot in &snapshots {
+            snapshot.check();
+            snapshot.check_many(&[0, 1, 2, 3, 4]);
+        }
+        let limited = snapshots[5].snapshot.get_many(&[&key(0), &key(1)], 200_000).unwrap_err();
+        assert!(matches!(limited, DiskError::ReadTooLong { limit: 200_000, .. }), "{limited}");
+        // From the middle, so that versions move to older snapshots.
+        while !snapshots.is_empty() {
+            snapshots.remove(snapshots.len() / 2);
+            snapshots.iter().for_each(ModelSnapshot::check);
+            store.shared.buffer.check_places();
+        }
+    }
+}
+
+/// After the last snapshot has ended, a compaction makes the file as short as without snapshots.
+#[test]
+fn the_space_comes_back_after_the_last_snapshot() {
+    let storage = SimStorage::new();
+    let store = open(&storage, TrieShape::Linked, 64);
+    let fill = |round: usize| {
+        for at in 0..4_000_usize {
+            store.set(format!("key {at}").as_bytes(), &vec![(at + round) as u8; 1_000]).unwrap();
+        }
+    };
+    fill(0);
+    store.compact().unwrap();
+    let pages = || store.stats().buffer.file_pages;
+    let before = pages();
+    let old = store.snapshot().unwrap();
+    fill(1);
+    let young = store.snapshot().unwrap();
+    fill(2);
+    store.checkpoint().unwrap();
+    let kept = store.stats();
+    assert!(kept.kept_in_file > 2_000 && kept.kept_in_memory <= 16, "{kept:?}");
+    assert!(kept.oldest_snapshot.is_some() && kept.snapshots == 2);
+    // The kept places are not cut off, wherever they are.
+    store.compact().unwrap();
+    store.shared.buffer.check_places();
+    for (snapshot, round) in [(&old, 0), (&young, 1)] {
+        for at in [0_usize, 1_999, 3_999] {
+            let value = snapshot.get(format!("key {at}").as_bytes()).unwrap();
+            assert_eq!(value, Some(vec![(at + round) as u8; 1_000]));
+        }
+    }
+    assert!(pages() > before);
+    let mut release = young.release();
+    let mut steps = 0;
+    while release.step(100) {
+        steps += 1;
+    }
+    assert!(steps > 5, "{steps} steps");
+    drop(old);
+    store.compact().unwrap();
+    assert_eq!(pages(), before);
+    assert_eq!((store.stats().kept_in_file, store.stats().kept_in_memory), (0, 0));
+    store.shared.buffer.check_places();
+}
+
+#[test]
+fn a_snapshot_of_a_closed_store_reports_it() {
+    let storage = SimStorage::new();
+    let store = open(&storage, TrieShape::Linked, 16);
+    store.set(b"goose", b"grey").unwrap();
+    let snapshot = store.snapshot().unwrap();
+    store.close().unwrap();
+    let request = |keys| ScanRequest {
+        lower: Bound::Unbounded,
+        upper: Bound::Unbounded,
+        direction: WalkDirection::Forward,
+        keys,
+        bytes: 100,
+        values: true,
+    };
+    let closed = [
+        snapshot.get(b"goose").map(drop),
+        snapshot.get_many(&[b"goose"], 10).map(drop),
+        snapshot.range(&request(1)).map(drop),
+        snapshot.walk(&request(1)).map(drop),
+        snapshot.check().map(drop),
+        store.snapshot().map(drop),
+    ];
+    for result in closed {
+        let error = result.unwrap_err();
+        assert!(matches!(error, DiskError::Closed { .. }), "{error}");
+    }
+    // The files can be opened again while the snapshot still exists.
+    let again = open(&storage, TrieShape::Linked, 16);
+    assert_eq!(again.get(b"goose").unwrap().as_deref(), Some(&b"grey"[..]));
+    drop(store);
+    assert!(matches!(snapshot.get(b"goose"), Err(DiskError::Closed { .. })));
+}
+
+/// A mapped file stays locked until its snapshots are dropped, because they may read the mapping.
+#[test]
+fn a_snapshot_of_a_mapped_file_keeps_the_folder_locked() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || {
+        // SAFETY: the test's own folder.
+        let reading = unsafe { crate::ReadMode::mapping() };
+        let lock_wait = std::time::Duration::ZERO;
+        let options = DiskOptions { reading, lock_wait, ..options(TrieShape::Linked, 16) };
+        DiskStore::open(folder.path(), options)
+    };
+    let store = open().unwrap();
+    let mut model = StoreModel::new();
+    for at in 0..40 {
+        write(&store, &mut model, &[(at, Some(vec![at as u8; 2_000]))]);
+    }
+    store.checkpoint().unwrap();
+    let snapshot = ModelSnapshot::take(&store, &model);
+    for at in 0..40 {
+        write(&store, &mut model, &[(at, Some(vec![7; 2_000]))]);
+    }
+    store.checkpoint().unwrap();
+    snapshot.check();
+    drop(store);
+    assert!(open().is_err(), "the snapshot still has the lock");
+    drop(snapshot);
+    assert_eq!(open().unwrap().len(), 40);
+}
+
+/// A snapshot is taken, and then read, while a transaction is open on the same thread.
+#[test]
+fn a_snapshot_waits_for_no_open_transaction() {
+    let storage = SimStorage::new();
+    let store = open(&storage, TrieShape::Linked, 16);
+    store.set(b"goose", b"grey").unwrap();
+    let mut transaction = store.begin();
+    transaction.set(b"goose", b"bean").unwrap();
+    let before = store.snapshot().unwrap();
+    transaction.commit().unwrap();
+    let after = store.snapshot().unwrap();
+    assert_eq!(before.get(b"goose").unwrap().as_deref(), Some(&b"grey"[..]));
+    assert_eq!(after.get(b"goose").unwrap().as_deref(), Some(&b"bean"[..]));
+    assert_eq!(after.sequence(), before.sequence() + 1);
+}
+
+/// A damaged page that only a snapshot needs is an error of that snapshot, which names the page.
+#[test]
+fn a_damaged_kept_page_is_an_error() {
+    let storage = SimStorage::new();
+    let store = open(&storage, TrieShape::Linked, 16);
+    let mut model = BTreeMap::new();
+    for at in 0..40 {
+        write(&store, &mut model, &[(at, Some(vec![1; 1_500]))]);
+    }
+    store.checkpoint().unwrap();
+    let snapshot = store.snapshot().unwrap();
+    for at in 0..40 {
+        write(&store, &mut model, &[(at, Some(vec![2; 1_500]))]);
+    }
+    store.checkpoint().unwrap();
+    assert!(store.stats().kept_in_file > 5);
+    let kept = store.shared.buffer.kept_places();
+    let places: Vec<_> = kept.into_iter().filter(|kept| !kept.1).filter_map(|kept| kept.0).collect();
+    for place in &places {
+        storage.damage(&Path::new(FOLDER).join(FILE), u64::from(place.0) * PAGE as u64 + 100, &[4]);
+    }
+    let error = contents(&snapshot, true).unwrap_err();
+    let DiskError::Damaged { offset, .. } = error else { panic!("{error}") };
+    assert!(places.iter().any(|place| u64::from(place.0) * PAGE as u64 == offset), "{error}");
+    assert_eq!(super::contents(&store).unwrap(), model, "the store does not need these pages");
+}
+
+#[test]
+fn a_limit_of_snapshots_out_of_its_range_is_refused() {
+    for (snapshots, is_valid) in [(0, false), (1, true), (65_536, true), (65_537, false)] {
+        let checked = DiskOptions { snapshots, ..DiskOptions::default() }.check();
+        match checked {
+            Ok(()) => assert!(is_valid),
+            Err(error) => {
+                assert!(!is_valid);
+                let expected = format!("the option `snapshots` cannot be {snapshots}: it can be 1 to 65536");
+                assert_eq!(error.to_string(), expected);
+            }
+        }
+    }
+    let storage = SimStorage::new();
+    let options = DiskOptions { snapshots: 1, ..options(TrieShape::Linked, 16) };
+    let store = DiskStore::open_on(storage.share(), FOLDER, options).unwrap();
+    let first = store.snapshot().unwrap();
+    let error = store.snapshot().unwrap_err();
+    assert!(matches!(error, DiskError::TooManySnapshots { live: 1, limit: 1 }), "{error}");
+    drop(first);
+    drop(store.snapshot().unwrap());
+}
