@@ -27,17 +27,15 @@ pub enum EngineError {
         /// The key, or its beginning.
         key: String,
     },
-    /// The disk engine has no snapshots.
-    #[error(
-        "the disk engine has no snapshots; omit SNAPSHOT, or serve another data folder with the engine in memory and the index skip-list"
-    )]
-    NoSnapshots,
     /// The disk engine has no memory limit besides its cache.
     #[error("the disk engine evicts no keys: its cache limits its memory, and the disk limits its keys")]
     NoMemoryLimit,
-    /// The disk engine has no sorted sets.
-    #[error("the disk engine has no sorted sets yet; serve another data folder with the engine in memory")]
-    NoSortedSets,
+    /// A background thread could not be started.
+    #[error("no thread could be started: {reason}; raise the limit of processes and threads")]
+    NoThread {
+        /// The system's reason.
+        reason: String,
+    },
 }
 
 /// The most bytes of a key that an error shows.

@@ -4,71 +4,196 @@
 //! (`skein_store::RowBuffer`). So commands handle one kind of row. "Rows" in `docs/format.md`
 //! defines the bytes.
 //!
-//! Expired rows are hidden from readers. They stay on their page until their key is written or
-//! removed; no thread searches for them.
+//! Columns that are too many for a row, and the members of sorted sets, are entries of spaces of
+//! their own (`keys`), and the row has only their number (`CollectionHead`). A transaction changes
+//! all of them at once. Expired rows are hidden from readers until a thread removes them
+//! (`cleaner`).
+//!
+//! Read `rows` and `reader` (reads), `writer`, `main_rows`, `row_writer` and `members` (writes).
 
+mod cleaner;
+mod keys;
+mod main_rows;
+mod members;
+mod reader;
+mod row_writer;
 mod rows;
 mod writer;
 
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
-use skein_disk::{DiskStore, PAGE, Values};
+use skein_disk::{DiskStore, KeySpace, PAGE, Values, WalkDirection};
 use skein_store::{ExpiryClock, RowAllocator, RowRef, StoreLimits, StoreStats};
+use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use skein_sync::background::{BackgroundThread, ThreadSignal};
 
+use keys::parse_expiry_key;
+pub(crate) use keys::walk_direction;
+pub(crate) use reader::{SnapshotSource, StoreSource, TransactionSource};
 pub(crate) use rows::DiskRowReader;
 pub use writer::DiskWriter;
 
 use crate::{Error, Result, RowError};
 
-/// A disk store that a server serves. Clones are cheap and share the store.
+/// Entries of the expiry index that an average is made of.
+const EXPIRY_SAMPLES: u64 = 16;
+
+/// The counters of removals of absent keys; several keys share one.
+const REMOVAL_COUNTERS: usize = 4096;
+
+/// A disk store that a server serves. Clones are cheap and share the store. The last one ends the
+/// thread that removes expired keys.
 #[derive(Debug, Clone)]
 pub struct DiskEngine {
-    store: Arc<DiskStore>,
+    core: Arc<DiskCore>,
+    /// `None` in the thread itself.
+    cleaner: Option<Arc<BackgroundThread>>,
+}
+
+/// The state that all clones share.
+#[derive(Debug)]
+struct DiskCore {
+    store: DiskStore,
     limits: StoreLimits,
     /// Builds the rows that commands change.
     rows: RowAllocator,
     clock: ExpiryClock,
+    /// Whether a row may expire or stand for a collection. Never cleared.
+    has_references: AtomicBool,
+    /// For each hash of a key, how often such a key was removed.
+    removals: Box<[AtomicU64]>,
+    /// Keys that were removed because they had expired.
+    expired: AtomicU64,
+    signal: Arc<ThreadSignal>,
 }
 
 impl DiskEngine {
-    /// Creates the engine from a store, with limits on keys and values. (There are no snapshots,
-    /// and the store's cache bounds its memory.)
+    /// Creates the engine from a store, with limits on keys and values. (The store's cache bounds
+    /// its memory.)
     ///
     /// # Errors
-    /// If the store was opened for other values than rows.
+    /// The store was opened for other values than rows, a page cannot be read, or a thread could not
+    /// be started.
     pub fn new(store: DiskStore, limits: StoreLimits) -> Result<Self> {
-        match store.options().values {
-            Values::Rows => Ok(Self {
-                store: Arc::new(store),
-                limits,
-                rows: RowAllocator::new(),
-                clock: ExpiryClock::system(),
-            }),
-            values @ Values::Bytes => Err(Error::NotOfRows { values }),
-        }
+        Self::with_clock(store, limits, ExpiryClock::system())
     }
 
-    /// Replaces the system's clock, which decides when keys expire.
-    #[must_use]
-    pub fn with_clock(self, clock: ExpiryClock) -> Self {
-        Self { clock, ..self }
+    /// Does the same as [`new`](Self::new), with another clock, which decides when keys expire.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_clock(store: DiskStore, limits: StoreLimits, clock: ExpiryClock) -> Result<Self> {
+        if let values @ Values::Bytes = store.options().values {
+            return Err(Error::NotOfRows { values });
+        }
+        let any = !store.space(KeySpace::Members)?.is_empty()? || store.key_count(KeySpace::Expiry)? > 0;
+        let core = Arc::new(DiskCore {
+            store,
+            limits,
+            rows: RowAllocator::new(),
+            clock,
+            has_references: AtomicBool::new(any),
+            removals: (0..REMOVAL_COUNTERS).map(|_| AtomicU64::new(0)).collect(),
+            expired: AtomicU64::new(0),
+            signal: Arc::default(),
+        });
+        let (inner, signal) = (Self { core: core.clone(), cleaner: None }, core.signal.clone());
+        let thread = BackgroundThread::start("skein-disk-clean", signal, move |signal| {
+            cleaner::run(&inner, signal);
+        });
+        let thread = thread.map_err(|error| Error::NoThread { reason: error.to_string() })?;
+        Ok(Self { core, cleaner: Some(Arc::new(thread)) })
+    }
+
+    fn core(&self) -> &DiskCore {
+        &self.core
+    }
+
+    /// Stops the thread and closes the store.
+    pub(crate) fn close(&self) -> Result<()> {
+        if let Some(cleaner) = &self.cleaner {
+            cleaner.stop();
+        }
+        Ok(self.core.store.close()?)
     }
 
     pub(crate) fn now(&self) -> u64 {
-        self.clock.now()
+        self.core.clock.now()
+    }
+
+    /// Returns whether a row may expire or stand for a collection.
+    fn has_references(&self) -> bool {
+        // Relaxed: it is set under the writer's lock, which the reader holds, too.
+        self.core.has_references.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a row is about to expire or to stand for a collection.
+    fn note_references(&self) {
+        if !self.has_references() {
+            self.core.has_references.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn removal_counter_of(&self, key: &[u8]) -> &AtomicU64 {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(key);
+        &self.core.removals[hasher.finish() as usize % REMOVAL_COUNTERS]
+    }
+
+    /// Counts the removal of a key, also if it is not published in the end.
+    fn note_removal(&self, key: &[u8]) {
+        // Release: pairs with the Acquire in `removal_counter`. The publication follows.
+        self.removal_counter_of(key).fetch_add(1, Ordering::Release);
+    }
+
+    /// Returns a number that grows when an absent key is inserted and removed again.
+    pub(crate) fn removal_counter(&self, key: &[u8]) -> u64 {
+        // Acquire: pairs with the Release in `note_removal`.
+        self.removal_counter_of(key).load(Ordering::Acquire)
+    }
+
+    /// Wakes the thread, because members of a collection are to be removed.
+    fn wake_cleaner(&self) {
+        self.core.signal.wake();
     }
 
     /// Returns the store.
     pub fn store(&self) -> &DiskStore {
-        &self.store
+        &self.core.store
     }
 
     pub(crate) fn rows(&self) -> &RowAllocator {
-        &self.rows
+        &self.core.rows
     }
 
+    /// Returns the number of keys without the expired ones.
     pub(crate) fn len(&self) -> usize {
-        usize::try_from(self.store.len()).unwrap_or(usize::MAX)
+        let expired = if self.has_references() { self.expired_before(self.now()) } else { 0 };
+        usize::try_from(self.core.store.len().saturating_sub(expired)).unwrap_or(usize::MAX)
+    }
+
+    /// Returns how many keys have expired at this time and are not removed yet; 0 if they cannot be
+    /// counted.
+    fn expired_before(&self, now: u64) -> u64 {
+        let start = now.to_be_bytes();
+        self.core.store.key_rank_by(KeySpace::Expiry, |entry| entry < &start[..]).unwrap_or(0)
+    }
+
+    /// Returns the number of keys that expire, and about the average of their remaining times in
+    /// milliseconds.
+    fn expiring(&self, now: u64) -> (u64, u64) {
+        let store = &self.core.store;
+        let count = store.key_count(KeySpace::Expiry).unwrap_or(0);
+        let samples = count.min(EXPIRY_SAMPLES);
+        let at = |sample: u64| {
+            let place = sample * count / samples;
+            let found = store.keys_from(KeySpace::Expiry, place, WalkDirection::Forward, 1).ok()?;
+            found.first().and_then(|entry| parse_expiry_key(entry)).map(|(at, _)| at.saturating_sub(now))
+        };
+        let sum: u64 = (0..samples).filter_map(at).sum();
+        (count, sum.checked_div(samples).unwrap_or(0))
     }
 
     pub(crate) fn check_key(key: &[u8]) -> skein_store::Result<()> {
@@ -76,30 +201,37 @@ impl DiskEngine {
     }
 
     pub(crate) fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_store::Result<()> {
-        within(key, self.limits.key_bytes)?;
-        let limit = self.limits.value_bytes;
+        within(key, self.core.limits.key_bytes)?;
+        let limit = self.core.limits.value_bytes;
         if bytes > limit { Err(RowError::ValueTooLong { len: bytes, limit }) } else { Ok(()) }
     }
 
     /// Returns the store's statistics, under the names of the engine in memory.
     pub(crate) fn row_stats(&self) -> StoreStats {
-        let stats = self.store.stats();
+        let (store, now) = (&self.core.store, self.now());
+        let stats = store.stats();
         let mut numbers = StoreStats::default();
         numbers.keys = self.len();
+        let (expires, average_ttl_ms) = self.expiring(now);
+        numbers.expires = usize::try_from(expires).unwrap_or(usize::MAX);
+        numbers.average_ttl = Duration::from_millis(average_ttl_ms);
+        numbers.expired = self.core.expired.load(Ordering::Relaxed);
+        numbers.snapshots = stats.snapshots;
+        numbers.oldest_snapshot = stats.oldest_snapshot;
         numbers.index_bytes = (stats.buffer.resident + stats.buffer.retired) * PAGE;
-        numbers.row_bytes = self.rows.memory();
-        numbers.reserved_bytes = self.store.options().cache_pages.saturating_mul(PAGE);
+        numbers.row_bytes = self.core.rows.memory();
+        numbers.reserved_bytes = store.options().cache_pages.saturating_mul(PAGE);
         numbers.epoch = stats.log.epoch;
         numbers.durable_epoch = stats.log.durable_epoch;
         numbers.log_bytes = stats.logged;
         numbers.log_bytes_behind = stats.log.behind_bytes;
-        numbers.checkpoint_at_log_bytes = self.store.options().checkpoint_bytes;
+        numbers.checkpoint_at_log_bytes = store.options().checkpoint_bytes;
         numbers.log_segments = stats.log.segments;
         numbers.commits = stats.log.commits;
         numbers.checkpoints = stats.checkpoints;
         numbers.checkpoint_running = stats.checkpoint_running;
         numbers.last_checkpoint_unix_s = stats.last_checkpoint_unix_s;
-        numbers.writes_stopped = self.store.writes_stopped().map(|error| error.to_string());
+        numbers.writes_stopped = store.writes_stopped().map(|error| error.to_string());
         numbers
     }
 }
