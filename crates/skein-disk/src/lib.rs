@@ -26,6 +26,7 @@ mod record;
 mod store;
 mod trie;
 mod trie_kind;
+mod values;
 
 pub use buffer::{BufferStats, CACHE_LEAST};
 pub use error::{DiskError, Result};
@@ -38,4 +39,5 @@ pub use store::{
     RangeRemoval, TrieInspection, UpdateAction, UpdateOutcome, inspect, is_disk_folder, kind_of,
 };
 pub use trie::{ScanEntries, ScanEntry, ScanRequest, TrieCensus, TrieCursor, TrieShape, WalkDirection};
-pub use trie_kind::{TrieKind, Values};
+pub use trie_kind::TrieKind;
+pub use values::Values;
