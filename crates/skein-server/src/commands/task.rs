@@ -20,7 +20,6 @@ use std::ops::{Bound, ControlFlow};
 use skein_syntax::{KeyRange, RangeProjection};
 
 use super::CommandError;
-use super::glob::{Glob, STEPS_MAX};
 use super::hashes::{ColumnsReply, write_named};
 use super::keys::RemoveKeysTask;
 use super::random_entries::RandomTask;
@@ -29,6 +28,7 @@ use super::skein::{KeyContentsTask, long_contents, write_contents};
 use super::sorted_sets::{MembersReply, SetOperationTask};
 use super::strings::lcs::LcsTask;
 use crate::engine::{Keyspace, RowRef, ScanDirection, Snapshot, SnapshotRelease, Ticket};
+use crate::glob::{Glob, STEPS_MAX};
 use crate::resp::{Protocol, ReplyWriter};
 
 pub(super) use view::{SlicedView, ViewTask, full_from};

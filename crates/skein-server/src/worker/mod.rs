@@ -51,7 +51,8 @@ use mio::{Events, Poll, Token};
 use crate::engine::{EngineSession, Ticket};
 use crate::resp::ReplyWriter;
 use crate::settings::WorkerLimits;
-use crate::shared::{Mailbox, ServerShared, WorkerCounters};
+use crate::shared::{Mailbox, ServerShared};
+use crate::worker_counters::WorkerCounters;
 
 use client_timeouts::TimeoutSweep;
 use connection_slots::ConnectionSlots;

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::commands::CommandError;
+use crate::command_error::CommandError;
 use crate::engine::{self, Keyspace, RowRef};
 use crate::resp::RequestArgs;
 
