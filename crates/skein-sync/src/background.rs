@@ -56,8 +56,12 @@ impl SignalState {
 impl ThreadSignal {
     /// Wakes the thread, because there may be work for it.
     pub fn wake(&self) {
-        lock(&self.state).woken = true;
-        self.changed.notify_one();
+        let was_woken = std::mem::replace(&mut lock(&self.state).woken, true);
+        // Otherwise an earlier wake has notified the thread, which has not looked yet (1). A notice
+        // is a system call, and busy threads are woken often.
+        if !was_woken {
+            self.changed.notify_one();
+        }
     }
 
     /// Tells the thread to end, without waiting for its end.
