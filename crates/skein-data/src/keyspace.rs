@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 use crate::session::RangeRemovalStep;
 use crate::{
-    Engine, EngineBounds, EngineSession, EngineTransaction, EngineWriter, Result, RowView, ScanDirection,
-    Snapshot, Ticket,
+    Engine, EngineBounds, EngineSession, EngineSnapshot, EngineTransaction, EngineWriter, Result, RowView, ScanDirection,
+    Ticket,
 };
 
 /// The keys, through a worker's session or within its open transaction.
@@ -52,7 +52,7 @@ impl Keyspace<'_> {
     ///
     /// # Errors
     /// If the engine or its index has no snapshots, or too many snapshots are live.
-    pub fn snapshot(&self) -> Result<Option<Snapshot>> {
+    pub fn snapshot(&self) -> Result<Option<EngineSnapshot>> {
         match self {
             Self::Session(session) => session.engine().snapshot().map(Some),
             Self::Transaction(transaction) => transaction.admit_snapshot().map(|()| None),

@@ -28,6 +28,7 @@ mod disk;
 mod error;
 mod keyspace;
 mod session;
+mod snapshot;
 mod transaction;
 mod writer;
 
@@ -40,11 +41,12 @@ pub use collections::{ColumnsReader, MembersView, OpenedReader, RowView, ScoreRa
 pub use disk::DiskEngine;
 pub use error::EngineError;
 pub use keyspace::Keyspace;
-pub use session::EngineSession;
+pub use session::{EngineSession, RangeRemovalStep};
+pub use snapshot::{EngineSnapshot, SnapshotRelease};
 pub use skein_store::{
     CollectionKind, Durability, Eviction, IndexKind, Member, OpenProgress, OpenProgressSeen, Row,
     RowAllocator, RowChange, RowRef, RowWriter, ScanDirection, SetWriter,
-    Snapshot, SnapshotRelease, StoreStats, Ticket, VALUE_BYTES_MAX, successor,
+    StoreStats, Ticket, VALUE_BYTES_MAX, successor,
 };
 pub use transaction::EngineTransaction;
 pub use writer::EngineWriter;
@@ -91,8 +93,7 @@ impl Engine {
         }
     }
 
-    /// Returns the number of keys. It is exact while nobody writes. The disk engine also counts
-    /// expired keys until they are written or removed.
+    /// Returns the number of keys. It is exact while nobody writes.
     pub fn len(&self) -> usize {
         match self {
             Self::Memory(store) => store.len(),
@@ -185,7 +186,7 @@ impl Engine {
     pub fn close(&self) -> Result<()> {
         match self {
             Self::Memory(store) => Ok(store.close().map(drop)?),
-            Self::Disk(disk) => Ok(disk.store().close()?),
+            Self::Disk(disk) => disk.close(),
         }
     }
 
@@ -193,10 +194,13 @@ impl Engine {
     ///
     /// # Errors
     /// The engine or its index has no snapshots, or too many snapshots are live.
-    pub fn snapshot(&self) -> Result<Snapshot> {
+    pub fn snapshot(&self) -> Result<EngineSnapshot> {
         match self {
-            Self::Memory(store) => Ok(store.snapshot()?),
-            Self::Disk(_) => Err(Error::NoSnapshots),
+            Self::Memory(store) => Ok(EngineSnapshot::Memory(store.snapshot()?)),
+            Self::Disk(disk) => {
+                let taken = disk.now();
+                Ok(EngineSnapshot::Disk(std::sync::Arc::new(disk.store().snapshot()?), taken))
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::{Bound, ControlFlow};
 
 use skein_disk::{DiskStore, ScanEntries, ScanRequest};
 
-use crate::disk::{DiskEngine, DiskRowReader, DiskWriter, live};
+use crate::disk::{DiskEngine, DiskRowReader, DiskWriter, StoreSource, live};
 use crate::transaction::{self, EngineTransaction};
 use crate::writer::EngineWriter;
 use crate::{Engine, EngineBounds, Error, Result, RowView, ScanDirection, Ticket};
@@ -105,17 +105,19 @@ impl EngineSession {
         match &mut self.backend {
             SessionBackend::Memory(session) => session.get_with(key, |row| look(Ok(row.map(RowView::from)))),
             SessionBackend::Disk(disk, reader) => {
-                look(reader.row(key, |value| disk.store().get_into(key, value)).map(|row| live(row, now).map(RowView::from)))
+                let source = StoreSource { engine: disk, key, now };
+                let row = reader.row(key, |value| disk.store().get_into(key, value));
+                look(row.map(|row| live(row, now).map(|row| RowView::stored(row, &source))))
             }
         }
     }
 
     /// Returns a number for an absent key that increases when the key is inserted and removed
-    /// again. On disk it never increases.
+    /// again.
     pub fn removal_counter(&self, key: &[u8]) -> u64 {
         match &self.backend {
             SessionBackend::Memory(session) => session.removal_count(key),
-            SessionBackend::Disk(..) => 0,
+            SessionBackend::Disk(disk, _) => disk.removal_counter(key),
         }
     }
 
@@ -126,7 +128,10 @@ impl EngineSession {
         match &mut self.backend {
             SessionBackend::Memory(session) => session.get_many(keys, |at, row| found(at, Ok(row.map(RowView::from)))),
             SessionBackend::Disk(disk, reader) => {
-                reader.each(disk.store(), keys, |at, row| found(at, row.map(|row| live(row, now).map(RowView::from))));
+                reader.each(disk.store(), keys, |at, row| {
+                    let source = StoreSource { engine: disk, key: keys[at], now };
+                    found(at, row.map(|row| live(row, now).map(|row| RowView::stored(row, &source))));
+                });
             }
         }
     }
@@ -146,7 +151,10 @@ impl EngineSession {
         match &mut self.backend {
             SessionBackend::Memory(session) => session.get_many_atomic(keys, |at, row| found(at, row.map(RowView::from))),
             SessionBackend::Disk(disk, reader) => {
-                return reader.rows(disk.store(), keys, bytes_most, |at, row| found(at, live(row, now).map(RowView::from)));
+                return reader.rows(disk.store(), keys, bytes_most, |at, row| {
+                    let source = StoreSource { engine: disk, key: keys[at], now };
+                    found(at, live(row, now).map(|row| RowView::stored(row, &source)));
+                });
             }
         }
         Ok(())
@@ -234,7 +242,9 @@ impl EngineSession {
                     Ok(found)
                 };
                 return reader.scan(read, bounds, direction, most, |key, row| {
-                    if row.has_expired(now) { ControlFlow::Continue(()) } else { each(key, row.into()) }
+                    let source = StoreSource { engine: disk, key, now };
+                    let view = RowView::stored(row, &source);
+                    if row.has_expired(now) { ControlFlow::Continue(()) } else { each(key, view) }
                 });
             }
         }

@@ -11,12 +11,13 @@
 //! Neither engine isolates a transaction: in memory, other threads could see a part of it. The
 //! server keeps other workers away (`exclusion_gate`).
 
+use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 
 use skein_disk::{DiskError, ScanRequest};
 use skein_store::OpenBatch;
 
-use crate::disk::{DiskWriter, live};
+use crate::disk::{DiskWriter, TransactionSource, live};
 use crate::session::{REMOVALS, RangeRemovalStep, count_keys, present};
 use crate::writer::EngineWriter;
 use crate::{Engine, EngineBounds, Error, Result, RowError, RowView, ScanDirection, Ticket};
@@ -63,9 +64,8 @@ impl<'t> EngineTransaction<'t> {
     /// writes during the transaction, so all reads are of one moment.
     pub(crate) fn admit_snapshot(&self) -> Result<()> {
         match self.engine.index() {
-            Some(skein_store::IndexKind::SkipList) => Ok(()),
+            Some(skein_store::IndexKind::SkipList) | None => Ok(()),
             Some(index) => Err(RowError::NoSnapshots { index }.into()),
-            None => Err(Error::NoSnapshots),
         }
     }
 
@@ -89,7 +89,9 @@ impl<'t> EngineTransaction<'t> {
             TransactionBackend::Disk(writer) => {
                 let (reader, transaction) = writer.parts();
                 let row = reader.row(key, |value| transaction.get_into(key, value));
-                look(row.map(|row| live(row, self.now).map(RowView::from)))
+                let transaction = RefCell::new(transaction);
+                let source = TransactionSource(&transaction);
+                look(row.map(|row| live(row, self.now).map(|row| RowView::stored(row, &source))))
             }
         }
     }
@@ -191,14 +193,18 @@ impl<'t> EngineTransaction<'t> {
             }
             TransactionBackend::Disk(writer) => {
                 let (reader, transaction) = writer.parts();
+                let transaction = RefCell::new(transaction);
+                let source = TransactionSource(&transaction);
                 let read = |portion: &ScanRequest<'_>, before| {
+                    let mut transaction = transaction.borrow_mut();
                     let found =
                         if needs_order { transaction.range(portion) } else { transaction.walk(portion) }?;
                     transaction.check_scanned(before, before + found.entries.len() as u64)?;
                     Ok(found)
                 };
                 reader.scan(read, bounds, direction, most, |key, row| {
-                    if row.has_expired(now) { ControlFlow::Continue(()) } else { each(key, row.into()) }
+                    let view = RowView::stored(row, &source);
+                    if row.has_expired(now) { ControlFlow::Continue(()) } else { each(key, view) }
                 })
             }
         }

@@ -28,6 +28,7 @@ mod record;
 mod store;
 mod trie;
 mod trie_kind;
+mod values;
 
 pub use buffer::{BufferStats, CACHE_LEAST};
 pub use error::{DiskError, Result};
@@ -43,4 +44,5 @@ pub use store::{
     is_disk_folder, kind_of,
 };
 pub use trie::{ScanEntries, ScanEntry, ScanRequest, TrieCensus, TrieCursor, TrieShape, WalkDirection};
-pub use trie_kind::{TrieKind, Values};
+pub use trie_kind::TrieKind;
+pub use values::Values;

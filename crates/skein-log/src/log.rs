@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 
+use skein_sync::background::{BackgroundThread, ThreadSignal};
 use skein_sync::locks::lock;
 
 use crate::buffer::LogBuffer;
@@ -29,7 +29,7 @@ pub struct Log {
     database: [u8; 16],
     /// Segments of earlier runs, by log, oldest first.
     old: Mutex<Vec<Vec<ClosedSegment>>>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Mutex<Vec<BackgroundThread>>,
     locks: Mutex<Vec<Box<dyn StorageLock>>>,
 }
 
@@ -126,18 +126,21 @@ impl Log {
         if self.options.durability == Durability::None {
             return Ok(());
         }
+        // They are stopped in this order, so a writer that waits for a segment gets it.
         let mut threads = lock(&self.threads);
-        let shared = self.shared.clone();
-        threads.push(spawn("skein-segments".into(), move || shared.allocator.run())?);
         let (shared, interval) = (self.shared.clone(), self.options.flush_interval);
-        threads.push(spawn("skein-commit".into(), move || shared.run_committer(interval))?);
-        for log in 0..self.shared.writers.len() {
+        threads.push(start("skein-commit", &self.shared.committer, move || shared.run_committer(interval))?);
+        for (log, writer) in self.shared.writers.iter().enumerate() {
             let shared = self.shared.clone();
-            threads.push(spawn(format!("skein-log-{log}"), move || {
+            let run = move || {
                 let done = |result| shared.part_done(result);
                 shared.writers[log].run(&shared.allocator, done, |error| drop(shared.stop_for(&error)));
-            })?);
+            };
+            threads.push(start(&format!("skein-log-{log}"), &writer.thread, run)?);
         }
+        let shared = self.shared.clone();
+        let signal = &self.shared.allocator.thread;
+        threads.push(start("skein-segments", signal, move || shared.allocator.run())?);
         Ok(())
     }
 
@@ -307,10 +310,7 @@ impl Log {
     /// Returns an error if the log is poisoned or the last commit failed.
     pub fn close(&self) -> Result<u64> {
         let closed = self.shared.close();
-        for thread in lock(&self.threads).drain(..) {
-            // A thread that panicked has reported it itself.
-            let _ = thread.join();
-        }
+        lock(&self.threads).clear();
         self.shared.allocator.remove_unused();
         if let Ok(Some(_)) = closed {
             for writer in &self.shared.writers {
@@ -330,8 +330,12 @@ impl Drop for Log {
     }
 }
 
-fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
-    std::thread::Builder::new().name(name.clone()).spawn(run).map_err(|error| LogError::Io {
+fn start(
+    name: &str,
+    signal: &Arc<ThreadSignal>,
+    run: impl FnOnce() + Send + 'static,
+) -> Result<BackgroundThread> {
+    BackgroundThread::start(name, signal.clone(), |_| run()).map_err(|error| LogError::Io {
         doing: "start the thread",
         path: name.into(),
         cause: error.to_string(),

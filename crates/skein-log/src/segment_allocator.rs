@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 
 use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::background::ThreadSignal;
 use skein_sync::locks::{lock, wait};
 
 use crate::segment::{self, NewSegment, SegmentHeader};
@@ -42,7 +43,8 @@ struct SegmentReserve {
 struct SegmentAllocatorState {
     places: Vec<SegmentReserve>,
     queue: VecDeque<usize>,
-    stopped: bool,
+    /// The thread has ended, so no further segment will be ready.
+    has_ended: bool,
 }
 
 /// The allocator for all logs.
@@ -56,7 +58,10 @@ pub struct SegmentAllocator {
     /// Segments created from now on hold no record up to this epoch.
     durable: AtomicU64,
     state: Mutex<SegmentAllocatorState>,
+    /// Notified when a segment is ready, or failed, or the thread has ended.
     changed: Condvar,
+    /// Wakes the thread.
+    pub thread: Arc<ThreadSignal>,
 }
 
 impl SegmentAllocator {
@@ -82,8 +87,9 @@ impl SegmentAllocator {
             segment_bytes,
             zeroed,
             durable: AtomicU64::new(durable),
-            state: Mutex::new(SegmentAllocatorState { places, queue, stopped: false }),
+            state: Mutex::new(SegmentAllocatorState { places, queue, has_ended: false }),
             changed: Condvar::new(),
+            thread: Arc::default(),
         }
     }
 
@@ -105,80 +111,82 @@ impl SegmentAllocator {
             match state.places[log].ready.take() {
                 Some(Ok(segment)) => {
                     state.queue.push_back(log);
-                    self.changed.notify_all();
+                    self.thread.wake();
                     return Ok(segment);
                 }
                 // There may be space now, so try once more.
                 Some(Err(error)) if error.is_no_room() && !asked_again => {
                     asked_again = true;
                     state.queue.push_back(log);
-                    self.changed.notify_all();
+                    self.thread.wake();
                 }
                 Some(Err(error)) => {
                     state.places[log].ready = Some(Err(error.clone()));
                     return Err(error);
                 }
-                None if state.stopped => return Err(LogError::Closed),
+                None if state.has_ended => return Err(LogError::Closed),
                 None => state = wait(&self.changed, state),
             }
         }
     }
 
-    /// Runs the allocator's thread until `stop`.
+    /// Runs the allocator's thread until it is stopped. Afterwards `take` returns a segment that is
+    /// ready, or an error.
     pub fn run(&self) {
-        let mut state = lock(&self.state);
-        while !state.stopped {
-            let Some(log) = state.queue.pop_front() else {
-                state = wait(&self.changed, state);
-                continue;
-            };
-            let place = &mut state.places[log];
-            let capacity = segment::next_capacity(place.capacity, self.segment_bytes);
-            let header = SegmentHeader {
-                log: log as u32,
-                number: place.order.next_number,
-                database: self.database,
-                first_epoch: self.durable.load(Ordering::Relaxed) + 1,
-                seed: place.order.seed,
-            };
-            let (dir, unlisted) = (place.order.dir.clone(), place.unlisted.take());
-            let left_over = std::mem::take(&mut place.left_over);
-            drop(state);
-            if left_over {
-                // No manifest contains it, so no recovery misses it.
-                let _ = self.storage.remove(&dir.join(segment::file_name(header.log, header.number)));
+        while !self.thread.is_stopped() {
+            let next = lock(&self.state).queue.pop_front();
+            match next {
+                Some(log) => self.make_next(log),
+                None => _ = self.thread.wait(),
             }
-            let made = match unlisted {
-                Some(segment) => Ok(segment),
-                None => segment::make(&*self.storage, &dir, &header, capacity, self.zeroed),
-            };
-            // The segment must be in the manifest before a record is written to it.
-            let listed = made.map(|segment| (self.manifests.add(&segment.path), segment));
-            state = lock(&self.state);
-            let place = &mut state.places[log];
-            place.ready = Some(match listed {
-                Ok((Ok(()), segment)) => {
-                    place.order.next_number += 1;
-                    place.capacity = capacity;
-                    Ok(segment)
-                }
-                // The manifest on disk may contain it, so the file must stay.
-                Ok((Err(error), segment)) => {
-                    place.unlisted = Some(segment);
-                    Err(error)
-                }
-                Err(error) => {
-                    place.left_over = true;
-                    Err(error)
-                }
-            });
-            self.changed.notify_all();
         }
+        lock(&self.state).has_ended = true;
+        self.changed.notify_all();
     }
 
-    /// Ends the thread. After this, `take` returns a segment that is ready, or an error.
-    pub fn stop(&self) {
-        lock(&self.state).stopped = true;
+    /// Makes the next segment of a log ready.
+    fn make_next(&self, log: usize) {
+        let mut state = lock(&self.state);
+        let place = &mut state.places[log];
+        let capacity = segment::next_capacity(place.capacity, self.segment_bytes);
+        let header = SegmentHeader {
+            log: log as u32,
+            number: place.order.next_number,
+            database: self.database,
+            first_epoch: self.durable.load(Ordering::Relaxed) + 1,
+            seed: place.order.seed,
+        };
+        let (dir, unlisted) = (place.order.dir.clone(), place.unlisted.take());
+        let left_over = std::mem::take(&mut place.left_over);
+        drop(state);
+        if left_over {
+            // No manifest contains it, so no recovery misses it.
+            let _ = self.storage.remove(&dir.join(segment::file_name(header.log, header.number)));
+        }
+        let made = match unlisted {
+            Some(segment) => Ok(segment),
+            None => segment::make(&*self.storage, &dir, &header, capacity, self.zeroed),
+        };
+        // The segment must be in the manifest before a record is written to it.
+        let listed = made.map(|segment| (self.manifests.add(&segment.path), segment));
+        let mut state = lock(&self.state);
+        let place = &mut state.places[log];
+        place.ready = Some(match listed {
+            Ok((Ok(()), segment)) => {
+                place.order.next_number += 1;
+                place.capacity = capacity;
+                Ok(segment)
+            }
+            // The manifest on disk may contain it, so the file must stay.
+            Ok((Err(error), segment)) => {
+                place.unlisted = Some(segment);
+                Err(error)
+            }
+            Err(error) => {
+                place.left_over = true;
+                Err(error)
+            }
+        });
         self.changed.notify_all();
     }
 

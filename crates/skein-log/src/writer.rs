@@ -5,9 +5,10 @@
 //! accumulated, so that a commit has little left to write. And it does its log's part of a commit
 //! in which several logs take part, so that their syncs overlap.
 
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use skein_sync::locks::{lock, wait};
+use skein_sync::background::ThreadSignal;
+use skein_sync::locks::lock;
 
 use crate::buffer::LogBuffer;
 use crate::log_file::{CommitPart, LogFile};
@@ -31,11 +32,12 @@ pub struct UndonePart {
     pub error: LogError,
 }
 
+/// The next job of the thread.
 #[derive(Debug, Default)]
-struct WriterSignal {
-    drain: bool,
+struct JobSlot {
     job: Option<CommitJob>,
-    stopped: bool,
+    /// The thread has ended, and takes no job.
+    is_closed: bool,
 }
 
 /// The writer of one log; see the module head.
@@ -43,13 +45,15 @@ struct WriterSignal {
 pub struct LogWriter {
     pub buffer: LogBuffer,
     file: Mutex<LogFile>,
-    signal: Mutex<WriterSignal>,
-    signalled: Condvar,
+    slot: Mutex<JobSlot>,
+    /// Wakes the thread. Once it is stopped, the thread does its current job and drains nothing
+    /// more.
+    pub thread: Arc<ThreadSignal>,
 }
 
 impl LogWriter {
     pub fn new(buffer: LogBuffer, file: LogFile) -> Self {
-        Self { buffer, file: Mutex::new(file), signal: Mutex::default(), signalled: Condvar::new() }
+        Self { buffer, file: Mutex::new(file), slot: Mutex::default(), thread: Arc::default() }
     }
 
     /// Locks the log's files. Lock them before the buffer if you need both.
@@ -60,25 +64,20 @@ impl LogWriter {
     /// Asks the thread to drain the buffer.
     #[cold]
     pub fn ask_to_drain(&self) {
-        lock(&self.signal).drain = true;
-        self.signalled.notify_one();
+        self.thread.wake();
     }
 
-    /// Gives the thread its part of a commit. Returns false if the thread was stopped; then nobody
+    /// Gives the thread its part of a commit. Returns false if the thread has ended; then nobody
     /// does the part.
     pub fn give(&self, job: CommitJob) -> bool {
-        let mut signal = lock(&self.signal);
-        if !signal.stopped {
-            signal.job = Some(job);
-            self.signalled.notify_one();
+        let mut slot = lock(&self.slot);
+        if slot.is_closed {
+            return false;
         }
-        !signal.stopped
-    }
-
-    /// Ends the thread after its current job. Nothing more is drained.
-    pub fn stop(&self) {
-        lock(&self.signal).stopped = true;
-        self.signalled.notify_one();
+        slot.job = Some(job);
+        drop(slot);
+        self.thread.wake();
+        true
     }
 
     /// Runs the thread. Calls `done` with the result of each job, and `failed` if a drain fails.
@@ -88,24 +87,27 @@ impl LogWriter {
         done: impl Fn(std::result::Result<(), Box<UndonePart>>),
         failed: impl Fn(LogError),
     ) {
-        loop {
-            let mut signal = lock(&self.signal);
-            while !signal.drain && signal.job.is_none() && !signal.stopped {
-                signal = wait(&self.signalled, signal);
-            }
-            let job = signal.job.take();
-            if job.is_none() && signal.stopped {
-                return;
-            }
-            let drain = std::mem::take(&mut signal.drain);
-            drop(signal);
+        while self.thread.wait() {
+            let job = lock(&self.slot).job.take();
             if let Some(job) = job {
                 done(self.do_job(job));
             }
-            if drain && let Err(error) = self.drain(allocator) {
+            if let Err(error) = self.drain(allocator) {
                 failed(error);
             }
         }
+        let last = self.close_slot();
+        if let Some(job) = last {
+            done(self.do_job(job));
+        }
+    }
+
+    /// Takes the last job: a job that is given later is refused, and so every job is done or
+    /// refused.
+    fn close_slot(&self) -> Option<CommitJob> {
+        let mut slot = lock(&self.slot);
+        slot.is_closed = true;
+        slot.job.take()
     }
 
     /// Writes and syncs this log's part of a commit.
@@ -120,7 +122,7 @@ impl LogWriter {
 
     /// Writes the records of the open epoch while there are many.
     fn drain(&self, allocator: &SegmentAllocator) -> Result<()> {
-        while self.buffer.wants_drain() && !lock(&self.signal).stopped {
+        while self.buffer.wants_drain() && !self.thread.is_stopped() {
             let mut file = self.file();
             file.catch_up()?;
             // Taken under the file's lock, so the order of taking is the order in the file.

@@ -5,21 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
-use rustix::net::sockopt;
 
-use crate::shared::{Mail, Mailbox, ServerShared};
-use crate::transport::{Listener, Transport};
-use crate::worker::loading::LoadingHandover;
+use crate::shared::{Mailbox, ServerShared};
+use crate::transport::{Listener, Transport, keep_alive};
 
 pub(crate) const WAKE: Token = Token(usize::MAX);
 
 /// How long the acceptor rests when the system has no more file descriptors.
 pub(crate) const REST: Duration = Duration::from_millis(50);
-
-/// The number of keep-alive probes that are sent to a silent client before it is disconnected.
-const KEEPALIVE_PROBES: u64 = 3;
 
 /// The error of protected mode, in Redis's words.
 pub(crate) const NO_PASSWORD: &[u8] = b"-DENIED the default user has no password, so only clients on this machine are accepted; set a password from there with CONFIG SET requirepass\r\n";
@@ -40,22 +34,16 @@ pub(crate) fn is_client_error(error: &io::Error) -> bool {
 }
 
 impl Acceptor {
-    /// Creates the acceptor with its ports, and with the connections accepted while the server was
-    /// loading.
+    /// Creates the acceptor with its ports.
     pub(crate) fn new(
         shared: Arc<ServerShared>,
         poll: Poll,
-        LoadingHandover { mut listeners, handed_over }: LoadingHandover,
+        mut listeners: Vec<Listener>,
     ) -> io::Result<Self> {
         for (number, listener) in listeners.iter_mut().enumerate() {
             poll.registry().register(listener.source(), Token(number), Interest::READABLE)?;
         }
-        let acceptor = Self { shared, poll, listeners };
-        for connection in handed_over {
-            let _ = connection.stream().tcp().map(|stream| acceptor.keep_alive(stream));
-            acceptor.to_least_loaded(|mail| mail.handed_over.push(connection));
-        }
-        Ok(acceptor)
+        Ok(Self { shared, poll, listeners })
     }
 
     /// Accepts connections until the server stops.
@@ -88,18 +76,6 @@ impl Acceptor {
         None
     }
 
-    /// Enables keep-alive, so that connections of vanished clients are closed.
-    fn keep_alive(&self, stream: &TcpStream) -> rustix::io::Result<()> {
-        let silent = self.shared.settings.keepalive_s.get() as u64;
-        if silent > 0 {
-            sockopt::set_socket_keepalive(stream, true)?;
-            sockopt::set_tcp_keepidle(stream, Duration::from_secs(silent))?;
-            sockopt::set_tcp_keepintvl(stream, Duration::from_secs((silent / KEEPALIVE_PROBES).max(1)))?;
-            sockopt::set_tcp_keepcnt(stream, KEEPALIVE_PROBES as u32)?;
-        }
-        Ok(())
-    }
-
     /// Returns the error for a client that must be refused.
     fn refusal(&self, stream: &Transport) -> Option<&'static [u8]> {
         let shared = &self.shared;
@@ -123,18 +99,18 @@ impl Acceptor {
             // only speed is lost.
             let _ = stream.set_nodelay(true);
             // If this fails, the client is accepted all the same.
-            let _ = self.keep_alive(stream);
+            let _ = keep_alive(stream, self.shared.settings.keepalive_s.get());
         }
         self.shared.accepted.fetch_add(1, Ordering::Relaxed);
-        self.to_least_loaded(|mail| mail.connections.push(stream));
+        self.to_least_loaded(stream);
     }
 
     /// Sends a connection to the worker with the fewest connections.
-    fn to_least_loaded(&self, put: impl FnOnce(&mut Mail)) {
+    fn to_least_loaded(&self, stream: Transport) {
         let load = |mailbox: &&Mailbox| mailbox.counts.connections.load(Ordering::Relaxed);
         if let Some(mailbox) = self.shared.mailboxes.iter().min_by_key(load) {
             mailbox.counts.connections.fetch_add(1, Ordering::Relaxed);
-            mailbox.send(put);
+            mailbox.send(|mail| mail.connections.push(stream));
         }
     }
 }

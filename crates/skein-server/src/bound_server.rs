@@ -10,21 +10,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use mio::net::TcpListener;
-use skein_data::OpenProgress;
 
 use crate::acceptor;
 use crate::acl::Acl;
 use crate::loading::Loading;
 use crate::metrics::{MetricsListener, MetricsPages, MetricsThread};
 use crate::open_files::OpenFileBudget;
-use crate::server::{Server, poll_with_waker, system};
+use crate::server::Server;
 use crate::shared::{Mailbox, ServerShared, SharedParts};
+use crate::threads::{poll_with_waker, system};
 use crate::tls::TlsPort;
 use crate::transport::Listener;
 use crate::worker;
 use crate::worker::loading::{LoadingHandover, LoadingThread};
 use crate::{ServerOptions, StartError, open_files, unix_socket};
-use skein_data::Engine;
+use skein_data::{Engine, OpenProgress};
 
 /// The number of connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;

@@ -1,12 +1,15 @@
 //! A client as its worker sees it: its user and rights, and the state of its MULTI, WATCH and
 //! CLIENT REPLY.
 
+mod watched;
+
 use std::sync::Arc;
 
 use crate::acl::{Acl, AclUser, AclUsers, DEFAULT, Denial};
 use crate::client_registry::{ClientAttributes, ClientRecord};
-use crate::commands::transactions::{Multi, watched::WatchedKeys};
-use crate::resp::{Protocol, RequestArgs};
+use crate::resp::{Protocol, RequestArgs, RequestQueue};
+use crate::worker_counters::Lookups;
+use watched::WatchedKeys;
 
 /// The replies that a client wants, as set with CLIENT REPLY. The flags are Redis's and independent
 /// of each other: within a transaction, one request may turn replies off and the next may turn them
@@ -94,20 +97,12 @@ pub(crate) struct ClientState {
     attribute_bytes: usize,
 }
 
-/// Numbers of looked-up keys that existed, and that did not.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Lookups {
-    pub hits: u64,
-    pub misses: u64,
-}
-
-impl Lookups {
-    /// Counts one lookup.
-    #[inline]
-    pub(crate) fn note(&mut self, found: bool) {
-        self.hits += u64::from(found);
-        self.misses += u64::from(!found);
-    }
+/// The requests that a client has queued since its MULTI.
+#[derive(Debug, Default)]
+pub(crate) struct Multi {
+    pub queue: RequestQueue,
+    /// A request could not be queued, so EXEC will run none of them.
+    pub spoiled: bool,
 }
 
 /// The rights of a client.
@@ -249,5 +244,31 @@ impl ClientState {
     /// dropped.
     pub(crate) fn drops_reply(&mut self, before: ReplyMode) -> bool {
         self.replies.end_command(before)
+    }
+
+    /// Returns whether the client is between MULTI and its EXEC or DISCARD.
+    #[inline]
+    pub(crate) fn in_multi(&self) -> bool {
+        self.multi.is_some()
+    }
+
+    /// Returns whether an EXEC of the client is running.
+    pub(crate) fn in_exec(&self) -> bool {
+        !self.in_multi() && self.record.queued().is_some()
+    }
+
+    /// Spoils the transaction, if there is one, because one of its requests was rejected.
+    pub(crate) fn mark_multi_failed(&mut self) {
+        if let Some(multi) = &mut self.multi {
+            // The queue is no longer needed.
+            **multi = Multi { spoiled: true, ..Multi::default() };
+        }
+    }
+
+    /// Ends the transaction, if there is one, and clears the watched keys. For DISCARD and RESET.
+    pub(crate) fn leave_multi(&mut self) -> Option<Box<Multi>> {
+        self.watched.clear();
+        self.record.set_queued(None);
+        self.multi.take()
     }
 }

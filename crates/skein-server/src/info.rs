@@ -5,9 +5,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::UNIX_EPOCH;
 
-use crate::commands::memory;
-use crate::shared::ServerShared;
 use skein_data::{Durability, Engine, StoreStats};
+use crate::shared::ServerShared;
 
 mod commands;
 pub(crate) mod cpu;
@@ -101,8 +100,8 @@ fn clients(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
 
 #[expect(clippy::cast_precision_loss, reason = "bytes, rounded for people")]
 fn memory(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
-    let (used, memory) = (memory::used(shared, numbers), &numbers.memory);
-    let peak = memory::peak(shared, numbers);
+    let (used, memory) = (shared.used_bytes(numbers), &numbers.memory);
+    let peak = shared.peak_bytes(numbers);
     let (limit, policy) = shared.store.memory_limit();
     let limit = limit.unwrap_or(0);
     for (name, bytes) in [("used_memory", used), ("used_memory_peak", peak), ("maxmemory", limit)] {

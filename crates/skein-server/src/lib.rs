@@ -12,7 +12,8 @@
 //!   (`unix_socket`).
 //! - `worker`: the event loop, and the batches of requests. Read its `mod` first.
 //! - `resp`: parses requests and writes replies.
-//! - `commands`: the handlers. `docs/commands.md` defines the replies.
+//! - `command_table`: a row for each command. `commands`: the handlers. `docs/commands.md` defines
+//!   the replies.
 //! - `engine`: the interface to the engines. `exclusion_gate`: lets one worker run alone.
 //! - `settings`: the settings that can change while the server runs. `config`: its options.
 //! - `acl`: users and rights. `client_registry`: the connected clients.
@@ -33,12 +34,15 @@ mod bound_server;
 mod checkpoint_requests;
 mod client;
 mod client_registry;
+mod command_error;
+mod command_table;
 mod commands;
 mod config;
 mod error;
 mod exclusion_gate;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod glob;
 mod info;
 mod loading;
 mod long_double;
@@ -53,11 +57,13 @@ mod scan_cursors;
 mod server;
 mod settings;
 mod shared;
+mod threads;
 mod tls;
 mod transport;
 mod unix_socket;
 mod warnings;
 mod worker;
+mod worker_counters;
 
 pub use bound_server::BoundServer;
 pub use config::{LogControl, OptionValue, OptionsFile, OutputLimit, ServerOptions};

@@ -32,13 +32,11 @@ use pages::HttpPage;
 pub(crate) use pages::MetricsPages;
 
 use crate::StartError;
-use crate::server::{poll_with_waker, spawn, system};
+use crate::open_files::METRICS_CONNECTIONS_MAX as CONNECTIONS_MAX;
+use crate::threads::{poll_with_waker, spawn, system};
 
 const WAKE: Token = Token(usize::MAX);
 const LISTENER: Token = Token(usize::MAX - 1);
-
-/// The most connections at a time.
-pub(crate) const CONNECTIONS_MAX: usize = 16;
 
 /// The time limits of an exchange. A normal client sends its request in one piece; the answer is
 /// long.

@@ -16,11 +16,12 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::metrics::CONNECTIONS_MAX;
-
 /// Files that are open for a while: parts of a checkpoint, manifests, the ACL file, a connection
 /// that is being refused.
 const KEPT: usize = 32;
+
+/// The most connections of the metrics endpoint at a time.
+pub(crate) const METRICS_CONNECTIONS_MAX: usize = 16;
 
 /// Files of a log that may be open besides the one it had at the start: the next segment, one that
 /// is being synced, the segment manifest.
@@ -44,7 +45,7 @@ impl OpenFileBudget {
         // The listing itself is open too.
         let listed = std::fs::read_dir("/proc/self/fd").map(|open| open.count().saturating_sub(1));
         let open = listed.map_or(OPEN + KEPT_PER_LOG * workers, |listed| listed.saturating_sub(connections));
-        Self { kept: open + KEPT + KEPT_PER_LOG * workers + CONNECTIONS_MAX }
+        Self { kept: open + KEPT + KEPT_PER_LOG * workers + METRICS_CONNECTIONS_MAX }
     }
 
     /// Raises this process's soft limit to the needs of `clients` connections, as far as the hard

@@ -13,19 +13,20 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use mio::{Poll, Waker};
-use skein_data::OpenProgress;
+use mio::Poll;
+use skein_sync::background::{BackgroundThread, ThreadSignal};
 
 use crate::acceptor::Acceptor;
 use crate::bound_server::{BoundServer, MetricsPort};
-use crate::commands::CommandError;
+use crate::command_error::CommandError;
 use crate::metrics::MetricsThread;
 use crate::observe::rates;
 use crate::shared::ServerShared;
+use crate::threads::{spawn, system};
 use crate::worker::loading::LoadingHandover;
 use crate::worker::{Worker, WorkerReport};
 use crate::{ServerOptions, StartError};
-use skein_data::Engine;
+use skein_data::{Engine, OpenProgress};
 
 /// A running server.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ pub struct Server {
     acceptor: JoinHandle<io::Result<()>>,
     workers: Vec<JoinHandle<io::Result<WorkerReport>>>,
     checkpoint_thread: JoinHandle<()>,
-    rates_thread: JoinHandle<()>,
+    rates_thread: BackgroundThread,
     metrics: Option<MetricsThread>,
 }
 
@@ -74,16 +75,6 @@ impl ServerHandle {
     }
 }
 
-pub(crate) fn system(what: &'static str) -> impl Fn(io::Error) -> StartError {
-    move |cause| StartError::System { what, cause }
-}
-
-pub(crate) fn poll_with_waker(token: mio::Token) -> Result<(Poll, Waker), StartError> {
-    let poll = Poll::new().map_err(system("an event queue"))?;
-    let waker = Waker::new(poll.registry(), token).map_err(system("an event queue"))?;
-    Ok((poll, waker))
-}
-
 impl Server {
     /// Listens on the addresses of the options before there is data to serve. `progress` must be
     /// that of the store that will be opened.
@@ -115,17 +106,24 @@ impl Server {
         polls: Vec<Poll>,
         mut metrics: MetricsPort,
     ) -> Result<Self, StartError> {
+        let LoadingHandover { listeners, mut handed_over } = handover;
+        let count = polls.len();
         let mut workers = Vec::new();
         for (number, poll) in polls.into_iter().enumerate() {
-            let worker = Worker::new(number, shared.clone(), poll);
+            let mut worker = Worker::new(number, shared.clone(), poll);
+            let share = handed_over.len().div_ceil(count - number);
+            worker.adopt_from_loading(handed_over.drain(..share));
             let run = guarded(shared.clone(), "worker", move || worker.run());
             workers.push(spawn(format!("skein-worker-{number}"), run)?);
         }
         let writer = shared.clone();
         let checkpoint_thread = spawn("skein-saver".to_owned(), move || write_checkpoints(&writer))?;
         let sampled = shared.clone();
-        let rates_thread = spawn("skein-rates".to_owned(), move || rates::run(&sampled))?;
-        let acceptor = Acceptor::new(shared.clone(), acceptor_poll, handover).map_err(system("accepting"))?;
+        let sample = move |signal: &ThreadSignal| sample_rates(&sampled, signal);
+        let rates_thread = BackgroundThread::start("skein-rates", Arc::default(), sample);
+        let rates_thread = rates_thread.map_err(system("a thread"))?;
+        let acceptor =
+            Acceptor::new(shared.clone(), acceptor_poll, listeners).map_err(system("accepting"))?;
         let run = guarded(shared.clone(), "acceptor", move || acceptor.run());
         let acceptor = spawn("skein-acceptor".to_owned(), run)?;
         let metrics = metrics.given.take();
@@ -185,8 +183,7 @@ impl Server {
         for mailbox in &shared.mailboxes {
             drop(mailbox.take());
         }
-        self.rates_thread.thread().unpark();
-        if self.rates_thread.join().is_err() {
+        if !self.rates_thread.stop() {
             failed_threads.push("rates: panicked".to_owned());
         }
         if self.metrics.is_some_and(|metrics| !metrics.end()) {
@@ -205,13 +202,6 @@ impl Server {
         tracing::info!(requests = report.requests, closed = report.closed, took = ?report.took, "stopped");
         report
     }
-}
-
-pub(crate) fn spawn<R: Send + 'static>(
-    name: String,
-    run: impl FnOnce() -> R + Send + 'static,
-) -> Result<JoinHandle<R>, StartError> {
-    std::thread::Builder::new().name(name).spawn(run).map_err(system("a thread"))
 }
 
 /// Runs a thread of the server. If it fails, the whole server stops: otherwise its connections
@@ -238,6 +228,21 @@ fn guarded<R: Send + 'static>(
             shared.stop();
         }
         result
+    }
+}
+
+/// Samples the counts for the rates until the thread is stopped.
+fn sample_rates(shared: &ServerShared, signal: &ThreadSignal) {
+    loop {
+        let counts = [
+            shared.total(|counts| &counts.requests),
+            shared.total(|counts| &counts.bytes_in),
+            shared.total(|counts| &counts.bytes_out),
+        ];
+        shared.observing.sampler.sample(Instant::now(), counts);
+        if !signal.wait_timeout(rates::TICK) {
+            return;
+        }
     }
 }
 

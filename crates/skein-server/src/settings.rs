@@ -9,13 +9,15 @@
 //! A worker copies the settings that it needs for each request once per group
 //! ([`LiveSettings::limits`]). So a change applies from its next group on.
 
+mod observe;
+
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::ServerOptions;
-use crate::observe::settings::ObserveSettings;
 use crate::resp::RequestLimits;
+pub(crate) use observe::ObserveSettings;
 
 /// A number that any thread may read and set.
 #[derive(Debug)]

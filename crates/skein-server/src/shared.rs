@@ -1,7 +1,7 @@
 //! The state that the threads of a server share.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,9 @@ use skein_sync::locks::lock;
 use crate::ServerOptions;
 use crate::acl::Acl;
 use crate::checkpoint_requests::CheckpointRequests;
-use crate::client::Lookups;
 use crate::client_registry::{ClientLocation, ClientRegistry};
-use crate::commands::CommandError;
+use crate::command_error::CommandError;
+use skein_data::{Durability, Engine, StoreStats, Ticket};
 use crate::exclusion_gate::ExclusionGate;
 use crate::loading::Loading;
 use crate::observe::{CommandTotals, ServerObserver, WorkerObserver};
@@ -24,8 +24,7 @@ use crate::settings::LiveSettings;
 use crate::tls::TlsPort;
 use crate::transport::Transport;
 use crate::warnings::WarningLimiter;
-use crate::worker::loading::LoadingConnection;
-use skein_data::{Durability, Engine, StoreStats, Ticket};
+use crate::worker_counters::{Lookups, WorkerCounters};
 
 /// The error for clients that request a checkpoint of a stopping server.
 pub(crate) const STOPPING: CommandError = CommandError::text("ERR the server is stopping");
@@ -127,74 +126,9 @@ pub(crate) struct Mailbox {
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
     pub connections: Vec<Transport>,
-    /// Connections that were accepted while the server was loading.
-    pub handed_over: Vec<LoadingConnection>,
     /// Clients to disconnect.
     pub kills: Vec<ClientLocation>,
     pub checkpoints: Vec<(ClientLocation, Result<(), CommandError>)>,
-}
-
-/// The counts of a worker. Only the worker writes them (except `connections`), so plain stores are
-/// sufficient. They have their own cache lines, so that workers do not slow each other down.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(crate) struct WorkerCounters {
-    /// Current connections, including those in the mailbox.
-    pub connections: AtomicUsize,
-    pub requests: AtomicU64,
-    /// The start of the current turn, in nanoseconds since the server's start; 0 between turns.
-    pub turn_began: AtomicU64,
-    pub bytes_in: AtomicU64,
-    pub bytes_out: AtomicU64,
-    /// Keys that reads found (`hits`), and those that they did not.
-    pub hits: AtomicU64,
-    pub misses: AtomicU64,
-    /// Bytes of the connections and of their buffers.
-    pub buffers: AtomicU64,
-}
-
-impl WorkerCounters {
-    /// Changes the bytes of a connection from `counted` to `bytes`.
-    #[inline]
-    pub(crate) fn holds(&self, counted: &mut usize, bytes: usize) {
-        if *counted != bytes {
-            let change = (bytes as u64).wrapping_sub(*counted as u64);
-            // Relaxed: as in `add`.
-            self.buffers.store(self.buffers.load(Ordering::Relaxed).wrapping_add(change), Ordering::Relaxed);
-            *counted = bytes;
-        }
-    }
-
-    /// Counts looked-up keys.
-    #[inline]
-    pub(crate) fn count_lookups(&self, lookups: Lookups) {
-        if lookups.hits > 0 {
-            Self::add(&self.hits, lookups.hits);
-        }
-        if lookups.misses > 0 {
-            Self::add(&self.misses, lookups.misses);
-        }
-    }
-
-    /// Notes the start of a turn, measured from the server's start.
-    #[inline]
-    pub(crate) fn set_turn(&self, since_start: Duration) {
-        // Relaxed: a statistic, ordered with nothing.
-        let nanos = since_start.as_secs() * 1_000_000_000 + u64::from(since_start.subsec_nanos());
-        self.turn_began.store(nanos.max(1), Ordering::Relaxed);
-    }
-
-    #[inline]
-    pub(crate) fn end_turn(&self) {
-        self.turn_began.store(0, Ordering::Relaxed);
-    }
-
-    /// Adds to a number that only this thread writes.
-    #[inline]
-    pub(crate) fn add(counter: &AtomicU64, by: u64) {
-        // Relaxed: a statistic, ordered with nothing.
-        counter.store(counter.load(Ordering::Relaxed) + by, Ordering::Relaxed);
-    }
 }
 
 impl Mailbox {
@@ -398,6 +332,21 @@ impl ServerShared {
         first.map_or(Duration::ZERO, |began| {
             self.started.elapsed().saturating_sub(Duration::from_nanos(began))
         })
+    }
+
+    /// Returns all bytes that count as used: by the engine, the connections, and the logs of
+    /// requests.
+    pub(crate) fn used_bytes(&self, stats: &StoreStats) -> usize {
+        stats.index_bytes
+            + stats.row_bytes
+            + stats.unreclaimed_bytes
+            + stats.memory.buffers
+            + self.memory_outside_store()
+    }
+
+    /// Returns the highest number of used bytes so far.
+    pub(crate) fn peak_bytes(&self, stats: &StoreStats) -> usize {
+        self.used_bytes(stats).max(stats.memory.peak)
     }
 
     /// Returns the counts since the start.

@@ -18,12 +18,17 @@ use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mio::event::Source;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use mio::{Interest, Registry, Token};
+use rustix::net::sockopt;
 
 use crate::tls::{ServerTlsStream, TlsPort};
+
+/// The number of keep-alive probes that are sent to a silent client before it is disconnected.
+const KEEPALIVE_PROBES: u64 = 3;
 
 /// The bytes of a connection in both directions.
 #[derive(Debug)]
@@ -214,4 +219,17 @@ impl Drop for Listener {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+/// Sends probes to a client that was silent for this number of seconds, so that connections of
+/// vanished clients are closed; 0 for never.
+pub(crate) fn keep_alive(stream: &TcpStream, silent_s: usize) -> rustix::io::Result<()> {
+    let silent = silent_s as u64;
+    if silent > 0 {
+        sockopt::set_socket_keepalive(stream, true)?;
+        sockopt::set_tcp_keepidle(stream, Duration::from_secs(silent))?;
+        sockopt::set_tcp_keepintvl(stream, Duration::from_secs((silent / KEEPALIVE_PROBES).max(1)))?;
+        sockopt::set_tcp_keepcnt(stream, KEEPALIVE_PROBES as u32)?;
+    }
+    Ok(())
 }

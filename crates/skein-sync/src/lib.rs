@@ -4,6 +4,7 @@
 //! - [`atomic`]: the atomics façade. With `RUSTFLAGS="--cfg skein_loom"`, every atomic of the
 //!   indexes and of the log becomes one that `loom` explores, or `shuttle` with the feature of that
 //!   name.
+//! - `background` (feature of that name): a background thread that is woken, stopped and joined.
 //! - [`cache`]: prefetch, and values that share no cache line.
 //! - [`locks`]: functions for locks that ignore poisoning; [`mutex`]: a mutex that `loom` and
 //!   `shuttle` can replace.
@@ -13,6 +14,8 @@
 //! - [`version`]: the version word of a tree node, which shows writers to readers.
 
 pub mod atomic;
+#[cfg(feature = "background")]
+pub mod background;
 pub mod cache;
 pub mod locks;
 pub mod mutex;

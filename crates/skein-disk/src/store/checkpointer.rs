@@ -1,10 +1,11 @@
 //! Checkpoints of the store: on request, when the log has grown enough, and on close.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::UNIX_EPOCH;
 
 use skein_log::{Durability, LogError};
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use skein_sync::background::ThreadSignal;
 use skein_sync::locks::lock;
 
 use super::{DiskShared, DiskStore};
@@ -12,11 +13,14 @@ use crate::Result;
 use crate::buffer::CheckpointMoment;
 use crate::page::PagePlace;
 
-/// Counters of the checkpoints since the store was opened.
+/// The requests to the thread, and counters of the checkpoints since the store was opened.
 #[derive(Debug, Default)]
 pub(super) struct CheckpointStatus {
     /// Held during a checkpoint.
     one_at_a_time: Mutex<()>,
+    /// A checkpoint was requested, and none has begun since.
+    requested: AtomicBool,
+    pub(super) thread: Arc<ThreadSignal>,
     pub(super) taken: AtomicU64,
     pub(super) running: AtomicBool,
     pub(super) last_unix_s: AtomicU64,
@@ -38,13 +42,19 @@ impl DiskStore {
     /// and has not begun. The next checkpoint to begin fulfils the request, even if
     /// [`checkpoint`](Self::checkpoint) takes it.
     pub fn checkpoint_in_background(&self) -> bool {
-        let mut wanted = lock(&self.shared.wanted);
-        if self.shared.checkpoints.running.load(Ordering::Relaxed) || wanted.checkpoint {
-            return false;
-        }
-        wanted.checkpoint = true;
-        self.shared.changed.notify_one();
-        true
+        let checkpoints = &self.shared.checkpoints;
+        !checkpoints.running.load(Ordering::Relaxed) && checkpoints.request()
+    }
+}
+
+impl CheckpointStatus {
+    /// Asks the thread for a checkpoint. Returns false if one was requested and has not begun.
+    pub(super) fn request(&self) -> bool {
+        // Relaxed: earlier writes were published under the writer's lock. A checkpoint takes this
+        // lock after it has cleared the flag, so it has them.
+        let is_first = !self.requested.swap(true, Ordering::Relaxed);
+        self.thread.wake();
+        is_first
     }
 }
 
@@ -62,7 +72,7 @@ impl DiskShared {
         let state = &self.checkpoints;
         state.running.store(true, Ordering::Relaxed);
         // This checkpoint has everything that was written before the request.
-        lock(&self.wanted).checkpoint = false;
+        state.requested.store(false, Ordering::Relaxed);
         let taken = self.take_checkpoint(lists_from);
         state.running.store(false, Ordering::Relaxed);
         taken?;
@@ -107,26 +117,20 @@ impl DiskShared {
         }
     }
 
-    /// Takes checkpoints on request until the store is closed.
-    pub(super) fn take_checkpoints(&self) {
-        let mut wanted = lock(&self.wanted);
-        while !wanted.end {
-            if !wanted.checkpoint {
-                wanted = skein_sync::locks::wait(&self.changed, wanted);
-                continue;
-            }
-            drop(wanted);
+    /// Takes checkpoints on request until the thread is stopped.
+    pub(super) fn take_checkpoints(&self, signal: &ThreadSignal) {
+        while signal.wait() {
             // Nothing is lost, because the log has what the file lacks. The store continues.
-            if let Err(error) = self.checkpoint_if_wanted() {
+            if let Err(error) = self.checkpoint_if_requested() {
                 tracing::warn!(%error, "a checkpoint was not taken");
             }
-            wanted = lock(&self.wanted);
         }
     }
 
     /// Takes a checkpoint, unless another one has begun since the request.
-    fn checkpoint_if_wanted(&self) -> Result<()> {
+    fn checkpoint_if_requested(&self) -> Result<()> {
         let turn = lock(&self.checkpoints.one_at_a_time);
-        if lock(&self.wanted).checkpoint { self.checkpoint_in_turn(&turn, None) } else { Ok(()) }
+        let is_requested = self.checkpoints.requested.load(Ordering::Relaxed);
+        if is_requested { self.checkpoint_in_turn(&turn, None) } else { Ok(()) }
     }
 }

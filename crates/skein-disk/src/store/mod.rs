@@ -52,13 +52,13 @@ mod tests;
 mod transaction;
 mod write;
 
-use std::sync::{Arc, Condvar, Mutex};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use skein_log::storage::StorageLock;
 use skein_log::{Log, LogStats};
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use skein_sync::background::BackgroundThread;
 use skein_sync::locks::lock;
 
 pub use check::DiskCensus;
@@ -104,7 +104,7 @@ pub(crate) const LOG: &str = "log";
 pub struct DiskStore {
     shared: Arc<DiskShared>,
     /// The thread that takes checkpoints when the log has grown.
-    checkpointer: Mutex<Option<JoinHandle<()>>>,
+    checkpointer: BackgroundThread,
     /// Dropped last, because a mapped file must stay locked until it is unmapped. Snapshots share
     /// it for the same reason.
     folder: Arc<Mutex<FolderLock>>,
@@ -137,17 +137,8 @@ struct DiskShared {
     checkpoints: CheckpointStatus,
     /// Writes that were replayed when the store was opened.
     replayed: AtomicU64,
-    /// Requests to the checkpoint thread.
-    wanted: Mutex<CheckpointerRequest>,
-    changed: Condvar,
     /// No transaction is committed any more. Read under the lock of `record`.
     closed: AtomicBool,
-}
-
-#[derive(Debug, Default)]
-struct CheckpointerRequest {
-    checkpoint: bool,
-    end: bool,
 }
 
 /// Counters and sizes of the store.
@@ -246,12 +237,7 @@ impl DiskStore {
         if folder.is_closed {
             return Ok(());
         }
-        lock(&self.shared.wanted).end = true;
-        self.shared.changed.notify_all();
-        if let Some(thread) = lock(&self.checkpointer).take() {
-            // A panicked thread has already reported its panic.
-            _ = thread.join();
-        }
+        self.checkpointer.stop();
         // First the flag, so that later transactions are refused; then the lock, which waits for
         // the current commit.
         self.shared.closed.store(true, Ordering::Relaxed);

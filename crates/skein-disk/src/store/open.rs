@@ -1,17 +1,18 @@
 //! Opening a store: reads the file's state and replays the log's later records.
 
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 
 use skein_log::storage::{OsStorage, Storage, has_file, lock_folder, make_folder};
 use skein_log::{CheckpointEpochs, Log, LogError, LogOptions, Recovered};
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use skein_sync::background::{BackgroundThread, ThreadSignal};
 use skein_sync::locks::lock;
 
 use super::spaces::check_spaces;
 use super::{
-    CheckpointStatus, CheckpointerRequest, DiskOptions, DiskShared, DiskStore, FILE, FolderLock, LOG,
-    MEMORY_FILE, SpaceTries, log_record,
+    CheckpointStatus, DiskOptions, DiskShared, DiskStore, FILE, FolderLock, LOG, MEMORY_FILE, SpaceTries,
+    log_record,
 };
 use crate::buffer::{BufferManager, CacheOptions};
 use crate::catalog::Catalog;
@@ -70,8 +71,6 @@ impl DiskStore {
             logged: AtomicU64::new(0),
             checkpoints: CheckpointStatus::default(),
             replayed: AtomicU64::new(0),
-            wanted: Mutex::new(CheckpointerRequest::default()),
-            changed: Condvar::new(),
             closed: AtomicBool::new(false),
         });
         shared.replay(&recovered, header.epoch)?;
@@ -80,13 +79,12 @@ impl DiskStore {
             // space (`spaces.rs`, invariant 1). A crash before that leaves the file as it was.
             shared.checkpoint()?;
         }
-        let thread = shared.clone();
-        let checkpointer = std::thread::Builder::new()
-            .name("skein-disk-checkpoint".to_owned())
-            .spawn(move || thread.take_checkpoints())
+        let (signal, worked_on) = (shared.checkpoints.thread.clone(), shared.clone());
+        let run = move |signal: &ThreadSignal| worked_on.take_checkpoints(signal);
+        let checkpointer = BackgroundThread::start("skein-disk-checkpoint", signal, run)
             .map_err(|error| DiskError::io("start a thread for", folder, &error))?;
         let folder = Arc::new(Mutex::new(FolderLock { lock: Some(held), is_closed: false }));
-        Ok(Self { shared, checkpointer: Mutex::new(Some(checkpointer)), folder })
+        Ok(Self { shared, checkpointer, folder })
     }
 }
 

@@ -345,8 +345,7 @@ impl DiskShared {
         let most = self.options.checkpoint_bytes;
         let before = self.logged.fetch_add(bytes as u64, Ordering::Relaxed);
         if most > 0 && before < most && before + bytes as u64 >= most {
-            lock(&self.wanted).checkpoint = true;
-            self.changed.notify_one();
+            self.checkpoints.request();
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use skein_sync::locks::{lock, wait, wait_timeout};
+use skein_sync::locks::{lock, wait};
 
 use super::SharedLog;
 use crate::Durability;
@@ -17,8 +17,6 @@ pub(super) struct CommitTurn {
     pub(super) taken: bool,
     /// The epoch that the committer thread should make durable.
     pub(super) requested: u64,
-    /// The committer thread should end.
-    pub(super) ended: bool,
 }
 
 /// The right to commit, returned on drop. A panic in a commit stops writes, because the state of
@@ -68,42 +66,36 @@ impl SharedLog {
         let mut turn = lock(&self.turn);
         if turn.requested < epoch {
             turn.requested = epoch;
-            self.asked.notify_one();
+            drop(turn);
+            self.committer.wake();
         }
     }
 
     /// Runs the committer thread: commits on request, and every `interval` if there are uncommitted
     /// records.
     pub fn run_committer(&self, interval: Duration) {
-        let mut turn = lock(&self.turn);
         let mut last = Instant::now();
-        while !turn.ended && !self.is_over() {
+        while !self.committer.is_stopped() && !self.is_over() {
             if self.is_waiting_for_room() {
-                drop(turn);
                 self.retry_commit();
-                turn = lock(&self.turn);
-                if !turn.ended && self.is_waiting_for_room() {
-                    turn = wait_timeout(&self.asked, turn, BETWEEN_TRIES);
+                if self.is_waiting_for_room() {
+                    self.committer.wait_timeout(BETWEEN_TRIES);
                 }
                 continue;
             }
-            let requested = turn.requested.min(self.gate.epoch());
+            let requested = lock(&self.turn).requested.min(self.gate.epoch());
             if requested > self.durable() {
-                drop(turn);
                 // A failure poisons the log, and that ends the loop.
                 let _ = self.wait_durable(requested);
                 last = Instant::now();
             } else if last.elapsed() >= interval {
-                drop(turn);
                 if self.has_uncommitted() {
                     let _ = self.commit();
                 }
                 last = Instant::now();
             } else {
-                let left = interval.saturating_sub(last.elapsed());
-                drop(wait_timeout(&self.asked, turn, left));
+                self.committer.wait_timeout(interval.saturating_sub(last.elapsed()));
             }
-            turn = lock(&self.turn);
         }
     }
 

@@ -36,6 +36,7 @@ mod write_state;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
 
 use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::background::ThreadSignal;
 
 use crate::epoch::EpochGate;
 use crate::planted_bugs::{self, PlantedBug};
@@ -71,8 +72,8 @@ pub struct SharedLog {
     turn: Mutex<CommitTurn>,
     /// Notified when the token is free, the durable epoch has advanced, or writes have stopped.
     turned: Condvar,
-    /// Notified when the committer thread has something to do.
-    asked: Condvar,
+    /// Wakes the committer thread.
+    pub committer: Arc<ThreadSignal>,
     parts: Mutex<CommitParts>,
     part_done: Condvar,
     callbacks: RwLock<Vec<DurableCallback>>,
@@ -111,7 +112,7 @@ impl SharedLog {
             commits: AtomicU64::new(0),
             turn: Mutex::default(),
             turned: Condvar::new(),
-            asked: Condvar::new(),
+            committer: Arc::default(),
             parts: Mutex::default(),
             part_done: Condvar::new(),
             callbacks: RwLock::default(),
@@ -178,13 +179,13 @@ impl SharedLog {
     fn wake_everybody(&self) {
         for writer in &self.writers {
             if self.state.get() == WriteState::Poisoned {
-                writer.stop();
+                writer.thread.stop();
             }
             writer.buffer.wake_all();
         }
         drop(lock(&self.turn));
         self.turned.notify_all();
-        self.asked.notify_all();
+        self.committer.wake();
         self.call_back();
     }
 
@@ -258,8 +259,8 @@ impl SharedLog {
         self.call_back();
     }
 
-    /// Refuses new operations, makes everything durable and ends the threads. Returns the last
-    /// epoch, or `None` if the log was closed before.
+    /// Refuses new operations and makes everything durable. Returns the last epoch, or `None` if the
+    /// log was closed before. Afterwards the caller stops the threads.
     pub fn close(&self) -> Result<Option<u64>> {
         let token = self.token();
         if self.is_waiting_for_room()
@@ -275,11 +276,6 @@ impl SharedLog {
             Err(_) => Ok(None),
         };
         drop(token);
-        lock(&self.turn).ended = true;
-        for writer in &self.writers {
-            writer.stop();
-        }
-        self.allocator.stop();
         self.wake_everybody();
         closed
     }

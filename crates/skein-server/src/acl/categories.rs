@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::commands::CommandSpec;
+use crate::command_table::CommandSpec;
 
 /// Every category that a rule may name, in Redis's order. Some have no command in this server.
 pub(crate) const NAMES: [&str; 21] = [

@@ -8,9 +8,7 @@
 use std::sync::LazyLock;
 
 use super::categories::{self, Categories, Category};
-use crate::commands::subcommands;
-use crate::commands::table::COMMANDS;
-use crate::commands::{CommandSpec, find};
+use crate::command_table::{COMMANDS, CommandSpec, find, subcommands};
 use crate::resp::RequestArgs;
 
 /// A command or a subcommand, as rules name it.

@@ -9,9 +9,8 @@ use std::sync::LazyLock;
 use skein_syntax::KeyRange;
 
 use super::patterns::KeyAccess;
-use crate::commands::introspection::keys::keys_of;
-use crate::commands::table::COMMANDS;
-use crate::commands::{CommandSpec, is};
+use crate::command_table::request_keys::keys_of;
+use crate::command_table::{COMMANDS, CommandSpec, is};
 use crate::resp::RequestArgs;
 
 /// Commands that reveal a key's existence, length or type, but not its contents.
@@ -125,7 +124,7 @@ fn keys<'a>(command: usize, args: &RequestArgs<'a>, first: KeyAccess, rest: KeyA
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::find;
+    use crate::command_table::find;
 
     #[test]
     fn every_named_command_exists() {

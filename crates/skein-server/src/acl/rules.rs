@@ -3,7 +3,7 @@
 use super::categories::Category;
 use super::command_ids::{self, CommandTarget};
 use super::patterns::is_word;
-use crate::commands::subcommands::place;
+use crate::command_table::subcommands::place;
 
 /// The reason why a rule is refused. The texts are Redis's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

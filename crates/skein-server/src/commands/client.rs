@@ -12,10 +12,11 @@ use skein_syntax::number::parse_i64;
 use super::command_error::SYNTAX;
 use super::connection::{BAD_NAME, checked_name};
 use super::reply_limit::ReplyLimit;
-use super::subcommands::{Subcommands, help, subcommand};
+use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, is, quoted};
 use crate::client::ClientState;
 use crate::client_registry::ClientAttributes;
+use crate::command_table::subcommands;
 use crate::resp::{ReplyWriter, RequestArgs};
 use filter::{ClientFilter, check_kind};
 pub(super) use list::line;
@@ -62,26 +63,6 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(super) const SUBCOMMANDS: Subcommands = &[
-    ("id", 2),
-    ("caching", 3),
-    ("getredir", 2),
-    ("pause", -3),
-    ("tracking", -3),
-    ("trackinginfo", 2),
-    ("unblock", -3),
-    ("unpause", 2),
-    ("getname", 2),
-    ("setname", 3),
-    ("setinfo", 4),
-    ("info", 2),
-    ("list", -2),
-    ("kill", -3),
-    ("no-evict", 3),
-    ("reply", 3),
-    ("help", 2),
-];
-
 /// Runs the subcommands that concern only this client, which also work while the data is loading.
 /// Returns false for all other subcommands.
 pub(super) fn own_client(
@@ -89,7 +70,7 @@ pub(super) fn own_client(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<bool, CommandError> {
-    match subcommand("client", SUBCOMMANDS, args)? {
+    match subcommand("client", subcommands::CLIENT, args)? {
         "id" => reply.count(client.id as usize),
         "getname" => match &client.record.attributes().name[..] {
             [] => reply.null(),
@@ -127,7 +108,7 @@ pub(super) fn client(
     if own_client(context.client, args, reply)? {
         return Ok(AfterCommand::Done);
     }
-    match subcommand("client", SUBCOMMANDS, args)? {
+    match subcommand("client", subcommands::CLIENT, args)? {
         "info" => {
             let (shared, client) = (context.shared, &*context.client);
             reply.text(&line(shared, client, &client.record, "client|info", usize::MAX));

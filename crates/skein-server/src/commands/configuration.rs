@@ -9,9 +9,10 @@ mod tls;
 mod values;
 
 use super::command_error::SYNTAX;
-use super::glob::Glob;
-use super::subcommands::{Subcommands, help, subcommand};
+use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, is};
+use crate::command_table::subcommands;
+use crate::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use skein_sync::locks::lock;
@@ -31,15 +32,12 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(super) const SUBCOMMANDS: Subcommands =
-    &[("get", -3), ("set", -4), ("resetstat", 2), ("rewrite", 2), ("help", 2)];
-
 pub(super) fn config(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
-    match subcommand("config", SUBCOMMANDS, args)? {
+    match subcommand("config", subcommands::CONFIG, args)? {
         "get" => get(context.shared, args, reply),
         "set" => {
             set(context.shared, args)?;

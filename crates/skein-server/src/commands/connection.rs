@@ -217,6 +217,6 @@ pub(crate) fn reset_at(login: &mut LoginContext<'_>, reply: &mut ReplyWriter<'_>
 pub(crate) fn refuse_unauthenticated(command: &CommandSpec, reply: &mut ReplyWriter<'_>) {
     let fault = CommandError::text(NO_AUTH);
     // As in Redis, a rejected EXEC aborts the transaction.
-    let fault = if matches!(command.handler, Handler::Exec) { fault.aborts() } else { fault };
+    let fault = if matches!(command.handler(), Handler::Exec) { fault.aborts() } else { fault };
     fault.write(reply);
 }

@@ -3,12 +3,12 @@
 pub(crate) mod keys;
 
 use super::command_error::SYNTAX;
-use super::glob::Glob;
 use super::reply_limit::ReplyLimit;
-use super::subcommands::{Subcommands, help, subcommand};
-use super::table::COMMANDS;
+use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, CommandSpec, find, is};
 use crate::acl::{Categories, Category, CommandTarget};
+use crate::command_table::{COMMANDS, subcommands};
+use crate::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
 
 const HELP: &[&str] = &[
@@ -29,9 +29,6 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(super) const SUBCOMMANDS: Subcommands =
-    &[("count", 2), ("docs", -2), ("getkeys", -4), ("info", -2), ("list", -2), ("help", 2)];
-
 pub(super) fn command(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -50,7 +47,8 @@ pub(super) fn answer(
     limit: &ReplyLimit,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    let subcommand = if args.len() == 1 { "info" } else { subcommand("command", SUBCOMMANDS, args)? };
+    let subcommand =
+        if args.len() == 1 { "info" } else { subcommand("command", subcommands::COMMAND, args)? };
     match subcommand {
         "count" => reply.count(COMMANDS.len()),
         "docs" => docs(args, limit, reply)?,

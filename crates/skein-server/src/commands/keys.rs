@@ -4,13 +4,13 @@ mod object;
 mod random;
 mod remove;
 
-use super::glob::Glob;
 use super::task::{RangeFormat, RangeTask, SlicedTask};
 use super::{AfterCommand, CommandContext, CommandError, scan};
+use crate::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, RowView, ScanDirection};
 
-pub(super) use object::{SUBCOMMANDS as OBJECT_SUBCOMMANDS, object};
+pub(super) use object::object;
 pub(super) use random::random_key;
 pub(super) use remove::{RemoveKeysTask, del, del_in_slices};
 

@@ -6,8 +6,9 @@ mod graph;
 use std::time::UNIX_EPOCH;
 
 use super::reply_limit::ReplyLimit;
-use super::subcommands::{Subcommands, help, subcommand};
+use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, QUOTED_BYTES_MAX, quoted};
+use crate::command_table::subcommands;
 use crate::observe::command_kinds::CommandKind;
 use crate::observe::latency_events::{LatencyEvent, LatencyEvents, LatencyHistory};
 use crate::observe::{CommandTotals, KindTotals};
@@ -32,23 +33,13 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(super) const SUBCOMMANDS: Subcommands = &[
-    ("doctor", 2),
-    ("graph", 3),
-    ("help", 2),
-    ("histogram", -2),
-    ("history", 3),
-    ("latest", 2),
-    ("reset", -2),
-];
-
 pub(super) fn latency(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
     let events = &context.shared.observing.events;
-    match subcommand("latency", SUBCOMMANDS, args)? {
+    match subcommand("latency", subcommands::LATENCY, args)? {
         "doctor" => {
             let millis = context.shared.settings.observing.event_ms.get() as u64;
             reply.text(&doctor::report(millis, &events.all()));

@@ -3,11 +3,10 @@
 use skein_syntax::number::parse_i64;
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
-use super::subcommands::{Subcommands, help, subcommand};
+use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
+use crate::command_table::subcommands;
 use crate::resp::{ReplyWriter, RequestArgs};
-use crate::shared::ServerShared;
-use skein_data::StoreStats;
 
 const HELP: &[&str] = &[
     "MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -26,9 +25,6 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(super) const SUBCOMMANDS: Subcommands =
-    &[("doctor", 2), ("malloc-stats", 2), ("purge", 2), ("stats", 2), ("usage", -3), ("help", 2)];
-
 /// Below this number of bytes MEMORY DOCTOR has nothing to report.
 const SMALL: usize = 5 << 20;
 
@@ -37,7 +33,7 @@ pub(super) fn memory(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    match subcommand("memory", SUBCOMMANDS, args)? {
+    match subcommand("memory", subcommands::MEMORY, args)? {
         "usage" => usage(context, args, reply)?,
         "stats" => numbers(&stats(context), reply),
         "doctor" => reply.text(&doctor(context)),
@@ -96,20 +92,6 @@ fn numbers(pairs: &[(&str, usize)], reply: &mut ReplyWriter<'_>) {
     }
 }
 
-/// Returns all bytes that count as used: by the engine, the connections, and the logs of requests.
-pub(crate) fn used(shared: &ServerShared, stats: &StoreStats) -> usize {
-    stats.index_bytes
-        + stats.row_bytes
-        + stats.unreclaimed_bytes
-        + stats.memory.buffers
-        + shared.memory_outside_store()
-}
-
-/// Returns the highest number of used bytes so far.
-pub(crate) fn peak(shared: &ServerShared, stats: &StoreStats) -> usize {
-    used(shared, stats).max(stats.memory.peak)
-}
-
 fn parts(context: &CommandContext<'_>) -> [(&'static str, usize); 12] {
     let stats = context.session.engine().stats();
     let live = stats.index_bytes + stats.row_bytes;
@@ -123,8 +105,8 @@ fn parts(context: &CommandContext<'_>) -> [(&'static str, usize); 12] {
         ("row_bytes", stats.row_bytes),
         ("buffer_bytes", buffers + memory.buffers),
         ("unreclaimed_bytes", stats.unreclaimed_bytes),
-        ("used_bytes", used(context.shared, &stats)),
-        ("peak_bytes", peak(context.shared, &stats)),
+        ("used_bytes", context.shared.used_bytes(&stats)),
+        ("peak_bytes", context.shared.peak_bytes(&stats)),
         ("reserved_bytes", stats.reserved_bytes),
         ("live_bytes_per_key", live.checked_div(stats.keys).unwrap_or(0)),
     ]
@@ -134,10 +116,10 @@ fn parts(context: &CommandContext<'_>) -> [(&'static str, usize); 12] {
 fn stats(context: &CommandContext<'_>) -> Vec<(&'static str, usize)> {
     let stats = context.session.engine().stats();
     let (memory, clients) = (&stats.memory, context.shared.buffer_bytes());
-    let used = used(context.shared, &stats);
+    let used = context.shared.used_bytes(&stats);
     let dataset = memory.keys + stats.row_bytes;
     vec![
-        ("peak.allocated", peak(context.shared, &stats)),
+        ("peak.allocated", context.shared.peak_bytes(&stats)),
         ("total.allocated", used),
         ("clients.normal", clients),
         ("aof.buffer", memory.buffers),
@@ -156,7 +138,7 @@ fn stats(context: &CommandContext<'_>) -> Vec<(&'static str, usize)> {
 
 fn doctor(context: &CommandContext<'_>) -> String {
     let stats = context.session.engine().stats();
-    let used = used(context.shared, &stats);
+    let used = context.shared.used_bytes(&stats);
     if used < SMALL {
         return "The server uses less than 5 MiB of memory, too little for a report.".into();
     }

@@ -1,4 +1,4 @@
-//! The commands of the server: one table, and one file of handlers for each family of commands.
+//! The commands of the server: one file of handlers for each family of commands.
 //!
 //! ```text
 //!   arguments ─► resolve ─► tag ─► Handler::Read       replies from the row of one key;
@@ -10,9 +10,11 @@
 //!                                                      runs while no other worker runs a command
 //! ```
 //!
-//! Read in this order: this file; `table` (one row for each command); `command_error` (error
-//! replies); `strings` (a plain family); `task` (commands that run in slices). Design:
-//! `docs/design/server.md`.
+//! `command_table` has the names and the properties of the commands, `handlers` one row with the
+//! handler of each.
+//!
+//! Read in this order: this file; `handlers`; `strings` (a plain family); `task` (commands that run
+//! in slices). Design: `docs/design/server.md`.
 
 #![expect(
     clippy::unnecessary_wraps,
@@ -21,13 +23,12 @@
 
 pub(crate) mod access;
 pub(crate) mod client;
-pub(crate) mod command_error;
 pub(crate) mod configuration;
 pub(crate) mod connection;
 pub(crate) mod databases;
 pub(crate) mod debug;
 pub(crate) mod expiry;
-pub(crate) mod glob;
+mod handlers;
 pub(crate) mod hashes;
 pub(crate) mod introspection;
 pub(crate) mod keys;
@@ -43,7 +44,6 @@ pub(crate) mod slowlog;
 pub(crate) mod sorted_sets;
 pub(crate) mod strings;
 pub(crate) mod subcommands;
-pub(crate) mod table;
 pub(crate) mod task;
 pub(crate) mod transactions;
 mod unsupported;
@@ -56,12 +56,9 @@ use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use skein_data::{EngineWriter, Keyspace, RowView, Ticket};
 
-pub(crate) use command_error::CommandError;
+pub(crate) use crate::command_error::{self, CommandError};
+pub(crate) use crate::command_table::{BAD_ARITY, CommandSpec, ResolvedTag, find, is, resolve, takes};
 pub(crate) use task::SlicedTask;
-
-use subcommands::Subcommands;
-use table::{COMMANDS, SLOT_COUNT, SLOTS};
-use while_loading::LoadingHandler;
 
 /// Replies from the row of the key in argument 1.
 pub(crate) type ReadHandler = fn(Option<RowView<'_>>, &RequestArgs<'_>, &mut ReplyWriter<'_>);
@@ -180,108 +177,6 @@ pub(crate) enum AfterCommand {
     Close,
 }
 
-/// A command's row in the table.
-#[derive(Clone, Copy)]
-pub(crate) struct CommandSpec {
-    /// In lower case.
-    pub name: &'static str,
-    /// Number of arguments, including the name. If negative, the minimum.
-    pub arity: i32,
-    pub flags: &'static [&'static str],
-    /// First key, last key (negative: counted from the end), step; all 0 if there are no such keys.
-    pub keys: (i32, i32, i32),
-    /// Index of the argument that holds a number of keys; 0 if there is no such argument. Those
-    /// keys follow it, and they come after the keys of `keys`.
-    pub key_count: usize,
-    /// Empty for most commands.
-    pub subcommands: Subcommands,
-    /// Whether consecutive requests of this command may be timed as one. Such a request takes so
-    /// little time that reading the clock would cost more.
-    pub timed_together: bool,
-    pub group: &'static str,
-    pub summary: &'static str,
-    pub handler: Handler,
-    /// Replies while the data is still loading. With `None` the command replies LOADING then.
-    pub early: Option<LoadingHandler>,
-}
-
-impl CommandSpec {
-    pub(crate) fn has_flag(&self, flag: &str) -> bool {
-        self.flags.contains(&flag)
-    }
-}
-
-/// Returns whether an arity allows this number of arguments, including the command's name.
-pub(crate) fn takes(arity: i32, args: usize) -> bool {
-    let wanted = arity.unsigned_abs() as usize;
-    if arity < 0 { args >= wanted } else { args == wanted }
-}
-
-/// The tag of a request whose command is not in the table.
-const UNKNOWN: u16 = u16::MAX;
-/// Bit in the tag of a request with a wrong number of arguments.
-pub(crate) const BAD_ARITY: u16 = 1 << 15;
-
-/// The meaning of a tag.
-#[derive(Clone, Copy)]
-pub(crate) enum ResolvedTag {
-    Command(&'static CommandSpec),
-    WrongArity(&'static CommandSpec),
-    Unknown,
-}
-
-impl ResolvedTag {
-    #[inline]
-    pub(crate) fn of(tag: u16) -> Self {
-        match COMMANDS.get((tag & !BAD_ARITY) as usize) {
-            Some(command) if tag & BAD_ARITY == 0 => Self::Command(command),
-            Some(command) => Self::WrongArity(command),
-            None => Self::Unknown,
-        }
-    }
-}
-
-/// Returns the tag of a request: the index of its command in the table, or a mark of its fault.
-#[inline]
-pub(crate) fn resolve(args: &RequestArgs<'_>) -> u16 {
-    match find(args.get(0)) {
-        Some(index) if takes(COMMANDS[index].arity, args.len()) => index as u16,
-        Some(index) => index as u16 | BAD_ARITY,
-        None => UNKNOWN,
-    }
-}
-
-/// Returns a command's index in the table. Ignores the case of the name.
-#[inline(always)]
-pub(crate) fn find(name: &[u8]) -> Option<usize> {
-    if name.is_empty() {
-        return None;
-    }
-    let mut slot = hash(name);
-    loop {
-        match SLOTS[slot] {
-            0 => return None,
-            entry => {
-                let index = entry as usize - 1;
-                if COMMANDS[index].name.as_bytes().eq_ignore_ascii_case(name) {
-                    return Some(index);
-                }
-            }
-        }
-        slot = (slot + 1) % SLOTS.len();
-    }
-}
-
-/// Returns the slot where the search for a name starts. Ignores the case of letters. `REQUIRES:
-/// !name.is_empty()`
-pub(crate) const fn hash(name: &[u8]) -> usize {
-    const fn letter(byte: u8) -> usize {
-        (byte | 0x20) as usize
-    }
-    let len = name.len();
-    (letter(name[0]) * 7 + letter(name[len / 2]) * 31 + letter(name[len - 1]) * 101 + len * 61) % SLOT_COUNT
-}
-
 /// Returns whether a request is a line of HTTP, as a web page sends it with `fetch`: the method of
 /// its first line, or the first header.
 pub(crate) fn is_cross_protocol(name: &[u8]) -> bool {
@@ -301,7 +196,7 @@ pub(crate) fn refuse(resolved: ResolvedTag, args: &RequestArgs<'_>, reply: &mut 
 /// Returns the error for a wrong number of arguments. As in Redis, an EXEC with arguments aborts
 /// the transaction.
 fn wrong_arity(command: &CommandSpec) -> CommandError {
-    match command.handler {
+    match command.handler() {
         Handler::Exec => CommandError::text("wrong number of arguments for 'exec' command").aborts(),
         _ => CommandError::wrong_arity(command.name),
     }
@@ -339,9 +234,4 @@ fn unknown_command(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
         text.extend_from_slice(format!("({what})").as_bytes());
     }
     reply.error_bytes(&text);
-}
-
-/// Returns whether an argument is this word. Ignores the case.
-pub(crate) fn is(arg: &[u8], word: &str) -> bool {
-    arg.eq_ignore_ascii_case(word.as_bytes())
 }

@@ -3,8 +3,9 @@
 use skein_syntax::number::parse_i64;
 
 use super::reply_limit::ReplyLimit;
-use super::subcommands::{Subcommands, help, subcommand, unknown_or_wrong};
+use super::subcommands::{help, subcommand, unknown_or_wrong};
 use super::{AfterCommand, CommandContext, CommandError};
+use crate::command_table::subcommands;
 use crate::observe::slowlog::SlowlogEntry;
 use crate::resp::{ReplyWriter, RequestArgs};
 
@@ -24,15 +25,13 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(super) const SUBCOMMANDS: Subcommands = &[("get", -2), ("len", 2), ("reset", 2), ("help", 2)];
-
 pub(super) fn slowlog(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
     let slowlog = &context.shared.observing.slowlog;
-    match subcommand("slowlog", SUBCOMMANDS, args)? {
+    match subcommand("slowlog", subcommands::SLOWLOG, args)? {
         "get" => {
             let entries = slowlog.newest(count(args)?);
             reply.array(entries.len());

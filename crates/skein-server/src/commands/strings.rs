@@ -4,7 +4,6 @@ mod bits;
 pub(super) mod lcs;
 mod ranges;
 
-use skein_data::DiskError;
 use skein_syntax::number::parse_i64;
 
 use super::command_error::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER, SYNTAX, WRONG_TYPE};
@@ -12,7 +11,7 @@ use super::expiry::ExpiryOption;
 use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::long_double::LongDouble;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineWriter, Error, RowAllocator, RowChange, RowRef, RowView, RowWriter as _, VALUE_BYTES_MAX};
+use skein_data::{DiskError, EngineWriter, Error, RowAllocator, RowChange, RowRef, RowView, RowWriter as _, VALUE_BYTES_MAX};
 
 pub(super) use bits::{bit_count, bit_count_alone, bit_pos, bit_pos_alone, get_bit, set_bit};
 pub(super) use ranges::{get_range, set_range};

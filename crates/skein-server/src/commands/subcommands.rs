@@ -1,4 +1,4 @@
-//! Subcommands: their names and their numbers of arguments.
+//! The subcommand of a request.
 //!
 //! ```text
 //!   row of the table ─► subcommands ─┬─► worker: a request with an unknown subcommand
@@ -6,22 +6,9 @@
 //!                                    └─► handler: which subcommand is it
 //! ```
 
-use super::{CommandError, CommandSpec, QUOTED_BYTES_MAX, is, quoted, takes};
+use super::{CommandError, CommandSpec, QUOTED_BYTES_MAX, quoted, takes};
+use crate::command_table::subcommands::{Subcommands, find};
 use crate::resp::{ReplyWriter, RequestArgs};
-
-/// Names in lower case with the command's number of arguments, including itself and the subcommand.
-/// If negative, the minimum.
-pub(crate) type Subcommands = &'static [(&'static str, i32)];
-
-/// Returns the subcommand with this name. Ignores the case.
-pub(super) fn find(known: Subcommands, name: &[u8]) -> Option<(&'static str, i32)> {
-    place(known, name).map(|at| known[at])
-}
-
-/// Returns the index of the subcommand with this name. Ignores the case.
-pub(crate) fn place(known: Subcommands, name: &[u8]) -> Option<usize> {
-    known.iter().position(|(known, _)| is(name, known))
-}
 
 /// Returns the subcommand in argument 1 of a request.
 ///

@@ -20,7 +20,6 @@ use std::ops::{Bound, ControlFlow};
 use skein_syntax::{KeyRange, RangeProjection};
 
 use super::CommandError;
-use super::glob::{Glob, STEPS_MAX};
 use super::hashes::{ColumnsReply, write_named};
 use super::keys::RemoveKeysTask;
 use super::random_entries::RandomTask;
@@ -28,8 +27,9 @@ use super::reply_limit::check_reply_bytes;
 use super::skein::{KeyContentsTask, long_contents, write_contents};
 use super::sorted_sets::{MembersReply, SetOperationTask};
 use super::strings::lcs::LcsTask;
+use crate::glob::{Glob, STEPS_MAX};
 use crate::resp::{Protocol, ReplyWriter};
-use skein_data::{Keyspace, RowView, ScanDirection, Snapshot, SnapshotRelease, Ticket};
+use skein_data::{EngineSnapshot, Keyspace, RowView, ScanDirection, SnapshotRelease, Ticket};
 
 pub(super) use view::{SlicedView, ViewTask, full_from};
 
@@ -199,7 +199,7 @@ pub(crate) struct RangeTask {
     /// Writes the rest of the last key, whose contents are long.
     inside: Option<Box<SlicedTask>>,
     /// All slices read this snapshot. Without it, each slice reads the current state.
-    snapshot: Option<Snapshot>,
+    snapshot: Option<EngineSnapshot>,
     /// The result of the range, while the versions that were kept for its snapshot are freed.
     ended: Option<(Result<TaskProgress, CommandError>, SnapshotRelease)>,
 }
@@ -210,7 +210,7 @@ impl RangeTask {
         direction: ScanDirection,
         limit: usize,
         shape: RangeFormat,
-        snapshot: Option<Snapshot>,
+        snapshot: Option<EngineSnapshot>,
     ) -> Self {
         let (shape_bytes, left) = (shape.memory(), limit);
         Self { range, direction, left, shape, shape_bytes, elements: 0, inside: None, snapshot, ended: None }
@@ -288,7 +288,7 @@ impl RangeTask {
             ControlFlow::Continue(())
         };
         match snapshot {
-            Some(snapshot) => snapshot.scan(range.bounds(), *direction, |key, row| write(key, row.into())),
+            Some(snapshot) => snapshot.scan(range.bounds(), *direction, write)?,
             // KEYS may return keys in any order.
             None if is_any_order => slice.session.walk(range.bounds(), most, write)?,
             None => slice.session.scan(range.bounds(), *direction, most, write)?,

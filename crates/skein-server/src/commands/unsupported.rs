@@ -162,7 +162,7 @@ mod tests {
                 assert!(find(name.as_bytes()).is_none(), "there is {name}: {}", family.what);
             }
         }
-        for command in &crate::commands::table::COMMANDS {
+        for command in &crate::command_table::COMMANDS {
             assert_eq!(family_of(command.name.as_bytes()), None, "{}", command.name);
         }
     }

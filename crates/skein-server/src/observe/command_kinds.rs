@@ -7,8 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::commands::CommandSpec;
-use crate::commands::table::COMMANDS;
+use crate::command_table::{COMMANDS, CommandSpec};
 use crate::resp::RequestArgs;
 
 /// The number of each command's first subcommand.

@@ -11,14 +11,13 @@
 //! read-modify-write. A reset stores the current sum, which readers subtract: no thread writes
 //! another thread's counts.
 //!
-//! Read in this order: `command_kinds`, `histogram`, `mod`, `latency_events`, `slowlog`, `rates`,
-//! `settings`.
+//! Read in this order: `command_kinds`, `histogram`, `mod`, `latency_events`, `slowlog`,
+//! `rates`.
 
 pub(crate) mod command_kinds;
 pub(crate) mod histogram;
 pub(crate) mod latency_events;
 pub(crate) mod rates;
-pub(crate) mod settings;
 pub(crate) mod slowlog;
 
 use std::collections::BTreeMap;
@@ -27,7 +26,7 @@ use std::sync::{Mutex, OnceLock};
 
 use skein_sync::locks::lock;
 
-use crate::shared::WorkerCounters;
+use crate::worker_counters::WorkerCounters;
 use command_kinds::{CommandKind, KINDS};
 use histogram::{LatencyDistribution, LatencyHistogram};
 use latency_events::LatencyEvents;

@@ -1,4 +1,4 @@
-//! The current rates per second: a thread reads the counts four times a second.
+//! The current rates per second: a thread of the server samples the counts four times a second.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 
 use skein_sync::locks::lock;
 
-use crate::shared::ServerShared;
-
-const TICK: Duration = Duration::from_millis(250);
+/// The time between two samples.
+pub(crate) const TICK: Duration = Duration::from_millis(250);
 /// A rate covers the last second and a half.
 const TICKS: usize = 6;
 
@@ -32,7 +31,8 @@ pub(crate) struct OperationRates {
 pub(crate) struct RateSampler(Mutex<VecDeque<RateSample>>);
 
 impl RateSampler {
-    fn sample(&self, at: Instant, counts: [u64; 3]) {
+    /// Adds the numbers of requests, of bytes in and of bytes out at a moment.
+    pub(crate) fn sample(&self, at: Instant, counts: [u64; 3]) {
         let mut beats = lock(&self.0);
         if beats.len() > TICKS {
             beats.pop_front();
@@ -53,19 +53,6 @@ impl RateSampler {
         #[expect(clippy::cast_precision_loss, reason = "a rate, rounded for people")]
         let rate = |which: usize| (last.counts[which] - first.counts[which]) as f64 / seconds;
         OperationRates { requests: rate(0), bytes_in: rate(1), bytes_out: rate(2) }
-    }
-}
-
-/// Takes samples until the server stops. Unparking the thread makes it notice the stop immediately.
-pub(crate) fn run(shared: &ServerShared) {
-    while !shared.stopping() {
-        let [requests, bytes_in, bytes_out] = [
-            shared.total(|counts| &counts.requests),
-            shared.total(|counts| &counts.bytes_in),
-            shared.total(|counts| &counts.bytes_out),
-        ];
-        shared.observing.sampler.sample(Instant::now(), [requests, bytes_in, bytes_out]);
-        std::thread::park_timeout(TICK);
     }
 }
 

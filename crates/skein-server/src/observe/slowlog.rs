@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 
 use skein_sync::locks::lock;
 
-use crate::commands::is;
+use crate::command_table::is;
 use crate::recent_entries::{MemorySize, RecentEntries};
 use crate::resp::RequestArgs;
 use crate::transport::ConnectionAddress;

@@ -8,7 +8,6 @@
 use crate::commands::access::denied::refuse_in_exec;
 use crate::commands::command_error::NOT_IN_MULTI;
 use crate::commands::task::{SlicedTask, TaskProgress, TaskSlice};
-use crate::commands::transactions::Multi;
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag};
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -17,7 +16,7 @@ use skein_data::{EngineSession, Keyspace, Ticket};
 use super::general::GeneralContext;
 use super::request_timer::RequestTimer;
 use super::write_allowance::{admit, bytes_added_now, may_grow_memory};
-use crate::client::{ClientState, ReplyMode};
+use crate::client::{ClientState, Multi, ReplyMode};
 use crate::shared::ServerShared;
 
 /// The next step of the connection, and the ticket that the reply waits for.
@@ -57,11 +56,11 @@ impl GeneralContext<'_> {
             let session = Keyspace::Session(self.session);
             let mut context =
                 CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
-            return Ok((command.handler.run(&mut context, args, reply)?, context.ticket));
+            return Ok((command.handler().run(&mut context, args, reply)?, context.ticket));
         }
         let session = Keyspace::Transaction(Box::new(self.session.begin()?));
         let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
-        let (context, done) = run(context, command.handler, args, reply);
+        let (context, done) = run(context, command.handler(), args, reply);
         // On disk, the transaction of a failed command is dropped, so nothing of it is done.
         let closes = done?;
         Ok((after(closes), context.session.commit()?))
@@ -136,7 +135,7 @@ fn aborted(error: impl Into<CommandError>) -> CommandError {
 pub(super) fn may_write(tag: u16) -> bool {
     match ResolvedTag::of(tag) {
         ResolvedTag::Command(command) => {
-            matches!(command.handler, Handler::Write(_)) || command.has_flag("write")
+            matches!(command.handler(), Handler::Write(_)) || command.has_flag("write")
         }
         _ => false,
     }
@@ -162,7 +161,7 @@ fn run_queue(
         let _ = timer.lap();
         let ran;
         (context, ran) = match context.client.check(tag, &args) {
-            Ok(()) => run(context, command.handler, &args, reply),
+            Ok(()) => run(context, command.handler(), &args, reply),
             Err(denied) => {
                 let fault = refuse_in_exec(context.shared, context.client, &denied);
                 (context, Err(fault))

@@ -253,7 +253,7 @@ impl GeneralContext<'_> {
             enqueue(client, command, tag, &args, self.shared.settings.request_bytes_max.get(), &mut reply);
             return RequestOutcome::default();
         }
-        let (next, ticket) = match command.handler {
+        let (next, ticket) = match command.handler() {
             Handler::Exclusive(_) => self.run_exclusive(command, client, &args, &mut reply),
             Handler::Exec => self.exec(client, &mut reply),
             handler => {
@@ -375,7 +375,7 @@ impl GeneralContext<'_> {
 /// queue.
 fn is_batched(resolved: ResolvedTag, connection: &Connection, at: usize) -> bool {
     let ResolvedTag::Command(command) = resolved else { return false };
-    match command.handler {
+    match command.handler() {
         Handler::Read(_) | Handler::ReadOrSlices(..) | Handler::Write(_) => true,
         Handler::ReadOneOrMany(..) => connection.input.args(at).len() == 2,
         Handler::WriteOrSlices(..) => is_short(&connection.input.args(at)),

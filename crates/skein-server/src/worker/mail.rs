@@ -11,7 +11,7 @@ use crate::client::ClientState;
 use crate::client_registry::{ClientLocation, ClientRecord};
 use crate::resp::ReplyWriter;
 use crate::shared::ServerShared;
-use crate::transport::Transport;
+use crate::transport::{Transport, keep_alive};
 
 use super::Worker;
 use super::connection::Connection;
@@ -33,9 +33,6 @@ impl Worker {
         let mail = self.mailbox().take();
         for stream in mail.connections {
             self.adopt(stream);
-        }
-        for handed_over in mail.handed_over {
-            self.adopt_from_loading(handed_over);
         }
         for who in mail.kills {
             if self.slots.get(who.slot).is_some_and(|(connection, _)| connection.client.id == who.client) {
@@ -82,10 +79,22 @@ impl Worker {
         self.list_new(slot);
     }
 
-    /// Adopts a connection that was accepted while the server was loading, with its unprocessed
-    /// requests and unsent replies.
-    fn adopt_from_loading(&mut self, handed_over: LoadingConnection) {
+    /// Adopts connections that were accepted while the server was loading, with their unprocessed
+    /// requests and unsent replies. Called before the worker runs.
+    pub(crate) fn adopt_from_loading(&mut self, handed_over: impl Iterator<Item = LoadingConnection>) {
+        for connection in handed_over {
+            // Relaxed: as in `count_closed`.
+            self.mailbox().counts.connections.fetch_add(1, Ordering::Relaxed);
+            self.adopt_one_from_loading(connection);
+        }
+    }
+
+    fn adopt_one_from_loading(&mut self, handed_over: LoadingConnection) {
         let (mut connection, output) = handed_over.into_parts();
+        if let Some(stream) = connection.stream.tcp() {
+            // If this fails, the client is served all the same.
+            let _ = keep_alive(stream, self.shared.settings.keepalive_s.get());
+        }
         let (shared, worker, registry) = (&self.shared, self.number, self.poll.registry());
         let slot = self.slots.insert(|slot| {
             let both = Interest::READABLE | Interest::WRITABLE;

@@ -50,8 +50,8 @@ use mio::{Events, Poll, Token};
 
 use crate::resp::ReplyWriter;
 use crate::settings::WorkerLimits;
-use crate::shared::{Mailbox, ServerShared, WorkerCounters};
-use skein_data::{EngineSession, Ticket};
+use crate::shared::{Mailbox, ServerShared};
+use crate::worker_counters::WorkerCounters;
 
 use client_timeouts::TimeoutSweep;
 use connection_slots::ConnectionSlots;

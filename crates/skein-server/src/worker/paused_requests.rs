@@ -18,7 +18,7 @@ use super::exclusive::may_write;
 /// before them, are never held back.
 pub(super) fn is_held(held: PausedRequests, tag: u16, args: &RequestArgs<'_>, client: &ClientState) -> bool {
     let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return held == PausedRequests::All };
-    match (held, command.handler) {
+    match (held, command.handler()) {
         (PausedRequests::All, _) => {
             let ends_it = command.name == "client" && args.len() == 2 && is(args.get(1), "UNPAUSE");
             !ends_it && !command.has_flag("no_auth")

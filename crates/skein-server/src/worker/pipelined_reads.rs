@@ -22,9 +22,8 @@ use super::connection::Connection;
 use super::connection_slots::ConnectionSlots;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{KindTally, RequestTimer, share};
-use crate::client::Lookups;
 use crate::observe::command_kinds::CommandKind;
-use crate::shared::WorkerCounters;
+use crate::worker_counters::{Lookups, WorkerCounters};
 
 /// The most lookups of one batch.
 pub(super) const BATCH: usize = 64;
@@ -73,7 +72,7 @@ fn handler(connection: &Connection, index: usize) -> Option<(u16, ReadHandler)> 
     if !connection.client.may(tag, || connection.input.args(index)) {
         return None;
     }
-    match command.handler {
+    match command.handler() {
         Handler::Read(read) | Handler::ReadOrSlices(read, _) => Some((tag, read)),
         Handler::ReadOneOrMany(read, _) if connection.input.args(index).len() == 2 => Some((tag, read)),
         _ => None,

@@ -144,7 +144,7 @@ pub(super) struct PipelinedWrites {
 fn handler(connection: &Connection, index: usize) -> Option<(u16, WriteHandler)> {
     let tag = connection.input.tag(index)?;
     match ResolvedTag::of(tag) {
-        ResolvedTag::Command(command) => match command.handler {
+        ResolvedTag::Command(command) => match command.handler() {
             Handler::Write(write) => Some((tag, write)),
             Handler::WriteOrSlices(write, _) if is_short(&connection.input.args(index)) => Some((tag, write)),
             _ => None,

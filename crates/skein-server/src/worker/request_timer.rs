@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use crate::client_registry::ClientRecord;
 use crate::observe::command_kinds::CommandKind;
 use crate::observe::latency_events::LatencyEvent;
-use crate::observe::settings::ObserveSettings;
 use crate::observe::slowlog::ClippedRequest;
 use crate::observe::{ServerObserver, WorkerObserver};
 use crate::resp::RequestArgs;
+use crate::settings::ObserveSettings;
 
 /// The length of a turn. After it, no request begins on a connection that had its part of the turn:
 /// one client may have sent a thousand slow requests that are each too fast for slices.

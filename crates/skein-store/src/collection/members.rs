@@ -1,9 +1,10 @@
 //! The member index of a store, and the collections themselves.
 
-use std::sync::{Arc, Condvar, Mutex, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use skein_index::LocalGuard;
 use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use skein_sync::background::ThreadSignal;
 use skein_sync::locks::{alone, shared};
 
 use super::ScoreIndex;
@@ -36,7 +37,8 @@ pub(crate) struct MemberIndex {
     /// and score indexes.
     dying: AtomicUsize,
     pub(super) sweep_queue: Mutex<SweepQueue>,
-    pub(super) wake: Condvar,
+    /// Wakes the sweeper thread when there is a dead collection.
+    pub(crate) sweeper: Arc<ThreadSignal>,
 }
 
 /// The kind of a collection.
@@ -125,7 +127,7 @@ impl MemberIndex {
             collection_bytes: AtomicUsize::new(0),
             dying: AtomicUsize::new(0),
             sweep_queue: Mutex::default(),
-            wake: Condvar::new(),
+            sweeper: Arc::default(),
         })
     }
 

@@ -45,8 +45,7 @@ pub(super) struct DeadCollection {
 #[derive(Debug, Default)]
 pub(super) struct SweepQueue {
     /// By id; ids are never reused.
-    pub(super) dead: BTreeMap<u64, DeadCollection>,
-    pub(super) stop: bool,
+    dead: BTreeMap<u64, DeadCollection>,
 }
 
 /// The end of the queue from which a dead collection is taken.
@@ -121,7 +120,12 @@ impl MemberIndex {
         self.account_dying(0, dead.bytes());
         let twice = lock(&self.sweep_queue).dead.insert(dead.id, dead);
         debug_assert!(twice.is_none(), "a collection dies once");
-        self.wake.notify_one();
+        self.sweeper.wake();
+    }
+
+    /// Returns whether there is a dead collection.
+    pub(super) fn any_dead(&self) -> bool {
+        !lock(&self.sweep_queue).dead.is_empty()
     }
 
     /// Removes about `bytes` bytes of dead collections, or all of them, concurrently with the
@@ -231,7 +235,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
         let members = &store.core().members;
-        members.end_sweeps();
+        members.sweeper.stop();
         store.set_memory_limit(Some(1 << 30), Eviction::Lru);
         let held = || {
             let memory = store.core().memory();

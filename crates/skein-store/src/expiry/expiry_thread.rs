@@ -4,13 +4,13 @@
 //! each with a version and a record in the log. It works at most a quarter of the time, or half of
 //! it after it was behind for some ticks. Expired keys that are not removed yet stay hidden.
 
-use std::sync::{Arc, Condvar, Mutex};
-use std::thread::JoinHandle;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use skein_log::Durability;
 use skein_sync::atomic::Ordering;
-use skein_sync::locks::{lock, wait_timeout};
+use skein_sync::background::{BackgroundThread, ThreadSignal};
 
 use crate::session::Writer;
 use crate::store::StoreCore;
@@ -35,51 +35,20 @@ const SHARE_BEHIND: u32 = 2;
 
 const PATIENCE: u32 = 10;
 
-#[derive(Debug)]
-pub(crate) struct ExpiryThread {
-    stop: Arc<(Mutex<bool>, Condvar)>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+/// Starts the thread, if the options want it. The thread keeps the store's memory alive until it is
+/// stopped.
+pub(crate) fn start(core: Arc<StoreCore>) -> Result<Option<BackgroundThread>> {
+    let Some(interval) = core.options.expiry_interval else { return Ok(None) };
+    let run = move |signal: &ThreadSignal| run(&core, interval, signal);
+    BackgroundThread::start("skein-expiry", Arc::default(), run)
+        .map(Some)
+        .map_err(|error| Error::io("start a thread for", Path::new("expiry"), &error))
 }
 
-impl ExpiryThread {
-    /// Starts the thread, if the options want it. The thread keeps the store's memory alive until
-    /// it is stopped.
-    pub(crate) fn start(core: Arc<StoreCore>) -> Result<Self> {
-        let stop: Arc<(Mutex<bool>, Condvar)> = Arc::default();
-        let thread = match core.options.expiry_interval {
-            None => None,
-            Some(interval) => {
-                let stop = stop.clone();
-                let thread = std::thread::Builder::new()
-                    .name("skein-expiry".into())
-                    .spawn(move || run(&core, interval, &stop))
-                    .map_err(|error| {
-                        Error::io("start a thread for", std::path::Path::new("expiry"), &error)
-                    })?;
-                Some(thread)
-            }
-        };
-        Ok(Self { stop, thread: Mutex::new(thread) })
-    }
-
-    pub(crate) fn stop(&self) {
-        *lock(&self.stop.0) = true;
-        self.stop.1.notify_all();
-        if let Some(thread) = lock(&self.thread).take() {
-            // Only a panic in the thread is an error here, and it has been reported already.
-            let _ = thread.join();
-        }
-    }
-}
-
-fn run(core: &StoreCore, interval: Duration, (stop, wake): &(Mutex<bool>, Condvar)) {
+fn run(core: &StoreCore, interval: Duration, signal: &ThreadSignal) {
     // Consecutive ticks that did not remove all overdue keys.
     let mut behind: u32 = 0;
-    loop {
-        let held = lock(stop);
-        if *held || *wait_timeout(wake, held, interval) {
-            return;
-        }
+    while signal.wait_timeout(interval) {
         if !core.rows.any_expiring() {
             continue;
         }

@@ -392,7 +392,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let store =
                 Store::open(folder.path(), StoreOptions { index, ..StoreOptions::default() }).unwrap();
-            store.core().members.end_sweeps();
+            store.core().members.sweeper.stop();
             store.set_memory_limit(Some(limit), Eviction::Lru);
             let mut session = store.session();
             session.admit_all();

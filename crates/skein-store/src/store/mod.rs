@@ -20,8 +20,8 @@ use store_core::RunningStore;
 pub(crate) use store_core::StoreCore;
 
 use crate::checkpoint::{CheckpointReport, schedule::CheckpointScheduler};
-use crate::collection::sweep::Sweeper;
-use crate::expiry::expiry_thread::ExpiryThread;
+use crate::collection::sweep;
+use crate::expiry::expiry_thread;
 use crate::session::active_writes;
 use crate::snapshot::StoreSnapshots;
 use crate::{Error, Eviction, MemoryUse, Result, Session, StoreOptions, Ticket};
@@ -180,22 +180,9 @@ impl Store {
     pub fn open(path: impl AsRef<Path>, options: StoreOptions) -> Result<Self> {
         let core = Arc::new(StoreCore::open(path.as_ref(), options)?);
         let scheduler = CheckpointScheduler::start(core.clone())?;
-        let cycle = match ExpiryThread::start(core.clone()) {
-            Ok(cycle) => cycle,
-            Err(error) => {
-                scheduler.stop();
-                return Err(error);
-            }
-        };
-        let sweeper = match Sweeper::start(core.members.clone()) {
-            Ok(sweeper) => sweeper,
-            Err(error) => {
-                cycle.stop();
-                scheduler.stop();
-                return Err(error);
-            }
-        };
-        Ok(Self { handle: Arc::new(RunningStore { core, scheduler, cycle, sweeper }) })
+        let expiry = expiry_thread::start(core.clone())?;
+        let sweeper = sweep::start(core.members.clone())?;
+        Ok(Self { handle: Arc::new(RunningStore { core, scheduler, expiry, sweeper }) })
     }
 
     pub(crate) fn core(&self) -> &StoreCore {

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use skein_log::storage::StorageLock;
 use skein_log::{Durability, Log, LogError, LogOperation, LogOptions};
 use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use skein_sync::background::BackgroundThread;
 use skein_sync::locks::lock;
 
 use super::{CloseReport, RecoveryReport};
 use crate::checkpoint::{self, CheckpointReport, manifest::CheckpointManifest};
-use crate::collection::{MemberIndex, sweep};
+use crate::collection::MemberIndex;
 use crate::data_folder::DataFolder;
 use crate::expiry::{self, ExpiryIndex, OperationTime};
 use crate::index::{KeyBounds, StoreIndex};
@@ -391,8 +392,8 @@ impl CheckpointState {
 pub(super) struct RunningStore {
     pub(super) core: Arc<StoreCore>,
     pub(super) scheduler: checkpoint::schedule::CheckpointScheduler,
-    pub(super) cycle: expiry::expiry_thread::ExpiryThread,
-    pub(super) sweeper: sweep::Sweeper,
+    pub(super) expiry: Option<BackgroundThread>,
+    pub(super) sweeper: BackgroundThread,
 }
 
 impl RunningStore {
@@ -401,7 +402,7 @@ impl RunningStore {
         // so the checkpoint of closing is not abandoned.
         self.core.closing.store(true, Ordering::Relaxed);
         self.scheduler.stop();
-        self.cycle.stop();
+        self.expiry.iter().for_each(|thread| _ = thread.stop());
         self.sweeper.stop();
         self.core.closing.store(false, Ordering::Relaxed);
         self.core.close(within)

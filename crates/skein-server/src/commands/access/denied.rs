@@ -16,7 +16,7 @@ pub(crate) fn refuse(
 ) -> CommandError {
     remember(shared, client, command.name, denied);
     let fault = fault(denied);
-    if matches!(command.handler, Handler::Exec) {
+    if matches!(command.handler(), Handler::Exec) {
         // As in Redis, a denied EXEC aborts the transaction.
         client.leave_multi();
         return fault.aborts();

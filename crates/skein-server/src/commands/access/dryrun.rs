@@ -1,8 +1,8 @@
 //! ACL DRYRUN: tells whether a user may run a request.
 
 use crate::acl::Denial;
-use crate::commands::subcommands::find as find_subcommand;
-use crate::commands::table::COMMANDS;
+use crate::command_table::COMMANDS;
+use crate::command_table::subcommands::find as find_subcommand;
 use crate::commands::{CommandContext, CommandError, find, takes};
 use crate::resp::{ReplyWriter, RequestArgs};
 

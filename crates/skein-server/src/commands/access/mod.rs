@@ -7,9 +7,10 @@ mod users;
 
 use skein_syntax::number::parse_i64;
 
-use super::subcommands::{Subcommands, help, subcommand};
+use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::acl::{self, CATEGORY_NAMES, Category};
+use crate::command_table::subcommands;
 use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Bits of a generated password: the maximum, and the default.
@@ -46,28 +47,12 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-pub(super) const SUBCOMMANDS: Subcommands = &[
-    ("cat", -2),
-    ("deluser", -3),
-    ("dryrun", -4),
-    ("genpass", -2),
-    ("getuser", 3),
-    ("list", 2),
-    ("load", 2),
-    ("log", -2),
-    ("save", 2),
-    ("setuser", -3),
-    ("users", 2),
-    ("whoami", 2),
-    ("help", 2),
-];
-
 pub(super) fn acl(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    match subcommand("acl", SUBCOMMANDS, args)? {
+    match subcommand("acl", subcommands::ACL, args)? {
         "cat" => categories(args, reply)?,
         "deluser" => return users::remove(context, args, reply),
         "dryrun" => dryrun::dry_run(context, args, reply)?,

@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use skein_syntax::number::parse_i64;
 
-use crate::commands::subcommands::{Subcommands, help, subcommand};
+use crate::command_table::subcommands;
+use crate::commands::subcommands::{help, subcommand};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{ColumnsReader, RowView, ScanDirection, SetReader};
@@ -30,15 +31,12 @@ const EMBEDDED_MAX: usize = 44;
 const LIST_FIELDS_MAX: usize = 512;
 const LIST_BYTES_MAX: usize = 64;
 
-pub(in crate::commands) const SUBCOMMANDS: Subcommands =
-    &[("encoding", 3), ("freq", 3), ("idletime", 3), ("refcount", 3), ("help", 2)];
-
 pub(in crate::commands) fn object(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
-    let subcommand = subcommand("object", SUBCOMMANDS, args)?;
+    let subcommand = subcommand("object", subcommands::OBJECT, args)?;
     if subcommand == "help" {
         help(HELP, reply);
         return Ok(AfterCommand::Done);

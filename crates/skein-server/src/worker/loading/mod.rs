@@ -33,8 +33,8 @@ use crate::client::ClientState;
 use crate::client_registry::{ClientLocation, ClientRecord};
 use crate::loading::Loading;
 use crate::resp::ReplyWriter;
-use crate::server::{poll_with_waker, spawn, system};
 use crate::settings::{LiveSettings, WorkerLimits};
+use crate::threads::{poll_with_waker, spawn, system};
 use crate::transport::{Listener, Transport};
 
 /// The worker number in the records of these clients, which have no worker yet.
@@ -348,10 +348,6 @@ impl LoadingConnection {
     /// replies.
     pub(super) fn into_parts(self) -> (Connection, ReplyBuffer) {
         (*self.connection, self.output)
-    }
-
-    pub(crate) fn stream(&self) -> &Transport {
-        &self.connection.stream
     }
 }
 

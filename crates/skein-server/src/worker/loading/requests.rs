@@ -59,7 +59,7 @@ fn run(
     }
     client.check(tag, args).map_err(|denied| denied_fault(&denied))?;
     let early = &mut LoadingContext { client, loading };
-    match command.early {
+    match command.early() {
         Some(run) => Ok(run(early, args, reply)? == AfterLoadingCommand::Close),
         None => Err(early.refusal()),
     }

@@ -9,9 +9,9 @@ use crate::acl::Acl;
 use crate::client::ClientState;
 use crate::client_registry::{ClientLocation, ClientRecord};
 use crate::commands::resolve;
-use crate::observe::settings::ObserveSettings;
 use crate::observe::{CommandTotals, ServerObserver, WorkerObserver};
 use crate::resp::RequestLimits;
+use crate::settings::ObserveSettings;
 use crate::transport::Transport;
 
 const LIMITS: RequestLimits =

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use skein_sync::locks::lock;
 
+use super::LiveSetting;
 use crate::ServerOptions;
-use crate::settings::LiveSetting;
 
 /// The default percentiles of INFO latencystats.
 const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];

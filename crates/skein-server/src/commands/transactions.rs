@@ -9,56 +9,18 @@
 //!                as one write batch
 //! ```
 
-pub(crate) mod watched;
-
 use super::command_error::NOT_IN_MULTI;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, CommandSpec, Handler, ResolvedTag};
 use crate::client::ClientState;
-use crate::resp::{ReplyWriter, RequestArgs, RequestQueue};
-
-/// The requests that a client has queued since its MULTI.
-#[derive(Debug, Default)]
-pub(crate) struct Multi {
-    pub queue: RequestQueue,
-    /// A request could not be queued, so EXEC will run none of them.
-    pub spoiled: bool,
-}
+use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Commands that run at once between MULTI and EXEC.
 const AT_ONCE: [&str; 6] = ["exec", "discard", "multi", "watch", "quit", "reset"];
 
-impl ClientState {
-    /// Returns whether the client is between MULTI and its EXEC or DISCARD.
-    #[inline]
-    pub(crate) fn in_multi(&self) -> bool {
-        self.multi.is_some()
-    }
-
-    /// Returns whether an EXEC of the client is running.
-    pub(crate) fn in_exec(&self) -> bool {
-        !self.in_multi() && self.record.queued().is_some()
-    }
-
-    /// Spoils the transaction, if there is one, because one of its requests was rejected.
-    pub(crate) fn mark_multi_failed(&mut self) {
-        if let Some(multi) = &mut self.multi {
-            // The queue is no longer needed.
-            **multi = Multi { spoiled: true, ..Multi::default() };
-        }
-    }
-
-    /// Ends the transaction, if there is one, and clears the watched keys. For DISCARD and RESET.
-    pub(crate) fn leave_multi(&mut self) -> Option<Box<Multi>> {
-        self.watched.clear();
-        self.record.set_queued(None);
-        self.multi.take()
-    }
-}
-
 /// Rejects a request with an unknown command or a wrong number of arguments.
 pub(crate) fn refuse_queued(resolved: ResolvedTag, client: &mut ClientState) {
     match resolved {
-        ResolvedTag::WrongArity(command) if matches!(command.handler, Handler::Exec) => {
+        ResolvedTag::WrongArity(command) if matches!(command.handler(), Handler::Exec) => {
             client.leave_multi();
         }
         _ => client.mark_multi_failed(),

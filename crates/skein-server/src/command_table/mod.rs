@@ -1,19 +1,54 @@
-//! The table of commands: name, number of arguments, keys and handler of each. One file for each
-//! family.
+//! The table of commands: name, number of arguments, flags and keys of each, without their handlers
+//! (`commands::handlers`). One file for each family.
+//!
+//! ```text
+//!   name ─► hash ─► SLOTS ─► index in COMMANDS ─┬─► CommandSpec: rights, statistics, COMMAND
+//!                                               └─► tag of the request ─► handler
+//! ```
+//!
+//! Nothing here depends on how a command runs. So access control and statistics know the commands
+//! without their handlers, and handlers may use both.
+//!
+//! Read this file, then a family (`strings`), then `subcommands` and `request_keys`.
 
 mod connection;
 mod expiry;
 mod hashes;
 mod keys;
+pub(crate) mod request_keys;
 mod server;
 mod skein;
 mod sorted_sets;
 mod strings;
+pub(crate) mod subcommands;
 mod transactions;
 
-use super::subcommands::Subcommands;
-use super::while_loading::LoadingHandler;
-use super::{CommandSpec, Handler, hash};
+use crate::resp::RequestArgs;
+use subcommands::Subcommands;
+
+/// A command's row in the table.
+#[derive(Clone, Copy)]
+pub(crate) struct CommandSpec {
+    /// In lower case.
+    pub name: &'static str,
+    /// Number of arguments, including the name. If negative, the minimum.
+    pub arity: i32,
+    pub flags: &'static [&'static str],
+    /// First key, last key (negative: counted from the end), step; all 0 if there are no such keys.
+    pub keys: (i32, i32, i32),
+    /// Index of the argument that holds a number of keys; 0 if there is no such argument. Those
+    /// keys follow it, and they come after the keys of `keys`.
+    pub key_count: usize,
+    /// Empty for most commands.
+    pub subcommands: Subcommands,
+    /// Whether consecutive requests of this command may be timed as one. Such a request takes so
+    /// little time that reading the clock would cost more.
+    pub timed_together: bool,
+    pub group: &'static str,
+    pub summary: &'static str,
+    /// Its index in [`COMMANDS`].
+    pub number: u16,
+}
 
 const NONE: (i32, i32, i32) = (0, 0, 0);
 const ONE: (i32, i32, i32) = (1, 1, 1);
@@ -43,12 +78,8 @@ const fn row(
     flags: &'static [&'static str],
     keys: (i32, i32, i32),
     group: &'static str,
-    handler: Handler,
     summary: &'static str,
 ) -> CommandSpec {
-    // Reads and writes of single keys run in batches, which are timed as a whole.
-    let timed_together =
-        has_fast(flags) && matches!(handler, Handler::General(_) | Handler::ReadOneOrMany(..));
     CommandSpec {
         name,
         arity,
@@ -56,50 +87,32 @@ const fn row(
         keys,
         key_count: 0,
         subcommands: &[],
-        timed_together,
+        timed_together: false,
         group,
         summary,
-        handler,
-        early: None,
+        number: 0,
     }
-}
-
-/// Returns whether Redis flags a command as fast.
-const fn has_fast(flags: &[&str]) -> bool {
-    let mut at = 0;
-    while at < flags.len() {
-        if matches!(flags[at].as_bytes(), b"fast") {
-            return true;
-        }
-        at += 1;
-    }
-    false
 }
 
 impl CommandSpec {
     /// Returns the row with subcommands.
     const fn with(self, subcommands: Subcommands) -> Self {
-        Self { subcommands, timed_together: false, ..self }
-    }
-
-    /// Returns the row with a handler for the time while the data is loading.
-    const fn early(self, early: LoadingHandler) -> Self {
-        Self { early: Some(early), ..self }
+        Self { subcommands, ..self }
     }
 
     /// Returns the row of a command that is timed together with its neighbours of the same kind.
+    /// Reads and writes of single keys run in batches, which are timed as a whole, and need no mark.
     const fn timed_together(self) -> Self {
         Self { timed_together: true, ..self }
-    }
-
-    /// Returns the row of a command that Redis flags as fast but that may take long here.
-    const fn timed_alone(self) -> Self {
-        Self { timed_together: false, ..self }
     }
 
     /// Returns the row of a command with a number of keys in this argument.
     const fn counting_keys_at(self, key_count: usize) -> Self {
         Self { key_count, ..self }
+    }
+
+    pub(crate) fn has_flag(&self, flag: &str) -> bool {
+        self.flags.contains(&flag)
     }
 }
 
@@ -132,7 +145,7 @@ pub(crate) static COMMANDS: [CommandSpec; COUNT] = {
     while family < FAMILIES.len() {
         let mut i = 0;
         while i < FAMILIES[family].len() {
-            all[at] = FAMILIES[family][i];
+            all[at] = CommandSpec { number: at as u16, ..FAMILIES[family][i] };
             (at, i) = (at + 1, i + 1);
         }
         family += 1;
@@ -159,9 +172,84 @@ pub(crate) static SLOTS: [u16; SLOT_COUNT] = {
     slots
 };
 
+/// Returns whether an arity allows this number of arguments, including the command's name.
+pub(crate) fn takes(arity: i32, args: usize) -> bool {
+    let wanted = arity.unsigned_abs() as usize;
+    if arity < 0 { args >= wanted } else { args == wanted }
+}
+
+/// The tag of a request whose command is not in the table.
+const UNKNOWN: u16 = u16::MAX;
+/// Bit in the tag of a request with a wrong number of arguments.
+pub(crate) const BAD_ARITY: u16 = 1 << 15;
+
+/// The meaning of a tag.
+#[derive(Clone, Copy)]
+pub(crate) enum ResolvedTag {
+    Command(&'static CommandSpec),
+    WrongArity(&'static CommandSpec),
+    Unknown,
+}
+
+impl ResolvedTag {
+    #[inline]
+    pub(crate) fn of(tag: u16) -> Self {
+        match COMMANDS.get((tag & !BAD_ARITY) as usize) {
+            Some(command) if tag & BAD_ARITY == 0 => Self::Command(command),
+            Some(command) => Self::WrongArity(command),
+            None => Self::Unknown,
+        }
+    }
+}
+
+/// Returns the tag of a request: the index of its command in the table, or a mark of its fault.
+#[inline]
+pub(crate) fn resolve(args: &RequestArgs<'_>) -> u16 {
+    match find(args.get(0)) {
+        Some(index) if takes(COMMANDS[index].arity, args.len()) => index as u16,
+        Some(index) => index as u16 | BAD_ARITY,
+        None => UNKNOWN,
+    }
+}
+
+/// Returns a command's index in the table. Ignores the case of the name.
+#[inline(always)]
+pub(crate) fn find(name: &[u8]) -> Option<usize> {
+    if name.is_empty() {
+        return None;
+    }
+    let mut slot = hash(name);
+    loop {
+        match SLOTS[slot] {
+            0 => return None,
+            entry => {
+                let index = entry as usize - 1;
+                if COMMANDS[index].name.as_bytes().eq_ignore_ascii_case(name) {
+                    return Some(index);
+                }
+            }
+        }
+        slot = (slot + 1) % SLOTS.len();
+    }
+}
+
+/// Returns the slot where the search for a name starts. Ignores the case of letters. `REQUIRES:
+/// !name.is_empty()`
+pub(crate) const fn hash(name: &[u8]) -> usize {
+    const fn letter(byte: u8) -> usize {
+        (byte | 0x20) as usize
+    }
+    let len = name.len();
+    (letter(name[0]) * 7 + letter(name[len / 2]) * 31 + letter(name[len - 1]) * 101 + len * 61) % SLOT_COUNT
+}
+
+/// Returns whether an argument is this word. Ignores the case.
+pub(crate) fn is(arg: &[u8], word: &str) -> bool {
+    arg.eq_ignore_ascii_case(word.as_bytes())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::find;
     use super::*;
 
     #[test]
@@ -173,39 +261,6 @@ mod tests {
         }
         for name in ["", "g", "gets", "sk", "sk.", "\0", "GE\0"] {
             assert_eq!(find(name.as_bytes()), None, "{name:?}");
-        }
-    }
-
-    #[test]
-    fn batched_commands_have_a_key() {
-        for command in &COMMANDS {
-            let batched = matches!(
-                command.handler,
-                Handler::Read(_)
-                    | Handler::ReadOneOrMany(..)
-                    | Handler::ReadOrSlices(..)
-                    | Handler::Write(_)
-                    | Handler::WriteOrSlices(..)
-            );
-            if batched {
-                assert!(command.keys.0 == 1 && command.arity.abs() >= 2, "{}", command.name);
-            }
-        }
-    }
-
-    /// Incident: the commands that run while the data is loading were a separate list, which could
-    /// contradict this table. Fix: like Redis, the server runs the commands that the table flags as
-    /// `loading`. The exceptions, which cannot run yet, are named here.
-    #[test]
-    fn what_is_answered_early_is_flagged_so() {
-        // Redis flags each subcommand instead of the command.
-        const BY_SUBCOMMAND: [&str; 1] = ["client"];
-        const NEEDS_DATA: &[&str] = &["debug", "discard", "exec", "lastsave", "multi", "unwatch", "watch"];
-        for command in COMMANDS.iter().filter(|command| !BY_SUBCOMMAND.contains(&command.name)) {
-            let flagged = command.has_flag("loading");
-            let expected = flagged && !NEEDS_DATA.contains(&command.name);
-            assert_eq!(command.early.is_some(), expected, "{}", command.name);
-            assert!(flagged || !NEEDS_DATA.contains(&command.name), "{}", command.name);
         }
     }
 

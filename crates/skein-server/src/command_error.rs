@@ -5,11 +5,10 @@
 
 use std::borrow::Cow;
 
-use skein_data::DiskError;
 use skein_syntax::SyntaxError;
 
 use crate::resp::ReplyWriter;
-use skein_data::{Error, RowError};
+use skein_data::{DiskError, Error, RowError};
 
 pub(crate) const SYNTAX: CommandError = CommandError::text("ERR syntax error");
 pub(crate) const NOT_AN_INTEGER: CommandError =

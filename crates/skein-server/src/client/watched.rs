@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::commands::CommandError;
+use crate::command_error::CommandError;
 use crate::resp::RequestArgs;
 use skein_data::{Keyspace, RowView};
 

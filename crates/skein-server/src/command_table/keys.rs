@@ -1,0 +1,17 @@
+//! Commands on keys of any kind, one line each.
+
+use super::{ALL, CommandSpec, NONE, ONE, READ, READ_FAST, WRITE, WRITE_FAST, row, subcommands};
+
+#[rustfmt::skip]
+pub(super) const COMMANDS: &[CommandSpec] = &[
+    row("del", -2, WRITE, ALL, "generic", "Removes keys"),
+    row("exists", -2, READ_FAST, ALL, "generic", "Returns how many of the keys exist").timed_together(),
+    row("keys", 2, READ, NONE, "generic", "Returns the keys that match a pattern, in order"),
+    row("move", 3, WRITE_FAST, ONE, "generic", "Always an error, because there is one database").timed_together(),
+    row("object", -2, &[], (2, 2, 1), "generic", "Returns the encoding that Redis would use for a key").with(subcommands::OBJECT),
+    row("randomkey", 1, READ, NONE, "generic", "Returns a random key"),
+    row("scan", -2, READ, NONE, "generic", "Returns the keys in order, one page at a time"),
+    row("touch", -2, READ_FAST, ALL, "generic", "Returns how many of the keys exist").timed_together(),
+    row("type", 2, READ_FAST, ONE, "generic", "Returns the kind of a key: string, hash, zset or none"),
+    row("unlink", -2, WRITE_FAST, ALL, "generic", "Removes keys"),
+];

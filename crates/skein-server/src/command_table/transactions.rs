@@ -1,0 +1,16 @@
+//! Commands of transactions, and commands that are atomic over several keys, one line each.
+
+use super::{ALL, ALSO_RUN, CommandSpec, NONE, PAIRS, TRANSACTION, TWO, WRITE, WRITE_FAST, WRITE_GROWS, row};
+
+#[rustfmt::skip]
+pub(super) const COMMANDS: &[CommandSpec] = &[
+    row("discard", 1, TRANSACTION, NONE, "transactions", "Discards the commands queued since MULTI").timed_together(),
+    row("exec", 1, ALSO_RUN, NONE, "transactions", "Runs the commands queued since MULTI, atomically"),
+    row("multi", 1, TRANSACTION, NONE, "transactions", "Starts to queue commands for EXEC").timed_together(),
+    row("unwatch", 1, TRANSACTION, NONE, "transactions", "Stops watching all keys").timed_together(),
+    row("copy", -3, WRITE_GROWS, TWO, "generic", "Copies a key"),
+    row("msetnx", -3, WRITE_GROWS, PAIRS, "string", "Sets keys to values if none of the keys exists"),
+    row("rename", 3, WRITE, TWO, "generic", "Renames a key"),
+    row("renamenx", 3, WRITE_FAST, TWO, "generic", "Renames a key unless the new name is taken"),
+    row("watch", -2, TRANSACTION, ALL, "transactions", "Makes the next EXEC run only if the keys do not change").timed_together(),
+];

@@ -1,0 +1,25 @@
+//! Starts threads and makes event queues. An error says what the system refused.
+
+use std::io;
+use std::thread::JoinHandle;
+
+use mio::{Poll, Waker};
+
+use crate::StartError;
+
+pub(crate) fn system(what: &'static str) -> impl Fn(io::Error) -> StartError {
+    move |cause| StartError::System { what, cause }
+}
+
+pub(crate) fn poll_with_waker(token: mio::Token) -> Result<(Poll, Waker), StartError> {
+    let poll = Poll::new().map_err(system("an event queue"))?;
+    let waker = Waker::new(poll.registry(), token).map_err(system("an event queue"))?;
+    Ok((poll, waker))
+}
+
+pub(crate) fn spawn<R: Send + 'static>(
+    name: String,
+    run: impl FnOnce() -> R + Send + 'static,
+) -> Result<JoinHandle<R>, StartError> {
+    std::thread::Builder::new().name(name).spawn(run).map_err(system("a thread"))
+}
