@@ -15,9 +15,11 @@ pub(crate) const REMOVALS: usize = 256;
 /// The result of one step of a range removal.
 #[derive(Debug)]
 pub struct RangeRemovalStep {
+    /// Removed keys.
     pub count: usize,
     /// The lower bound of the rest of the range; `None` if the removal is complete.
     pub rest: Option<Bound<Vec<u8>>>,
+    /// The ticket of the removals.
     pub ticket: Ticket,
 }
 

@@ -20,7 +20,7 @@ use skein_store::OpenBatch;
 use crate::disk::{DiskWriter, TransactionSource, live};
 use crate::session::{REMOVALS, RangeRemovalStep, count_keys, present};
 use crate::writer::EngineWriter;
-use crate::{Engine, EngineBounds, Error, Result, RowError, RowView, ScanDirection, Ticket};
+use crate::{Engine, EngineBounds, Result, RowError, RowView, ScanDirection, Ticket};
 
 /// An open transaction of an [`EngineSession`](super::EngineSession).
 pub struct EngineTransaction<'t> {

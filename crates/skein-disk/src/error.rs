@@ -203,6 +203,15 @@ pub enum DiskError {
     /// The trie has no key order.
     #[error("a hash trie has no order of keys, so it supports no scans; use a classical or a linked trie")]
     NoOrder,
+    /// The key space has keys with values, or an ordered set of keys, and the operation is for the
+    /// other kind. Nothing was changed.
+    #[error("the operation does not fit the key space `{space}`; {way_out}")]
+    OtherSpaceKind {
+        /// The requested space.
+        space: KeySpace,
+        /// The operations that fit.
+        way_out: &'static str,
+    },
     /// The store does not have this key space. Nothing was changed.
     #[error(
         "the store has no key space `{space}`, because its values are plain bytes; create a store of rows (`Values::Rows`) in another folder"

@@ -14,10 +14,15 @@ pub enum KeySpace {
     /// linked trie, so the members are in order. Only a store of rows has it
     /// ([`Values::Rows`](crate::Values::Rows)).
     Members,
+    /// The members of sorted sets by their scores: an ordered set of keys without values, which
+    /// answers ranks. Only a store of rows has it.
+    Scores,
+    /// The keys that expire by their times: an ordered set of keys, as [`Scores`](Self::Scores).
+    Expiry,
 }
 
 impl KeySpace {
-    /// Returns the name of its trie in the catalog.
+    /// Returns its name in the catalog.
     ///
     /// ```
     /// use skein_disk::KeySpace;
@@ -28,6 +33,8 @@ impl KeySpace {
         match self {
             Self::Main => "main",
             Self::Members => "members",
+            Self::Scores => "scores",
+            Self::Expiry => "expiry",
         }
     }
 
@@ -36,6 +43,8 @@ impl KeySpace {
         match self {
             Self::Main => 0,
             Self::Members => 1,
+            Self::Scores => 2,
+            Self::Expiry => 3,
         }
     }
 
@@ -44,6 +53,8 @@ impl KeySpace {
         match number {
             0 => Some(Self::Main),
             1 => Some(Self::Members),
+            2 => Some(Self::Scores),
+            3 => Some(Self::Expiry),
             _ => None,
         }
     }

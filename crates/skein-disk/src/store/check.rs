@@ -25,6 +25,10 @@ pub struct DiskCensus {
     pub main: TrieCensus,
     /// [`KeySpace::Members`], if the store has it.
     pub members: Option<TrieCensus>,
+    /// Keys of [`KeySpace::Scores`] and [`KeySpace::Expiry`].
+    pub set_keys: u64,
+    /// Pages of these two spaces.
+    pub set_pages: usize,
     /// Pages of the catalog.
     pub catalog_pages: usize,
 }
@@ -117,13 +121,20 @@ impl DiskShared {
     fn census(&self, pages: &mut impl PageReader, owners: &mut PageOwners) -> WalkResult<DiskCensus> {
         let catalog_pages = claim_catalog(Catalog::at(self.catalog), pages, owners)?;
         let mut census = DiskCensus { catalog_pages, ..DiskCensus::default() };
-        for (space, trie) in self.spaces.iter() {
+        for (space, trie) in self.spaces.tries() {
             owners.begin(format!("the trie `{space}`"));
             let found = trie.check(pages, |page| owners.claim(page))?;
-            match space {
-                KeySpace::Main => census.main = found,
-                KeySpace::Members => census.members = Some(found),
+            if space == KeySpace::Main {
+                census.main = found;
+            } else {
+                census.members = Some(found);
             }
+        }
+        for (space, set) in self.spaces.sets() {
+            owners.begin(format!("the set of keys `{space}`"));
+            let found = set.check(pages, |page| owners.claim(page))?;
+            census.set_keys += found.keys;
+            census.set_pages += found.pages();
         }
         owners.check_all_owned()?;
         Ok(census)

@@ -84,7 +84,7 @@ impl DiskShared {
 
     /// Merges sparse pages of all spaces. Returns the number of freed pages.
     pub(super) fn merge(&self) -> Result<usize> {
-        self.spaces.iter().map(|(_, trie)| self.merge_trie(trie)).sum()
+        self.spaces.tries().map(|(_, trie)| self.merge_trie(trie)).sum()
     }
 
     fn merge_trie(&self, trie: &DiskTrie) -> Result<usize> {

@@ -20,7 +20,7 @@ use super::log_record;
 use super::spaces::check_spaces;
 use super::{FILE, LOG};
 use crate::buffer::{DurableState, WalkStop, read_state};
-use crate::catalog::{Catalog, NamedTrie};
+use crate::catalog::{Catalog, NamedCountedSet, NamedTrie};
 use crate::page::{PAGE, PageBytes, PageId, PagePlace};
 use crate::page_buf::PageBuf;
 use crate::page_file::{FileHeader, PageFile, offset_of};
@@ -43,6 +43,16 @@ pub struct TrieInspection {
     pub census: Option<TrieCensus>,
 }
 
+/// An ordered set of keys in a store's file: that of a key space without values.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct KeySetInspection {
+    /// Its name, which is that of its space ([`KeySpace::name`]).
+    pub name: String,
+    /// The number of its keys; `None` if damaged pages prevented the check.
+    pub keys: Option<u64>,
+}
+
 /// The contents of a store's folder.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -63,6 +73,8 @@ pub struct DiskInspection {
     pub pages: u64,
     /// The tries in the file.
     pub tries: Vec<TrieInspection>,
+    /// The ordered sets of keys in the file.
+    pub key_sets: Vec<KeySetInspection>,
     /// The records that opening the log would find and keep; `None` if the log is damaged.
     pub log: Option<LogRecoveryReport>,
     /// Records of the log that opening would replay.
@@ -208,6 +220,15 @@ fn tries(file: &PageFile, durable: &DurableState) -> Result<Vec<NamedTrie>> {
     Catalog::at(durable.header.catalog()).list(&mut reader).map_err(|stop| reader.fault(stop))
 }
 
+/// Returns the counted sets of the catalog.
+fn counted_sets(file: &PageFile, durable: &DurableState) -> Result<Vec<NamedCountedSet>> {
+    if durable.header.sequence == 0 {
+        return Ok(Vec::new());
+    }
+    let mut reader = InspectedPages::new(file, durable);
+    Catalog::at(durable.header.catalog()).counted_sets(&mut reader).map_err(|stop| reader.fault(stop))
+}
+
 /// Checks every page and, if all are intact, every trie and that it owns its pages alone.
 fn pages(file: &PageFile, durable: &DurableState, found: &mut DiskInspection) -> Result<()> {
     for (place, id) in durable.places.iter().zip(0..).filter(|(place, _)| **place != 0) {
@@ -231,7 +252,17 @@ fn pages(file: &PageFile, durable: &DurableState, found: &mut DiskInspection) ->
         }
         found.tries.push(TrieInspection { name, shape: trie.shape(), values, census });
     }
-    // A damaged trie was not walked to its end.
+    for NamedCountedSet { name, set } in keep_damage(counted_sets(file, durable), found)?.unwrap_or_default() {
+        let mut keys = None;
+        if is_whole {
+            owners.begin(format!("the set of keys `{name}`"));
+            let checked = set.check(&mut reader, |page| owners.claim(page));
+            let census = keep_damage(checked.map_err(|stop| reader.fault(stop)), found)?;
+            keys = census.map(|census| census.keys);
+        }
+        found.key_sets.push(KeySetInspection { name, keys });
+    }
+    // A damaged structure was not walked to its end.
     if found.damage.is_empty() {
         keep_damage(owners.check_all_owned().map_err(|stop| reader.fault(stop)), found)?;
     }
@@ -283,7 +314,8 @@ fn keep_damage<T>(result: Result<T>, found: &mut DiskInspection) -> Result<Optio
 fn log(folder: &Path, storage: &dyn Storage, header: &FileHeader, found: &mut DiskInspection) {
     let epochs = CheckpointEpochs { begin: header.epoch, end: header.epoch };
     let epochs = (header.epoch > 0).then_some(epochs);
-    let spaces: Vec<String> = found.tries.iter().map(|trie| trie.name.clone()).collect();
+    let tries = found.tries.iter().map(|trie| trie.name.clone());
+    let spaces: Vec<String> = tries.chain(found.key_sets.iter().map(|set| set.name.clone())).collect();
     // Without a space, the catalog is damaged, or the store's creation did not finish.
     let has = |space: KeySpace| spaces.is_empty() || spaces.iter().any(|name| name == space.name());
     let replayed = Recovered::inspect(storage, &[folder.join(LOG)], epochs).and_then(|recovered| {

@@ -13,7 +13,8 @@
 //! Read in this order:
 //!
 //! - Spaces: `spaces.rs`.
-//! - Writes: `transaction.rs`, `space_writes.rs` and `write.rs`. All writes are transactions.
+//! - Writes: `transaction.rs`, `space_writes.rs`, `key_sets.rs` and `write.rs`. All writes are
+//!   transactions.
 //! - Reads: `space_reader.rs`, `read.rs` and `snapshot.rs`.
 //! - Replay: `open.rs` and `log_record.rs`.
 //! - Maintenance: `checkpointer.rs` (the thread that takes checkpoints), `durability.rs` (tickets),
@@ -38,6 +39,7 @@ mod checkpointer;
 mod compact;
 mod durability;
 mod inspect;
+mod key_sets;
 mod log_record;
 mod open;
 mod options;
@@ -64,12 +66,12 @@ use skein_sync::locks::lock;
 pub use check::DiskCensus;
 use checkpointer::CheckpointStatus;
 pub use compact::CompactReport;
-pub use inspect::{DiskInspection, TrieInspection, inspect, is_disk_folder, kind_of};
+pub use inspect::{DiskInspection, KeySetInspection, TrieInspection, inspect, is_disk_folder, kind_of};
 pub use options::DiskOptions;
 pub use remove_range::RangeRemoval;
 pub use snapshot::{DiskSnapshot, DiskSnapshotRelease};
 pub use space_reader::{FoundValues, SpaceReader};
-use spaces::SpaceTries;
+use spaces::StoreSpaces;
 pub use transaction::{DiskTransaction, UpdateAction, UpdateOutcome};
 
 use crate::buffer::{BufferManager, BufferStats};
@@ -122,7 +124,7 @@ struct FolderLock {
 struct DiskShared {
     buffer: BufferManager,
     log: Log,
-    spaces: SpaceTries,
+    spaces: StoreSpaces,
     /// The first page of the catalog.
     catalog: PageId,
     options: DiskOptions,

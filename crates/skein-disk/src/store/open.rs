@@ -11,7 +11,7 @@ use skein_sync::locks::lock;
 
 use super::spaces::check_spaces;
 use super::{
-    CheckpointStatus, DiskOptions, DiskShared, DiskStore, FILE, FolderLock, LOG, MEMORY_FILE, SpaceTries,
+    CheckpointStatus, DiskOptions, DiskShared, DiskStore, FILE, FolderLock, LOG, MEMORY_FILE, StoreSpaces,
     log_record,
 };
 use crate::buffer::{BufferManager, CacheOptions};
@@ -93,13 +93,13 @@ fn open_spaces(
     buffer: &BufferManager,
     first: Option<PageId>,
     options: &DiskOptions,
-) -> Result<(PageId, SpaceTries)> {
+) -> Result<(PageId, StoreSpaces)> {
     let mut writer = buffer.write();
     let catalog = match first {
         Some(first) => Catalog::at(first),
         None => Catalog::create(&mut writer)?,
     };
-    let spaces = SpaceTries::open(&mut writer, catalog, options)?;
+    let spaces = StoreSpaces::open(&mut writer, catalog, options)?;
     writer.publish()?;
     Ok((catalog.first(), spaces))
 }
@@ -134,7 +134,7 @@ impl DiskShared {
             ReplayFailure::NotARecord("the record is intact, but not one that this program writes".to_owned())
         };
         let (first, writes) = log_record::parse(payload).ok_or_else(not_a_record)?;
-        check_spaces(&writes, |space| self.spaces.get(space).is_ok()).map_err(ReplayFailure::NotARecord)?;
+        check_spaces(&writes, |space| self.spaces.has(space)).map_err(ReplayFailure::NotARecord)?;
         let last = self.sequence.load(Ordering::Relaxed);
         if !log_record::is_after(first, last, self.buffer.header().sequence)
             .map_err(ReplayFailure::NotARecord)?

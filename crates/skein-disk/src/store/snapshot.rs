@@ -39,8 +39,8 @@ use crate::trie::{DiskTrie, ScanEntries, ScanRequest, TrieCensus, exceeds_capaci
 /// [`DiskError::Closed`]: crate::DiskError::Closed
 #[derive(Debug)]
 pub struct DiskSnapshot {
-    shared: Arc<DiskShared>,
-    key: MomentKey,
+    pub(super) shared: Arc<DiskShared>,
+    pub(super) key: MomentKey,
     sequence: u64,
     keys: u64,
     /// Dropped last (invariant 2).

@@ -1,11 +1,11 @@
 //! Reads of a key space: each is one walk and sees one moment.
 
-use std::ops::Range;
+use std::ops::{Bound, Range};
 
 use super::DiskStore;
 use crate::buffer::{BufferManager, SharedPages, WalkStop};
 use crate::record::WalkResult;
-use crate::trie::{DiskTrie, ScanEntries, ScanRequest, TrieCursor};
+use crate::trie::{DiskTrie, ScanEntries, ScanRequest, TrieCursor, WalkDirection};
 use crate::{DiskError, KeySpace, Result};
 
 /// The values of several keys at one moment; see [`DiskStore::get_many`].
@@ -160,6 +160,22 @@ impl<'s> SpaceReader<'s> {
     /// [`DiskError::NoOrder`] for some bounds of a hash trie; otherwise as [`get`](Self::get).
     pub fn walk(&self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
         self.buffer.read_with(|view| self.trie.walk(&mut &*view, request))
+    }
+
+    /// Returns whether the space has no keys.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn is_empty(&self) -> Result<bool> {
+        let any = ScanRequest {
+            lower: Bound::Unbounded,
+            upper: Bound::Unbounded,
+            direction: WalkDirection::Forward,
+            keys: 1,
+            bytes: 1,
+            values: false,
+        };
+        Ok(self.walk(&any)?.entries.is_empty())
     }
 
     /// Returns a cursor before the first key; see [`DiskStore::cursor`].

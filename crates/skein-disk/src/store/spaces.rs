@@ -1,9 +1,11 @@
-//! The key spaces of a store: a trie for each, under its name in the catalog.
+//! The key spaces of a store: a trie or a counted set for each, under its name in the catalog.
 //!
 //! ```text
-//!   space     trie                         number in the log   stores
-//!   main      of the options' shape        0                   all
-//!   members   linked, so it has an order   1                   of rows
+//!   space     structure                          number in the log   stores
+//!   main      a trie of the options' shape       0                   all
+//!   members   a linked trie, so it has an order  1                   of rows
+//!   scores    a counted set                      2                   of rows
+//!   expiry    a counted set                      3                   of rows
 //! ```
 //!
 //! # Invariants
@@ -17,18 +19,27 @@ use super::DiskOptions;
 use super::log_record::LoggedWrite;
 use crate::buffer::PageWriter;
 use crate::catalog::Catalog;
+use crate::counted::CountedSet;
 use crate::page_file::FileFormat;
 use crate::trie::{DiskTrie, TrieShape};
 use crate::{DiskError, KeySpace, Result, TrieKind, Values};
 
-/// The tries of a store's key spaces.
+/// The structures of a store's key spaces.
 #[derive(Debug)]
-pub(super) struct SpaceTries {
+pub(super) struct StoreSpaces {
     main: DiskTrie,
-    members: Option<DiskTrie>,
+    rows: Option<RowSpaces>,
 }
 
-impl SpaceTries {
+/// The key spaces that only a store of rows has.
+#[derive(Debug)]
+struct RowSpaces {
+    members: DiskTrie,
+    scores: CountedSet,
+    expiry: CountedSet,
+}
+
+impl StoreSpaces {
     /// Opens the tries of all spaces, and creates the missing ones.
     ///
     /// # Errors
@@ -36,14 +47,17 @@ impl SpaceTries {
     /// no page can be allocated.
     pub(super) fn open(writer: &mut PageWriter<'_>, catalog: Catalog, options: &DiskOptions) -> Result<Self> {
         let kind = options.kind();
-        let mut open =
-            |space: KeySpace, kind| catalog.open(writer, space.name(), kind, skein_log::random_id());
-        let main = open(KeySpace::Main, kind)?;
-        let members = match kind.values {
-            Values::Bytes => None,
-            Values::Rows => Some(open(KeySpace::Members, TrieKind { shape: TrieShape::Linked, ..kind })?),
+        let open = |writer: &mut PageWriter<'_>, space: KeySpace, kind| {
+            catalog.open(writer, space.name(), kind, skein_log::random_id())
         };
-        Ok(Self { main, members })
+        let main = open(writer, KeySpace::Main, kind)?;
+        if kind.values == Values::Bytes {
+            return Ok(Self { main, rows: None });
+        }
+        let members = open(writer, KeySpace::Members, TrieKind { shape: TrieShape::Linked, ..kind })?;
+        let scores = catalog.open_set(writer, KeySpace::Scores.name())?;
+        let expiry = catalog.open_set(writer, KeySpace::Expiry.name())?;
+        Ok(Self { main, rows: Some(RowSpaces { members, scores, expiry }) })
     }
 
     #[inline]
@@ -51,27 +65,85 @@ impl SpaceTries {
         &self.main
     }
 
+    fn rows(&self, space: KeySpace) -> Result<&RowSpaces> {
+        self.rows.as_ref().ok_or(DiskError::NoSuchSpace { space })
+    }
+
+    /// Returns whether the store has a space.
+    pub(super) fn has(&self, space: KeySpace) -> bool {
+        space == KeySpace::Main || self.rows.is_some()
+    }
+
     /// Returns the trie of a space.
     ///
     /// # Errors
-    /// [`DiskError::NoSuchSpace`].
+    /// [`DiskError::NoSuchSpace`], [`DiskError::OtherSpaceKind`].
     #[inline]
     pub(super) fn get(&self, space: KeySpace) -> Result<&DiskTrie> {
         match space {
             KeySpace::Main => Ok(&self.main),
-            KeySpace::Members => self.members.as_ref().ok_or(DiskError::NoSuchSpace { space }),
+            KeySpace::Members => Ok(&self.rows(space)?.members),
+            KeySpace::Scores | KeySpace::Expiry => {
+                let way_out = "its keys have no values: use `insert_key`, `remove_key` and `keys_from`";
+                Err(DiskError::OtherSpaceKind { space, way_out })
+            }
         }
     }
 
-    /// Returns the spaces with their tries.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (KeySpace, &DiskTrie)> {
-        let members = self.members.iter().map(|trie| (KeySpace::Members, trie));
+    /// Returns the counted set of a space.
+    ///
+    /// # Errors
+    /// [`DiskError::NoSuchSpace`], [`DiskError::OtherSpaceKind`].
+    pub(super) fn set(&self, space: KeySpace) -> Result<CountedSet> {
+        match space {
+            KeySpace::Scores => Ok(self.rows(space)?.scores),
+            KeySpace::Expiry => Ok(self.rows(space)?.expiry),
+            KeySpace::Main | KeySpace::Members => {
+                let way_out = "it has no ranks: use `get_in`, `set_in` and `range_in`";
+                Err(DiskError::OtherSpaceKind { space, way_out })
+            }
+        }
+    }
+
+    /// Applies a write. Returns the change of the number of keys of the main space.
+    ///
+    /// # Errors
+    /// The write is too long, or a file operation failed. The pages must be dropped then.
+    pub(super) fn write(
+        &self,
+        writer: &mut PageWriter<'_>,
+        number: u64,
+        write: &LoggedWrite<'_>,
+    ) -> Result<i64> {
+        let LoggedWrite { space, key, value } = *write;
+        if matches!(space, KeySpace::Scores | KeySpace::Expiry) {
+            let set = self.set(space)?;
+            let changed = if value.is_some() { set.insert(writer, key) } else { set.remove(writer, key) };
+            return changed.map(|_| 0);
+        }
+        let trie = self.get(space)?;
+        let change = match value {
+            Some(value) => trie.set(writer, key, number, value)?.into(),
+            None => -i64::from(trie.remove(writer, key)?),
+        };
+        Ok(if space == KeySpace::Main { change } else { 0 })
+    }
+
+    /// Returns the spaces that are tries.
+    pub(super) fn tries(&self) -> impl Iterator<Item = (KeySpace, &DiskTrie)> {
+        let members = self.rows.iter().map(|rows| (KeySpace::Members, &rows.members));
         std::iter::once((KeySpace::Main, &self.main)).chain(members)
+    }
+
+    /// Returns the spaces that are counted sets.
+    pub(super) fn sets(&self) -> impl Iterator<Item = (KeySpace, CountedSet)> {
+        let of = |rows: &RowSpaces| [(KeySpace::Scores, rows.scores), (KeySpace::Expiry, rows.expiry)];
+        self.rows.iter().flat_map(of)
     }
 
     /// Returns the format version of a file with these spaces.
     pub(super) fn format(&self) -> FileFormat {
-        if self.members.is_some() { FileFormat::KeySpaces } else { FileFormat::OneTrie }
+        if self.rows.is_some() { FileFormat::KeySpaces } else { FileFormat::OneTrie }
     }
 }
 

@@ -310,7 +310,9 @@ impl<'s> DiskTransaction<'s> {
 
     /// Refuses a write to a space that the store lacks, or that cannot fit, before it begins.
     fn admit(&self, write: &LoggedWrite<'_>) -> Result<()> {
-        self.shared.spaces.get(write.space)?;
+        if !self.shared.spaces.has(write.space) {
+            return Err(DiskError::NoSuchSpace { space: write.space });
+        }
         let (pages, cache) =
             (self.writer.pages() + write.value.map_or(0, <[u8]>::len) / PAGE, self.writer.cache());
         if pages >= cache {
@@ -332,12 +334,7 @@ impl DiskShared {
         number: u64,
         write: &LoggedWrite<'_>,
     ) -> Result<i64> {
-        let trie = self.spaces.get(write.space)?;
-        let change = match write.value {
-            Some(value) => trie.set(writer, write.key, number, value)?.into(),
-            None => -i64::from(trie.remove(writer, write.key)?),
-        };
-        Ok(if write.space == KeySpace::Main { change } else { 0 })
+        self.spaces.write(writer, number, write)
     }
 
     /// Counts logged bytes, and requests a checkpoint when there are enough.
