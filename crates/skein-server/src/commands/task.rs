@@ -267,7 +267,7 @@ impl RangeTask {
         let (mut keys, mut steps, most) = (0, 0, (*left).min(SLICE_KEYS));
         let (mut last, mut fault) = (None, None);
         let is_any_order = matches!(shape, RangeFormat::Matching(_));
-        let mut write = |key: &[u8], row: RowView<'_>| {
+        let write = |key: &[u8], row: RowView<'_>| {
             match shape {
                 RangeFormat::Matching(glob) if !glob.matches(key, &mut steps) => {}
                 _ => match write_entry(key, row, shape, reply, inside) {

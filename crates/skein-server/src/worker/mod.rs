@@ -52,6 +52,7 @@ use crate::resp::ReplyWriter;
 use crate::settings::WorkerLimits;
 use crate::shared::{Mailbox, ServerShared};
 use crate::worker_counters::WorkerCounters;
+use skein_data::{EngineSession, Ticket};
 
 use client_timeouts::TimeoutSweep;
 use connection_slots::ConnectionSlots;
