@@ -1,15 +1,18 @@
-//! The catalog: the tries of the file, with their parameters and roots.
+//! The catalog: the tries and counted sets of the file, with their parameters and roots.
 //!
 //! ```text
 //!   header ─► page, slot 0: next page 4 ─► page, slot 0 ─► none
 //!              other slots: a trie each    │ kind 1 │ n 2 │ values 1 │ secret 16 │ root 8 │ name │
 //! ```
 //!
+//! The entry of a counted set has a kind of its own; its other parameters are 0.
+//!
 //! The paper names a catalog manager but does not describe its content (section 2).
 
 use std::collections::BTreeSet;
 
 use crate::buffer::{PageWriter, WalkStop};
+use crate::counted::CountedSet;
 use crate::page::{DiskPageKind, PageId};
 use crate::record::{POINTER, PageReader, RecordId, WalkResult, change, records};
 use crate::trie::{DiskTrie, TrieShape};
@@ -17,6 +20,11 @@ use crate::{DiskError, Result, TrieKind, Values};
 
 /// The longest name of a trie, in bytes.
 pub(crate) const NAME_MOST: usize = 255;
+
+/// The kind of a counted set. Those of tries are in `trie/shape.rs`.
+const COUNTED_SET: u8 = 7;
+/// How errors name a counted set.
+const COUNTED_SET_NAME: &str = "a counted set of keys";
 
 const NO_PAGE: PageId = PageId(u32::MAX);
 const VALUES: usize = 3;
@@ -35,6 +43,20 @@ pub(crate) struct NamedTrie {
     pub(crate) name: String,
     pub(crate) trie: DiskTrie,
     pub(crate) values: Values,
+}
+
+/// A counted set with its name.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedCountedSet {
+    pub(crate) name: String,
+    #[cfg_attr(not(test), expect(dead_code, reason = "the store's counted sets will read it"))]
+    pub(crate) set: CountedSet,
+}
+
+/// An entry of the catalog.
+enum CatalogEntry {
+    Trie(NamedTrie),
+    Set(NamedCountedSet),
 }
 
 impl NamedTrie {
@@ -63,17 +85,25 @@ impl Catalog {
     /// # Errors
     /// A page is missing or damaged.
     pub(crate) fn list(self, pages: &mut impl PageReader) -> WalkResult<Vec<NamedTrie>> {
-        let mut tries = Vec::new();
+        let tries = self.entries(pages)?.into_iter().filter_map(|entry| match entry {
+            CatalogEntry::Trie(trie) => Some(trie),
+            CatalogEntry::Set(_) => None,
+        });
+        Ok(tries.collect())
+    }
+
+    fn entries(self, pages: &mut impl PageReader) -> WalkResult<Vec<CatalogEntry>> {
+        let mut entries = Vec::new();
         for page in self.pages(pages)? {
             for record in records(pages, page)?.iter() {
                 let wrong = |what| WalkStop::Damaged(page, what);
                 let (slot, record) = record.map_err(wrong)?;
                 if slot > 0 {
-                    tries.push(parse(record).map_err(|what| wrong(format!("slot {slot}: {what}")))?);
+                    entries.push(parse(record).map_err(|what| wrong(format!("slot {slot}: {what}")))?);
                 }
             }
         }
-        Ok(tries)
+        Ok(entries)
     }
 
     /// Returns the catalog's pages in their order.
@@ -105,9 +135,13 @@ impl Catalog {
         kind: TrieKind,
         secret: [u8; 16],
     ) -> Result<DiskTrie> {
-        let tries = self.list(writer).map_err(|stop| writer.fault(stop))?;
-        let Some(found) = tries.into_iter().find(|found| found.name == name) else {
-            return self.add(writer, name, kind, secret);
+        let found = match self.find(writer, name)? {
+            None => return self.create_trie(writer, name, kind, secret),
+            Some(CatalogEntry::Set(NamedCountedSet { name, .. })) => {
+                let (has, asked) = (COUNTED_SET_NAME.to_owned(), kind.shape.to_string());
+                return Err(DiskError::TrieDiffers { name, has, asked });
+            }
+            Some(CatalogEntry::Trie(found)) => found,
         };
         let (has, name) = (found.kind(), found.name);
         if has.shape != kind.shape {
@@ -120,31 +154,93 @@ impl Catalog {
         Ok(found.trie)
     }
 
-    fn add(
+    fn find(self, writer: &mut PageWriter<'_>, name: &str) -> Result<Option<CatalogEntry>> {
+        let entries = self.entries(writer).map_err(|stop| writer.fault(stop))?;
+        Ok(entries.into_iter().find(|entry| entry.name() == name))
+    }
+
+    fn create_trie(
         self,
         writer: &mut PageWriter<'_>,
         name: &str,
         kind: TrieKind,
         secret: [u8; 16],
     ) -> Result<DiskTrie> {
-        if name.is_empty() || name.len() > NAME_MOST {
-            let why = format!("a name of a trie has 1 to {NAME_MOST} bytes");
-            return Err(DiskError::BadOption { name: "trie", value: name.to_owned(), why });
-        }
+        check_name(name)?;
         let trie = DiskTrie::create(writer, kind.shape, secret)?;
-        let record = encode(&trie, kind.values, secret, name);
+        self.add(writer, &encode(kind.shape.numbers(), kind.values, secret, trie.root(), name))?;
+        Ok(trie)
+    }
+
+    /// Adds an entry to the first page with room.
+    fn add(self, writer: &mut PageWriter<'_>, record: &[u8]) -> Result<()> {
         let pages = self.pages(writer).map_err(|stop| writer.fault(stop))?;
         for page in &pages {
-            if change(writer, *page, |records| records.insert(&record))?.is_some() {
-                return Ok(trie);
+            if change(writer, *page, |records| records.insert(record))?.is_some() {
+                return Ok(());
             }
         }
         let page = new_page(writer)?;
-        change(writer, page, |records| records.insert(&record))?;
+        change(writer, page, |records| records.insert(record))?;
         let last = pages.last().copied().unwrap_or(self.first);
         change(writer, last, |records| records.replace(0, &page.0.to_le_bytes()))?;
-        Ok(trie)
+        Ok(())
     }
+}
+
+#[cfg_attr(not(test), expect(dead_code, reason = "the store's counted sets will be its callers"))]
+impl Catalog {
+    /// Returns all counted sets, page by page.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub(crate) fn counted_sets(self, pages: &mut impl PageReader) -> WalkResult<Vec<NamedCountedSet>> {
+        let sets = self.entries(pages)?.into_iter().filter_map(|entry| match entry {
+            CatalogEntry::Trie(_) => None,
+            CatalogEntry::Set(set) => Some(set),
+        });
+        Ok(sets.collect())
+    }
+
+    /// Opens the counted set with this name, or creates it if there is none.
+    ///
+    /// # Errors
+    /// A trie has this name, or the name is empty or too long.
+    pub(crate) fn open_set(self, writer: &mut PageWriter<'_>, name: &str) -> Result<CountedSet> {
+        match self.find(writer, name)? {
+            None => self.create_set(writer, name),
+            Some(CatalogEntry::Set(found)) => Ok(found.set),
+            Some(CatalogEntry::Trie(found)) => {
+                let (has, asked) = (found.trie.shape().to_string(), COUNTED_SET_NAME.to_owned());
+                Err(DiskError::TrieDiffers { name: found.name, has, asked })
+            }
+        }
+    }
+
+    fn create_set(self, writer: &mut PageWriter<'_>, name: &str) -> Result<CountedSet> {
+        check_name(name)?;
+        let set = CountedSet::create(writer)?;
+        let root = RecordId { page: set.root(), slot: 0 };
+        self.add(writer, &encode((COUNTED_SET, 0), Values::Bytes, [0; 16], root, name))?;
+        Ok(set)
+    }
+}
+
+impl CatalogEntry {
+    fn name(&self) -> &str {
+        match self {
+            Self::Trie(trie) => &trie.name,
+            Self::Set(set) => &set.name,
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.len() > NAME_MOST {
+        let why = format!("a name of a trie has 1 to {NAME_MOST} bytes");
+        return Err(DiskError::BadOption { name: "trie", value: name.to_owned(), why });
+    }
+    Ok(())
 }
 
 /// Makes a page of the catalog without tries and without a next page.
@@ -154,21 +250,24 @@ fn new_page(writer: &mut PageWriter<'_>) -> Result<PageId> {
     Ok(page)
 }
 
-fn encode(trie: &DiskTrie, values: Values, secret: [u8; 16], name: &str) -> Vec<u8> {
-    let (kind, n) = trie.shape().numbers();
+fn encode((kind, n): (u8, u16), values: Values, secret: [u8; 16], root: RecordId, name: &str) -> Vec<u8> {
     let mut record = vec![kind];
     record.extend(n.to_le_bytes());
     record.push(values.number());
     record.extend(secret);
-    record.extend(trie.root().bytes());
+    record.extend(root.bytes());
     record.extend(name.as_bytes());
     record
 }
 
-fn parse(record: &[u8]) -> std::result::Result<NamedTrie, String> {
+fn parse(record: &[u8]) -> std::result::Result<CatalogEntry, String> {
     let (head, name) = record.split_at_checked(NAME).ok_or("an entry of the catalog is too short")?;
     let name = str::from_utf8(name).map_err(|_| "the name of a trie is not UTF-8")?.to_owned();
     let (kind, n) = (head[0], u16::from_le_bytes([head[1], head[2]]));
+    let root = RecordId::of(&head[ROOT..]);
+    if kind == COUNTED_SET {
+        return Ok(CatalogEntry::Set(NamedCountedSet { name, set: CountedSet::at(root.page) }));
+    }
     let shape =
         TrieShape::of_numbers(kind, n).ok_or_else(|| format!("the kind of trie {kind} is unknown"))?;
     let values = head[VALUES];
@@ -176,7 +275,6 @@ fn parse(record: &[u8]) -> std::result::Result<NamedTrie, String> {
         Values::of_number(values).ok_or_else(|| format!("the kind of values {values} is unknown"))?;
     let mut secret = [0; 16];
     secret.copy_from_slice(&head[SECRET..ROOT]);
-    let trie =
-        DiskTrie::open(shape, RecordId::of(&head[ROOT..]), secret).map_err(|error| error.to_string())?;
-    Ok(NamedTrie { name, trie, values })
+    let trie = DiskTrie::open(shape, root, secret).map_err(|error| error.to_string())?;
+    Ok(CatalogEntry::Trie(NamedTrie { name, trie, values }))
 }

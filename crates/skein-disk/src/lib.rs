@@ -3,13 +3,14 @@
 //! ```text
 //!   DiskStore        one trie in a folder, with a log of its writes       store/
 //!   tries            classical, linked, hash; also in the paper's layout  trie/, catalog.rs
+//!   counted sets     ordered sets of keys, with ranks                     counted/
 //!   records          byte strings of any length in slotted pages          record/
 //!   buffer manager   cache of pages, readers, one writer, checkpoints     buffer/, policy/
 //!   page file        shadow pages at free places, two headers             page_file/, page.rs
 //! ```
 //!
-//! Each layer uses only the layers below it. Read `page_file/`, `buffer/`, `record/`, `trie/` and
-//! `store/` in this order; the `mod.rs` of each folder says in which order to read its files.
+//! Each layer uses only the layers below it. Read `page_file/`, `buffer/`, `record/`, `trie/`,
+//! `counted/` and `store/` in this order; the `mod.rs` of each folder says in which order to read its files.
 //!
 //! Design: `docs/design/disk.md`. Bytes: `docs/format.md`. Source: Xie, "Trie-based Data Structures
 //! for Persistent Key-Value Store on SSD" (BitBase). Each module's head says which parts are the
@@ -17,6 +18,11 @@
 
 mod buffer;
 mod catalog;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the store's spaces of scores and expiry times will be its callers")
+)]
+mod counted;
 mod error;
 mod page;
 mod page_buf;

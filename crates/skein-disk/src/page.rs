@@ -42,6 +42,8 @@ pub(crate) enum DiskPageKind {
     Directory = 4,
     /// Nodes of one length: the paper's layout.
     Nodes = 5,
+    /// Keys in order: a page of a counted set.
+    Keys = 6,
 }
 
 impl DiskPageKind {
@@ -53,6 +55,7 @@ impl DiskPageKind {
             3 => Some(Self::Map),
             4 => Some(Self::Directory),
             5 => Some(Self::Nodes),
+            6 => Some(Self::Keys),
             _ => None,
         }
     }

@@ -65,6 +65,7 @@ pub use cursor::TrieCursor;
 use fixed::FixedTrie;
 use hash::KeyHashing;
 pub(crate) use merge::MergeStep;
+pub(crate) use overflow::OverflowChain;
 use shape::ShapeLayout;
 pub use shape::TrieShape;
 pub(crate) use symbols::SymbolPath;

@@ -6,6 +6,8 @@
 //!
 //! `buffer/long_values.rs` explains how readers load such a value.
 
+use std::ops::ControlFlow;
+
 use crate::Result;
 use crate::buffer::{LongValueId, LongValuePieces, NEXT, NO_PAGE, PIECE, PageWriter, WalkStop, WantedPages};
 use crate::page::{DiskPageKind, PageId};
@@ -38,13 +40,20 @@ impl OverflowChain {
         Ok(Self { first: next, len: value.len() as u32 })
     }
 
-    /// Calls `visit` with each page and its piece of the value.
-    fn visit(self, pages: &mut impl PageReader, mut visit: impl FnMut(PageId, &[u8])) -> WalkResult<()> {
+    /// Calls `visit` with each page and its piece of the value, until `visit` breaks.
+    pub(crate) fn visit(
+        self,
+        pages: &mut impl PageReader,
+        mut visit: impl FnMut(PageId, &[u8]) -> ControlFlow<()>,
+    ) -> WalkResult<()> {
         let mut pieces = LongValuePieces::new(self.first, self.len);
         while let Some(id) = pieces.next_page() {
-            pages
+            let visited = pages
                 .with_page(id, |page| pieces.piece(page).map(|piece| visit(id, piece)))?
                 .map_err(|what| WalkStop::Damaged(id, what))?;
+            if visited.is_break() {
+                break;
+            }
         }
         Ok(())
     }
@@ -59,7 +68,10 @@ impl OverflowChain {
             out.extend_from_slice(read?);
             return Ok(());
         }
-        let read = self.visit(pages, |_, piece| out.extend_from_slice(piece));
+        let read = self.visit(pages, |_, piece| {
+            out.extend_from_slice(piece);
+            ControlFlow::Continue(())
+        });
         if let Err(WalkStop::Missing(_)) = read {
             out.truncate(start);
             return Err(WalkStop::Missing(vec![WantedPages::Long(long)]));
@@ -69,7 +81,10 @@ impl OverflowChain {
 
     pub(crate) fn pages(self, pages: &mut impl PageReader) -> WalkResult<Vec<PageId>> {
         let mut ids = Vec::with_capacity(self.count().min(1 << 10));
-        self.visit(pages, |id, _| ids.push(id))?;
+        self.visit(pages, |id, _| {
+            ids.push(id);
+            ControlFlow::Continue(())
+        })?;
         Ok(ids)
     }
 

@@ -1,0 +1,252 @@
+//! Counted sets: ordered sets of keys in pages, as B+-trees that count the keys below each page.
+//!
+//! ```text
+//!              page   -  310 │ "g" 290 │ "p" 305          children, separators, counts
+//!          ┌───────────┘       │           └──────────┐
+//!   leaf  ant, bee, …   leaf  gnu, goose, …   leaf  pig, puma, …       sorted, without a prefix
+//! ```
+//!
+//! The rank of a key, the key at a rank, and the number of keys between two bounds take one descent
+//! each: O(log n). The disk engine keeps the scores of sorted sets and the times of expiry in such
+//! sets. A key has no value.
+//!
+//! Read in this order:
+//!
+//! - Bytes: `key_page.rs` (a page, the search in it), `key_page_mut.rs` (changes in place),
+//!   `long_key.rs` (keys longer than a quarter of a page), `entries.rs` (a page in memory).
+//! - Operations: `descent.rs`, `insert.rs`, `split_point.rs`, `remove.rs`,
+//!   `walk.rs`.
+//! - Checks: `check.rs`.
+//!
+//! # Invariants
+//! 1. All leaves have level 0, and a page above them has the level of its children plus one. Exactly
+//!    one pointer leads to each page. The root's page never changes.
+//! 2. No page is empty, except a root that is a leaf. A root above the leaves has two children or
+//!    more.
+//! 3. The count of a child is the number of keys below it.
+//! 4. Keys below a child are not less than the separator before it, and less than the one behind
+//!    it. Separators are the shortest that divide the leaves at which they arose.
+//! 5. The invariants of pages (`key_page.rs`) and of long keys (`long_key.rs`).
+//!
+//! Readers walk over a `PageView` and see one version of all pages, and the writer changes private
+//! copies (`buffer/`). A write that failed must be dropped, because its copies may be half changed.
+//!
+//! Design: `docs/design/disk.md`. Source: ours; the paper has no ranks. B+-trees with counts are in
+//! Knuth, volume 3, section 6.2.4. Heads beside the directory of keys: Graefe and Larson, "B-Tree
+//! Indexes and CPU Caches", 2001. Shortest separators: Bayer and Unterauer, "Prefix B-Trees", 1977.
+
+mod check;
+mod descent;
+mod entries;
+mod insert;
+mod key_page;
+mod key_page_mut;
+mod long_key;
+mod remove;
+mod split_point;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::ops::{Bound, ControlFlow};
+
+pub(crate) use check::CountedSetCensus;
+use descent::key_page;
+
+use crate::buffer::PageWriter;
+use crate::page::{DiskPageKind, PageId};
+use crate::record::{BODY, PageReader, WalkResult};
+use crate::trie::{KEY_MOST, ScanRequest, WalkDirection};
+use crate::{DiskError, Result};
+
+/// A page with no more bytes than this is sparse: it is merged if a neighbour has room.
+const SPARSE: usize = BODY / 2;
+
+/// An ordered set of keys of the file, with ranks.
+///
+/// Reads take the pages as a walk sees them ([`BufferManager::read_with`]), or a writer with its
+/// own changes. A *position* is a number of keys: the keys before it.
+///
+/// [`BufferManager::read_with`]: crate::buffer::BufferManager::read_with
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CountedSet {
+    root: PageId,
+}
+
+impl CountedSet {
+    /// Creates a set without keys.
+    ///
+    /// # Errors
+    /// No page can be allocated.
+    pub(crate) fn create(writer: &mut PageWriter<'_>) -> Result<Self> {
+        Ok(Self { root: writer.make(DiskPageKind::Keys)? })
+    }
+
+    /// Returns the set with this root.
+    pub(crate) fn at(root: PageId) -> Self {
+        Self { root }
+    }
+
+    /// Returns the page of the root, which never changes.
+    pub(crate) fn root(self) -> PageId {
+        self.root
+    }
+
+    /// Inserts a key. Returns false if it is there already. Changes the pages on the path to the
+    /// key, and makes one page for each that is full.
+    ///
+    /// # Errors
+    /// The key is too long, or a file operation failed. The write must be dropped then.
+    pub(crate) fn insert(self, writer: &mut PageWriter<'_>, key: &[u8]) -> Result<bool> {
+        if key.len() > KEY_MOST {
+            return Err(DiskError::KeyTooLong { len: key.len(), limit: KEY_MOST });
+        }
+        self.insert_key(writer, key).map_err(|stop| writer.fault(stop))
+    }
+
+    /// Removes a key. Returns false if it is not there.
+    ///
+    /// # Errors
+    /// A file operation failed. The write must be dropped then.
+    pub(crate) fn remove(self, writer: &mut PageWriter<'_>, key: &[u8]) -> Result<bool> {
+        if key.len() > KEY_MOST {
+            return Ok(false);
+        }
+        self.remove_key(writer, key).map_err(|stop| writer.fault(stop))
+    }
+
+    /// Removes the first keys within the bounds, at most `most`, and returns their number. Leaves
+    /// that become empty are freed without a change.
+    ///
+    /// # Errors
+    /// A file operation failed. The write must be dropped then.
+    pub(crate) fn remove_range(
+        self,
+        writer: &mut PageWriter<'_>,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        most: u64,
+    ) -> Result<u64> {
+        let removed = self.positions(writer, lower, upper).and_then(|(from, to)| {
+            let count = to.saturating_sub(from).min(most);
+            self.remove_ranks(writer, from, count).map(|()| count)
+        });
+        removed.map_err(|stop| writer.fault(stop))
+    }
+
+    /// Returns whether a key is in the set.
+    ///
+    /// # Errors
+    /// A page is missing or damaged.
+    pub(crate) fn contains(self, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<bool> {
+        Ok(key.len() <= KEY_MOST && self.descend(pages, key, |_, _, _| ())?.1.is_ok())
+    }
+
+    /// Returns the number of keys. Reads only the root.
+    ///
+    /// # Errors
+    /// As [`contains`](Self::contains).
+    pub(crate) fn len(self, pages: &mut impl PageReader) -> WalkResult<u64> {
+        Ok(key_page(pages, self.root)?.total())
+    }
+
+    /// Returns the number of keys that are less than a key.
+    ///
+    /// # Errors
+    /// As [`contains`](Self::contains).
+    pub(crate) fn rank(self, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<u64> {
+        self.position(pages, key, false)
+    }
+
+    /// Returns the number of keys that are less than a key or, with `is_behind`, not greater.
+    fn position(self, pages: &mut impl PageReader, key: &[u8], is_behind: bool) -> WalkResult<u64> {
+        let mut rank = 0_u64;
+        let (_, index) = self.descend(pages, key, |_, page, at| {
+            rank = rank.saturating_add(page.count_before(at));
+        })?;
+        Ok(rank.saturating_add(u64::from(is_behind && index.is_ok())))
+    }
+
+    /// Returns the number of keys for which a predicate is true. For some byte string it must be
+    /// true for all that are less and false for all others: it is also called with separators, which
+    /// are the first bytes of keys. Calls it O(log n) times.
+    ///
+    /// # Errors
+    /// As [`contains`](Self::contains).
+    pub(crate) fn rank_by(
+        self,
+        pages: &mut impl PageReader,
+        is_before: impl FnMut(&[u8]) -> bool,
+    ) -> WalkResult<u64> {
+        self.descend_by(pages, is_before)
+    }
+
+    /// Calls `visit` with the keys behind a position, or backward with those before it, until it
+    /// breaks. A reader restarts a walk if pages are missing or were changed, so a caller limits the
+    /// number of keys, and begins anew whatever it collects.
+    ///
+    /// # Errors
+    /// As [`contains`](Self::contains).
+    pub(crate) fn walk(
+        self,
+        pages: &mut impl PageReader,
+        position: u64,
+        direction: WalkDirection,
+        mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> WalkResult<()> {
+        self.walk_keys(pages, position, direction, &mut |key: &[u8]| Ok(visit(key)))
+    }
+
+    /// Calls `visit` with the keys of a request, until it breaks. Returns whether the limits of the
+    /// request ended the walk before the last key within the bounds. A bound that excludes the last
+    /// key continues the walk.
+    ///
+    /// # Errors
+    /// As [`contains`](Self::contains).
+    pub(crate) fn scan(
+        self,
+        pages: &mut impl PageReader,
+        request: &ScanRequest<'_>,
+        visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> WalkResult<bool> {
+        self.walk_request(pages, request, visit)
+    }
+
+    /// Returns the first key.
+    ///
+    /// # Errors
+    /// As [`contains`](Self::contains).
+    pub(crate) fn first(self, pages: &mut impl PageReader) -> WalkResult<Option<Vec<u8>>> {
+        self.next_key(pages, 0, WalkDirection::Forward)
+    }
+
+    /// Returns the last key.
+    ///
+    /// # Errors
+    /// As [`contains`](Self::contains).
+    pub(crate) fn last(self, pages: &mut impl PageReader) -> WalkResult<Option<Vec<u8>>> {
+        self.next_key(pages, u64::MAX, WalkDirection::Backward)
+    }
+
+    fn next_key(
+        self,
+        pages: &mut impl PageReader,
+        position: u64,
+        direction: WalkDirection,
+    ) -> WalkResult<Option<Vec<u8>>> {
+        let mut found = None;
+        self.walk(pages, position, direction, |key| {
+            found = Some(key.to_vec());
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    }
+
+    /// Checks the whole set, in time proportional to its pages.
+    ///
+    /// # Errors
+    /// The first violation of an invariant, with its page.
+    pub(crate) fn check(self, pages: &mut impl PageReader) -> WalkResult<CountedSetCensus> {
+        self.check_pages(pages)
+    }
+}
