@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 use crate::session::RangeRemovalStep;
 use crate::{
-    Engine, EngineBounds, EngineSession, EngineSnapshot, EngineTransaction, EngineWriter, Result, RowView, ScanDirection,
-    Ticket,
+    Engine, EngineBounds, EngineSession, EngineSnapshot, EngineTransaction, EngineWriter, Result, RowView,
+    ScanDirection, Ticket,
 };
 
 /// The keys, through a worker's session or within its open transaction.

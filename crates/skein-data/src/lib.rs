@@ -42,12 +42,12 @@ pub use disk::DiskEngine;
 pub use error::EngineError;
 pub use keyspace::Keyspace;
 pub use session::{EngineSession, RangeRemovalStep};
-pub use snapshot::{EngineSnapshot, SnapshotRelease};
 pub use skein_store::{
     CollectionKind, Durability, Eviction, IndexKind, Member, OpenProgress, OpenProgressSeen, Row,
-    RowAllocator, RowChange, RowRef, RowWriter, ScanDirection, SetWriter,
-    StoreStats, Ticket, VALUE_BYTES_MAX, successor,
+    RowAllocator, RowChange, RowRef, RowWriter, ScanDirection, SetWriter, StoreStats, Ticket,
+    VALUE_BYTES_MAX, successor,
 };
+pub use snapshot::{DiskEngineSnapshot, EngineSnapshot, SnapshotRelease};
 pub use transaction::EngineTransaction;
 pub use writer::EngineWriter;
 
@@ -197,10 +197,7 @@ impl Engine {
     pub fn snapshot(&self) -> Result<EngineSnapshot> {
         match self {
             Self::Memory(store) => Ok(EngineSnapshot::Memory(store.snapshot()?)),
-            Self::Disk(disk) => {
-                let taken = disk.now();
-                Ok(EngineSnapshot::Disk(std::sync::Arc::new(disk.store().snapshot()?), taken))
-            }
+            Self::Disk(disk) => DiskEngineSnapshot::new(disk).map(EngineSnapshot::Disk),
         }
     }
 

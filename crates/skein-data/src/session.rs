@@ -128,7 +128,9 @@ impl EngineSession {
     pub fn get_many(&mut self, keys: &[&[u8]], mut found: impl FnMut(usize, Result<Option<RowView<'_>>>)) {
         let now = self.now();
         match &mut self.backend {
-            SessionBackend::Memory(session) => session.get_many(keys, |at, row| found(at, Ok(row.map(RowView::from)))),
+            SessionBackend::Memory(session) => {
+                session.get_many(keys, |at, row| found(at, Ok(row.map(RowView::from))))
+            }
             SessionBackend::Disk(disk, reader) => {
                 reader.each(disk.store(), keys, |at, row| {
                     let source = StoreSource { engine: disk, key: keys[at], now };
@@ -151,7 +153,9 @@ impl EngineSession {
     ) -> Result<()> {
         let now = self.now();
         match &mut self.backend {
-            SessionBackend::Memory(session) => session.get_many_atomic(keys, |at, row| found(at, row.map(RowView::from))),
+            SessionBackend::Memory(session) => {
+                session.get_many_atomic(keys, |at, row| found(at, row.map(RowView::from)))
+            }
             SessionBackend::Disk(disk, reader) => {
                 return reader.rows(disk.store(), keys, bytes_most, |at, row| {
                     let source = StoreSource { engine: disk, key: keys[at], now };

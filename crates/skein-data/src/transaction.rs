@@ -103,7 +103,9 @@ impl<'t> EngineTransaction<'t> {
         mut found: impl FnMut(usize, Result<Option<RowView<'_>>>),
     ) {
         match &mut self.backend {
-            TransactionBackend::Memory(batch) => batch.get_many(keys, |at, row| found(at, Ok(row.map(RowView::from)))),
+            TransactionBackend::Memory(batch) => {
+                batch.get_many(keys, |at, row| found(at, Ok(row.map(RowView::from))))
+            }
             TransactionBackend::Disk(_) => {
                 for (at, key) in keys.iter().enumerate() {
                     self.get_with(key, |row| found(at, row));

@@ -45,9 +45,8 @@ pub use policy::ReplacementPolicy;
 pub use skein_log::{Durability, Ticket};
 pub use store::{
     CompactReport, DiskCensus, DiskInspection, DiskOptions, DiskSnapshot, DiskSnapshotRelease, DiskStats,
-    DiskStore, DiskTransaction, FoundValues, KeySetInspection, RangeRemoval, SpaceReader, TrieInspection, UpdateAction,
-    UpdateOutcome, inspect,
-    is_disk_folder, kind_of,
+    DiskStore, DiskTransaction, FoundValues, KeySetInspection, RangeRemoval, SNAPSHOTS_MOST, SpaceReader,
+    TrieInspection, UpdateAction, UpdateOutcome, inspect, is_disk_folder, kind_of,
 };
 pub use trie::{ScanEntries, ScanEntry, ScanRequest, TrieCensus, TrieCursor, TrieShape, WalkDirection};
 pub use trie_kind::TrieKind;

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::UNIX_EPOCH;
 
-use skein_data::{Durability, Engine, StoreStats};
 use crate::shared::ServerShared;
+use skein_data::{Durability, Engine, StoreStats};
 
 mod commands;
 pub(crate) mod cpu;

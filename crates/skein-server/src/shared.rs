@@ -13,7 +13,6 @@ use crate::acl::Acl;
 use crate::checkpoint_requests::CheckpointRequests;
 use crate::client_registry::{ClientLocation, ClientRegistry};
 use crate::command_error::CommandError;
-use skein_data::{Durability, Engine, StoreStats, Ticket};
 use crate::exclusion_gate::ExclusionGate;
 use crate::loading::Loading;
 use crate::observe::{CommandTotals, ServerObserver, WorkerObserver};
@@ -25,6 +24,7 @@ use crate::tls::TlsPort;
 use crate::transport::Transport;
 use crate::warnings::WarningLimiter;
 use crate::worker_counters::{Lookups, WorkerCounters};
+use skein_data::{Durability, Engine, StoreStats, Ticket};
 
 /// The error for clients that request a checkpoint of a stopping server.
 pub(crate) const STOPPING: CommandError = CommandError::text("ERR the server is stopping");

@@ -53,7 +53,8 @@ mod stripes;
 pub use batch::Batch;
 pub use checkpoint::CheckpointReport;
 pub use collection::{
-    CollectionKind, ColumnsReader, MEMBER_BYTES_MAX, Member, MembersView, ScoreRangeView, SetReader, SortedSet,
+    CollectionKind, ColumnsReader, MEMBER_BYTES_MAX, Member, MembersView, ScoreRangeView, SetReader,
+    SortedSet,
 };
 pub use error::{Error, Result};
 pub use expiry::ExpiryClock;
@@ -66,7 +67,8 @@ pub use options::{
 };
 pub use row::{CollectionHead, ColumnIter, Row, RowAllocator, RowBuffer, RowRef, encode_value};
 pub use session::{
-    MemberStore, MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder, RowChange, RowUpdate, RowWriter, Session, SetWriter, StoredCollection, Writer,
+    MemberStore, MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder, RowChange, RowUpdate, RowWriter,
+    Session, SetWriter, StoredCollection, Writer,
 };
 pub use skein_index::{ScanDirection, successor};
 pub use skein_log::storage::LockHolder;

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use skein_disk::{DiskStore, KeySpace, PAGE, Values, WalkDirection};
 use skein_store::{ExpiryClock, RowAllocator, RowRef, StoreLimits, StoreStats};
-use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use skein_sync::background::{BackgroundThread, ThreadSignal};
 
 use keys::parse_expiry_key;
@@ -67,6 +67,19 @@ struct DiskCore {
     /// Keys that were removed because they had expired.
     expired: AtomicU64,
     signal: Arc<ThreadSignal>,
+    /// Snapshots that were not taken for a single command.
+    snapshots: AtomicUsize,
+}
+
+/// A place among the live snapshots; dropping it makes room for another one.
+#[derive(Debug)]
+pub(crate) struct SnapshotPlace(Arc<DiskCore>);
+
+impl Drop for SnapshotPlace {
+    fn drop(&mut self) {
+        // Relaxed: a count.
+        self.0.snapshots.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl DiskEngine {
@@ -98,6 +111,7 @@ impl DiskEngine {
             removals: (0..REMOVAL_COUNTERS).map(|_| AtomicU64::new(0)).collect(),
             expired: AtomicU64::new(0),
             signal: Arc::default(),
+            snapshots: AtomicUsize::new(0),
         });
         let (inner, signal) = (Self { core: core.clone(), cleaner: None }, core.signal.clone());
         let thread = BackgroundThread::start("skein-disk-clean", signal, move |signal| {
@@ -105,6 +119,15 @@ impl DiskEngine {
         });
         let thread = thread.map_err(|error| Error::NoThread { reason: error.to_string() })?;
         Ok(Self { core, cleaner: Some(Arc::new(thread)) })
+    }
+
+    /// Admits one more snapshot.
+    pub(crate) fn admit_snapshot(&self) -> Result<SnapshotPlace> {
+        let (core, limit) = (&self.core, self.core.limits.snapshots);
+        // Relaxed: a count.
+        let live = core.snapshots.fetch_add(1, Ordering::Relaxed);
+        let place = SnapshotPlace(core.clone());
+        if live < limit { Ok(place) } else { Err(RowError::TooManySnapshots { live, limit }.into()) }
     }
 
     fn core(&self) -> &DiskCore {
@@ -216,7 +239,7 @@ impl DiskEngine {
         numbers.expires = usize::try_from(expires).unwrap_or(usize::MAX);
         numbers.average_ttl = Duration::from_millis(average_ttl_ms);
         numbers.expired = self.core.expired.load(Ordering::Relaxed);
-        numbers.snapshots = stats.snapshots;
+        numbers.snapshots = self.core.snapshots.load(Ordering::Relaxed);
         numbers.oldest_snapshot = stats.oldest_snapshot;
         numbers.index_bytes = (stats.buffer.resident + stats.buffer.retired) * PAGE;
         numbers.row_bytes = self.core.rows.memory();

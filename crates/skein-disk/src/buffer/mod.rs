@@ -89,6 +89,8 @@ use moments::Moments;
 pub(crate) use moments::{KeptVersionKey, MomentKey, MomentPages};
 pub(crate) use open::{CacheOptions, read_state};
 use page_table::{PageTable, PageTableEntry};
+#[cfg(test)]
+pub(crate) use page_view::PageView;
 pub(crate) use page_view::{SharedPages, WalkStop, WantedPages};
 use retired_frames::RetiredFrames;
 use uncached_page::UncachedPage;

@@ -252,7 +252,8 @@ fn pages(file: &PageFile, durable: &DurableState, found: &mut DiskInspection) ->
         }
         found.tries.push(TrieInspection { name, shape: trie.shape(), values, census });
     }
-    for NamedCountedSet { name, set } in keep_damage(counted_sets(file, durable), found)?.unwrap_or_default() {
+    for NamedCountedSet { name, set } in keep_damage(counted_sets(file, durable), found)?.unwrap_or_default()
+    {
         let mut keys = None;
         if is_whole {
             owners.begin(format!("the set of keys `{name}`"));

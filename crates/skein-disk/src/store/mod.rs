@@ -67,7 +67,7 @@ pub use check::DiskCensus;
 use checkpointer::CheckpointStatus;
 pub use compact::CompactReport;
 pub use inspect::{DiskInspection, KeySetInspection, TrieInspection, inspect, is_disk_folder, kind_of};
-pub use options::DiskOptions;
+pub use options::{DiskOptions, SNAPSHOTS_MOST};
 pub use remove_range::RangeRemoval;
 pub use snapshot::{DiskSnapshot, DiskSnapshotRelease};
 pub use space_reader::{FoundValues, SpaceReader};

@@ -12,7 +12,7 @@ use crate::trie::TrieShape;
 use crate::{DiskError, ReadMode, ReplacementPolicy, Result, TrieKind, Values};
 
 /// The largest limit of live snapshots.
-const SNAPSHOTS_MOST: usize = 1 << 16;
+pub const SNAPSHOTS_MOST: usize = 1 << 16;
 
 /// The options of a disk store. Each has a default.
 ///

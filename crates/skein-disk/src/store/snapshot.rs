@@ -21,9 +21,9 @@ use std::sync::{Arc, Mutex};
 use skein_sync::atomic::Ordering;
 
 use super::{DiskShared, DiskStore, FolderLock, FoundValues};
-use crate::{KeySpace, Result};
 use crate::buffer::{KeptVersionKey, MomentKey};
 use crate::trie::{DiskTrie, ScanEntries, ScanRequest, TrieCensus, exceeds_capacity};
+use crate::{KeySpace, Result};
 
 /// All keys of a [`DiskStore`] as they were at one moment; see [`DiskStore::snapshot`].
 ///

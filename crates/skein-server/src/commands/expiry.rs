@@ -155,7 +155,9 @@ pub(super) fn get_ex(
                 RowChange::Remove
             }
             ExpiryOption::At(..) => RowChange::Expire(expires),
-            ExpiryOption::Persist if row.and_then(|row| row.expires_at()).is_some() => RowChange::Expire(None),
+            ExpiryOption::Persist if row.and_then(|row| row.expires_at()).is_some() => {
+                RowChange::Expire(None)
+            }
             ExpiryOption::Persist | ExpiryOption::Keep | ExpiryOption::Unsaid => RowChange::Keep,
         })
     })?;

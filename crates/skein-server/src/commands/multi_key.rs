@@ -9,37 +9,7 @@ use super::databases::check_index;
 use super::strings::pairs_of;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineWriter, Row, RowAllocator, RowChange, RowRef, RowWriter as _};
-
-/// Returns a new row with the same contents and expiry time.
-fn copy_of_row(rows: &RowAllocator, row: RowRef<'_>) -> Row {
-    rows.until(row, row.expires_at())
-}
-
-/// Returns a copy of a key's row, or `None` if the key is absent.
-fn copy_of(writer: &mut EngineWriter<'_, '_>, key: &[u8]) -> Result<Option<Row>, CommandError> {
-    let mut copy = None;
-    writer.update::<CommandError>(key, |row, rows| {
-        copy = row.map(|row| copy_of_row(rows, row));
-        Ok(RowChange::Keep)
-    })?;
-    Ok(copy)
-}
-
-/// Sets a key to a copy of a row, unless the key exists and `replace` is false. Returns whether it
-/// did.
-fn put(
-    writer: &mut EngineWriter<'_, '_>,
-    key: &[u8],
-    row: &Row,
-    replace: bool,
-) -> Result<bool, CommandError> {
-    let updated = writer.update::<CommandError>(key, |present, rows| {
-        let refused = present.is_some() && !replace;
-        Ok(if refused { RowChange::Keep } else { RowChange::Put(copy_of_row(rows, row.as_ref())) })
-    })?;
-    Ok(updated.changed)
-}
+use skein_data::RowWriter as _;
 
 /// Renames a key. Returns false if the new name exists and `replace` is false.
 fn move_key(

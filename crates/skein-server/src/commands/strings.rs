@@ -11,7 +11,9 @@ use super::expiry::ExpiryOption;
 use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::long_double::LongDouble;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{DiskError, EngineWriter, Error, RowAllocator, RowChange, RowRef, RowView, RowWriter as _, VALUE_BYTES_MAX};
+use skein_data::{
+    DiskError, EngineWriter, Error, RowAllocator, RowChange, RowRef, RowView, RowWriter as _, VALUE_BYTES_MAX,
+};
 
 pub(super) use bits::{bit_count, bit_count_alone, bit_pos, bit_pos_alone, get_bit, set_bit};
 pub(super) use ranges::{get_range, set_range};

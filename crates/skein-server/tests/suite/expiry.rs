@@ -21,8 +21,8 @@ fn in_memory(clock: &ExpiryClock) -> TestServer {
 
 fn disk_engine(path: &Path, clock: &ExpiryClock) -> DiskEngine {
     let store = DiskStore::open(path, DiskOptions { values: Values::Rows, ..DiskOptions::default() });
-    let engine = DiskEngine::new(store.expect("a store"), StoreLimits::default()).expect("a store of rows");
-    engine.with_clock(clock.clone())
+    let engine = DiskEngine::with_clock(store.expect("a store"), StoreLimits::default(), clock.clone());
+    engine.expect("a store of rows")
 }
 
 fn on_disk(clock: &ExpiryClock) -> TestServer {

@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{TestClient, options, start, start_on_disk};
-use skein_disk::{DiskOptions, Values};
+use crate::common::{TestClient, start};
 
 /// Returns the lines of a reply without their heads. Enough for arrays of words.
 fn words(reply: &[u8]) -> Vec<String> {
@@ -153,22 +152,4 @@ fn clients_on_many_workers_see_each_command_whole() {
         stop.store(true, Ordering::Relaxed);
         assert!(seen > 1_000, "{seen}");
     });
-}
-
-#[test]
-fn the_disk_engine_rejects_sorted_sets() {
-    let server = start_on_disk(options(), DiskOptions { values: Values::Rows, ..DiskOptions::default() });
-    let mut client = server.connect();
-    for request in ["ZADD z 1 a", "ZINCRBY z 1 a", "ZPOPMIN z", "ZMPOP 1 z MIN", "ZREM z a"] {
-        let refused = client.ask(request);
-        assert!(
-            refused
-                .starts_with("-ERR the disk engine has no sorted sets yet; serve another data folder with "),
-            "{refused}"
-        );
-    }
-    assert_eq!(client.ask("ZSCORE z a"), "$-1|");
-    assert_eq!(client.ask("ZRANGE z 0 -1"), "*0|");
-    client.ask("SET s 1");
-    assert!(client.ask("ZCARD s").starts_with("-WRONGTYPE "));
 }

@@ -1,7 +1,6 @@
 //! Commands that replace the contents of a key: if they are rejected, the contents stay.
 
-use crate::common::{TestClient, options, show, start, start_on, start_on_disk};
-use skein_disk::{DiskOptions, Values};
+use crate::common::{TestClient, options, show, start, start_on};
 use skein_store::{Eviction, IndexKind, KEY_BYTES_MAX, StoreOptions};
 
 /// Writes a sorted set and a hash of many columns, both with an expiry time.
@@ -74,25 +73,6 @@ fn a_copy_to_a_too_long_key_writes_nothing() {
         assert!(reply.starts_with("-ERR key of 12 bytes"), "{refused}: {reply}");
     }
     assert_eq!(client.ask("DBSIZE"), ":2|");
-}
-
-/// Incident: the disk engine reported only after the removal that it has no sorted sets.
-/// Consequence: in a transaction the removal stayed.
-#[test]
-fn the_disk_engine_rejects_a_set_before_it_removes() {
-    let server = start_on_disk(options(), DiskOptions { values: Values::Rows, ..DiskOptions::default() });
-    let mut client = server.connect();
-    assert_eq!(client.ask("SET s old"), "+OK|");
-    let lacks = "-ERR the disk engine has no sorted sets yet;";
-    for refused in ["ZUNIONSTORE s 1 absent", "ZINTERSTORE s 2 absent absent", "ZDIFFSTORE s 1 absent"] {
-        assert!(client.ask(refused).starts_with(lacks), "{refused}");
-        for request in ["MULTI", "SET other 1", refused] {
-            client.ask(request);
-        }
-        let done = client.ask("EXEC");
-        assert!(done.starts_with(&format!("*2|+OK|{lacks}")), "{done}");
-        assert_eq!(client.ask("GET s"), "$3|old|", "after {refused}");
-    }
 }
 
 /// The index entries of a replaced set are removed, so that its members do not reappear after a

@@ -15,8 +15,8 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use super::table::{self, Column, ColumnTable};
 use super::collection::CollectionHead;
+use super::table::{self, Column, ColumnTable};
 use super::{BODY, BODY_LEN_MAX, RowKind, RowRef, TAG, tag_of};
 use crate::memory::age_clock::VERSION_MASK;
 use crate::record::{self, ByteReader, EXPIRES};
@@ -159,9 +159,9 @@ pub fn encode_value(value: &[u8], expires: Option<u64>, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CollectionKind, RowAllocator};
     use crate::row::collection::HEAD;
     use crate::row::{Row, TABLE_BYTES_MAX};
+    use crate::{CollectionKind, RowAllocator};
 
     fn bytes_of(row: &Row) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -222,7 +222,10 @@ mod tests {
                     assert_eq!(row.collection_kind(), Some(kind));
                     assert!(row.value().is_none() && row.read_columns().is_none());
                     let later = rows.until(row, Some(11));
-                    assert_eq!((later.as_ref().stored_collection(), later.as_ref().expires_at()), (Some(head), Some(11)));
+                    assert_eq!(
+                        (later.as_ref().stored_collection(), later.as_ref().expires_at()),
+                        (Some(head), Some(11))
+                    );
                 }
                 assert!(buffer.read(3, &bytes[..bytes.len() - 1]).is_none());
             }

@@ -105,8 +105,7 @@ impl Row {
 impl<'g> RowRef<'g> {
     /// Returns the collection to which the row owns a reference.
     fn pointer(self) -> Option<*const Collection> {
-        let is_set =
-            self.kind() == RowKind::Other && matches!(self.tag() & LEN_MASK, SORTED_SET | HASH);
+        let is_set = self.kind() == RowKind::Other && matches!(self.tag() & LEN_MASK, SORTED_SET | HASH);
         // SAFETY: the body of these codes is a pointer (invariant 6), and the row lives for `'g`
         // (invariant 5).
         is_set.then(|| unsafe { self.start.add(BODY).cast::<*const Collection>().read_unaligned() })

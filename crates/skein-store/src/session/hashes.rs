@@ -105,13 +105,8 @@ fn spread_row<W: RowWriter + ?Sized>(
         let mut hash = HashWriter { members };
         Ok(row.columns().try_for_each(|(name, value)| hash.put(name, value).map(drop))?)
     };
-    let made = writer.make_collection::<_, W::Error>(
-        key,
-        CollectionKind::Hash,
-        base,
-        row.expires_at(),
-        put_all,
-    )?;
+    let made =
+        writer.make_collection::<_, W::Error>(key, CollectionKind::Hash, base, row.expires_at(), put_all)?;
     Ok(made.map(|((), version)| RowUpdate { existed: base.is_some(), changed: true, version }))
 }
 

@@ -2,7 +2,8 @@
 
 use crate::common::{StoreTestRng, options, skipped};
 use skein_store::{
-    Durability, Error, Eviction, ExpiryClock, IndexKind, RowWriter as _, Session, Store, StoreLimits, StoreOptions,
+    Durability, Error, Eviction, ExpiryClock, IndexKind, RowWriter as _, Session, Store, StoreLimits,
+    StoreOptions,
 };
 
 const LIMIT: usize = 4 << 20;

@@ -1,7 +1,9 @@
 //! Making room for writes: grants, rejections and evictions.
 
 use crate::common::{options, skipped};
-use skein_store::{Durability, Error, Eviction, RowWriter as _, ScanDirection, Session, Store, StoreLimits, StoreOptions};
+use skein_store::{
+    Durability, Error, Eviction, RowWriter as _, ScanDirection, Session, Store, StoreLimits, StoreOptions,
+};
 
 const LIMIT: usize = 4 << 20;
 

@@ -49,7 +49,7 @@ fn use_all(store: &TestSet) {
         let _ = store.scan(&request);
     }
     let _ = store.read(|set, pages| set.len(pages));
-    let _ = store.read(|set, pages| set.check(pages));
+    let _ = store.read(|set, pages| set.check(pages, |_| Ok(())));
     let mut writer = store.buffer.write();
     for key in keys() {
         if store.set.insert(&mut writer, &[&key[..], b"-"].concat()).is_err() {
@@ -96,7 +96,7 @@ fn children_of(writer: &mut PageWriter<'_>, page: PageId) -> Vec<PageId> {
 fn found(store: &TestSet, damage: impl FnOnce(&mut PageWriter<'_>)) -> (PageId, String) {
     let mut writer = store.buffer.write();
     damage(&mut writer);
-    match store.set.check(&mut writer) {
+    match store.set.check(&mut writer, |_| Ok(())) {
         Err(WalkStop::Damaged(page, what)) => (page, what),
         other => panic!("{other:?}"),
     }
@@ -154,7 +154,7 @@ fn a_page_with_two_owners_is_found() {
     };
     has_two_owners(store.walk(0, WalkDirection::Forward, usize::MAX).map(drop));
     has_two_owners(store.walk(u64::MAX, WalkDirection::Backward, usize::MAX).map(drop));
-    assert!(store.read(|set, pages| set.check(pages)).is_err());
+    assert!(store.read(|set, pages| set.check(pages, |_| Ok(()))).is_err());
     let error = store.remove_range(Bound::Unbounded, Bound::Unbounded, u64::MAX).unwrap_err().to_string();
     assert!(error.contains("is damaged"), "{error}");
 }
@@ -173,7 +173,7 @@ fn a_pointer_to_a_free_page_is_damage() {
         assert!(error.contains("there is no such page"), "{error}");
     };
     missing(store.read(|set, pages| set.contains(pages, b"key")).map(drop));
-    missing(store.read(|set, pages| set.check(pages)).map(drop));
+    missing(store.read(|set, pages| set.check(pages, |_| Ok(()))).map(drop));
     missing(store.walk(0, WalkDirection::Forward, 1).map(drop));
     missing(store.insert(b"key").map(drop));
     missing(store.remove(b"key").map(drop));

@@ -17,7 +17,7 @@ use skein_log::storage::sim::SimStorage;
 use super::{CountedSet, CountedSetCensus};
 use crate::buffer::{BufferManager, CacheOptions, CheckpointMoment, FrozenPages, PageView, WalkStop};
 use crate::catalog::Catalog;
-use crate::page_file::ReadMode;
+use crate::page_file::{FileFormat, ReadMode};
 use crate::trie::{ScanRequest, WalkDirection};
 use crate::{ReplacementPolicy, Result};
 
@@ -52,7 +52,7 @@ impl TestSet {
 
     fn checkpoint(&self, sequence: u64) {
         let catalog = self.catalog.first();
-        let moment = || CheckpointMoment { sequence, keys: 0, epoch: 0, catalog };
+        let moment = || CheckpointMoment { sequence, keys: 0, epoch: 0, catalog, format: FileFormat::default() };
         self.buffer.checkpoint(moment, |_| Ok(()), None).unwrap();
     }
 
@@ -128,7 +128,7 @@ impl TestSet {
     /// Checks the set, and that no other page is in use.
     fn check(&self) -> CountedSetCensus {
         let mut writer = self.buffer.write();
-        let census = self.set.check(&mut FrozenPages::of(&mut writer)).unwrap();
+        let census = self.set.check(&mut FrozenPages::of(&mut writer), |_| Ok(())).unwrap();
         drop(writer);
         assert_eq!(self.buffer.ids_in_use(), 1 + census.pages(), "{census:?}");
         census

@@ -199,7 +199,7 @@ proptest! {
         drop(snapshots);
         let stats = store.stats();
         prop_assert_eq!((stats.snapshots, stats.kept_in_memory, stats.kept_in_file), (0, 0, 0));
-        prop_assert_eq!(store.check().unwrap().keys, model.len());
+        prop_assert_eq!(store.check().unwrap().main.keys, model.len());
         store.shared.buffer.check_places();
     }
 }

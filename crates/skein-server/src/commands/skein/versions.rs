@@ -14,10 +14,7 @@ pub(super) fn write_version(version: u64, reply: &mut ReplyWriter<'_>) {
 }
 
 /// Replies at once if the contents are short. Otherwise writes nothing and returns a task.
-fn answer_getv(
-    row: Option<RowView<'_>>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
+fn answer_getv(row: Option<RowView<'_>>, reply: &mut ReplyWriter<'_>) -> Result<AfterCommand, CommandError> {
     let Some(row) = row else {
         reply.null_array();
         return Ok(AfterCommand::Done);

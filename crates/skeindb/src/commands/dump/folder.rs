@@ -86,11 +86,7 @@ fn dump_bytes(store: &DiskStore, range: &OwnedBounds, output: &mut DumpOutput) -
     }
 }
 
-fn write_row(
-    key: &[u8],
-    row: RowView<'_>,
-    output: &mut DumpOutput,
-) -> Result<ControlFlow<()>, EngineError> {
+fn write_row(key: &[u8], row: RowView<'_>, output: &mut DumpOutput) -> Result<ControlFlow<()>, EngineError> {
     if output.keys_only {
         return Ok(output.key(key));
     }

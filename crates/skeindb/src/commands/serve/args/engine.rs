@@ -1,6 +1,8 @@
 //! The engine, and the options that concern only one engine.
 
-use skein_disk::{CACHE_LEAST, DiskOptions, PAGE, ReadMode, ReplacementPolicy, TrieShape, Values};
+use skein_disk::{
+    CACHE_LEAST, DiskOptions, PAGE, ReadMode, ReplacementPolicy, SNAPSHOTS_MOST, TrieShape, Values,
+};
 use skein_store::IndexKind;
 
 use crate::exit::Failure;
@@ -122,6 +124,8 @@ impl EngineArgs {
         Ok(DiskOptions {
             shape: self.shape()?,
             values: Values::Rows,
+            // One for each read of a collection. `DiskEngine` bounds those of clients.
+            snapshots: SNAPSHOTS_MOST,
             cache_pages: self.cache_pages.or(by_size).unwrap_or(defaults.cache_pages),
             policy: self.policy.unwrap_or_default(),
             reading: self.reading.unwrap_or_default(),

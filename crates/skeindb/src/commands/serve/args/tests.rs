@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use clap::Parser;
-use skein_disk::{ReadMode, ReplacementPolicy, TrieShape, Values};
+use skein_disk::{ReadMode, ReplacementPolicy, SNAPSHOTS_MOST, TrieShape, Values};
 use skein_server::{OutputLimit, TlsClients, UnixSocket};
 use skein_store::{Durability, IndexKind};
 
@@ -56,6 +56,7 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
         checkpoint_bytes: 3 << 20,
         segment_bytes: 2 << 20,
         lock_wait: Duration::from_secs(7),
+        snapshots: SNAPSHOTS_MOST,
         progress: Arc::default(),
     };
     assert_eq!(format!("{disk:?}"), format!("{expected:?}"));
