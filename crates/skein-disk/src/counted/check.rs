@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::ops::{Bound, RangeBounds};
 
-use super::CountedSet;
 use super::descent::{damaged, key_page};
 use super::key_page::{CountedChild, KEY_HEAD, KeyPage};
 use super::long_key::load_key;
+use super::{CountedSet, SET_KEY_MOST};
 use crate::page::PageId;
 use crate::record::{PageReader, WalkResult};
-use crate::trie::{KEY_MOST, OverflowChain};
+use crate::trie::OverflowChain;
 
 /// The size of a counted set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -162,7 +162,7 @@ impl UncheckedPage {
 
     fn check_key(&self, key: &[u8], at: usize, after: Bound<&[u8]>) -> WalkResult<()> {
         let before = self.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        if key.len() <= KEY_MOST && (after, before).contains(key) {
+        if key.len() <= SET_KEY_MOST && (after, before).contains(key) {
             return Ok(());
         }
         Err(damaged(self.id)(format!("key {at} is not in order, or outside of the separators")))

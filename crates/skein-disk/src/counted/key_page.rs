@@ -33,9 +33,10 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use super::SET_KEY_MOST;
 use crate::page::{PageId, u32_at, u64_at};
 use crate::record::BODY;
-use crate::trie::{KEY_MOST, OverflowChain};
+use crate::trie::OverflowChain;
 
 /// The most bytes of a key in a page, about a quarter of it. So a full page can always be split.
 pub(super) const INLINE_MOST: usize = 960;
@@ -373,7 +374,7 @@ impl<'p> KeyPage<'p> {
     fn chain(&self, at: usize, len: usize, from: usize) -> Result<OverflowChain> {
         let chain =
             OverflowChain { len: u32_at(self.body, from), first: PageId(u32_at(self.body, from + 4)) };
-        let is_possible = (1..=KEY_MOST - INLINE_MOST).contains(&(chain.len as usize));
+        let is_possible = (1..=SET_KEY_MOST - INLINE_MOST).contains(&(chain.len as usize));
         if is_possible && self.head.prefix + len == INLINE_MOST {
             return Ok(chain);
         }

@@ -62,6 +62,9 @@ use crate::{DiskError, Result};
 /// A page with no more bytes than this is sparse: it is merged if a neighbour has room.
 const SPARSE: usize = BODY / 2;
 
+/// The longest key of a set: a key of a trie behind two numbers.
+pub(crate) const SET_KEY_MOST: usize = KEY_MOST + 2 * size_of::<u64>();
+
 /// An ordered set of keys of the file, with ranks.
 ///
 /// Reads take the pages as a walk sees them ([`BufferManager::read_with`]), or a writer with its
@@ -98,8 +101,8 @@ impl CountedSet {
     /// # Errors
     /// The key is too long, or a file operation failed. The write must be dropped then.
     pub(crate) fn insert(self, writer: &mut PageWriter<'_>, key: &[u8]) -> Result<bool> {
-        if key.len() > KEY_MOST {
-            return Err(DiskError::KeyTooLong { len: key.len(), limit: KEY_MOST });
+        if key.len() > SET_KEY_MOST {
+            return Err(DiskError::KeyTooLong { len: key.len(), limit: SET_KEY_MOST });
         }
         self.insert_key(writer, key).map_err(|stop| writer.fault(stop))
     }
@@ -109,7 +112,7 @@ impl CountedSet {
     /// # Errors
     /// A file operation failed. The write must be dropped then.
     pub(crate) fn remove(self, writer: &mut PageWriter<'_>, key: &[u8]) -> Result<bool> {
-        if key.len() > KEY_MOST {
+        if key.len() > SET_KEY_MOST {
             return Ok(false);
         }
         self.remove_key(writer, key).map_err(|stop| writer.fault(stop))
@@ -139,7 +142,7 @@ impl CountedSet {
     /// # Errors
     /// A page is missing or damaged.
     pub(crate) fn contains(self, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<bool> {
-        Ok(key.len() <= KEY_MOST && self.descend(pages, key, |_, _, _| ())?.1.is_ok())
+        Ok(key.len() <= SET_KEY_MOST && self.descend(pages, key, |_, _, _| ())?.1.is_ok())
     }
 
     /// Returns the number of keys. Reads only the root.

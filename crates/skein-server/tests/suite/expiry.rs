@@ -182,7 +182,7 @@ fn expiry_times_on_disk_survive_a_restart() {
     let engine = disk_engine(folder.path(), &clock);
     let server = run(options(), engine.into(), folder);
     let mut client = server.connect();
-    talk(&mut client, &[("GET k", "$-1|"), ("DBSIZE", ":1|"), ("SET k w NX", "+OK|"), ("TTL k", ":-1|")]);
+    talk(&mut client, &[("GET k", "$-1|"), ("DBSIZE", ":0|"), ("SET k w NX", "+OK|"), ("TTL k", ":-1|")]);
 }
 
 /// An expired sorted set is absent for the command that writes it again, whether or not the expiry

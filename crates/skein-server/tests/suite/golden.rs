@@ -29,15 +29,8 @@ use skein_store::Durability;
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 const PASSWORD: &str = "secret";
 
-/// Returns whether a section needs the memory engine: it uses sorted sets, or its title says so.
-fn is_of_memory_alone(section: &GoldenSection<'_>) -> bool {
-    let word = |exchange: &GoldenExchange<'_>| words(exchange.request.strip_prefix("> ").unwrap_or_default());
-    let names_z = section
-        .exchanges
-        .iter()
-        .any(|exchange| word(exchange).first().is_some_and(|name| name.starts_with(b"Z")));
-    names_z || section.name.ends_with("[memory engine]")
-}
+/// The file about the memory limit. The disk engine keeps data outside of memory, so it has none.
+const OF_MEMORY_ALONE: &str = "memory.txt";
 
 /// Returns the server's replies to a section, in order.
 fn run(section: &GoldenSection<'_>, servers: &GoldenServers, resp3: bool) -> Vec<String> {
@@ -122,10 +115,7 @@ fn replies_are_those_of_redis() {
     let (mut failures, mut asked) = (Vec::new(), 0);
     let on_disk = crate::common::trie().is_some();
     for (path, file) in files() {
-        for section in parse(&file)
-            .iter()
-            .filter(|section| !(on_disk && (is_of_memory_alone(section) || path.ends_with("memory.txt"))))
-        {
+        for section in parse(&file).iter().filter(|section| !(on_disk && is_of_memory_alone(section))) {
             asked += compare(&servers, &path, section, &mut failures);
         }
     }

@@ -1,8 +1,9 @@
 use super::TestSet;
 use crate::DiskError;
 use crate::buffer::CACHE_LEAST;
+use crate::counted::SET_KEY_MOST;
 use crate::counted::key_page::INLINE_MOST;
-use crate::trie::{KEY_MOST, WalkDirection};
+use crate::trie::WalkDirection;
 
 /// Returns a key of this length that ends with some bytes.
 fn long(len: usize, end: &[u8]) -> Vec<u8> {
@@ -14,7 +15,8 @@ fn long(len: usize, end: &[u8]) -> Vec<u8> {
 #[test]
 fn keys_of_the_greatest_length_have_ranks() {
     let store = TestSet::new(100);
-    let mut keys = vec![Vec::new(), long(KEY_MOST, b"a"), long(KEY_MOST, b"b"), long(KEY_MOST - 1, b"")];
+    let mut keys =
+        vec![Vec::new(), long(SET_KEY_MOST, b"a"), long(SET_KEY_MOST, b"b"), long(SET_KEY_MOST - 1, b"")];
     keys.extend((INLINE_MOST - 2..INLINE_MOST + 3).map(|len| long(len, b"")));
     keys.extend((0..60).map(|end| long(20_000, &[end, 1])));
     keys.iter().for_each(|key| assert!(store.insert(key).unwrap()));
@@ -36,8 +38,8 @@ fn keys_of_the_greatest_length_have_ranks() {
 #[test]
 fn a_key_beyond_the_limit_is_rejected() {
     let store = TestSet::new(CACHE_LEAST);
-    let key = long(KEY_MOST + 1, b"");
-    let DiskError::KeyTooLong { len: 65_536, limit: KEY_MOST } = store.insert(&key).unwrap_err() else {
+    let key = long(SET_KEY_MOST + 1, b"");
+    let DiskError::KeyTooLong { len: 65_552, limit: SET_KEY_MOST } = store.insert(&key).unwrap_err() else {
         panic!("the key is too long")
     };
     assert!(!store.remove(&key).unwrap());

@@ -52,7 +52,8 @@ impl TestSet {
 
     fn checkpoint(&self, sequence: u64) {
         let catalog = self.catalog.first();
-        let moment = || CheckpointMoment { sequence, keys: 0, epoch: 0, catalog, format: FileFormat::default() };
+        let moment =
+            || CheckpointMoment { sequence, keys: 0, epoch: 0, catalog, format: FileFormat::default() };
         self.buffer.checkpoint(moment, |_| Ok(()), None).unwrap();
     }
 
