@@ -115,7 +115,10 @@ fn replies_are_those_of_redis() {
     let (mut failures, mut asked) = (Vec::new(), 0);
     let on_disk = crate::common::trie().is_some();
     for (path, file) in files() {
-        for section in parse(&file).iter().filter(|section| !(on_disk && is_of_memory_alone(section))) {
+        if on_disk && path.ends_with(OF_MEMORY_ALONE) {
+            continue;
+        }
+        for section in &parse(&file) {
             asked += compare(&servers, &path, section, &mut failures);
         }
     }
