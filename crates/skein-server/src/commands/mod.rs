@@ -58,6 +58,7 @@ use skein_data::{EngineWriter, Keyspace, RowView, Ticket};
 
 pub(crate) use crate::command_error::{self, CommandError};
 pub(crate) use crate::command_table::{BAD_ARITY, CommandSpec, ResolvedTag, find, is, resolve, takes};
+pub(crate) use handlers::handler_of;
 pub(crate) use task::SlicedTask;
 
 /// Replies from the row of the key in argument 1.

@@ -14,7 +14,7 @@
 //! after the client has read replies. It also stops for a connection whose answer would take long;
 //! that request runs in slices (see `general`).
 
-use crate::commands::{CommandError, Handler, ReadHandler, ResolvedTag};
+use crate::commands::{CommandError, Handler, ReadHandler, handler_of};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EngineSession, Error, RowView};
 
@@ -68,11 +68,11 @@ enum ReadState {
 #[inline]
 fn handler(connection: &Connection, index: usize) -> Option<(u16, ReadHandler)> {
     let tag = connection.input.tag(index)?;
-    let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return None };
+    let handler = handler_of(tag)?;
     if !connection.client.may(tag, || connection.input.args(index)) {
         return None;
     }
-    match command.handler() {
+    match handler {
         Handler::Read(read) | Handler::ReadOrSlices(read, _) => Some((tag, read)),
         Handler::ReadOneOrMany(read, _) if connection.input.args(index).len() == 2 => Some((tag, read)),
         _ => None,

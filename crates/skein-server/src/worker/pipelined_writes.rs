@@ -12,7 +12,7 @@
 //! repeated one by one, so that only the failing write reports the error.
 
 use crate::commands::command_error::OUT_OF_MEMORY;
-use crate::commands::{CommandError, Handler, ResolvedTag, WriteHandler, is_short};
+use crate::commands::{CommandError, Handler, ResolvedTag, WriteHandler, handler_of, is_short};
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::ReplyWriter;
 use crate::shared::ServerShared;
@@ -143,12 +143,9 @@ pub(super) struct PipelinedWrites {
 #[inline]
 fn handler(connection: &Connection, index: usize) -> Option<(u16, WriteHandler)> {
     let tag = connection.input.tag(index)?;
-    match ResolvedTag::of(tag) {
-        ResolvedTag::Command(command) => match command.handler() {
-            Handler::Write(write) => Some((tag, write)),
-            Handler::WriteOrSlices(write, _) if is_short(&connection.input.args(index)) => Some((tag, write)),
-            _ => None,
-        },
+    match handler_of(tag)? {
+        Handler::Write(write) => Some((tag, write)),
+        Handler::WriteOrSlices(write, _) if is_short(&connection.input.args(index)) => Some((tag, write)),
         _ => None,
     }
 }

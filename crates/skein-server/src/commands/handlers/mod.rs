@@ -15,7 +15,7 @@ mod transactions;
 
 use super::Handler;
 use super::while_loading::LoadingHandler;
-use crate::command_table::{COMMANDS, CommandSpec};
+use crate::command_table::{BAD_ARITY, COMMANDS, CommandSpec};
 
 /// The handlers of a command.
 #[derive(Clone, Copy)]
@@ -84,6 +84,16 @@ const fn is_same(name: &str, other: &str) -> bool {
     at == name.len() && at == other.len()
 }
 
+/// A tag with a mark is the index of no command.
+const _: () = assert!(COMMANDS.len() < BAD_ARITY as usize);
+
+/// Returns the handler of a request with this tag, or `None` if the command is unknown or has
+/// another number of arguments.
+#[inline]
+pub(crate) fn handler_of(tag: u16) -> Option<Handler> {
+    HANDLERS.get(usize::from(tag)).map(|command| command.handler)
+}
+
 impl CommandSpec {
     /// Returns the handler of the command.
     #[inline]
@@ -100,6 +110,15 @@ impl CommandSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command_table::ResolvedTag;
+
+    #[test]
+    fn only_tags_of_right_requests_have_a_handler() {
+        for tag in 0..=u16::MAX {
+            let is_right = matches!(ResolvedTag::of(tag), ResolvedTag::Command(_));
+            assert_eq!(handler_of(tag).is_some(), is_right, "{tag}");
+        }
+    }
 
     #[test]
     fn batched_commands_have_a_key() {
