@@ -219,7 +219,7 @@ fn wormhole() -> Wormhole<Inline<u64>, 4> {
 }
 
 fn masstree() -> Masstree<Inline<u64>, 3> {
-    Masstree::with_width(Arc::new(Collector::new()))
+    Masstree::with_variant(Arc::new(Collector::new()))
 }
 
 /// Four buckets at first, so that the table grows and shrinks with the keys.

@@ -134,7 +134,7 @@ fn collector() -> Arc<Collector> {
 }
 
 // Narrow nodes if the index has a choice, so that few keys need many nodes.
-small!(masstree, Masstree::<_, 3>::with_width(collector()));
+small!(masstree, Masstree::<_, 3>::with_variant(collector()));
 small!(wormhole, Wormhole::<_, 4>::with_variant(collector()));
 small!(cuckoo_trie, CuckooTrie::<_, 1>::with_variant(collector()));
 small!(skip_list, SkipList::<_, 2>::with_variant(collector()));

@@ -32,8 +32,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Looks up all keys. Calls `found` with the position of each key and the word of its value.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
         for (group, keys) in keys.chunks(GROUP).enumerate() {
-            let size = self.table.places();
-            let paths = match self.table.depths.start() {
+            let size = self.engine.table.places();
+            let paths = match self.engine.table.depths.start() {
                 Some(depth) => self.paths_from_depth(depth, keys, size),
                 None => self.paths_from_hints(keys, size),
             };
@@ -46,14 +46,14 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     #[inline(always)]
     fn paths_from_depth<'k>(&self, depth: u32, keys: &[&'k [u8]], size: LinearHashSize) -> LookupPaths<'k> {
-        with_positions(keys.iter().map(|key| LookupPath::from_depth(&self.table, size, key, depth)))
+        with_positions(keys.iter().map(|key| LookupPath::from_depth(&self.engine.table, size, key, depth)))
     }
 
     #[inline(never)]
     fn paths_from_hints<'k>(&self, keys: &[&'k [u8]], size: LinearHashSize) -> LookupPaths<'k> {
         let mut sums = [const { HintSums::new_const() }; GROUP];
         for (sums, key) in sums.iter_mut().zip(keys) {
-            self.table.hints.prefetch(key, sums);
+            self.engine.table.hints.prefetch(key, sums);
         }
         with_positions(keys.iter().zip(&sums).map(|(key, sums)| self.lookup_path_by_hints(key, sums, size)))
     }

@@ -8,6 +8,7 @@ use super::table::CuckooTable;
 use super::tests::trie;
 use super::*;
 use crate::hash::peelable::EMPTY_HASH;
+use crate::index::OrderedIndex;
 use crate::slot::Inline;
 
 /// An index with hashes of 23 bits.
@@ -45,7 +46,7 @@ fn refused(index: &Attacked, names: &[Vec<u8>]) -> usize {
 #[test]
 fn colliding_keys_fill_only_the_index_with_known_seeds() {
     let mut attacked: Attacked = trie();
-    let names = colliding_names(&attacked.table);
+    let names = colliding_names(&attacked.engine.table);
     assert!(names.len() >= 12, "{} names", names.len());
     assert!(refused(&attacked, &names) > 0, "seven colors are not enough for {} names", names.len());
     // No key is lost, and the index stays usable.
@@ -56,8 +57,9 @@ fn colliding_keys_fill_only_the_index_with_known_seeds() {
     assert_eq!(refused(&another, &names), 0);
     assert_eq!(another.check().unwrap().keys, 2 * names.len());
     // The attack depends on the seeds and on nothing else.
-    let seeds =
-        |index: &Attacked| (0..SYMBOLS as u8).map(|symbol| index.table.extend(0, symbol)).collect::<Vec<_>>();
+    let seeds = |index: &Attacked| {
+        (0..SYMBOLS as u8).map(|symbol| index.engine.table.extend(0, symbol)).collect::<Vec<_>>()
+    };
     assert_ne!(seeds(&attacked), seeds(&another));
 }
 
@@ -78,7 +80,7 @@ fn equal_hashes_of_one_keys_prefixes_are_told_apart() {
     for round in 0..20 {
         let mut refused = false;
         let mut index: Attacked = trie();
-        let piece = colliding_pieces(&index.table, EMPTY_HASH, EMPTY_HASH).swap_remove(0);
+        let piece = colliding_pieces(&index.engine.table, EMPTY_HASH, EMPTY_HASH).swap_remove(0);
         let mut model = BTreeMap::new();
         let mut random = 0x9e37_79b9_7f4a_7c15_u64 + round;
         for step in 0..2_000 {

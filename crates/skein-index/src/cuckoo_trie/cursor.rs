@@ -72,7 +72,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
                 walk.enter_beyond(named, symbols.at(named.depth));
             }
         };
-        let stop = index.descend(&mut KeyPrefixes::of(&index.table, key), &mut pass)?;
+        let stop = index.descend(&mut KeyPrefixes::of(&index.engine.table, key), &mut pass)?;
         let entry = stop.at.node.entry;
         let enters = match entry.kind() {
             CuckooNodeKind::Branch => {

@@ -60,10 +60,10 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     #[cold]
     pub(super) fn make_room(&self, hash: u32, crowded: &mut RoomRequests) -> Result<(), IndexError> {
         let grown = if self.is_tight() || crowded.tries > TRIES_BEFORE_GROWTH { self.grow() } else { Ok(()) };
-        let pair = self.table.pair(hash);
+        let pair = self.engine.table.pair(hash);
         // A slot that was freed for another node of the same write must stay free.
         let others =
-            crowded.hashes.iter().filter(|&&other| other != hash).map(|&other| self.table.pair(other));
+            crowded.hashes.iter().filter(|&&other| other != hash).map(|&other| self.engine.table.pair(other));
         let kept: ArrayVec<u32, { 2 * NODES_MAX }> =
             others.flat_map(|pair| [pair.primary, pair.secondary]).collect();
         let again = crowded.hashes.contains(&hash);
@@ -94,7 +94,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         // prefetched before that, a few at a time.
         let (mut looked_at, mut followed) = (0, 0);
         while let Some(&PathBucket { bucket, from, .. }) = reached.get(looked_at) {
-            if self.table.bucket(bucket).lanes().has_room() && !(another && from == usize::MAX) {
+            if self.engine.table.bucket(bucket).lanes().has_room() && !(another && from == usize::MAX) {
                 self.shift(&reached, looked_at)?;
                 return Ok(true);
             }
@@ -109,12 +109,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// Appends the other buckets of the entries in one of the reached buckets.
     fn follow(&self, reached: &mut ArrayVec<PathBucket, BUCKETS_VISITED_MAX>, from: usize, kept: &[u32]) {
-        let (bucket, size) = (reached[from].bucket, self.table.places());
-        let lanes = self.table.bucket(bucket).lanes();
+        let (bucket, size) = (reached[from].bucket, self.engine.table.places());
+        let lanes = self.engine.table.bucket(bucket).lanes();
         for slot in 0..SLOTS {
             let other = CuckooTable::<V>::other_at(lanes.get(slot), bucket, size);
             if !reached.is_full() && lanes.get(slot) != 0 && other != bucket && !kept.contains(&other) {
-                self.table.prefetch_bucket(other);
+                self.engine.table.prefetch_bucket(other);
                 reached.push(PathBucket { bucket: other, from, slot });
             }
         }
@@ -125,7 +125,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         while let PathBucket { bucket, from, slot } = reached[end]
             && from != usize::MAX
         {
-            let mut transaction = CuckooTransaction::new(&self.table);
+            let mut transaction = CuckooTransaction::new(&self.engine.table);
             let held = transaction.take(reached[from].bucket);
             transaction.move_to(CuckooSlot { held, slot }, bucket)?;
             transaction.lock()?;

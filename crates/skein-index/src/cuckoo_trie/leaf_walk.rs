@@ -127,7 +127,7 @@ impl LeafWalk {
 
     /// Continues with everything below a node.
     pub(super) fn enter<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, at: &NamedNode) {
-        self.add(index, index.table.places(), &at.node, at.hash, 1);
+        self.add(index, index.engine.table.places(), &at.node, at.hash, 1);
     }
 
     /// Continues with the children of a branch beyond a symbol.
@@ -177,7 +177,7 @@ impl LeafWalk {
                 WalkItem::Rest(rest) => {
                     self.prefetch_children(
                         index,
-                        index.table.places(),
+                        index.engine.table.places(),
                         rest,
                         self.goal.min(CHILDREN_AT_ONCE),
                     );
@@ -198,7 +198,7 @@ impl LeafWalk {
     /// changed.
     #[inline(always)]
     fn look<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, first: PrefetchedChild) -> bool {
-        let (size, most) = (index.table.places(), self.goal.min(CHILDREN_AT_ONCE));
+        let (size, most) = (index.engine.table.places(), self.goal.min(CHILDREN_AT_ONCE));
         let mut batch = ArrayVec::<PrefetchedChild, CHILDREN_AT_ONCE>::new();
         batch.push(first);
         while batch.len() < most
@@ -248,7 +248,7 @@ impl LeafWalk {
                 self.prefetch_children(index, size, self.rest_of(node, hash, u64::MAX), few);
             }
             CuckooNodeKind::Jump => {
-                let (hash, symbol) = end_of_jump(&index.table, hash, entry);
+                let (hash, symbol) = end_of_jump(&index.engine.table, hash, entry);
                 let name = KeyPrefix::new::<V>(hash, symbol, size);
                 self.prefetch_child(
                     index,
@@ -292,7 +292,7 @@ impl LeafWalk {
             let bit = children.ilog2();
             children ^= 1 << bit;
             let symbol = (bit ^ self.orientation) as u8;
-            let hash = index.table.extend(rest.hash, symbol);
+            let hash = index.engine.table.extend(rest.hash, symbol);
             let name = KeyPrefix::new::<V>(hash, symbol, size).below(rest.color);
             self.prefetch_child(index, PrefetchedChild { name, color: None, parent: rest.place });
         }
@@ -300,7 +300,7 @@ impl LeafWalk {
 
     #[inline(always)]
     fn prefetch_child<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, child: PrefetchedChild) {
-        index.table.prefetch(child.name.pair);
+        index.engine.table.prefetch(child.name.pair);
         self.pending.push(WalkItem::Child(child));
     }
 }
@@ -308,7 +308,7 @@ impl LeafWalk {
 impl SeenBucket {
     #[inline(always)]
     fn changed<S: Slot, const V: usize>(self, index: &CuckooTrie<S, V>) -> bool {
-        index.table.bucket(self.bucket).changed(self.version)
+        index.engine.table.bucket(self.bucket).changed(self.version)
     }
 }
 

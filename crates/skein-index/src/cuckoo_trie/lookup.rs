@@ -43,7 +43,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Returns the word of `key`'s value.
     #[inline(always)]
     pub(super) fn lookup(&self, key: &[u8]) -> Option<u64> {
-        let size = self.table.places();
+        let size = self.engine.table.places();
         let guess = self.lookup_path(key, size).and_then(|path| self.follow_path(path, size));
         self.word_of(key, guess)
     }
@@ -61,7 +61,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     #[inline(never)]
     fn lookup_from_root(&self, key: &[u8]) -> Option<u64> {
-        let mut prefixes = KeyPrefixes::of(&self.table, key);
+        let mut prefixes = KeyPrefixes::of(&self.engine.table, key);
         loop {
             if let Ok(stop) = self.descend(&mut prefixes, |_| ()) {
                 return record_at(&stop).filter(|record| record.is_of(key)).map(KeyRecord::value);
@@ -222,10 +222,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             // SAFETY: a leaf, read under the caller's guard.
             CuckooNodeKind::Leaf => return LookupStep::Leaf(unsafe { entry.record() }),
             CuckooNodeKind::Dead => false,
-            CuckooNodeKind::Branch => {
-                path.advance(&self.table, size, 1, entry.color(), |symbol| entry.bitmap() >> symbol & 1 != 0)
+            CuckooNodeKind::Branch => path.advance(&self.engine.table, size, 1, entry.color(), |symbol| {
+                entry.bitmap() >> symbol & 1 != 0
+            }),
+            CuckooNodeKind::Jump => {
+                path.advance(&self.engine.table, size, entry.length(), UNDER_JUMP, |_| true)
             }
-            CuckooNodeKind::Jump => path.advance(&self.table, size, entry.length(), UNDER_JUMP, |_| true),
         };
         if has_child { LookupStep::On } else { LookupStep::Nowhere }
     }
@@ -233,11 +235,11 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Follows a path to its end. Returns a record that may be the key's.
     #[inline(always)]
     pub(super) fn follow_path(&self, mut path: LookupPath<'_>, size: LinearHashSize) -> Option<KeyRecord> {
-        let looks_ahead = !has(V, WITHOUT_PREFETCH) && self.table.depths.start().is_none();
+        let looks_ahead = !has(V, WITHOUT_PREFETCH) && self.engine.table.depths.start().is_none();
         let mut ahead = PrefetchFront::default();
         loop {
             if looks_ahead {
-                ahead.follow(&self.table, size, &path);
+                ahead.follow(&self.engine.table, size, &path);
             }
             match self.step(&mut path, size) {
                 LookupStep::On => {}

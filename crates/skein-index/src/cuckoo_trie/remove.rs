@@ -78,7 +78,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         guard: &impl Guard,
     ) -> Result<(), CuckooAbort> {
         let mut parent = None;
-        let stop = self.descend(&mut KeyPrefixes::of(&self.table, key), |named| parent = Some(*named))?;
+        let stop =
+            self.descend(&mut KeyPrefixes::of(&self.engine.table, key), |named| parent = Some(*named))?;
         let leaf = stop.at.node;
         if leaf.entry.kind() != CuckooNodeKind::Dead || leaf.entry.record_word() != record.word() {
             return Ok(());
@@ -90,7 +91,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             self.join_along(key, guard);
             return Err(CuckooAbort::Changed);
         }
-        let mut transaction = CuckooTransaction::new(&self.table);
+        let mut transaction = CuckooTransaction::new(&self.engine.table);
         let (above, dead) = (transaction.take_node(&parent.node)?, transaction.take_node(&leaf)?);
         let rest = parent.node.entry.bitmap() & !(1 << leaf.entry.symbol());
         let stays = parent.node.bucket == ROOT || rest.count_ones() > 1;
@@ -133,7 +134,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Joins some nodes along a key. Returns false if no nodes can be joined.
     fn try_join_along(&self, key: &[u8], guard: &impl Guard) -> Result<bool, CuckooAbort> {
         let mut chain = JumpChain::default();
-        let stop = self.descend(&mut KeyPrefixes::of(&self.table, key), |named| chain.meet(named))?;
+        let stop = self.descend(&mut KeyPrefixes::of(&self.engine.table, key), |named| chain.meet(named))?;
         chain.meet(&stop.at);
         if stop.at.node.entry.kind() == CuckooNodeKind::Jump {
             chain.meet(&self.below_jump(&stop.at)?);
@@ -158,7 +159,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         below: &NamedNode,
         guard: &impl Guard,
     ) -> Result<(), CuckooAbort> {
-        let mut transaction = CuckooTransaction::new(&self.table);
+        let mut transaction = CuckooTransaction::new(&self.engine.table);
         let (upper, lower) = (transaction.take_node(&above.node)?, transaction.take_node(&below.node)?);
         let (jump, entry) = (above.node.entry, below.node.entry);
         let joined = match entry.kind() {

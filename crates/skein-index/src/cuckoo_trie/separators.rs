@@ -15,11 +15,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     pub(super) fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
         let wanted = parts.saturating_mul(PER_PART);
         let mut sample: Vec<&[u8]> = Vec::new();
-        for number in 0..self.table.size() {
+        for number in 0..self.engine.table.size() {
             if sample.len() >= wanted {
                 break;
             }
             for (_, entry) in self
+                .engine
                 .table
                 .bucket(number)
                 .image()

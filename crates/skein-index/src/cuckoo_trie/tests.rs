@@ -9,6 +9,7 @@ use super::prefixes::KeyPrefixes;
 use super::table::CuckooTable;
 use super::transaction::CuckooAbort;
 use super::*;
+use crate::index::OrderedIndex;
 use crate::slot::Inline;
 
 pub(super) fn trie<const V: usize>() -> CuckooTrie<Inline<u64>, V> {
@@ -25,9 +26,9 @@ fn the_table_follows_the_keys_by_few_buckets_at_a_time() {
     let mut index = trie::<4>();
     let mut most = 0;
     for n in 0..50_000 {
-        let before = index.table.size();
+        let before = index.engine.table.size();
         index.insert(&number(n), Inline(n), &index.base.collector.enter()).unwrap();
-        most = most.max(index.table.size() - before);
+        most = most.max(index.engine.table.size() - before);
     }
     // A write that needs room in two places may take a step for each, and one more while it
     // retries.
@@ -37,18 +38,18 @@ fn the_table_follows_the_keys_by_few_buckets_at_a_time() {
     assert!((60..=87).contains(&load), "{load} of 100 slots are in use");
 
     for n in 0..50_000 {
-        let before = index.table.size();
+        let before = index.engine.table.size();
         assert_eq!(index.remove(&number(n), &index.base.collector.enter()), Some(n));
         assert!(
-            before - index.table.size() <= 8,
+            before - index.engine.table.size() <= 8,
             "one removal took {} buckets away",
-            before - index.table.size()
+            before - index.engine.table.size()
         );
         if n % 10_000 == 0 {
             index.check().unwrap();
         }
     }
-    assert_eq!((index.table.size(), index.len()), (CuckooTable::<4>::LEAST, 0));
+    assert_eq!((index.engine.table.size(), index.len()), (CuckooTable::<4>::LEAST, 0));
 }
 
 /// Incident: for a while some buckets could not be merged, because there was no room for their
@@ -62,14 +63,14 @@ fn an_empty_index_has_as_few_buckets_as_a_new_one() {
     for n in 0..1_000 {
         index.insert(&number(n), Inline(n), &index.base.collector.enter()).unwrap();
     }
-    let resizing = index.table.try_lock().unwrap();
+    let resizing = index.engine.table.try_lock().unwrap();
     for n in 1..1_000 {
         index.remove(&number(n), &index.base.collector.enter());
     }
-    assert!(index.table.size() > 100);
+    assert!(index.engine.table.size() > 100);
     drop(resizing);
     index.remove(&number(0), &index.base.collector.enter());
-    assert_eq!(index.table.size(), CuckooTable::<4>::LEAST);
+    assert_eq!(index.engine.table.size(), CuckooTable::<4>::LEAST);
 }
 
 /// Incident: a removal joined a leaf with the jumps above it, one after the other. It mistook a
@@ -85,7 +86,7 @@ fn join_rejects_nodes_that_do_not_fit_a_jump() {
     }
     let guard = index.base.collector.enter();
     let mut path = Vec::new();
-    index.descend(&mut KeyPrefixes::of(&index.table, &[b'a'; 61]), |named| path.push(*named)).unwrap();
+    index.descend(&mut KeyPrefixes::of(&index.engine.table, &[b'a'; 61]), |named| path.push(*named)).unwrap();
     let kinds: Vec<CuckooNodeKind> = path.iter().map(|named| named.node.entry.kind()).collect();
     let pairs: Vec<usize> =
         (1..path.len()).filter(|&below| kinds[below - 1] == CuckooNodeKind::Jump).collect();
@@ -112,7 +113,7 @@ fn an_insert_moves_few_entries_however_many_there_are() {
         (most, last) = (most.max(moved - last), moved);
     }
     assert!((1..=128).contains(&most), "one insert moved {most} entries");
-    assert!(last >= index.table.size() as usize, "splits move entries: {last} moved");
+    assert!(last >= index.engine.table.size() as usize, "splits move entries: {last} moved");
 }
 
 #[test]
@@ -125,13 +126,13 @@ fn a_table_with_room_does_not_grow() {
             }
         };
         insert(0..first);
-        let before = index.table.size();
+        let before = index.engine.table.size();
         // The number of entries per key rises and falls with the number of keys.
         index.reserve(15_000).unwrap();
-        let size = index.table.size();
+        let size = index.engine.table.size();
         assert!(size > before + 1_000, "{size} buckets after {before}");
         insert(first..first + 10_000);
-        assert_eq!(index.table.size(), size, "after {first} keys");
+        assert_eq!(index.engine.table.size(), size, "after {first} keys");
         assert_eq!(index.check().unwrap().keys as u64, first + 10_000);
     }
 }
@@ -146,7 +147,7 @@ fn a_refused_reservation_leaves_the_index_usable() {
     assert_eq!(index.check().unwrap().keys, 1);
     let index = trie::<1>();
     assert!(matches!(index.reserve(usize::MAX), Err(IndexError::Full { keys: 0 })));
-    assert_eq!(index.table.size(), CuckooTable::<1>::MOST);
+    assert_eq!(index.engine.table.size(), CuckooTable::<1>::MOST);
 }
 
 #[test]
@@ -186,8 +187,8 @@ fn path(n: u64) -> Vec<u8> {
 
 fn hint(index: &CuckooTrie<Inline<u64>, 4>, key: &[u8]) -> Option<hints::Hint> {
     let mut sums = hints::HintSums::new();
-    index.table.hints.prefetch(key, &mut sums);
-    index.table.hints.deepest(&sums, u32::MAX)
+    index.engine.table.hints.prefetch(key, &mut sums);
+    index.engine.table.hints.deepest(&sums, u32::MAX)
 }
 
 #[test]
@@ -201,7 +202,10 @@ fn lookups_with_stale_hints_return_correct_values() {
         index.insert(&path(n), Inline(n), &guard).unwrap();
     }
     let led = (0..count).filter(|&n| hint(&index, &path(n)).is_some()).count() as u64;
-    assert!(index.table.depths.start().is_none() && led > count * 9 / 10, "hints for {led} of {count} keys");
+    assert!(
+        index.engine.table.depths.start().is_none() && led > count * 9 / 10,
+        "hints for {led} of {count} keys"
+    );
     assert!((0..count).all(|n| found(&index, n) == Some(n)));
     // Half of the nodes are removed, others are joined; the hints stay.
     for n in (0..count).step_by(2) {
@@ -234,15 +238,15 @@ fn a_hint_ends_at_the_branch_where_keys_diverge() {
     for n in 0..count {
         index.insert(&key(n), Inline(n), &index.base.collector.enter()).unwrap();
     }
-    let size = index.table.places();
+    let size = index.engine.table.places();
     let is_astray = |n: &u64| {
         let key = key(*n);
-        let path =
-            hint(&index, &key).map(|hint| lookup::LookupPath::from_hint(&index.table, size, &key, hint));
+        let path = hint(&index, &key)
+            .map(|hint| lookup::LookupPath::from_hint(&index.engine.table, size, &key, hint));
         path.is_some_and(|path| index.follow_path(path, size).is_none_or(|record| record.key() != key))
     };
     let astray = (0..count).filter(is_astray).count() as u64;
-    assert!(!index.table.hints.is_empty() && astray < count / 200, "{astray} of {count} keys");
+    assert!(!index.engine.table.hints.is_empty() && astray < count / 200, "{astray} of {count} keys");
 }
 
 #[test]
@@ -255,7 +259,7 @@ fn a_wrong_hint_does_not_change_answers() {
             index.insert(&key(place, n), Inline(n), &guard).unwrap();
         }
     }
-    assert!(!index.table.hints.is_empty());
+    assert!(!index.engine.table.hints.is_empty());
     // Stores the nodes of one place as hints for keys of the other.
     let noted = |index: &CuckooTrie<Inline<u64>, 4>, n: u64| {
         let (mut trail, mut last) = (hints::HintTrail::new(true), 0);
@@ -263,13 +267,13 @@ fn a_wrong_hint_does_not_change_answers() {
             trail.meet(named);
             last = named.depth;
         };
-        index.descend(&mut prefixes::KeyPrefixes::of(&index.table, &key(1, n)), each).unwrap();
+        index.descend(&mut prefixes::KeyPrefixes::of(&index.engine.table, &key(1, n)), each).unwrap();
         // The checksums of one key, and the nodes of the other.
-        index.table.hints.prefetch(&key(0, n), &mut trail.sums);
-        index.table.hints.note(&trail);
+        index.engine.table.hints.prefetch(&key(0, n), &mut trail.sums);
+        index.engine.table.hints.note(&trail);
         let hint = hint(index, &key(0, n)).unwrap();
         let ours = key(0, n);
-        let mut prefixes = prefixes::KeyPrefixes::of(&index.table, &ours);
+        let mut prefixes = prefixes::KeyPrefixes::of(&index.engine.table, &ours);
         let astray = index.guess(prefixes.start_at(hint.hash, hint.depth)).is_some();
         assert!(astray && hint.depth <= last, "{hint:?}");
     };
@@ -293,7 +297,7 @@ fn a_wrong_hint_does_not_change_answers() {
 fn any_prefetch_depth_gives_the_same_answers() {
     for depth in [0, 1, 3, prefixes::PREFETCH_DEPTH_MAX, u32::MAX] {
         let index = trie::<4>().with_prefetch_depth(depth);
-        assert!((1..=prefixes::PREFETCH_DEPTH_MAX).contains(&index.table.ahead));
+        assert!((1..=prefixes::PREFETCH_DEPTH_MAX).contains(&index.engine.table.ahead));
         let guard = index.base.collector.enter();
         for n in 0..3_000 {
             index.insert(&path(n), Inline(n), &guard).unwrap();

@@ -160,7 +160,7 @@ mod tests {
     /// next write repairs it (section 4.6.4).
     #[test]
     fn the_next_write_repairs_a_stale_link() {
-        let tree = Tree::with_width(Arc::new(Collector::new()));
+        let tree = Tree::with_variant(Arc::new(Collector::new()));
         for last in b'a'..=b'd' {
             put(&tree, &[b"prefix00", &[last][..]].concat());
         }

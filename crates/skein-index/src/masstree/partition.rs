@@ -195,7 +195,7 @@ mod tests {
     /// before.
     #[test]
     fn cuts_are_in_order_beside_writers() {
-        let tree = Masstree::<Inline<u64>, 3>::with_width(Arc::new(Collector::new()));
+        let tree = Masstree::<Inline<u64>, 3>::with_variant(Arc::new(Collector::new()));
         let guard = tree.collector().enter();
         let key = |number: u64| number.to_be_bytes();
         for number in 0..64 {

@@ -6,19 +6,16 @@ use super::node::Node;
 use crate::memory::MemoryPart;
 use crate::slot::Slot;
 
-impl<S: Slot, const W: usize> Drop for Masstree<S, W> {
-    fn drop(&mut self) {
-        if self.base.frees_all_at_once::<S>() {
-            // SAFETY: no object is in use any more, and this handle does not allocate again.
-            unsafe { self.base.arena.clone().discard() };
-            return;
-        }
-        let mut waiting = vec![self.root()];
-        while let Some(node) = waiting.pop() {
-            // SAFETY: the tree is borrowed mutably, so no other thread reaches its nodes; each is
-            // visited once.
-            unsafe { free_node::<S, W>(node, &mut waiting) };
-        }
+/// Frees all nodes, suffixes and values.
+///
+/// # Safety
+/// The tree's contents are not used again.
+pub(super) unsafe fn free_all<S: Slot, const W: usize>(tree: &mut Masstree<S, W>) {
+    let mut waiting = vec![tree.root()];
+    while let Some(node) = waiting.pop() {
+        // SAFETY: the tree is borrowed mutably, so no other thread reaches its nodes; each is
+        // visited once.
+        unsafe { free_node::<S, W>(node, &mut waiting) };
     }
 }
 

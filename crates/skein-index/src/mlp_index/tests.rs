@@ -184,7 +184,7 @@ fn a_table_of_a_bucket_per_key_is_split_and_merged_each_time() {
     let all: Vec<u64> =
         (0..keys).map(|number| if number % 2 == 0 { number } else { spread(number) }).collect();
     let guard = index.collector().enter();
-    let beyond = || u64::from(index.table.size().buckets() - LEAST);
+    let beyond = || u64::from(index.engine.table.size().buckets() - LEAST);
     for (key, before) in all.iter().zip(0..) {
         assert_eq!(beyond(), before);
         index.insert(&key.to_be_bytes(), Inline(1), &guard).unwrap();

@@ -85,7 +85,7 @@ impl MlpWalk {
         self.last_start = Some(start_of(key.bits));
         index.descend(key, &mut self.path)?;
         let Some(seen) = &self.path.stop else { return Ok(()) };
-        let node = seen.node(&index.table.seeds);
+        let node = seen.node(&index.engine.table.seeds);
         match node.body {
             MlpNodeBody::Leaf { value, .. } => {
                 let there = node.key();
@@ -128,9 +128,9 @@ impl MlpWalk {
         let MlpNodeBody::Inner { depth, .. } = node.body else { return };
         let further = index.levels() & u32::MAX << (depth + 2);
         if self.forward && further != 0 {
-            let size = index.table.size();
+            let size = index.engine.table.size();
             for level in deepest_first(further) {
-                index.table.prefetch(index.table.pair(node.key(), level, size));
+                index.engine.table.prefetch(index.engine.table.pair(node.key(), level, size));
             }
         }
     }
@@ -146,7 +146,7 @@ impl MlpWalk {
         }
         loop {
             let Some(seen) = self.next_node(index)? else { return Ok(None) };
-            let node = seen.node(&index.table.seeds);
+            let node = seen.node(&index.engine.table.seeds);
             match node.body {
                 MlpNodeBody::Leaf { value, .. } => return Ok(Some((node.key(), value))),
                 MlpNodeBody::Inner { children, .. } => self.enter(index, &node, children),
@@ -170,7 +170,7 @@ impl MlpWalk {
                 self.frames.pop();
             }
             let Some(seen) = self.path.above.pop() else { break };
-            self.enter_beyond(&seen.node(&index.table.seeds));
+            self.enter_beyond(&seen.node(&index.engine.table.seeds));
         }
         self.next_start(index).map(|start| index.node(least_of(start), LEVEL_MIN)).transpose()
     }
@@ -178,10 +178,14 @@ impl MlpWalk {
     /// Returns the next name of three symbols, and prefetches those after it.
     fn next_start<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>) -> Option<TopPrefix> {
         while self.starts.len() < self.ahead {
-            let next = self.last_start.and_then(|last| index.top.beyond(last, self.forward));
+            let next = self.last_start.and_then(|last| index.engine.top.beyond(last, self.forward));
             self.last_start = next;
             let Some(start) = next else { break };
-            index.table.prefetch(index.table.pair(least_of(start), LEVEL_MIN, index.table.size()));
+            index.engine.table.prefetch(index.engine.table.pair(
+                least_of(start),
+                LEVEL_MIN,
+                index.engine.table.size(),
+            ));
             self.starts.push(start);
         }
         self.ahead = (2 * self.ahead).min(AHEAD_MAX);
@@ -201,7 +205,7 @@ impl WalkFrame {
         if let Some(symbol) = symbol {
             self.to_prefetch.remove(symbol);
             if let Some((key, level)) = child_name(&self.node, symbol) {
-                index.table.prefetch(index.table.pair(key, level, index.table.size()));
+                index.engine.table.prefetch(index.engine.table.pair(key, level, index.engine.table.size()));
             }
         }
     }

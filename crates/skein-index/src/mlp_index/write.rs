@@ -61,7 +61,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
                 Err(MlpAbort::Crowded) => self.grow()?,
                 Err(MlpAbort::Changed) => {
                     backoff.wait();
-                    self.claims.wait(key);
+                    self.engine.claims.wait(key);
                 }
             }
         }
@@ -76,7 +76,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let mut path = MlpPath::default();
         self.descend(key, &mut path)?;
         let Some(seen) = &path.stop else { return self.add(key, &path, None, change) };
-        let node = seen.node(&self.table.seeds);
+        let node = seen.node(&self.engine.table.seeds);
         match node.body {
             MlpNodeBody::Leaf { value, .. } if node.key() == key => {
                 self.update(key, seen, value, change, guard)
@@ -94,10 +94,10 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         change: &mut ComputeClosure<impl FnOnce(Option<S::Ref<'_>>) -> index::ComputeAction<S>>,
         guard: &'g G,
     ) -> Result<WriteAttempt<'g, S>, MlpAbort> {
-        let mut plan = MlpTransaction::new(&self.table);
+        let mut plan = MlpTransaction::new(&self.engine.table);
         let spot = plan.take_found(seen)?;
         plan.lock()?;
-        self.claims.check(key)?;
+        self.engine.claims.check(key)?;
         // SAFETY: the word is in the index. It is retired under this guard or a later one, if at
         // all.
         let before = unsafe { S::borrow(old) };
@@ -105,7 +105,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             index::ComputeAction::Keep => {
                 Ok(WriteAttempt::Done(Computed { before: Some(before), changed: false }))
             }
-            index::ComputeAction::Remove => Ok(WriteAttempt::Claimed(self.claims.claim(key))),
+            index::ComputeAction::Remove => Ok(WriteAttempt::Claimed(self.engine.claims.claim(key))),
             index::ComputeAction::Put(value) => {
                 plan.set_value(spot, value.into_word());
                 plan.apply_with(|| ());
@@ -124,7 +124,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         stop: Option<(&FoundRawNode, MlpNode)>,
         change: &mut ComputeClosure<impl FnOnce(Option<S::Ref<'_>>) -> index::ComputeAction<S>>,
     ) -> Result<WriteAttempt<'g, S>, MlpAbort> {
-        let mut plan = MlpTransaction::new(&self.table);
+        let mut plan = MlpTransaction::new(&self.engine.table);
         let (level, spot) = plan_leaf(&mut plan, key, path, stop)?;
         plan.lock()?;
         let changed = match change.call(None) {
@@ -133,7 +133,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
                 let crowded = plan.crowded;
                 plan.apply_with(|| {
                     if level == LEVEL_MIN {
-                        self.top.set(start_of(key.bits));
+                        self.engine.top.set(start_of(key.bits));
                     }
                 });
                 self.base.len.add(key.bits as usize, 1);

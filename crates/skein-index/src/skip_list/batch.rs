@@ -75,11 +75,11 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     fn nodes_of(&self, keys: &[&[u8]]) -> [Option<Node<V>>; GROUP] {
         let mut nodes = [None; GROUP];
         let level = self.top() - 1;
-        let link = self.head.next(level);
+        let link = self.engine.head.next(level);
         let begin = |(place, target)| SkipListLookup {
             place,
             target,
-            last: self.head,
+            last: self.engine.head,
             level,
             bound: TowerLink::END,
             link,

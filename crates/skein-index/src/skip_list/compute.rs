@@ -34,7 +34,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
-        let (target, height) = (SearchKey::of(key), self.heights.of(key));
+        let (target, height) = (SearchKey::of(key), self.engine.heights.of(key));
         loop {
             let path = self.find(&target, height);
             if let Some(node) = path.found(&target) {

@@ -62,13 +62,13 @@ impl<const V: usize> PrecedingNodes<V> {
 
     fn collect<S: Slot>(&mut self, list: &SkipList<S, V>, order: impl Fn(Node<V>) -> Ordering) {
         self.clear();
-        let mut start = list.head;
+        let mut start = list.engine.head;
         list.descend::<false>(&order, |level, last, _| {
-            if level >= LEVEL || start == list.head {
+            if level >= LEVEL || start == list.engine.head {
                 start = last;
             }
         });
-        if start != list.head {
+        if start != list.engine.head {
             self.nodes.push(start);
         }
         let mut next = start.next(0).node();

@@ -15,6 +15,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     #[cold]
     pub(super) fn pass_on(&self, kept: RetainedVersion<V>, guard: &impl Guard) {
         let left = self
+            .engine
             .snapshots
             .with_holder(kept, |slot| slot.is_some_and(|slot| slot.push(&self.base.arena, kept)));
         if !left {

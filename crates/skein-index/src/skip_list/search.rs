@@ -79,13 +79,13 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     pub(super) fn top(&self) -> usize {
         // Relaxed: a search that begins too low takes longer and finds the same. Unlinking begins
         // at the node's own height.
-        self.top.load(Memory::Relaxed) as usize
+        self.engine.top.load(Memory::Relaxed) as usize
     }
 
     /// Raises the level at which searches begin to at least `height`.
     pub(super) fn raise_top(&self, height: usize) {
         if height > self.top() {
-            self.top.fetch_max(height as u64, Memory::Relaxed);
+            self.engine.top.fetch_max(height as u64, Memory::Relaxed);
         }
     }
 
@@ -102,7 +102,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         order: impl Fn(Node<V>) -> Ordering,
         mut end_of_level: impl FnMut(usize, Node<V>, TowerLink<V>),
     ) -> Option<Node<V>> {
-        let mut last = self.head;
+        let mut last = self.engine.head;
         let mut level = self.top();
         // The link that stopped the search on the level above stops it here too.
         let mut bound = TowerLink::END;
@@ -175,7 +175,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     #[inline(always)]
     fn try_find(&self, target: &SearchKey<'_>, height: usize) -> Option<TowerPath<V>> {
         let mut path = TowerPath { steps: ArrayVec::new_const() };
-        let mut last = self.head;
+        let mut last = self.engine.head;
         // The link to the key's node, once a level shows it.
         let mut own = TowerLink::END;
         for level in (0..self.top().max(height)).rev() {

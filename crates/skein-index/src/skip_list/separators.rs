@@ -24,6 +24,6 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
 
     /// Returns the nodes of one level, including marked ones.
     pub(super) fn on_level(&self, level: usize) -> impl Iterator<Item = Node<V>> {
-        std::iter::successors(self.head.next(level).node(), move |node| node.next(level).node())
+        std::iter::successors(self.engine.head.next(level).node(), move |node| node.next(level).node())
     }
 }

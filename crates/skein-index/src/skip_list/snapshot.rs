@@ -143,29 +143,29 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// Takes a moment. From then on, the versions that a snapshot of this moment sees are kept.
     fn register_snapshot(&self) -> Result<LiveSnapshot, TooManySnapshots> {
         const { assert!(!has(V, BARE), "a bare list has no snapshots") };
-        let mut live = lock(&self.snapshots.live);
-        let limit = self.snapshots.slots.len();
+        let mut live = lock(&self.engine.snapshots.live);
+        let limit = self.engine.snapshots.slots.len();
         let is_free = |&slot: &usize| live.iter().all(|(holder, _)| holder.slot != slot);
         let Some(slot) = (0..limit).find(is_free) else {
             return Err(TooManySnapshots { live: live.len(), limit });
         };
-        self.snapshots.slots[slot].open();
-        let holder = LiveSnapshot { moment: self.gate.take_moment(slot), slot };
+        self.engine.snapshots.slots[slot].open();
+        let holder = LiveSnapshot { moment: self.engine.gate.take_moment(slot), slot };
         live.push((holder, Instant::now()));
         Ok(holder)
     }
 
     /// Ends a snapshot and returns its notes.
     fn end(&self, ended: LiveSnapshot) -> RetentionNotes<V> {
-        let mut live = lock(&self.snapshots.live);
+        let mut live = lock(&self.engine.snapshots.live);
         live.retain(|&(holder, _)| holder != ended);
-        self.gate.set_newest(live.last().map(|&(holder, _)| holder));
-        self.snapshots.slot(ended).close()
+        self.engine.gate.set_newest(live.last().map(|&(holder, _)| holder));
+        self.engine.snapshots.slot(ended).close()
     }
 
     /// Returns the number of live snapshots and the age of the oldest.
     pub fn snapshots(&self) -> SkipListSnapshots {
-        let live = lock(&self.snapshots.live);
+        let live = lock(&self.engine.snapshots.live);
         SkipListSnapshots { count: live.len(), oldest: live.first().map(|(_, taken)| taken.elapsed()) }
     }
 }

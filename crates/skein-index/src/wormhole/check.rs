@@ -67,15 +67,15 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         }
         ensure!(shape.keys == self.base.len.sum(), "{} keys, counted {}", shape.keys, self.base.len.sum());
         (shape.items, shape.trie_bytes) = self.check_trie(&leaves)?;
-        shape.keyed_trie = self.meta.table().hash.is_keyed();
+        shape.keyed_trie = self.engine.meta.table().hash.is_keyed();
         Ok(shape)
     }
 
     /// Returns all leaves in order. Verifies links and anchors.
     fn check_list(&self) -> Result<Vec<WormholeLeaf>, String> {
-        let mut leaves = vec![self.first];
+        let mut leaves = vec![self.engine.first];
         ensure!(
-            self.first.anchor().is_empty() && self.first.prev().is_none(),
+            self.engine.first.anchor().is_empty() && self.engine.first.prev().is_none(),
             "the first leaf has an anchor or a left neighbour"
         );
         while let Some(next) = leaves[leaves.len() - 1].next() {
@@ -112,10 +112,10 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
                 }
             }
         }
-        let table = self.meta.table();
+        let table = self.engine.meta.table();
         let node_of = |prefix: &[u8]| {
             if prefix.is_empty() {
-                Some(self.meta.root())
+                Some(self.engine.meta.root())
             } else {
                 table.find_exactly(table.hash.of(prefix), prefix).map(|place| place.node)
             }
@@ -186,7 +186,7 @@ fn check_leaf<S: Slot, const W: usize>(
             ensure!(before.is_none_or(|before| before < key), "key {key:?} is out of order");
             before = Some(key);
         }
-        let hash = if leaf.is_keyed() { index.keyed } else { index.plain };
+        let hash = if leaf.is_keyed() { index.engine.keyed } else { index.engine.plain };
         let tag = (hash.of(key) >> 48) as u16;
         ensure!(record.tag() == tag, "key {key:?} has a wrong tag");
         let lines_before =

@@ -74,7 +74,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Returns the bounds at the start of a search.
     #[inline(always)]
     pub(super) fn initial_bounds(&self, table: &PrefixTable, key: &[u8]) -> PrefixBounds {
-        PrefixBounds { len: 0, end: key.len().min(table.longest()) + 1, node: self.meta.root_word() }
+        PrefixBounds { len: 0, end: key.len().min(table.longest()) + 1, node: self.engine.meta.root_word() }
     }
 
     /// Returns the hash of the prefix of `len` bytes.
@@ -151,7 +151,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         match bounds.node() {
             MetaTrieNode::Leaf(leaf) => Some(leaf),
             MetaTrieNode::Item(item) if item.len() == bounds.len => {
-                Some(item.target(key.get(bounds.len).copied()).unwrap_or(self.first))
+                Some(item.target(key.get(bounds.len).copied()).unwrap_or(self.engine.first))
             }
             MetaTrieNode::Item(_) => None,
         }
@@ -160,14 +160,15 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Returns the key's tag in leaves that are not keyed.
     #[inline(always)]
     pub(super) fn tag(&self, table: &PrefixTable, prefixes: &PrefixHasher<'_>) -> u16 {
-        let hash = if table.hash.is_keyed() { self.plain.of(prefixes.bytes()) } else { prefixes.whole() };
+        let hash =
+            if table.hash.is_keyed() { self.engine.plain.of(prefixes.bytes()) } else { prefixes.whole() };
         (hash >> 48) as u16
     }
 
     /// Returns a guess at the leaf for a key, which must not be too long.
     #[inline(always)]
     pub(super) fn locate(&self, key: &[u8]) -> LeafGuess {
-        let table = self.meta.table();
+        let table = self.engine.meta.table();
         let mut prefixes = PrefixHasher::empty(table.hash);
         prefixes.set(table.hash, key);
         let bounds = self.longest_prefix(table, &prefixes, false);
@@ -181,18 +182,18 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Returns the leaf for a key. It is exact unless a writer is changing the trie.
     #[cold]
     pub(super) fn locate_exactly(&self, key: &[u8]) -> WormholeLeaf {
-        let table = self.meta.table();
+        let table = self.engine.meta.table();
         let mut prefixes = PrefixHasher::empty(table.hash);
         prefixes.set(table.hash, key);
         let bounds = self.longest_prefix(table, &prefixes, true);
-        self.leaf_after(key, &bounds).unwrap_or(self.first)
+        self.leaf_after(key, &bounds).unwrap_or(self.engine.first)
     }
 
     /// Returns the last leaf. It may have split just now.
     pub(super) fn last_leaf(&self) -> WormholeLeaf {
-        let mut leaf = match self.meta.root() {
+        let mut leaf = match self.engine.meta.root() {
             MetaTrieNode::Leaf(leaf) => leaf,
-            MetaTrieNode::Item(item) => item.sample().unwrap_or(self.first),
+            MetaTrieNode::Item(item) => item.sample().unwrap_or(self.engine.first),
         };
         loop {
             // During a merge the left leaf still leads to the deleted one, which leads back to the
@@ -215,7 +216,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Returns the key's tag in keyed leaves.
     #[cold]
     pub(super) fn keyed_tag(&self, key: &[u8]) -> u16 {
-        (self.keyed.of(key) >> 48) as u16
+        (self.engine.keyed.of(key) >> 48) as u16
     }
 
     /// Returns the word of `key`'s value.

@@ -75,7 +75,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// Moves all keys of a leaf to its left neighbour. Both are locked.
     fn merge(&self, left: LeafLatch<W>, right: LeafLatch<W>, guard: &impl Guard) {
-        let mut meta = self.meta.lock(&self.base.arena, guard);
+        let mut meta = self.engine.meta.lock(&self.base.arena, guard);
         right.mark_deleted();
         left.mark_splitting();
         if right.is_keyed() && !left.is_keyed() {

@@ -41,7 +41,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         latch.sort(&mut ranks);
         let key = record.key();
         let cut = cut::<W>(latch.leaf(), &ranks, key);
-        let mut meta = self.meta.lock(&self.base.arena, guard);
+        let mut meta = self.engine.meta.lock(&self.base.arena, guard);
         let next = latch.next();
         let new = WormholeLeaf::new(&self.base.arena, LeafLatch::<W>::NEW, cut.anchor);
         new.set_terminated(next.is_some_and(|next| next.anchor().starts_with(cut.anchor)));

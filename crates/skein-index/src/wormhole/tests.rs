@@ -170,13 +170,13 @@ fn a_seek_past_a_leaf_whose_neighbour_goes_stays_above_its_key() {
     let mut cursor = WormholeCursor::new(&index, &guard);
     let (key, tag) = (&[35][..], 0);
     assert!(cursor.view_leaf(
-        index.first,
-        index.first.stable::<4>(),
+        index.engine.first,
+        index.engine.first.stable::<4>(),
         LeafStart::Key { key, tag, inclusive: true },
         true
     ));
     remove(&[50, 60, 70]);
-    let neighbour = index.first.next().expect("two leaves");
+    let neighbour = index.engine.first.next().expect("two leaves");
     remove(&[0, 10, 20]);
     assert!(neighbour.is_deleted::<4>() && cursor.settle(true));
     assert_eq!(cursor.key(), Some(&[40][..]));

@@ -27,7 +27,7 @@ fn run<I: OrderedIndex<Inline<u64>>>(
 }
 
 fn masstree() -> Masstree<Inline<u64>, 3> {
-    Masstree::with_width(Arc::new(Collector::new()))
+    Masstree::with_variant(Arc::new(Collector::new()))
 }
 
 fn wormhole() -> Wormhole<Inline<u64>, 4> {

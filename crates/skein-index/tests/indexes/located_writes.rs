@@ -39,7 +39,7 @@ fn note(model: &mut BTreeMap<Vec<u8>, u64>, key: &[u8], value: Option<u64>) -> O
 }
 
 fn places_hold<const W: usize>(steps: &[LocatedBatch]) {
-    let mut tree = LocatedTree::<W>::with_width(Arc::new(Collector::new()));
+    let mut tree = LocatedTree::<W>::with_variant(Arc::new(Collector::new()));
     let mut model = BTreeMap::new();
     for step in steps {
         let guard = tree.collector().enter();
@@ -102,7 +102,7 @@ fn every_key_of_a_quiet_tree_has_a_place() {
 #[test]
 fn batches_of_two_writers_lose_nothing() {
     const WRITERS: usize = 2;
-    let tree = LocatedTree::<3>::with_width(Arc::new(Collector::new()));
+    let tree = LocatedTree::<3>::with_variant(Arc::new(Collector::new()));
     let keys = shared_keys::paths(3_000);
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {

@@ -25,7 +25,7 @@ use skein_index::wormhole::variant::{
 use skein_index::{Collector, CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 
 fn masstree<const W: usize>(operations: &[IndexOperation]) {
-    check(Masstree::<Inline<u64>, W>::with_width(Arc::new(Collector::new())), operations);
+    check(Masstree::<Inline<u64>, W>::with_variant(Arc::new(Collector::new())), operations);
 }
 
 fn wormhole<const W: usize>(operations: &[IndexOperation]) {

@@ -183,7 +183,7 @@ fn stress<I: CheckedIndex>(mut index: I, keys: &[Vec<u8>], operations: usize) {
 }
 
 fn masstree<const W: usize>(keys: &[Vec<u8>], operations: usize) {
-    stress(Masstree::<Inline<u64>, W>::with_width(Arc::new(Collector::new())), keys, operations);
+    stress(Masstree::<Inline<u64>, W>::with_variant(Arc::new(Collector::new())), keys, operations);
 }
 
 #[cfg(not(feature = "planted-bugs"))]
@@ -372,7 +372,7 @@ fn narrow_masstree_with_paths() {
 fn increments_are_not_lost() {
     const THREADS: usize = 4;
     let rounds = times(20_000);
-    let index = Masstree::<Inline<u64>, 3>::with_width(Arc::new(Collector::new()));
+    let index = Masstree::<Inline<u64>, 3>::with_variant(Arc::new(Collector::new()));
     let keys = shared_keys::paths(12);
     let taken = AtomicUsize::new(0);
     std::thread::scope(|scope| {

@@ -171,7 +171,7 @@ fn wormhole<const W: usize>(keys: Vec<Vec<u8>>, count: usize) {
 
 #[cfg(not(feature = "planted-bugs"))]
 fn masstree(keys: Vec<Vec<u8>>, count: usize) {
-    waves(Masstree::<Inline<u64>, 3>::with_width(Arc::new(Collector::new())), keys, count);
+    waves(Masstree::<Inline<u64>, 3>::with_variant(Arc::new(Collector::new())), keys, count);
 }
 
 /// The table starts with eight buckets.

@@ -148,8 +148,8 @@ type HistorySlot = Boxed<UniqueValue>;
 // zeros.
 variants! {
     masstree, 3 {
-        Masstree<HistorySlot, 3>, MAX_KEY_LEN, false, with_width;
-        Masstree<HistorySlot, 10>, MAX_KEY_LEN, true, with_width;
+        Masstree<HistorySlot, 3>, MAX_KEY_LEN, false, with_variant;
+        Masstree<HistorySlot, 10>, MAX_KEY_LEN, true, with_variant;
         Masstree<HistorySlot>, MAX_KEY_LEN, true, with_collector;
     }
     wormhole, 2 {

@@ -58,6 +58,6 @@ impl<const W: usize> OurIndexKind for MasstreeOf<W> {
     const ABOUT: &'static str = "Masstree<Inline<u64>>, as it comes but for what its name says";
 
     fn empty() -> Self::Index {
-        Masstree::with_width(Arc::new(Collector::new()))
+        Masstree::with_variant(Arc::new(Collector::new()))
     }
 }
