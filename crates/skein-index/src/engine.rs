@@ -123,7 +123,7 @@ pub trait IndexEngine<S: Slot>: Sized + Send + Sync {
     const MAX_KEY_LEN: usize = MAX_KEY_LEN;
 
     /// Whether the index's memory lies on huge pages.
-    const HUGE_PAGES: bool;
+    const HUGE_PAGES: bool = true;
 
     /// Whether the index has no locks, so that only an `unsafe` constructor may create it.
     const ONE_THREAD: bool = false;

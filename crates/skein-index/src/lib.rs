@@ -20,6 +20,7 @@ mod record;
 pub mod skip_list;
 pub mod slot;
 mod tagged_pointer;
+mod variant;
 pub mod walk;
 pub mod wormhole;
 

@@ -10,6 +10,7 @@ use super::search::NamedNode;
 use super::symbols::{END, KeySymbols};
 use super::table::CuckooTable;
 use super::transaction::CuckooAbort;
+use super::variant::CuckooSettings;
 use crate::slot::Slot;
 
 /// The counts of a check.
@@ -46,7 +47,7 @@ macro_rules! ensure {
     };
 }
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Verifies the whole structure.
     ///
     /// # Errors

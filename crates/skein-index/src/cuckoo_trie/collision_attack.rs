@@ -6,18 +6,19 @@ use std::collections::{BTreeMap, HashMap};
 use super::symbols::{KeySymbols, SYMBOLS};
 use super::table::CuckooTable;
 use super::tests::trie;
+use super::variant::CuckooOfLeastBits;
 use super::*;
 use crate::hash::peelable::EMPTY_HASH;
 use crate::index::OrderedIndex;
 use crate::slot::Inline;
 
 /// An index with hashes of 23 bits.
-type Attacked = CuckooTrie<Inline<u64>, 2>;
+type Attacked = CuckooTrie<Inline<u64>, CuckooOfLeastBits<2>>;
 
 /// Returns pieces of ten bytes, sixteen symbols, that lead from the hash `from` to the hash
 /// `target` under this table's seeds. Each joins a beginning of eight symbols with an ending that
 /// was peeled off the target.
-fn colliding_pieces(table: &CuckooTable<2>, from: u32, target: u32) -> Vec<Vec<u8>> {
+fn colliding_pieces(table: &CuckooTable<CuckooOfLeastBits<2>>, from: u32, target: u32) -> Vec<Vec<u8>> {
     let bytes = |n: u64| n.to_be_bytes()[3..].to_vec();
     let symbols = |key: &[u8]| (0..8).map(|index| KeySymbols::of(key).at(index)).collect::<Vec<_>>();
     let numbers = || (0..1 << 14).map(|n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24);
@@ -31,7 +32,7 @@ fn colliding_pieces(table: &CuckooTable<2>, from: u32, target: u32) -> Vec<Vec<u
     names.take(20).collect()
 }
 
-fn colliding_names(table: &CuckooTable<2>) -> Vec<Vec<u8>> {
+fn colliding_names(table: &CuckooTable<CuckooOfLeastBits<2>>) -> Vec<Vec<u8>> {
     colliding_pieces(table, EMPTY_HASH, 0x12_3456)
 }
 

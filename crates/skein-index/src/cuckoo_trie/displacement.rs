@@ -23,6 +23,7 @@ use super::CuckooTrie;
 use super::lanes::{Lanes, SLOTS};
 use super::table::CuckooTable;
 use super::transaction::{CuckooAbort, CuckooSlot, CuckooTransaction, NODES_MAX};
+use super::variant::CuckooSettings;
 use crate::index::IndexError;
 use crate::slot::Slot;
 
@@ -54,7 +55,7 @@ struct PathBucket {
     slot: usize,
 }
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Makes room in one of the buckets of a hash, by moving entries or by growing the table, or
     /// lets another thread do so.
     #[cold]
@@ -146,7 +147,7 @@ struct FullBucket {
 impl FullBucket {
     /// Reads a bucket, and prefetches the other buckets of its entries.
     #[inline(always)]
-    fn of<const V: usize>(transaction: &CuckooTransaction<'_, V>, number: u32) -> Self {
+    fn of<V: CuckooSettings>(transaction: &CuckooTransaction<'_, V>, number: u32) -> Self {
         let (lanes, pinned) = transaction.lanes(number);
         let others = std::array::from_fn(|slot| {
             let other = CuckooTable::<V>::other_at(lanes.get(slot), number, transaction.size);
@@ -158,14 +159,14 @@ impl FullBucket {
 
     /// Returns the slot of an entry that is not pinned and has room in its other bucket.
     #[inline(always)]
-    fn movable_slot<const V: usize>(&self, transaction: &CuckooTransaction<'_, V>) -> Option<usize> {
+    fn movable_slot<V: CuckooSettings>(&self, transaction: &CuckooTransaction<'_, V>) -> Option<usize> {
         (0..SLOTS).find(|slot| self.pinned >> slot & 1 == 0 && transaction.has_room(self.others[*slot]))
     }
 }
 
 /// Frees a slot in one of two full buckets, which must have been taken, by one or two moves.
 /// Returns the slot, which the caller must set, or `None` if that takes more moves.
-pub(super) fn displace_near<const V: usize>(
+pub(super) fn displace_near<V: CuckooSettings>(
     transaction: &mut CuckooTransaction<'_, V>,
     buckets: [usize; 2],
 ) -> Option<CuckooSlot> {
@@ -201,7 +202,7 @@ pub(super) fn displace_near<const V: usize>(
 }
 
 /// Moves an entry of the bucket `over`, and then the entry at `from` into its slot.
-fn displace_two<const V: usize>(
+fn displace_two<V: CuckooSettings>(
     transaction: &mut CuckooTransaction<'_, V>,
     from: CuckooSlot,
     over: u32,
@@ -220,7 +221,7 @@ fn displace_two<const V: usize>(
 }
 
 #[inline(always)]
-fn free_in<const V: usize>(transaction: &mut CuckooTransaction<'_, V>, number: u32) -> Option<CuckooSlot> {
+fn free_in<V: CuckooSettings>(transaction: &mut CuckooTransaction<'_, V>, number: u32) -> Option<CuckooSlot> {
     let held = transaction.take(number);
     transaction.image(held).free().first().map(|slot| CuckooSlot { held, slot })
 }

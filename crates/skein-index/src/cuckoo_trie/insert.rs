@@ -24,6 +24,7 @@ use super::prefixes::KeyPrefixes;
 use super::search::{NamedNode, SearchEnd};
 use super::symbols::KeySymbols;
 use super::transaction::{CuckooAbort, CuckooSlot, CuckooTransaction, NODES_MAX};
+use super::variant::CuckooSettings;
 use crate::engine::ComputeClosure;
 use crate::index::{self, Computed, IndexError};
 use crate::record::KeyRecord;
@@ -41,7 +42,7 @@ struct LoweredLeaf {
     color: u8,
 }
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Applies the decision of `change` to `key`, which must not be too long.
     pub(super) fn write<'g, G: Guard>(
         &'g self,

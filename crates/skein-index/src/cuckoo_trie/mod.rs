@@ -87,7 +87,7 @@ pub use cursor::CuckooTrieCursor;
 use entry::CuckooNodeKind;
 pub use prefixes::{PREFETCH_DEPTH, PREFETCH_DEPTH_MAX};
 use table::CuckooTable;
-use variant::{WITHOUT_HUGE_PAGES, has};
+use variant::{CuckooSettings, CuckooStandard};
 
 use crate::byte_index::ByteIndex;
 use crate::counter::Counter;
@@ -98,7 +98,7 @@ use crate::slot::Slot;
 
 /// An ordered index over byte strings; see the head of the module.
 ///
-/// `V` selects a variant; use [`variant::DEFAULT`]. The table holds at most about 860 million
+/// `V` selects a [`variant`], the [`CuckooStandard`] if you name none. The table holds at most about 860 million
 /// entries: one and a quarter for each random key, and more for keys with long shared prefixes.
 /// Writes beyond that limit are refused.
 ///
@@ -112,18 +112,18 @@ use crate::slot::Slot;
 /// assert_eq!(index.get(b"geese", &guard), None);
 /// # Ok::<(), skein_index::IndexError>(())
 /// ```
-pub type CuckooTrie<S, const V: usize = { variant::DEFAULT }> = ByteIndex<S, CuckooEngine<V>>;
+pub type CuckooTrie<S, V = CuckooStandard> = ByteIndex<S, CuckooEngine<V>>;
 
 /// The fields of a [`CuckooTrie`] beside those that all indexes have.
 #[derive(Debug)]
-pub struct CuckooEngine<const V: usize> {
+pub struct CuckooEngine<V: CuckooSettings> {
     table: CuckooTable<V>,
     entries: Counter,
 }
 
-impl<S: Slot> StandardEngine<S> for CuckooEngine<{ variant::DEFAULT }> {}
+impl<S: Slot> StandardEngine<S> for CuckooEngine<CuckooStandard> {}
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Sets for how many nodes ahead a search prefetches buckets, by default [`PREFETCH_DEPTH`].
     /// Values outside 1 to [`PREFETCH_DEPTH_MAX`] are clamped.
     ///
@@ -146,14 +146,13 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 }
 
-impl<S: Slot, const V: usize> IndexEngine<S> for CuckooEngine<V> {
+impl<S: Slot, V: CuckooSettings> IndexEngine<S> for CuckooEngine<V> {
     type EngineCursor<'g, G: Guard + 'g>
         = CuckooTrieCursor<'g, S, G, V>
     where
         Self: 'g;
 
     const NAME: &'static str = "CuckooTrie";
-    const HUGE_PAGES: bool = !has(V, WITHOUT_HUGE_PAGES);
 
     fn new(base: &IndexBase) -> Self {
         Self { table: CuckooTable::new(&base.arena), entries: Counter::new() }

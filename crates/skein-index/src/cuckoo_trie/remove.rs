@@ -22,12 +22,13 @@ use super::prefixes::KeyPrefixes;
 use super::search::NamedNode;
 use super::table::ROOT;
 use super::transaction::{CuckooAbort, CuckooTransaction};
+use super::variant::CuckooSettings;
 use crate::engine::ComputeClosure;
 use crate::index;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Removes a key, which must not be too long. Returns its value.
     pub(super) fn take_out<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
         let mut backoff = Backoff::new();

@@ -19,6 +19,7 @@ use super::bucket::WORDS;
 use super::lanes::SLOTS;
 use super::table::{CuckooTable, LinearHashSize};
 use super::transaction::{CuckooAbort, CuckooTransaction};
+use super::variant::CuckooSettings;
 use crate::index::IndexError;
 use crate::linear_hashing::split_from;
 use crate::slot::Slot;
@@ -38,7 +39,7 @@ const SHRINK_PERCENT: usize = 50;
 /// How often to make room for a merge before it is postponed.
 const MERGE_TRIES: usize = if cfg!(skein_loom) { SLOTS } else { 2 * SLOTS };
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     fn grow_percent(&self) -> usize {
         if self.engine.table.depths.start().is_some() { GROW_PERCENT } else { GROW_PERCENT_LONG_KEYS }
     }

@@ -21,6 +21,7 @@ use super::lanes::{EntryQuery, SLOTS};
 use super::prefixes::{KeyPrefix, KeyPrefixes};
 use super::table::{CuckooBucketPair, ROOT};
 use super::transaction::CuckooAbort;
+use super::variant::CuckooSettings;
 use crate::hash::peelable::EMPTY_HASH;
 use crate::slot::Slot;
 
@@ -69,7 +70,7 @@ pub(super) struct SearchEnd {
     pub(super) shared: u32,
 }
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     #[inline(always)]
     pub(super) fn root(&self) -> NamedNode {
         let (entry, version) = self.engine.table.bucket(ROOT).entry(0);

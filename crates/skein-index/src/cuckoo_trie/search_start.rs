@@ -29,10 +29,11 @@ use super::search::{NamedNode, SearchEnd};
 use super::symbols::KeySymbols;
 use super::table::LinearHashSize;
 use super::transaction::CuckooAbort;
+use super::variant::CuckooSettings;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Returns the path of a lookup from the best node to begin at, or `None` if that is the root.
     #[inline(always)]
     pub(super) fn lookup_path<'k>(&self, key: &'k [u8], size: LinearHashSize) -> Option<LookupPath<'k>> {

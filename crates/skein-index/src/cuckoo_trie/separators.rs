@@ -2,12 +2,13 @@
 
 use super::CuckooTrie;
 use super::entry::CuckooNodeKind;
+use super::variant::CuckooSettings;
 use crate::slot::Slot;
 
 /// The keys to sample per part. More keys make the parts more even.
 const PER_PART: usize = 64;
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Returns at most `parts - 1` keys, in order. The caller must hold a guard.
     ///
     /// The bucket of a leaf follows from a hash, so the leaves in the first buckets are a fair

@@ -8,11 +8,12 @@ use super::entry::CuckooNodeKind;
 use super::prefixes::KeyPrefixes;
 use super::table::CuckooTable;
 use super::transaction::CuckooAbort;
+use super::variant::CuckooOfLeastBits;
 use super::*;
 use crate::index::OrderedIndex;
 use crate::slot::Inline;
 
-pub(super) fn trie<const V: usize>() -> CuckooTrie<Inline<u64>, V> {
+pub(super) fn trie<V: CuckooSettings>() -> CuckooTrie<Inline<u64>, V> {
     CuckooTrie::with_variant(Arc::new(Collector::new()))
 }
 
@@ -23,7 +24,7 @@ fn number(n: u64) -> [u8; 8] {
 
 #[test]
 fn the_table_follows_the_keys_by_few_buckets_at_a_time() {
-    let mut index = trie::<4>();
+    let mut index = trie::<CuckooOfLeastBits<4>>();
     let mut most = 0;
     for n in 0..50_000 {
         let before = index.engine.table.size();
@@ -49,7 +50,7 @@ fn the_table_follows_the_keys_by_few_buckets_at_a_time() {
             index.check().unwrap();
         }
     }
-    assert_eq!((index.engine.table.size(), index.len()), (CuckooTable::<4>::LEAST, 0));
+    assert_eq!((index.engine.table.size(), index.len()), (CuckooTable::<CuckooOfLeastBits<4>>::LEAST, 0));
 }
 
 /// Incident: for a while some buckets could not be merged, because there was no room for their
@@ -59,7 +60,7 @@ fn the_table_follows_the_keys_by_few_buckets_at_a_time() {
 /// away.
 #[test]
 fn an_empty_index_has_as_few_buckets_as_a_new_one() {
-    let index = trie::<4>();
+    let index = trie::<CuckooOfLeastBits<4>>();
     for n in 0..1_000 {
         index.insert(&number(n), Inline(n), &index.base.collector.enter()).unwrap();
     }
@@ -70,7 +71,7 @@ fn an_empty_index_has_as_few_buckets_as_a_new_one() {
     assert!(index.engine.table.size() > 100);
     drop(resizing);
     index.remove(&number(0), &index.base.collector.enter());
-    assert_eq!(index.engine.table.size(), CuckooTable::<4>::LEAST);
+    assert_eq!(index.engine.table.size(), CuckooTable::<CuckooOfLeastBits<4>>::LEAST);
 }
 
 /// Incident: a removal joined a leaf with the jumps above it, one after the other. It mistook a
@@ -79,7 +80,7 @@ fn an_empty_index_has_as_few_buckets_as_a_new_one() {
 /// the nodes that it joins.
 #[test]
 fn join_rejects_nodes_that_do_not_fit_a_jump() {
-    let mut index = trie::<4>();
+    let mut index = trie::<CuckooOfLeastBits<4>>();
     for (last, value) in [(b"x", 0), (b"y", 1)] {
         let key = [&[b'a'; 60][..], last].concat();
         index.insert(&key, Inline(value), &index.base.collector.enter()).unwrap();
@@ -105,7 +106,7 @@ fn join_rejects_nodes_that_do_not_fit_a_jump() {
 
 #[test]
 fn an_insert_moves_few_entries_however_many_there_are() {
-    let index = trie::<4>();
+    let index = trie::<CuckooOfLeastBits<4>>();
     let (mut most, mut last) = (0, 0);
     for n in 0..50_000 {
         index.insert(&number(n), Inline(n), &index.base.collector.enter()).unwrap();
@@ -119,7 +120,7 @@ fn an_insert_moves_few_entries_however_many_there_are() {
 #[test]
 fn a_table_with_room_does_not_grow() {
     for first in [0, 3_000] {
-        let mut index = trie::<4>();
+        let mut index = trie::<CuckooOfLeastBits<4>>();
         let insert = |numbers: std::ops::Range<u64>| {
             for n in numbers {
                 index.insert(&number(n), Inline(n), &index.base.collector.enter()).unwrap();
@@ -139,27 +140,30 @@ fn a_table_with_room_does_not_grow() {
 
 #[test]
 fn a_refused_reservation_leaves_the_index_usable() {
-    let mut index = trie::<4>().with_budget(1 << 20);
+    let mut index = trie::<CuckooOfLeastBits<4>>().with_budget(1 << 20);
     let guard = index.base.collector.enter();
     assert!(matches!(index.reserve(1 << 30), Err(IndexError::OverBudget { .. })));
     index.insert(b"goose", Inline(7), &guard).unwrap();
     drop(guard);
     assert_eq!(index.check().unwrap().keys, 1);
-    let index = trie::<1>();
+    let index = trie::<CuckooOfLeastBits<1>>();
     assert!(matches!(index.reserve(usize::MAX), Err(IndexError::Full { keys: 0 })));
-    assert_eq!(index.engine.table.size(), CuckooTable::<1>::MOST);
+    assert_eq!(index.engine.table.size(), CuckooTable::<CuckooOfLeastBits<1>>::MOST);
 }
 
 #[test]
 fn a_full_table_refuses_keys_and_keeps_the_others() {
-    let mut index = trie::<1>();
+    let mut index = trie::<CuckooOfLeastBits<1>>();
     let refused = (0..).find_map(|n| {
         let outcome = index.insert(&number(n), Inline(n), &index.base.collector.enter());
         outcome.err().map(|refused| (n, refused))
     });
     let Some((count, refused)) = refused else { panic!("never refused") };
     assert_eq!(refused, IndexError::Full { keys: count as usize });
-    assert!(count as usize > CuckooTable::<1>::MOST as usize * 2, "refused at {count} keys");
+    assert!(
+        count as usize > CuckooTable::<CuckooOfLeastBits<1>>::MOST as usize * 2,
+        "refused at {count} keys"
+    );
     let guard = index.base.collector.enter();
     assert!((0..count).all(|n| index.get(&number(n), &guard) == Some(n)));
     assert_eq!(index.get(&number(count), &guard), None);
@@ -185,7 +189,7 @@ fn path(n: u64) -> Vec<u8> {
     format!("/usr/share/doc/{}/examples/{:03}/{}", n % 7, n % 97, String::from_utf8_lossy(&name)).into_bytes()
 }
 
-fn hint(index: &CuckooTrie<Inline<u64>, 4>, key: &[u8]) -> Option<hints::Hint> {
+fn hint(index: &CuckooTrie<Inline<u64>, CuckooOfLeastBits<4>>, key: &[u8]) -> Option<hints::Hint> {
     let mut sums = hints::HintSums::new();
     index.engine.table.hints.prefetch(key, &mut sums);
     index.engine.table.hints.deepest(&sums, u32::MAX)
@@ -193,11 +197,12 @@ fn hint(index: &CuckooTrie<Inline<u64>, 4>, key: &[u8]) -> Option<hints::Hint> {
 
 #[test]
 fn lookups_with_stale_hints_return_correct_values() {
-    let mut index = trie::<4>();
+    let mut index = trie::<CuckooOfLeastBits<4>>();
     let count = 20_000;
     let guard = index.base.collector.enter();
-    let found =
-        |index: &CuckooTrie<Inline<u64>, 4>, n: u64| index.get(&path(n), &index.base.collector.enter());
+    let found = |index: &CuckooTrie<Inline<u64>, CuckooOfLeastBits<4>>, n: u64| {
+        index.get(&path(n), &index.base.collector.enter())
+    };
     for n in 0..count {
         index.insert(&path(n), Inline(n), &guard).unwrap();
     }
@@ -229,7 +234,7 @@ fn lookups_with_stale_hints_return_correct_values() {
 /// leads to the branch.
 #[test]
 fn a_hint_ends_at_the_branch_where_keys_diverge() {
-    let index = trie::<4>();
+    let index = trie::<CuckooOfLeastBits<4>>();
     let count = 20_000;
     let key = |n: u64| {
         let name = u64::from_be_bytes(number(n));
@@ -251,7 +256,7 @@ fn a_hint_ends_at_the_branch_where_keys_diverge() {
 
 #[test]
 fn a_wrong_hint_does_not_change_answers() {
-    let mut index = trie::<4>();
+    let mut index = trie::<CuckooOfLeastBits<4>>();
     let key = |place: u64, n: u64| format!("/{place:09}/shared part/{n:05}").into_bytes();
     let guard = index.base.collector.enter();
     for n in (0..12_000).step_by(2) {
@@ -261,7 +266,7 @@ fn a_wrong_hint_does_not_change_answers() {
     }
     assert!(!index.engine.table.hints.is_empty());
     // Stores the nodes of one place as hints for keys of the other.
-    let noted = |index: &CuckooTrie<Inline<u64>, 4>, n: u64| {
+    let noted = |index: &CuckooTrie<Inline<u64>, CuckooOfLeastBits<4>>, n: u64| {
         let (mut trail, mut last) = (hints::HintTrail::new(true), 0);
         let each = |named: &search::NamedNode| {
             trail.meet(named);
@@ -296,7 +301,7 @@ fn a_wrong_hint_does_not_change_answers() {
 #[test]
 fn any_prefetch_depth_gives_the_same_answers() {
     for depth in [0, 1, 3, prefixes::PREFETCH_DEPTH_MAX, u32::MAX] {
-        let index = trie::<4>().with_prefetch_depth(depth);
+        let index = trie::<CuckooOfLeastBits<4>>().with_prefetch_depth(depth);
         assert!((1..=prefixes::PREFETCH_DEPTH_MAX).contains(&index.engine.table.ahead));
         let guard = index.base.collector.enter();
         for n in 0..3_000 {
@@ -312,7 +317,7 @@ fn any_prefetch_depth_gives_the_same_answers() {
 
 #[test]
 fn removing_long_shared_prefixes_leaves_no_jumps() {
-    let mut index = trie::<2>();
+    let mut index = trie::<CuckooOfLeastBits<2>>();
     let long = |last: u8| [vec![b'x'; 5000], vec![last]].concat();
     for last in [1, 2, 200] {
         index.insert(&long(last), Inline(last.into()), &index.base.collector.enter()).unwrap();

@@ -35,6 +35,7 @@ use super::entry::{COLORS, CuckooEntry, CuckooNodeBody, lane};
 use super::lanes::{Lanes, SLOTS, SlotBits};
 use super::search::FoundNode;
 use super::table::{CuckooBucketPair, CuckooTable, LinearHashSize};
+use super::variant::CuckooSettings;
 use crate::hash::peelable::EMPTY_HASH;
 
 /// The buckets of a transaction: those of [`NODES_MAX`] new nodes, two more for each node that
@@ -73,7 +74,7 @@ pub(super) struct CuckooSlot {
 }
 
 #[derive(Debug)]
-pub(super) struct CuckooTransaction<'t, const V: usize> {
+pub(super) struct CuckooTransaction<'t, V: CuckooSettings> {
     pub(super) table: &'t CuckooTable<V>,
     held: ArrayVec<CuckooBucketCopy<'t>, BUCKETS_MAX>,
     /// The size of the table that the plan assumes.
@@ -90,7 +91,7 @@ pub(super) struct CuckooTransaction<'t, const V: usize> {
     crowded: bool,
 }
 
-impl<'t, const V: usize> CuckooTransaction<'t, V> {
+impl<'t, V: CuckooSettings> CuckooTransaction<'t, V> {
     pub(super) fn new(table: &'t CuckooTable<V>) -> Self {
         Self {
             table,
@@ -385,7 +386,7 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
     }
 }
 
-impl<const V: usize> Drop for CuckooTransaction<'_, V> {
+impl<V: CuckooSettings> Drop for CuckooTransaction<'_, V> {
     fn drop(&mut self) {
         self.unlock();
     }

@@ -68,6 +68,8 @@ mod teardown;
 pub mod variant;
 mod write;
 
+use std::marker::PhantomData;
+
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::reclaim::{Guard, PROTECT};
 use skein_sync::version::Version;
@@ -76,23 +78,17 @@ pub use batch::{GROUP, MasstreeLocation};
 pub use check::MasstreeStats;
 pub use cursor::MasstreeCursor;
 use node::Node;
-use variant::width;
+use variant::{MasstreeSettings, MasstreeStandard};
 
 use crate::byte_index::ByteIndex;
 use crate::engine::{IndexBase, IndexEngine, StandardEngine};
 use crate::index::{ComputeAction, Computed, IndexError};
 use crate::slot::Slot;
 
-/// The paper's width: a full node has 15 slots.
-pub const WIDTH: usize = 15;
-
 /// An ordered index over byte strings; see the [module](self).
 ///
-/// `W` is the width of full nodes. The paper uses 15, and so should you. [`variant`] has flags that
-/// each disable one design feature, to measure its worth. Tests use smaller widths, because they
-/// reach every case with few keys. A node narrower than 10 cannot hold all lengths of one slice
-/// (keys that differ only in trailing zero bytes, for example), so those tests must avoid such
-/// keys: an insert that must split such a node panics.
+/// `V` selects a variant, the [`MasstreeStandard`] if you name none. [`variant`] has others: each
+/// disables one design feature, to measure its worth, or is for tests.
 ///
 /// ```
 /// use skein_index::{Inline, Masstree, OrderedIndex};
@@ -104,27 +100,28 @@ pub const WIDTH: usize = 15;
 /// assert_eq!(tree.get(b"geese", &guard), None);
 /// # Ok::<(), skein_index::IndexError>(())
 /// ```
-pub type Masstree<S, const W: usize = WIDTH> = ByteIndex<S, MasstreeEngine<W>>;
+pub type Masstree<S, V = MasstreeStandard> = ByteIndex<S, MasstreeEngine<V>>;
 
 /// The fields of a [`Masstree`] beside those that all indexes have.
 #[derive(Debug)]
-pub struct MasstreeEngine<const W: usize> {
+pub struct MasstreeEngine<V: MasstreeSettings> {
     root: AtomicU64,
+    variant: PhantomData<V>,
 }
 
-impl<S: Slot> StandardEngine<S> for MasstreeEngine<WIDTH> {}
+impl<S: Slot> StandardEngine<S> for MasstreeEngine<MasstreeStandard> {}
 
-impl<S: Slot, const W: usize> Masstree<S, W> {
+impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
     /// Returns the root of the first layer. It may be stale for a moment.
     #[inline(always)]
-    fn root(&self) -> Node<W> {
+    fn root(&self) -> Node<V> {
         // SAFETY: a root is retired only after another root is stored; callers hold a guard.
         unsafe { Node::from_word(self.engine.root.load(PROTECT)) }
     }
 
     /// Makes `new` the tree's root if `old` is the root. The caller holds the lock of `old`, so no
     /// other thread replaces the root at the same time.
-    fn replace_root(&self, old: Node<W>, new: Node<W>) {
+    fn replace_root(&self, old: Node<V>, new: Node<V>) {
         if self.engine.root.load(Ordering::Relaxed) == old.address() {
             // Release: pairs with the load in `root`; the new root is initialised.
             self.engine.root.store(new.address(), Ordering::Release);
@@ -132,35 +129,35 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     }
 }
 
-impl<S: Slot, const W: usize> IndexEngine<S> for MasstreeEngine<W> {
+impl<S: Slot, V: MasstreeSettings> IndexEngine<S> for MasstreeEngine<V> {
     type EngineCursor<'g, G: Guard + 'g>
-        = MasstreeCursor<'g, S, G, W>
+        = MasstreeCursor<'g, S, G, V>
     where
         Self: 'g;
 
     const NAME: &'static str = "Masstree";
-    const HUGE_PAGES: bool = !variant::without(W, variant::WITHOUT_HUGE_PAGES);
+    const HUGE_PAGES: bool = V::HUGE_PAGES;
 
     fn new(base: &IndexBase) -> Self {
-        const { assert!(width(W) >= 3, "a node has 3 to 15 slots") };
+        const { assert!(V::WIDTH >= 3, "a node has 3 to 15 slots") };
         const { assert!(size_of::<usize>() == 8, "a pointer must fill a slot's word") };
-        let root = Node::<W>::new_border(&base.arena, width(W), Version::BORDER.as_root());
-        Self { root: AtomicU64::new(root.address()) }
+        let root = Node::<V>::new_border(&base.arena, V::WIDTH, Version::BORDER.as_root());
+        Self { root: AtomicU64::new(root.address()), variant: PhantomData }
     }
 
     #[inline(always)]
-    fn lookup(index: &Masstree<S, W>, key: &[u8]) -> Option<u64> {
+    fn lookup(index: &Masstree<S, V>, key: &[u8]) -> Option<u64> {
         index.lookup(key)
     }
 
     #[inline(always)]
-    fn lookup_many(index: &Masstree<S, W>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
+    fn lookup_many(index: &Masstree<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
         index.lookup_many(keys, found);
     }
 
     #[inline(always)]
     fn write<'g, G: Guard>(
-        index: &'g Masstree<S, W>,
+        index: &'g Masstree<S, V>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
@@ -169,15 +166,15 @@ impl<S: Slot, const W: usize> IndexEngine<S> for MasstreeEngine<W> {
     }
 
     #[inline(always)]
-    fn cursor<'g, G: Guard>(index: &'g Masstree<S, W>, guard: &'g G) -> MasstreeCursor<'g, S, G, W> {
+    fn cursor<'g, G: Guard>(index: &'g Masstree<S, V>, guard: &'g G) -> MasstreeCursor<'g, S, G, V> {
         MasstreeCursor::new(index, guard)
     }
 
-    fn separators(index: &Masstree<S, W>, parts: usize) -> Vec<Vec<u8>> {
+    fn separators(index: &Masstree<S, V>, parts: usize) -> Vec<Vec<u8>> {
         index.separators(parts)
     }
 
-    unsafe fn free_all(index: &mut Masstree<S, W>) {
+    unsafe fn free_all(index: &mut Masstree<S, V>) {
         // SAFETY: the caller's promise.
         unsafe { teardown::free_all(index) };
     }

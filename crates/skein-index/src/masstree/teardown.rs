@@ -3,6 +3,7 @@
 use super::Masstree;
 use super::link::SlotLink;
 use super::node::Node;
+use super::variant::MasstreeSettings;
 use crate::memory::MemoryPart;
 use crate::slot::Slot;
 
@@ -10,12 +11,12 @@ use crate::slot::Slot;
 ///
 /// # Safety
 /// The tree's contents are not used again.
-pub(super) unsafe fn free_all<S: Slot, const W: usize>(tree: &mut Masstree<S, W>) {
+pub(super) unsafe fn free_all<S: Slot, V: MasstreeSettings>(tree: &mut Masstree<S, V>) {
     let mut waiting = vec![tree.root()];
     while let Some(node) = waiting.pop() {
         // SAFETY: the tree is borrowed mutably, so no other thread reaches its nodes; each is
         // visited once.
-        unsafe { free_node::<S, W>(node, &mut waiting) };
+        unsafe { free_node::<S, V>(node, &mut waiting) };
     }
 }
 
@@ -24,7 +25,7 @@ pub(super) unsafe fn free_all<S: Slot, const W: usize>(tree: &mut Masstree<S, W>
 ///
 /// # Safety
 /// No other thread can reach the node, and it is not used again.
-unsafe fn free_node<S: Slot, const W: usize>(node: Node<W>, waiting: &mut Vec<Node<W>>) {
+unsafe fn free_node<S: Slot, V: MasstreeSettings>(node: Node<V>, waiting: &mut Vec<Node<V>>) {
     if node.version().peek().is_border() {
         let (lengths, permutation) = (node.key_lengths(), node.permutation());
         for position in 0..permutation.count() {
@@ -52,7 +53,7 @@ unsafe fn free_node<S: Slot, const W: usize>(node: Node<W>, waiting: &mut Vec<No
 }
 
 /// Returns the present root of a layer, from a link that may be stale.
-fn present_root<const W: usize>(mut node: Node<W>) -> Node<W> {
+fn present_root<V: MasstreeSettings>(mut node: Node<V>) -> Node<V> {
     while let Some(parent) = node.parent() {
         node = parent;
     }

@@ -18,7 +18,7 @@ use super::key::ShortKey;
 use super::levels::deepest_first;
 use super::name::{LEVEL_MIN, MlpBucketPair};
 use super::search::{NodeAnswer, PrefetchedLevels, answer_of};
-use super::variant::{WITHOUT_PREFETCH, has};
+use super::variant::MlpSettings;
 use crate::slot::Slot;
 
 /// The number of keys whose buckets are in flight together.
@@ -33,7 +33,7 @@ struct PendingLookup {
     pair: MlpBucketPair,
 }
 
-impl<S: Slot, const V: usize> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
     /// Looks up all keys. Calls `found` with the position of each key and the word of its value.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
         self.lookup_many_by(keys, |key| ShortKey::of(key), found);
@@ -86,7 +86,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let mut prefetched = PrefetchedLevels::new();
         for level in deepest_first(self.batch_levels()) {
             let pair = self.engine.table.pair(key, level, size);
-            if !has(V, WITHOUT_PREFETCH) {
+            if V::PREFETCH {
                 self.engine.table.prefetch_bucket(pair.primary);
             }
             prefetched.push((level, pair));
@@ -110,7 +110,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     #[inline(always)]
     fn continue_at(&self, key: ShortKey, index: usize, level: u32) -> PendingLookup {
         let pair = self.engine.table.pair(key, level, self.engine.table.size());
-        if !has(V, WITHOUT_PREFETCH) {
+        if V::PREFETCH {
             self.engine.table.prefetch(pair);
         }
         PendingLookup { key, index, level, pair }

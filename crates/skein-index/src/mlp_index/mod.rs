@@ -90,7 +90,7 @@ use node::{MlpNode, MlpNodeBody};
 use table::MlpTable;
 use top_bitmap::TopBitmap;
 pub use typed::{MlpError, MlpKey, MlpMap, MlpRange, ShortBytes};
-use variant::{WITHOUT_HUGE_PAGES, has};
+use variant::{MlpSettings, MlpStandard};
 
 use crate::byte_index::ByteIndex;
 use crate::engine::{IndexBase, IndexEngine, StandardEngine};
@@ -104,7 +104,7 @@ const SMALL_MODELS: bool = cfg!(all(skein_loom, not(feature = "shuttle")));
 /// An ordered index over byte strings of up to [`MAX_LEN`] bytes; see the head of the module.
 ///
 /// An empty index takes about 2.2 MiB. Each key takes one slot or two, 23 to 46 bytes with its
-/// value, because 70 % of the slots are in use. `V` selects a variant; use [`variant::DEFAULT`].
+/// value, because 70 % of the slots are in use. `V` selects a [`variant`], the [`MlpStandard`] if you name none.
 ///
 /// ```
 /// use skein_index::{Inline, MlpIndex, OrderedIndex};
@@ -117,19 +117,19 @@ const SMALL_MODELS: bool = cfg!(all(skein_loom, not(feature = "shuttle")));
 /// assert!(index.insert(b"nine byte", Inline(2), &guard).is_err());
 /// # Ok::<(), skein_index::IndexError>(())
 /// ```
-pub type MlpIndex<S, const V: usize = { variant::DEFAULT }> = ByteIndex<S, MlpEngine<V>>;
+pub type MlpIndex<S, V = MlpStandard> = ByteIndex<S, MlpEngine<V>>;
 
 /// The fields of an [`MlpIndex`] beside those that all indexes have.
 #[derive(Debug)]
-pub struct MlpEngine<const V: usize> {
+pub struct MlpEngine<V: MlpSettings> {
     table: MlpTable<V>,
     top: TopBitmap,
     claims: Claims,
 }
 
-impl<S: Slot> StandardEngine<S> for MlpEngine<{ variant::DEFAULT }> {}
+impl<S: Slot> StandardEngine<S> for MlpEngine<MlpStandard> {}
 
-impl<S: Slot, const V: usize> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
     /// Calls `each` with the bucket, the first word and the content of all nodes. The caller must
     /// be the only user of the index.
     fn each_node(&mut self, mut each: impl FnMut(u32, u64, MlpNode)) {
@@ -142,7 +142,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     }
 }
 
-impl<S: Slot, const V: usize> IndexEngine<S> for MlpEngine<V> {
+impl<S: Slot, V: MlpSettings> IndexEngine<S> for MlpEngine<V> {
     type EngineCursor<'g, G: Guard + 'g>
         = MlpCursor<'g, S, G, V>
     where
@@ -150,10 +150,10 @@ impl<S: Slot, const V: usize> IndexEngine<S> for MlpEngine<V> {
 
     const NAME: &'static str = "MlpIndex";
     const MAX_KEY_LEN: usize = MAX_LEN;
-    const HUGE_PAGES: bool = !has(V, WITHOUT_HUGE_PAGES);
+    const HUGE_PAGES: bool = V::HUGE_PAGES;
 
     fn new(base: &IndexBase) -> Self {
-        let top = TopBitmap::new(&base.arena, !has(V, WITHOUT_HUGE_PAGES));
+        let top = TopBitmap::new(&base.arena, V::HUGE_PAGES);
         Self { table: MlpTable::new(&base.arena), top, claims: Claims::new() }
     }
 

@@ -22,9 +22,10 @@ use super::node::{MlpNode, MlpNodeBody};
 use super::search::{FoundRawNode, MlpPath};
 use super::top_bitmap::start_of;
 use super::transaction::{MlpAbort, MlpTransaction};
+use super::variant::MlpSettings;
 use crate::slot::{Slot, retire_value};
 
-impl<S: Slot, const V: usize> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
     /// Removes a key, once no other writer claims it. Returns its value.
     pub(super) fn take_out<'g, G: Guard>(
         &'g self,

@@ -20,7 +20,7 @@ use super::levels::{BATCH_SHIFT, LevelCounts, ONE_IN, ONE_IN_BATCH};
 use super::node::level_in;
 use super::table::{LEAST, MOST};
 use super::transaction::{MlpAbort, MlpTransaction};
-use super::variant::{BUCKET_PER_KEY, CROWDED, FIXED, has};
+use super::variant::MlpSettings;
 use crate::index::IndexError;
 use crate::linear_hashing::{LinearHashSize, split_from};
 use crate::slot::Slot;
@@ -46,7 +46,7 @@ impl ResizeState {
     }
 }
 
-impl<S: Slot, const V: usize> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
     fn has_load(&self, share: usize) -> bool {
         100 * self.engine.table.used.sum() >= share * self.engine.table.size().buckets() as usize * SLOTS
     }
@@ -60,7 +60,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Adds some buckets if those of a new key were full (`crowded`) and the load is at the limit,
     /// unless another thread is resizing.
     pub(super) fn grow_after_insert(&self, crowded: bool) {
-        if has(V, BUCKET_PER_KEY) {
+        if V::BUCKET_PER_KEY {
             self.follow_keys();
         } else if crowded
             && self.has_load(GROW_PERCENT)
@@ -89,7 +89,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             return Ok(());
         };
         // If a mostly empty table has no room, a larger one will not have room either.
-        let hopeless = !has(V, CROWDED)
+        let hopeless = !V::CROWDED
             && self.engine.table.size().buckets() > 64 * LEAST
             && !self.has_load(SHRINK_PERCENT / 4);
         if hopeless { Err(self.full()) } else { self.add_some(&mut sizing, BUCKETS_AT_ONCE) }
@@ -97,7 +97,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
     fn add_some(&self, sizing: &mut ResizeState, count: u32) -> Result<(), IndexError> {
         let size = self.engine.table.size().buckets();
-        if size == if has(V, FIXED) { LEAST } else { MOST } {
+        if size == if V::FIXED { LEAST } else { MOST } {
             return Err(self.full());
         }
         let wanted = (size + count).min(MOST);
@@ -131,7 +131,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
     /// Removes some buckets if the load is low, unless another thread is resizing.
     pub(super) fn shrink(&self) {
-        if has(V, BUCKET_PER_KEY) {
+        if V::BUCKET_PER_KEY {
             return self.follow_keys();
         }
         if self.engine.table.size().buckets() == LEAST || self.has_load(SHRINK_PERCENT) {

@@ -27,7 +27,7 @@ use super::name::{HEADER, LEVEL_MIN, MlpBucketPair, NameHashSeeds, rotated, rota
 use super::node::{MlpNode, MlpNodeBody, MlpNodeKind, RawNode, has_child, length_in};
 use super::table::FoundInBucket;
 use super::top_bitmap::start_of;
-use super::variant::{ALL_LEVELS, WITHOUT_PREFETCH, has};
+use super::variant::MlpSettings;
 use crate::linear_hashing::LinearHashSize;
 use crate::slot::Slot;
 
@@ -68,7 +68,7 @@ pub(super) struct MlpPath {
     pub(super) stop: Option<FoundRawNode>,
 }
 
-impl<S: Slot, const V: usize> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
     /// Returns the levels that a lookup prefetches.
     #[inline(always)]
     pub(super) fn levels(&self) -> u32 {
@@ -85,7 +85,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     fn levels_from(&self, bit: u32) -> u32 {
         // Relaxed: a hint, which orders nothing.
         let learned = self.engine.table.levels.load(skein_sync::atomic::Ordering::Relaxed) >> bit;
-        ALL & if has(V, ALL_LEVELS) { ALL } else { learned }
+        ALL & if V::ALL_LEVELS { ALL } else { learned }
     }
 
     /// Prefetches the buckets of the key's names at some levels.
@@ -99,12 +99,12 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let mut prefetched = PrefetchedLevels::new();
         for level in deepest_first(levels) {
             let pair = self.engine.table.pair(key, level, size);
-            if !has(V, WITHOUT_PREFETCH) {
+            if V::PREFETCH {
                 self.engine.table.prefetch(pair);
             }
             prefetched.push((level, pair));
         }
-        if !has(V, WITHOUT_PREFETCH) {
+        if V::PREFETCH {
             self.engine.top.prefetch(start_of(key.bits));
         }
         prefetched

@@ -7,6 +7,8 @@
 //!    and then reads as zeros. A late reader finds no node there either way, and a node that was
 //!    not found is no evidence of anything (`search.rs`).
 
+use std::marker::PhantomData;
+
 use skein_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use skein_sync::mutex::Mutex;
 use skein_sync::reclaim::PROTECT;
@@ -16,7 +18,7 @@ use super::key::ShortKey;
 use super::name::{HEADER_BITS, MlpBucketPair, NameHashSeeds, NodeName, SECONDARY, places};
 use super::node::RawNode;
 use super::resize::ResizeState;
-use super::variant::{CROWDED, WITHOUT_HUGE_PAGES, has};
+use super::variant::MlpSettings;
 use super::versions::StripeVersions;
 use crate::counter::Counter;
 use crate::linear_hashing::LinearHashSize;
@@ -59,7 +61,7 @@ pub(super) struct FoundInBucket<T> {
 }
 
 #[derive(Debug)]
-pub(super) struct MlpTable<const V: usize> {
+pub(super) struct MlpTable<V: MlpSettings> {
     size: AtomicU64,
     buckets: GrowingWords,
     pub(super) versions: StripeVersions,
@@ -71,22 +73,24 @@ pub(super) struct MlpTable<const V: usize> {
     pub(super) used: Counter,
     /// How many times a node moved to another bucket.
     pub(super) moved: Counter,
+    variant: PhantomData<V>,
 }
 
-impl<const V: usize> MlpTable<V> {
+impl<V: MlpSettings> MlpTable<V> {
     pub(super) fn new(arena: &Arena) -> Self {
-        let buckets = GrowingWords::new(arena, words_of(MOST), !has(V, WITHOUT_HUGE_PAGES));
+        let buckets = GrowingWords::new(arena, words_of(MOST), V::HUGE_PAGES);
         buckets.resize(words_of(LEAST));
         let sizing = ResizeState::default();
         Self {
             size: AtomicU64::new(LEAST.into()),
             buckets,
             versions: StripeVersions::new(arena),
-            seeds: NameHashSeeds::random(has(V, CROWDED)),
+            seeds: NameHashSeeds::random(V::CROWDED),
             levels: AtomicU32::new(sizing.levels()),
             sizing: Mutex::new(sizing),
             used: Counter::new(),
             moved: Counter::new(),
+            variant: PhantomData,
         }
     }
 

@@ -32,6 +32,7 @@ use super::name::{HEADER, MlpBucketPair, NodeName, SECONDARY, places, places_of,
 use super::node::{MlpNode, level_in, moved};
 use super::search::FoundRawNode;
 use super::table::MlpTable;
+use super::variant::MlpSettings;
 use super::versions::{StripeVersions, VersionStripe};
 use crate::linear_hashing::LinearHashSize;
 
@@ -66,7 +67,7 @@ pub(super) struct MlpSlot {
 }
 
 #[derive(Debug)]
-pub(super) struct MlpTransaction<'t, const V: usize> {
+pub(super) struct MlpTransaction<'t, V: MlpSettings> {
     table: &'t MlpTable<V>,
     size: LinearHashSize,
     held: ArrayVec<MlpBucketCopy, BUCKETS_MAX>,
@@ -84,7 +85,7 @@ pub(super) struct MlpTransaction<'t, const V: usize> {
     pub(super) crowded: bool,
 }
 
-impl<'t, const V: usize> MlpTransaction<'t, V> {
+impl<'t, V: MlpSettings> MlpTransaction<'t, V> {
     #[inline(always)]
     pub(super) fn new(table: &'t MlpTable<V>) -> Self {
         Self::for_size(table, table.size())
@@ -375,7 +376,7 @@ fn home_of(places: u64, head: u64, size: LinearHashSize) -> u32 {
     size.bucket_of(if head & SECONDARY == 0 { places } else { places >> 32 } as u32)
 }
 
-impl<const V: usize> Drop for MlpTransaction<'_, V> {
+impl<V: MlpSettings> Drop for MlpTransaction<'_, V> {
     fn drop(&mut self) {
         self.unlock(false);
     }

@@ -24,6 +24,7 @@ use super::node::{MlpNode, MlpNodeBody};
 use super::search::{FoundRawNode, Inconclusive, MlpPath};
 use super::top_bitmap::start_of;
 use super::transaction::{MlpAbort, MlpSlot, MlpTransaction};
+use super::variant::MlpSettings;
 use crate::engine::ComputeClosure;
 use crate::index::{self, Computed, IndexError};
 use crate::slot::{Slot, retire_value};
@@ -40,7 +41,7 @@ enum WriteAttempt<'g, S: Slot> {
     Claimed(KeyClaim<'g>),
 }
 
-impl<S: Slot, const V: usize> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
     /// Applies the decision of `change` to a key.
     pub(super) fn write<'g, G: Guard>(
         &'g self,
@@ -148,7 +149,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
 /// Plans a leaf for a key at the end of its path, where there may be a node. Returns the leaf's
 /// level and slot.
-fn plan_leaf<const V: usize>(
+fn plan_leaf<V: MlpSettings>(
     plan: &mut MlpTransaction<'_, V>,
     key: ShortKey,
     path: &MlpPath,

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::SkipList;
 use super::node::Node;
 use super::node_state::SkipNodeState;
+use super::variant::SkipListSettings;
 use crate::slot::Slot;
 
 /// The counts of the checker.
@@ -32,7 +33,7 @@ macro_rules! ensure {
     };
 }
 
-impl<S: Slot, const V: usize> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
     /// Verifies the whole structure and returns its counts.
     ///
     /// # Errors

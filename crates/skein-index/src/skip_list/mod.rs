@@ -80,7 +80,7 @@ use node::Node;
 use node_state::SkipNodeState;
 use snapshot::SnapshotRegistry;
 use snapshot_gate::SnapshotGate;
-use variant::{WITHOUT_HUGE_PAGES, has};
+use variant::{SkipListSettings, SkipListStandard};
 
 use crate::byte_index::ByteIndex;
 use crate::engine::{IndexBase, IndexEngine, StandardEngine};
@@ -90,7 +90,7 @@ use crate::slot::Slot;
 /// An ordered index over byte strings, with snapshots. The head of the module explains how it
 /// works.
 ///
-/// `V` selects a variant; use [`variant::DEFAULT`].
+/// `V` selects a [`variant`], the [`SkipListStandard`] if you name none.
 ///
 /// ```
 /// use skein_index::{Inline, OrderedIndex, SkipList};
@@ -102,11 +102,11 @@ use crate::slot::Slot;
 /// assert_eq!(index.get(b"geese", &guard), None);
 /// # Ok::<(), skein_index::IndexError>(())
 /// ```
-pub type SkipList<S, const V: usize = { variant::DEFAULT }> = ByteIndex<S, SkipListEngine<V>>;
+pub type SkipList<S, V = SkipListStandard> = ByteIndex<S, SkipListEngine<V>>;
 
 /// The fields of a [`SkipList`] beside those that all indexes have.
 #[derive(Debug)]
-pub struct SkipListEngine<const V: usize> {
+pub struct SkipListEngine<V: SkipListSettings> {
     /// The start of every level: a tower with all levels and no key, before all other nodes.
     head: Node<V>,
     /// The number of levels that have nodes or once had some.
@@ -116,15 +116,15 @@ pub struct SkipListEngine<const V: usize> {
     snapshots: SnapshotRegistry<V>,
 }
 
-impl<S: Slot> StandardEngine<S> for SkipListEngine<{ variant::DEFAULT }> {}
+impl<S: Slot> StandardEngine<S> for SkipListEngine<SkipListStandard> {}
 
 // SAFETY: nodes and versions are reached through atomics, changed by the protocol above, and freed
 // after a grace period. Values are `Send` and `Sync` by the contract of `Slot`.
-unsafe impl<const V: usize> Send for SkipListEngine<V> {}
+unsafe impl<V: SkipListSettings> Send for SkipListEngine<V> {}
 // SAFETY: as above.
-unsafe impl<const V: usize> Sync for SkipListEngine<V> {}
+unsafe impl<V: SkipListSettings> Sync for SkipListEngine<V> {}
 
-impl<S: Slot, const V: usize> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
     /// Sets the seed of the heights: returns the index, in which equal keys get equal towers. For
     /// tests only: a client that knows the seed can choose keys with bad towers.
     ///
@@ -162,14 +162,13 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     }
 }
 
-impl<S: Slot, const V: usize> IndexEngine<S> for SkipListEngine<V> {
+impl<S: Slot, V: SkipListSettings> IndexEngine<S> for SkipListEngine<V> {
     type EngineCursor<'g, G: Guard + 'g>
         = SkipListCursor<'g, S, G, V>
     where
         Self: 'g;
 
     const NAME: &'static str = "SkipList";
-    const HUGE_PAGES: bool = !has(V, WITHOUT_HUGE_PAGES);
 
     fn new(base: &IndexBase) -> Self {
         Self {

@@ -17,6 +17,7 @@ use arrayvec::ArrayVec;
 
 use super::SkipList;
 use super::node::{Node, SearchKey};
+use super::variant::SkipListSettings;
 use crate::slot::Slot;
 
 /// The level at which the search stops. On average sixteen nodes lie between two nodes of this
@@ -27,11 +28,11 @@ const NODES: usize = 32;
 
 /// Nodes before a cursor, the nearest last. The cursor steps back by popping them.
 #[derive(Debug)]
-pub(super) struct PrecedingNodes<const V: usize> {
+pub(super) struct PrecedingNodes<V: SkipListSettings> {
     nodes: ArrayVec<Node<V>, NODES>,
 }
 
-impl<const V: usize> PrecedingNodes<V> {
+impl<V: SkipListSettings> PrecedingNodes<V> {
     pub(super) fn new() -> Self {
         Self { nodes: ArrayVec::new_const() }
     }

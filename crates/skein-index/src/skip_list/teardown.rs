@@ -2,6 +2,7 @@
 
 use super::SkipList;
 use super::node_state::SkipNodeState;
+use super::variant::SkipListSettings;
 use crate::memory::MemoryPart;
 use crate::slot::Slot;
 
@@ -9,7 +10,7 @@ use crate::slot::Slot;
 ///
 /// # Safety
 /// The index's contents are not used again.
-pub(super) unsafe fn free_all<S: Slot, const V: usize>(index: &mut SkipList<S, V>) {
+pub(super) unsafe fn free_all<S: Slot, V: SkipListSettings>(index: &mut SkipList<S, V>) {
     // A leaked snapshot leaves its notes.
     index.engine.snapshots.slots().iter().for_each(|slot| drop(slot.close()));
     let mut waiting = Some(index.engine.head);

@@ -20,7 +20,7 @@ use super::node_state::SkipNodeState;
 use super::retained_versions::RetainedVersion;
 use super::search::TowerPath;
 use super::snapshot_gate::{GatePass, LiveSnapshot};
-use super::variant::{BARE, has};
+use super::variant::SkipListSettings;
 use crate::memory::MemoryPart;
 use crate::slot::{Slot, retire_value};
 
@@ -43,7 +43,7 @@ struct SupersededState {
     is_empty: bool,
 }
 
-impl<S: Slot, const V: usize> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
     /// Sets the value of `key` and returns the word that it had. REQUIRES: the key is not too long.
     pub(super) fn put<G: Guard>(&self, key: &[u8], value: S, guard: &G) -> Option<u64> {
         let (target, height) = (SearchKey::of(key), self.engine.heights.of(key));
@@ -103,7 +103,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// gate.
     #[inline(always)]
     fn publish<R>(&self, thread: usize, publish: impl FnOnce(GatePass) -> R) -> R {
-        if has(V, BARE) { publish(GatePass::ALONE) } else { self.engine.gate.pass(thread, publish) }
+        if !V::VERSIONS { publish(GatePass::ALONE) } else { self.engine.gate.pass(thread, publish) }
     }
 
     /// Puts a version with this value, or a tombstone, in front of a node's list, and updates the
@@ -117,7 +117,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         guard: &impl Guard,
         path: Option<&TowerPath<V>>,
     ) -> Result<Option<u64>, LostRace> {
-        if has(V, BARE) {
+        if !V::VERSIONS {
             return self.overwrite(node, seen, value, guard, path).map(Some);
         }
         let (arena, thread) = (&self.base.arena, guard.thread_id());

@@ -17,6 +17,7 @@ use super::Wormhole;
 use super::leaf::{home, looks_like};
 use super::lookup::{LeafGuess, PrefixBounds};
 use super::table::{MetaTrieNode, PrefixTable};
+use super::variant::WormholeSettings;
 use crate::hash::PrefixHasher;
 use crate::index::{IndexError, MAX_KEY_LEN, OrderedIndex};
 use crate::masstree::GROUP;
@@ -34,7 +35,7 @@ struct WormholeLookup<'k> {
     probe: (usize, u64),
 }
 
-impl<S: Slot, const W: usize> Wormhole<S, W> {
+impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
     /// Looks up all keys. Calls `found` with each key's position and the word of its value.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
         let table = self.engine.meta.table();

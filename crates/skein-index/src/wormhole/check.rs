@@ -7,7 +7,7 @@ use super::item::{TrieItem, TrieItemChild};
 use super::leaf::{LINES, SLOTS, WormholeLeaf, home};
 use super::line::LINE;
 use super::table::MetaTrieNode;
-use super::variant::width;
+use super::variant::WormholeSettings;
 use crate::memory::Arena;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
@@ -49,7 +49,7 @@ struct ExpectedTrieNode {
     children: Vec<(TrieItemChild, WormholeLeaf)>,
 }
 
-impl<S: Slot, const W: usize> Wormhole<S, W> {
+impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
     /// Verifies the whole structure.
     ///
     /// # Errors
@@ -58,9 +58,9 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         let leaves = self.check_list()?;
         let mut shape = WormholeStats { leaves: leaves.len(), ..WormholeStats::default() };
         for (index, &leaf) in leaves.iter().enumerate() {
-            let keys = check_leaf::<S, W>(self, leaf, leaves.get(index + 1).copied())?;
+            let keys = check_leaf::<S, V>(self, leaf, leaves.get(index + 1).copied())?;
             shape.keys += keys;
-            shape.full += usize::from(keys == width(W));
+            shape.full += usize::from(keys == V::WIDTH);
             shape.keyed += usize::from(leaf.is_keyed());
             shape.anchor_bytes += leaf.anchor().len();
             ensure!(keys > 0 || leaves.len() == 1, "leaf {index} is empty");
@@ -162,15 +162,15 @@ fn check_item(item: TrieItem, prefix: &[u8], expected: &ExpectedTrieNode) -> Res
 }
 
 /// Verifies a leaf's slots, ranks and keys. Returns the number of its keys.
-fn check_leaf<S: Slot, const W: usize>(
-    index: &Wormhole<S, W>,
+fn check_leaf<S: Slot, V: WormholeSettings>(
+    index: &Wormhole<S, V>,
     leaf: WormholeLeaf,
     next: Option<WormholeLeaf>,
 ) -> Result<usize, String> {
     let (ranks, anchor) = (leaf.ranks(), leaf.anchor());
     let version = leaf.version().peek();
     ensure!(!version.is_locked() && !version.is_deleted(), "the leaf at {anchor:?} is locked or deleted");
-    ensure!(ranks.count <= width(W), "the leaf at {anchor:?} has {} keys", ranks.count);
+    ensure!(ranks.count <= V::WIDTH, "the leaf at {anchor:?} has {} keys", ranks.count);
     let mut used = [false; SLOTS];
     let mut before: Option<&[u8]> = None;
     for (rank, &slot) in ranks.as_slice().iter().enumerate() {

@@ -66,6 +66,7 @@ mod value;
 pub mod variant;
 mod write;
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use skein_sync::reclaim::{Collector, Guard};
@@ -75,7 +76,7 @@ pub use check::WormholeStats;
 pub use cursor::WormholeCursor;
 use leaf::WormholeLeaf;
 use meta_trie::MetaTrie;
-use variant::{ALONE, WITHOUT_HUGE_PAGES, has, width};
+use variant::{WormholeForOneThread, WormholeSettings, WormholeStandard};
 
 use crate::byte_index::ByteIndex;
 use crate::engine::{IndexBase, IndexEngine, StandardEngine};
@@ -86,9 +87,8 @@ use crate::slot::Slot;
 
 /// An ordered index over byte strings; see the [module](self).
 ///
-/// `W` is the capacity of a leaf, 4 to 128 keys. The paper uses 128, and so should you. [`variant`]
-/// has flags that each disable one design feature, to measure its worth. Tests use smaller leaves,
-/// because they reach every case with few keys.
+/// `V` selects a variant, the [`WormholeStandard`] if you name none. [`variant`] has others: most
+/// disable design features, to measure their worth, or are for tests.
 ///
 /// ```
 /// use skein_index::{Inline, OrderedIndex, Wormhole};
@@ -100,28 +100,29 @@ use crate::slot::Slot;
 /// assert_eq!(index.get(b"geese", &guard), None);
 /// # Ok::<(), skein_index::IndexError>(())
 /// ```
-pub type Wormhole<S, const W: usize = 128> = ByteIndex<S, WormholeEngine<W>>;
+pub type Wormhole<S, V = WormholeStandard> = ByteIndex<S, WormholeEngine<V>>;
 
 /// The fields of a [`Wormhole`] beside those that all indexes have.
 #[derive(Debug)]
-pub struct WormholeEngine<const W: usize> {
+pub struct WormholeEngine<V: WormholeSettings> {
     /// The leaf with the empty anchor. It is never removed.
     first: WormholeLeaf,
     meta: MetaTrie,
     /// The hash of the tags in leaves, and the hash for leaves in which tags have collided.
     plain: PrefixHash,
     keyed: PrefixHash,
+    variant: PhantomData<V>,
 }
 
-impl<S: Slot> StandardEngine<S> for WormholeEngine<128> {}
+impl<S: Slot> StandardEngine<S> for WormholeEngine<WormholeStandard> {}
 
 // SAFETY: leaves, items and records are accessed through atomics, changed as the protocol above
 // requires, and freed after a grace period; values are `Send` and `Sync` by the contract of `Slot`.
-unsafe impl<const W: usize> Send for WormholeEngine<W> {}
+unsafe impl<V: WormholeSettings> Send for WormholeEngine<V> {}
 // SAFETY: as above.
-unsafe impl<const W: usize> Sync for WormholeEngine<W> {}
+unsafe impl<V: WormholeSettings> Sync for WormholeEngine<V> {}
 
-impl<S: Slot> Wormhole<S, { 128 | ALONE }> {
+impl<S: Slot> Wormhole<S, WormholeForOneThread> {
     /// Creates an empty index for one thread, without locks and versions (the paper's
     /// *Wormhole-unsafe*). Compared with the concurrent index, it shows the cost of concurrency.
     ///
@@ -134,54 +135,54 @@ impl<S: Slot> Wormhole<S, { 128 | ALONE }> {
     }
 }
 
-impl<S: Slot, const W: usize> Wormhole<S, W> {
+impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
     /// Creates an empty index for one thread, like [`single_threaded`](Wormhole::single_threaded),
     /// with its memory in `arena`.
     ///
-    /// Inserts of new keys are fastest with `W` at seven eighths of 128: in a leaf that is nearly
+    /// Inserts of new keys are fastest with leaves of seven eighths of 128 keys: in a leaf that is nearly
     /// full, most records spill into other lines.
     ///
     /// # Safety
     /// As for `single_threaded`. When the index is dropped, no other object of the arena is in use,
     /// and no object of the arena is used after that.
     pub unsafe fn single_threaded_in(arena: Arena, collector: Arc<Collector>) -> Self {
-        const { assert!(has(W, ALONE), "a single-threaded index needs a variant with `ALONE`") };
+        const { assert!(V::ONE_THREAD, "an index for one thread needs the variant `WormholeForOneThread`") };
         Self::with_base(IndexBase::with_arena(arena, collector))
     }
 }
 
-impl<S: Slot, const W: usize> IndexEngine<S> for WormholeEngine<W> {
+impl<S: Slot, V: WormholeSettings> IndexEngine<S> for WormholeEngine<V> {
     type EngineCursor<'g, G: Guard + 'g>
-        = WormholeCursor<'g, S, G, W>
+        = WormholeCursor<'g, S, G, V>
     where
         Self: 'g;
 
     const NAME: &'static str = "Wormhole";
-    const HUGE_PAGES: bool = !has(W, WITHOUT_HUGE_PAGES);
-    const ONE_THREAD: bool = has(W, ALONE);
+    const HUGE_PAGES: bool = V::HUGE_PAGES;
+    const ONE_THREAD: bool = V::ONE_THREAD;
 
     fn new(base: &IndexBase) -> Self {
-        const { assert!(width(W) >= 4 && width(W) <= leaf::SLOTS, "a leaf takes 4 to 128 keys") };
+        const { assert!(V::WIDTH >= 4 && V::WIDTH <= leaf::SLOTS, "a leaf takes 4 to 128 keys") };
         const { assert!(size_of::<usize>() == 8, "a pointer must have 64 bits") };
         let first = WormholeLeaf::new(&base.arena, Version::BORDER, b"");
         let keyed = PrefixHash::keyed();
-        let meta = MetaTrie::new(&base.arena, first, keyed, !has(W, WITHOUT_HUGE_PAGES));
-        Self { first, meta, plain: PrefixHash::crc32c(), keyed }
+        let meta = MetaTrie::new(&base.arena, first, keyed, V::HUGE_PAGES);
+        Self { first, meta, plain: PrefixHash::crc32c(), keyed, variant: PhantomData }
     }
 
     #[inline(always)]
-    fn lookup(index: &Wormhole<S, W>, key: &[u8]) -> Option<u64> {
+    fn lookup(index: &Wormhole<S, V>, key: &[u8]) -> Option<u64> {
         index.lookup(key)
     }
 
     #[inline(always)]
-    fn lookup_many(index: &Wormhole<S, W>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
+    fn lookup_many(index: &Wormhole<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
         index.lookup_many(keys, found);
     }
 
     #[inline(always)]
     fn write<'g, G: Guard>(
-        index: &'g Wormhole<S, W>,
+        index: &'g Wormhole<S, V>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
@@ -194,11 +195,11 @@ impl<S: Slot, const W: usize> IndexEngine<S> for WormholeEngine<W> {
     }
 
     #[inline(always)]
-    fn cursor<'g, G: Guard>(index: &'g Wormhole<S, W>, guard: &'g G) -> WormholeCursor<'g, S, G, W> {
+    fn cursor<'g, G: Guard>(index: &'g Wormhole<S, V>, guard: &'g G) -> WormholeCursor<'g, S, G, V> {
         WormholeCursor::new(index, guard)
     }
 
-    fn separators(index: &Wormhole<S, W>, parts: usize) -> Vec<Vec<u8>> {
+    fn separators(index: &Wormhole<S, V>, parts: usize) -> Vec<Vec<u8>> {
         let anchors: Vec<&[u8]> = std::iter::successors(index.engine.first.next(), |leaf| leaf.next())
             .map(WormholeLeaf::anchor)
             .collect();
@@ -211,7 +212,7 @@ impl<S: Slot, const W: usize> IndexEngine<S> for WormholeEngine<W> {
         unsafe { self.meta.free() };
     }
 
-    unsafe fn free_all(index: &mut Wormhole<S, W>) {
+    unsafe fn free_all(index: &mut Wormhole<S, V>) {
         // SAFETY: the caller's promise.
         unsafe { teardown::free_all(index) };
     }
