@@ -5,13 +5,14 @@
 //! implementation for all indexes), `engine` (the part that an index implements), then the `mod.rs`
 //! of one index.
 
+mod buckets;
 mod byte_index;
 mod counter;
 pub mod cuckoo_trie;
 mod engine;
 mod hash;
 pub mod index;
-mod linear_hashing;
+
 pub mod masstree;
 pub mod memory;
 pub mod mlp_index;

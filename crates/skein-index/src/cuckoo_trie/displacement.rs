@@ -129,7 +129,7 @@ impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
             let mut transaction = CuckooTransaction::new(&self.engine.table);
             let held = transaction.take(reached[from].bucket);
             transaction.move_to(CuckooSlot { held, slot }, bucket)?;
-            transaction.lock()?;
+            transaction.buckets.lock()?;
             transaction.apply();
             end = from;
         }
@@ -150,8 +150,8 @@ impl FullBucket {
     fn of<V: CuckooSettings>(transaction: &CuckooTransaction<'_, V>, number: u32) -> Self {
         let (lanes, pinned) = transaction.lanes(number);
         let others = std::array::from_fn(|slot| {
-            let other = CuckooTable::<V>::other_at(lanes.get(slot), number, transaction.size);
-            transaction.table.prefetch_bucket(other);
+            let other = CuckooTable::<V>::other_at(lanes.get(slot), number, transaction.buckets.size);
+            transaction.buckets.table.prefetch_bucket(other);
             other
         });
         Self { lanes, pinned, others }
@@ -172,7 +172,7 @@ pub(super) fn displace_near<V: CuckooSettings>(
 ) -> Option<CuckooSlot> {
     let mut full = ArrayVec::<FullBucket, 2>::new();
     for held in buckets {
-        full.push(FullBucket::of(transaction, transaction.number(held)));
+        full.push(FullBucket::of(transaction, transaction.buckets.held[held].number));
         let full = &full[full.len() - 1];
         if let Some(slot) = full.movable_slot(transaction) {
             let from = CuckooSlot { held, slot };

@@ -133,14 +133,14 @@ impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
         change: &mut ComputeClosure<impl FnOnce(Option<S::Ref<'_>>) -> index::ComputeAction<S>>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, CuckooAbort> {
-        transaction.lock()?;
+        transaction.buckets.lock()?;
         let index::ComputeAction::Put(value) = change.call(None) else {
             return Ok(Computed { before: None, changed: false });
         };
         let record = KeyRecord::new(&self.base.arena, 0, key, Some(value.into_word()));
         transaction.set_low(leaf, record.word());
         self.count(transaction.apply(), 1, guard);
-        if transaction.crowded() {
+        if transaction.buckets.crowded {
             self.grow_if_loaded();
         }
         Ok(Computed { before: None, changed: true })
@@ -168,7 +168,7 @@ impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
             transaction.set_body(leaf, CuckooNodeBody::leaf(0));
             return self.fill(&mut transaction, leaf, key, change, guard);
         }
-        transaction.lock()?;
+        transaction.buckets.lock()?;
         let before = record.value();
         // SAFETY: the word is in the index. It is retired under this guard or a later one, if at
         // all.
@@ -178,7 +178,7 @@ impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
             index::ComputeAction::Put(value) => {
                 record.set_value(value.into_word());
                 // By reference: dropping the transaction would move all of it first.
-                transaction.unlock();
+                transaction.buckets.release();
                 false
             }
             index::ComputeAction::Remove => {
@@ -274,7 +274,7 @@ impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
             let mut lowering = CuckooTransaction::new(&self.engine.table);
             let depth = leaf.depth + JUMPS_MAX as u32 * JUMP_MAX;
             let down = self.plan_descent(&mut lowering, ours, &leaf, depth)?;
-            lowering.lock()?;
+            lowering.buckets.lock()?;
             self.engine.entries.add(0, lowering.apply());
             *lowered = true;
             leaf = NamedNode { node: lowering.applied(down.spot), hash: down.hash, depth };

@@ -112,7 +112,7 @@ impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
             }
         }
         transaction.clear(dead);
-        transaction.lock()?;
+        transaction.buckets.lock()?;
         self.count(transaction.apply(), 0, guard);
         if !stays {
             self.join_along(key, guard);
@@ -176,7 +176,7 @@ impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
         };
         transaction.set_body(upper, joined);
         transaction.clear(lower);
-        transaction.lock()?;
+        transaction.buckets.lock()?;
         self.count(transaction.apply(), 0, guard);
         Ok(())
     }

@@ -20,8 +20,8 @@ use super::lanes::SLOTS;
 use super::table::{CuckooTable, LinearHashSize};
 use super::transaction::{CuckooAbort, CuckooTransaction};
 use super::variant::CuckooSettings;
+use crate::buckets::split_from;
 use crate::index::IndexError;
-use crate::linear_hashing::split_from;
 use crate::slot::Slot;
 
 const BUCKETS_AT_ONCE: u32 = if cfg!(skein_loom) { 1 } else { 8 };
@@ -135,9 +135,7 @@ impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
         let (old, new) = (transaction.take(from), transaction.take(size));
         let grown = LinearHashSize::of(size + 1);
         transaction.split(old, new, version, |lane| CuckooTable::<V>::home(lane, from, grown) == size);
-        transaction.lock()?;
-        transaction.apply_with(|| self.engine.table.set_size(size + 1));
-        Ok(())
+        Ok(transaction.buckets.apply_with_size(size + 1)?)
     }
 
     /// Removes some buckets if the load is low, unless another thread is resizing.
@@ -183,8 +181,6 @@ impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
         let mut transaction = CuckooTransaction::new(&self.engine.table);
         let (old, new) = (transaction.take(last), transaction.take(into));
         transaction.move_all(old, new)?;
-        transaction.lock()?;
-        transaction.apply_with(|| self.engine.table.set_size(last));
-        Ok(())
+        Ok(transaction.buckets.apply_with_size(last)?)
     }
 }

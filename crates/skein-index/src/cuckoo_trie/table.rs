@@ -24,8 +24,7 @@
 //! name by chance; at half that size, in one of a thousand. The key of an eighth name is refused.
 //!
 //! # Invariants
-//! 1. `size` goes from 2^least to 2^(bits - 4), up or down by one. Only the holder of `resizing`
-//!    changes it, while the two buckets that exchange entries are locked.
+//! 1. `size` goes from 2^least to 2^(bits - 4). The holder of `resizing` has the right to change it.
 //! 2. Buckets from `size` on have no entries. Their memory may have been returned to the system,
 //!    and then reads as zeros. A late reader finds no entry there either way, and reads the size
 //!    again.
@@ -34,7 +33,6 @@
 
 use std::marker::PhantomData;
 
-use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::mutex::{Mutex, MutexGuard, try_lock};
 
 use super::bucket::{Bucket, WORDS};
@@ -43,16 +41,17 @@ use super::hints::Hints;
 use super::prefixes::PREFETCH_DEPTH;
 use super::search_start::LeafDepths;
 use super::variant::CuckooSettings;
+pub(super) use crate::buckets::LinearHashSize;
+use crate::buckets::TableSize;
 use crate::counter::Counter;
 use crate::hash::peelable::Peelable;
-pub(super) use crate::linear_hashing::LinearHashSize;
 use crate::memory::{Arena, GrowingWords, prefetch_read};
 
 pub(super) const ROOT: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct CuckooTable<V: CuckooSettings> {
-    size: AtomicU64,
+    pub(super) size: TableSize,
     pub(super) ahead: u32,
     pub(super) depths: LeafDepths,
     pub(super) hints: Hints,
@@ -100,7 +99,7 @@ impl<V: CuckooSettings> CuckooTable<V> {
         let buckets = GrowingWords::new(arena, (Self::MOST as usize + 1) * WORDS, true);
         buckets.resize((Self::LEAST as usize + 1) * WORDS);
         let table = Self {
-            size: AtomicU64::new(Self::LEAST.into()),
+            size: TableSize::new(Self::LEAST),
             ahead: PREFETCH_DEPTH,
             depths: LeafDepths::default(),
             hints: Hints::new(arena, Self::MOST as usize, true),
@@ -124,20 +123,13 @@ impl<V: CuckooSettings> CuckooTable<V> {
 
     #[inline(always)]
     pub(super) fn size(&self) -> u32 {
-        // Acquire: pairs with the Release in `set_size`. The memory of all these buckets is ready.
-        self.size.load(Ordering::Acquire) as u32
+        self.size.buckets()
     }
 
     /// Returns the size in a form that maps many hashes to buckets quickly.
     #[inline(always)]
     pub(super) fn places(&self) -> LinearHashSize {
-        LinearHashSize::of(self.size())
-    }
-
-    /// Sets the size; see invariant 1.
-    pub(super) fn set_size(&self, size: u32) {
-        // Release: pairs with the Acquire in `size`.
-        self.size.store(size.into(), Ordering::Release);
+        self.size.present()
     }
 
     /// Acquires the right to change the size, or returns `None` if another thread has it.

@@ -79,7 +79,7 @@ fn free_one<V: MlpSettings>(transaction: &mut MlpTransaction<'_, V>, roots: &[us
 
 /// Moves a node of several slots to its other bucket, and displaces the nodes there.
 fn move_wide<V: MlpSettings>(transaction: &mut MlpTransaction<'_, V>, held: usize, wide: usize) -> bool {
-    let bucket = transaction.number(held);
+    let bucket = transaction.buckets.held[held].number;
     let nodes: ArrayVec<(usize, u64), SLOTS> =
         transaction.image_of(bucket).heads().filter(|&(_, head)| MlpNodeKind::of(head).slots() > 1).collect();
     wide > 0
@@ -101,7 +101,13 @@ fn find_moves<V: MlpSettings>(
     let mut steps: ArrayVec<MlpPathBucket, BUCKETS_VISITED_MAX> = ArrayVec::new();
     for &held in roots {
         let need = transaction.free(held) + 1;
-        steps.push(MlpPathBucket { bucket: transaction.number(held), need, head: 0, from: NONE, moves: 0 });
+        steps.push(MlpPathBucket {
+            bucket: transaction.buckets.held[held].number,
+            need,
+            head: 0,
+            from: NONE,
+            moves: 0,
+        });
     }
     let mut at = 0;
     while at < steps.len() {

@@ -75,7 +75,7 @@ impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
         }
         let mut plan = MlpTransaction::new(&self.engine.table);
         self.plan_removal(&mut plan, key, &path, leaf, joins)?;
-        plan.lock()?;
+        plan.buckets.lock()?;
         if claim.is_none() {
             self.engine.claims.check(key)?;
         }

@@ -21,8 +21,8 @@ use super::node::level_in;
 use super::table::{LEAST, MOST};
 use super::transaction::{MlpAbort, MlpTransaction};
 use super::variant::MlpSettings;
+use crate::buckets::{LinearHashSize, split_from};
 use crate::index::IndexError;
-use crate::linear_hashing::{LinearHashSize, split_from};
 use crate::slot::Slot;
 
 const BUCKETS_AT_ONCE: u32 = if cfg!(skein_loom) { 1 } else { 8 };
@@ -123,8 +123,7 @@ impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
         let (old, new) = (transaction.take(split_from(size))?, transaction.take(size)?);
         let image = transaction.image_of(split_from(size));
         transaction.split(old, new, LinearHashSize::of(size + 1));
-        transaction.lock_buckets()?;
-        transaction.apply_with(|| self.engine.table.set_size(size + 1));
+        transaction.buckets.apply_with_size(size + 1)?;
         image.heads().for_each(|(_, head)| sizing.0.count(level_in(head)));
         Ok(())
     }
@@ -172,8 +171,6 @@ impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
         let mut transaction = MlpTransaction::for_size(&self.engine.table, LinearHashSize::of(last));
         let (old, new) = (transaction.take(last)?, transaction.take(into)?);
         transaction.move_all(old, new)?;
-        transaction.lock_buckets()?;
-        transaction.apply_with(|| self.engine.table.set_size(last));
-        Ok(())
+        Ok(transaction.buckets.apply_with_size(last)?)
     }
 }

@@ -28,7 +28,7 @@ use super::node::{MlpNode, MlpNodeBody, MlpNodeKind, RawNode, has_child, length_
 use super::table::FoundInBucket;
 use super::top_bitmap::start_of;
 use super::variant::MlpSettings;
-use crate::linear_hashing::LinearHashSize;
+use crate::buckets::LinearHashSize;
 use crate::slot::Slot;
 
 /// The nodes found are inconclusive: the index has changed meanwhile, or the search must look at

@@ -97,7 +97,7 @@ impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
     ) -> Result<WriteAttempt<'g, S>, MlpAbort> {
         let mut plan = MlpTransaction::new(&self.engine.table);
         let spot = plan.take_found(seen)?;
-        plan.lock()?;
+        plan.buckets.lock()?;
         self.engine.claims.check(key)?;
         // SAFETY: the word is in the index. It is retired under this guard or a later one, if at
         // all.
@@ -127,11 +127,11 @@ impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
     ) -> Result<WriteAttempt<'g, S>, MlpAbort> {
         let mut plan = MlpTransaction::new(&self.engine.table);
         let (level, spot) = plan_leaf(&mut plan, key, path, stop)?;
-        plan.lock()?;
+        plan.buckets.lock()?;
         let changed = match change.call(None) {
             index::ComputeAction::Put(value) => {
                 plan.set_value(spot, value.into_word());
-                let crowded = plan.crowded;
+                let crowded = plan.buckets.crowded;
                 plan.apply_with(|| {
                     if level == LEVEL_MIN {
                         self.engine.top.set(start_of(key.bits));
