@@ -14,7 +14,7 @@
 
 use std::fmt::Debug;
 
-/// A type that names a variant of an index. It has no values that matter.
+/// A type that names a variant of an index. Its value has no meaning.
 ///
 /// This trait seals the traits of settings: it has no public name.
 pub trait Variant: Copy + Eq + Debug + Send + Sync + 'static {}

@@ -15,11 +15,11 @@
 //!    plans anew. So there is no deadlock.
 //! 2. While a transaction holds its locks, all buckets that it has copied are as they were copied.
 //!    So everything that its plan read in them was there at one moment.
-//! 3. A transaction writes only buckets that it has locked. It writes none before it has locked all,
-//!    and unlocks none before it has written all.
-//! 4. An entry that a transaction adds or moves belongs to its bucket also in a table of the present
-//!    size. If the size has changed since the plan, `lock` checks that. A later split would have to
-//!    lock a bucket that is locked here, so the entry stays where it belongs.
+//! 3. A transaction writes only buckets that it has locked. It writes none before it has locked
+//!    all, and unlocks none before it has written all.
+//! 4. An entry that a transaction adds or moves belongs to its bucket also in a table of the
+//!    present size. If the size has changed since the plan, `lock` checks that. A later split would
+//!    have to lock a bucket that is locked here, so the entry stays where it belongs.
 //! 5. A transaction that is dropped before it is applied has changed nothing.
 
 use std::fmt::Debug;
@@ -52,8 +52,8 @@ pub(crate) trait BucketTable: Sized {
     /// Returns whether an entry belongs to its bucket in a table of this size.
     fn is_at_home(placement: &Self::Placement, size: LinearHashSize) -> bool;
 
-    /// Locks all buckets, each only if it has the version of its copy. Returns false after the first
-    /// failure. `locks` are then those that were acquired.
+    /// Locks all buckets, each only if it has the version of its copy. Returns false after the
+    /// first failure. `locks` are then those that were acquired.
     fn lock(&self, copies: &[BucketCopy<Self>], locks: &mut Self::Locks) -> bool;
 
     /// Writes the changed ones of these buckets, which are all locked.
@@ -114,8 +114,8 @@ impl<'t, T: BucketTable, const BUCKETS: usize, const PLACEMENTS: usize>
         }
     }
 
-    /// Copies a bucket, unless it was copied before. Returns its index in the transaction, or `None`
-    /// if the transaction has its maximum number of buckets.
+    /// Copies a bucket, unless it was copied before. Returns its index in the transaction, or
+    /// `None` if the transaction has its maximum number of buckets.
     #[inline(always)]
     pub(crate) fn take(&mut self, number: u32) -> Option<usize> {
         match self.held.iter().position(|held| held.number == number) {

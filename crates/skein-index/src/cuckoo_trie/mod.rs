@@ -25,8 +25,8 @@
 //!    entries), `table.rs` (all buckets).
 //! 2. Reads: `prefixes.rs` and `search.rs` (from the root), `search_start.rs` and `hints.rs` (below
 //!    the root), `lookup.rs`, `batch.rs`.
-//! 3. Writes: `transaction.rs`, `insert.rs`, `remove.rs`, then room for new entries:
-//!    `displacement.rs` and `resize.rs`.
+//! 3. Writes: `crate::buckets`, `transaction.rs`, `insert.rs`, `remove.rs`, then room for new
+//!    entries: `displacement.rs` and `resize.rs`.
 //! 4. Scans: `leaf_walk.rs`, `cursor.rs`.
 //!
 //! # Protocol
@@ -98,9 +98,9 @@ use crate::slot::Slot;
 
 /// An ordered index over byte strings; see the head of the module.
 ///
-/// `V` selects a [`variant`], the [`CuckooStandard`] if you name none. The table holds at most about 860 million
-/// entries: one and a quarter for each random key, and more for keys with long shared prefixes.
-/// Writes beyond that limit are refused.
+/// `V` selects a [`variant`], the [`CuckooStandard`] if you name none. The table holds at most
+/// about 860 million entries: one and a quarter for each random key, and more for keys with long
+/// shared prefixes. Writes beyond that limit are refused.
 ///
 /// ```
 /// use skein_index::{CuckooTrie, Inline, OrderedIndex};

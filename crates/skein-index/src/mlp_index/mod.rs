@@ -26,8 +26,8 @@
 //! 2. The table: `image.rs`, `table.rs`, `versions.rs`, and `top_bitmap.rs` for the first three
 //!    bytes.
 //! 3. Reads: `search.rs`, `levels.rs`, `batch.rs`.
-//! 4. Writes: `transaction.rs`, `write.rs`, `claims.rs`, `remove.rs`, then room for new nodes:
-//!    `displacement.rs` and `resize.rs`.
+//! 4. Writes: `crate::buckets`, `transaction.rs`, `write.rs`, `claims.rs`, `remove.rs`, then
+//!    room for new nodes: `displacement.rs` and `resize.rs`.
 //! 5. Scans: `walk.rs`, `cursor.rs`.
 //! 6. `typed/`: a map with integers, floats or short strings as keys.
 //!
@@ -104,7 +104,8 @@ const SMALL_MODELS: bool = cfg!(all(skein_loom, not(feature = "shuttle")));
 /// An ordered index over byte strings of up to [`MAX_LEN`] bytes; see the head of the module.
 ///
 /// An empty index takes about 2.2 MiB. Each key takes one slot or two, 23 to 46 bytes with its
-/// value, because 70 % of the slots are in use. `V` selects a [`variant`], the [`MlpStandard`] if you name none.
+/// value, because 70 % of the slots are in use. `V` selects a [`variant`], the [`MlpStandard`] if
+/// you name none.
 ///
 /// ```
 /// use skein_index::{Inline, MlpIndex, OrderedIndex};

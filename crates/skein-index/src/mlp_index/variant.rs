@@ -15,8 +15,8 @@ pub trait MlpSettings: Variant {
     const CROWDED: bool = false;
     /// Whether the table keeps its least size: for tests of full tables.
     const FIXED: bool = false;
-    /// Whether the table has one bucket per key beyond its least size, so that every insert splits a
-    /// bucket and every removal merges one: for tests of resizing.
+    /// Whether the table has one bucket per key beyond its least size, so that every insert splits
+    /// a bucket and every removal merges one: for tests of resizing.
     const BUCKET_PER_KEY: bool = false;
 }
 

@@ -314,10 +314,10 @@ impl<V: SkipListSettings> Node<V> {
     #[inline(always)]
     pub(super) fn init_state(self, state: SkipNodeState) {
         // Relaxed: published with the node.
-        if !V::VERSIONS {
-            self.fields().shape.store(with_state(self.shape(), state), Memory::Relaxed);
-        } else {
+        if V::VERSIONS {
             self.versions().store(state.word(), Memory::Relaxed);
+        } else {
+            self.fields().shape.store(with_state(self.shape(), state), Memory::Relaxed);
         }
     }
 

@@ -139,7 +139,7 @@ impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
     /// `node`.
     #[inline(always)]
     fn prefetch_below(node: Node<V>, level: usize) {
-        let levels = if !V::PREFETCH { 0 } else { BELOW };
+        let levels = if V::PREFETCH { BELOW } else { 0 };
         for below in (level.saturating_sub(levels)..level).rev() {
             node.next(below).prefetch(below);
         }

@@ -21,7 +21,8 @@ variants! { SkipListSettings:
     /// The list to use.
     SkipListStandard {}
 
-    /// A list with towers of up to `LEVELS` levels, and cursors that prefetch through level `AHEAD`.
+    /// A list with towers of up to `LEVELS` levels, and cursors that prefetch through level
+    /// `AHEAD`.
     SkipListOf<const LEVELS: usize = 32, const AHEAD: usize = 3> {
         const LEVELS: usize = LEVELS;
         const AHEAD: usize = AHEAD;

@@ -103,7 +103,7 @@ impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
     /// gate.
     #[inline(always)]
     fn publish<R>(&self, thread: usize, publish: impl FnOnce(GatePass) -> R) -> R {
-        if !V::VERSIONS { publish(GatePass::ALONE) } else { self.engine.gate.pass(thread, publish) }
+        if V::VERSIONS { self.engine.gate.pass(thread, publish) } else { publish(GatePass::ALONE) }
     }
 
     /// Puts a version with this value, or a tombstone, in front of a node's list, and updates the

@@ -80,7 +80,7 @@ impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
     /// Returns the hash of the prefix of `len` bytes.
     #[inline(always)]
     pub(super) fn hash(table: &PrefixTable, prefixes: &PrefixHasher<'_>, len: usize) -> u64 {
-        if !V::INCREMENTAL_HASH { table.hash.of(&prefixes.bytes()[..len]) } else { prefixes.at(len) }
+        if V::INCREMENTAL_HASH { prefixes.at(len) } else { table.hash.of(&prefixes.bytes()[..len]) }
     }
 
     /// Returns the word of the node of a prefix whose length and hash are given, or 0 if there is

@@ -139,8 +139,8 @@ impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
     /// Creates an empty index for one thread, like [`single_threaded`](Wormhole::single_threaded),
     /// with its memory in `arena`.
     ///
-    /// Inserts of new keys are fastest with leaves of seven eighths of 128 keys: in a leaf that is nearly
-    /// full, most records spill into other lines.
+    /// Inserts of new keys are fastest with leaves of seven eighths of 128 keys: in a leaf that is
+    /// nearly full, most records spill into other lines.
     ///
     /// # Safety
     /// As for `single_threaded`. When the index is dropped, no other object of the arena is in use,

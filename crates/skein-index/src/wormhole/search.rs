@@ -30,7 +30,7 @@ impl WormholeLeaf {
         if !V::LEAF_TAGS {
             return LeafSearch { held: self.find_by_order(key), collisions: 0 };
         }
-        let first = if !V::POSITION { 0 } else { home(tag) };
+        let first = if V::POSITION { home(tag) } else { 0 };
         let mut collisions = 0;
         if let Some(held) = self.find_in_line(key, tag, first, &mut collisions) {
             return LeafSearch { held: Some(held), collisions };

@@ -92,7 +92,7 @@ fn cut<'k, V: WormholeSettings>(leaf: WormholeLeaf, ranks: &LeafRanks, key: &'k 
     let (ideal, last) = if in_order { (count, count) } else { (count / 2, count - 1) };
     let key_at = |rank: usize| if rank == count { key } else { record_at(rank) };
     let anchor_at = |rank: usize| &key_at(rank)[..=common_len(key_at(rank - 1), key_at(rank))];
-    let reach = if !V::SHORT_ANCHORS { 0 } else { V::WIDTH / 8 };
+    let reach = if V::SHORT_ANCHORS { V::WIDTH / 8 } else { 0 };
     let best = (ideal - reach..=last.min(ideal + reach))
         .min_by_key(|&rank| (anchor_at(rank).len(), rank.abs_diff(ideal)))
         .unwrap_or(ideal);

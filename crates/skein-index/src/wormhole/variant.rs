@@ -38,7 +38,7 @@ variants! { WormholeSettings:
         const WIDTH: usize = WIDTH;
     }
 
-    /// The paper's *BaseWormhole*, without its improvements.
+    /// The paper's `BaseWormhole`, without its improvements.
     WormholeBase<const WIDTH: usize = 128> {
         const WIDTH: usize = WIDTH;
         const TAGS: bool = false;
@@ -47,20 +47,20 @@ variants! { WormholeSettings:
         const POSITION: bool = false;
     }
 
-    /// [`WormholeBase`] that trusts the table's tags (*TagMatching*).
+    /// [`WormholeBase`] that trusts the table's tags (`TagMatching`).
     WormholeWithTags {
         const INCREMENTAL_HASH: bool = false;
         const LEAF_TAGS: bool = false;
         const POSITION: bool = false;
     }
 
-    /// [`WormholeWithTags`] whose hashes are incremental (*IncHashing*).
+    /// [`WormholeWithTags`] whose hashes are incremental (`IncHashing`).
     WormholeWithIncrementalHash {
         const LEAF_TAGS: bool = false;
         const POSITION: bool = false;
     }
 
-    /// [`WormholeWithIncrementalHash`] that searches leaves by tag (*SortByTag*).
+    /// [`WormholeWithIncrementalHash`] that searches leaves by tag (`SortByTag`).
     WormholeWithLeafTags {
         const POSITION: bool = false;
     }
