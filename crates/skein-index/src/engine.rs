@@ -1,28 +1,29 @@
-//! The core that each index implements, and the rest of the contract, implemented once for all
-//! indexes.
+//! The part of an index that each index implements, and the fields that all of them have.
 //!
 //! ```text
-//!   OrderedIndex   checks guards, limits and budget; turns words into values;
-//!        │         remove_range; memory by part
-//!        │ for every
-//!   IndexEngine    finds words, changes a key, cursors, splits into parts     one impl per index
-//!        │ has an
-//!   IndexBase      collector, arena, count of keys, budget
+//!   OrderedIndex   the contract                                               index.rs
+//!        │ implemented once, by
+//!   ByteIndex      checks guards, limits and budget; turns words into values  byte_index.rs
+//!        │ has an                        │ has an
+//!   IndexEngine                      IndexBase
+//!   finds words, changes a key,      collector, arena, count of keys, budget
+//!   cursors, splits into parts
+//!   one per index
 //! ```
 //!
-//! A new index embeds an [`IndexBase`] and implements [`IndexEngine`]. Everything is generic and
-//! inlined, so this layer costs nothing.
+//! A new index writes a type with the fields of its own structure, implements [`IndexEngine`] for
+//! it, and is an alias of [`ByteIndex`] with that engine. Everything is generic and inlined, so
+//! this layer costs nothing.
 
-use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
-use skein_sync::reclaim::{Collector, Guard, check_guard};
+use skein_sync::reclaim::{Collector, Guard};
 
+use crate::byte_index::ByteIndex;
 use crate::counter::Counter;
-use crate::index::{ComputeAction, Computed, Cursor, IndexError, MAX_KEY_LEN, MemoryUsage, OrderedIndex};
+use crate::index::{ComputeAction, Computed, Cursor, IndexError, MAX_KEY_LEN};
 use crate::memory::Arena;
 use crate::slot::Slot;
-use crate::walk::{ScanDirection, walk};
 
 /// The fields that every index has.
 #[derive(Debug)]
@@ -105,27 +106,38 @@ impl<F> ComputeClosure<F> {
     }
 }
 
-/// The core of an index. Its callers in this module have checked that guards are of its own
-/// collector.
-pub trait IndexEngine<S: Slot>: Send + Sync {
+/// The structure of an index, without the fields of [`IndexBase`], and the operations on it.
+///
+/// The operations get the whole index. Their callers in `byte_index.rs` have checked that guards
+/// are of the index's own collector.
+pub trait IndexEngine<S: Slot>: Sized + Send + Sync {
     /// The cursor of the index.
     type EngineCursor<'g, G: Guard + 'g>: Cursor<'g, S>
     where
         Self: 'g;
 
+    /// The name of the index in debug output.
+    const NAME: &'static str;
+
     /// The maximum length of a key in bytes.
     const MAX_KEY_LEN: usize = MAX_KEY_LEN;
 
-    /// Returns the common fields.
-    fn base(&self) -> &IndexBase;
+    /// Whether the index's memory lies on huge pages.
+    const HUGE_PAGES: bool = true;
+
+    /// Whether the index has no locks, so that only an `unsafe` constructor may create it.
+    const ONE_THREAD: bool = false;
+
+    /// Creates the structure of an empty index.
+    fn new(base: &IndexBase) -> Self;
 
     /// Returns the word of `key`'s value; `None` for keys that are too long. The caller holds a
     /// guard.
-    fn lookup(&self, key: &[u8]) -> Option<u64>;
+    fn lookup(index: &ByteIndex<S, Self>, key: &[u8]) -> Option<u64>;
 
     /// The same for many keys with overlapping reads. Calls `found` once per key with its position
     /// in `keys`, in any order.
-    fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>));
+    fn lookup_many(index: &ByteIndex<S, Self>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>));
 
     /// Carries out the decision of `change` about `key`, which must not be too long. Retires what
     /// it unlinks, and maintains the count of keys.
@@ -133,7 +145,7 @@ pub trait IndexEngine<S: Slot>: Send + Sync {
     /// # Errors
     /// Only an index with a full table fails, before it calls `change`.
     fn write<'g, G: Guard>(
-        &'g self,
+        index: &'g ByteIndex<S, Self>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
@@ -145,19 +157,19 @@ pub trait IndexEngine<S: Slot>: Send + Sync {
     /// As for [`write`](Self::write).
     #[inline(always)]
     fn put<'g, G: Guard>(
-        &'g self,
+        index: &'g ByteIndex<S, Self>,
         key: &[u8],
         value: S,
         guard: &'g G,
     ) -> Result<Option<S::Ref<'g>>, IndexError> {
-        Ok(self.write(key, |_| ComputeAction::Put(value), guard)?.before)
+        Ok(Self::write(index, key, |_| ComputeAction::Put(value), guard)?.before)
     }
 
     /// Removes `key`, which must not be too long.
     #[inline(always)]
-    fn remove_present<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+    fn remove<'g, G: Guard>(index: &'g ByteIndex<S, Self>, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
         // A removal needs no free entry, so it cannot fail.
-        self.write(key, |_| ComputeAction::Remove, guard).ok()?.before
+        Self::write(index, key, |_| ComputeAction::Remove, guard).ok()?.before
     }
 
     /// Returns how many bytes a write of `key` may allocate at once in addition to a few small
@@ -167,112 +179,25 @@ pub trait IndexEngine<S: Slot>: Send + Sync {
     }
 
     /// Returns a cursor before the first key.
-    fn new_cursor<'g, G: Guard>(&'g self, guard: &'g G) -> Self::EngineCursor<'g, G>;
+    fn cursor<'g, G: Guard>(index: &'g ByteIndex<S, Self>, guard: &'g G) -> Self::EngineCursor<'g, G>;
 
     /// Returns keys that divide the index into about `parts` parts of similar size, in order. The
     /// caller holds a guard.
-    fn separators(&self, parts: usize) -> Vec<Vec<u8>>;
+    fn separators(index: &ByteIndex<S, Self>, parts: usize) -> Vec<Vec<u8>>;
+
+    /// Frees the memory that lies outside the arena and that dropping the engine does not free.
+    ///
+    /// # Safety
+    /// The index is being dropped: no thread uses it any more, and its contents are not used again
+    /// except by [`free_all`](Self::free_all).
+    unsafe fn free_outside_arena(&mut self) {}
+
+    /// Drops all values, and frees all objects in the arena.
+    ///
+    /// # Safety
+    /// The index is being dropped: no thread uses it any more, and its contents are not used again.
+    unsafe fn free_all(index: &mut ByteIndex<S, Self>);
 }
 
-impl<S: Slot, E: IndexEngine<S>> OrderedIndex<S> for E {
-    type IndexCursor<'g, G: Guard + 'g>
-        = E::EngineCursor<'g, G>
-    where
-        Self: 'g;
-
-    fn collector(&self) -> &Collector {
-        &self.base().collector
-    }
-
-    #[inline]
-    fn get<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
-        check_guard(self.collector(), guard);
-        // SAFETY: the word was in the index; it is retired, if ever, under this guard or a later
-        // one.
-        self.lookup(key).map(|word| unsafe { S::borrow(word) })
-    }
-
-    #[inline]
-    fn get_many<'g, G: Guard>(
-        &'g self,
-        keys: &[&[u8]],
-        guard: &'g G,
-        mut found: impl FnMut(usize, Option<S::Ref<'g>>),
-    ) {
-        check_guard(self.collector(), guard);
-        // SAFETY: as for `get`.
-        self.lookup_many(keys, |index, word| found(index, word.map(|word| unsafe { S::borrow(word) })));
-    }
-
-    #[inline]
-    fn insert<'g, G: Guard>(
-        &'g self,
-        key: &[u8],
-        value: S,
-        guard: &'g G,
-    ) -> Result<Option<S::Ref<'g>>, IndexError> {
-        check_guard(self.collector(), guard);
-        self.base().check_write(key, Self::MAX_KEY_LEN, || self.bytes_at_once(key))?;
-        self.put(key, value, guard)
-    }
-
-    #[inline]
-    fn remove<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
-        check_guard(self.collector(), guard);
-        if key.len() > Self::MAX_KEY_LEN { None } else { self.remove_present(key, guard) }
-    }
-
-    #[inline]
-    fn compute<'g, G: Guard>(
-        &'g self,
-        key: &[u8],
-        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
-        guard: &'g G,
-    ) -> Result<Computed<'g, S>, IndexError> {
-        check_guard(self.collector(), guard);
-        self.base().check_write(key, Self::MAX_KEY_LEN, || self.bytes_at_once(key))?;
-        self.write(key, change, guard)
-    }
-
-    #[inline]
-    fn cursor<'g, G: Guard>(&'g self, guard: &'g G) -> Self::IndexCursor<'g, G> {
-        check_guard(self.collector(), guard);
-        self.new_cursor(guard)
-    }
-
-    fn remove_range<G: Guard>(
-        &self,
-        bounds: (Bound<&[u8]>, Bound<&[u8]>),
-        mut each: impl FnMut(&[u8]),
-        guard: &G,
-    ) -> usize {
-        let mut removed = 0;
-        walk(&mut self.cursor(guard), bounds.0, bounds.1, ScanDirection::Forward, |key, _| {
-            if self.remove(key, guard).is_some() {
-                removed += 1;
-                each(key);
-            }
-            ControlFlow::Continue(())
-        });
-        removed
-    }
-
-    fn len(&self) -> usize {
-        self.base().len.sum()
-    }
-
-    fn split_points<G: Guard>(&self, parts: usize, guard: &G) -> Vec<Vec<u8>> {
-        check_guard(self.collector(), guard);
-        self.separators(parts)
-    }
-
-    fn memory(&self) -> MemoryUsage {
-        let arena = &self.base().arena;
-        let [nodes, keys, _, unreclaimed] = arena.live_by_part();
-        MemoryUsage { nodes, keys, unreclaimed, reserved: arena.reserved() }
-    }
-
-    fn allocated_bytes(&self) -> usize {
-        self.base().arena.taken()
-    }
-}
+/// The engine of the variant that [`ByteIndex::new`] creates. Each index has one.
+pub trait StandardEngine<S: Slot>: IndexEngine<S> {}

@@ -20,9 +20,10 @@ use std::sync::Arc;
 #[cfg_attr(feature = "planted-bugs", allow(unused_imports))]
 use models::{PREEMPTIONS, get, put, remove, scan};
 #[cfg_attr(feature = "planted-bugs", allow(unused_imports))]
+use skein_index::masstree::variant::MasstreeOfWidth;
 use skein_index::{Collector, Cursor, Inline, Masstree, OrderedIndex};
 
-type MasstreeModel = Masstree<Inline<u64>, 3>;
+type MasstreeModel = Masstree<Inline<u64>, MasstreeOfWidth<3>>;
 
 /// Runs [`models::model`] with the usual bound on interruptions.
 fn model(
@@ -42,7 +43,7 @@ fn model_within(
     reader: impl Fn(&MasstreeModel) + Copy + Send + Sync + 'static,
 ) {
     models::model(
-        || MasstreeModel::with_width(Arc::new(Collector::new())),
+        || MasstreeModel::with_variant(Arc::new(Collector::new())),
         preemptions,
         keys,
         writer,
@@ -271,7 +272,7 @@ fn an_empty_node_goes_against_insert() {
 /// place in the alphabet.
 #[cfg(not(feature = "planted-bugs"))]
 fn thinned(keys: &str, gone: &str) -> MasstreeModel {
-    let tree = MasstreeModel::with_width(Arc::new(Collector::new()));
+    let tree = MasstreeModel::with_variant(Arc::new(Collector::new()));
     for key in keys.chars() {
         put(&tree, &key.to_string(), key as u64 - 'a' as u64);
     }

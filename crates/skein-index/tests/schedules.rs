@@ -36,7 +36,10 @@ use random::TestRandom;
 use shuttle::rand::RngCore;
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
-use skein_index::skip_list::variant::BARE;
+use skein_index::cuckoo_trie::variant::CuckooOfLeastBits;
+use skein_index::masstree::variant::MasstreeOfWidth;
+use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf};
+use skein_index::wormhole::variant::WormholeOfWidth;
 use skein_index::{Collector, CuckooTrie, Cursor, Inline, Masstree, MlpIndex, SkipList, Wormhole};
 
 const SEED: u64 = 20;
@@ -214,26 +217,26 @@ macro_rules! long {
 /// present.
 const LONG: ScheduleKeys = &[long!("a"), long!("ab"), long!("b"), b"b"];
 
-fn wormhole() -> Wormhole<Inline<u64>, 4> {
+fn wormhole() -> Wormhole<Inline<u64>, WormholeOfWidth<4>> {
     Wormhole::with_variant(Arc::new(Collector::new()))
 }
 
-fn masstree() -> Masstree<Inline<u64>, 3> {
-    Masstree::with_width(Arc::new(Collector::new()))
+fn masstree() -> Masstree<Inline<u64>, MasstreeOfWidth<3>> {
+    Masstree::with_variant(Arc::new(Collector::new()))
 }
 
 /// Four buckets at first, so that the table grows and shrinks with the keys.
-fn cuckoo_trie() -> CuckooTrie<Inline<u64>, 2> {
+fn cuckoo_trie() -> CuckooTrie<Inline<u64>, CuckooOfLeastBits<2>> {
     CuckooTrie::with_variant(Arc::new(Collector::new()))
 }
 
 /// Towers of three levels, the same in each run.
-fn skip_list() -> SkipList<Inline<u64>, 3> {
+fn skip_list() -> SkipList<Inline<u64>, SkipListOf<3, 0>> {
     SkipList::with_variant(Arc::new(Collector::new())).with_seed(SEED)
 }
 
 /// The same without versions.
-fn bare_skip_list() -> SkipList<Inline<u64>, { 3 | BARE }> {
+fn bare_skip_list() -> SkipList<Inline<u64>, BareSkipListOf<3, 0>> {
     SkipList::with_variant(Arc::new(Collector::new())).with_seed(SEED)
 }
 

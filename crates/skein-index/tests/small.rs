@@ -7,15 +7,17 @@
 
 #![cfg(not(skein_loom))]
 
-use std::ops::Bound;
-use std::sync::{Arc, Barrier};
-use std::thread;
-
-use skein_index::skip_list::variant::BARE;
+use skein_index::cuckoo_trie::variant::CuckooOfLeastBits;
+use skein_index::masstree::variant::MasstreeOfWidth;
+use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf};
+use skein_index::wormhole::variant::WormholeOfWidth;
 use skein_index::{
     Boxed, Collector, ComputeAction, CuckooTrie, Cursor, Guard, Masstree, MlpIndex, OrderedIndex, SkipList,
     Wormhole,
 };
+use std::ops::Bound;
+use std::sync::{Arc, Barrier};
+use std::thread;
 
 /// Enough for several nodes of every index, and for batches of retired objects.
 const KEYS: u16 = if cfg!(miri) { 32 } else { 80 };
@@ -134,9 +136,9 @@ fn collector() -> Arc<Collector> {
 }
 
 // Narrow nodes if the index has a choice, so that few keys need many nodes.
-small!(masstree, Masstree::<_, 3>::with_width(collector()));
-small!(wormhole, Wormhole::<_, 4>::with_variant(collector()));
-small!(cuckoo_trie, CuckooTrie::<_, 1>::with_variant(collector()));
-small!(skip_list, SkipList::<_, 2>::with_variant(collector()));
-small!(bare_skip_list, SkipList::<_, { 2 | BARE }>::with_variant(collector()));
+small!(masstree, Masstree::<_, MasstreeOfWidth<3>>::with_variant(collector()));
+small!(wormhole, Wormhole::<_, WormholeOfWidth<4>>::with_variant(collector()));
+small!(cuckoo_trie, CuckooTrie::<_, CuckooOfLeastBits<1>>::with_variant(collector()));
+small!(skip_list, SkipList::<_, SkipListOf<2, 0>>::with_variant(collector()));
+small!(bare_skip_list, SkipList::<_, BareSkipListOf<2, 0>>::with_variant(collector()));
 small!(mlp_index, MlpIndex::new());

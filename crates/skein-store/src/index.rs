@@ -18,7 +18,7 @@ use crate::row::{Row, RowRef};
 pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// The place of a key, in an index that can start a write there.
-pub(crate) type IndexPlace = masstree::MasstreeLocation<{ masstree::WIDTH }>;
+pub(crate) type IndexPlace = masstree::MasstreeLocation;
 
 /// The number of rows and nodes that a thread removes before it retires them together. Each
 /// retirement interrupts all threads of the process (2 us for the calling thread), so this is more

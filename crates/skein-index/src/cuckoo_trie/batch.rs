@@ -20,6 +20,7 @@ use super::CuckooTrie;
 use super::hints::HintSums;
 use super::lookup::{LookupPath, LookupStep};
 use super::table::LinearHashSize;
+use super::variant::CuckooSettings;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
@@ -28,12 +29,12 @@ const GROUP: usize = 32;
 /// Unfinished lookups, with their positions in the group.
 type LookupPaths<'k> = ArrayVec<(usize, LookupPath<'k>), GROUP>;
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Looks up all keys. Calls `found` with the position of each key and the word of its value.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
         for (group, keys) in keys.chunks(GROUP).enumerate() {
-            let size = self.table.places();
-            let paths = match self.table.depths.start() {
+            let size = self.engine.table.places();
+            let paths = match self.engine.table.depths.start() {
                 Some(depth) => self.paths_from_depth(depth, keys, size),
                 None => self.paths_from_hints(keys, size),
             };
@@ -46,14 +47,14 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     #[inline(always)]
     fn paths_from_depth<'k>(&self, depth: u32, keys: &[&'k [u8]], size: LinearHashSize) -> LookupPaths<'k> {
-        with_positions(keys.iter().map(|key| LookupPath::from_depth(&self.table, size, key, depth)))
+        with_positions(keys.iter().map(|key| LookupPath::from_depth(&self.engine.table, size, key, depth)))
     }
 
     #[inline(never)]
     fn paths_from_hints<'k>(&self, keys: &[&'k [u8]], size: LinearHashSize) -> LookupPaths<'k> {
         let mut sums = [const { HintSums::new_const() }; GROUP];
         for (sums, key) in sums.iter_mut().zip(keys) {
-            self.table.hints.prefetch(key, sums);
+            self.engine.table.hints.prefetch(key, sums);
         }
         with_positions(keys.iter().zip(&sums).map(|(key, sums)| self.lookup_path_by_hints(key, sums, size)))
     }
@@ -108,11 +109,12 @@ mod tests {
 
     use super::super::CuckooTrie;
     use super::super::tests::trie;
+    use super::super::variant::CuckooOfLeastBits;
     use super::*;
     use crate::index::{MAX_KEY_LEN, OrderedIndex};
     use crate::slot::Inline;
 
-    type Index = CuckooTrie<Inline<u64>, 4>;
+    type Index = CuckooTrie<Inline<u64>, CuckooOfLeastBits<4>>;
 
     fn get_many(index: &Index, keys: &[&[u8]]) -> Vec<Option<u64>> {
         let guard = index.collector().enter();
@@ -141,7 +143,7 @@ mod tests {
     /// Looks up present and absent keys, their prefixes and their neighbours, and compares the
     /// answers with those of a map.
     fn answers_match_a_map(key: impl Fn(u64) -> Vec<u8>) {
-        let index = trie::<4>();
+        let index = trie::<CuckooOfLeastBits<4>>();
         let mut map = BTreeMap::new();
         for n in 0..6_000 {
             let key = key(n);
@@ -188,12 +190,12 @@ mod tests {
 
     #[test]
     fn an_empty_index_has_nothing_for_a_batch() {
-        assert_eq!(get_many(&trie::<4>(), &[b"", b"goose", &[0; 300]]), [None; 3]);
+        assert_eq!(get_many(&trie::<CuckooOfLeastBits<4>>(), &[b"", b"goose", &[0; 300]]), [None; 3]);
     }
 
     /// While the batches run, the nodes on their paths move to other buckets and get other parents.
     fn finds_all_during_growth(key: impl Fn(u64) -> Vec<u8> + Sync) {
-        let index = trie::<4>();
+        let index = trie::<CuckooOfLeastBits<4>>();
         let count = 30_000;
         let kept: Vec<Vec<u8>> = (0..count / 10).map(|n| key(10 * n)).collect();
         kept.iter().zip(0..).for_each(|(key, n)| insert(&index, key, n));

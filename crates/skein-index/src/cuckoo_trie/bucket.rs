@@ -12,21 +12,19 @@
 //! no entry; its other fields mean nothing.
 //!
 //! # Invariants
-//! 1. Only the holder of the lock changes a bucket. It marks the bucket as changing before its
-//!    first store, and unlocks the bucket with the next version after its last store. A bucket that
-//!    was locked but not changed keeps its version.
-//! 2. A reader's copy of a bucket is consistent if the bucket was not changing before the reads and
-//!    has the same version after them. (2^30 changes during one reader's pause, a minute of writes
-//!    to one bucket, would deceive the reader.)
+//! The first word is a [`VersionLock`], with its invariants. Readers wait only while a bucket is
+//! changing.
+//! 1. A bucket that was locked but not changed keeps its version.
+//! 2. 2^30 changes during one reader's pause, a minute of writes to one bucket, would deceive the
+//!    reader.
 
 use skein_sync::atomic::{AtomicU64, Ordering};
-use skein_sync::spin::Backoff;
 
 use super::entry::CuckooEntry;
 use super::lanes::{EntryQuery, Lanes, SLOTS, SlotBits};
+use crate::buckets::{LOCKED, VersionLock};
 
 pub(super) const WORDS: usize = 8;
-const LOCKED: u64 = 1;
 const CHANGING: u64 = 2;
 const LANES: usize = 1;
 const LOWS: usize = 3;
@@ -46,34 +44,21 @@ impl BucketVersion {
 }
 
 impl Bucket<'_> {
+    #[inline(always)]
+    fn version_lock(&self) -> VersionLock<'_, CHANGING> {
+        VersionLock(&self.0[0])
+    }
+
     /// Returns the first word; waits while a writer is changing the bucket.
     #[inline(always)]
     fn stable(self) -> u64 {
-        // Acquire: pairs with the Release in `unlock`.
-        let word = self.0[0].load(Ordering::Acquire);
-        if word & CHANGING == 0 { word } else { self.wait() }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn wait(self) -> u64 {
-        let mut backoff = Backoff::new();
-        loop {
-            backoff.wait();
-            let word = self.0[0].load(Ordering::Acquire);
-            if word & CHANGING == 0 {
-                return word;
-            }
-        }
+        self.version_lock().stable()
     }
 
     /// Returns whether the bucket has changed since `version`.
     #[inline(always)]
     pub(super) fn changed(self, version: BucketVersion) -> bool {
-        // Relaxed: the loads of the bucket's words before this one are Acquire, so this load cannot
-        // move before them. If one of them returned a new word, the mark that its writer stored
-        // before is visible here.
-        BucketVersion::of(self.0[0].load(Ordering::Relaxed)) != version
+        BucketVersion::of(self.version_lock().after_reads()) != version
     }
 
     #[inline(always)]
@@ -165,18 +150,13 @@ impl Bucket<'_> {
     /// Locks the bucket if its first word is still `seen`. Returns whether it did.
     #[inline(always)]
     pub(super) fn lock(self, seen: u64) -> bool {
-        let unlocked = seen & !LOCKED;
-        // Acquire: pairs with the Release in `unlock`. Relaxed on failure: nothing is read then.
-        let exchange =
-            self.0[0].compare_exchange(unlocked, unlocked | LOCKED, Ordering::Acquire, Ordering::Relaxed);
-        exchange.is_ok()
+        self.version_lock().lock(seen & !LOCKED)
     }
 
     /// Marks the bucket as changing. The bucket must be locked and equal `image`.
     #[inline(always)]
     pub(super) fn mark(self, image: &CuckooBucketImage) {
-        // Relaxed: the stores of the other words, which follow, are Release.
-        self.0[0].store(image.first() | LOCKED | CHANGING, Ordering::Relaxed);
+        self.version_lock().mark(image.first() | LOCKED | CHANGING);
     }
 
     /// Stores all words but the first. The bucket must be locked and marked.
@@ -197,18 +177,13 @@ impl Bucket<'_> {
     /// Unlocks the changed bucket with the next version.
     #[inline(always)]
     pub(super) fn unlock_changed(self, image: &CuckooBucketImage) {
-        self.unlock(image.as_next_version().first());
+        self.version_lock().unlock(image.as_next_version().first());
     }
 
     /// Unlocks an unchanged bucket. `seen` must be its first word before it was locked.
     #[inline(always)]
     pub(super) fn unlock_unchanged(self, seen: u64) {
-        self.unlock(seen & !LOCKED);
-    }
-
-    fn unlock(self, word: u64) {
-        // Release: pairs with the Acquire in `stable` and `lock`.
-        self.0[0].store(word, Ordering::Release);
+        self.version_lock().unlock(seen & !LOCKED);
     }
 }
 

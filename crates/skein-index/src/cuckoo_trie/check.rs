@@ -10,6 +10,7 @@ use super::search::NamedNode;
 use super::symbols::{END, KeySymbols};
 use super::table::CuckooTable;
 use super::transaction::CuckooAbort;
+use super::variant::CuckooSettings;
 use crate::slot::Slot;
 
 /// The counts of a check.
@@ -46,7 +47,7 @@ macro_rules! ensure {
     };
 }
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Verifies the whole structure.
     ///
     /// # Errors
@@ -56,9 +57,9 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let entries = self.check_table(&mut shape)?;
         ensure!(entries == shape.entries(), "the table has {entries} entries, the trie {}", shape.entries());
         ensure!(
-            entries == self.entries.sum(),
+            entries == self.engine.entries.sum(),
             "the counter says {} entries, the table has {entries}",
-            self.entries.sum()
+            self.engine.entries.sum()
         );
         ensure!(
             shape.keys == self.base.len.sum(),
@@ -72,16 +73,16 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Verifies that every entry is where its hash says, and that no two nodes share hash and
     /// color.
     fn check_table(&mut self, shape: &mut CuckooTrieShape) -> Result<usize, String> {
-        let size = self.table.size();
+        let size = self.engine.table.size();
         ensure!(
             (CuckooTable::<V>::LEAST..=CuckooTable::<V>::MOST).contains(&size),
             "the table has {size} buckets"
         );
         shape.slots = size as usize * SLOTS;
-        let places = self.table.places();
+        let places = self.engine.table.places();
         let mut names = HashSet::new();
         let (mut entries, mut wrong) = (0, None);
-        self.table.each(|bucket, slot, entry| {
+        self.engine.table.each(|bucket, slot, entry| {
             entries += 1;
             shape.secondary += usize::from(entry.is_secondary());
             let hash = CuckooTable::<V>::hash_of(entry.lane, bucket);

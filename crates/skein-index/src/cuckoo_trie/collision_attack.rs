@@ -6,17 +6,19 @@ use std::collections::{BTreeMap, HashMap};
 use super::symbols::{KeySymbols, SYMBOLS};
 use super::table::CuckooTable;
 use super::tests::trie;
+use super::variant::CuckooOfLeastBits;
 use super::*;
 use crate::hash::peelable::EMPTY_HASH;
+use crate::index::OrderedIndex;
 use crate::slot::Inline;
 
 /// An index with hashes of 23 bits.
-type Attacked = CuckooTrie<Inline<u64>, 2>;
+type Attacked = CuckooTrie<Inline<u64>, CuckooOfLeastBits<2>>;
 
 /// Returns pieces of ten bytes, sixteen symbols, that lead from the hash `from` to the hash
 /// `target` under this table's seeds. Each joins a beginning of eight symbols with an ending that
 /// was peeled off the target.
-fn colliding_pieces(table: &CuckooTable<2>, from: u32, target: u32) -> Vec<Vec<u8>> {
+fn colliding_pieces(table: &CuckooTable<CuckooOfLeastBits<2>>, from: u32, target: u32) -> Vec<Vec<u8>> {
     let bytes = |n: u64| n.to_be_bytes()[3..].to_vec();
     let symbols = |key: &[u8]| (0..8).map(|index| KeySymbols::of(key).at(index)).collect::<Vec<_>>();
     let numbers = || (0..1 << 14).map(|n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24);
@@ -30,7 +32,7 @@ fn colliding_pieces(table: &CuckooTable<2>, from: u32, target: u32) -> Vec<Vec<u
     names.take(20).collect()
 }
 
-fn colliding_names(table: &CuckooTable<2>) -> Vec<Vec<u8>> {
+fn colliding_names(table: &CuckooTable<CuckooOfLeastBits<2>>) -> Vec<Vec<u8>> {
     colliding_pieces(table, EMPTY_HASH, 0x12_3456)
 }
 
@@ -45,7 +47,7 @@ fn refused(index: &Attacked, names: &[Vec<u8>]) -> usize {
 #[test]
 fn colliding_keys_fill_only_the_index_with_known_seeds() {
     let mut attacked: Attacked = trie();
-    let names = colliding_names(&attacked.table);
+    let names = colliding_names(&attacked.engine.table);
     assert!(names.len() >= 12, "{} names", names.len());
     assert!(refused(&attacked, &names) > 0, "seven colors are not enough for {} names", names.len());
     // No key is lost, and the index stays usable.
@@ -56,8 +58,9 @@ fn colliding_keys_fill_only_the_index_with_known_seeds() {
     assert_eq!(refused(&another, &names), 0);
     assert_eq!(another.check().unwrap().keys, 2 * names.len());
     // The attack depends on the seeds and on nothing else.
-    let seeds =
-        |index: &Attacked| (0..SYMBOLS as u8).map(|symbol| index.table.extend(0, symbol)).collect::<Vec<_>>();
+    let seeds = |index: &Attacked| {
+        (0..SYMBOLS as u8).map(|symbol| index.engine.table.extend(0, symbol)).collect::<Vec<_>>()
+    };
     assert_ne!(seeds(&attacked), seeds(&another));
 }
 
@@ -78,7 +81,7 @@ fn equal_hashes_of_one_keys_prefixes_are_told_apart() {
     for round in 0..20 {
         let mut refused = false;
         let mut index: Attacked = trie();
-        let piece = colliding_pieces(&index.table, EMPTY_HASH, EMPTY_HASH).swap_remove(0);
+        let piece = colliding_pieces(&index.engine.table, EMPTY_HASH, EMPTY_HASH).swap_remove(0);
         let mut model = BTreeMap::new();
         let mut random = 0x9e37_79b9_7f4a_7c15_u64 + round;
         for step in 0..2_000 {

@@ -16,6 +16,7 @@ use super::prefixes::KeyPrefixes;
 use super::search::NamedNode;
 use super::symbols::KeySymbols;
 use super::transaction::CuckooAbort;
+use super::variant::CuckooSettings;
 use crate::index::{Cursor, MAX_KEY_LEN};
 use crate::record::KeyRecord;
 use crate::slot::Slot;
@@ -31,7 +32,7 @@ enum CuckooCursorState {
 
 /// A position in a [`CuckooTrie`].
 #[derive(Debug)]
-pub struct CuckooTrieCursor<'g, S: Slot, G: Guard, const V: usize> {
+pub struct CuckooTrieCursor<'g, S: Slot, G: Guard, V: CuckooSettings> {
     index: &'g CuckooTrie<S, V>,
     guard: PhantomData<&'g G>,
     walk: LeafWalk,
@@ -40,9 +41,9 @@ pub struct CuckooTrieCursor<'g, S: Slot, G: Guard, const V: usize> {
 
 // SAFETY: a cursor holds an index that is `Sync`, and addresses that the guard keeps alive. If the
 // guard may be used from another thread, so may the cursor.
-unsafe impl<S: Slot, G: Guard + Sync, const V: usize> Send for CuckooTrieCursor<'_, S, G, V> {}
+unsafe impl<S: Slot, G: Guard + Sync, V: CuckooSettings> Send for CuckooTrieCursor<'_, S, G, V> {}
 
-impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
+impl<'g, S: Slot, G: Guard, V: CuckooSettings> CuckooTrieCursor<'g, S, G, V> {
     pub(super) fn new(index: &'g CuckooTrie<S, V>, _guard: &'g G) -> Self {
         Self { index, guard: PhantomData, walk: LeafWalk::new(), state: CuckooCursorState::Fresh }
     }
@@ -72,7 +73,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
                 walk.enter_beyond(named, symbols.at(named.depth));
             }
         };
-        let stop = index.descend(&mut KeyPrefixes::of(&index.table, key), &mut pass)?;
+        let stop = index.descend(&mut KeyPrefixes::of(&index.engine.table, key), &mut pass)?;
         let entry = stop.at.node.entry;
         let enters = match entry.kind() {
             CuckooNodeKind::Branch => {
@@ -134,7 +135,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> CuckooTrieCursor<'g, S, G, V> {
     }
 }
 
-impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for CuckooTrieCursor<'g, S, G, V> {
+impl<'g, S: Slot, G: Guard, V: CuckooSettings> Cursor<'g, S> for CuckooTrieCursor<'g, S, G, V> {
     fn seek(&mut self, key: &[u8]) -> bool {
         self.seek_from(key, true, true)
     }

@@ -23,6 +23,7 @@ use super::CuckooTrie;
 use super::lanes::{Lanes, SLOTS};
 use super::table::CuckooTable;
 use super::transaction::{CuckooAbort, CuckooSlot, CuckooTransaction, NODES_MAX};
+use super::variant::CuckooSettings;
 use crate::index::IndexError;
 use crate::slot::Slot;
 
@@ -54,16 +55,16 @@ struct PathBucket {
     slot: usize,
 }
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Makes room in one of the buckets of a hash, by moving entries or by growing the table, or
     /// lets another thread do so.
     #[cold]
     pub(super) fn make_room(&self, hash: u32, crowded: &mut RoomRequests) -> Result<(), IndexError> {
         let grown = if self.is_tight() || crowded.tries > TRIES_BEFORE_GROWTH { self.grow() } else { Ok(()) };
-        let pair = self.table.pair(hash);
+        let pair = self.engine.table.pair(hash);
         // A slot that was freed for another node of the same write must stay free.
         let others =
-            crowded.hashes.iter().filter(|&&other| other != hash).map(|&other| self.table.pair(other));
+            crowded.hashes.iter().filter(|&&other| other != hash).map(|&other| self.engine.table.pair(other));
         let kept: ArrayVec<u32, { 2 * NODES_MAX }> =
             others.flat_map(|pair| [pair.primary, pair.secondary]).collect();
         let again = crowded.hashes.contains(&hash);
@@ -94,7 +95,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         // prefetched before that, a few at a time.
         let (mut looked_at, mut followed) = (0, 0);
         while let Some(&PathBucket { bucket, from, .. }) = reached.get(looked_at) {
-            if self.table.bucket(bucket).lanes().has_room() && !(another && from == usize::MAX) {
+            if self.engine.table.bucket(bucket).lanes().has_room() && !(another && from == usize::MAX) {
                 self.shift(&reached, looked_at)?;
                 return Ok(true);
             }
@@ -109,12 +110,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// Appends the other buckets of the entries in one of the reached buckets.
     fn follow(&self, reached: &mut ArrayVec<PathBucket, BUCKETS_VISITED_MAX>, from: usize, kept: &[u32]) {
-        let (bucket, size) = (reached[from].bucket, self.table.places());
-        let lanes = self.table.bucket(bucket).lanes();
+        let (bucket, size) = (reached[from].bucket, self.engine.table.places());
+        let lanes = self.engine.table.bucket(bucket).lanes();
         for slot in 0..SLOTS {
             let other = CuckooTable::<V>::other_at(lanes.get(slot), bucket, size);
             if !reached.is_full() && lanes.get(slot) != 0 && other != bucket && !kept.contains(&other) {
-                self.table.prefetch_bucket(other);
+                self.engine.table.prefetch_bucket(other);
                 reached.push(PathBucket { bucket: other, from, slot });
             }
         }
@@ -125,10 +126,10 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         while let PathBucket { bucket, from, slot } = reached[end]
             && from != usize::MAX
         {
-            let mut transaction = CuckooTransaction::new(&self.table);
+            let mut transaction = CuckooTransaction::new(&self.engine.table);
             let held = transaction.take(reached[from].bucket);
             transaction.move_to(CuckooSlot { held, slot }, bucket)?;
-            transaction.lock()?;
+            transaction.buckets.lock()?;
             transaction.apply();
             end = from;
         }
@@ -146,11 +147,11 @@ struct FullBucket {
 impl FullBucket {
     /// Reads a bucket, and prefetches the other buckets of its entries.
     #[inline(always)]
-    fn of<const V: usize>(transaction: &CuckooTransaction<'_, V>, number: u32) -> Self {
+    fn of<V: CuckooSettings>(transaction: &CuckooTransaction<'_, V>, number: u32) -> Self {
         let (lanes, pinned) = transaction.lanes(number);
         let others = std::array::from_fn(|slot| {
-            let other = CuckooTable::<V>::other_at(lanes.get(slot), number, transaction.size);
-            transaction.table.prefetch_bucket(other);
+            let other = CuckooTable::<V>::other_at(lanes.get(slot), number, transaction.buckets.size);
+            transaction.buckets.table.prefetch_bucket(other);
             other
         });
         Self { lanes, pinned, others }
@@ -158,20 +159,20 @@ impl FullBucket {
 
     /// Returns the slot of an entry that is not pinned and has room in its other bucket.
     #[inline(always)]
-    fn movable_slot<const V: usize>(&self, transaction: &CuckooTransaction<'_, V>) -> Option<usize> {
+    fn movable_slot<V: CuckooSettings>(&self, transaction: &CuckooTransaction<'_, V>) -> Option<usize> {
         (0..SLOTS).find(|slot| self.pinned >> slot & 1 == 0 && transaction.has_room(self.others[*slot]))
     }
 }
 
 /// Frees a slot in one of two full buckets, which must have been taken, by one or two moves.
 /// Returns the slot, which the caller must set, or `None` if that takes more moves.
-pub(super) fn displace_near<const V: usize>(
+pub(super) fn displace_near<V: CuckooSettings>(
     transaction: &mut CuckooTransaction<'_, V>,
     buckets: [usize; 2],
 ) -> Option<CuckooSlot> {
     let mut full = ArrayVec::<FullBucket, 2>::new();
     for held in buckets {
-        full.push(FullBucket::of(transaction, transaction.number(held)));
+        full.push(FullBucket::of(transaction, transaction.buckets.held[held].number));
         let full = &full[full.len() - 1];
         if let Some(slot) = full.movable_slot(transaction) {
             let from = CuckooSlot { held, slot };
@@ -201,7 +202,7 @@ pub(super) fn displace_near<const V: usize>(
 }
 
 /// Moves an entry of the bucket `over`, and then the entry at `from` into its slot.
-fn displace_two<const V: usize>(
+fn displace_two<V: CuckooSettings>(
     transaction: &mut CuckooTransaction<'_, V>,
     from: CuckooSlot,
     over: u32,
@@ -220,7 +221,7 @@ fn displace_two<const V: usize>(
 }
 
 #[inline(always)]
-fn free_in<const V: usize>(transaction: &mut CuckooTransaction<'_, V>, number: u32) -> Option<CuckooSlot> {
+fn free_in<V: CuckooSettings>(transaction: &mut CuckooTransaction<'_, V>, number: u32) -> Option<CuckooSlot> {
     let held = transaction.take(number);
     transaction.image(held).free().first().map(|slot| CuckooSlot { held, slot })
 }

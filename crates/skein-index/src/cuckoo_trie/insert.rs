@@ -24,6 +24,7 @@ use super::prefixes::KeyPrefixes;
 use super::search::{NamedNode, SearchEnd};
 use super::symbols::KeySymbols;
 use super::transaction::{CuckooAbort, CuckooSlot, CuckooTransaction, NODES_MAX};
+use super::variant::CuckooSettings;
 use crate::engine::ComputeClosure;
 use crate::index::{self, Computed, IndexError};
 use crate::record::KeyRecord;
@@ -41,7 +42,7 @@ struct LoweredLeaf {
     color: u8,
 }
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Applies the decision of `change` to `key`, which must not be too long.
     pub(super) fn write<'g, G: Guard>(
         &'g self,
@@ -69,7 +70,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     ) -> Result<Computed<'g, S>, IndexError> {
         let mut backoff = Backoff::new();
         let mut crowded = RoomRequests::default();
-        let learns = self.table.wants_hints(key);
+        let learns = self.engine.table.wants_hints(key);
         loop {
             let mut trail = HintTrail::new(learns);
             match self.attempt(key, change, guard, &mut trail, lowered) {
@@ -97,7 +98,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let stop = self.search(key, trail)?;
         // Whatever this write adds, this node keeps its name.
         trail.meet(&stop.at);
-        let mut transaction = CuckooTransaction::new(&self.table);
+        let mut transaction = CuckooTransaction::new(&self.engine.table);
         let leaf = match stop.at.node.entry.kind() {
             CuckooNodeKind::Branch => self.plan_leaf(&mut transaction, key, &stop.at)?,
             CuckooNodeKind::Jump => self.plan_fork(&mut transaction, key, &stop)?,
@@ -118,8 +119,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// new leaf will probably be there.
     #[inline(always)]
     fn prefetch_child(&self, key: &[u8], NamedNode { hash, depth, .. }: &NamedNode) {
-        let below = self.table.extend(*hash, KeySymbols::of(key).at(*depth));
-        self.table.prefetch(self.table.pair(below));
+        let below = self.engine.table.extend(*hash, KeySymbols::of(key).at(*depth));
+        self.engine.table.prefetch(self.engine.table.pair(below));
     }
 
     /// Locks a transaction, asks `change` for the value of its new leaf, which has no record yet,
@@ -132,21 +133,21 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         change: &mut ComputeClosure<impl FnOnce(Option<S::Ref<'_>>) -> index::ComputeAction<S>>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, CuckooAbort> {
-        transaction.lock()?;
+        transaction.buckets.lock()?;
         let index::ComputeAction::Put(value) = change.call(None) else {
             return Ok(Computed { before: None, changed: false });
         };
         let record = KeyRecord::new(&self.base.arena, 0, key, Some(value.into_word()));
         transaction.set_low(leaf, record.word());
         self.count(transaction.apply(), 1, guard);
-        if transaction.crowded() {
+        if transaction.buckets.crowded {
             self.grow_if_loaded();
         }
         Ok(Computed { before: None, changed: true })
     }
 
     pub(super) fn count(&self, entries: i64, keys: i64, guard: &impl Guard) {
-        self.entries.add(guard.thread_id(), entries);
+        self.engine.entries.add(guard.thread_id(), entries);
         if keys != 0 {
             self.base.len.add(guard.thread_id(), keys);
         }
@@ -161,13 +162,13 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         change: &mut ComputeClosure<impl FnOnce(Option<S::Ref<'_>>) -> index::ComputeAction<S>>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, CuckooAbort> {
-        let mut transaction = CuckooTransaction::new(&self.table);
+        let mut transaction = CuckooTransaction::new(&self.engine.table);
         let leaf = transaction.take_node(&at.node)?;
         if at.node.entry.kind() == CuckooNodeKind::Dead {
             transaction.set_body(leaf, CuckooNodeBody::leaf(0));
             return self.fill(&mut transaction, leaf, key, change, guard);
         }
-        transaction.lock()?;
+        transaction.buckets.lock()?;
         let before = record.value();
         // SAFETY: the word is in the index. It is retired under this guard or a later one, if at
         // all.
@@ -177,7 +178,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             index::ComputeAction::Put(value) => {
                 record.set_value(value.into_word());
                 // By reference: dropping the transaction would move all of it first.
-                transaction.unlock();
+                transaction.buckets.release();
                 false
             }
             index::ComputeAction::Remove => {
@@ -206,16 +207,16 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let symbol = KeySymbols::of(key).at(branch.depth);
         let entry = branch.node.entry;
         transaction.set_low(spot, entry.low | 1 << symbol);
-        let hash = self.table.extend(branch.hash, symbol);
+        let hash = self.engine.table.extend(branch.hash, symbol);
         let (leaf, _) = transaction.place(hash, symbol, entry.color(), CuckooNodeBody::leaf(0))?;
-        self.table.depths.note(hash, branch.depth + 1, |start| self.has_node(key, start));
+        self.engine.table.depths.note(hash, branch.depth + 1, |start| self.has_node(key, start));
         Ok(leaf)
     }
 
     /// Returns whether there probably is a node for the first `depth` symbols of a key.
     #[cold]
     fn has_node(&self, key: &[u8], depth: u32) -> bool {
-        self.guess(KeyPrefixes::of(&self.table, key).skip_to(depth)).is_some()
+        self.guess(KeyPrefixes::of(&self.engine.table, key).skip_to(depth)).is_some()
     }
 
     /// Plans a fork in a jump for `key`, which shares only some of the jump's symbols.
@@ -227,7 +228,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     ) -> Result<CuckooSlot, CuckooAbort> {
         let SearchEnd { at, shared } = *stop;
         let jump = at.node.entry;
-        let table = &self.table;
+        let table = &self.engine.table;
         let top = transaction.take_node(&at.node)?;
         let ends = shared + 1 == jump.length();
         let child = if ends { Some(transaction.take_node(&self.below_jump(&at)?.node)?) } else { None };
@@ -270,11 +271,11 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let fork = ours.first_difference(theirs);
         let mut leaf = *leaf;
         while fork - leaf.depth > JUMPS_MAX as u32 * JUMP_MAX {
-            let mut lowering = CuckooTransaction::new(&self.table);
+            let mut lowering = CuckooTransaction::new(&self.engine.table);
             let depth = leaf.depth + JUMPS_MAX as u32 * JUMP_MAX;
             let down = self.plan_descent(&mut lowering, ours, &leaf, depth)?;
-            lowering.lock()?;
-            self.entries.add(0, lowering.apply());
+            lowering.buckets.lock()?;
+            self.engine.entries.add(0, lowering.apply());
             *lowered = true;
             leaf = NamedNode { node: lowering.applied(down.spot), hash: down.hash, depth };
         }
@@ -282,11 +283,15 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         let down = self.plan_descent(transaction, ours, &leaf, fork)?;
         let (old, new) = (theirs.at(fork), ours.at(fork));
         transaction.set_body(down.spot, CuckooNodeBody::branch(1 << old | 1 << new, fork));
-        let old_hash = self.table.extend(down.hash, old);
+        let old_hash = self.engine.table.extend(down.hash, old);
         // The buckets of the new leaf have usually been prefetched already.
-        self.table.prefetch(self.table.pair(old_hash));
-        let (spot, _) =
-            transaction.place(self.table.extend(down.hash, new), new, down.color, CuckooNodeBody::leaf(0))?;
+        self.engine.table.prefetch(self.engine.table.pair(old_hash));
+        let (spot, _) = transaction.place(
+            self.engine.table.extend(down.hash, new),
+            new,
+            down.color,
+            CuckooNodeBody::leaf(0),
+        )?;
         transaction.place(old_hash, old, down.color, body)?;
         Ok(spot)
     }
@@ -305,7 +310,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         while at.depth < depth {
             let end = depth.min(at.depth + JUMP_MAX);
             let path = (at.depth..end).map(|index| symbols.at(index));
-            let hash = path.clone().fold(at.hash, |hash, symbol| self.table.extend(hash, symbol));
+            let hash = path.clone().fold(at.hash, |hash, symbol| self.engine.table.extend(hash, symbol));
             let (spot, color) = transaction.place(hash, symbols.at(end - 1), UNDER_JUMP, entry.body())?;
             transaction.set_body(at.spot, CuckooNodeBody::jump(path, color));
             at = LoweredLeaf { spot, hash, depth: end, color };

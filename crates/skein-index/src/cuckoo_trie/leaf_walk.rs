@@ -31,6 +31,7 @@ use super::entry::{CuckooEntry, CuckooNodeKind};
 use super::prefixes::KeyPrefix;
 use super::search::{FoundNode, NamedNode};
 use super::table::{CuckooTable, LinearHashSize};
+use super::variant::CuckooSettings;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
@@ -126,8 +127,8 @@ impl LeafWalk {
     }
 
     /// Continues with everything below a node.
-    pub(super) fn enter<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, at: &NamedNode) {
-        self.add(index, index.table.places(), &at.node, at.hash, 1);
+    pub(super) fn enter<S: Slot, V: CuckooSettings>(&mut self, index: &CuckooTrie<S, V>, at: &NamedNode) {
+        self.add(index, index.engine.table.places(), &at.node, at.hash, 1);
     }
 
     /// Continues with the children of a branch beyond a symbol.
@@ -140,7 +141,7 @@ impl LeafWalk {
     /// Returns the word of the next leaf's record, or 0 at the end of the walk or if the walk is
     /// broken.
     #[inline(always)]
-    pub(super) fn next<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>) -> u64 {
+    pub(super) fn next<S: Slot, V: CuckooSettings>(&mut self, index: &CuckooTrie<S, V>) -> u64 {
         // Only a long scan reads more before the last leaf is used. A short one may need no more.
         let low = if self.goal == LEAVES_AHEAD { LEAVES_AHEAD / 2 } else { 0 };
         if self.end - self.next <= low && !self.pending.is_empty() {
@@ -166,7 +167,7 @@ impl LeafWalk {
 
     /// Reads leaves until `goal` are ready, and doubles the goal for the next time.
     #[inline(never)]
-    fn read_ahead<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>) {
+    fn read_ahead<S: Slot, V: CuckooSettings>(&mut self, index: &CuckooTrie<S, V>) {
         while self.end - self.next < self.goal {
             let Some(part) = self.pending.pop() else { return };
             match part {
@@ -177,7 +178,7 @@ impl LeafWalk {
                 WalkItem::Rest(rest) => {
                     self.prefetch_children(
                         index,
-                        index.table.places(),
+                        index.engine.table.places(),
                         rest,
                         self.goal.min(CHILDREN_AT_ONCE),
                     );
@@ -197,8 +198,8 @@ impl LeafWalk {
     /// Reads a child and some of those after it, and prefetches others. Returns false if a node has
     /// changed.
     #[inline(always)]
-    fn look<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, first: PrefetchedChild) -> bool {
-        let (size, most) = (index.table.places(), self.goal.min(CHILDREN_AT_ONCE));
+    fn look<S: Slot, V: CuckooSettings>(&mut self, index: &CuckooTrie<S, V>, first: PrefetchedChild) -> bool {
+        let (size, most) = (index.engine.table.places(), self.goal.min(CHILDREN_AT_ONCE));
         let mut batch = ArrayVec::<PrefetchedChild, CHILDREN_AT_ONCE>::new();
         batch.push(first);
         while batch.len() < most
@@ -229,7 +230,7 @@ impl LeafWalk {
     /// Continues with everything below a node. Prefetches the nodes to be read next, but no more
     /// than `few` children.
     #[inline(always)]
-    fn add<S: Slot, const V: usize>(
+    fn add<S: Slot, V: CuckooSettings>(
         &mut self,
         index: &CuckooTrie<S, V>,
         size: LinearHashSize,
@@ -248,7 +249,7 @@ impl LeafWalk {
                 self.prefetch_children(index, size, self.rest_of(node, hash, u64::MAX), few);
             }
             CuckooNodeKind::Jump => {
-                let (hash, symbol) = end_of_jump(&index.table, hash, entry);
+                let (hash, symbol) = end_of_jump(&index.engine.table, hash, entry);
                 let name = KeyPrefix::new::<V>(hash, symbol, size);
                 self.prefetch_child(
                     index,
@@ -277,7 +278,7 @@ impl LeafWalk {
 
     /// Prefetches a few children of a branch. They are next, then the other children.
     #[inline(always)]
-    fn prefetch_children<S: Slot, const V: usize>(
+    fn prefetch_children<S: Slot, V: CuckooSettings>(
         &mut self,
         index: &CuckooTrie<S, V>,
         size: LinearHashSize,
@@ -292,29 +293,33 @@ impl LeafWalk {
             let bit = children.ilog2();
             children ^= 1 << bit;
             let symbol = (bit ^ self.orientation) as u8;
-            let hash = index.table.extend(rest.hash, symbol);
+            let hash = index.engine.table.extend(rest.hash, symbol);
             let name = KeyPrefix::new::<V>(hash, symbol, size).below(rest.color);
             self.prefetch_child(index, PrefetchedChild { name, color: None, parent: rest.place });
         }
     }
 
     #[inline(always)]
-    fn prefetch_child<S: Slot, const V: usize>(&mut self, index: &CuckooTrie<S, V>, child: PrefetchedChild) {
-        index.table.prefetch(child.name.pair);
+    fn prefetch_child<S: Slot, V: CuckooSettings>(
+        &mut self,
+        index: &CuckooTrie<S, V>,
+        child: PrefetchedChild,
+    ) {
+        index.engine.table.prefetch(child.name.pair);
         self.pending.push(WalkItem::Child(child));
     }
 }
 
 impl SeenBucket {
     #[inline(always)]
-    fn changed<S: Slot, const V: usize>(self, index: &CuckooTrie<S, V>) -> bool {
-        index.table.bucket(self.bucket).changed(self.version)
+    fn changed<S: Slot, V: CuckooSettings>(self, index: &CuckooTrie<S, V>) -> bool {
+        index.engine.table.bucket(self.bucket).changed(self.version)
     }
 }
 
 /// Returns the hash and the last symbol of the name of a jump's child.
 #[inline(always)]
-fn end_of_jump<const V: usize>(table: &CuckooTable<V>, hash: u32, jump: CuckooEntry) -> (u32, u8) {
+fn end_of_jump<V: CuckooSettings>(table: &CuckooTable<V>, hash: u32, jump: CuckooEntry) -> (u32, u8) {
     jump.jump_symbols(0, jump.length())
         .fold((hash, 0), |(hash, _), symbol| (table.extend(hash, symbol), symbol))
 }

@@ -33,17 +33,17 @@ use super::prefixes::{KeyPrefix, KeyPrefixes, extend_over};
 use super::search::SearchEnd;
 use super::symbols::KeySymbols;
 use super::table::{CuckooBucketPair, CuckooTable, LinearHashSize};
-use super::variant::{WITHOUT_PREFETCH, has};
+use super::variant::CuckooSettings;
 use crate::hash::peelable::EMPTY_HASH;
 use crate::index::MAX_KEY_LEN;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Returns the word of `key`'s value.
     #[inline(always)]
     pub(super) fn lookup(&self, key: &[u8]) -> Option<u64> {
-        let size = self.table.places();
+        let size = self.engine.table.places();
         let guess = self.lookup_path(key, size).and_then(|path| self.follow_path(path, size));
         self.word_of(key, guess)
     }
@@ -61,7 +61,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     #[inline(never)]
     fn lookup_from_root(&self, key: &[u8]) -> Option<u64> {
-        let mut prefixes = KeyPrefixes::of(&self.table, key);
+        let mut prefixes = KeyPrefixes::of(&self.engine.table, key);
         loop {
             if let Ok(stop) = self.descend(&mut prefixes, |_| ()) {
                 return record_at(&stop).filter(|record| record.is_of(key)).map(KeyRecord::value);
@@ -106,7 +106,7 @@ pub(super) enum LookupStep {
 impl<'k> LookupPath<'k> {
     /// Begins at a depth, which must not be 0. Returns `None` if the key does not extend beyond it.
     #[inline(always)]
-    pub(super) fn from_depth<const V: usize>(
+    pub(super) fn from_depth<V: CuckooSettings>(
         table: &CuckooTable<V>,
         size: LinearHashSize,
         key: &'k [u8],
@@ -122,7 +122,7 @@ impl<'k> LookupPath<'k> {
 
     /// Begins at the node of a hint.
     #[inline(always)]
-    pub(super) fn from_hint<const V: usize>(
+    pub(super) fn from_hint<V: CuckooSettings>(
         table: &CuckooTable<V>,
         size: LinearHashSize,
         key: &'k [u8],
@@ -134,7 +134,7 @@ impl<'k> LookupPath<'k> {
     }
 
     #[inline(always)]
-    fn begin<const V: usize>(
+    fn begin<V: CuckooSettings>(
         table: &CuckooTable<V>,
         size: LinearHashSize,
         symbols: KeySymbols<'k>,
@@ -151,7 +151,7 @@ impl<'k> LookupPath<'k> {
     /// Advances to the child that is `count` symbols deeper, under a node of this color, if `has`
     /// returns true for its last symbol. Returns whether it did.
     #[inline(always)]
-    fn advance<const V: usize>(
+    fn advance<V: CuckooSettings>(
         &mut self,
         table: &CuckooTable<V>,
         size: LinearHashSize,
@@ -184,7 +184,7 @@ struct PrefetchFront {
 impl PrefetchFront {
     /// Prefetches the nodes ahead of a path, to the depth configured for the index.
     #[inline(always)]
-    fn follow<const V: usize>(
+    fn follow<V: CuckooSettings>(
         &mut self,
         table: &CuckooTable<V>,
         size: LinearHashSize,
@@ -203,13 +203,13 @@ impl PrefetchFront {
 }
 
 #[inline(always)]
-fn prefetch<const V: usize>(table: &CuckooTable<V>, name: KeyPrefix) {
-    if !has(V, WITHOUT_PREFETCH) {
+fn prefetch<V: CuckooSettings>(table: &CuckooTable<V>, name: KeyPrefix) {
+    if V::PREFETCH {
         table.prefetch(name.pair);
     }
 }
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Finds the next node of a path, and prefetches the one after it.
     #[inline(always)]
     pub(super) fn step(&self, path: &mut LookupPath<'_>, size: LinearHashSize) -> LookupStep {
@@ -222,10 +222,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             // SAFETY: a leaf, read under the caller's guard.
             CuckooNodeKind::Leaf => return LookupStep::Leaf(unsafe { entry.record() }),
             CuckooNodeKind::Dead => false,
-            CuckooNodeKind::Branch => {
-                path.advance(&self.table, size, 1, entry.color(), |symbol| entry.bitmap() >> symbol & 1 != 0)
+            CuckooNodeKind::Branch => path.advance(&self.engine.table, size, 1, entry.color(), |symbol| {
+                entry.bitmap() >> symbol & 1 != 0
+            }),
+            CuckooNodeKind::Jump => {
+                path.advance(&self.engine.table, size, entry.length(), UNDER_JUMP, |_| true)
             }
-            CuckooNodeKind::Jump => path.advance(&self.table, size, entry.length(), UNDER_JUMP, |_| true),
         };
         if has_child { LookupStep::On } else { LookupStep::Nowhere }
     }
@@ -233,11 +235,11 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Follows a path to its end. Returns a record that may be the key's.
     #[inline(always)]
     pub(super) fn follow_path(&self, mut path: LookupPath<'_>, size: LinearHashSize) -> Option<KeyRecord> {
-        let looks_ahead = !has(V, WITHOUT_PREFETCH) && self.table.depths.start().is_none();
+        let looks_ahead = V::PREFETCH && self.engine.table.depths.start().is_none();
         let mut ahead = PrefetchFront::default();
         loop {
             if looks_ahead {
-                ahead.follow(&self.table, size, &path);
+                ahead.follow(&self.engine.table, size, &path);
             }
             match self.step(&mut path, size) {
                 LookupStep::On => {}

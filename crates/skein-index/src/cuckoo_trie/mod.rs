@@ -25,8 +25,8 @@
 //!    entries), `table.rs` (all buckets).
 //! 2. Reads: `prefixes.rs` and `search.rs` (from the root), `search_start.rs` and `hints.rs` (below
 //!    the root), `lookup.rs`, `batch.rs`.
-//! 3. Writes: `transaction.rs`, `insert.rs`, `remove.rs`, then room for new entries:
-//!    `displacement.rs` and `resize.rs`.
+//! 3. Writes: `crate::buckets`, `transaction.rs`, `insert.rs`, `remove.rs`, then room for new
+//!    entries: `displacement.rs` and `resize.rs`.
 //! 4. Scans: `leaf_walk.rs`, `cursor.rs`.
 //!
 //! # Protocol
@@ -80,30 +80,27 @@ mod tests;
 mod transaction;
 pub mod variant;
 
-use std::fmt;
-use std::marker::PhantomData;
-use std::sync::Arc;
-
-use skein_sync::reclaim::{Collector, Guard};
+use skein_sync::reclaim::Guard;
 
 pub use check::CuckooTrieShape;
 pub use cursor::CuckooTrieCursor;
 use entry::CuckooNodeKind;
 pub use prefixes::{PREFETCH_DEPTH, PREFETCH_DEPTH_MAX};
 use table::CuckooTable;
-use variant::{WITHOUT_HUGE_PAGES, has};
+use variant::{CuckooSettings, CuckooStandard};
 
+use crate::byte_index::ByteIndex;
 use crate::counter::Counter;
-use crate::engine::{IndexBase, IndexEngine};
-use crate::index::{ComputeAction, Computed, IndexError, OrderedIndex};
+use crate::engine::{IndexBase, IndexEngine, StandardEngine};
+use crate::index::{ComputeAction, Computed, IndexError};
 use crate::memory::MemoryPart;
 use crate::slot::Slot;
 
 /// An ordered index over byte strings; see the head of the module.
 ///
-/// `V` selects a variant; use [`variant::DEFAULT`]. The table holds at most about 860 million
-/// entries: one and a quarter for each random key, and more for keys with long shared prefixes.
-/// Writes beyond that limit are refused.
+/// `V` selects a [`variant`], the [`CuckooStandard`] if you name none. The table holds at most
+/// about 860 million entries: one and a quarter for each random key, and more for keys with long
+/// shared prefixes. Writes beyond that limit are refused.
 ///
 /// ```
 /// use skein_index::{CuckooTrie, Inline, OrderedIndex};
@@ -115,46 +112,18 @@ use crate::slot::Slot;
 /// assert_eq!(index.get(b"geese", &guard), None);
 /// # Ok::<(), skein_index::IndexError>(())
 /// ```
-pub struct CuckooTrie<S: Slot, const V: usize = { variant::DEFAULT }> {
+pub type CuckooTrie<S, V = CuckooStandard> = ByteIndex<S, CuckooEngine<V>>;
+
+/// The fields of a [`CuckooTrie`] beside those that all indexes have.
+#[derive(Debug)]
+pub struct CuckooEngine<V: CuckooSettings> {
     table: CuckooTable<V>,
     entries: Counter,
-    base: IndexBase,
-    slots: PhantomData<S>,
 }
 
-// SAFETY: threads reach entries and records through atomics, change them by the protocol above, and
-// free them after a grace period. Values are `Send` and `Sync` by the contract of `Slot`.
-unsafe impl<S: Slot, const V: usize> Send for CuckooTrie<S, V> {}
-// SAFETY: as above.
-unsafe impl<S: Slot, const V: usize> Sync for CuckooTrie<S, V> {}
+impl<S: Slot> StandardEngine<S> for CuckooEngine<CuckooStandard> {}
 
-impl<S: Slot> CuckooTrie<S> {
-    /// Creates an empty index with its own collector.
-    pub fn new() -> Self {
-        Self::with_collector(Arc::new(Collector::new()))
-    }
-
-    /// Creates an empty index that shares a collector, and so its guards, with other indexes.
-    pub fn with_collector(collector: Arc<Collector>) -> Self {
-        Self::with_variant(collector)
-    }
-}
-
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
-    /// Creates an empty index of the variant `V`.
-    pub fn with_variant(collector: Arc<Collector>) -> Self {
-        let base = IndexBase::new(collector, !has(V, WITHOUT_HUGE_PAGES));
-        Self { table: CuckooTable::new(&base.arena), entries: Counter::new(), base, slots: PhantomData }
-    }
-
-    /// Sets the memory budget: writes are refused while the index uses `budget` bytes or more.
-    /// Records are counted in whole spans of the arena, so the limit is exact to 64 KiB.
-    #[must_use]
-    pub fn with_budget(mut self, budget: usize) -> Self {
-        self.base.budget = budget;
-        self
-    }
-
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Sets for how many nodes ahead a search prefetches buckets, by default [`PREFETCH_DEPTH`].
     /// Values outside 1 to [`PREFETCH_DEPTH_MAX`] are clamped.
     ///
@@ -172,71 +141,59 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// ```
     #[must_use]
     pub fn with_prefetch_depth(mut self, depth: u32) -> Self {
-        self.table.ahead = depth.clamp(1, PREFETCH_DEPTH_MAX);
+        self.engine.table.ahead = depth.clamp(1, PREFETCH_DEPTH_MAX);
         self
-    }
-
-    /// Returns the error of a write for which the table has no room.
-    fn full(&self) -> IndexError {
-        IndexError::Full { keys: self.base.len.sum() }
     }
 }
 
-impl<S: Slot, const V: usize> IndexEngine<S> for CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> IndexEngine<S> for CuckooEngine<V> {
     type EngineCursor<'g, G: Guard + 'g>
         = CuckooTrieCursor<'g, S, G, V>
     where
         Self: 'g;
 
-    #[inline(always)]
-    fn base(&self) -> &IndexBase {
-        &self.base
+    const NAME: &'static str = "CuckooTrie";
+
+    fn new(base: &IndexBase) -> Self {
+        Self { table: CuckooTable::new(&base.arena), entries: Counter::new() }
     }
 
     #[inline(always)]
-    fn lookup(&self, key: &[u8]) -> Option<u64> {
-        self.lookup(key)
+    fn lookup(index: &CuckooTrie<S, V>, key: &[u8]) -> Option<u64> {
+        index.lookup(key)
     }
 
     #[inline(always)]
-    fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
-        self.lookup_many(keys, found);
+    fn lookup_many(index: &CuckooTrie<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
+        index.lookup_many(keys, found);
     }
 
     #[inline(always)]
     fn write<'g, G: Guard>(
-        &'g self,
+        index: &'g CuckooTrie<S, V>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, IndexError> {
-        self.write(key, change, guard)
+        index.write(key, change, guard)
     }
 
     #[inline(always)]
-    fn remove_present<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
-        self.take_out(key, guard)
+    fn remove<'g, G: Guard>(index: &'g CuckooTrie<S, V>, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+        index.take_out(key, guard)
     }
 
     #[inline(always)]
-    fn new_cursor<'g, G: Guard>(&'g self, guard: &'g G) -> CuckooTrieCursor<'g, S, G, V> {
-        CuckooTrieCursor::new(self, guard)
+    fn cursor<'g, G: Guard>(index: &'g CuckooTrie<S, V>, guard: &'g G) -> CuckooTrieCursor<'g, S, G, V> {
+        CuckooTrieCursor::new(index, guard)
     }
 
-    fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
-        self.separators(parts)
+    fn separators(index: &CuckooTrie<S, V>, parts: usize) -> Vec<Vec<u8>> {
+        index.separators(parts)
     }
-}
 
-impl<S: Slot, const V: usize> Drop for CuckooTrie<S, V> {
-    fn drop(&mut self) {
-        if self.base.frees_all_at_once::<S>() {
-            // SAFETY: the index is borrowed mutably, so no object of the arena is in use any more.
-            // The table is not in the arena.
-            unsafe { self.base.arena.clone().discard() };
-            return;
-        }
-        self.table.each(|_, _, entry| {
+    unsafe fn free_all(index: &mut CuckooTrie<S, V>) {
+        index.engine.table.each(|_, _, entry| {
             if entry.kind() != CuckooNodeKind::Leaf {
                 return;
             }
@@ -249,17 +206,5 @@ impl<S: Slot, const V: usize> Drop for CuckooTrie<S, V> {
                 }
             }
         });
-    }
-}
-
-impl<S: Slot> Default for CuckooTrie<S> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<S: Slot, const V: usize> fmt::Debug for CuckooTrie<S, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CuckooTrie").field("len", &self.len()).finish_non_exhaustive()
     }
 }

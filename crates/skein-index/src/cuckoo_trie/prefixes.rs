@@ -12,7 +12,7 @@ use super::entry::{lane, symbol_in, with_parent};
 use super::symbols::KeySymbols;
 use super::table::{CuckooBucketPair, CuckooTable, LinearHashSize};
 use super::transaction::CuckooAbort;
-use super::variant::{WITHOUT_PREFETCH, has};
+use super::variant::CuckooSettings;
 use crate::hash::peelable::EMPTY_HASH;
 
 /// For how many nodes ahead a search prefetches buckets by default. Each node has two buckets, so
@@ -38,7 +38,7 @@ pub(super) struct KeyPrefix {
 
 impl KeyPrefix {
     #[inline(always)]
-    pub(super) fn new<const V: usize>(hash: u32, symbol: u8, size: LinearHashSize) -> Self {
+    pub(super) fn new<V: CuckooSettings>(hash: u32, symbol: u8, size: LinearHashSize) -> Self {
         Self {
             hash,
             pair: CuckooBucketPair::of::<V>(hash, size),
@@ -67,7 +67,7 @@ pub(super) struct SearchStart {
 
 /// Extends a hash by the symbols at these depths. Returns the last symbol, or 0 for an empty range.
 #[inline(always)]
-pub(super) fn extend_over<const V: usize>(
+pub(super) fn extend_over<V: CuckooSettings>(
     table: &CuckooTable<V>,
     symbols: KeySymbols<'_>,
     depths: Range<u32>,
@@ -84,7 +84,7 @@ pub(super) fn extend_over<const V: usize>(
 
 /// The prefixes of a key, computed in step with a search.
 #[derive(Debug)]
-pub(super) struct KeyPrefixes<'i, 'k, const V: usize> {
+pub(super) struct KeyPrefixes<'i, 'k, V: CuckooSettings> {
     table: &'i CuckooTable<V>,
     pub(super) symbols: KeySymbols<'k>,
     count: u32,
@@ -104,7 +104,7 @@ pub(super) struct KeyPrefixes<'i, 'k, const V: usize> {
     ring: [MaybeUninit<KeyPrefix>; RING],
 }
 
-impl<'i, 'k, const V: usize> KeyPrefixes<'i, 'k, V> {
+impl<'i, 'k, V: CuckooSettings> KeyPrefixes<'i, 'k, V> {
     #[inline(always)]
     pub(super) fn of(table: &'i CuckooTable<V>, key: &'k [u8]) -> Self {
         let symbols = KeySymbols::of(key);
@@ -172,7 +172,7 @@ impl<'i, 'k, const V: usize> KeyPrefixes<'i, 'k, V> {
     fn start(&mut self) -> SearchStart {
         let depth = self.known;
         let prefix = KeyPrefix::new::<V>(self.hash, self.symbols.at(depth - 1), self.size);
-        if !has(V, WITHOUT_PREFETCH) {
+        if V::PREFETCH {
             self.table.prefetch(prefix.pair);
         }
         self.prefetch_to(self.reach.clamp(depth, self.count.min(depth + self.ahead)));
@@ -200,7 +200,7 @@ impl<'i, 'k, const V: usize> KeyPrefixes<'i, 'k, V> {
             hash = table.extend(hash, symbol);
             let prefix = KeyPrefix::new::<V>(hash, symbol, size);
             self.ring[known as usize % RING].write(prefix);
-            if !has(V, WITHOUT_PREFETCH) {
+            if V::PREFETCH {
                 table.prefetch(prefix.pair);
             }
         }

@@ -22,12 +22,13 @@ use super::prefixes::KeyPrefixes;
 use super::search::NamedNode;
 use super::table::ROOT;
 use super::transaction::{CuckooAbort, CuckooTransaction};
+use super::variant::CuckooSettings;
 use crate::engine::ComputeClosure;
 use crate::index;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Removes a key, which must not be too long. Returns its value.
     pub(super) fn take_out<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
         let mut backoff = Backoff::new();
@@ -78,7 +79,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         guard: &impl Guard,
     ) -> Result<(), CuckooAbort> {
         let mut parent = None;
-        let stop = self.descend(&mut KeyPrefixes::of(&self.table, key), |named| parent = Some(*named))?;
+        let stop =
+            self.descend(&mut KeyPrefixes::of(&self.engine.table, key), |named| parent = Some(*named))?;
         let leaf = stop.at.node;
         if leaf.entry.kind() != CuckooNodeKind::Dead || leaf.entry.record_word() != record.word() {
             return Ok(());
@@ -90,7 +92,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             self.join_along(key, guard);
             return Err(CuckooAbort::Changed);
         }
-        let mut transaction = CuckooTransaction::new(&self.table);
+        let mut transaction = CuckooTransaction::new(&self.engine.table);
         let (above, dead) = (transaction.take_node(&parent.node)?, transaction.take_node(&leaf)?);
         let rest = parent.node.entry.bitmap() & !(1 << leaf.entry.symbol());
         let stays = parent.node.bucket == ROOT || rest.count_ones() > 1;
@@ -110,7 +112,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
             }
         }
         transaction.clear(dead);
-        transaction.lock()?;
+        transaction.buckets.lock()?;
         self.count(transaction.apply(), 0, guard);
         if !stays {
             self.join_along(key, guard);
@@ -133,7 +135,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Joins some nodes along a key. Returns false if no nodes can be joined.
     fn try_join_along(&self, key: &[u8], guard: &impl Guard) -> Result<bool, CuckooAbort> {
         let mut chain = JumpChain::default();
-        let stop = self.descend(&mut KeyPrefixes::of(&self.table, key), |named| chain.meet(named))?;
+        let stop = self.descend(&mut KeyPrefixes::of(&self.engine.table, key), |named| chain.meet(named))?;
         chain.meet(&stop.at);
         if stop.at.node.entry.kind() == CuckooNodeKind::Jump {
             chain.meet(&self.below_jump(&stop.at)?);
@@ -158,7 +160,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         below: &NamedNode,
         guard: &impl Guard,
     ) -> Result<(), CuckooAbort> {
-        let mut transaction = CuckooTransaction::new(&self.table);
+        let mut transaction = CuckooTransaction::new(&self.engine.table);
         let (upper, lower) = (transaction.take_node(&above.node)?, transaction.take_node(&below.node)?);
         let (jump, entry) = (above.node.entry, below.node.entry);
         let joined = match entry.kind() {
@@ -174,7 +176,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         };
         transaction.set_body(upper, joined);
         transaction.clear(lower);
-        transaction.lock()?;
+        transaction.buckets.lock()?;
         self.count(transaction.apply(), 0, guard);
         Ok(())
     }

@@ -19,8 +19,9 @@ use super::bucket::WORDS;
 use super::lanes::SLOTS;
 use super::table::{CuckooTable, LinearHashSize};
 use super::transaction::{CuckooAbort, CuckooTransaction};
+use super::variant::CuckooSettings;
+use crate::buckets::split_from;
 use crate::index::IndexError;
-use crate::linear_hashing::split_from;
 use crate::slot::Slot;
 
 const BUCKETS_AT_ONCE: u32 = if cfg!(skein_loom) { 1 } else { 8 };
@@ -38,19 +39,19 @@ const SHRINK_PERCENT: usize = 50;
 /// How often to make room for a merge before it is postponed.
 const MERGE_TRIES: usize = if cfg!(skein_loom) { SLOTS } else { 2 * SLOTS };
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     fn grow_percent(&self) -> usize {
-        if self.table.depths.start().is_some() { GROW_PERCENT } else { GROW_PERCENT_LONG_KEYS }
+        if self.engine.table.depths.start().is_some() { GROW_PERCENT } else { GROW_PERCENT_LONG_KEYS }
     }
 
     fn has_load(&self, share: usize) -> bool {
-        100 * self.entries.sum() >= share * self.table.size() as usize * SLOTS
+        100 * self.engine.entries.sum() >= share * self.engine.table.size() as usize * SLOTS
     }
 
     /// Returns how many times an entry has moved to another bucket, either to make room or because
     /// the table grew or shrank. The count is exact while nobody writes.
     pub fn moved(&self) -> usize {
-        self.table.moved.sum()
+        self.engine.table.moved.sum()
     }
 
     /// Makes room for `keys` more keys, so that the table does not grow while they are inserted.
@@ -61,17 +62,17 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// If the memory budget does not allow it, or the table would exceed its greatest size. Some
     /// room may have been made then.
     pub fn reserve(&self, keys: usize) -> Result<(), IndexError> {
-        let (there, entries) = (self.base.len.sum(), self.entries.sum());
+        let (there, entries) = (self.base.len.sum(), self.engine.entries.sum());
         let more = match there {
             0 => keys.saturating_add(keys / 2),
             _ => keys.saturating_mul(entries) / there,
         };
         let slots = entries.saturating_add(more).saturating_mul(100) / self.grow_percent();
         let size = slots.div_ceil(SLOTS);
-        let missing = size.saturating_sub(self.table.size() as usize);
+        let missing = size.saturating_sub(self.engine.table.size() as usize);
         self.base.check_write(&[], 0, || missing.saturating_mul(size_of::<[u64; WORDS]>()))?;
-        while (self.table.size() as usize) < size {
-            match self.table.try_lock() {
+        while (self.engine.table.size() as usize) < size {
+            match self.engine.table.try_lock() {
                 Some(mut added) => self.add_some(&mut added)?,
                 None => Backoff::new().wait(),
             }
@@ -87,7 +88,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Adds some buckets if the load is at the limit, unless another thread is resizing.
     pub(super) fn grow_if_loaded(&self) {
         if self.has_load(self.grow_percent())
-            && let Some(mut added) = self.table.try_lock()
+            && let Some(mut added) = self.engine.table.try_lock()
         {
             // At its greatest size the table fills up further, until a write finds no room.
             let _ = self.add_some(&mut added);
@@ -96,10 +97,10 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     /// Adds some buckets, or lets another thread do so.
     pub(super) fn grow(&self) -> Result<(), IndexError> {
-        if let Some(mut added) = self.table.try_lock() {
+        if let Some(mut added) = self.engine.table.try_lock() {
             // If a mostly empty table has no room, a larger one will not have room either.
             let hopeless =
-                self.table.size() > 64 * CuckooTable::<V>::LEAST && !self.has_load(SHRINK_PERCENT / 4);
+                self.engine.table.size() > 64 * CuckooTable::<V>::LEAST && !self.has_load(SHRINK_PERCENT / 4);
             return if hopeless { Err(self.full()) } else { self.add_some(&mut added) };
         }
         Backoff::new().wait();
@@ -107,15 +108,15 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     fn add_some(&self, added: &mut u32) -> Result<(), IndexError> {
-        let size = self.table.size();
+        let size = self.engine.table.size();
         if size == CuckooTable::<V>::MOST {
             return Err(self.full());
         }
         let wanted = (size + BUCKETS_AT_ONCE).min(CuckooTable::<V>::MOST);
-        self.table.reserve(wanted);
+        self.engine.table.reserve(wanted);
         for new in size..wanted {
-            self.table.prefetch_bucket(split_from(new));
-            self.table.prefetch_bucket(new);
+            self.engine.table.prefetch_bucket(split_from(new));
+            self.engine.table.prefetch_bucket(new);
         }
         for new in size..wanted {
             let version = CuckooTable::<V>::next_version(added);
@@ -130,32 +131,30 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Splits a bucket into itself and the one after the last.
     fn split(&self, size: u32, version: u32) -> Result<(), CuckooAbort> {
         let from = split_from(size);
-        let mut transaction = CuckooTransaction::new(&self.table);
+        let mut transaction = CuckooTransaction::new(&self.engine.table);
         let (old, new) = (transaction.take(from), transaction.take(size));
         let grown = LinearHashSize::of(size + 1);
         transaction.split(old, new, version, |lane| CuckooTable::<V>::home(lane, from, grown) == size);
-        transaction.lock()?;
-        transaction.apply_with(|| self.table.set_size(size + 1));
-        Ok(())
+        Ok(transaction.buckets.apply_with_size(size + 1)?)
     }
 
     /// Removes some buckets if the load is low, unless another thread is resizing.
     pub(super) fn shrink(&self) {
-        if self.table.size() == CuckooTable::<V>::LEAST || self.has_load(SHRINK_PERCENT) {
+        if self.engine.table.size() == CuckooTable::<V>::LEAST || self.has_load(SHRINK_PERCENT) {
             return;
         }
-        let Some(_resizing) = self.table.try_lock() else { return };
+        let Some(_resizing) = self.engine.table.try_lock() else { return };
         let mut steps = 0..BUCKETS_AT_ONCE;
         // Merges may have failed or been left to another thread. After the last key, no removal
         // follows that could catch up.
-        while steps.next().is_some() || self.entries.sum() == 0 {
-            let size = self.table.size();
+        while steps.next().is_some() || self.engine.entries.sum() == 0 {
+            let size = self.engine.table.size();
             if size == CuckooTable::<V>::LEAST || self.has_load(SHRINK_PERCENT) || !self.merge_last(size - 1)
             {
                 break;
             }
         }
-        self.table.release();
+        self.engine.table.release();
     }
 
     /// Merges the last bucket into the one it was split from. Returns false if there is no room for
@@ -179,11 +178,9 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     }
 
     fn merge(&self, last: u32, into: u32) -> Result<(), CuckooAbort> {
-        let mut transaction = CuckooTransaction::new(&self.table);
+        let mut transaction = CuckooTransaction::new(&self.engine.table);
         let (old, new) = (transaction.take(last), transaction.take(into));
         transaction.move_all(old, new)?;
-        transaction.lock()?;
-        transaction.apply_with(|| self.table.set_size(last));
-        Ok(())
+        Ok(transaction.buckets.apply_with_size(last)?)
     }
 }

@@ -21,6 +21,7 @@ use super::lanes::{EntryQuery, SLOTS};
 use super::prefixes::{KeyPrefix, KeyPrefixes};
 use super::table::{CuckooBucketPair, ROOT};
 use super::transaction::CuckooAbort;
+use super::variant::CuckooSettings;
 use crate::hash::peelable::EMPTY_HASH;
 use crate::slot::Slot;
 
@@ -69,10 +70,10 @@ pub(super) struct SearchEnd {
     pub(super) shared: u32,
 }
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     #[inline(always)]
     pub(super) fn root(&self) -> NamedNode {
-        let (entry, version) = self.table.bucket(ROOT).entry(0);
+        let (entry, version) = self.engine.table.bucket(ROOT).entry(0);
         let node = FoundNode { bucket: ROOT, slot: 0, version, entry };
         NamedNode { node, hash: EMPTY_HASH, depth: 0 }
     }
@@ -80,7 +81,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Returns whether the bucket of a node has changed since the node was found.
     #[inline(always)]
     pub(super) fn changed(&self, node: &FoundNode) -> bool {
-        self.table.bucket(node.bucket).changed(node.version)
+        self.engine.table.bucket(node.bucket).changed(node.version)
     }
 
     /// Returns the child with the name `prefix`. The parent must be a branch with that symbol, or a
@@ -141,7 +142,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     pub(super) fn look_in_both(&self, prefix: KeyPrefix) -> FoundNode {
         let CuckooBucketPair { primary, secondary } = prefix.pair;
         let (slot, entry, version) =
-            self.table.bucket(primary).find_in_both(self.table.bucket(secondary), prefix.lane);
+            self.engine.table.bucket(primary).find_in_both(self.engine.table.bucket(secondary), prefix.lane);
         let (bucket, slot) = match slot {
             0..SLOTS => (primary, slot),
             _ => (secondary, slot - SLOTS),
@@ -154,7 +155,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     pub(super) fn look(&self, pair: CuckooBucketPair, want: EntryQuery) -> FoundNode {
         let (mut bucket, mut want) = (pair.primary, want);
         loop {
-            let (slot, entry, version) = self.table.bucket(bucket).find(&want);
+            let (slot, entry, version) = self.engine.table.bucket(bucket).find(&want);
             if slot < SLOTS || want.is_moved() {
                 return FoundNode { bucket, slot, version, entry };
             }
@@ -164,7 +165,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
 
     #[inline(always)]
     fn prefix(&self, hash: u32, symbol: u8) -> KeyPrefix {
-        KeyPrefix::new::<V>(hash, symbol, self.table.places())
+        KeyPrefix::new::<V>(hash, symbol, self.engine.table.places())
     }
 
     /// Finds a node again. The hash, the last symbol and the color identify it.
@@ -182,7 +183,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Returns the child of a branch by a symbol, which the branch must have.
     #[inline(always)]
     pub(super) fn below_branch(&self, branch: &NamedNode, symbol: u8) -> Result<NamedNode, CuckooAbort> {
-        let hash = self.table.extend(branch.hash, symbol);
+        let hash = self.engine.table.extend(branch.hash, symbol);
         let node = self.child(&branch.node, self.prefix(hash, symbol))?;
         Ok(NamedNode { node, hash, depth: branch.depth + 1 })
     }
@@ -190,7 +191,7 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     pub(super) fn below_jump(&self, jump: &NamedNode) -> Result<NamedNode, CuckooAbort> {
         let entry = jump.node.entry;
         let symbols = entry.jump_symbols(0, entry.length());
-        let hash = symbols.fold(jump.hash, |hash, symbol| self.table.extend(hash, symbol));
+        let hash = symbols.fold(jump.hash, |hash, symbol| self.engine.table.extend(hash, symbol));
         let node = self.child(&jump.node, self.prefix(hash, entry.jump_symbol(entry.length() - 1)))?;
         Ok(NamedNode { node, hash, depth: jump.depth + entry.length() })
     }

@@ -29,18 +29,19 @@ use super::search::{NamedNode, SearchEnd};
 use super::symbols::KeySymbols;
 use super::table::LinearHashSize;
 use super::transaction::CuckooAbort;
+use super::variant::CuckooSettings;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Returns the path of a lookup from the best node to begin at, or `None` if that is the root.
     #[inline(always)]
     pub(super) fn lookup_path<'k>(&self, key: &'k [u8], size: LinearHashSize) -> Option<LookupPath<'k>> {
-        if let Some(depth) = self.table.depths.start() {
-            return LookupPath::from_depth(&self.table, size, key, depth);
+        if let Some(depth) = self.engine.table.depths.start() {
+            return LookupPath::from_depth(&self.engine.table, size, key, depth);
         }
         let mut sums = HintSums::new();
-        self.table.hints.prefetch(key, &mut sums);
+        self.engine.table.hints.prefetch(key, &mut sums);
         self.lookup_path_by_hints(key, &sums, size)
     }
 
@@ -52,8 +53,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         sums: &HintSums,
         size: LinearHashSize,
     ) -> Option<LookupPath<'k>> {
-        let hint = self.table.hints.deepest(sums, KeySymbols::of(key).count())?;
-        Some(LookupPath::from_hint(&self.table, size, key, hint))
+        let hint = self.engine.table.hints.deepest(sums, KeySymbols::of(key).count())?;
+        Some(LookupPath::from_hint(&self.engine.table, size, key, hint))
     }
 
     /// Returns the prefix at which a search should begin by the hints, if there is one.
@@ -63,8 +64,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
         prefixes: &mut KeyPrefixes<'_, '_, V>,
         sums: &mut HintSums,
     ) -> Option<SearchStart> {
-        self.table.hints.prefetch(prefixes.key(), sums);
-        let hint = self.table.hints.deepest(sums, prefixes.count())?;
+        self.engine.table.hints.prefetch(prefixes.key(), sums);
+        let hint = self.engine.table.hints.deepest(sums, prefixes.count())?;
         Some(prefixes.start_at(hint.hash, hint.depth))
     }
 
@@ -80,8 +81,8 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// `trail`.
     #[inline(always)]
     pub(super) fn search(&self, key: &[u8], trail: &mut HintTrail) -> Result<SearchEnd, CuckooAbort> {
-        let mut prefixes = KeyPrefixes::of(&self.table, key);
-        if self.table.depths.start().is_some() {
+        let mut prefixes = KeyPrefixes::of(&self.engine.table, key);
+        if self.engine.table.depths.start().is_some() {
             prefixes.limit_prefetch();
             return self.descend(&mut prefixes, |_| ());
         }
@@ -143,10 +144,10 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     /// Records hints for the nodes on the path of a key that was added.
     #[inline(always)]
     pub(super) fn learn(&self, trail: &HintTrail) {
-        if self.table.hints.is_empty() {
-            self.table.want_hints();
+        if self.engine.table.hints.is_empty() {
+            self.engine.table.want_hints();
         } else {
-            self.table.hints.note(trail);
+            self.engine.table.hints.note(trail);
         }
     }
 }

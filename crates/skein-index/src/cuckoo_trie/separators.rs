@@ -2,12 +2,13 @@
 
 use super::CuckooTrie;
 use super::entry::CuckooNodeKind;
+use super::variant::CuckooSettings;
 use crate::slot::Slot;
 
 /// The keys to sample per part. More keys make the parts more even.
 const PER_PART: usize = 64;
 
-impl<S: Slot, const V: usize> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
     /// Returns at most `parts - 1` keys, in order. The caller must hold a guard.
     ///
     /// The bucket of a leaf follows from a hash, so the leaves in the first buckets are a fair
@@ -15,11 +16,12 @@ impl<S: Slot, const V: usize> CuckooTrie<S, V> {
     pub(super) fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
         let wanted = parts.saturating_mul(PER_PART);
         let mut sample: Vec<&[u8]> = Vec::new();
-        for number in 0..self.table.size() {
+        for number in 0..self.engine.table.size() {
             if sample.len() >= wanted {
                 break;
             }
             for (_, entry) in self
+                .engine
                 .table
                 .bucket(number)
                 .image()

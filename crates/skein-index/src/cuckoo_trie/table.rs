@@ -24,15 +24,16 @@
 //! name by chance; at half that size, in one of a thousand. The key of an eighth name is refused.
 //!
 //! # Invariants
-//! 1. `size` goes from 2^least to 2^(bits - 4), up or down by one. Only the holder of `resizing`
-//!    changes it, while the two buckets that exchange entries are locked.
+//! 1. `size` goes from 2^least to 2^(bits - 4). The holder of `resizing` has the right to change
+//!    it.
 //! 2. Buckets from `size` on have no entries. Their memory may have been returned to the system,
 //!    and then reads as zeros. A late reader finds no entry there either way, and reads the size
 //!    again.
 //! 3. A new bucket begins with a version that, by all probability, it never had before. So no
 //!    reader takes it for the bucket that was once removed at the same place.
 
-use skein_sync::atomic::{AtomicU64, Ordering};
+use std::marker::PhantomData;
+
 use skein_sync::mutex::{Mutex, MutexGuard, try_lock};
 
 use super::bucket::{Bucket, WORDS};
@@ -40,17 +41,18 @@ use super::entry::{CuckooEntry, TAG, TAG_BITS};
 use super::hints::Hints;
 use super::prefixes::PREFETCH_DEPTH;
 use super::search_start::LeafDepths;
-use super::variant::{WITHOUT_HUGE_PAGES, has, least_bits};
+use super::variant::CuckooSettings;
+pub(super) use crate::buckets::LinearHashSize;
+use crate::buckets::TableSize;
 use crate::counter::Counter;
 use crate::hash::peelable::Peelable;
-pub(super) use crate::linear_hashing::LinearHashSize;
 use crate::memory::{Arena, GrowingWords, prefetch_read};
 
 pub(super) const ROOT: u32 = u32::MAX;
 
 #[derive(Debug)]
-pub(super) struct CuckooTable<const V: usize> {
-    size: AtomicU64,
+pub(super) struct CuckooTable<V: CuckooSettings> {
+    pub(super) size: TableSize,
     pub(super) ahead: u32,
     pub(super) depths: LeafDepths,
     pub(super) hints: Hints,
@@ -61,6 +63,7 @@ pub(super) struct CuckooTable<const V: usize> {
     /// How many times an entry moved to another bucket.
     pub(super) moved: Counter,
     hash: Peelable,
+    variant: PhantomData<V>,
 }
 
 /// The two buckets of a hash.
@@ -73,13 +76,13 @@ pub(super) struct CuckooBucketPair {
 impl CuckooBucketPair {
     /// Returns the buckets of a hash in a table of this size.
     #[inline(always)]
-    pub(super) fn of<const V: usize>(hash: u32, size: LinearHashSize) -> Self {
+    pub(super) fn of<V: CuckooSettings>(hash: u32, size: LinearHashSize) -> Self {
         Self { primary: size.bucket_of(hash), secondary: size.bucket_of(CuckooTable::<V>::second(hash)) }
     }
 }
 
-impl<const V: usize> CuckooTable<V> {
-    const LEAST_BITS: u32 = least_bits(V);
+impl<V: CuckooSettings> CuckooTable<V> {
+    const LEAST_BITS: u32 = V::LEAST_BITS;
     const HASH_BITS: u32 = TAG_BITS + Self::LEAST_BITS;
     const LOW: u32 = (1 << Self::LEAST_BITS) - 1;
     pub(super) const LEAST: u32 = 1 << Self::LEAST_BITS;
@@ -94,18 +97,18 @@ impl<const V: usize> CuckooTable<V> {
 
     pub(super) fn new(arena: &Arena) -> Self {
         const { assert!(Self::LEAST_BITS >= 1 && Self::HASH_BITS <= 32, "hashes have 22 to 32 bits") };
-        let buckets =
-            GrowingWords::new(arena, (Self::MOST as usize + 1) * WORDS, !has(V, WITHOUT_HUGE_PAGES));
+        let buckets = GrowingWords::new(arena, (Self::MOST as usize + 1) * WORDS, true);
         buckets.resize((Self::LEAST as usize + 1) * WORDS);
         let table = Self {
-            size: AtomicU64::new(Self::LEAST.into()),
+            size: TableSize::new(Self::LEAST),
             ahead: PREFETCH_DEPTH,
             depths: LeafDepths::default(),
-            hints: Hints::new(arena, Self::MOST as usize, !has(V, WITHOUT_HUGE_PAGES)),
+            hints: Hints::new(arena, Self::MOST as usize, true),
             buckets,
             resizing: Mutex::new(0),
             moved: Counter::new(),
             hash: Peelable::new(),
+            variant: PhantomData,
         };
         table.put_root();
         table
@@ -121,20 +124,13 @@ impl<const V: usize> CuckooTable<V> {
 
     #[inline(always)]
     pub(super) fn size(&self) -> u32 {
-        // Acquire: pairs with the Release in `set_size`. The memory of all these buckets is ready.
-        self.size.load(Ordering::Acquire) as u32
+        self.size.buckets()
     }
 
     /// Returns the size in a form that maps many hashes to buckets quickly.
     #[inline(always)]
     pub(super) fn places(&self) -> LinearHashSize {
-        LinearHashSize::of(self.size())
-    }
-
-    /// Sets the size; see invariant 1.
-    pub(super) fn set_size(&self, size: u32) {
-        // Release: pairs with the Acquire in `size`.
-        self.size.store(size.into(), Ordering::Release);
+        self.size.present()
     }
 
     /// Acquires the right to change the size, or returns `None` if another thread has it.
@@ -282,16 +278,18 @@ fn if_secondary(lane: u32) -> u32 {
 
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
+    use super::super::variant::CuckooOfLeastBits;
     use super::*;
     use crate::cuckoo_trie::entry::lane;
 
-    type Small = CuckooTable<3>;
+    type SmallBits = CuckooOfLeastBits<3>;
+    type Small = CuckooTable<SmallBits>;
 
     #[test]
     fn an_entry_and_its_bucket_give_the_hash_at_any_size() {
         for size in [8, 9, 15, 16, 17, 31, 100, 128, 4000].map(LinearHashSize::of) {
             for hash in (0..1 << Small::HASH_BITS).step_by(997) {
-                let pair = CuckooBucketPair::of::<3>(hash, size);
+                let pair = CuckooBucketPair::of::<SmallBits>(hash, size);
                 assert!(pair.primary < size.buckets() && pair.secondary < size.buckets());
                 let (first, second) =
                     (lane(Small::tag(hash), false, 1, 0), lane(Small::tag(hash), true, 1, 0));

@@ -8,10 +8,12 @@ use super::entry::CuckooNodeKind;
 use super::prefixes::KeyPrefixes;
 use super::table::CuckooTable;
 use super::transaction::CuckooAbort;
+use super::variant::CuckooOfLeastBits;
 use super::*;
+use crate::index::OrderedIndex;
 use crate::slot::Inline;
 
-pub(super) fn trie<const V: usize>() -> CuckooTrie<Inline<u64>, V> {
+pub(super) fn trie<V: CuckooSettings>() -> CuckooTrie<Inline<u64>, V> {
     CuckooTrie::with_variant(Arc::new(Collector::new()))
 }
 
@@ -22,12 +24,12 @@ fn number(n: u64) -> [u8; 8] {
 
 #[test]
 fn the_table_follows_the_keys_by_few_buckets_at_a_time() {
-    let mut index = trie::<4>();
+    let mut index = trie::<CuckooOfLeastBits<4>>();
     let mut most = 0;
     for n in 0..50_000 {
-        let before = index.table.size();
+        let before = index.engine.table.size();
         index.insert(&number(n), Inline(n), &index.base.collector.enter()).unwrap();
-        most = most.max(index.table.size() - before);
+        most = most.max(index.engine.table.size() - before);
     }
     // A write that needs room in two places may take a step for each, and one more while it
     // retries.
@@ -37,18 +39,18 @@ fn the_table_follows_the_keys_by_few_buckets_at_a_time() {
     assert!((60..=87).contains(&load), "{load} of 100 slots are in use");
 
     for n in 0..50_000 {
-        let before = index.table.size();
+        let before = index.engine.table.size();
         assert_eq!(index.remove(&number(n), &index.base.collector.enter()), Some(n));
         assert!(
-            before - index.table.size() <= 8,
+            before - index.engine.table.size() <= 8,
             "one removal took {} buckets away",
-            before - index.table.size()
+            before - index.engine.table.size()
         );
         if n % 10_000 == 0 {
             index.check().unwrap();
         }
     }
-    assert_eq!((index.table.size(), index.len()), (CuckooTable::<4>::LEAST, 0));
+    assert_eq!((index.engine.table.size(), index.len()), (CuckooTable::<CuckooOfLeastBits<4>>::LEAST, 0));
 }
 
 /// Incident: for a while some buckets could not be merged, because there was no room for their
@@ -58,18 +60,18 @@ fn the_table_follows_the_keys_by_few_buckets_at_a_time() {
 /// away.
 #[test]
 fn an_empty_index_has_as_few_buckets_as_a_new_one() {
-    let index = trie::<4>();
+    let index = trie::<CuckooOfLeastBits<4>>();
     for n in 0..1_000 {
         index.insert(&number(n), Inline(n), &index.base.collector.enter()).unwrap();
     }
-    let resizing = index.table.try_lock().unwrap();
+    let resizing = index.engine.table.try_lock().unwrap();
     for n in 1..1_000 {
         index.remove(&number(n), &index.base.collector.enter());
     }
-    assert!(index.table.size() > 100);
+    assert!(index.engine.table.size() > 100);
     drop(resizing);
     index.remove(&number(0), &index.base.collector.enter());
-    assert_eq!(index.table.size(), CuckooTable::<4>::LEAST);
+    assert_eq!(index.engine.table.size(), CuckooTable::<CuckooOfLeastBits<4>>::LEAST);
 }
 
 /// Incident: a removal joined a leaf with the jumps above it, one after the other. It mistook a
@@ -78,14 +80,14 @@ fn an_empty_index_has_as_few_buckets_as_a_new_one() {
 /// the nodes that it joins.
 #[test]
 fn join_rejects_nodes_that_do_not_fit_a_jump() {
-    let mut index = trie::<4>();
+    let mut index = trie::<CuckooOfLeastBits<4>>();
     for (last, value) in [(b"x", 0), (b"y", 1)] {
         let key = [&[b'a'; 60][..], last].concat();
         index.insert(&key, Inline(value), &index.base.collector.enter()).unwrap();
     }
     let guard = index.base.collector.enter();
     let mut path = Vec::new();
-    index.descend(&mut KeyPrefixes::of(&index.table, &[b'a'; 61]), |named| path.push(*named)).unwrap();
+    index.descend(&mut KeyPrefixes::of(&index.engine.table, &[b'a'; 61]), |named| path.push(*named)).unwrap();
     let kinds: Vec<CuckooNodeKind> = path.iter().map(|named| named.node.entry.kind()).collect();
     let pairs: Vec<usize> =
         (1..path.len()).filter(|&below| kinds[below - 1] == CuckooNodeKind::Jump).collect();
@@ -104,7 +106,7 @@ fn join_rejects_nodes_that_do_not_fit_a_jump() {
 
 #[test]
 fn an_insert_moves_few_entries_however_many_there_are() {
-    let index = trie::<4>();
+    let index = trie::<CuckooOfLeastBits<4>>();
     let (mut most, mut last) = (0, 0);
     for n in 0..50_000 {
         index.insert(&number(n), Inline(n), &index.base.collector.enter()).unwrap();
@@ -112,53 +114,56 @@ fn an_insert_moves_few_entries_however_many_there_are() {
         (most, last) = (most.max(moved - last), moved);
     }
     assert!((1..=128).contains(&most), "one insert moved {most} entries");
-    assert!(last >= index.table.size() as usize, "splits move entries: {last} moved");
+    assert!(last >= index.engine.table.size() as usize, "splits move entries: {last} moved");
 }
 
 #[test]
 fn a_table_with_room_does_not_grow() {
     for first in [0, 3_000] {
-        let mut index = trie::<4>();
+        let mut index = trie::<CuckooOfLeastBits<4>>();
         let insert = |numbers: std::ops::Range<u64>| {
             for n in numbers {
                 index.insert(&number(n), Inline(n), &index.base.collector.enter()).unwrap();
             }
         };
         insert(0..first);
-        let before = index.table.size();
+        let before = index.engine.table.size();
         // The number of entries per key rises and falls with the number of keys.
         index.reserve(15_000).unwrap();
-        let size = index.table.size();
+        let size = index.engine.table.size();
         assert!(size > before + 1_000, "{size} buckets after {before}");
         insert(first..first + 10_000);
-        assert_eq!(index.table.size(), size, "after {first} keys");
+        assert_eq!(index.engine.table.size(), size, "after {first} keys");
         assert_eq!(index.check().unwrap().keys as u64, first + 10_000);
     }
 }
 
 #[test]
 fn a_refused_reservation_leaves_the_index_usable() {
-    let mut index = trie::<4>().with_budget(1 << 20);
+    let mut index = trie::<CuckooOfLeastBits<4>>().with_budget(1 << 20);
     let guard = index.base.collector.enter();
     assert!(matches!(index.reserve(1 << 30), Err(IndexError::OverBudget { .. })));
     index.insert(b"goose", Inline(7), &guard).unwrap();
     drop(guard);
     assert_eq!(index.check().unwrap().keys, 1);
-    let index = trie::<1>();
+    let index = trie::<CuckooOfLeastBits<1>>();
     assert!(matches!(index.reserve(usize::MAX), Err(IndexError::Full { keys: 0 })));
-    assert_eq!(index.table.size(), CuckooTable::<1>::MOST);
+    assert_eq!(index.engine.table.size(), CuckooTable::<CuckooOfLeastBits<1>>::MOST);
 }
 
 #[test]
 fn a_full_table_refuses_keys_and_keeps_the_others() {
-    let mut index = trie::<1>();
+    let mut index = trie::<CuckooOfLeastBits<1>>();
     let refused = (0..).find_map(|n| {
         let outcome = index.insert(&number(n), Inline(n), &index.base.collector.enter());
         outcome.err().map(|refused| (n, refused))
     });
     let Some((count, refused)) = refused else { panic!("never refused") };
     assert_eq!(refused, IndexError::Full { keys: count as usize });
-    assert!(count as usize > CuckooTable::<1>::MOST as usize * 2, "refused at {count} keys");
+    assert!(
+        count as usize > CuckooTable::<CuckooOfLeastBits<1>>::MOST as usize * 2,
+        "refused at {count} keys"
+    );
     let guard = index.base.collector.enter();
     assert!((0..count).all(|n| index.get(&number(n), &guard) == Some(n)));
     assert_eq!(index.get(&number(count), &guard), None);
@@ -184,24 +189,28 @@ fn path(n: u64) -> Vec<u8> {
     format!("/usr/share/doc/{}/examples/{:03}/{}", n % 7, n % 97, String::from_utf8_lossy(&name)).into_bytes()
 }
 
-fn hint(index: &CuckooTrie<Inline<u64>, 4>, key: &[u8]) -> Option<hints::Hint> {
+fn hint(index: &CuckooTrie<Inline<u64>, CuckooOfLeastBits<4>>, key: &[u8]) -> Option<hints::Hint> {
     let mut sums = hints::HintSums::new();
-    index.table.hints.prefetch(key, &mut sums);
-    index.table.hints.deepest(&sums, u32::MAX)
+    index.engine.table.hints.prefetch(key, &mut sums);
+    index.engine.table.hints.deepest(&sums, u32::MAX)
 }
 
 #[test]
 fn lookups_with_stale_hints_return_correct_values() {
-    let mut index = trie::<4>();
+    let mut index = trie::<CuckooOfLeastBits<4>>();
     let count = 20_000;
     let guard = index.base.collector.enter();
-    let found =
-        |index: &CuckooTrie<Inline<u64>, 4>, n: u64| index.get(&path(n), &index.base.collector.enter());
+    let found = |index: &CuckooTrie<Inline<u64>, CuckooOfLeastBits<4>>, n: u64| {
+        index.get(&path(n), &index.base.collector.enter())
+    };
     for n in 0..count {
         index.insert(&path(n), Inline(n), &guard).unwrap();
     }
     let led = (0..count).filter(|&n| hint(&index, &path(n)).is_some()).count() as u64;
-    assert!(index.table.depths.start().is_none() && led > count * 9 / 10, "hints for {led} of {count} keys");
+    assert!(
+        index.engine.table.depths.start().is_none() && led > count * 9 / 10,
+        "hints for {led} of {count} keys"
+    );
     assert!((0..count).all(|n| found(&index, n) == Some(n)));
     // Half of the nodes are removed, others are joined; the hints stay.
     for n in (0..count).step_by(2) {
@@ -225,7 +234,7 @@ fn lookups_with_stale_hints_return_correct_values() {
 /// leads to the branch.
 #[test]
 fn a_hint_ends_at_the_branch_where_keys_diverge() {
-    let index = trie::<4>();
+    let index = trie::<CuckooOfLeastBits<4>>();
     let count = 20_000;
     let key = |n: u64| {
         let name = u64::from_be_bytes(number(n));
@@ -234,20 +243,20 @@ fn a_hint_ends_at_the_branch_where_keys_diverge() {
     for n in 0..count {
         index.insert(&key(n), Inline(n), &index.base.collector.enter()).unwrap();
     }
-    let size = index.table.places();
+    let size = index.engine.table.places();
     let is_astray = |n: &u64| {
         let key = key(*n);
-        let path =
-            hint(&index, &key).map(|hint| lookup::LookupPath::from_hint(&index.table, size, &key, hint));
+        let path = hint(&index, &key)
+            .map(|hint| lookup::LookupPath::from_hint(&index.engine.table, size, &key, hint));
         path.is_some_and(|path| index.follow_path(path, size).is_none_or(|record| record.key() != key))
     };
     let astray = (0..count).filter(is_astray).count() as u64;
-    assert!(!index.table.hints.is_empty() && astray < count / 200, "{astray} of {count} keys");
+    assert!(!index.engine.table.hints.is_empty() && astray < count / 200, "{astray} of {count} keys");
 }
 
 #[test]
 fn a_wrong_hint_does_not_change_answers() {
-    let mut index = trie::<4>();
+    let mut index = trie::<CuckooOfLeastBits<4>>();
     let key = |place: u64, n: u64| format!("/{place:09}/shared part/{n:05}").into_bytes();
     let guard = index.base.collector.enter();
     for n in (0..12_000).step_by(2) {
@@ -255,21 +264,21 @@ fn a_wrong_hint_does_not_change_answers() {
             index.insert(&key(place, n), Inline(n), &guard).unwrap();
         }
     }
-    assert!(!index.table.hints.is_empty());
+    assert!(!index.engine.table.hints.is_empty());
     // Stores the nodes of one place as hints for keys of the other.
-    let noted = |index: &CuckooTrie<Inline<u64>, 4>, n: u64| {
+    let noted = |index: &CuckooTrie<Inline<u64>, CuckooOfLeastBits<4>>, n: u64| {
         let (mut trail, mut last) = (hints::HintTrail::new(true), 0);
         let each = |named: &search::NamedNode| {
             trail.meet(named);
             last = named.depth;
         };
-        index.descend(&mut prefixes::KeyPrefixes::of(&index.table, &key(1, n)), each).unwrap();
+        index.descend(&mut prefixes::KeyPrefixes::of(&index.engine.table, &key(1, n)), each).unwrap();
         // The checksums of one key, and the nodes of the other.
-        index.table.hints.prefetch(&key(0, n), &mut trail.sums);
-        index.table.hints.note(&trail);
+        index.engine.table.hints.prefetch(&key(0, n), &mut trail.sums);
+        index.engine.table.hints.note(&trail);
         let hint = hint(index, &key(0, n)).unwrap();
         let ours = key(0, n);
-        let mut prefixes = prefixes::KeyPrefixes::of(&index.table, &ours);
+        let mut prefixes = prefixes::KeyPrefixes::of(&index.engine.table, &ours);
         let astray = index.guess(prefixes.start_at(hint.hash, hint.depth)).is_some();
         assert!(astray && hint.depth <= last, "{hint:?}");
     };
@@ -292,8 +301,8 @@ fn a_wrong_hint_does_not_change_answers() {
 #[test]
 fn any_prefetch_depth_gives_the_same_answers() {
     for depth in [0, 1, 3, prefixes::PREFETCH_DEPTH_MAX, u32::MAX] {
-        let index = trie::<4>().with_prefetch_depth(depth);
-        assert!((1..=prefixes::PREFETCH_DEPTH_MAX).contains(&index.table.ahead));
+        let index = trie::<CuckooOfLeastBits<4>>().with_prefetch_depth(depth);
+        assert!((1..=prefixes::PREFETCH_DEPTH_MAX).contains(&index.engine.table.ahead));
         let guard = index.base.collector.enter();
         for n in 0..3_000 {
             index.insert(&path(n), Inline(n), &guard).unwrap();
@@ -308,7 +317,7 @@ fn any_prefetch_depth_gives_the_same_answers() {
 
 #[test]
 fn removing_long_shared_prefixes_leaves_no_jumps() {
-    let mut index = trie::<2>();
+    let mut index = trie::<CuckooOfLeastBits<2>>();
     let long = |last: u8| [vec![b'x'; 5000], vec![last]].concat();
     for last in [1, 2, 200] {
         index.insert(&long(last), Inline(last.into()), &index.base.collector.enter()).unwrap();

@@ -1,4 +1,4 @@
-//! Transactions: copy some buckets, change the copies, then replace all originals at once.
+//! Transactions of the trie: which entries a write adds, changes and moves.
 //!
 //! ```text
 //!   take ─► copy, with its version
@@ -7,10 +7,7 @@
 //!   apply ─► mark all, write all, unlock all
 //! ```
 //!
-//! Every write to the trie is one such transaction. It locks its buckets by compare-and-swap on
-//! their version words, which verifies them at the same time (Cuckoo Trie, section 5). A
-//! transaction never waits for a lock. If a lock fails, it releases the others, and the writer
-//! plans anew. So there is no deadlock.
+//! `crate::buckets` has the copies, the locks and their invariants.
 //!
 //! If both buckets of a new node are full, the node takes the slot of an entry that can move to its
 //! other bucket, at once or after one more move. These moves are part of the same transaction and
@@ -27,14 +24,15 @@
 //! the first, and unlocks them after it wrote the last. So a reader that saw one old and one new
 //! bucket detects it by the version of the old one.
 
-use arrayvec::ArrayVec;
-
-use super::bucket::{Bucket, CuckooBucketImage};
+use super::bucket::CuckooBucketImage;
 use super::displacement::displace_near;
 use super::entry::{COLORS, CuckooEntry, CuckooNodeBody, lane};
 use super::lanes::{Lanes, SLOTS, SlotBits};
 use super::search::FoundNode;
 use super::table::{CuckooBucketPair, CuckooTable, LinearHashSize};
+use super::variant::CuckooSettings;
+use crate::buckets::{BucketChanged, BucketCopy, BucketTable, BucketTransaction, TableSize};
+use crate::counter::Counter;
 use crate::hash::peelable::EMPTY_HASH;
 
 /// The buckets of a transaction: those of [`NODES_MAX`] new nodes, two more for each node that
@@ -53,16 +51,70 @@ pub(super) enum CuckooAbort {
     OutOfColors,
 }
 
-#[derive(Debug)]
-struct CuckooBucketCopy<'t> {
-    bucket: Bucket<'t>,
-    number: u32,
-    /// The first word of the bucket when it was copied.
-    seen: u64,
-    image: CuckooBucketImage,
+impl From<BucketChanged> for CuckooAbort {
+    fn from(_: BucketChanged) -> Self {
+        Self::Changed
+    }
+}
+
+impl<V: CuckooSettings> BucketTable for CuckooTable<V> {
+    type Image = CuckooBucketImage;
     /// The slots whose entries must not move, one bit each.
-    pinned: u8,
-    dirty: bool,
+    type Note = u8;
+    /// The hash of an entry, and its buckets.
+    type Placement = (u32, CuckooBucketPair);
+    /// How many buckets are locked, from the first on.
+    type Locks = usize;
+
+    #[inline(always)]
+    fn table_size(&self) -> &TableSize {
+        &self.size
+    }
+
+    fn moved(&self) -> &Counter {
+        &self.moved
+    }
+
+    #[inline(always)]
+    fn copy(&self, bucket: u32) -> (CuckooBucketImage, u64) {
+        let image = self.bucket(bucket).image();
+        let seen = image.first();
+        (image, seen)
+    }
+
+    #[inline(always)]
+    fn is_at_home(&(hash, pair): &(u32, CuckooBucketPair), size: LinearHashSize) -> bool {
+        CuckooBucketPair::of::<V>(hash, size) == pair
+    }
+
+    #[inline(always)]
+    fn lock(&self, copies: &[BucketCopy<Self>], locked: &mut usize) -> bool {
+        while let Some(copy) = copies.get(*locked) {
+            if !self.bucket(copy.number).lock(copy.seen) {
+                return false;
+            }
+            *locked += 1;
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn write(&self, copies: &[BucketCopy<Self>]) {
+        let dirty = || copies.iter().filter(|copy| copy.dirty);
+        dirty().for_each(|copy| self.bucket(copy.number).mark(&copy.image));
+        dirty().for_each(|copy| self.bucket(copy.number).write(&copy.image));
+    }
+
+    #[inline(always)]
+    fn unlock(&self, copies: &[BucketCopy<Self>], locked: &mut usize, applied: bool) {
+        for copy in copies.iter().take(std::mem::take(locked)) {
+            if applied && copy.dirty {
+                self.bucket(copy.number).unlock_changed(&copy.image);
+            } else {
+                self.bucket(copy.number).unlock_unchanged(copy.seen);
+            }
+        }
+    }
 }
 
 /// A slot of a bucket in a transaction.
@@ -73,75 +125,40 @@ pub(super) struct CuckooSlot {
 }
 
 #[derive(Debug)]
-pub(super) struct CuckooTransaction<'t, const V: usize> {
-    pub(super) table: &'t CuckooTable<V>,
-    held: ArrayVec<CuckooBucketCopy<'t>, BUCKETS_MAX>,
-    /// The size of the table that the plan assumes.
-    pub(super) size: LinearHashSize,
-    /// The entries that the transaction adds or moves: their hashes and buckets.
-    placed: ArrayVec<(u32, CuckooBucketPair), { 3 * NODES_MAX }>,
-    /// How many of the copied buckets are locked, from the first on.
-    locked: usize,
-    /// How many entries move to other buckets.
-    moved: u32,
+pub(super) struct CuckooTransaction<'t, V: CuckooSettings> {
+    pub(super) buckets: BucketTransaction<'t, CuckooTable<V>, BUCKETS_MAX, { 3 * NODES_MAX }>,
     /// How many entries are added, less those removed.
     added: i64,
-    /// Whether both buckets of a new node were full.
-    crowded: bool,
 }
 
-impl<'t, const V: usize> CuckooTransaction<'t, V> {
+impl<'t, V: CuckooSettings> CuckooTransaction<'t, V> {
     pub(super) fn new(table: &'t CuckooTable<V>) -> Self {
-        Self {
-            table,
-            held: ArrayVec::new(),
-            size: table.places(),
-            placed: ArrayVec::new(),
-            locked: 0,
-            moved: 0,
-            added: 0,
-            crowded: false,
-        }
+        Self { buckets: BucketTransaction::new(table, table.places()), added: 0 }
     }
 
     /// Copies a bucket, unless it was copied before. Returns its index in the transaction.
     #[inline(always)]
     pub(super) fn take(&mut self, number: u32) -> usize {
-        match self.held.iter().position(|held| held.number == number) {
-            Some(held) => held,
-            None => self.copy(number),
-        }
-    }
-
-    #[inline(always)]
-    fn copy(&mut self, number: u32) -> usize {
-        let bucket = self.table.bucket(number);
-        let image = bucket.image();
-        self.held.push(CuckooBucketCopy {
-            bucket,
-            number,
-            seen: image.first(),
-            image,
-            pinned: 0,
-            dirty: false,
-        });
-        self.held.len() - 1
+        self.buckets.take(number).expect("a plan has at most `NODES_MAX` new nodes")
     }
 
     /// Copies the bucket of a node and pins the node, which must be unchanged since it was found.
     /// Take all old nodes before placing new ones, which may move entries.
     pub(super) fn take_node(&mut self, node: &FoundNode) -> Result<CuckooSlot, CuckooAbort> {
-        debug_assert!(self.placed.is_empty(), "take old nodes before placing new ones, which may move them");
+        debug_assert!(
+            self.buckets.placed.is_empty(),
+            "take old nodes before placing new ones, which may move them"
+        );
         let held = self.take(node.bucket);
-        if self.held[held].image.version() != node.version {
+        if self.buckets.held[held].image.version() != node.version {
             return Err(CuckooAbort::Changed);
         }
-        self.held[held].pinned |= 1 << node.slot;
+        self.buckets.held[held].note |= 1 << node.slot;
         Ok(CuckooSlot { held, slot: node.slot })
     }
 
     pub(super) fn image(&self, held: usize) -> &CuckooBucketImage {
-        &self.held[held].image
+        &self.buckets.held[held].image
     }
 
     pub(super) fn entry(&self, spot: CuckooSlot) -> CuckooEntry {
@@ -149,18 +166,18 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
     }
 
     pub(super) fn set(&mut self, spot: CuckooSlot, entry: CuckooEntry) {
-        let held = &mut self.held[spot.held];
+        let held = &mut self.buckets.held[spot.held];
         held.image.set(spot.slot, entry);
-        held.pinned |= 1 << spot.slot;
+        held.note |= 1 << spot.slot;
         held.dirty = true;
     }
 
     /// Sets the children of a branch, or the record of a leaf.
     #[inline(always)]
     pub(super) fn set_low(&mut self, spot: CuckooSlot, low: u64) {
-        let held = &mut self.held[spot.held];
+        let held = &mut self.buckets.held[spot.held];
         held.image.set_low(spot.slot, low);
-        held.pinned |= 1 << spot.slot;
+        held.note |= 1 << spot.slot;
         held.dirty = true;
     }
 
@@ -186,10 +203,10 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
 
     /// Moves an entry to its other bucket, which must be `number`.
     pub(super) fn move_to(&mut self, from: CuckooSlot, number: u32) -> Result<(), CuckooAbort> {
-        let (entry, old) = (self.entry(from), self.held[from.held].number);
+        let (entry, old) = (self.entry(from), self.buckets.held[from.held].number);
         let (home, other) = (
-            CuckooTable::<V>::home(entry.lane, old, self.size),
-            CuckooTable::<V>::other_at(entry.lane, old, self.size),
+            CuckooTable::<V>::home(entry.lane, old, self.buckets.size),
+            CuckooTable::<V>::other_at(entry.lane, old, self.buckets.size),
         );
         if entry.is_none() || (home, other) != (old, number) {
             return Err(CuckooAbort::Changed);
@@ -204,7 +221,8 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
     /// Copies an entry to a slot in its other bucket. The caller must then set its old slot.
     #[inline(always)]
     pub(super) fn copy_to_other_bucket(&mut self, from: CuckooSlot, to: CuckooSlot) {
-        let (entry, old, new) = (self.entry(from), self.held[from.held].number, self.held[to.held].number);
+        let (entry, old, new) =
+            (self.entry(from), self.buckets.held[from.held].number, self.buckets.held[to.held].number);
         let pair = if entry.is_secondary() {
             CuckooBucketPair { primary: new, secondary: old }
         } else {
@@ -212,18 +230,18 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         };
         let hash = CuckooTable::<V>::hash_of(entry.lane, old);
         self.set(to, entry.moved());
-        self.placed.push((hash, pair));
-        self.moved += 1;
+        self.buckets.placed.push((hash, pair));
+        self.buckets.moved += 1;
     }
 
     /// Moves the entries whose lanes satisfy `moves` to an empty bucket, and gives that bucket a
     /// version.
     pub(super) fn split(&mut self, from: usize, to: usize, version: u32, moves: impl Fn(u32) -> bool) {
         let (kept, gone) = self.image(from).split(moves);
-        self.moved += SLOTS as u32 - gone.free().len();
+        self.buckets.moved += SLOTS as u32 - gone.free().len();
         for (held, image) in [(from, kept), (to, gone.with_version(version))] {
-            self.held[held].image = image;
-            self.held[held].dirty = true;
+            self.buckets.held[held].image = image;
+            self.buckets.held[held].dirty = true;
         }
     }
 
@@ -232,9 +250,9 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         let image = *self.image(from);
         for (slot, entry) in image.entries() {
             self.clear(CuckooSlot { held: from, slot });
-            let hash = CuckooTable::<V>::hash_of(entry.lane, self.held[from].number);
+            let hash = CuckooTable::<V>::hash_of(entry.lane, self.buckets.held[from].number);
             self.put(to, entry).ok_or(CuckooAbort::Crowded(hash))?;
-            self.moved += 1;
+            self.buckets.moved += 1;
         }
         Ok(())
     }
@@ -248,7 +266,7 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         parent: u8,
         body: CuckooNodeBody,
     ) -> Result<(CuckooSlot, u8), CuckooAbort> {
-        let pair = CuckooBucketPair::of::<V>(hash, self.size);
+        let pair = CuckooBucketPair::of::<V>(hash, self.buckets.size);
         let (first, second) = (self.take(pair.primary), self.take(pair.secondary));
         let lanes = (self.image(first).lanes(), self.image(second).lanes());
         let tag = CuckooTable::<V>::tag(hash);
@@ -265,7 +283,7 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
         let lane = lane(tag, spot.held != first, symbol, parent);
         self.set(spot, CuckooEntry::new(lane, color, body));
         self.added += 1;
-        self.placed.push((hash, pair));
+        self.buckets.placed.push((hash, pair));
         Ok((spot, color))
     }
 
@@ -274,7 +292,7 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
     fn free_color(&self, hash: u32, first: usize, second: usize) -> Result<u8, CuckooAbort> {
         // The root has the first color and is not in these buckets.
         let mut taken = u8::from(hash == EMPTY_HASH);
-        for CuckooBucketCopy { image, number, .. } in [first, second].map(|held| &self.held[held]) {
+        for BucketCopy { image, number, .. } in [first, second].map(|held| &self.buckets.held[held]) {
             for (_, entry) in image.entries() {
                 if CuckooTable::<V>::hash_of(entry.lane, *number) == hash {
                     taken |= 1 << entry.color();
@@ -289,105 +307,38 @@ impl<'t, const V: usize> CuckooTransaction<'t, V> {
     /// freed slot, which the caller must set.
     #[inline(never)]
     fn displace_entry(&mut self, first: usize, second: usize) -> Option<CuckooSlot> {
-        self.crowded = true;
+        self.buckets.crowded = true;
         displace_near(self, [first, second])
     }
 
     /// Returns the planned lanes of a bucket, and its pinned slots.
     #[inline(always)]
     pub(super) fn lanes(&self, number: u32) -> (Lanes, u8) {
-        match self.held.iter().find(|held| held.number == number) {
-            Some(held) => (held.image.lanes(), held.pinned),
-            None => (self.table.bucket(number).lanes(), 0),
+        match self.buckets.copy_of(number) {
+            Some(held) => (held.image.lanes(), held.note),
+            None => (self.buckets.table.bucket(number).lanes(), 0),
         }
     }
 
     /// Returns whether a bucket has a free slot, both now and in the plan.
     #[inline(always)]
     pub(super) fn has_room(&self, number: u32) -> bool {
-        self.table.bucket(number).lanes().has_room() && self.lanes(number).0.has_room()
-    }
-
-    #[inline(always)]
-    pub(super) fn number(&self, held: usize) -> u32 {
-        self.held[held].number
-    }
-
-    pub(super) fn crowded(&self) -> bool {
-        self.crowded
-    }
-
-    /// Locks all buckets of the transaction. If one has changed, locks none.
-    pub(super) fn lock(&mut self) -> Result<(), CuckooAbort> {
-        while let Some(held) = self.held.get(self.locked) {
-            if !held.bucket.lock(held.seen) {
-                self.unlock();
-                return Err(CuckooAbort::Changed);
-            }
-            self.locked += 1;
-        }
-        // If the table has grown since the plan was made, an entry may belong to another bucket
-        // now. It would be split off from a bucket that is locked here, so it cannot move after
-        // this check.
-        let size = self.table.places();
-        let is_elsewhere =
-            |&(hash, pair): &(u32, CuckooBucketPair)| CuckooBucketPair::of::<V>(hash, size) != pair;
-        if size.buckets() != self.size.buckets() && self.placed.iter().any(is_elsewhere) {
-            self.unlock();
-            return Err(CuckooAbort::Changed);
-        }
-        Ok(())
-    }
-
-    /// Writes the locked buckets, calls `published`, and unlocks them. Returns the number of added
-    /// entries.
-    pub(super) fn apply_with(&mut self, published: impl FnOnce()) -> i64 {
-        debug_assert_eq!(self.locked, self.held.len());
-        let dirty = || self.held.iter().filter(|held| held.dirty);
-        dirty().for_each(|held| held.bucket.mark(&held.image));
-        dirty().for_each(|held| held.bucket.write(&held.image));
-        published();
-        for held in &self.held {
-            if held.dirty {
-                held.bucket.unlock_changed(&held.image);
-            } else {
-                held.bucket.unlock_unchanged(held.seen);
-            }
-        }
-        self.locked = 0;
-        // Models skip this: it orders nothing and would add a step to interleave.
-        if self.moved > 0 && !cfg!(skein_loom) {
-            self.table.moved.add(self.held[0].number as usize, self.moved.into());
-        }
-        self.added
+        self.buckets.table.bucket(number).lanes().has_room() && self.lanes(number).0.has_room()
     }
 
     /// Writes and unlocks the buckets. Returns the number of added entries.
     pub(super) fn apply(&mut self) -> i64 {
-        self.apply_with(|| ())
+        self.buckets.apply_with(|| ());
+        self.added
     }
 
     /// Returns a node as the applied transaction left it. A later transaction that takes the node
     /// detects every change since.
     pub(super) fn applied(&self, spot: CuckooSlot) -> FoundNode {
-        let held = &self.held[spot.held];
-        debug_assert!(held.dirty && self.locked == 0);
+        let held = &self.buckets.held[spot.held];
+        debug_assert!(held.dirty, "the transaction has changed the node");
         let version = held.image.as_next_version().version();
         FoundNode { bucket: held.number, slot: spot.slot, version, entry: held.image.get(spot.slot) }
-    }
-
-    /// Releases the locks. The buckets are unchanged.
-    pub(super) fn unlock(&mut self) {
-        for held in &self.held[..self.locked] {
-            held.bucket.unlock_unchanged(held.seen);
-        }
-        self.locked = 0;
-    }
-}
-
-impl<const V: usize> Drop for CuckooTransaction<'_, V> {
-    fn drop(&mut self) {
-        self.unlock();
     }
 }
 

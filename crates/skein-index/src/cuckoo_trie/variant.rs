@@ -1,18 +1,28 @@
-//! Variants of the trie for tests and measurements, as bits of its const parameter.
+//! The variants of the trie, for tests and measurements.
 
-/// The variant to use: tables from 2^11 buckets (128 KiB) to 2^28 (16 GiB).
-pub const DEFAULT: usize = 11;
+use crate::variant::{Variant, variants};
 
-/// Allocates the table on pages of the common size.
-pub const WITHOUT_HUGE_PAGES: usize = 1 << 8;
-/// Disables prefetching in lookups.
-pub const WITHOUT_PREFETCH: usize = 1 << 9;
-
-pub(super) const fn has(variant: usize, flag: usize) -> bool {
-    variant & flag != 0
+/// The settings of a trie.
+pub trait CuckooSettings: Variant {
+    /// The logarithm of the least number of buckets. With 11, tables have 2^11 buckets (128 KiB) to
+    /// 2^28 (16 GiB).
+    const LEAST_BITS: u32 = 11;
+    /// Whether lookups prefetch.
+    const PREFETCH: bool = true;
 }
 
-/// Returns the logarithm of the least number of buckets.
-pub(super) const fn least_bits(variant: usize) -> u32 {
-    (variant & 0xff) as u32
+variants! { CuckooSettings:
+    /// The trie to use.
+    CuckooStandard {}
+
+    /// A trie with a small table, which reaches every case with few keys: for tests.
+    CuckooOfLeastBits<const LEAST_BITS: u32 = 1> {
+        const LEAST_BITS: u32 = LEAST_BITS;
+    }
+
+    /// The trie whose lookups do not prefetch.
+    CuckooWithoutPrefetch<const LEAST_BITS: u32 = 11> {
+        const LEAST_BITS: u32 = LEAST_BITS;
+        const PREFETCH: bool = false;
+    }
 }

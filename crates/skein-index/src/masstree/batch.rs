@@ -23,6 +23,7 @@ use super::lookup::{BorderVisit, SliceLookup, look_up};
 use super::node::Node;
 use super::search::child_index;
 use super::suffix::SuffixBlock;
+use super::variant::{MasstreeSettings, MasstreeStandard};
 use super::write::BorderLocation;
 use crate::index::{ComputeAction, Computed, IndexError, MAX_KEY_LEN};
 use crate::memory::{CACHE_LINE, prefetch_read};
@@ -34,15 +35,15 @@ pub const GROUP: usize = 32;
 /// The location where a lookup ended: the node that holds the key, or should hold it. See
 /// [`Masstree::locate_many`].
 #[derive(Clone, Copy, Debug)]
-pub struct MasstreeLocation<const W: usize>(BorderLocation<W>);
+pub struct MasstreeLocation<V: MasstreeSettings = MasstreeStandard>(BorderLocation<V>);
 
 /// The read of a lookup's next turn.
 #[derive(Clone, Copy, Debug)]
-enum NextRead<const W: usize> {
+enum NextRead<V: MasstreeSettings> {
     /// The present or a former root of a layer.
-    Root(Node<W>),
+    Root(Node<V>),
     /// A child, with its parent as it was seen.
-    Child(Node<W>, BorderVisit<W>),
+    Child(Node<V>, BorderVisit<V>),
     /// A suffix block.
     Suffix(SuffixBlock),
     /// Nothing: the lookup is done, with this result.
@@ -51,21 +52,21 @@ enum NextRead<const W: usize> {
 
 /// A lookup in progress.
 #[derive(Clone, Copy, Debug)]
-struct MasstreeLookup<'k, const W: usize> {
+struct MasstreeLookup<'k, V: MasstreeSettings> {
     key: &'k [u8],
     offset: usize,
     slice: KeySlice,
-    next: NextRead<W>,
+    next: NextRead<V>,
     /// The border node of this layer, when it is reached, and that of the layer above.
-    border: Option<BorderVisit<W>>,
-    upper: Option<BorderVisit<W>>,
+    border: Option<BorderVisit<V>>,
+    upper: Option<BorderVisit<V>>,
     /// A link led to a former root of its layer. A write that descends repairs the link.
     stale: bool,
 }
 
-impl<'k, const W: usize> MasstreeLookup<'k, W> {
+impl<'k, V: MasstreeSettings> MasstreeLookup<'k, V> {
     #[inline(always)]
-    fn new(key: &'k [u8], root: Node<W>) -> Self {
+    fn new(key: &'k [u8], root: Node<V>) -> Self {
         Self {
             key,
             offset: 0,
@@ -89,7 +90,7 @@ impl<'k, const W: usize> MasstreeLookup<'k, W> {
     /// Returns the location where the lookup ended; `None` if a write should search for the key
     /// itself.
     #[inline(always)]
-    fn place(&self) -> Option<MasstreeLocation<W>> {
+    fn place(&self) -> Option<MasstreeLocation<V>> {
         let visit = self.border.filter(|_| !self.stale)?;
         Some(MasstreeLocation(BorderLocation {
             offset: self.offset,
@@ -140,7 +141,7 @@ impl<'k, const W: usize> MasstreeLookup<'k, W> {
 
     /// Processes a node that was reached by a validated path.
     #[inline(always)]
-    fn enter(&mut self, mut visit: BorderVisit<W>) -> LookupProgress {
+    fn enter(&mut self, mut visit: BorderVisit<V>) -> LookupProgress {
         if !visit.version.is_border() {
             let child = visit.node.child(child_index(visit.node, self.slice.bits));
             child.prefetch();
@@ -155,7 +156,7 @@ impl<'k, const W: usize> MasstreeLookup<'k, W> {
             SliceLookup::Value(word) => return self.done(Some(word)),
             SliceLookup::Link(word) => word,
         };
-        SlotLink::<W>::prefetch(word, self.key.len() - self.offset - 8);
+        SlotLink::<V>::prefetch(word, self.key.len() - self.offset - 8);
         // SAFETY: `look_up` validated the word; the caller of `lookup_many` holds a guard.
         match unsafe { SlotLink::from_word(word) } {
             SlotLink::Suffix(suffix) => self.next = NextRead::Suffix(suffix),
@@ -178,7 +179,7 @@ enum LookupProgress {
     Restart,
 }
 
-impl<S: Slot, const W: usize> Masstree<S, W> {
+impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
     /// Looks up many keys. The caller holds a guard.
     #[inline]
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
@@ -196,7 +197,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         &'g self,
         keys: &[&[u8]],
         guard: &'g G,
-        mut found: impl FnMut(usize, Option<S::Ref<'g>>, Option<MasstreeLocation<W>>),
+        mut found: impl FnMut(usize, Option<S::Ref<'g>>, Option<MasstreeLocation<V>>),
     ) {
         check_guard(&self.base.collector, guard);
         self.probe_many(keys, |index, probe| {
@@ -214,7 +215,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     pub unsafe fn get_at<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        place: MasstreeLocation<W>,
+        place: MasstreeLocation<V>,
         guard: &'g G,
     ) -> Option<S::Ref<'g>> {
         check_guard(&self.base.collector, guard);
@@ -236,7 +237,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     pub unsafe fn compute_at<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        place: MasstreeLocation<W>,
+        place: MasstreeLocation<V>,
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, IndexError> {
@@ -246,20 +247,20 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     }
 
     #[inline]
-    fn probe_many(&self, keys: &[&[u8]], mut ended: impl FnMut(usize, &MasstreeLookup<'_, W>)) {
+    fn probe_many(&self, keys: &[&[u8]], mut ended: impl FnMut(usize, &MasstreeLookup<'_, V>)) {
         for (index, group) in keys.chunks(GROUP).enumerate() {
             self.probe_group(group, |within, probe| ended(index * GROUP + within, probe));
         }
     }
 
     #[inline]
-    fn probe_group(&self, keys: &[&[u8]], mut ended: impl FnMut(usize, &MasstreeLookup<'_, W>)) {
+    fn probe_group(&self, keys: &[&[u8]], mut ended: impl FnMut(usize, &MasstreeLookup<'_, V>)) {
         for key in keys {
             // The keys themselves may be as far away as the nodes.
             (0..key.len()).step_by(CACHE_LINE).for_each(|offset| prefetch_read(&raw const key[offset]));
         }
         let root = self.root();
-        let mut probes: [MasstreeLookup<'_, W>; GROUP] = std::array::from_fn(|index| {
+        let mut probes: [MasstreeLookup<'_, V>; GROUP] = std::array::from_fn(|index| {
             MasstreeLookup::new(keys.get(index).copied().unwrap_or_default(), root)
         });
         let mut waiting: [u8; GROUP] = std::array::from_fn(|index| index as u8);

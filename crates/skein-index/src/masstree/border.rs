@@ -7,7 +7,7 @@ use super::key_lengths::{KeyLengths, LINK, REUSED};
 use super::latch::NodeLatch;
 use super::node::Node;
 use super::permutation::SlotPermutation;
-use super::variant::{WITHOUT_PERMUTATION, without};
+use super::variant::MasstreeSettings;
 
 /// The position of a slice in a border node, present or absent.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub(super) struct BorderEntry {
     pub(super) lv: u64,
 }
 
-impl<const W: usize> Node<W> {
+impl<V: MasstreeSettings> Node<V> {
     /// Returns the key at `position`.
     pub(super) fn entry(
         self,
@@ -54,7 +54,7 @@ impl<const W: usize> Node<W> {
     }
 }
 
-impl<const W: usize> NodeLatch<W> {
+impl<V: MasstreeSettings> NodeLatch<V> {
     /// Finds the position of a slice.
     #[inline]
     pub(super) fn position_of(&self, slice: KeySlice) -> SlicePosition {
@@ -84,7 +84,7 @@ impl<const W: usize> NodeLatch<W> {
     /// one store of its code publishes the whole key.
     #[inline]
     pub(super) fn insert_entry(&self, position: usize, entry: BorderEntry) {
-        if without(W, WITHOUT_PERMUTATION) {
+        if !V::PERMUTATION {
             return self.insert_in_order(position, entry);
         }
         let (permutation, slot) = self.permutation().insert_at(position);

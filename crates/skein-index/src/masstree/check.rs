@@ -5,7 +5,7 @@ use super::border::BorderEntry;
 use super::key_lengths::LINK;
 use super::link::SlotLink;
 use super::node::Node;
-use super::variant::width;
+use super::variant::MasstreeSettings;
 use crate::memory::{Arena, MemoryPart};
 use crate::slot::Slot;
 
@@ -32,9 +32,9 @@ pub struct MasstreeStats {
 
 /// A node to check, and the fields that its position in the tree determines.
 #[derive(Clone, Copy, Debug)]
-struct NodeToCheck<const W: usize> {
-    node: Node<W>,
-    parent: Option<Node<W>>,
+struct NodeToCheck<V: MasstreeSettings> {
+    node: Node<V>,
+    parent: Option<Node<V>>,
     /// The slices that it may hold: from the first, up to but excluding the second.
     range: (u64, Option<u64>),
     /// Number of layers above.
@@ -43,8 +43,8 @@ struct NodeToCheck<const W: usize> {
 
 /// The walk: the nodes left to check, and the counts.
 #[derive(Debug)]
-struct MasstreeChecker<const W: usize> {
-    waiting: Vec<NodeToCheck<W>>,
+struct MasstreeChecker<V: MasstreeSettings> {
+    waiting: Vec<NodeToCheck<V>>,
     shape: MasstreeStats,
 }
 
@@ -57,7 +57,7 @@ macro_rules! ensure {
     };
 }
 
-impl<S: Slot, const W: usize> Masstree<S, W> {
+impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
     /// Checks the structure of the tree. The mutable borrow excludes other users.
     ///
     /// # Errors
@@ -84,9 +84,9 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     }
 }
 
-impl<const W: usize> MasstreeChecker<W> {
+impl<V: MasstreeSettings> MasstreeChecker<V> {
     /// Adds a layer to the walk, from a link that may be stale.
-    fn layer(&mut self, link: Node<W>, depth: usize) -> Result<(), String> {
+    fn layer(&mut self, link: Node<V>, depth: usize) -> Result<(), String> {
         let mut root = link;
         while let Some(parent) = root.parent() {
             root = parent;
@@ -97,7 +97,7 @@ impl<const W: usize> MasstreeChecker<W> {
         Ok(())
     }
 
-    fn node(&mut self, place: NodeToCheck<W>) -> Result<(), String> {
+    fn node(&mut self, place: NodeToCheck<V>) -> Result<(), String> {
         let version = place.node.version().peek();
         ensure!(!version.is_locked() && !version.is_deleted(), place, "a node is locked or deleted");
         ensure!(version.is_root() == place.parent.is_none(), place, "the root flag is wrong");
@@ -106,12 +106,12 @@ impl<const W: usize> MasstreeChecker<W> {
         if version.is_border() { self.border(place) } else { self.interior(place) }
     }
 
-    fn interior(&mut self, place: NodeToCheck<W>) -> Result<(), String> {
+    fn interior(&mut self, place: NodeToCheck<V>) -> Result<(), String> {
         let (node, nkeys) = (place.node, place.node.nkeys());
         self.shape.interior += 1;
-        ensure!(nkeys <= width(W), place, "{nkeys} keys in a node of width {}", width(W));
+        ensure!(nkeys <= V::WIDTH, place, "{nkeys} keys in a node of width {}", V::WIDTH);
         ensure!(
-            (nkeys..width(W)).all(|i| node.key(i) == u64::MAX),
+            (nkeys..V::WIDTH).all(|i| node.key(i) == u64::MAX),
             place,
             "an unused key is not the greatest"
         );
@@ -135,7 +135,7 @@ impl<const W: usize> MasstreeChecker<W> {
         Ok(())
     }
 
-    fn border(&mut self, place: NodeToCheck<W>) -> Result<(), String> {
+    fn border(&mut self, place: NodeToCheck<V>) -> Result<(), String> {
         let node = place.node;
         let (lengths, permutation) = (node.key_lengths(), node.permutation());
         let (count, width) = (permutation.count(), lengths.width());
@@ -168,7 +168,7 @@ impl<const W: usize> MasstreeChecker<W> {
         Ok(())
     }
 
-    fn entry(&mut self, place: NodeToCheck<W>, entry: BorderEntry) -> Result<(), String> {
+    fn entry(&mut self, place: NodeToCheck<V>, entry: BorderEntry) -> Result<(), String> {
         let padding = entry.slice.bits.checked_shl(8 * u32::from(entry.slice.code)).unwrap_or(0);
         ensure!(padding == 0, place, "slice {:x} goes on past its length", entry.slice.bits);
         if entry.slice.code < LINK {
@@ -189,7 +189,7 @@ impl<const W: usize> MasstreeChecker<W> {
     }
 
     /// Checks the neighbour links and the low key of a full node.
-    fn neighbours(&mut self, place: NodeToCheck<W>) -> Result<(), String> {
+    fn neighbours(&mut self, place: NodeToCheck<V>) -> Result<(), String> {
         let node = place.node;
         self.shape.full += 1;
         let low = node.low();

@@ -26,6 +26,7 @@ use super::link::SlotLink;
 use super::lookup::find_border;
 use super::node::Node;
 use super::suffix::SuffixBlock;
+use super::variant::MasstreeSettings;
 use crate::index::Cursor;
 use crate::slot::Slot;
 
@@ -40,10 +41,10 @@ enum MasstreeCursorState {
 }
 
 /// A cursor of a [`Masstree`].
-pub struct MasstreeCursor<'g, S: Slot, G: Guard, const W: usize> {
-    tree: &'g Masstree<S, W>,
+pub struct MasstreeCursor<'g, S: Slot, G: Guard, V: MasstreeSettings> {
+    tree: &'g Masstree<S, V>,
     guard: PhantomData<&'g G>,
-    frames: Vec<BorderFrame<W>>,
+    frames: Vec<BorderFrame<V>>,
     key: Vec<u8>,
     /// The cursor's key before a step that has overwritten part of `key`.
     stood_on: Vec<u8>,
@@ -55,7 +56,7 @@ pub struct MasstreeCursor<'g, S: Slot, G: Guard, const W: usize> {
 // SAFETY: a cursor reads the tree, which is `Sync`, through pointers that its guard protects. The
 // guard is borrowed; if it may be shared between threads (`OwnedGuard`), the borrow may move to
 // another thread.
-unsafe impl<S: Slot, G: Guard + Sync, const W: usize> Send for MasstreeCursor<'_, S, G, W> {}
+unsafe impl<S: Slot, G: Guard + Sync, V: MasstreeSettings> Send for MasstreeCursor<'_, S, G, V> {}
 
 /// The target of a descent.
 #[derive(Clone, Copy, Debug)]
@@ -64,8 +65,8 @@ enum DescentTarget<'k> {
     End,
 }
 
-impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
-    pub(super) fn new(tree: &'g Masstree<S, W>, _guard: &'g G) -> Self {
+impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
+    pub(super) fn new(tree: &'g Masstree<S, V>, _guard: &'g G) -> Self {
         Self {
             tree,
             guard: PhantomData,
@@ -187,7 +188,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
     }
 
     /// Pushes the frame of a layer's first or last border node. Returns `None` if a node changed.
-    fn try_enter(&mut self, root: Node<W>, forward: bool) -> Option<()> {
+    fn try_enter(&mut self, root: Node<V>, forward: bool) -> Option<()> {
         let visit = find_border(root, if forward { 0 } else { u64::MAX })?;
         let frame = BorderFrame::new(visit.node, visit.version);
         let frame = if forward { frame } else { frame.to_last() };
@@ -245,7 +246,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
             }
             // SAFETY: validated above; the cursor borrows a guard.
             match unsafe { SlotLink::from_word(word) } {
-                SlotLink::<W>::Suffix(suffix) => {
+                SlotLink::<V>::Suffix(suffix) => {
                     self.stand_on_suffix(bits, suffix);
                     return Some(true);
                 }
@@ -262,7 +263,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> MasstreeCursor<'g, S, G, W> {
     }
 }
 
-impl<'g, S: Slot, G: Guard, const W: usize> Cursor<'g, S> for MasstreeCursor<'g, S, G, W> {
+impl<'g, S: Slot, G: Guard, V: MasstreeSettings> Cursor<'g, S> for MasstreeCursor<'g, S, G, V> {
     fn seek(&mut self, key: &[u8]) -> bool {
         self.descend(DescentTarget::Key { key, inclusive: true }, true)
     }

@@ -6,6 +6,7 @@ use super::key::KeySlice;
 use super::key_lengths::{KeyLengths, LINK};
 use super::node::Node;
 use super::permutation::SlotPermutation;
+use super::variant::MasstreeSettings;
 use crate::memory::prefetch_read;
 use crate::slot::Slot;
 
@@ -19,8 +20,8 @@ const SECOND_LINE: usize = 41;
 
 /// A border node on the cursor's path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BorderFrame<const W: usize> {
-    pub(super) node: Node<W>,
+pub(super) struct BorderFrame<V: MasstreeSettings> {
+    pub(super) node: Node<V>,
     pub(super) version: Version,
     pub(super) permutation: SlotPermutation,
     /// From -1, before the first key, to the count, past the last.
@@ -29,8 +30,8 @@ pub(super) struct BorderFrame<const W: usize> {
     links: bool,
 }
 
-impl<const W: usize> BorderFrame<W> {
-    pub(super) fn new(node: Node<W>, version: Version) -> Self {
+impl<V: MasstreeSettings> BorderFrame<V> {
+    pub(super) fn new(node: Node<V>, version: Version) -> Self {
         Self {
             node,
             version,
@@ -120,7 +121,7 @@ impl<const W: usize> BorderFrame<W> {
     }
 
     /// Returns the neighbour in the direction of the scan.
-    pub(super) fn neighbour(&self, forward: bool) -> BorderNeighbour<W> {
+    pub(super) fn neighbour(&self, forward: bool) -> BorderNeighbour<V> {
         let node = self.node;
         let neighbour = match node.is_full_width() {
             false => None,
@@ -152,8 +153,8 @@ impl<const W: usize> BorderFrame<W> {
 }
 
 /// The neighbour of a node.
-pub(super) enum BorderNeighbour<const W: usize> {
-    Found(BorderFrame<W>),
+pub(super) enum BorderNeighbour<V: MasstreeSettings> {
+    Found(BorderFrame<V>),
     None,
     /// A node has changed: descend again.
     Changed,

@@ -10,22 +10,23 @@ use std::ops::Deref;
 
 use super::lookup::BorderVisit;
 use super::node::Node;
+use super::variant::MasstreeSettings;
 
 /// A locked node.
 #[derive(Debug)]
-pub(super) struct NodeLatch<const W: usize>(Node<W>);
+pub(super) struct NodeLatch<V: MasstreeSettings>(Node<V>);
 
-impl<const W: usize> NodeLatch<W> {
+impl<V: MasstreeSettings> NodeLatch<V> {
     /// Locks a node, and blocks until it has the lock. Returns `None` if the node is deleted.
     #[inline]
-    pub(super) fn take(node: Node<W>) -> Option<Self> {
+    pub(super) fn take(node: Node<V>) -> Option<Self> {
         node.version().lock();
         let latch = Self(node);
         (!node.version().peek().is_deleted()).then_some(latch)
     }
 
     /// Returns the latch of a node that was created locked.
-    pub(super) fn of_new(node: Node<W>) -> Self {
+    pub(super) fn of_new(node: Node<V>) -> Self {
         debug_assert!(node.version().peek().is_locked());
         Self(node)
     }
@@ -34,7 +35,7 @@ impl<const W: usize> NodeLatch<W> {
     /// split since. Returns `None` if the node no longer covers the slice; the caller must descend
     /// again.
     #[inline]
-    pub(super) fn take_for(visit: BorderVisit<W>, slice: u64) -> Option<Self> {
+    pub(super) fn take_for(visit: BorderVisit<V>, slice: u64) -> Option<Self> {
         let mut latch = Self::take(visit.node)?;
         if !latch.is_full_width() {
             return Some(latch);
@@ -67,21 +68,21 @@ impl<const W: usize> NodeLatch<W> {
 
     /// Returns the locked node, as a value that outlives the latch.
     #[inline(always)]
-    pub(super) fn node(&self) -> Node<W> {
+    pub(super) fn node(&self) -> Node<V> {
         self.0
     }
 }
 
-impl<const W: usize> Deref for NodeLatch<W> {
-    type Target = Node<W>;
+impl<V: MasstreeSettings> Deref for NodeLatch<V> {
+    type Target = Node<V>;
 
     #[inline(always)]
-    fn deref(&self) -> &Node<W> {
+    fn deref(&self) -> &Node<V> {
         &self.0
     }
 }
 
-impl<const W: usize> Drop for NodeLatch<W> {
+impl<V: MasstreeSettings> Drop for NodeLatch<V> {
     #[inline]
     fn drop(&mut self) {
         self.0.version().unlock();

@@ -30,16 +30,17 @@ use super::lookup::{BorderVisit, layer_root};
 use super::node::{Node, width_for};
 use super::search::find_slot;
 use super::suffix::SuffixBlock;
+use super::variant::MasstreeSettings;
 use crate::slot::Slot;
 
-impl<S: Slot, const W: usize> Masstree<S, W> {
+impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
     /// Returns the entry for the rest of a key from `offset` on, and its value. Allocates a suffix
     /// block if the rest has more than eight bytes.
     pub(super) fn entry_for(&self, key: &[u8], offset: usize, value: u64) -> BorderEntry {
         let slice = KeySlice::at(key, offset);
         let lv = match slice.code {
             LINK => {
-                SlotLink::<W>::Suffix(SuffixBlock::new(&self.base.arena, &key[offset + 8..], value)).word()
+                SlotLink::<V>::Suffix(SuffixBlock::new(&self.base.arena, &key[offset + 8..], value)).word()
             }
             _ => value,
         };
@@ -47,7 +48,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     }
 
     /// Allocates a solo root with these entries, in order.
-    pub(super) fn new_layer(&self, width: usize, entries: impl Iterator<Item = BorderEntry>) -> Node<W> {
+    pub(super) fn new_layer(&self, width: usize, entries: impl Iterator<Item = BorderEntry>) -> Node<V> {
         let root = Node::new_border(&self.base.arena, width, Version::BORDER.as_root());
         root.fill(entries);
         root
@@ -55,18 +56,18 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 
     /// Builds the layers that hold two different keys, passed from the first byte after their
     /// common slice. Returns the link to the topmost layer.
-    pub(super) fn layer_of_two(&self, a: (&[u8], u64), b: (&[u8], u64)) -> SlotLink<W> {
+    pub(super) fn layer_of_two(&self, a: (&[u8], u64), b: (&[u8], u64)) -> SlotLink<V> {
         let mut offset = 0;
         while KeySlice::at(a.0, offset) == KeySlice::at(b.0, offset) {
             offset += 8;
         }
         let (first, second) = if a.0 < b.0 { (a, b) } else { (b, a) };
         let both = [self.entry_for(first.0, offset, first.1), self.entry_for(second.0, offset, second.1)];
-        let mut link = SlotLink::Layer(self.new_layer(width_for::<W>(2), both.into_iter()));
+        let mut link = SlotLink::Layer(self.new_layer(width_for::<V>(2), both.into_iter()));
         while offset > 0 {
             offset -= 8;
             let entry = BorderEntry { slice: KeySlice::at(a.0, offset), lv: link.word() };
-            link = SlotLink::Layer(self.new_layer(width_for::<W>(1), std::iter::once(entry)));
+            link = SlotLink::Layer(self.new_layer(width_for::<V>(1), std::iter::once(entry)));
         }
         link
     }
@@ -76,27 +77,27 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     /// unlinked.
     pub(super) fn grow_solo(
         &self,
-        upper: &NodeLatch<W>,
+        upper: &NodeLatch<V>,
         slice: KeySlice,
-        solo: &NodeLatch<W>,
+        solo: &NodeLatch<V>,
         position: usize,
         new: BorderEntry,
-    ) -> Node<W> {
+    ) -> Node<V> {
         let (lengths, permutation) = (solo.key_lengths(), solo.permutation());
         let count = permutation.count();
         let old = |index: usize| solo.entry(lengths, permutation, index);
         let entries = (0..position).map(old).chain(std::iter::once(new)).chain((position..count).map(old));
-        let wider = self.new_layer(width_for::<W>(count + 1), entries);
+        let wider = self.new_layer(width_for::<V>(count + 1), entries);
         upper.relink(slice, SlotLink::Layer(wider));
         solo.version().mark_deleted();
         solo.node()
     }
 }
 
-impl<const W: usize> NodeLatch<W> {
+impl<V: MasstreeSettings> NodeLatch<V> {
     /// Stores another link in the slot for `slice` of a locked border node. The slot must hold a
     /// link.
-    pub(super) fn relink(&self, slice: KeySlice, link: SlotLink<W>) {
+    pub(super) fn relink(&self, slice: KeySlice, link: SlotLink<V>) {
         let lengths = self.key_lengths();
         let slot = find_slot(self.node(), lengths, slice).expect("the caller has found the slot");
         self.set_lv(slot, lengths.width(), link.word());
@@ -104,7 +105,7 @@ impl<const W: usize> NodeLatch<W> {
 
     /// Locks the border node whose slot for `slice` links to `root`. `upper` is an earlier visit of
     /// that border node. Returns `None` if the link has changed.
-    pub(super) fn take_link_to(upper: BorderVisit<W>, slice: KeySlice, root: Node<W>) -> Option<Self> {
+    pub(super) fn take_link_to(upper: BorderVisit<V>, slice: KeySlice, root: Node<V>) -> Option<Self> {
         let latch = Self::take_for(upper, slice.bits)?;
         let lengths = latch.key_lengths();
         let slot = find_slot(latch.node(), lengths, slice)?;
@@ -120,7 +121,7 @@ impl<const W: usize> NodeLatch<W> {
 /// A link changes only under the lock of its node, and a layer's root is replaced only under that
 /// lock too. So the stored root is not stale.
 #[cold]
-pub(super) fn repair_link<const W: usize>(upper: BorderVisit<W>, slice: KeySlice, stale: Node<W>) {
+pub(super) fn repair_link<V: MasstreeSettings>(upper: BorderVisit<V>, slice: KeySlice, stale: Node<V>) {
     if let Some(latch) = NodeLatch::take_link_to(upper, slice, stale)
         && let Some(root) = layer_root(stale)
     {
@@ -134,18 +135,19 @@ mod tests {
 
     use skein_sync::reclaim::Collector;
 
+    use super::super::variant::MasstreeOfWidth;
     use super::*;
     use crate::index::OrderedIndex;
     use crate::slot::Inline;
 
-    type Tree = Masstree<Inline<u64>, 3>;
+    type Tree = Masstree<Inline<u64>, MasstreeOfWidth<3>>;
 
     fn put(tree: &Tree, key: &[u8]) {
         tree.insert(key, Inline(1), &tree.collector().enter()).expect("a short key");
     }
 
     /// Returns the node that the tree's only first slice links to.
-    fn linked(tree: &Tree) -> Node<3> {
+    fn linked(tree: &Tree) -> Node<MasstreeOfWidth<3>> {
         let upper = tree.root();
         let lengths = upper.key_lengths();
         // SAFETY: one thread, and the slot holds a link, because all keys share the first slice and
@@ -160,7 +162,7 @@ mod tests {
     /// next write repairs it (section 4.6.4).
     #[test]
     fn the_next_write_repairs_a_stale_link() {
-        let tree = Tree::with_width(Arc::new(Collector::new()));
+        let tree = Tree::with_variant(Arc::new(Collector::new()));
         for last in b'a'..=b'd' {
             put(&tree, &[b"prefix00", &[last][..]].concat());
         }

@@ -32,23 +32,24 @@ use super::lookup::{SliceLookup, find_border, layer_root, look_up};
 use super::node::Node;
 use super::remove::{CleanupNeeded, cleanup_needed, collapse_root, shrunk_width};
 use super::suffix::SuffixBlock;
+use super::variant::MasstreeSettings;
 use super::write::UnlinkedParts;
 use crate::slot::Slot;
 
 /// A locked border node of an upper layer, and the layer below that one of its slots links to.
-struct UpperBorder<const W: usize> {
-    upper: NodeLatch<W>,
+struct UpperBorder<V: MasstreeSettings> {
+    upper: NodeLatch<V>,
     /// The upper layer's first byte within the key.
     offset: usize,
     slice: KeySlice,
-    link: Node<W>,
+    link: Node<V>,
 }
 
 /// The chain of layers from a locked border node down to the layer to clean up. All layers in
 /// between hold only a link to the next one.
-struct LayerChain<const W: usize> {
+struct LayerChain<V: MasstreeSettings> {
     /// The locked border nodes. The first is the one above the chain.
-    latches: Vec<NodeLatch<W>>,
+    latches: Vec<NodeLatch<V>>,
     /// The slice of the link in each of them.
     slices: Vec<KeySlice>,
 }
@@ -60,7 +61,7 @@ enum LayerCleanup {
     Retry,
 }
 
-impl<S: Slot, const W: usize> Masstree<S, W> {
+impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
     /// Cleans up the layer that `key` leads to at `offset`, and then the layers above it that
     /// become small.
     #[cold]
@@ -80,7 +81,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 
     /// Locks the lowest border node above the layer at `offset` that holds more than the link on
     /// the path, or else the topmost one. Returns `None` if the layer no longer exists.
-    fn lock_above(&self, key: &[u8], offset: usize) -> Option<UpperBorder<W>> {
+    fn lock_above(&self, key: &[u8], offset: usize) -> Option<UpperBorder<V>> {
         'tree: loop {
             let mut root = self.root();
             let mut found = None;
@@ -111,7 +112,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     /// down.
     fn clean_up_below<G: Guard>(
         &self,
-        above: UpperBorder<W>,
+        above: UpperBorder<V>,
         key: &[u8],
         offset: usize,
         guard: &G,
@@ -158,8 +159,8 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     /// cleanup that the layer above the chain requires.
     fn shrink<G: Guard>(
         &self,
-        chain: LayerChain<W>,
-        root: NodeLatch<W>,
+        chain: LayerChain<V>,
+        root: NodeLatch<V>,
         offset: usize,
         guard: &G,
     ) -> CleanupNeeded {
@@ -180,7 +181,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
                 moved = old;
             }
             _ => {
-                let Some(width) = shrunk_width::<W>(count, lengths.width()) else {
+                let Some(width) = shrunk_width::<V>(count, lengths.width()) else {
                     return CleanupNeeded::Nothing;
                 };
                 let entries = (0..count).map(|position| root.entry(lengths, permutation, position));
@@ -201,9 +202,9 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         let after = cleanup_needed(top, offset);
         drop((root, chain));
         for node in gone {
-            UnlinkedParts::<W> { suffix: None, node: Some(node) }.retire::<S>(None, guard);
+            UnlinkedParts::<V> { suffix: None, node: Some(node) }.retire::<S>(None, guard);
         }
-        UnlinkedParts::<W> { suffix: moved, node: None }.retire::<S>(None, guard);
+        UnlinkedParts::<V> { suffix: moved, node: None }.retire::<S>(None, guard);
         after
     }
 
@@ -212,7 +213,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     /// key continues in a deeper layer.
     fn move_key_up(
         &self,
-        chain: &LayerChain<W>,
+        chain: &LayerChain<V>,
         entry: BorderEntry,
     ) -> Option<(SuffixBlock, Option<SuffixBlock>)> {
         let own = entry.slice.bits.to_be_bytes();
@@ -224,7 +225,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         }
         // SAFETY: the node is locked, so word and code belong together; the caller's guard protects
         // the target.
-        match unsafe { SlotLink::<W>::from_word(entry.lv) } {
+        match unsafe { SlotLink::<V>::from_word(entry.lv) } {
             SlotLink::Layer(_) => None,
             SlotLink::Suffix(old) => {
                 bytes.extend_from_slice(&own);
@@ -235,21 +236,21 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     }
 }
 
-impl<const W: usize> LayerChain<W> {
+impl<V: MasstreeSettings> LayerChain<V> {
     /// Returns the border node above the chain, and the slice of its link.
-    fn topmost(&self) -> (&NodeLatch<W>, KeySlice) {
+    fn topmost(&self) -> (&NodeLatch<V>, KeySlice) {
         (&self.latches[0], self.slices[0])
     }
 
     /// Returns the border node that links to the layer to clean up, and the slice of its link.
-    fn lowest(&self) -> (&NodeLatch<W>, KeySlice) {
+    fn lowest(&self) -> (&NodeLatch<V>, KeySlice) {
         let last = self.latches.len() - 1;
         (&self.latches[last], self.slices[last])
     }
 }
 
 /// Returns the layer that a locked border node links to, if the node holds nothing else.
-fn lone_link<const W: usize>(latch: &NodeLatch<W>) -> Option<Node<W>> {
+fn lone_link<V: MasstreeSettings>(latch: &NodeLatch<V>) -> Option<Node<V>> {
     let (lengths, permutation) = (latch.key_lengths(), latch.permutation());
     if permutation.count() != 1 {
         return None;

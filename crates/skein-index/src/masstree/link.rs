@@ -13,20 +13,20 @@
 
 use super::node::Node;
 use super::suffix::SuffixBlock;
-use super::variant::{WITHOUT_PREFETCH, without};
+use super::variant::MasstreeSettings;
 
 const LAYER: u64 = 1;
 
 /// The target of a slot whose key continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SlotLink<const W: usize> {
+pub(super) enum SlotLink<V: MasstreeSettings> {
     /// A suffix block.
     Suffix(SuffixBlock),
     /// A layer, by its root. The root may be stale; the present root is then found through parents.
-    Layer(Node<W>),
+    Layer(Node<V>),
 }
 
-impl<const W: usize> SlotLink<W> {
+impl<V: MasstreeSettings> SlotLink<V> {
     /// Returns the link in a slot's word.
     ///
     /// # Safety
@@ -56,13 +56,13 @@ impl<const W: usize> SlotLink<W> {
     /// invalid.
     #[inline(always)]
     pub(super) fn prefetch(word: u64, length: usize) {
-        if without(W, WITHOUT_PREFETCH) {
+        if !V::PREFETCH {
             return;
         }
         if word & LAYER == 0 {
             SuffixBlock::prefetch(word, length);
         } else {
-            Node::<W>::prefetch_hint(word & !7, (word >> 1) & 3);
+            Node::<V>::prefetch_hint(word & !7, (word >> 1) & 3);
         }
     }
 }

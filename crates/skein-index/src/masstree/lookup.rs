@@ -26,6 +26,7 @@ use super::key_lengths::LINK;
 use super::link::SlotLink;
 use super::node::Node;
 use super::search::{child_index, find_slot};
+use super::variant::MasstreeSettings;
 use super::write::BorderLocation;
 use crate::slot::Slot;
 
@@ -44,15 +45,15 @@ pub(super) enum SliceLookup {
 
 /// A border node, and the version at which it was found.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BorderVisit<const W: usize> {
-    pub(super) node: Node<W>,
+pub(super) struct BorderVisit<V: MasstreeSettings> {
+    pub(super) node: Node<V>,
     pub(super) version: Version,
 }
 
 /// Searches the border node for `key`, and its right neighbours if the node has split. Leaves
 /// `visit` at the node and version for which the result holds.
 #[inline(always)]
-pub(super) fn look_up<const W: usize>(visit: &mut BorderVisit<W>, key: KeySlice) -> SliceLookup {
+pub(super) fn look_up<V: MasstreeSettings>(visit: &mut BorderVisit<V>, key: KeySlice) -> SliceLookup {
     loop {
         let node = visit.node;
         let lengths = node.key_lengths();
@@ -73,7 +74,7 @@ pub(super) fn look_up<const W: usize>(visit: &mut BorderVisit<W>, key: KeySlice)
 /// After a change: reloads the version, and moves right if the node has split. Returns false if the
 /// node is deleted.
 #[cold]
-pub(super) fn catch_up<const W: usize>(visit: &mut BorderVisit<W>, slice: u64) -> bool {
+pub(super) fn catch_up<V: MasstreeSettings>(visit: &mut BorderVisit<V>, slice: u64) -> bool {
     let seen = visit.version;
     visit.version = visit.node.version().stable();
     if visit.version.is_deleted() {
@@ -97,7 +98,7 @@ pub(super) fn catch_up<const W: usize>(visit: &mut BorderVisit<W>, slice: u64) -
 /// Returns the present root of the layer and its version. `node` is, or once was, the layer's root.
 /// Returns `None` if a node is deleted.
 #[inline(always)]
-pub(super) fn layer_root<const W: usize>(mut node: Node<W>) -> Option<BorderVisit<W>> {
+pub(super) fn layer_root<V: MasstreeSettings>(mut node: Node<V>) -> Option<BorderVisit<V>> {
     loop {
         let version = node.version().stable();
         if version.is_deleted() {
@@ -114,7 +115,7 @@ pub(super) fn layer_root<const W: usize>(mut node: Node<W>) -> Option<BorderVisi
 /// Returns the border node that covers `slice`, from a layer's root that may be stale; `None` if a
 /// node was deleted.
 #[inline(always)]
-pub(super) fn find_border<const W: usize>(root: Node<W>, slice: u64) -> Option<BorderVisit<W>> {
+pub(super) fn find_border<V: MasstreeSettings>(root: Node<V>, slice: u64) -> Option<BorderVisit<V>> {
     'layer: loop {
         let mut visit = layer_root(root)?;
         while !visit.version.is_border() {
@@ -138,7 +139,7 @@ pub(super) fn find_border<const W: usize>(root: Node<W>, slice: u64) -> Option<B
     }
 }
 
-impl<S: Slot, const W: usize> Masstree<S, W> {
+impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
     /// Returns the word of `key`'s value.
     #[inline]
     pub(super) fn lookup(&self, key: &[u8]) -> Option<u64> {
@@ -155,7 +156,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
                     SliceLookup::Link(word) => word,
                 };
                 offset += 8;
-                SlotLink::<W>::prefetch(word, key.len() - offset);
+                SlotLink::<V>::prefetch(word, key.len() - offset);
                 // SAFETY: `look_up` validated the word; the caller holds a guard.
                 match unsafe { SlotLink::from_word(word) } {
                     SlotLink::Suffix(suffix) => {
@@ -168,7 +169,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     }
     /// The same from a location that was found before, under this guard, with the same key.
     #[inline]
-    pub(super) fn lookup_at(&self, location: &BorderLocation<W>, key: &[u8]) -> Option<u64> {
+    pub(super) fn lookup_at(&self, location: &BorderLocation<V>, key: &[u8]) -> Option<u64> {
         let mut visit = location.visit;
         let word = match look_up(&mut visit, location.slice) {
             SliceLookup::Absent => return None,
@@ -177,7 +178,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             SliceLookup::Link(word) => word,
         };
         // SAFETY: `look_up` validated the word; the caller holds a guard.
-        match unsafe { SlotLink::<W>::from_word(word) } {
+        match unsafe { SlotLink::<V>::from_word(word) } {
             SlotLink::Suffix(suffix) => {
                 (suffix.bytes() == &key[location.offset + 8..]).then(|| suffix.value())
             }

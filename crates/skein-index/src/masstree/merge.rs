@@ -37,40 +37,40 @@ use skein_sync::spin::Backoff;
 
 use super::latch::NodeLatch;
 use super::node::Node;
-use super::variant::width;
+use super::variant::MasstreeSettings;
 
 /// Returns the maximum number of keys of a merged node.
-const fn merged_max(variant: usize) -> usize {
-    2 * width(variant) / 3
+const fn merged_max<V: MasstreeSettings>() -> usize {
+    2 * V::WIDTH / 3
 }
 
 /// Returns whether a node with this many keys looks for a neighbour to merge with.
-pub(super) const fn is_sparse<const W: usize>(keys: usize) -> bool {
-    keys <= width(W) / 3
+pub(super) const fn is_sparse<V: MasstreeSettings>(keys: usize) -> bool {
+    keys <= V::WIDTH / 3
 }
 
 /// Returns whether two neighbouring border nodes with these numbers of keys merge.
-fn borders_fit<const W: usize>(left: usize, right: usize) -> bool {
-    left + right <= merged_max(W) || right == 0
+fn borders_fit<V: MasstreeSettings>(left: usize, right: usize) -> bool {
+    left + right <= merged_max::<V>() || right == 0
 }
 
 /// Returns whether two neighbouring interior nodes with these numbers of keys merge. The separator
 /// between them moves down.
-fn interiors_fit<const W: usize>(left: usize, right: usize) -> bool {
-    left + 1 + right <= merged_max(W)
+fn interiors_fit<V: MasstreeSettings>(left: usize, right: usize) -> bool {
+    left + 1 + right <= merged_max::<V>()
 }
 
 /// Merges a border node with a neighbour, if they fit in one node, and then its ancestors likewise.
 /// Returns whether the tree's root has a single child left.
 #[cold]
-pub(super) fn merge_border<const W: usize, G: Guard>(node: Node<W>, guard: &G) -> bool {
+pub(super) fn merge_border<V: MasstreeSettings, G: Guard>(node: Node<V>, guard: &G) -> bool {
     let parent = absorb_border(node, guard).or_else(|| absorb_border(node.next()?, guard));
     parent.is_some_and(|parent| merge_interior(parent, guard))
 }
 
 /// Moves the keys of a border node to its left neighbour and unlinks the node, if both fit in one;
 /// an empty node always fits. Returns the interior node that has lost a child.
-fn absorb_border<const W: usize, G: Guard>(node: Node<W>, guard: &G) -> Option<Node<W>> {
+fn absorb_border<V: MasstreeSettings, G: Guard>(node: Node<V>, guard: &G) -> Option<Node<V>> {
     let (left, right) = lock_with_left(node)?;
     move_keys(&left, &right);
     right.version().mark_deleted();
@@ -91,8 +91,8 @@ fn absorb_border<const W: usize, G: Guard>(node: Node<W>, guard: &G) -> Option<N
 
 /// Locks a border node and its left neighbour. Returns `None` if they do not fit in one node, or if
 /// the node is leftmost or deleted.
-fn lock_with_left<const W: usize>(node: Node<W>) -> Option<(NodeLatch<W>, NodeLatch<W>)> {
-    let fit = |left: Node<W>| borders_fit::<W>(left.permutation().count(), node.permutation().count());
+fn lock_with_left<V: MasstreeSettings>(node: Node<V>) -> Option<(NodeLatch<V>, NodeLatch<V>)> {
+    let fit = |left: Node<V>| borders_fit::<V>(left.permutation().count(), node.permutation().count());
     let mut backoff = Backoff::new();
     loop {
         // Only hints until both nodes are locked.
@@ -109,7 +109,7 @@ fn lock_with_left<const W: usize>(node: Node<W>) -> Option<(NodeLatch<W>, NodeLa
 }
 
 /// Adds all keys of a node to its left neighbour, which must have enough free slots.
-fn move_keys<const W: usize>(left: &NodeLatch<W>, right: &NodeLatch<W>) {
+fn move_keys<V: MasstreeSettings>(left: &NodeLatch<V>, right: &NodeLatch<V>) {
     let (lengths, permutation) = (right.key_lengths(), right.permutation());
     if permutation.count() > 0 {
         left.version().mark_inserting();
@@ -122,8 +122,8 @@ fn move_keys<const W: usize>(left: &NodeLatch<W>, right: &NodeLatch<W>) {
 /// Removes a locked node from its parent. If the parent has no other child, removes the parent from
 /// its own parent, and so on. Appends the removed interior nodes to `gone`. Returns the interior
 /// node that has lost a child.
-fn cut_off<const W: usize>(node: &NodeLatch<W>, gone: &mut Vec<Node<W>>) -> Node<W> {
-    let mut held: Vec<NodeLatch<W>> = Vec::new();
+fn cut_off<V: MasstreeSettings>(node: &NodeLatch<V>, gone: &mut Vec<Node<V>>) -> Node<V> {
+    let mut held: Vec<NodeLatch<V>> = Vec::new();
     let mut child = node.node();
     let parent = loop {
         let below = held.last().unwrap_or(node);
@@ -150,7 +150,7 @@ fn cut_off<const W: usize>(node: &NodeLatch<W>, gone: &mut Vec<Node<W>>) -> Node
 
 /// Raises the separator on the left of a locked node whose range now starts at `low`. The separator
 /// lies in the nearest ancestor of which the node is not in the first child.
-fn raise_separator<const W: usize>(mut node: NodeLatch<W>, low: u64, held: &mut Vec<NodeLatch<W>>) {
+fn raise_separator<V: MasstreeSettings>(mut node: NodeLatch<V>, low: u64, held: &mut Vec<NodeLatch<V>>) {
     loop {
         let parent = node.take_parent().expect("only nodes off the left edge lose their first child");
         parent.version().mark_splitting();
@@ -165,17 +165,17 @@ fn raise_separator<const W: usize>(mut node: NodeLatch<W>, low: u64, held: &mut 
 }
 
 /// Two adjacent interior nodes and their parent, all locked.
-struct Siblings<const W: usize> {
-    left: NodeLatch<W>,
-    right: NodeLatch<W>,
-    parent: NodeLatch<W>,
+struct Siblings<V: MasstreeSettings> {
+    left: NodeLatch<V>,
+    right: NodeLatch<V>,
+    parent: NodeLatch<V>,
     /// The index of the right node among the parent's children.
     index: usize,
 }
 
 /// Merges an interior node with a sibling, if they fit in one node, and so on up the tree. Returns
 /// whether this reached the root and the root has a single child.
-fn merge_interior<const W: usize, G: Guard>(mut node: Node<W>, guard: &G) -> bool {
+fn merge_interior<V: MasstreeSettings, G: Guard>(mut node: Node<V>, guard: &G) -> bool {
     loop {
         if node.version().peek().is_root() {
             return node.nkeys() == 0;
@@ -187,7 +187,7 @@ fn merge_interior<const W: usize, G: Guard>(mut node: Node<W>, guard: &G) -> boo
 
 /// Locks an interior node, a sibling, and their parent. Returns `None` if no sibling fits, or if
 /// the node is deleted.
-fn lock_with_sibling<const W: usize>(node: Node<W>) -> Option<Siblings<W>> {
+fn lock_with_sibling<V: MasstreeSettings>(node: Node<V>) -> Option<Siblings<V>> {
     let mut backoff = Backoff::new();
     loop {
         if node.version().peek().is_deleted() {
@@ -211,21 +211,21 @@ fn lock_with_sibling<const W: usize>(node: Node<W>) -> Option<Siblings<W>> {
 
 /// Returns a node and one of its siblings that fit in one node. The caller must validate the
 /// result.
-fn fitting_pair<const W: usize>(parent: Node<W>, node: Node<W>) -> Option<(Node<W>, Node<W>)> {
+fn fitting_pair<V: MasstreeSettings>(parent: Node<V>, node: Node<V>) -> Option<(Node<V>, Node<V>)> {
     let nkeys = parent.nkeys();
     let index = (0..=nkeys).find(|&index| parent.child(index) == node)?;
     let left = (index > 0).then(|| (parent.child(index - 1), node));
     let right = (index < nkeys).then(|| (node, parent.child(index + 1)));
-    left.into_iter().chain(right).find(|(left, right)| interiors_fit::<W>(left.nkeys(), right.nkeys()))
+    left.into_iter().chain(right).find(|(left, right)| interiors_fit::<V>(left.nkeys(), right.nkeys()))
 }
 
-impl<const W: usize> Siblings<W> {
+impl<V: MasstreeSettings> Siblings<V> {
     /// Locks the parent too. Returns `None` if the two nodes are no longer siblings, or do not fit.
-    fn of(left: NodeLatch<W>, right: NodeLatch<W>) -> Option<Self> {
+    fn of(left: NodeLatch<V>, right: NodeLatch<V>) -> Option<Self> {
         let parent = right.take_parent()?;
         let index = parent.child_position(right.node());
         let siblings = index > 0 && parent.child(index - 1) == left.node();
-        (siblings && interiors_fit::<W>(left.nkeys(), right.nkeys())).then_some(Self {
+        (siblings && interiors_fit::<V>(left.nkeys(), right.nkeys())).then_some(Self {
             left,
             right,
             parent,
@@ -235,7 +235,7 @@ impl<const W: usize> Siblings<W> {
 
     /// Moves the children of the right node to the left one and unlinks the right node. Returns the
     /// parent.
-    fn merge<G: Guard>(self, guard: &G) -> Node<W> {
+    fn merge<G: Guard>(self, guard: &G) -> Node<V> {
         let Self { left, right, parent, index } = self;
         left.version().mark_inserting();
         right.version().mark_deleted();
@@ -260,7 +260,7 @@ impl<const W: usize> Siblings<W> {
     }
 }
 
-impl<const W: usize> NodeLatch<W> {
+impl<V: MasstreeSettings> NodeLatch<V> {
     /// Removes the child at `index` from this marked interior node, with the separator on its left,
     /// or, for the first child, on its right.
     fn remove_child(&self, index: usize) {

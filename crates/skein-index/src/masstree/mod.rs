@@ -68,34 +68,27 @@ mod teardown;
 pub mod variant;
 mod write;
 
-use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use skein_sync::atomic::{AtomicU64, Ordering};
-use skein_sync::reclaim::{Collector, Guard, PROTECT};
+use skein_sync::reclaim::{Guard, PROTECT};
 use skein_sync::version::Version;
 
 pub use batch::{GROUP, MasstreeLocation};
 pub use check::MasstreeStats;
 pub use cursor::MasstreeCursor;
 use node::Node;
-use variant::width;
+use variant::{MasstreeSettings, MasstreeStandard};
 
-use crate::engine::{IndexBase, IndexEngine};
-use crate::index::{ComputeAction, Computed, IndexError, OrderedIndex};
+use crate::byte_index::ByteIndex;
+use crate::engine::{IndexBase, IndexEngine, StandardEngine};
+use crate::index::{ComputeAction, Computed, IndexError};
 use crate::slot::Slot;
-
-/// The paper's width: a full node has 15 slots.
-pub const WIDTH: usize = 15;
 
 /// An ordered index over byte strings; see the [module](self).
 ///
-/// `W` is the width of full nodes. The paper uses 15, and so should you. [`variant`] has flags that
-/// each disable one design feature, to measure its worth. Tests use smaller widths, because they
-/// reach every case with few keys. A node narrower than 10 cannot hold all lengths of one slice
-/// (keys that differ only in trailing zero bytes, for example), so those tests must avoid such
-/// keys.
+/// `V` selects a variant, the [`MasstreeStandard`] if you name none. [`variant`] has others: each
+/// disables one design feature, to measure its worth, or is for tests.
 ///
 /// ```
 /// use skein_index::{Inline, Masstree, OrderedIndex};
@@ -107,112 +100,82 @@ pub const WIDTH: usize = 15;
 /// assert_eq!(tree.get(b"geese", &guard), None);
 /// # Ok::<(), skein_index::IndexError>(())
 /// ```
-pub struct Masstree<S: Slot, const W: usize = WIDTH> {
+pub type Masstree<S, V = MasstreeStandard> = ByteIndex<S, MasstreeEngine<V>>;
+
+/// The fields of a [`Masstree`] beside those that all indexes have.
+#[derive(Debug)]
+pub struct MasstreeEngine<V: MasstreeSettings> {
     root: AtomicU64,
-    base: IndexBase,
-    slots: PhantomData<S>,
+    variant: PhantomData<V>,
 }
 
-impl<S: Slot> Masstree<S> {
-    /// Creates an empty tree with its own collector.
-    pub fn new() -> Self {
-        Self::with_collector(Arc::new(Collector::new()))
-    }
+impl<S: Slot> StandardEngine<S> for MasstreeEngine<MasstreeStandard> {}
 
-    /// Creates an empty tree that shares a collector, and so its guards, with other indexes.
-    pub fn with_collector(collector: Arc<Collector>) -> Self {
-        Self::with_width(collector)
-    }
-}
-
-impl<S: Slot, const W: usize> Masstree<S, W> {
-    /// Creates an empty tree of width `W`.
-    ///
-    /// If `W` is below 10, an insert panics when it must split a node whose keys differ only in
-    /// their lengths (see above).
-    pub fn with_width(collector: Arc<Collector>) -> Self {
-        const { assert!(width(W) >= 3, "a node has 3 to 15 slots") };
-        const { assert!(size_of::<usize>() == 8, "a pointer must fill a slot's word") };
-        let huge = !variant::without(W, variant::WITHOUT_HUGE_PAGES);
-        let base = IndexBase::new(collector, huge);
-        let root = Node::<W>::new_border(&base.arena, width(W), Version::BORDER.as_root());
-        Self { root: AtomicU64::new(root.address()), base, slots: PhantomData }
-    }
-
-    /// Returns this tree with a memory budget: writes fail with `OverBudget` while its memory is at
-    /// `budget` bytes. Memory is counted in spans of the arena, so the precision is 64 KiB.
-    #[must_use]
-    pub fn with_budget(mut self, budget: usize) -> Self {
-        self.base.budget = budget;
-        self
-    }
-
+impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
     /// Returns the root of the first layer. It may be stale for a moment.
     #[inline(always)]
-    fn root(&self) -> Node<W> {
+    fn root(&self) -> Node<V> {
         // SAFETY: a root is retired only after another root is stored; callers hold a guard.
-        unsafe { Node::from_word(self.root.load(PROTECT)) }
+        unsafe { Node::from_word(self.engine.root.load(PROTECT)) }
     }
 
     /// Makes `new` the tree's root if `old` is the root. The caller holds the lock of `old`, so no
     /// other thread replaces the root at the same time.
-    fn replace_root(&self, old: Node<W>, new: Node<W>) {
-        if self.root.load(Ordering::Relaxed) == old.address() {
+    fn replace_root(&self, old: Node<V>, new: Node<V>) {
+        if self.engine.root.load(Ordering::Relaxed) == old.address() {
             // Release: pairs with the load in `root`; the new root is initialised.
-            self.root.store(new.address(), Ordering::Release);
+            self.engine.root.store(new.address(), Ordering::Release);
         }
     }
 }
 
-impl<S: Slot, const W: usize> IndexEngine<S> for Masstree<S, W> {
+impl<S: Slot, V: MasstreeSettings> IndexEngine<S> for MasstreeEngine<V> {
     type EngineCursor<'g, G: Guard + 'g>
-        = MasstreeCursor<'g, S, G, W>
+        = MasstreeCursor<'g, S, G, V>
     where
         Self: 'g;
 
-    #[inline(always)]
-    fn base(&self) -> &IndexBase {
-        &self.base
+    const NAME: &'static str = "Masstree";
+    const HUGE_PAGES: bool = V::HUGE_PAGES;
+
+    fn new(base: &IndexBase) -> Self {
+        const { assert!(V::WIDTH >= 3, "a node has 3 to 15 slots") };
+        const { assert!(size_of::<usize>() == 8, "a pointer must fill a slot's word") };
+        let root = Node::<V>::new_border(&base.arena, V::WIDTH, Version::BORDER.as_root());
+        Self { root: AtomicU64::new(root.address()), variant: PhantomData }
     }
 
     #[inline(always)]
-    fn lookup(&self, key: &[u8]) -> Option<u64> {
-        self.lookup(key)
+    fn lookup(index: &Masstree<S, V>, key: &[u8]) -> Option<u64> {
+        index.lookup(key)
     }
 
     #[inline(always)]
-    fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
-        self.lookup_many(keys, found);
+    fn lookup_many(index: &Masstree<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
+        index.lookup_many(keys, found);
     }
 
     #[inline(always)]
     fn write<'g, G: Guard>(
-        &'g self,
+        index: &'g Masstree<S, V>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, IndexError> {
-        Ok(self.write(key, change, guard))
+        Ok(index.write(key, change, guard))
     }
 
     #[inline(always)]
-    fn new_cursor<'g, G: Guard>(&'g self, guard: &'g G) -> MasstreeCursor<'g, S, G, W> {
-        MasstreeCursor::new(self, guard)
+    fn cursor<'g, G: Guard>(index: &'g Masstree<S, V>, guard: &'g G) -> MasstreeCursor<'g, S, G, V> {
+        MasstreeCursor::new(index, guard)
     }
 
-    fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
-        self.separators(parts)
+    fn separators(index: &Masstree<S, V>, parts: usize) -> Vec<Vec<u8>> {
+        index.separators(parts)
     }
-}
 
-impl<S: Slot> Default for Masstree<S> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<S: Slot, const W: usize> fmt::Debug for Masstree<S, W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Masstree").field("len", &self.len()).field("width", &width(W)).finish_non_exhaustive()
+    unsafe fn free_all(index: &mut Masstree<S, V>) {
+        // SAFETY: the caller's promise.
+        unsafe { teardown::free_all(index) };
     }
 }

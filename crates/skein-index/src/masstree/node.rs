@@ -37,6 +37,7 @@
 //!    own lock if it has no parent. `next` changes under the node's own lock, `prev` under the left
 //!    neighbour's.
 
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use skein_sync::atomic::{AtomicU64, Ordering};
@@ -45,7 +46,7 @@ use skein_sync::version::{Version, VersionWord};
 
 use super::key_lengths::KeyLengths;
 use super::permutation::SlotPermutation;
-use super::variant::{WITHOUT_PREFETCH, width, without};
+use super::variant::MasstreeSettings;
 use crate::memory::{Arena, CACHE_LINE, MemoryPart, address_of, at_address, prefetch_read};
 
 /// Bytes of an atomic word: 8, except in `loom` builds.
@@ -58,16 +59,16 @@ const HEAD: usize = 3;
 pub(super) const SOLO_WIDTHS: [usize; 4] = [1, 2, 4, 7];
 
 /// Returns the smallest width of a border node that holds `count` keys.
-pub(super) fn width_for<const W: usize>(count: usize) -> usize {
-    SOLO_WIDTHS.into_iter().find(|&small| small >= count && small < width(W)).unwrap_or(width(W))
+pub(super) fn width_for<V: MasstreeSettings>(count: usize) -> usize {
+    SOLO_WIDTHS.into_iter().find(|&small| small >= count && small < V::WIDTH).unwrap_or(V::WIDTH)
 }
 
-/// A node of a tree of variant `W`.
+/// A node of a tree of variant `V`.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node<const W: usize>(NonNull<u8>);
+pub(super) struct Node<V: MasstreeSettings>(NonNull<u8>, PhantomData<V>);
 
-impl<const W: usize> Node<W> {
+impl<V: MasstreeSettings> Node<V> {
     /// Returns the node whose address is in `word`.
     ///
     /// # Safety
@@ -75,7 +76,7 @@ impl<const W: usize> Node<W> {
     #[inline(always)]
     pub(super) unsafe fn from_word(word: u64) -> Self {
         // SAFETY: the caller's promise.
-        Self(unsafe { at_address(word & !7) })
+        Self(unsafe { at_address(word & !7) }, PhantomData)
     }
 
     /// Returns the node whose address is in `word`, or `None` if the word is 0.
@@ -119,7 +120,7 @@ impl<const W: usize> Node<W> {
                 pointer.cast::<AtomicU64>().add(index).write(AtomicU64::new(0));
             }
         }
-        Self(pointer)
+        Self(pointer, PhantomData)
     }
 
     /// Returns the size of a node with this many words, in whole cache lines.
@@ -127,12 +128,12 @@ impl<const W: usize> Node<W> {
         (words * WORD).next_multiple_of(CACHE_LINE)
     }
 
-    const INTERIOR_SIZE: usize = Self::lines(HEAD + 2 * width(W) + 1);
-    const FULL_SIZE: usize = Self::lines(HEAD + 2 * width(W) + 4);
+    const INTERIOR_SIZE: usize = Self::lines(HEAD + 2 * V::WIDTH + 1);
+    const FULL_SIZE: usize = Self::lines(HEAD + 2 * V::WIDTH + 4);
 
     /// Allocates an empty border node with `slots` slots.
     pub(super) fn new_border(arena: &Arena, slots: usize, version: Version) -> Self {
-        let size = if slots == width(W) { Self::FULL_SIZE } else { (HEAD + 2 * slots) * WORD };
+        let size = if slots == V::WIDTH { Self::FULL_SIZE } else { (HEAD + 2 * slots) * WORD };
         let node = Self::alloc(arena, size, version);
         node.word(2).store(KeyLengths::empty(slots).word(), Ordering::Relaxed);
         node.set_permutation(SlotPermutation::identity(0, slots));
@@ -142,7 +143,7 @@ impl<const W: usize> Node<W> {
     /// Allocates an interior node without children.
     pub(super) fn new_interior(arena: &Arena, version: Version) -> Self {
         let node = Self::alloc(arena, Self::INTERIOR_SIZE, version);
-        for index in 0..width(W) {
+        for index in 0..V::WIDTH {
             node.set_key(index, u64::MAX);
         }
         node
@@ -158,7 +159,7 @@ impl<const W: usize> Node<W> {
             return Self::INTERIOR_SIZE;
         }
         match KeyLengths::from_word(lengths.load(Ordering::Relaxed)).width() {
-            slots if slots == width(W) => Self::FULL_SIZE,
+            slots if slots == V::WIDTH => Self::FULL_SIZE,
             slots => (HEAD + 2 * slots) * WORD,
         }
     }
@@ -178,16 +179,16 @@ impl<const W: usize> Node<W> {
     /// # Safety
     /// The node is unlinked: no guard entered from now on can reach it.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
-        unsafe fn reclaim<const W: usize>(pointer: *mut u8, _: &GracePeriod) {
+        unsafe fn reclaim<V: MasstreeSettings>(pointer: *mut u8, _: &GracePeriod) {
             // SAFETY: the collector passes the pointer that `retire` gave it, after the grace
             // period.
-            unsafe { Node::<W>(NonNull::new_unchecked(pointer)).free(MemoryPart::Retired) };
+            unsafe { Node::<V>(NonNull::new_unchecked(pointer), PhantomData).free(MemoryPart::Retired) };
         }
         // SAFETY: the node is live and counted as `Nodes`; the caller guarantees that it is
         // unlinked.
         unsafe {
             Arena::recount(self.0, self.size(), MemoryPart::Nodes, MemoryPart::Retired);
-            guard.defer_retire(self.0.as_ptr(), reclaim::<W>);
+            guard.defer_retire(self.0.as_ptr(), reclaim::<V>);
         }
     }
 
@@ -216,7 +217,7 @@ impl<const W: usize> Node<W> {
 
     #[inline(always)]
     fn prefetch_bytes(start: *const u8, bytes: usize) {
-        if without(W, WITHOUT_PREFETCH) {
+        if !V::PREFETCH {
             return;
         }
         let mut offset = 0;
@@ -228,7 +229,7 @@ impl<const W: usize> Node<W> {
 }
 
 /// Fields of border nodes.
-impl<const W: usize> Node<W> {
+impl<V: MasstreeSettings> Node<V> {
     #[inline(always)]
     pub(super) fn permutation(self) -> SlotPermutation {
         // Acquire: pairs with the Release in `set_permutation`; the slots it lists are filled.
@@ -281,47 +282,47 @@ impl<const W: usize> Node<W> {
     /// parent, and can split.
     #[inline(always)]
     pub(super) fn is_full_width(self) -> bool {
-        self.key_lengths().width() == width(W)
+        self.key_lengths().width() == V::WIDTH
     }
 
     /// Returns the right neighbour of a full border node.
     #[inline(always)]
     pub(super) fn next(self) -> Option<Self> {
         // SAFETY: neighbours are retired only after they are unlinked (invariant 1).
-        unsafe { Self::from_word_or_none(self.word(HEAD + 2 * width(W)).load(PROTECT)) }
+        unsafe { Self::from_word_or_none(self.word(HEAD + 2 * V::WIDTH).load(PROTECT)) }
     }
 
     pub(super) fn set_next(self, next: Option<Self>) {
         // Release: pairs with the load in `next`; the node it links is initialised.
-        self.word(HEAD + 2 * width(W)).store(next.map_or(0, Self::address), Ordering::Release);
+        self.word(HEAD + 2 * V::WIDTH).store(next.map_or(0, Self::address), Ordering::Release);
     }
 
     /// Returns the left neighbour of a full border node.
     #[inline(always)]
     pub(super) fn prev(self) -> Option<Self> {
         // SAFETY: as for `next`.
-        unsafe { Self::from_word_or_none(self.word(HEAD + 2 * width(W) + 1).load(PROTECT)) }
+        unsafe { Self::from_word_or_none(self.word(HEAD + 2 * V::WIDTH + 1).load(PROTECT)) }
     }
 
     pub(super) fn set_prev(self, prev: Option<Self>) {
         // Release: pairs with the load in `prev`.
-        self.word(HEAD + 2 * width(W) + 1).store(prev.map_or(0, Self::address), Ordering::Release);
+        self.word(HEAD + 2 * V::WIDTH + 1).store(prev.map_or(0, Self::address), Ordering::Release);
     }
 
     /// Returns the least slice that may be in a full border node (invariant 4).
     #[inline(always)]
     pub(super) fn low(self) -> u64 {
-        self.word(HEAD + 2 * width(W) + 3).load(Ordering::Relaxed)
+        self.word(HEAD + 2 * V::WIDTH + 3).load(Ordering::Relaxed)
     }
 
     /// Sets the low key of a node that is not shared yet.
     pub(super) fn set_low(self, low: u64) {
-        self.word(HEAD + 2 * width(W) + 3).store(low, Ordering::Relaxed);
+        self.word(HEAD + 2 * V::WIDTH + 3).store(low, Ordering::Relaxed);
     }
 }
 
 /// Fields of interior nodes, and the parent of both kinds.
-impl<const W: usize> Node<W> {
+impl<V: MasstreeSettings> Node<V> {
     /// Returns the number of keys. The node has one child more.
     #[inline(always)]
     pub(super) fn nkeys(self) -> usize {
@@ -351,17 +352,17 @@ impl<const W: usize> Node<W> {
     #[inline(always)]
     pub(super) fn child(self, index: usize) -> Self {
         // SAFETY: see above (invariant 1).
-        unsafe { Self::from_word(self.word(HEAD + width(W) + index).load(PROTECT)) }
+        unsafe { Self::from_word(self.word(HEAD + V::WIDTH + index).load(PROTECT)) }
     }
 
     pub(super) fn set_child(self, index: usize, child: Self) {
         // Release: pairs with the load in `child`.
-        self.word(HEAD + width(W) + index).store(child.address(), Ordering::Release);
+        self.word(HEAD + V::WIDTH + index).store(child.address(), Ordering::Release);
     }
 
     #[inline(always)]
     fn parent_word<'a>(self) -> &'a AtomicU64 {
-        let index = if self.version().peek().is_border() { HEAD + 2 * width(W) + 2 } else { 2 };
+        let index = if self.version().peek().is_border() { HEAD + 2 * V::WIDTH + 2 } else { 2 };
         self.word(index)
     }
 

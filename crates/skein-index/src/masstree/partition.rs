@@ -13,6 +13,7 @@ use super::key_lengths::LINK;
 use super::link::SlotLink;
 use super::lookup::layer_root;
 use super::node::Node;
+use super::variant::MasstreeSettings;
 use crate::slot::Slot;
 
 /// A piece is opened if it weighs more than this fraction of a part.
@@ -27,27 +28,27 @@ const WALKS: usize = 4;
 
 /// The subtree of a piece.
 #[derive(Clone, Copy)]
-enum PieceRoot<const W: usize> {
+enum PieceRoot<V: MasstreeSettings> {
     /// A single key, or a piece too small to open.
     Closed,
     /// A layer, by its root, which may be stale.
-    Layer(Node<W>),
+    Layer(Node<V>),
     /// A node within a layer.
-    Child(Node<W>),
+    Child(Node<V>),
 }
 
 /// A piece of the tree: its subtree, the least key that it can hold, and its estimated number of
 /// keys.
 #[derive(Clone)]
-struct TreePiece<const W: usize> {
+struct TreePiece<V: MasstreeSettings> {
     from: Vec<u8>,
     /// The length of the layer's prefix within `from`.
     prefix: usize,
-    inside: PieceRoot<W>,
+    inside: PieceRoot<V>,
     weight: f64,
 }
 
-impl<S: Slot, const W: usize> Masstree<S, W> {
+impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
     /// Returns at most `parts - 1` keys, in order. The caller holds a guard.
     pub(super) fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
         if parts < 2 {
@@ -65,11 +66,11 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             let total: f64 = pieces.iter().map(|piece| piece.weight).sum();
             let heavy = total / (PIECES_PER_PART * parts as f64);
             let opens =
-                |piece: &TreePiece<W>| piece.weight > heavy && !matches!(piece.inside, PieceRoot::Closed);
+                |piece: &TreePiece<V>| piece.weight > heavy && !matches!(piece.inside, PieceRoot::Closed);
             if !pieces.iter().any(opens) {
                 break;
             }
-            let open = |piece: TreePiece<W>| {
+            let open = |piece: TreePiece<V>| {
                 if opens(&piece) { walker.with_weights(piece.open()) } else { vec![piece] }
             };
             pieces = pieces.into_iter().flat_map(open).collect();
@@ -79,7 +80,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 }
 
 /// Returns the first keys of the pieces that start a new part.
-fn cuts<const W: usize>(pieces: &[TreePiece<W>], parts: usize) -> Vec<Vec<u8>> {
+fn cuts<V: MasstreeSettings>(pieces: &[TreePiece<V>], parts: usize) -> Vec<Vec<u8>> {
     let total: f64 = pieces.iter().map(|piece| piece.weight).sum();
     let mut keys: Vec<Vec<u8>> = Vec::new();
     let mut passed = 0.0;
@@ -102,14 +103,14 @@ struct RandomWalker(u64);
 
 impl RandomWalker {
     /// Returns these pieces with their weights.
-    fn with_weights<const W: usize>(&mut self, mut pieces: Vec<TreePiece<W>>) -> Vec<TreePiece<W>> {
+    fn with_weights<V: MasstreeSettings>(&mut self, mut pieces: Vec<TreePiece<V>>) -> Vec<TreePiece<V>> {
         for piece in &mut pieces {
             piece.weight = (0..WALKS).map(|_| self.walk(piece.clone())).sum::<f64>() / WALKS as f64;
         }
         pieces
     }
 
-    fn walk<const W: usize>(&mut self, mut piece: TreePiece<W>) -> f64 {
+    fn walk<V: MasstreeSettings>(&mut self, mut piece: TreePiece<V>) -> f64 {
         let mut leaves = 1.0;
         while !matches!(piece.inside, PieceRoot::Closed) {
             let mut below = piece.open();
@@ -121,7 +122,7 @@ impl RandomWalker {
     }
 }
 
-impl<const W: usize> TreePiece<W> {
+impl<V: MasstreeSettings> TreePiece<V> {
     /// Returns the pieces one level down. If there are none, or if the node is changing, returns
     /// the piece itself, closed.
     fn open(self) -> Vec<Self> {
@@ -148,7 +149,7 @@ impl<const W: usize> TreePiece<W> {
         [&self.from[..self.prefix], &slice.to_be_bytes()[..length]].concat()
     }
 
-    fn open_interior(&self, node: Node<W>, version: Version) -> Option<Vec<Self>> {
+    fn open_interior(&self, node: Node<V>, version: Version) -> Option<Vec<Self>> {
         let opened = (0..=node.nkeys()).map(|index| {
             let from = if index == 0 { self.from.clone() } else { self.key(node.key(index - 1), 8) };
             Self { from, prefix: self.prefix, inside: PieceRoot::Child(node.child(index)), weight: 1.0 }
@@ -157,7 +158,7 @@ impl<const W: usize> TreePiece<W> {
         (!node.version().changed(version)).then_some(opened)
     }
 
-    fn open_border(&self, node: Node<W>, version: Version) -> Option<Vec<Self>> {
+    fn open_border(&self, node: Node<V>, version: Version) -> Option<Vec<Self>> {
         let (lengths, permutation) = (node.key_lengths(), node.permutation());
         let entries: Vec<_> = (0..permutation.count())
             .map(|position| node.entry(lengths, permutation, position))
@@ -184,6 +185,7 @@ impl<const W: usize> TreePiece<W> {
 mod tests {
     use std::sync::Arc;
 
+    use super::super::variant::MasstreeOfWidth;
     use super::*;
     use crate::index::OrderedIndex;
     use crate::slot::Inline;
@@ -195,7 +197,7 @@ mod tests {
     /// before.
     #[test]
     fn cuts_are_in_order_beside_writers() {
-        let tree = Masstree::<Inline<u64>, 3>::with_width(Arc::new(Collector::new()));
+        let tree = Masstree::<Inline<u64>, MasstreeOfWidth<3>>::with_variant(Arc::new(Collector::new()));
         let guard = tree.collector().enter();
         let key = |number: u64| number.to_be_bytes();
         for number in 0..64 {

@@ -12,6 +12,7 @@ use super::Masstree;
 use super::latch::NodeLatch;
 use super::merge::{is_sparse, merge_border};
 use super::node::{Node, width_for};
+use super::variant::MasstreeSettings;
 use crate::slot::Slot;
 
 /// The cleanup that a removal requires, after the node is unlocked.
@@ -29,30 +30,30 @@ pub(super) enum CleanupNeeded {
 /// Returns the width that a layer with `count` keys should shrink to, or `None` if a copy is not
 /// worth it. The new width is at most half of the old one and has a free slot, so a key that is
 /// inserted and removed in turn does not make it oscillate.
-pub(super) fn shrunk_width<const W: usize>(count: usize, width: usize) -> Option<usize> {
-    let target = width_for::<W>(count + 1);
+pub(super) fn shrunk_width<V: MasstreeSettings>(count: usize, width: usize) -> Option<usize> {
+    let target = width_for::<V>(count + 1);
     (2 * target <= width).then_some(target)
 }
 
 /// Returns the cleanup that a locked border node requires. `offset` is that of its layer.
-pub(super) fn cleanup_needed<const W: usize>(latch: &NodeLatch<W>, offset: usize) -> CleanupNeeded {
+pub(super) fn cleanup_needed<V: MasstreeSettings>(latch: &NodeLatch<V>, offset: usize) -> CleanupNeeded {
     let count = latch.permutation().count();
     if !latch.version().peek().is_root() {
-        return if is_sparse::<W>(count) { CleanupNeeded::SparseBorder } else { CleanupNeeded::Nothing };
+        return if is_sparse::<V>(count) { CleanupNeeded::SparseBorder } else { CleanupNeeded::Nothing };
     }
-    if offset > 0 && (count <= 1 || shrunk_width::<W>(count, latch.key_lengths().width()).is_some()) {
+    if offset > 0 && (count <= 1 || shrunk_width::<V>(count, latch.key_lengths().width()).is_some()) {
         return CleanupNeeded::SmallLayer;
     }
     CleanupNeeded::Nothing
 }
 
-impl<S: Slot, const W: usize> Masstree<S, W> {
+impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
     /// Carries out the cleanup after a removal of `key` from `node`, in the layer at `offset`.
     #[inline]
     pub(super) fn clean_up<G: Guard>(
         &self,
         after: CleanupNeeded,
-        node: Node<W>,
+        node: Node<V>,
         key: &[u8],
         offset: usize,
         guard: &G,
@@ -87,9 +88,9 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 /// whether it did.
 ///
 /// In a deeper layer the caller must hold the lock of the border node above.
-pub(super) fn collapse_root<const W: usize, G: Guard>(
-    root: Node<W>,
-    relink: impl FnOnce(Node<W>),
+pub(super) fn collapse_root<V: MasstreeSettings, G: Guard>(
+    root: Node<V>,
+    relink: impl FnOnce(Node<V>),
     guard: &G,
 ) -> bool {
     if root.version().peek().is_border() || root.nkeys() > 0 {

@@ -18,37 +18,41 @@
 use super::key::KeySlice;
 use super::key_lengths::KeyLengths;
 use super::node::Node;
-use super::variant::{self, at_most, width};
+use super::variant::{self, MasstreeSettings, at_most};
 
 /// Returns the index of the child of an interior node that covers `slice`.
 #[inline(always)]
-pub(super) fn child_index<const W: usize>(node: Node<W>, slice: u64) -> usize {
+pub(super) fn child_index<V: MasstreeSettings>(node: Node<V>, slice: u64) -> usize {
     let nkeys = node.nkeys();
     // Unused keys are `u64::MAX`, so all keys can be compared. A slice may have that value too,
     // hence the `min`.
-    let passed = |index: usize| usize::from(at_most::<W>(node.key(index), slice));
-    let index = if width(W) == 15 {
+    let passed = |index: usize| usize::from(at_most::<V>(node.key(index), slice));
+    let index = if V::WIDTH == 15 {
         // Three keys cut the other twelve into groups of three.
         let group = 4 * (passed(3) + passed(7) + passed(11));
         group + passed(group) + passed(group + 1) + passed(group + 2)
     } else {
-        (0..width(W)).map(passed).sum()
+        (0..V::WIDTH).map(passed).sum()
     };
     index.min(nkeys)
 }
 
 /// Returns the slot of a border node that holds this live slice.
 #[inline(always)]
-pub(super) fn find_slot<const W: usize>(node: Node<W>, lengths: KeyLengths, key: KeySlice) -> Option<usize> {
+pub(super) fn find_slot<V: MasstreeSettings>(
+    node: Node<V>,
+    lengths: KeyLengths,
+    key: KeySlice,
+) -> Option<usize> {
     let slots = lengths.width();
     let mut equal = 0_u32;
-    if slots == width(W) {
-        for slot in 0..width(W) {
-            equal |= u32::from(variant::equal::<W>(node.slice(slot), key.bits)) << slot;
+    if slots == V::WIDTH {
+        for slot in 0..V::WIDTH {
+            equal |= u32::from(variant::equal::<V>(node.slice(slot), key.bits)) << slot;
         }
     } else {
         for slot in 0..slots {
-            equal |= u32::from(variant::equal::<W>(node.slice(slot), key.bits)) << slot;
+            equal |= u32::from(variant::equal::<V>(node.slice(slot), key.bits)) << slot;
         }
     }
     // Rarely more than one: a slice with several lengths, or a free slot with an old slice.
@@ -68,18 +72,19 @@ mod tests {
 
     use super::super::border::BorderEntry;
     use super::super::key_lengths::LINK;
+    use super::super::variant::{MasstreeOfWidth, MasstreeStandard};
     use super::*;
     use crate::memory::{Arena, MemoryPart};
 
-    fn finds_every_child<const W: usize>() {
+    fn finds_every_child<V: MasstreeSettings>() {
         let arena = Arena::new();
-        let node = Node::<W>::new_interior(&arena, Version::INTERIOR);
-        for nkeys in 0..=W {
+        let node = Node::<V>::new_interior(&arena, Version::INTERIOR);
+        for nkeys in 0..=V::WIDTH {
             for index in 0..nkeys {
                 node.set_key(index, 10 * (index as u64 + 1));
             }
             node.set_nkeys(nkeys);
-            for slice in 0..10 * (W as u64 + 2) {
+            for slice in 0..10 * (V::WIDTH as u64 + 2) {
                 assert_eq!(child_index(node, slice), nkeys.min(slice as usize / 10), "{slice} among {nkeys}");
             }
             assert_eq!(child_index(node, u64::MAX), nkeys);
@@ -90,16 +95,16 @@ mod tests {
 
     #[test]
     fn finds_the_child() {
-        finds_every_child::<15>();
-        finds_every_child::<10>();
-        finds_every_child::<3>();
+        finds_every_child::<MasstreeStandard>();
+        finds_every_child::<MasstreeOfWidth<10>>();
+        finds_every_child::<MasstreeOfWidth<3>>();
     }
 
     #[test]
     fn finds_the_slot_by_slice_and_code() {
         let arena = Arena::new();
         for width in [1, 2, 4, 7, 15] {
-            let node = Node::<15>::new_border(&arena, width, Version::BORDER);
+            let node = Node::<MasstreeStandard>::new_border(&arena, width, Version::BORDER);
             let slice =
                 |n: usize| KeySlice { bits: n as u64 / 2, code: if n.is_multiple_of(2) { 8 } else { LINK } };
             node.fill((0..width).map(|n| BorderEntry { slice: slice(n), lv: 0 }));

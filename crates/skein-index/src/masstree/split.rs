@@ -25,19 +25,19 @@ use super::key_lengths::{KeyLengths, REUSED};
 use super::latch::NodeLatch;
 use super::node::Node;
 use super::permutation::SlotPermutation;
-use super::variant::width;
+use super::variant::MasstreeSettings;
 use crate::slot::Slot;
 
 /// The keys of a full border node with a new key among them, in order.
-struct OverfullBorder<const W: usize> {
-    node: Node<W>,
+struct OverfullBorder<V: MasstreeSettings> {
+    node: Node<V>,
     lengths: KeyLengths,
     permutation: SlotPermutation,
     position: usize,
     new: BorderEntry,
 }
 
-impl<const W: usize> OverfullBorder<W> {
+impl<V: MasstreeSettings> OverfullBorder<V> {
     fn get(&self, index: usize) -> BorderEntry {
         match index {
             _ if index < self.position => self.node.entry(self.lengths, self.permutation, index),
@@ -53,35 +53,35 @@ impl<const W: usize> OverfullBorder<W> {
 
     /// Returns the index of the first key of the right half.
     fn cut(&self) -> usize {
-        if self.position == width(W) && self.node.next().is_none() && self.can_cut(width(W)) {
-            return width(W);
+        if self.position == V::WIDTH && self.node.next().is_none() && self.can_cut(V::WIDTH) {
+            return V::WIDTH;
         }
-        let middle = width(W).div_ceil(2);
+        let middle = V::WIDTH.div_ceil(2);
         (0..=middle)
             .flat_map(|distance| [middle - distance, middle + distance])
-            .find(|&index| (1..=width(W)).contains(&index) && self.can_cut(index))
+            .find(|&index| (1..=V::WIDTH).contains(&index) && self.can_cut(index))
             .expect("a node of width 10 or more holds two different slices when it is full")
     }
 }
 
-impl<S: Slot, const W: usize> Masstree<S, W> {
+impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
     /// Splits a full border node, full-width and locked, and inserts `new` at `position`.
-    pub(super) fn split_border(&self, left: NodeLatch<W>, position: usize, new: BorderEntry) {
+    pub(super) fn split_border(&self, left: NodeLatch<V>, position: usize, new: BorderEntry) {
         let (lengths, permutation) = (left.key_lengths(), left.permutation());
         let merged = OverfullBorder { node: left.node(), lengths, permutation, position, new };
         let cut = merged.cut();
         let low = merged.get(cut).slice.bits;
 
-        let right = Node::new_border(&self.base.arena, width(W), Version::BORDER.as_locked_split());
+        let right = Node::new_border(&self.base.arena, V::WIDTH, Version::BORDER.as_locked_split());
         right.set_low(low);
-        right.fill((cut..=width(W)).map(|index| merged.get(index)));
+        right.fill((cut..=V::WIDTH).map(|index| merged.get(index)));
         right.set_prev(Some(left.node()));
         right.set_next(left.next());
 
         left.version().mark_splitting();
         let kept = if position < cut { cut - 1 } else { cut };
         let mut kept_lengths = lengths;
-        for moved in kept..width(W) {
+        for moved in kept..V::WIDTH {
             kept_lengths = kept_lengths.with(permutation.slot(moved), REUSED);
         }
         left.set_key_lengths(kept_lengths);
@@ -100,14 +100,14 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 
     /// Links `right`, the new and locked upper half of `left`, next to it. All its slices are at or
     /// above `separator`.
-    fn ascend(&self, mut left: NodeLatch<W>, mut right: NodeLatch<W>, mut separator: u64) {
+    fn ascend(&self, mut left: NodeLatch<V>, mut right: NodeLatch<V>, mut separator: u64) {
         loop {
             if left.version().peek().is_root() {
                 return self.new_root(&left, &right, separator);
             }
             let parent = left.take_parent().expect("a node that is not a root has a parent");
             let index = parent.child_position(left.node());
-            if parent.nkeys() < width(W) {
+            if parent.nkeys() < V::WIDTH {
                 parent.version().mark_inserting();
                 parent.insert_child(index, separator, right.node());
                 return;
@@ -121,7 +121,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     }
 
     /// Creates a root above the two halves of the old one.
-    fn new_root(&self, left: &NodeLatch<W>, right: &NodeLatch<W>, separator: u64) {
+    fn new_root(&self, left: &NodeLatch<V>, right: &NodeLatch<V>, separator: u64) {
         let root = Node::new_interior(&self.base.arena, Version::INTERIOR.as_root());
         root.set_key(0, separator);
         root.set_child(0, left.node());
@@ -139,11 +139,11 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     /// `index`. Returns the new right half, locked, and the separator between both.
     fn split_interior(
         &self,
-        left: &NodeLatch<W>,
+        left: &NodeLatch<V>,
         index: usize,
         separator: u64,
-        child: Node<W>,
-    ) -> (NodeLatch<W>, u64) {
+        child: Node<V>,
+    ) -> (NodeLatch<V>, u64) {
         let key = |i: usize| match i {
             _ if i < index => left.key(i),
             _ if i == index => separator,
@@ -155,17 +155,17 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             _ => left.child(i - 1),
         };
         // Inserts in order fill nodes here too; the right half needs at least one key.
-        let middle = if index == width(W) { width(W) - 1 } else { width(W) / 2 };
+        let middle = if index == V::WIDTH { V::WIDTH - 1 } else { V::WIDTH / 2 };
         let up = key(middle);
         let right = Node::new_interior(&self.base.arena, Version::INTERIOR.as_locked_split());
-        for i in middle + 1..=width(W) {
+        for i in middle + 1..=V::WIDTH {
             right.set_key(i - middle - 1, key(i));
         }
-        for i in middle + 1..=width(W) + 1 {
+        for i in middle + 1..=V::WIDTH + 1 {
             right.set_child(i - middle - 1, child_at(i));
             child_at(i).set_parent(Some(right));
         }
-        right.set_nkeys(width(W) - middle);
+        right.set_nkeys(V::WIDTH - middle);
 
         if index < middle {
             // The new child stays on the left: shift the children that stay.
@@ -180,7 +180,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
             // `separator` moves up, and the new child is the first on the right.
             debug_assert!(up == separator);
         }
-        for i in middle..width(W) {
+        for i in middle..V::WIDTH {
             left.set_key(i, u64::MAX);
         }
         left.set_nkeys(middle);
@@ -188,14 +188,14 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     }
 }
 
-impl<const W: usize> NodeLatch<W> {
+impl<V: MasstreeSettings> NodeLatch<V> {
     /// Returns the index of a child of this interior node.
-    pub(super) fn child_position(&self, child: Node<W>) -> usize {
+    pub(super) fn child_position(&self, child: Node<V>) -> usize {
         (0..=self.nkeys()).find(|&index| self.child(index) == child).expect("a child is in its parent")
     }
 
     /// Inserts a child after the one at `index`. The node must be marked and have a free slot.
-    fn insert_child(&self, index: usize, separator: u64, child: Node<W>) {
+    fn insert_child(&self, index: usize, separator: u64, child: Node<V>) {
         let nkeys = self.nkeys();
         for i in (index..nkeys).rev() {
             self.set_key(i + 1, self.key(i));

@@ -3,22 +3,20 @@
 use super::Masstree;
 use super::link::SlotLink;
 use super::node::Node;
+use super::variant::MasstreeSettings;
 use crate::memory::MemoryPart;
 use crate::slot::Slot;
 
-impl<S: Slot, const W: usize> Drop for Masstree<S, W> {
-    fn drop(&mut self) {
-        if self.base.frees_all_at_once::<S>() {
-            // SAFETY: no object is in use any more, and this handle does not allocate again.
-            unsafe { self.base.arena.clone().discard() };
-            return;
-        }
-        let mut waiting = vec![self.root()];
-        while let Some(node) = waiting.pop() {
-            // SAFETY: the tree is borrowed mutably, so no other thread reaches its nodes; each is
-            // visited once.
-            unsafe { free_node::<S, W>(node, &mut waiting) };
-        }
+/// Frees all nodes, suffixes and values.
+///
+/// # Safety
+/// The tree's contents are not used again.
+pub(super) unsafe fn free_all<S: Slot, V: MasstreeSettings>(tree: &mut Masstree<S, V>) {
+    let mut waiting = vec![tree.root()];
+    while let Some(node) = waiting.pop() {
+        // SAFETY: the tree is borrowed mutably, so no other thread reaches its nodes; each is
+        // visited once.
+        unsafe { free_node::<S, V>(node, &mut waiting) };
     }
 }
 
@@ -27,7 +25,7 @@ impl<S: Slot, const W: usize> Drop for Masstree<S, W> {
 ///
 /// # Safety
 /// No other thread can reach the node, and it is not used again.
-unsafe fn free_node<S: Slot, const W: usize>(node: Node<W>, waiting: &mut Vec<Node<W>>) {
+unsafe fn free_node<S: Slot, V: MasstreeSettings>(node: Node<V>, waiting: &mut Vec<Node<V>>) {
     if node.version().peek().is_border() {
         let (lengths, permutation) = (node.key_lengths(), node.permutation());
         for position in 0..permutation.count() {
@@ -55,7 +53,7 @@ unsafe fn free_node<S: Slot, const W: usize>(node: Node<W>, waiting: &mut Vec<No
 }
 
 /// Returns the present root of a layer, from a link that may be stale.
-fn present_root<const W: usize>(mut node: Node<W>) -> Node<W> {
+fn present_root<V: MasstreeSettings>(mut node: Node<V>) -> Node<V> {
     while let Some(parent) = node.parent() {
         node = parent;
     }

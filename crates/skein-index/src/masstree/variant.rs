@@ -1,44 +1,83 @@
-//! The const parameter of a tree: its width, and the features that are disabled.
+//! The variants of the tree: its width, and the features that are disabled.
 //!
-//! ```text
-//!   bit   8 7 6 5 4  3 2 1 0
-//!         └───┬───┘  └──┬──┘
-//!       flags, below    slots of a full node, 3 to 15
-//! ```
-//!
-//! Each flag disables one design feature, to measure its worth (Masstree, section 6.2, figure 8).
-//! The flags are constants, so they cost the default tree nothing.
+//! Each variant but those for tests disables a design feature, to measure its worth (Masstree,
+//! section 6.2, figure 8).
 
-/// Nodes are not prefetched. A read waits for each of their cache lines.
-pub const WITHOUT_PREFETCH: usize = 1 << 4;
-/// Border nodes keep their slots in key order: an insert moves the slots after it, and readers of
-/// the node restart.
-pub const WITHOUT_PERMUTATION: usize = 1 << 5;
-/// Slices are compared byte by byte, not as integers.
-pub const WITHOUT_INTEGERS: usize = 1 << 6;
-/// Memory lies on pages of the normal size.
-pub const WITHOUT_HUGE_PAGES: usize = 1 << 7;
+use crate::variant::{Variant, variants};
 
-/// Returns the slots of a full node.
-pub(super) const fn width(variant: usize) -> usize {
-    variant & 15
+/// The settings of a tree.
+pub trait MasstreeSettings: Variant {
+    /// The slots of a full node, 3 to 15.
+    const WIDTH: usize = 15;
+    /// Whether nodes are prefetched. Without that, a read waits for each of their cache lines.
+    const PREFETCH: bool = true;
+    /// Whether a permutation has the order of a border node's slots. Without it, the slots are in
+    /// key order: an insert moves the slots after it, and readers of the node restart.
+    const PERMUTATION: bool = true;
+    /// Whether slices are compared as integers, not byte by byte.
+    const INTEGERS: bool = true;
+    /// Whether memory lies on huge pages, not on pages of the normal size.
+    const HUGE_PAGES: bool = true;
 }
 
-/// Returns whether a variant disables a feature.
-pub(super) const fn without(variant: usize, feature: usize) -> bool {
-    variant & feature != 0
+variants! { MasstreeSettings:
+    /// The tree to use, with the paper's width of 15.
+    MasstreeStandard {}
+
+    /// A tree with narrow nodes, which reaches every case with few keys: for tests.
+    ///
+    /// A node narrower than 10 cannot hold all lengths of one slice (keys that differ only in
+    /// trailing zero bytes, for example). So tests must avoid such keys: an insert that must split
+    /// such a node panics.
+    MasstreeOfWidth<const WIDTH: usize = 3> {
+        const WIDTH: usize = WIDTH;
+    }
+
+    /// The tree without prefetching.
+    MasstreeWithoutPrefetch {
+        const PREFETCH: bool = false;
+    }
+
+    /// The tree with border nodes in key order.
+    MasstreeWithoutPermutation {
+        const PERMUTATION: bool = false;
+    }
+
+    /// The tree that compares slices byte by byte.
+    MasstreeWithoutIntegers {
+        const INTEGERS: bool = false;
+    }
+
+    /// The tree on pages of the normal size.
+    MasstreeWithoutHugePages {
+        const HUGE_PAGES: bool = false;
+    }
+
+    /// The tree with plain nodes: in key order and not prefetched.
+    MasstreeWithPlainNodes {
+        const PREFETCH: bool = false;
+        const PERMUTATION: bool = false;
+    }
+
+    /// The tree without all of these features.
+    MasstreeBase {
+        const PREFETCH: bool = false;
+        const PERMUTATION: bool = false;
+        const INTEGERS: bool = false;
+        const HUGE_PAGES: bool = false;
+    }
 }
 
 /// Returns whether slice `a` is at most `b`.
 #[inline(always)]
-pub(super) fn at_most<const W: usize>(a: u64, b: u64) -> bool {
-    if without(W, WITHOUT_INTEGERS) { bytes_in_turn(a, b).is_le() } else { a <= b }
+pub(super) fn at_most<V: MasstreeSettings>(a: u64, b: u64) -> bool {
+    if V::INTEGERS { a <= b } else { bytes_in_turn(a, b).is_le() }
 }
 
 /// Returns whether two slices are equal.
 #[inline(always)]
-pub(super) fn equal<const W: usize>(a: u64, b: u64) -> bool {
-    if without(W, WITHOUT_INTEGERS) { bytes_in_turn(a, b).is_eq() } else { a == b }
+pub(super) fn equal<V: MasstreeSettings>(a: u64, b: u64) -> bool {
+    if V::INTEGERS { a == b } else { bytes_in_turn(a, b).is_eq() }
 }
 
 /// Compares slices as strings: byte by byte, until one differs.

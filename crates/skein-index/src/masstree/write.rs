@@ -21,21 +21,22 @@ use super::link::SlotLink;
 use super::lookup::{BorderVisit, SliceLookup, find_border, look_up};
 use super::node::Node;
 use super::suffix::SuffixBlock;
+use super::variant::MasstreeSettings;
 use crate::index::{ComputeAction, Computed};
 use crate::slot::{Slot, retire_value};
 
 /// The location of a key, present or absent: the border node of the deepest layer that the key
 /// leads to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BorderLocation<const W: usize> {
+pub(super) struct BorderLocation<V: MasstreeSettings> {
     /// The layer's first byte within the key.
     pub(super) offset: usize,
     /// The key's slice in that layer.
     pub(super) slice: KeySlice,
     /// The border node.
-    pub(super) visit: BorderVisit<W>,
+    pub(super) visit: BorderVisit<V>,
     /// The border node of the layer above that links here.
-    pub(super) upper: Option<BorderVisit<W>>,
+    pub(super) upper: Option<BorderVisit<V>>,
 }
 
 /// The state of a key in a locked border node.
@@ -53,12 +54,12 @@ enum KeyInBorder {
 
 /// Memory that a change unlinked, to be retired when no lock is held.
 #[derive(Debug)]
-pub(super) struct UnlinkedParts<const W: usize> {
+pub(super) struct UnlinkedParts<V: MasstreeSettings> {
     pub(super) suffix: Option<SuffixBlock>,
-    pub(super) node: Option<Node<W>>,
+    pub(super) node: Option<Node<V>>,
 }
 
-impl<const W: usize> UnlinkedParts<W> {
+impl<V: MasstreeSettings> UnlinkedParts<V> {
     const NOTHING: Self = Self { suffix: None, node: None };
 
     /// Hands the unlinked memory over to the collector.
@@ -79,10 +80,10 @@ impl<const W: usize> UnlinkedParts<W> {
     }
 }
 
-impl<S: Slot, const W: usize> Masstree<S, W> {
+impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
     /// Descends as far as the key leads, and repairs stale links on the path.
     #[inline]
-    pub(super) fn find_location(&self, key: &[u8]) -> BorderLocation<W> {
+    pub(super) fn find_location(&self, key: &[u8]) -> BorderLocation<V> {
         'tree: loop {
             let mut root = self.root();
             let mut offset = 0;
@@ -126,7 +127,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     /// The same from a location that was found before, under this guard, with the same key.
     pub(super) fn write_from<'g, G: Guard>(
         &'g self,
-        mut location_hint: Option<BorderLocation<W>>,
+        mut location_hint: Option<BorderLocation<V>>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
@@ -165,7 +166,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
                     drop(upper);
                     self.remove_locked(latch, state, &location, key, guard);
                     self.base.len.add(guard.thread_id(), -1);
-                    UnlinkedParts::<W>::NOTHING.retire::<S>(before, guard);
+                    UnlinkedParts::<V>::NOTHING.retire::<S>(before, guard);
                     true
                 }
                 ComputeAction::Keep | ComputeAction::Remove => false,
@@ -177,13 +178,13 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     /// Sets the key's value under the given locks.
     fn put(
         &self,
-        upper: Option<NodeLatch<W>>,
-        latch: NodeLatch<W>,
+        upper: Option<NodeLatch<V>>,
+        latch: NodeLatch<V>,
         state: KeyInBorder,
-        location: &BorderLocation<W>,
+        location: &BorderLocation<V>,
         key: &[u8],
         value: u64,
-    ) -> UnlinkedParts<W> {
+    ) -> UnlinkedParts<V> {
         let width = latch.key_lengths().width();
         match state {
             KeyInBorder::Value { slot, .. } => latch.set_lv(slot, width, value),
@@ -214,9 +215,9 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
     /// have become small.
     fn remove_locked<G: Guard>(
         &self,
-        latch: NodeLatch<W>,
+        latch: NodeLatch<V>,
         state: KeyInBorder,
-        location: &BorderLocation<W>,
+        location: &BorderLocation<V>,
         key: &[u8],
         guard: &G,
     ) {
@@ -229,7 +230,7 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
         let node = latch.node();
         let after = super::remove::cleanup_needed(&latch, location.offset);
         drop(latch);
-        UnlinkedParts::<W> { suffix, node: None }.retire::<S>(None, guard);
+        UnlinkedParts::<V> { suffix, node: None }.retire::<S>(None, guard);
         self.clean_up(after, node, key, location.offset, guard);
     }
 }
@@ -237,11 +238,11 @@ impl<S: Slot, const W: usize> Masstree<S, W> {
 /// Releases the lock of a full solo node, then locks the upper node and the solo node in the order
 /// of locks. Returns `None` if the layer has changed in between.
 #[cold]
-fn lock_for_growth<const W: usize>(
-    location: &BorderLocation<W>,
+fn lock_for_growth<V: MasstreeSettings>(
+    location: &BorderLocation<V>,
     key: &[u8],
-    solo: NodeLatch<W>,
-) -> Option<(Option<NodeLatch<W>>, NodeLatch<W>)> {
+    solo: NodeLatch<V>,
+) -> Option<(Option<NodeLatch<V>>, NodeLatch<V>)> {
     let node = solo.node();
     drop(solo);
     let slice = KeySlice::at(key, location.offset - 8);
@@ -252,9 +253,9 @@ fn lock_for_growth<const W: usize>(
 
 /// Returns the state of the key in the locked node; `None` if the key continues in a deeper layer.
 #[inline]
-fn find_in_border<const W: usize>(
-    latch: &NodeLatch<W>,
-    location: &BorderLocation<W>,
+fn find_in_border<V: MasstreeSettings>(
+    latch: &NodeLatch<V>,
+    location: &BorderLocation<V>,
     key: &[u8],
 ) -> Option<KeyInBorder> {
     let (slot, position) = match latch.position_of(location.slice) {
@@ -267,7 +268,7 @@ fn find_in_border<const W: usize>(
     // SAFETY: under the lock, word and code belong together; the caller's guard protects the
     // target.
     match unsafe { SlotLink::from_word(latch.lv(slot, latch.key_lengths().width())) } {
-        SlotLink::<W>::Layer(_) => None,
+        SlotLink::<V>::Layer(_) => None,
         SlotLink::Suffix(suffix) if suffix.bytes() == &key[location.offset + 8..] => {
             Some(KeyInBorder::Suffix { suffix, position })
         }

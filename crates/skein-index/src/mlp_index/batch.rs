@@ -18,7 +18,7 @@ use super::key::ShortKey;
 use super::levels::deepest_first;
 use super::name::{LEVEL_MIN, MlpBucketPair};
 use super::search::{NodeAnswer, PrefetchedLevels, answer_of};
-use super::variant::{WITHOUT_PREFETCH, has};
+use super::variant::MlpSettings;
 use crate::slot::Slot;
 
 /// The number of keys whose buckets are in flight together.
@@ -33,7 +33,7 @@ struct PendingLookup {
     pair: MlpBucketPair,
 }
 
-impl<S: Slot, const V: usize> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
     /// Looks up all keys. Calls `found` with the position of each key and the word of its value.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
         self.lookup_many_by(keys, |key| ShortKey::of(key), found);
@@ -82,12 +82,12 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Prefetches the primary buckets of a key's names at the levels that matter.
     #[inline(always)]
     fn prefetch_primary(&self, key: ShortKey) -> PrefetchedLevels {
-        let size = self.table.size();
+        let size = self.engine.table.size();
         let mut prefetched = PrefetchedLevels::new();
         for level in deepest_first(self.batch_levels()) {
-            let pair = self.table.pair(key, level, size);
-            if !has(V, WITHOUT_PREFETCH) {
-                self.table.prefetch_bucket(pair.primary);
+            let pair = self.engine.table.pair(key, level, size);
+            if V::PREFETCH {
+                self.engine.table.prefetch_bucket(pair.primary);
             }
             prefetched.push((level, pair));
         }
@@ -99,7 +99,9 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     #[inline(always)]
     fn first_answer(&self, key: ShortKey, prefetched: &PrefetchedLevels) -> NodeAnswer {
         let answer = prefetched.iter().find_map(|&(level, pair)| {
-            self.table.find_first(key, level, pair, |view| answer_of(key, level, |word| view.word(word)))
+            self.engine
+                .table
+                .find_first(key, level, pair, |view| answer_of(key, level, |word| view.word(word)))
         });
         answer.unwrap_or(NodeAnswer::Deeper(LEVEL_MIN))
     }
@@ -107,9 +109,9 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Returns a lookup that continues at a level, and prefetches the buckets.
     #[inline(always)]
     fn continue_at(&self, key: ShortKey, index: usize, level: u32) -> PendingLookup {
-        let pair = self.table.pair(key, level, self.table.size());
-        if !has(V, WITHOUT_PREFETCH) {
-            self.table.prefetch(pair);
+        let pair = self.engine.table.pair(key, level, self.engine.table.size());
+        if V::PREFETCH {
+            self.engine.table.prefetch(pair);
         }
         PendingLookup { key, index, level, pair }
     }

@@ -7,6 +7,7 @@ use super::key::ShortKey;
 use super::name::{LEVEL_MIN, MlpBucketPair, SECONDARY, places, places_of};
 use super::node::{MlpNode, MlpNodeBody};
 use super::top_bitmap::start_of;
+use super::variant::MlpSettings;
 use crate::slot::Slot;
 
 /// The counts of a check.
@@ -35,7 +36,7 @@ pub struct MlpIndexShape {
 /// All nodes by level and key. The keys of inner nodes have length 0.
 type NodesByLevel = BTreeMap<(u32, ShortKey), MlpNode>;
 
-impl<S: Slot, const V: usize> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
     /// Verifies the whole structure: every node is where it belongs, each inner node has its
     /// children and the least key of the first one, every node is a child of some node or has a bit
     /// in the flat bitmap, and the counts are right.
@@ -49,7 +50,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         for ((level, key), node) in &nodes {
             if *level == LEVEL_MIN {
                 below += 1;
-                ensure(self.top.has(start_of(key.bits)), || {
+                ensure(self.engine.top.has(start_of(key.bits)), || {
                     format!("the bitmap lacks the name of {node:x?}")
                 })?;
             }
@@ -66,12 +67,12 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             format!("{} nodes, but {below} of them have a parent or a bit in the bitmap", nodes.len())
         })?;
         let starts = nodes.keys().filter(|(level, _)| *level == LEVEL_MIN).count();
-        let noted = self.top.count();
+        let noted = self.engine.top.count();
         ensure(noted == starts, || {
             format!("{starts} nodes at level {LEVEL_MIN}, but {noted} bits in the bitmap")
         })?;
-        ensure(self.top.is_consistent(), || "the layers above the bitmap do not match it".to_owned())?;
-        let (keys, used) = (self.base.len.sum(), self.table.used.sum());
+        ensure(self.engine.top.is_consistent(), || "the layers above the bitmap do not match it".to_owned())?;
+        let (keys, used) = (self.base.len.sum(), self.engine.table.used.sum());
         ensure(keys == shape.leaves, || {
             format!("{} leaves, but the counter says {keys} keys", shape.leaves)
         })?;
@@ -84,7 +85,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
     /// Collects all nodes. Verifies that each is in one of its buckets, and only once.
     fn gather(&mut self, shape: &mut MlpIndexShape) -> Result<NodesByLevel, String> {
-        let (size, seeds) = (self.table.size(), self.table.seeds);
+        let (size, seeds) = (self.engine.table.size(), self.engine.table.seeds);
         let mut nodes = NodesByLevel::new();
         let mut wrong = None;
         self.each_node(|bucket, head, node| {

@@ -10,6 +10,7 @@ use skein_sync::spin::Backoff;
 
 use super::MlpIndex;
 use super::key::{MAX_LEN, ShortKey};
+use super::variant::MlpSettings;
 use super::walk::MlpWalk;
 use crate::index::Cursor;
 use crate::slot::Slot;
@@ -25,14 +26,14 @@ enum MlpCursorState {
 
 /// A position in an [`MlpIndex`].
 #[derive(Debug)]
-pub struct MlpCursor<'g, S: Slot, G: Guard, const V: usize> {
+pub struct MlpCursor<'g, S: Slot, G: Guard, V: MlpSettings> {
     index: &'g MlpIndex<S, V>,
     guard: PhantomData<&'g G>,
     walk: MlpWalk,
     state: MlpCursorState,
 }
 
-impl<'g, S: Slot, G: Guard, const V: usize> MlpCursor<'g, S, G, V> {
+impl<'g, S: Slot, G: Guard, V: MlpSettings> MlpCursor<'g, S, G, V> {
     pub(super) fn new(index: &'g MlpIndex<S, V>, _guard: &'g G) -> Self {
         Self { index, guard: PhantomData, walk: MlpWalk::new(), state: MlpCursorState::Fresh }
     }
@@ -70,7 +71,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> MlpCursor<'g, S, G, V> {
     }
 }
 
-impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for MlpCursor<'g, S, G, V> {
+impl<'g, S: Slot, G: Guard, V: MlpSettings> Cursor<'g, S> for MlpCursor<'g, S, G, V> {
     fn seek(&mut self, key: &[u8]) -> bool {
         // A bound longer than a key lies between its first eight bytes and the next key. So these
         // eight bytes themselves are excluded.

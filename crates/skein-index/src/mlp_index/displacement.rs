@@ -20,6 +20,7 @@ use arrayvec::ArrayVec;
 use super::image::SLOTS;
 use super::node::MlpNodeKind;
 use super::transaction::MlpTransaction;
+use super::variant::MlpSettings;
 
 const BUCKETS_VISITED_MAX: usize = 96;
 const MOVES_MAX: usize = 5;
@@ -42,7 +43,7 @@ struct MlpPathBucket {
 }
 
 /// Frees slots in one of two copied buckets, until it has `need` free slots. Returns that bucket.
-pub(super) fn make_room<const V: usize>(
+pub(super) fn make_room<V: MlpSettings>(
     transaction: &mut MlpTransaction<'_, V>,
     buckets: [usize; 2],
     need: usize,
@@ -51,7 +52,7 @@ pub(super) fn make_room<const V: usize>(
 }
 
 /// The same, with at most `wide` nodes of several slots that move in a row.
-fn make_room_with<const V: usize>(
+fn make_room_with<V: MlpSettings>(
     transaction: &mut MlpTransaction<'_, V>,
     buckets: [usize; 2],
     need: usize,
@@ -71,14 +72,14 @@ fn make_room_with<const V: usize>(
 }
 
 /// Frees one more slot in one of these buckets.
-fn free_one<const V: usize>(transaction: &mut MlpTransaction<'_, V>, roots: &[usize]) -> Option<()> {
+fn free_one<V: MlpSettings>(transaction: &mut MlpTransaction<'_, V>, roots: &[usize]) -> Option<()> {
     let path = find_moves(transaction, roots)?;
     path.into_iter().all(|(bucket, head, to)| transaction.move_node(bucket, head, to)).then_some(())
 }
 
 /// Moves a node of several slots to its other bucket, and displaces the nodes there.
-fn move_wide<const V: usize>(transaction: &mut MlpTransaction<'_, V>, held: usize, wide: usize) -> bool {
-    let bucket = transaction.number(held);
+fn move_wide<V: MlpSettings>(transaction: &mut MlpTransaction<'_, V>, held: usize, wide: usize) -> bool {
+    let bucket = transaction.buckets.held[held].number;
     let nodes: ArrayVec<(usize, u64), SLOTS> =
         transaction.image_of(bucket).heads().filter(|&(_, head)| MlpNodeKind::of(head).slots() > 1).collect();
     wide > 0
@@ -93,14 +94,20 @@ fn move_wide<const V: usize>(transaction: &mut MlpTransaction<'_, V>, held: usiz
 
 /// Returns the moves that free one more slot in one of the buckets, the first to be made first: the
 /// bucket, the first word of the node, and the destination.
-fn find_moves<const V: usize>(
+fn find_moves<V: MlpSettings>(
     transaction: &MlpTransaction<'_, V>,
     roots: &[usize],
 ) -> Option<ArrayVec<(u32, u64, u32), MOVES_MAX>> {
     let mut steps: ArrayVec<MlpPathBucket, BUCKETS_VISITED_MAX> = ArrayVec::new();
     for &held in roots {
         let need = transaction.free(held) + 1;
-        steps.push(MlpPathBucket { bucket: transaction.number(held), need, head: 0, from: NONE, moves: 0 });
+        steps.push(MlpPathBucket {
+            bucket: transaction.buckets.held[held].number,
+            need,
+            head: 0,
+            from: NONE,
+            moves: 0,
+        });
     }
     let mut at = 0;
     while at < steps.len() {
@@ -116,12 +123,12 @@ fn find_moves<const V: usize>(
 }
 
 /// Returns whether the bucket has room for the node that would move there.
-fn has_room<const V: usize>(transaction: &MlpTransaction<'_, V>, step: &MlpPathBucket) -> bool {
+fn has_room<V: MlpSettings>(transaction: &MlpTransaction<'_, V>, step: &MlpPathBucket) -> bool {
     transaction.image_of(step.bucket).free() >= step.need
 }
 
 /// Appends the other buckets of the nodes that would free enough slots by moving there.
-fn spread<const V: usize>(
+fn spread<V: MlpSettings>(
     transaction: &MlpTransaction<'_, V>,
     steps: &mut ArrayVec<MlpPathBucket, BUCKETS_VISITED_MAX>,
     at: usize,

@@ -26,8 +26,8 @@
 //! 2. The table: `image.rs`, `table.rs`, `versions.rs`, and `top_bitmap.rs` for the first three
 //!    bytes.
 //! 3. Reads: `search.rs`, `levels.rs`, `batch.rs`.
-//! 4. Writes: `transaction.rs`, `write.rs`, `claims.rs`, `remove.rs`, then room for new nodes:
-//!    `displacement.rs` and `resize.rs`.
+//! 4. Writes: `crate::buckets`, `transaction.rs`, `write.rs`, `claims.rs`, `remove.rs`, then
+//!    room for new nodes: `displacement.rs` and `resize.rs`.
 //! 5. Scans: `walk.rs`, `cursor.rs`.
 //! 6. `typed/`: a map with integers, floats or short strings as keys.
 //!
@@ -79,11 +79,7 @@ mod versions;
 mod walk;
 mod write;
 
-use std::fmt;
-use std::marker::PhantomData;
-use std::sync::Arc;
-
-use skein_sync::reclaim::{Collector, Guard};
+use skein_sync::reclaim::Guard;
 
 pub use check::MlpIndexShape;
 use claims::Claims;
@@ -94,10 +90,11 @@ use node::{MlpNode, MlpNodeBody};
 use table::MlpTable;
 use top_bitmap::TopBitmap;
 pub use typed::{MlpError, MlpKey, MlpMap, MlpRange, ShortBytes};
-use variant::{WITHOUT_HUGE_PAGES, has};
+use variant::{MlpSettings, MlpStandard};
 
-use crate::engine::{IndexBase, IndexEngine};
-use crate::index::{ComputeAction, Computed, IndexError, OrderedIndex};
+use crate::byte_index::ByteIndex;
+use crate::engine::{IndexBase, IndexEngine, StandardEngine};
+use crate::index::{ComputeAction, Computed, IndexError};
 use crate::slot::Slot;
 
 /// Whether this is a build for `loom`, which explores all interleavings of steps, so that each step
@@ -107,7 +104,8 @@ const SMALL_MODELS: bool = cfg!(all(skein_loom, not(feature = "shuttle")));
 /// An ordered index over byte strings of up to [`MAX_LEN`] bytes; see the head of the module.
 ///
 /// An empty index takes about 2.2 MiB. Each key takes one slot or two, 23 to 46 bytes with its
-/// value, because 70 % of the slots are in use. `V` selects a variant; use [`variant::DEFAULT`].
+/// value, because 70 % of the slots are in use. `V` selects a [`variant`], the [`MlpStandard`] if
+/// you name none.
 ///
 /// ```
 /// use skein_index::{Inline, MlpIndex, OrderedIndex};
@@ -120,137 +118,88 @@ const SMALL_MODELS: bool = cfg!(all(skein_loom, not(feature = "shuttle")));
 /// assert!(index.insert(b"nine byte", Inline(2), &guard).is_err());
 /// # Ok::<(), skein_index::IndexError>(())
 /// ```
-pub struct MlpIndex<S: Slot, const V: usize = { variant::DEFAULT }> {
+pub type MlpIndex<S, V = MlpStandard> = ByteIndex<S, MlpEngine<V>>;
+
+/// The fields of an [`MlpIndex`] beside those that all indexes have.
+#[derive(Debug)]
+pub struct MlpEngine<V: MlpSettings> {
     table: MlpTable<V>,
     top: TopBitmap,
     claims: Claims,
-    base: IndexBase,
-    slots: PhantomData<S>,
 }
 
-// SAFETY: nodes are atomic words in a table, changed by the protocol above. Values are `Send` and
-// `Sync` by the contract of `Slot`.
-unsafe impl<S: Slot, const V: usize> Send for MlpIndex<S, V> {}
-// SAFETY: as above.
-unsafe impl<S: Slot, const V: usize> Sync for MlpIndex<S, V> {}
+impl<S: Slot> StandardEngine<S> for MlpEngine<MlpStandard> {}
 
-impl<S: Slot> MlpIndex<S> {
-    /// Creates an empty index with its own collector.
-    pub fn new() -> Self {
-        Self::with_collector(Arc::new(Collector::new()))
-    }
-
-    /// Creates an empty index that shares a collector, and so its guards, with other indexes.
-    pub fn with_collector(collector: Arc<Collector>) -> Self {
-        Self::with_variant(collector)
-    }
-}
-
-impl<S: Slot, const V: usize> MlpIndex<S, V> {
-    /// Creates an empty index of the variant `V`.
-    pub fn with_variant(collector: Arc<Collector>) -> Self {
-        let huge = !has(V, WITHOUT_HUGE_PAGES);
-        let base = IndexBase::new(collector, huge);
-        let (table, top) = (MlpTable::new(&base.arena), TopBitmap::new(&base.arena, huge));
-        Self { table, top, claims: Claims::new(), base, slots: PhantomData }
-    }
-
-    /// Sets the memory budget: writes are refused while the index uses `budget` bytes or more.
-    #[must_use]
-    pub fn with_budget(mut self, budget: usize) -> Self {
-        self.base.budget = budget;
-        self
-    }
-
+impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
     /// Calls `each` with the bucket, the first word and the content of all nodes. The caller must
     /// be the only user of the index.
     fn each_node(&mut self, mut each: impl FnMut(u32, u64, MlpNode)) {
-        for bucket in self.table.numbers() {
-            let (image, _) = self.table.image(bucket);
+        for bucket in self.engine.table.numbers() {
+            let (image, _) = self.engine.table.image(bucket);
             for (slot, head) in image.heads() {
-                each(bucket, head, MlpNode::read(&image.raw(slot), bucket, &self.table.seeds));
+                each(bucket, head, MlpNode::read(&image.raw(slot), bucket, &self.engine.table.seeds));
             }
         }
     }
-
-    /// Returns the error of a write for which the table has no room.
-    fn full(&self) -> IndexError {
-        IndexError::Full { keys: self.base.len.sum() }
-    }
 }
 
-impl<S: Slot, const V: usize> IndexEngine<S> for MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> IndexEngine<S> for MlpEngine<V> {
     type EngineCursor<'g, G: Guard + 'g>
         = MlpCursor<'g, S, G, V>
     where
         Self: 'g;
 
+    const NAME: &'static str = "MlpIndex";
     const MAX_KEY_LEN: usize = MAX_LEN;
+    const HUGE_PAGES: bool = V::HUGE_PAGES;
 
-    #[inline(always)]
-    fn base(&self) -> &IndexBase {
-        &self.base
+    fn new(base: &IndexBase) -> Self {
+        let top = TopBitmap::new(&base.arena, V::HUGE_PAGES);
+        Self { table: MlpTable::new(&base.arena), top, claims: Claims::new() }
     }
 
     #[inline(always)]
-    fn lookup(&self, key: &[u8]) -> Option<u64> {
-        self.lookup(key)
+    fn lookup(index: &MlpIndex<S, V>, key: &[u8]) -> Option<u64> {
+        index.lookup(key)
     }
 
     #[inline(always)]
-    fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
-        self.lookup_many(keys, found);
+    fn lookup_many(index: &MlpIndex<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
+        index.lookup_many(keys, found);
     }
 
     #[inline(always)]
     fn write<'g, G: Guard>(
-        &'g self,
+        index: &'g MlpIndex<S, V>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, IndexError> {
         let too_long = IndexError::KeyTooLong { len: key.len(), limit: MAX_LEN };
-        self.write(ShortKey::of(key).ok_or(too_long)?, change, guard)
+        index.write(ShortKey::of(key).ok_or(too_long)?, change, guard)
     }
 
     #[inline(always)]
-    fn remove_present<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
-        self.take_out(ShortKey::of(key)?, None, guard)
+    fn remove<'g, G: Guard>(index: &'g MlpIndex<S, V>, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+        index.take_out(ShortKey::of(key)?, None, guard)
     }
 
     #[inline(always)]
-    fn new_cursor<'g, G: Guard>(&'g self, guard: &'g G) -> MlpCursor<'g, S, G, V> {
-        MlpCursor::new(self, guard)
+    fn cursor<'g, G: Guard>(index: &'g MlpIndex<S, V>, guard: &'g G) -> MlpCursor<'g, S, G, V> {
+        MlpCursor::new(index, guard)
     }
 
-    fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
-        self.separators(parts)
+    fn separators(index: &MlpIndex<S, V>, parts: usize) -> Vec<Vec<u8>> {
+        index.separators(parts)
     }
-}
 
-impl<S: Slot, const V: usize> Drop for MlpIndex<S, V> {
-    fn drop(&mut self) {
-        if self.base.frees_all_at_once::<S>() {
-            return;
-        }
-        self.each_node(|_, _, node| {
+    unsafe fn free_all(index: &mut MlpIndex<S, V>) {
+        index.each_node(|_, _, node| {
             if let MlpNodeBody::Leaf { value, .. } = node.body {
                 // SAFETY: the index is borrowed mutably and owns the word, which is not used after
                 // this.
                 drop(unsafe { S::from_word(value) });
             }
         });
-    }
-}
-
-impl<S: Slot> Default for MlpIndex<S> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<S: Slot, const V: usize> fmt::Debug for MlpIndex<S, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MlpIndex").field("len", &self.len()).finish_non_exhaustive()
     }
 }

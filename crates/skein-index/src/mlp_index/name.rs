@@ -20,7 +20,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use super::key::{BYTES, ShortKey};
-use crate::linear_hashing::LinearHashSize;
+use crate::buckets::LinearHashSize;
 
 pub(super) const HEADER_BITS: u32 = 11;
 pub(super) const HEADER: u64 = (1 << HEADER_BITS) - 1;

@@ -236,7 +236,7 @@ pub(super) fn moved(head: u64) -> u64 {
 mod tests {
     use super::super::name::{MlpBucketPair, places};
     use super::*;
-    use crate::linear_hashing::LinearHashSize;
+    use crate::buckets::LinearHashSize;
 
     #[test]
     fn every_kind_of_node_survives_encoding() {

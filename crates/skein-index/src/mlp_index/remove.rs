@@ -22,9 +22,10 @@ use super::node::{MlpNode, MlpNodeBody};
 use super::search::{FoundRawNode, MlpPath};
 use super::top_bitmap::start_of;
 use super::transaction::{MlpAbort, MlpTransaction};
+use super::variant::MlpSettings;
 use crate::slot::{Slot, retire_value};
 
-impl<S: Slot, const V: usize> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
     /// Removes a key, once no other writer claims it. Returns its value.
     pub(super) fn take_out<'g, G: Guard>(
         &'g self,
@@ -41,7 +42,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
                 Err(MlpAbort::Changed) => {
                     backoff.wait();
                     if claim.is_none() {
-                        self.claims.wait(key);
+                        self.engine.claims.wait(key);
                     }
                 }
             }
@@ -67,20 +68,20 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let mut path = MlpPath::default();
         self.descend(key, &mut path)?;
         let Some(leaf) = &path.stop else { return Ok(None) };
-        let node = leaf.node(&self.table.seeds);
+        let node = leaf.node(&self.engine.table.seeds);
         let MlpNodeBody::Leaf { value, .. } = node.body else { return Ok(None) };
         if node.key() != key {
             return Ok(None);
         }
-        let mut plan = MlpTransaction::new(&self.table);
+        let mut plan = MlpTransaction::new(&self.engine.table);
         self.plan_removal(&mut plan, key, &path, leaf, joins)?;
-        plan.lock()?;
+        plan.buckets.lock()?;
         if claim.is_none() {
-            self.claims.check(key)?;
+            self.engine.claims.check(key)?;
         }
         plan.apply_with(|| {
             if path.above.is_empty() {
-                self.top.clear(start_of(key.bits));
+                self.engine.top.clear(start_of(key.bits));
             }
         });
         self.base.len.add(key.bits as usize, -1);
@@ -96,7 +97,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         joins: bool,
     ) -> Result<(), MlpAbort> {
         let Some((parent, above)) = path.above.split_last() else { return plan.remove(leaf) };
-        let seeds = &self.table.seeds;
+        let seeds = &self.engine.table.seeds;
         let before = parent.node(seeds);
         let MlpNodeBody::Inner { depth, mut children } = before.body else { return Err(MlpAbort::Changed) };
         children.remove(key.symbol(depth));

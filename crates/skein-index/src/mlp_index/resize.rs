@@ -20,9 +20,9 @@ use super::levels::{BATCH_SHIFT, LevelCounts, ONE_IN, ONE_IN_BATCH};
 use super::node::level_in;
 use super::table::{LEAST, MOST};
 use super::transaction::{MlpAbort, MlpTransaction};
-use super::variant::{BUCKET_PER_KEY, CROWDED, FIXED, has};
+use super::variant::MlpSettings;
+use crate::buckets::{LinearHashSize, split_from};
 use crate::index::IndexError;
-use crate::linear_hashing::{LinearHashSize, split_from};
 use crate::slot::Slot;
 
 const BUCKETS_AT_ONCE: u32 = if cfg!(skein_loom) { 1 } else { 8 };
@@ -46,25 +46,25 @@ impl ResizeState {
     }
 }
 
-impl<S: Slot, const V: usize> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
     fn has_load(&self, share: usize) -> bool {
-        100 * self.table.used.sum() >= share * self.table.size().buckets() as usize * SLOTS
+        100 * self.engine.table.used.sum() >= share * self.engine.table.size().buckets() as usize * SLOTS
     }
 
     /// Returns how many times a node has moved to another bucket, either to make room or because
     /// the table grew or shrank. The count is exact while nobody writes.
     pub fn moved(&self) -> usize {
-        self.table.moved.sum()
+        self.engine.table.moved.sum()
     }
 
     /// Adds some buckets if those of a new key were full (`crowded`) and the load is at the limit,
     /// unless another thread is resizing.
     pub(super) fn grow_after_insert(&self, crowded: bool) {
-        if has(V, BUCKET_PER_KEY) {
+        if V::BUCKET_PER_KEY {
             self.follow_keys();
         } else if crowded
             && self.has_load(GROW_PERCENT)
-            && let Some(mut sizing) = try_lock(&self.table.sizing)
+            && let Some(mut sizing) = try_lock(&self.engine.table.sizing)
         {
             // At its greatest size the table fills up further, until a write finds no room.
             let _ = self.add_some(&mut sizing, BUCKETS_AT_ONCE);
@@ -73,8 +73,8 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
     /// Resizes the table to one bucket per key beyond the least size.
     fn follow_keys(&self) {
-        let mut sizing = lock(&self.table.sizing);
-        let (size, wanted) = (self.table.size().buckets(), LEAST + self.base.len.sum() as u32);
+        let mut sizing = lock(&self.engine.table.sizing);
+        let (size, wanted) = (self.engine.table.size().buckets(), LEAST + self.base.len.sum() as u32);
         if size < wanted {
             // The table may already have its greatest size.
             let _ = self.add_some(&mut sizing, wanted - size);
@@ -84,27 +84,27 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
     /// Adds some buckets, or lets another thread do so.
     pub(super) fn grow(&self) -> Result<(), IndexError> {
-        let Some(mut sizing) = try_lock(&self.table.sizing) else {
+        let Some(mut sizing) = try_lock(&self.engine.table.sizing) else {
             Backoff::new().wait();
             return Ok(());
         };
         // If a mostly empty table has no room, a larger one will not have room either.
-        let hopeless = !has(V, CROWDED)
-            && self.table.size().buckets() > 64 * LEAST
+        let hopeless = !V::CROWDED
+            && self.engine.table.size().buckets() > 64 * LEAST
             && !self.has_load(SHRINK_PERCENT / 4);
         if hopeless { Err(self.full()) } else { self.add_some(&mut sizing, BUCKETS_AT_ONCE) }
     }
 
     fn add_some(&self, sizing: &mut ResizeState, count: u32) -> Result<(), IndexError> {
-        let size = self.table.size().buckets();
-        if size == if has(V, FIXED) { LEAST } else { MOST } {
+        let size = self.engine.table.size().buckets();
+        if size == if V::FIXED { LEAST } else { MOST } {
             return Err(self.full());
         }
         let wanted = (size + count).min(MOST);
-        self.table.prepare(wanted);
+        self.engine.table.prepare(wanted);
         for new in size..wanted {
-            self.table.prefetch_bucket(split_from(new));
-            self.table.prefetch_bucket(new);
+            self.engine.table.prefetch_bucket(split_from(new));
+            self.engine.table.prefetch_bucket(new);
         }
         for new in size..wanted {
             let mut backoff = Backoff::new();
@@ -113,32 +113,31 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             }
         }
         // Relaxed: a hint, which orders nothing.
-        self.table.levels.store(sizing.levels(), skein_sync::atomic::Ordering::Relaxed);
+        self.engine.table.levels.store(sizing.levels(), skein_sync::atomic::Ordering::Relaxed);
         Ok(())
     }
 
     /// Splits a bucket into itself and the one after the last.
     fn split(&self, size: u32, sizing: &mut ResizeState) -> Result<(), MlpAbort> {
-        let mut transaction = MlpTransaction::new(&self.table);
+        let mut transaction = MlpTransaction::new(&self.engine.table);
         let (old, new) = (transaction.take(split_from(size))?, transaction.take(size)?);
         let image = transaction.image_of(split_from(size));
         transaction.split(old, new, LinearHashSize::of(size + 1));
-        transaction.lock_buckets()?;
-        transaction.apply_with(|| self.table.set_size(size + 1));
+        transaction.buckets.apply_with_size(size + 1)?;
         image.heads().for_each(|(_, head)| sizing.0.count(level_in(head)));
         Ok(())
     }
 
     /// Removes some buckets if the load is low, unless another thread is resizing.
     pub(super) fn shrink(&self) {
-        if has(V, BUCKET_PER_KEY) {
+        if V::BUCKET_PER_KEY {
             return self.follow_keys();
         }
-        if self.table.size().buckets() == LEAST || self.has_load(SHRINK_PERCENT) {
+        if self.engine.table.size().buckets() == LEAST || self.has_load(SHRINK_PERCENT) {
             return;
         }
-        let Some(_sizing) = try_lock(&self.table.sizing) else { return };
-        let size = self.table.size().buckets();
+        let Some(_sizing) = try_lock(&self.engine.table.sizing) else { return };
+        let size = self.engine.table.size().buckets();
         // A table that crowded keys made large must be small again when the index is empty.
         let steps = BUCKETS_AT_ONCE.max(size / (self.base.len.sum() as u32 + 1));
         let wanted = size.saturating_sub(steps);
@@ -148,11 +147,11 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// Removes buckets while there are too many and their nodes have room. The caller must hold the
     /// right to change the size.
     fn remove_buckets_while(&self, too_many: impl Fn(u32) -> bool) {
-        let mut size = self.table.size().buckets();
+        let mut size = self.engine.table.size().buckets();
         while size > LEAST && too_many(size) && self.merge_last(size - 1) {
             size -= 1;
         }
-        self.table.prepare(size);
+        self.engine.table.prepare(size);
     }
 
     /// Merges the last bucket into the one it was split from. Returns false if there is no room for
@@ -169,11 +168,9 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     }
 
     fn merge(&self, last: u32, into: u32) -> Result<(), MlpAbort> {
-        let mut transaction = MlpTransaction::for_size(&self.table, LinearHashSize::of(last));
+        let mut transaction = MlpTransaction::for_size(&self.engine.table, LinearHashSize::of(last));
         let (old, new) = (transaction.take(last)?, transaction.take(into)?);
         transaction.move_all(old, new)?;
-        transaction.lock_buckets()?;
-        transaction.apply_with(|| self.table.set_size(last));
-        Ok(())
+        Ok(transaction.buckets.apply_with_size(last)?)
     }
 }

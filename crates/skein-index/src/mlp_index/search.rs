@@ -27,8 +27,8 @@ use super::name::{HEADER, LEVEL_MIN, MlpBucketPair, NameHashSeeds, rotated, rota
 use super::node::{MlpNode, MlpNodeBody, MlpNodeKind, RawNode, has_child, length_in};
 use super::table::FoundInBucket;
 use super::top_bitmap::start_of;
-use super::variant::{ALL_LEVELS, WITHOUT_PREFETCH, has};
-use crate::linear_hashing::LinearHashSize;
+use super::variant::MlpSettings;
+use crate::buckets::LinearHashSize;
 use crate::slot::Slot;
 
 /// The nodes found are inconclusive: the index has changed meanwhile, or the search must look at
@@ -68,7 +68,7 @@ pub(super) struct MlpPath {
     pub(super) stop: Option<FoundRawNode>,
 }
 
-impl<S: Slot, const V: usize> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
     /// Returns the levels that a lookup prefetches.
     #[inline(always)]
     pub(super) fn levels(&self) -> u32 {
@@ -84,8 +84,8 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     #[inline(always)]
     fn levels_from(&self, bit: u32) -> u32 {
         // Relaxed: a hint, which orders nothing.
-        let learned = self.table.levels.load(skein_sync::atomic::Ordering::Relaxed) >> bit;
-        ALL & if has(V, ALL_LEVELS) { ALL } else { learned }
+        let learned = self.engine.table.levels.load(skein_sync::atomic::Ordering::Relaxed) >> bit;
+        ALL & if V::ALL_LEVELS { ALL } else { learned }
     }
 
     /// Prefetches the buckets of the key's names at some levels.
@@ -98,14 +98,14 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     ) -> PrefetchedLevels {
         let mut prefetched = PrefetchedLevels::new();
         for level in deepest_first(levels) {
-            let pair = self.table.pair(key, level, size);
-            if !has(V, WITHOUT_PREFETCH) {
-                self.table.prefetch(pair);
+            let pair = self.engine.table.pair(key, level, size);
+            if V::PREFETCH {
+                self.engine.table.prefetch(pair);
             }
             prefetched.push((level, pair));
         }
-        if !has(V, WITHOUT_PREFETCH) {
-            self.top.prefetch(start_of(key.bits));
+        if V::PREFETCH {
+            self.engine.top.prefetch(start_of(key.bits));
         }
         prefetched
     }
@@ -115,7 +115,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     pub(super) fn lookup(&self, key: &[u8]) -> Option<u64> {
         let key = ShortKey::of(key)?;
         let levels = self.levels();
-        match self.answer(key, levels, &self.prefetch_levels(key, levels, self.table.size())) {
+        match self.answer(key, levels, &self.prefetch_levels(key, levels, self.engine.table.size())) {
             Ok(answer) => answer,
             Err(Inconclusive) => self.lookup_again(key),
         }
@@ -128,7 +128,9 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     pub(super) fn lookup_again(&self, key: ShortKey) -> Option<u64> {
         let mut backoff = Backoff::new();
         loop {
-            if let Ok(answer) = self.answer(key, ALL, &self.prefetch_levels(key, ALL, self.table.size())) {
+            if let Ok(answer) =
+                self.answer(key, ALL, &self.prefetch_levels(key, ALL, self.engine.table.size()))
+            {
                 return answer;
             }
             backoff.wait();
@@ -148,7 +150,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
                 return self.follow(key, levels, answer);
             }
         }
-        if levels & 1 << LEVEL_MIN != 0 && !self.top.has(start_of(key.bits)) {
+        if levels & 1 << LEVEL_MIN != 0 && !self.engine.top.has(start_of(key.bits)) {
             Ok(None)
         } else {
             Err(Inconclusive)
@@ -176,20 +178,21 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     #[cold]
     #[inline(never)]
     fn look(&self, key: ShortKey, level: u32) -> Result<NodeAnswer, Inconclusive> {
-        let pair = self.table.pair(key, level, self.table.size());
+        let pair = self.engine.table.pair(key, level, self.engine.table.size());
         self.node_answer(key, level, pair).ok_or(Inconclusive)
     }
 
     /// Returns a node's answer about a key, if the node is found.
     #[inline(always)]
     pub(super) fn node_answer(&self, key: ShortKey, level: u32, pair: MlpBucketPair) -> Option<NodeAnswer> {
-        let found = self.table.find(key, level, pair, |view| answer_of(key, level, |word| view.word(word)));
+        let found =
+            self.engine.table.find(key, level, pair, |view| answer_of(key, level, |word| view.word(word)));
         found.map(|found| found.what)
     }
 
     /// Follows a key from the top to the end of its path.
     pub(super) fn descend(&self, key: ShortKey, path: &mut MlpPath) -> Result<(), Inconclusive> {
-        let size = self.table.size();
+        let size = self.engine.table.size();
         // The levels above the deepest one that matters are on the path, even if few nodes have
         // them.
         let prefetched = self.prefetch_levels(key, ALL & u32::MAX >> self.levels().leading_zeros(), size);
@@ -198,11 +201,11 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let mut level = LEVEL_MIN;
         loop {
             let known = prefetched.iter().find(|(other, _)| *other == level);
-            let pair = known.map_or_else(|| self.table.pair(key, level, size), |(_, pair)| *pair);
-            let Some(seen) = self.table.node(key, level, pair) else {
+            let pair = known.map_or_else(|| self.engine.table.pair(key, level, size), |(_, pair)| *pair);
+            let Some(seen) = self.engine.table.node(key, level, pair) else {
                 // At the least level, a missing node means that no key begins so, which the bitmap
                 // must confirm. Further down, the parent has just proved that there is a node.
-                let is_empty = level == LEVEL_MIN && !self.top.has(start_of(key.bits));
+                let is_empty = level == LEVEL_MIN && !self.engine.top.has(start_of(key.bits));
                 return if is_empty { Ok(()) } else { Err(Inconclusive) };
             };
             let NodeAnswer::Deeper(next) = answer_of(key, level, |word| seen.what.0[word]) else {
@@ -224,7 +227,10 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
     /// that the index has changed.
     #[inline(always)]
     pub(super) fn node(&self, key: ShortKey, level: u32) -> Result<FoundRawNode, Inconclusive> {
-        self.table.node(key, level, self.table.pair(key, level, self.table.size())).ok_or(Inconclusive)
+        self.engine
+            .table
+            .node(key, level, self.engine.table.pair(key, level, self.engine.table.size()))
+            .ok_or(Inconclusive)
     }
 }
 

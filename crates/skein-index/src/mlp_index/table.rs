@@ -1,11 +1,12 @@
 //! The table: buckets of four slots, and how a search finds a node in them.
 //!
 //! # Invariants
-//! 1. The size goes from [`LEAST`] to [`MOST`], up or down by one. Only the holder of `sizing`
-//!    changes it, while the two buckets that exchange nodes are locked.
+//! 1. The size goes from [`LEAST`] to [`MOST`]. The holder of `sizing` has the right to change it.
 //! 2. Buckets from the size on have no nodes. Their memory may have been returned to the system,
 //!    and then reads as zeros. A late reader finds no node there either way, and a node that was
 //!    not found is no evidence of anything (`search.rs`).
+
+use std::marker::PhantomData;
 
 use skein_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use skein_sync::mutex::Mutex;
@@ -16,10 +17,10 @@ use super::key::ShortKey;
 use super::name::{HEADER_BITS, MlpBucketPair, NameHashSeeds, NodeName, SECONDARY, places};
 use super::node::RawNode;
 use super::resize::ResizeState;
-use super::variant::{CROWDED, WITHOUT_HUGE_PAGES, has};
+use super::variant::MlpSettings;
 use super::versions::StripeVersions;
+use crate::buckets::{LinearHashSize, TableSize};
 use crate::counter::Counter;
-use crate::linear_hashing::LinearHashSize;
 use crate::memory::{Arena, CACHE_LINE, GrowingWords, prefetch_read};
 
 /// The least number of buckets. A bucket's number implies eleven bits of a name.
@@ -59,8 +60,8 @@ pub(super) struct FoundInBucket<T> {
 }
 
 #[derive(Debug)]
-pub(super) struct MlpTable<const V: usize> {
-    size: AtomicU64,
+pub(super) struct MlpTable<V: MlpSettings> {
+    pub(super) size: TableSize,
     buckets: GrowingWords,
     pub(super) versions: StripeVersions,
     pub(super) seeds: NameHashSeeds,
@@ -71,36 +72,31 @@ pub(super) struct MlpTable<const V: usize> {
     pub(super) used: Counter,
     /// How many times a node moved to another bucket.
     pub(super) moved: Counter,
+    variant: PhantomData<V>,
 }
 
-impl<const V: usize> MlpTable<V> {
+impl<V: MlpSettings> MlpTable<V> {
     pub(super) fn new(arena: &Arena) -> Self {
-        let buckets = GrowingWords::new(arena, words_of(MOST), !has(V, WITHOUT_HUGE_PAGES));
+        let buckets = GrowingWords::new(arena, words_of(MOST), V::HUGE_PAGES);
         buckets.resize(words_of(LEAST));
         let sizing = ResizeState::default();
         Self {
-            size: AtomicU64::new(LEAST.into()),
+            size: TableSize::new(LEAST),
             buckets,
             versions: StripeVersions::new(arena),
-            seeds: NameHashSeeds::random(has(V, CROWDED)),
+            seeds: NameHashSeeds::random(V::CROWDED),
             levels: AtomicU32::new(sizing.levels()),
             sizing: Mutex::new(sizing),
             used: Counter::new(),
             moved: Counter::new(),
+            variant: PhantomData,
         }
     }
 
     /// Returns the size in a form that maps many hashes to buckets quickly.
     #[inline(always)]
     pub(super) fn size(&self) -> LinearHashSize {
-        // Acquire: pairs with the Release in `set_size`. The memory of all these buckets is ready.
-        LinearHashSize::of(self.size.load(Ordering::Acquire) as u32)
-    }
-
-    /// Sets the size; see invariant 1.
-    pub(super) fn set_size(&self, size: u32) {
-        // Release: pairs with the Acquire in `size`.
-        self.size.store(size.into(), Ordering::Release);
+        self.size.present()
     }
 
     /// Prepares memory for this many buckets, and returns memory beyond them to the system.
@@ -223,7 +219,7 @@ impl<const V: usize> MlpTable<V> {
     }
 
     /// Writes a bucket, which must be locked.
-    pub(super) fn write(&self, bucket: u32, image: &MlpBucketImage) {
+    pub(super) fn write_bucket(&self, bucket: u32, image: &MlpBucketImage) {
         for (word, &value) in self.line(bucket).iter().zip(&image.0) {
             // Release: pairs with the Acquire in `load`. A reader that sees this word sees the
             // lock.

@@ -1,4 +1,4 @@
-//! Transactions: copy some buckets, change the copies, then replace all originals at once.
+//! Transactions of the index: which nodes a write adds, changes and moves.
 //!
 //! ```text
 //!   take ─► copy, with its version
@@ -7,9 +7,8 @@
 //!   apply ─► write all, unlock all
 //! ```
 //!
-//! Every write is one such transaction. It never waits for a lock. If a lock fails, it releases the
-//! others, and the writer plans anew. So there is no deadlock. The protocol for many threads is
-//! ours; the paper's index has one thread.
+//! `crate::buckets` has the copies, the locks and their invariants. The protocol for many threads
+//! is ours; the paper's index has one thread.
 //!
 //! # Invariants
 //! 1. A transaction relies only on buckets that it took: those of the nodes that it changes, both
@@ -32,11 +31,13 @@ use super::name::{HEADER, MlpBucketPair, NodeName, SECONDARY, places, places_of,
 use super::node::{MlpNode, level_in, moved};
 use super::search::FoundRawNode;
 use super::table::MlpTable;
+use super::variant::MlpSettings;
 use super::versions::{StripeVersions, VersionStripe};
-use crate::linear_hashing::LinearHashSize;
+use crate::buckets::{BucketChanged, BucketCopy, BucketTable, BucketTransaction, LinearHashSize, TableSize};
+use crate::counter::Counter;
 
 const BUCKETS_MAX: usize = 48;
-/// The room in `places` that moves leave for nodes still to be placed: two places for each of three
+/// The room in `placed` that moves leave for nodes still to be placed: two places for each of three
 /// nodes, and two for the move itself.
 const PLACES_KEPT: usize = 2 + 2 * 3;
 
@@ -49,12 +50,65 @@ pub(super) enum MlpAbort {
     Crowded,
 }
 
-#[derive(Debug)]
-struct MlpBucketCopy {
-    bucket: u32,
-    seen: u64,
-    image: MlpBucketImage,
-    dirty: bool,
+impl From<BucketChanged> for MlpAbort {
+    fn from(_: BucketChanged) -> Self {
+        Self::Changed
+    }
+}
+
+impl<V: MlpSettings> BucketTable for MlpTable<V> {
+    type Image = MlpBucketImage;
+    type Note = ();
+    /// The bits that determine the bucket of a node, and its number.
+    type Placement = (u32, u32);
+    /// The locked stripes, with their versions.
+    type Locks = ArrayVec<(VersionStripe, u64), BUCKETS_MAX>;
+
+    #[inline(always)]
+    fn table_size(&self) -> &TableSize {
+        &self.size
+    }
+
+    fn moved(&self) -> &Counter {
+        &self.moved
+    }
+
+    #[inline(always)]
+    fn copy(&self, bucket: u32) -> (MlpBucketImage, u64) {
+        self.image(bucket)
+    }
+
+    #[inline(always)]
+    fn is_at_home(&(bits, bucket): &(u32, u32), size: LinearHashSize) -> bool {
+        size.bucket_of(bits) == bucket
+    }
+
+    #[inline(always)]
+    fn lock(&self, copies: &[BucketCopy<Self>], locks: &mut Self::Locks) -> bool {
+        copies.iter().all(|copy| {
+            let stripe = StripeVersions::stripe(copy.number);
+            match locks.iter().find(|(locked, _)| *locked == stripe) {
+                Some((_, seen)) => *seen == copy.seen,
+                None if self.versions.lock(stripe, copy.seen) => {
+                    locks.push((stripe, copy.seen));
+                    true
+                }
+                None => false,
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn write(&self, copies: &[BucketCopy<Self>]) {
+        copies.iter().filter(|copy| copy.dirty).for_each(|copy| self.write_bucket(copy.number, &copy.image));
+    }
+
+    #[inline(always)]
+    fn unlock(&self, _: &[BucketCopy<Self>], locks: &mut Self::Locks, applied: bool) {
+        for (stripe, seen) in locks.drain(..) {
+            self.versions.unlock(stripe, seen, applied);
+        }
+    }
 }
 
 /// The slot of a node in a transaction.
@@ -66,25 +120,14 @@ pub(super) struct MlpSlot {
 }
 
 #[derive(Debug)]
-pub(super) struct MlpTransaction<'t, const V: usize> {
-    table: &'t MlpTable<V>,
-    size: LinearHashSize,
-    held: ArrayVec<MlpBucketCopy, BUCKETS_MAX>,
-    /// The locked stripes, with their versions.
-    locked: ArrayVec<(VersionStripe, u64), BUCKETS_MAX>,
-    /// The buckets of the nodes that were put there: the bits that determine the bucket, and its
-    /// number.
-    places: ArrayVec<(u32, u32), { 2 * BUCKETS_MAX }>,
+pub(super) struct MlpTransaction<'t, V: MlpSettings> {
+    pub(super) buckets: BucketTransaction<'t, MlpTable<V>, BUCKETS_MAX, { 2 * BUCKETS_MAX }>,
     /// How many slots become used, and how many become free.
     taken: usize,
     given: usize,
-    /// How many nodes move to other buckets.
-    moved: u32,
-    /// Whether both buckets of a node were full.
-    pub(super) crowded: bool,
 }
 
-impl<'t, const V: usize> MlpTransaction<'t, V> {
+impl<'t, V: MlpSettings> MlpTransaction<'t, V> {
     #[inline(always)]
     pub(super) fn new(table: &'t MlpTable<V>) -> Self {
         Self::for_size(table, table.size())
@@ -94,46 +137,29 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
     /// must be the table's, unless the transaction itself changes it.
     #[inline(always)]
     pub(super) fn for_size(table: &'t MlpTable<V>, size: LinearHashSize) -> Self {
-        Self {
-            table,
-            size,
-            held: ArrayVec::new(),
-            locked: ArrayVec::new(),
-            places: ArrayVec::new(),
-            taken: 0,
-            given: 0,
-            moved: 0,
-            crowded: false,
-        }
+        Self { buckets: BucketTransaction::new(table, size), taken: 0, given: 0 }
     }
 
     /// Copies a bucket, unless it was copied before. Returns its index in the transaction.
     pub(super) fn take(&mut self, bucket: u32) -> Result<usize, MlpAbort> {
-        if let Some(held) = self.held.iter().position(|held| held.bucket == bucket) {
-            return Ok(held);
-        }
-        let (image, seen) = self.table.image(bucket);
-        self.held
-            .try_push(MlpBucketCopy { bucket, seen, image, dirty: false })
-            .map_err(|_| MlpAbort::Crowded)?;
-        Ok(self.held.len() - 1)
+        self.buckets.take(bucket).ok_or(MlpAbort::Crowded)
     }
 
     /// Copies the bucket of a node, which must be unchanged since it was found. Returns the node's
     /// slot.
     pub(super) fn take_found(&mut self, seen: &FoundRawNode) -> Result<MlpSlot, MlpAbort> {
         let held = self.take(seen.bucket)?;
-        if self.held[held].seen != seen.version {
+        if self.buckets.held[held].seen != seen.version {
             return Err(MlpAbort::Changed);
         }
         let head = seen.what.head();
-        let slot = self.held[held].image.slot_of(head).ok_or(MlpAbort::Changed)?;
+        let slot = self.buckets.held[held].image.slot_of(head).ok_or(MlpAbort::Changed)?;
         Ok(MlpSlot { held, slot, is_secondary: head & SECONDARY != 0 })
     }
 
     /// Returns the copy of a bucket, to be changed.
     pub(super) fn image(&mut self, held: usize) -> &mut MlpBucketImage {
-        let held = &mut self.held[held];
+        let held = &mut self.buckets.held[held];
         held.dirty = true;
         &mut held.image
     }
@@ -148,8 +174,8 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         bits: u64,
     ) -> Result<(), MlpAbort> {
         for seen in above.iter().rev() {
-            if !moves(seen.node(&self.table.seeds).bits) {
-                let is_stale = self.table.versions.changed(seen.bucket, seen.version);
+            if !moves(seen.node(&self.buckets.table.seeds).bits) {
+                let is_stale = self.buckets.table.versions.changed(seen.bucket, seen.version);
                 return if is_stale { Err(MlpAbort::Changed) } else { Ok(()) };
             }
             self.set_least(seen, bits)?;
@@ -200,10 +226,11 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
     /// moves other nodes.
     pub(super) fn place(&mut self, node: &MlpNode) -> Result<MlpSlot, MlpAbort> {
         let (key, level) = (node.key(), node.level);
-        let (name, places) = (NodeName::of(key, level), places(key, level, &self.table.seeds));
-        let pair = MlpBucketPair::of(places, self.size);
+        let (name, places) = (NodeName::of(key, level), places(key, level, &self.buckets.table.seeds));
+        let pair = MlpBucketPair::of(places, self.buckets.size);
         let (first, second) = (self.take(pair.primary)?, self.take(pair.secondary)?);
-        let is_there = |held: usize, secondary| self.held[held].image.find(&name, secondary).is_some();
+        let is_there =
+            |held: usize, secondary| self.buckets.held[held].image.find(&name, secondary).is_some();
         if is_there(first, false) || is_there(second, true) {
             return Err(MlpAbort::Changed);
         }
@@ -218,7 +245,7 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
     }
 
     fn note_places(&mut self, places: u64, pair: MlpBucketPair) {
-        self.places.extend([(places as u32, pair.primary), ((places >> 32) as u32, pair.secondary)]);
+        self.buckets.placed.extend([(places as u32, pair.primary), ((places >> 32) as u32, pair.secondary)]);
     }
 
     /// Returns one of two buckets with `need` free slots. Moves other nodes if necessary.
@@ -228,143 +255,86 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
         if self.free(held) >= need {
             return Some(held);
         }
-        self.crowded = true;
+        self.buckets.crowded = true;
         displacement::make_room(self, [first, second], need)
     }
 
     /// Returns the number of free slots of a copied bucket.
     pub(super) fn free(&self, held: usize) -> usize {
-        self.held[held].image.free()
-    }
-
-    pub(super) fn number(&self, held: usize) -> u32 {
-        self.held[held].bucket
+        self.buckets.held[held].image.free()
     }
 
     /// Returns the planned state of a bucket if it was copied, else a hint of its present state.
     pub(super) fn image_of(&self, bucket: u32) -> MlpBucketImage {
-        match self.held.iter().find(|held| held.bucket == bucket) {
+        match self.buckets.copy_of(bucket) {
             Some(held) => held.image,
-            None => self.table.glance(bucket),
+            None => self.buckets.table.glance(bucket),
         }
     }
 
     pub(super) fn prefetch_node(&self, node: &MlpNode) {
-        self.table.prefetch(self.table.pair(node.key(), node.level, self.size));
+        self.buckets.table.prefetch(self.buckets.table.pair(node.key(), node.level, self.buckets.size));
     }
 
     pub(super) fn prefetch(&self, bucket: u32) {
-        self.table.prefetch_bucket(bucket);
+        self.buckets.table.prefetch_bucket(bucket);
     }
 
     /// Moves the node with this first word from its bucket to its other one. Returns false if there
     /// is no such node any more, or no room for it.
     pub(super) fn move_node(&mut self, from: u32, head: u64, to: u32) -> bool {
         let (Ok(old), Ok(new)) = (self.take(from), self.take(to)) else { return false };
-        let found = self.held[old].image.slot_of(head);
-        let Some(slot) = found.filter(|_| self.places.remaining_capacity() >= PLACES_KEPT) else {
+        let found = self.buckets.held[old].image.slot_of(head);
+        let Some(slot) = found.filter(|_| self.buckets.placed.remaining_capacity() >= PLACES_KEPT) else {
             return false;
         };
-        let mut words = self.held[old].image.words(slot);
+        let mut words = self.buckets.held[old].image.words(slot);
         if self.free(new) * 2 < words.len() {
             return false;
         }
-        let places = places_of(head, from, &self.table.seeds);
-        self.note_places(places, MlpBucketPair::of(places, self.size));
+        let places = places_of(head, from, &self.buckets.table.seeds);
+        self.note_places(places, MlpBucketPair::of(places, self.buckets.size));
         words[0] = moved(head);
         self.image(old).remove(slot);
         self.image(new).put(&words);
-        self.moved += 1;
+        self.buckets.moved += 1;
         true
     }
 
     #[inline(always)]
     pub(super) fn other(&self, head: u64, bucket: u32) -> u32 {
-        home_of(places_of(head, bucket, &self.table.seeds), moved(head), self.size)
+        home_of(places_of(head, bucket, &self.buckets.table.seeds), moved(head), self.buckets.size)
     }
 
     /// Moves the nodes that belong to bucket `to` in a table of this size to that bucket, which
     /// must be empty.
     pub(super) fn split(&mut self, from: usize, to: usize, size: LinearHashSize) {
-        let (bucket, new) = (self.held[from].bucket, self.held[to].bucket);
-        let moves = |head| home_of(places_of(head, bucket, &self.table.seeds), head, size) == new;
-        let ([stay, go], moved) = self.held[from].image.parted(moves);
+        let (bucket, new) = (self.buckets.held[from].number, self.buckets.held[to].number);
+        let moves = |head| home_of(places_of(head, bucket, &self.buckets.table.seeds), head, size) == new;
+        let ([stay, go], moved) = self.buckets.held[from].image.parted(moves);
         (*self.image(from), *self.image(to)) = (stay, go);
-        self.moved += moved;
+        self.buckets.moved += moved;
     }
 
     /// Moves all nodes of a bucket, unchanged, to another bucket.
     pub(super) fn move_all(&mut self, from: usize, to: usize) -> Result<(), MlpAbort> {
-        let image = self.held[from].image;
+        let image = self.buckets.held[from].image;
         displacement::make_room(self, [to, to], image.used()).ok_or(MlpAbort::Crowded)?;
         for (slot, _) in image.heads() {
             self.image(to).put(&image.words(slot)).ok_or(MlpAbort::Crowded)?;
-            self.moved += 1;
+            self.buckets.moved += 1;
         }
         *self.image(from) = MlpBucketImage::default();
         Ok(())
     }
 
-    /// Locks all buckets of the transaction. If one has changed, locks none.
-    pub(super) fn lock(&mut self) -> Result<(), MlpAbort> {
-        self.lock_buckets()?;
-        // If the table has grown since the plan was made, a node may belong to another bucket now.
-        // It would be split off from a bucket that is locked here, so it cannot move after this
-        // check.
-        let size = self.table.size();
-        if size.buckets() != self.size.buckets()
-            && self.places.iter().any(|&(bits, bucket)| size.bucket_of(bits) != bucket)
-        {
-            self.unlock(false);
-            return Err(MlpAbort::Changed);
-        }
-        Ok(())
-    }
-
-    /// The same for a transaction that changes the size.
-    pub(super) fn lock_buckets(&mut self) -> Result<(), MlpAbort> {
-        for held in &self.held {
-            let stripe = StripeVersions::stripe(held.bucket);
-            let ours = self.locked.iter().find(|(locked, _)| *locked == stripe);
-            let is_locked = match ours {
-                Some((_, seen)) => *seen == held.seen,
-                None => self.table.versions.lock(stripe, held.seen),
-            };
-            if !is_locked {
-                self.unlock(false);
-                return Err(MlpAbort::Changed);
-            }
-            if ours.is_none() {
-                self.locked.push((stripe, held.seen));
-            }
-        }
-        Ok(())
-    }
-
     /// Writes the locked buckets, calls `published`, and unlocks them.
     pub(super) fn apply_with(&mut self, published: impl FnOnce()) {
-        for held in self.held.iter().filter(|held| held.dirty) {
-            self.table.write(held.bucket, &held.image);
-        }
-        published();
-        self.unlock(true);
+        self.buckets.apply_with(published);
         // Models skip this: it orders nothing and would add a step to interleave.
-        if !cfg!(skein_loom) {
-            let thread = self.held.first().map_or(0, |held| held.bucket as usize);
-            if self.taken != self.given {
-                self.table
-                    .used
-                    .add(thread, self.taken.cast_signed() as i64 - self.given.cast_signed() as i64);
-            }
-            if self.moved != 0 {
-                self.table.moved.add(thread, self.moved.into());
-            }
-        }
-    }
-
-    fn unlock(&mut self, changed: bool) {
-        for (stripe, seen) in self.locked.drain(..) {
-            self.table.versions.unlock(stripe, seen, changed);
+        if self.taken != self.given && !cfg!(skein_loom) {
+            let added = self.taken.cast_signed() as i64 - self.given.cast_signed() as i64;
+            self.buckets.table.used.add(self.buckets.thread(), added);
         }
     }
 }
@@ -373,10 +343,4 @@ impl<'t, const V: usize> MlpTransaction<'t, V> {
 #[inline(always)]
 fn home_of(places: u64, head: u64, size: LinearHashSize) -> u32 {
     size.bucket_of(if head & SECONDARY == 0 { places } else { places >> 32 } as u32)
-}
-
-impl<const V: usize> Drop for MlpTransaction<'_, V> {
-    fn drop(&mut self) {
-        self.unlock(false);
-    }
 }

@@ -1,22 +1,68 @@
-//! Variants of the index for tests and measurements, as bits of its const parameter.
+//! The variants of the index, for tests and measurements.
 
-/// The variant to use.
-pub const DEFAULT: usize = 0;
-/// Allocates the table on pages of the common size.
-pub const WITHOUT_HUGE_PAGES: usize = 1;
-/// Disables prefetching in searches.
-pub const WITHOUT_PREFETCH: usize = 1 << 1;
-/// Makes searches prefetch all levels, as in the paper, even those that do not matter.
-pub const ALL_LEVELS: usize = 1 << 2;
-/// Makes names with the same last bits share a bucket until the table is large: for tests of
-/// crowded tables.
-pub const CROWDED: usize = 1 << 3;
-/// Keeps the table at its least size: for tests of full tables.
-pub const FIXED: usize = 1 << 4;
-/// Gives the table one bucket per key beyond its least size: every insert splits a bucket, and
-/// every removal merges one. For tests of resizing.
-pub const BUCKET_PER_KEY: usize = 1 << 5;
+use crate::variant::{Variant, variants};
 
-pub(super) const fn has(variant: usize, flag: usize) -> bool {
-    variant & flag != 0
+/// The settings of an index.
+pub trait MlpSettings: Variant {
+    /// Whether the table lies on huge pages, not on pages of the normal size.
+    const HUGE_PAGES: bool = true;
+    /// Whether searches prefetch.
+    const PREFETCH: bool = true;
+    /// Whether searches prefetch all levels, as in the paper, even those that do not matter.
+    const ALL_LEVELS: bool = false;
+    /// Whether names with the same last bits share a bucket until the table is large: for tests of
+    /// crowded tables.
+    const CROWDED: bool = false;
+    /// Whether the table keeps its least size: for tests of full tables.
+    const FIXED: bool = false;
+    /// Whether the table has one bucket per key beyond its least size, so that every insert splits
+    /// a bucket and every removal merges one: for tests of resizing.
+    const BUCKET_PER_KEY: bool = false;
+}
+
+variants! { MlpSettings:
+    /// The index to use.
+    MlpStandard {}
+
+    /// The index whose searches do not prefetch.
+    MlpWithoutPrefetch {
+        const PREFETCH: bool = false;
+    }
+
+    /// The index whose searches prefetch all levels, as in the paper.
+    MlpWithAllLevels {
+        const ALL_LEVELS: bool = true;
+    }
+
+    /// The index that searches all levels and does not prefetch.
+    MlpWithAllLevelsUnfetched {
+        const PREFETCH: bool = false;
+        const ALL_LEVELS: bool = true;
+    }
+
+    /// An index with a crowded table, on pages of the normal size.
+    MlpCrowded {
+        const HUGE_PAGES: bool = false;
+        const CROWDED: bool = true;
+    }
+
+    /// An index with a crowded table that does not grow.
+    MlpCrowdedAndFixed {
+        const HUGE_PAGES: bool = false;
+        const CROWDED: bool = true;
+        const FIXED: bool = true;
+    }
+
+    /// An index whose table has one bucket per key, on pages of the normal size.
+    MlpBucketPerKey {
+        const HUGE_PAGES: bool = false;
+        const BUCKET_PER_KEY: bool = true;
+    }
+
+    /// An index with a crowded table that has one bucket per key.
+    MlpCrowdedBucketPerKey {
+        const HUGE_PAGES: bool = false;
+        const CROWDED: bool = true;
+        const BUCKET_PER_KEY: bool = true;
+    }
 }

@@ -23,6 +23,7 @@ use super::name::LEVEL_MIN;
 use super::node::{MlpNode, MlpNodeBody};
 use super::search::{FoundRawNode, Inconclusive, MlpPath, child_name};
 use super::top_bitmap::{TopPrefix, bits_from, start_of};
+use super::variant::MlpSettings;
 use crate::slot::Slot;
 
 /// The most names or children to prefetch.
@@ -72,7 +73,7 @@ impl MlpWalk {
     }
 
     /// Prepares the walk to continue from a key.
-    pub(super) fn seek<S: Slot, const V: usize>(
+    pub(super) fn seek<S: Slot, V: MlpSettings>(
         &mut self,
         index: &MlpIndex<S, V>,
         key: ShortKey,
@@ -85,7 +86,7 @@ impl MlpWalk {
         self.last_start = Some(start_of(key.bits));
         index.descend(key, &mut self.path)?;
         let Some(seen) = &self.path.stop else { return Ok(()) };
-        let node = seen.node(&index.table.seeds);
+        let node = seen.node(&index.engine.table.seeds);
         match node.body {
             MlpNodeBody::Leaf { value, .. } => {
                 let there = node.key();
@@ -116,7 +117,7 @@ impl MlpWalk {
     }
 
     /// Continues with the children of a node, and prefetches some of them.
-    fn enter<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>, node: &MlpNode, children: ChildSet) {
+    fn enter<S: Slot, V: MlpSettings>(&mut self, index: &MlpIndex<S, V>, node: &MlpNode, children: ChildSet) {
         let mut frame = WalkFrame { node: *node, rest: children, to_prefetch: children };
         self.prefetch_least(index, node);
         (0..self.ahead).for_each(|_| frame.prefetch_next(index, self.forward));
@@ -124,20 +125,20 @@ impl MlpWalk {
     }
 
     /// Prefetches the deeper nodes along the least key below a node, which is known.
-    fn prefetch_least<S: Slot, const V: usize>(&self, index: &MlpIndex<S, V>, node: &MlpNode) {
+    fn prefetch_least<S: Slot, V: MlpSettings>(&self, index: &MlpIndex<S, V>, node: &MlpNode) {
         let MlpNodeBody::Inner { depth, .. } = node.body else { return };
         let further = index.levels() & u32::MAX << (depth + 2);
         if self.forward && further != 0 {
-            let size = index.table.size();
+            let size = index.engine.table.size();
             for level in deepest_first(further) {
-                index.table.prefetch(index.table.pair(node.key(), level, size));
+                index.engine.table.prefetch(index.engine.table.pair(node.key(), level, size));
             }
         }
     }
 
     /// Returns the key and the value's word of the next leaf, or `None` at the end.
     #[inline]
-    pub(super) fn next<S: Slot, const V: usize>(
+    pub(super) fn next<S: Slot, V: MlpSettings>(
         &mut self,
         index: &MlpIndex<S, V>,
     ) -> Result<Option<(ShortKey, u64)>, Inconclusive> {
@@ -146,7 +147,7 @@ impl MlpWalk {
         }
         loop {
             let Some(seen) = self.next_node(index)? else { return Ok(None) };
-            let node = seen.node(&index.table.seeds);
+            let node = seen.node(&index.engine.table.seeds);
             match node.body {
                 MlpNodeBody::Leaf { value, .. } => return Ok(Some((node.key(), value))),
                 MlpNodeBody::Inner { children, .. } => self.enter(index, &node, children),
@@ -157,7 +158,7 @@ impl MlpWalk {
     /// Returns the next child of the innermost node that has one, or the next node of the top.
     /// Returns `None` at the end.
     #[inline]
-    fn next_node<S: Slot, const V: usize>(
+    fn next_node<S: Slot, V: MlpSettings>(
         &mut self,
         index: &MlpIndex<S, V>,
     ) -> Result<Option<FoundRawNode>, Inconclusive> {
@@ -170,18 +171,22 @@ impl MlpWalk {
                 self.frames.pop();
             }
             let Some(seen) = self.path.above.pop() else { break };
-            self.enter_beyond(&seen.node(&index.table.seeds));
+            self.enter_beyond(&seen.node(&index.engine.table.seeds));
         }
         self.next_start(index).map(|start| index.node(least_of(start), LEVEL_MIN)).transpose()
     }
 
     /// Returns the next name of three symbols, and prefetches those after it.
-    fn next_start<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>) -> Option<TopPrefix> {
+    fn next_start<S: Slot, V: MlpSettings>(&mut self, index: &MlpIndex<S, V>) -> Option<TopPrefix> {
         while self.starts.len() < self.ahead {
-            let next = self.last_start.and_then(|last| index.top.beyond(last, self.forward));
+            let next = self.last_start.and_then(|last| index.engine.top.beyond(last, self.forward));
             self.last_start = next;
             let Some(start) = next else { break };
-            index.table.prefetch(index.table.pair(least_of(start), LEVEL_MIN, index.table.size()));
+            index.engine.table.prefetch(index.engine.table.pair(
+                least_of(start),
+                LEVEL_MIN,
+                index.engine.table.size(),
+            ));
             self.starts.push(start);
         }
         self.ahead = (2 * self.ahead).min(AHEAD_MAX);
@@ -196,12 +201,12 @@ impl WalkFrame {
         Some(symbol)
     }
 
-    fn prefetch_next<S: Slot, const V: usize>(&mut self, index: &MlpIndex<S, V>, forward: bool) {
+    fn prefetch_next<S: Slot, V: MlpSettings>(&mut self, index: &MlpIndex<S, V>, forward: bool) {
         let symbol = if forward { self.to_prefetch.first() } else { self.to_prefetch.last() };
         if let Some(symbol) = symbol {
             self.to_prefetch.remove(symbol);
             if let Some((key, level)) = child_name(&self.node, symbol) {
-                index.table.prefetch(index.table.pair(key, level, index.table.size()));
+                index.engine.table.prefetch(index.engine.table.pair(key, level, index.engine.table.size()));
             }
         }
     }

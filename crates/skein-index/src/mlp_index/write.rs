@@ -24,6 +24,7 @@ use super::node::{MlpNode, MlpNodeBody};
 use super::search::{FoundRawNode, Inconclusive, MlpPath};
 use super::top_bitmap::start_of;
 use super::transaction::{MlpAbort, MlpSlot, MlpTransaction};
+use super::variant::MlpSettings;
 use crate::engine::ComputeClosure;
 use crate::index::{self, Computed, IndexError};
 use crate::slot::{Slot, retire_value};
@@ -40,7 +41,7 @@ enum WriteAttempt<'g, S: Slot> {
     Claimed(KeyClaim<'g>),
 }
 
-impl<S: Slot, const V: usize> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
     /// Applies the decision of `change` to a key.
     pub(super) fn write<'g, G: Guard>(
         &'g self,
@@ -61,7 +62,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
                 Err(MlpAbort::Crowded) => self.grow()?,
                 Err(MlpAbort::Changed) => {
                     backoff.wait();
-                    self.claims.wait(key);
+                    self.engine.claims.wait(key);
                 }
             }
         }
@@ -76,7 +77,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         let mut path = MlpPath::default();
         self.descend(key, &mut path)?;
         let Some(seen) = &path.stop else { return self.add(key, &path, None, change) };
-        let node = seen.node(&self.table.seeds);
+        let node = seen.node(&self.engine.table.seeds);
         match node.body {
             MlpNodeBody::Leaf { value, .. } if node.key() == key => {
                 self.update(key, seen, value, change, guard)
@@ -94,10 +95,10 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         change: &mut ComputeClosure<impl FnOnce(Option<S::Ref<'_>>) -> index::ComputeAction<S>>,
         guard: &'g G,
     ) -> Result<WriteAttempt<'g, S>, MlpAbort> {
-        let mut plan = MlpTransaction::new(&self.table);
+        let mut plan = MlpTransaction::new(&self.engine.table);
         let spot = plan.take_found(seen)?;
-        plan.lock()?;
-        self.claims.check(key)?;
+        plan.buckets.lock()?;
+        self.engine.claims.check(key)?;
         // SAFETY: the word is in the index. It is retired under this guard or a later one, if at
         // all.
         let before = unsafe { S::borrow(old) };
@@ -105,7 +106,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
             index::ComputeAction::Keep => {
                 Ok(WriteAttempt::Done(Computed { before: Some(before), changed: false }))
             }
-            index::ComputeAction::Remove => Ok(WriteAttempt::Claimed(self.claims.claim(key))),
+            index::ComputeAction::Remove => Ok(WriteAttempt::Claimed(self.engine.claims.claim(key))),
             index::ComputeAction::Put(value) => {
                 plan.set_value(spot, value.into_word());
                 plan.apply_with(|| ());
@@ -124,16 +125,16 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
         stop: Option<(&FoundRawNode, MlpNode)>,
         change: &mut ComputeClosure<impl FnOnce(Option<S::Ref<'_>>) -> index::ComputeAction<S>>,
     ) -> Result<WriteAttempt<'g, S>, MlpAbort> {
-        let mut plan = MlpTransaction::new(&self.table);
+        let mut plan = MlpTransaction::new(&self.engine.table);
         let (level, spot) = plan_leaf(&mut plan, key, path, stop)?;
-        plan.lock()?;
+        plan.buckets.lock()?;
         let changed = match change.call(None) {
             index::ComputeAction::Put(value) => {
                 plan.set_value(spot, value.into_word());
-                let crowded = plan.crowded;
+                let crowded = plan.buckets.crowded;
                 plan.apply_with(|| {
                     if level == LEVEL_MIN {
-                        self.top.set(start_of(key.bits));
+                        self.engine.top.set(start_of(key.bits));
                     }
                 });
                 self.base.len.add(key.bits as usize, 1);
@@ -148,7 +149,7 @@ impl<S: Slot, const V: usize> MlpIndex<S, V> {
 
 /// Plans a leaf for a key at the end of its path, where there may be a node. Returns the leaf's
 /// level and slot.
-fn plan_leaf<const V: usize>(
+fn plan_leaf<V: MlpSettings>(
     plan: &mut MlpTransaction<'_, V>,
     key: ShortKey,
     path: &MlpPath,

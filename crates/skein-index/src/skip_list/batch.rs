@@ -8,6 +8,7 @@ use arrayvec::ArrayVec;
 use super::SkipList;
 use super::link::TowerLink;
 use super::node::{Node, SearchKey};
+use super::variant::SkipListSettings;
 use crate::slot::Slot;
 
 /// The number of lookups in a group.
@@ -15,7 +16,7 @@ const GROUP: usize = 32;
 
 /// A lookup under way: the local variables of `descend`.
 #[derive(Debug)]
-struct SkipListLookup<'k, const V: usize> {
+struct SkipListLookup<'k, V: SkipListSettings> {
     place: usize,
     target: SearchKey<'k>,
     last: Node<V>,
@@ -25,7 +26,7 @@ struct SkipListLookup<'k, const V: usize> {
     link: TowerLink<V>,
 }
 
-impl<const V: usize> SkipListLookup<'_, V> {
+impl<V: SkipListSettings> SkipListLookup<'_, V> {
     /// Reads the prefetched node and moves right or down until it reaches a node that must be
     /// prefetched. Returns true at the end of the search.
     #[inline(always)]
@@ -53,7 +54,7 @@ impl<const V: usize> SkipListLookup<'_, V> {
     }
 }
 
-impl<S: Slot, const V: usize> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
     /// Looks up all keys and passes each key's position and its value's word to `found`. The caller
     /// must hold a guard.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
@@ -75,11 +76,11 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     fn nodes_of(&self, keys: &[&[u8]]) -> [Option<Node<V>>; GROUP] {
         let mut nodes = [None; GROUP];
         let level = self.top() - 1;
-        let link = self.head.next(level);
+        let link = self.engine.head.next(level);
         let begin = |(place, target)| SkipListLookup {
             place,
             target,
-            last: self.head,
+            last: self.engine.head,
             level,
             bound: TowerLink::END,
             link,
@@ -106,6 +107,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use super::super::variant::SkipListOf;
     use super::*;
     use crate::index::OrderedIndex;
     use crate::slot::Inline;
@@ -141,7 +143,7 @@ mod tests {
 
     #[test]
     fn batches_find_stable_keys_while_their_neighbours_change() {
-        let list = SkipList::<Inline<u64>, 4>::with_variant(std::sync::Arc::default());
+        let list = SkipList::<Inline<u64>, SkipListOf<4, 0>>::with_variant(std::sync::Arc::default());
         let put = |n| list.insert(&key(n), Inline(n), &list.collector().enter()).unwrap();
         (0..600).step_by(10).for_each(|n| assert_eq!(put(n), None));
         let done = AtomicBool::new(false);

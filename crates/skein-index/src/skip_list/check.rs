@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::SkipList;
 use super::node::Node;
 use super::node_state::SkipNodeState;
+use super::variant::SkipListSettings;
 use crate::slot::Slot;
 
 /// The counts of the checker.
@@ -32,7 +33,7 @@ macro_rules! ensure {
     };
 }
 
-impl<S: Slot, const V: usize> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
     /// Verifies the whole structure and returns its counts.
     ///
     /// # Errors
@@ -44,7 +45,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         for node in self.on_level(0) {
             self.check_versions(node, &mut shape, &mut kept)?;
         }
-        for slot in self.snapshots.slots() {
+        for slot in self.engine.snapshots.slots() {
             for note in slot.notes() {
                 let is_there = kept.remove(&(note.node.key().to_vec(), note.stamp));
                 ensure!(is_there, "a note for {:?}, stamp {}, has no version", note.node.key(), note.stamp);
@@ -82,7 +83,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         }
         for node in self.on_level(0) {
             shape.nodes += 1;
-            let height = self.heights.of(node.key());
+            let height = self.engine.heights.of(node.key());
             ensure!(node.height() == height, "{:?} has {} levels, not {height}", node.key(), node.height());
             ensure!(node.is_built(), "{:?} is not flagged as built", node.key());
         }
@@ -106,7 +107,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
             "{key:?} is a tombstone without older versions, but its node is linked"
         );
         shape.keys += usize::from(state.value(node).is_some());
-        let mut limit = self.gate.now() + 1;
+        let mut limit = self.engine.gate.now() + 1;
         let mut behind = false;
         while state != SkipNodeState::GONE {
             ensure!(state.stamp() < limit, "{key:?} has stamp {} behind {limit}", state.stamp());

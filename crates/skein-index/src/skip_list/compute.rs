@@ -22,10 +22,11 @@ use super::SkipList;
 use super::link::TowerLink;
 use super::node::{Node, SearchKey};
 use super::node_state::SkipNodeState;
+use super::variant::SkipListSettings;
 use crate::index::{ComputeAction, Computed};
 use crate::slot::Slot;
 
-impl<S: Slot, const V: usize> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
     /// Calls `change` once with the value of `key` and carries out its decision, before any other
     /// write to the key. REQUIRES: the key is not too long.
     pub(super) fn write<'g, G: Guard>(
@@ -34,7 +35,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
-        let (target, height) = (SearchKey::of(key), self.heights.of(key));
+        let (target, height) = (SearchKey::of(key), self.engine.heights.of(key));
         loop {
             let path = self.find(&target, height);
             if let Some(node) = path.found(&target) {
@@ -83,13 +84,13 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
 }
 
 /// A claimed state. Dropping it, also during a panic, restores the state as it was.
-struct StateClaim<const V: usize> {
+struct StateClaim<V: SkipListSettings> {
     node: Node<V>,
     /// With the claim bit set.
     state: SkipNodeState,
 }
 
-impl<const V: usize> StateClaim<V> {
+impl<V: SkipListSettings> StateClaim<V> {
     /// Claims the state of a node. Returns `None` if another thread is faster or the node is being
     /// removed.
     fn of(node: Node<V>) -> Option<Self> {
@@ -108,7 +109,7 @@ impl<const V: usize> StateClaim<V> {
     }
 }
 
-impl<const V: usize> Drop for StateClaim<V> {
+impl<V: SkipListSettings> Drop for StateClaim<V> {
     fn drop(&mut self) {
         let given_back = self.node.exchange(self.state, self.state.unclaimed());
         assert!(given_back, "only the claimer changes a claimed state");
@@ -117,13 +118,13 @@ impl<const V: usize> Drop for StateClaim<V> {
 
 /// A claimed link on the bottom level. Dropping it, also during a panic, restores the link as it
 /// was.
-struct LinkClaim<const V: usize> {
+struct LinkClaim<V: SkipListSettings> {
     node: Node<V>,
     /// With the claim bit set.
     link: TowerLink<V>,
 }
 
-impl<const V: usize> LinkClaim<V> {
+impl<V: SkipListSettings> LinkClaim<V> {
     /// Claims the link of a node. Returns `None` if the link is no longer `link`.
     fn of(node: Node<V>, link: TowerLink<V>) -> Option<Self> {
         node.replace_link(0, link, link.claimed()).then(|| Self { node, link: link.claimed() })
@@ -135,7 +136,7 @@ impl<const V: usize> LinkClaim<V> {
     }
 }
 
-impl<const V: usize> Drop for LinkClaim<V> {
+impl<V: SkipListSettings> Drop for LinkClaim<V> {
     fn drop(&mut self) {
         let given_back = self.node.replace_link(0, self.link, self.link.unclaimed());
         assert!(given_back, "only the claimer changes a claimed link");

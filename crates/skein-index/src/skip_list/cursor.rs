@@ -9,6 +9,7 @@ use super::SkipList;
 use super::node::{Node, SearchKey};
 use super::preceding_nodes::PrecedingNodes;
 use super::scan_prefetch::ScanPrefetcher;
+use super::variant::SkipListSettings;
 use crate::index::Cursor;
 use crate::slot::Slot;
 
@@ -16,7 +17,7 @@ use crate::slot::Slot;
 const NOW: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug)]
-enum SkipListCursorState<const V: usize> {
+enum SkipListCursorState<V: SkipListSettings> {
     Fresh,
     BeforeFirst,
     /// A node, and its value's word as it was when the cursor reached it.
@@ -26,7 +27,7 @@ enum SkipListCursorState<const V: usize> {
 
 /// A position in a [`SkipList`], or in a [`SkipListSnapshot`](super::SkipListSnapshot) of it.
 #[derive(Debug)]
-pub struct SkipListCursor<'g, S: Slot, G: Guard, const V: usize> {
+pub struct SkipListCursor<'g, S: Slot, G: Guard, V: SkipListSettings> {
     list: &'g SkipList<S, V>,
     guard: PhantomData<&'g G>,
     /// The cursor does not show writes after this moment.
@@ -38,9 +39,9 @@ pub struct SkipListCursor<'g, S: Slot, G: Guard, const V: usize> {
 
 // SAFETY: a cursor holds a reference to an index that is `Sync`, and addresses that the guard keeps
 // alive. If the guard may be used by another thread, so may the cursor.
-unsafe impl<S: Slot, G: Guard + Sync, const V: usize> Send for SkipListCursor<'_, S, G, V> {}
+unsafe impl<S: Slot, G: Guard + Sync, V: SkipListSettings> Send for SkipListCursor<'_, S, G, V> {}
 
-impl<'g, S: Slot, G: Guard, const V: usize> SkipListCursor<'g, S, G, V> {
+impl<'g, S: Slot, G: Guard, V: SkipListSettings> SkipListCursor<'g, S, G, V> {
     /// Returns a cursor over the current state of the list.
     pub(super) fn now(list: &'g SkipList<S, V>, guard: &'g G) -> Self {
         Self::new(list, NOW, guard)
@@ -107,7 +108,7 @@ impl<'g, S: Slot, G: Guard, const V: usize> SkipListCursor<'g, S, G, V> {
     }
 }
 
-impl<'g, S: Slot, G: Guard, const V: usize> Cursor<'g, S> for SkipListCursor<'g, S, G, V> {
+impl<'g, S: Slot, G: Guard, V: SkipListSettings> Cursor<'g, S> for SkipListCursor<'g, S, G, V> {
     fn seek(&mut self, key: &[u8]) -> bool {
         self.ahead.clear();
         self.behind.clear();

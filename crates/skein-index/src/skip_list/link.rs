@@ -16,7 +16,10 @@
 //! that belongs between the two nodes (`compute.rs`). Only that thread changes the link, marks
 //! included. Readers ignore the claim (`Node::next`).
 
+use std::marker::PhantomData;
+
 use super::node::Node;
+use super::variant::SkipListSettings;
 use crate::memory::{address_of, prefetch_read};
 
 const MARK: u64 = 1;
@@ -24,20 +27,20 @@ const CLAIM: u64 = 2;
 
 /// The link of a node on one level, with its claim and mark bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TowerLink<const V: usize>(u64);
+pub(super) struct TowerLink<V: SkipListSettings>(u64, PhantomData<V>);
 
-impl<const V: usize> TowerLink<V> {
+impl<V: SkipListSettings> TowerLink<V> {
     /// The end of a level.
-    pub(super) const END: Self = Self(0);
+    pub(super) const END: Self = Self(0, PhantomData);
 
     #[inline(always)]
     pub(super) fn to(node: Node<V>) -> Self {
-        Self(address_of(node.header()))
+        Self(address_of(node.header()), PhantomData)
     }
 
     #[inline(always)]
     pub(super) fn from_word(word: u64) -> Self {
-        Self(word)
+        Self(word, PhantomData)
     }
 
     #[inline(always)]
@@ -53,12 +56,12 @@ impl<const V: usize> TowerLink<V> {
 
     #[inline(always)]
     pub(super) fn marked(self) -> Self {
-        Self(self.0 | MARK)
+        Self(self.0 | MARK, PhantomData)
     }
 
     #[inline(always)]
     pub(super) fn unmarked(self) -> Self {
-        Self(self.0 & !MARK)
+        Self(self.0 & !MARK, PhantomData)
     }
 
     #[inline(always)]
@@ -68,12 +71,12 @@ impl<const V: usize> TowerLink<V> {
 
     #[inline(always)]
     pub(super) fn claimed(self) -> Self {
-        Self(self.0 | CLAIM)
+        Self(self.0 | CLAIM, PhantomData)
     }
 
     #[inline(always)]
     pub(super) fn unclaimed(self) -> Self {
-        Self(self.0 & !CLAIM)
+        Self(self.0 & !CLAIM, PhantomData)
     }
 
     /// Returns the node that the link leads to, or `None` at the end of the level.

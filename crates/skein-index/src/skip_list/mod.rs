@@ -66,12 +66,8 @@ mod teardown;
 pub mod variant;
 mod write;
 
-use std::fmt;
-use std::marker::PhantomData;
-use std::sync::Arc;
-
 use skein_sync::atomic::AtomicU64;
-use skein_sync::reclaim::{Collector, Guard};
+use skein_sync::reclaim::Guard;
 
 pub use check::SkipListStats;
 pub use cursor::SkipListCursor;
@@ -84,16 +80,17 @@ use node::Node;
 use node_state::SkipNodeState;
 use snapshot::SnapshotRegistry;
 use snapshot_gate::SnapshotGate;
-use variant::{WITHOUT_HUGE_PAGES, has};
+use variant::{SkipListSettings, SkipListStandard};
 
-use crate::engine::{IndexBase, IndexEngine};
-use crate::index::{ComputeAction, Computed, IndexError, OrderedIndex};
+use crate::byte_index::ByteIndex;
+use crate::engine::{IndexBase, IndexEngine, StandardEngine};
+use crate::index::{ComputeAction, Computed, IndexError};
 use crate::slot::Slot;
 
 /// An ordered index over byte strings, with snapshots. The head of the module explains how it
 /// works.
 ///
-/// `V` selects a variant; use [`variant::DEFAULT`].
+/// `V` selects a [`variant`], the [`SkipListStandard`] if you name none.
 ///
 /// ```
 /// use skein_index::{Inline, OrderedIndex, SkipList};
@@ -105,7 +102,11 @@ use crate::slot::Slot;
 /// assert_eq!(index.get(b"geese", &guard), None);
 /// # Ok::<(), skein_index::IndexError>(())
 /// ```
-pub struct SkipList<S: Slot, const V: usize = { variant::DEFAULT }> {
+pub type SkipList<S, V = SkipListStandard> = ByteIndex<S, SkipListEngine<V>>;
+
+/// The fields of a [`SkipList`] beside those that all indexes have.
+#[derive(Debug)]
+pub struct SkipListEngine<V: SkipListSettings> {
     /// The start of every level: a tower with all levels and no key, before all other nodes.
     head: Node<V>,
     /// The number of levels that have nodes or once had some.
@@ -113,51 +114,17 @@ pub struct SkipList<S: Slot, const V: usize = { variant::DEFAULT }> {
     heights: Heights,
     gate: SnapshotGate,
     snapshots: SnapshotRegistry<V>,
-    base: IndexBase,
-    slots: PhantomData<S>,
 }
+
+impl<S: Slot> StandardEngine<S> for SkipListEngine<SkipListStandard> {}
 
 // SAFETY: nodes and versions are reached through atomics, changed by the protocol above, and freed
 // after a grace period. Values are `Send` and `Sync` by the contract of `Slot`.
-unsafe impl<S: Slot, const V: usize> Send for SkipList<S, V> {}
+unsafe impl<V: SkipListSettings> Send for SkipListEngine<V> {}
 // SAFETY: as above.
-unsafe impl<S: Slot, const V: usize> Sync for SkipList<S, V> {}
+unsafe impl<V: SkipListSettings> Sync for SkipListEngine<V> {}
 
-impl<S: Slot> SkipList<S> {
-    /// Returns an empty index with a collector of its own.
-    pub fn new() -> Self {
-        Self::with_collector(Arc::new(Collector::new()))
-    }
-
-    /// Returns an empty index that shares a collector, and therefore guards, with others.
-    pub fn with_collector(collector: Arc<Collector>) -> Self {
-        Self::with_variant(collector)
-    }
-}
-
-impl<S: Slot, const V: usize> SkipList<S, V> {
-    /// Returns an empty index of variant `V`.
-    pub fn with_variant(collector: Arc<Collector>) -> Self {
-        let base = IndexBase::new(collector, !has(V, WITHOUT_HUGE_PAGES));
-        Self {
-            head: Node::new(&base.arena, Self::LEVELS, b"", SkipNodeState::GONE, 0),
-            top: AtomicU64::new(1),
-            heights: Heights::new(Self::LEVELS),
-            gate: SnapshotGate::new(),
-            snapshots: SnapshotRegistry::new(SNAPSHOTS),
-            base,
-            slots: PhantomData,
-        }
-    }
-
-    /// Sets a memory budget: returns the index, which rejects writes once its memory reaches
-    /// `budget` bytes. Memory is counted in whole spans of the arena, so the precision is 64 KiB.
-    #[must_use]
-    pub fn with_budget(mut self, budget: usize) -> Self {
-        self.base.budget = budget;
-        self
-    }
-
+impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
     /// Sets the seed of the heights: returns the index, in which equal keys get equal towers. For
     /// tests only: a client that knows the seed can choose keys with bad towers.
     ///
@@ -165,8 +132,8 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// Panics if the index has keys, because their heights are drawn already.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
-        assert!(self.head.next(0).node().is_none(), "set the seed before the first key is inserted");
-        self.heights = Heights::with_seed(Self::LEVELS, seed);
+        assert!(self.engine.head.next(0).node().is_none(), "set the seed before the first key is inserted");
+        self.engine.heights = Heights::with_seed(Self::LEVELS, seed);
         self
     }
 
@@ -190,79 +157,79 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     #[must_use]
     pub fn with_snapshot_limit(mut self, limit: usize) -> Self {
         assert_eq!(self.snapshots().count, 0, "set the limit before the first snapshot is taken");
-        self.snapshots = SnapshotRegistry::new(limit);
+        self.engine.snapshots = SnapshotRegistry::new(limit);
         self
     }
 }
 
-impl<S: Slot, const V: usize> IndexEngine<S> for SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> IndexEngine<S> for SkipListEngine<V> {
     type EngineCursor<'g, G: Guard + 'g>
         = SkipListCursor<'g, S, G, V>
     where
         Self: 'g;
 
-    #[inline(always)]
-    fn base(&self) -> &IndexBase {
-        &self.base
+    const NAME: &'static str = "SkipList";
+
+    fn new(base: &IndexBase) -> Self {
+        Self {
+            head: Node::new(&base.arena, SkipList::<S, V>::LEVELS, b"", SkipNodeState::GONE, 0),
+            top: AtomicU64::new(1),
+            heights: Heights::new(SkipList::<S, V>::LEVELS),
+            gate: SnapshotGate::new(),
+            snapshots: SnapshotRegistry::new(SNAPSHOTS),
+        }
     }
 
     #[inline(always)]
-    fn lookup(&self, key: &[u8]) -> Option<u64> {
-        let node = self.node_of(key)?;
+    fn lookup(index: &SkipList<S, V>, key: &[u8]) -> Option<u64> {
+        let node = index.node_of(key)?;
         node.state().value(node)
     }
 
     #[inline(always)]
-    fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
-        self.lookup_many(keys, found);
+    fn lookup_many(index: &SkipList<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
+        index.lookup_many(keys, found);
     }
 
     #[inline(always)]
     fn write<'g, G: Guard>(
-        &'g self,
+        index: &'g SkipList<S, V>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, IndexError> {
-        Ok(self.write(key, change, guard))
+        Ok(index.write(key, change, guard))
     }
 
     #[inline(always)]
     fn put<'g, G: Guard>(
-        &'g self,
+        index: &'g SkipList<S, V>,
         key: &[u8],
         value: S,
         guard: &'g G,
     ) -> Result<Option<S::Ref<'g>>, IndexError> {
         // SAFETY: the word was in the index. If it is retired, then under this guard or a later
         // one.
-        Ok(self.put(key, value, guard).map(|word| unsafe { S::borrow(word) }))
+        Ok(index.put(key, value, guard).map(|word| unsafe { S::borrow(word) }))
     }
 
     #[inline(always)]
-    fn remove_present<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+    fn remove<'g, G: Guard>(index: &'g SkipList<S, V>, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
         // SAFETY: as for `put`.
-        self.take(key, guard).map(|word| unsafe { S::borrow(word) })
+        index.take(key, guard).map(|word| unsafe { S::borrow(word) })
     }
 
     #[inline(always)]
-    fn new_cursor<'g, G: Guard>(&'g self, guard: &'g G) -> SkipListCursor<'g, S, G, V> {
-        SkipListCursor::now(self, guard)
+    fn cursor<'g, G: Guard>(index: &'g SkipList<S, V>, guard: &'g G) -> SkipListCursor<'g, S, G, V> {
+        SkipListCursor::now(index, guard)
     }
 
-    fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
-        self.separators(parts)
+    fn separators(index: &SkipList<S, V>, parts: usize) -> Vec<Vec<u8>> {
+        index.separators(parts)
     }
-}
 
-impl<S: Slot> Default for SkipList<S> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<S: Slot, const V: usize> fmt::Debug for SkipList<S, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SkipList").field("len", &self.len()).finish_non_exhaustive()
+    unsafe fn free_all(index: &mut SkipList<S, V>) {
+        // SAFETY: the caller's promise.
+        unsafe { teardown::free_all(index) };
     }
 }

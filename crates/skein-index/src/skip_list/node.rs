@@ -31,6 +31,7 @@
 //!    which then finds `REMOVED`, retires it.
 
 use std::cmp::Ordering;
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use skein_sync::atomic::{AtomicU64, Ordering as Memory};
@@ -39,7 +40,7 @@ use skein_sync::spin::Backoff;
 
 use super::link::TowerLink;
 use super::node_state::SkipNodeState;
-use super::variant::{BARE, has};
+use super::variant::SkipListSettings;
 use crate::memory::{Arena, MemoryPart, address_of, at_address};
 
 /// The number of key bytes in the header.
@@ -94,9 +95,9 @@ fn padded(key: &[u8]) -> [u8; PREFIX] {
 
 /// A node, represented by its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node<const V: usize>(NonNull<SkipNodeHeader>);
+pub(super) struct Node<V: SkipListSettings>(NonNull<SkipNodeHeader>, PhantomData<V>);
 
-impl<const V: usize> Node<V> {
+impl<V: SkipListSettings> Node<V> {
     /// Allocates a node with empty links.
     pub(super) fn new(arena: &Arena, height: usize, key: &[u8], state: SkipNodeState, value: u64) -> Self {
         let block = arena.alloc(Self::size_of(height, key.len()), MemoryPart::Nodes);
@@ -114,10 +115,10 @@ impl<const V: usize> Node<V> {
                 shape: AtomicU64::new(shape),
                 value: AtomicU64::new(value),
             });
-            if !Self::BARE {
+            if V::VERSIONS {
                 header.add(1).cast::<AtomicU64>().write(AtomicU64::new(0));
             }
-            let node = Self(header);
+            let node = Self(header, PhantomData);
             if key.len() > PREFIX {
                 std::ptr::copy_nonoverlapping(key.as_ptr(), node.rest().as_ptr(), key.len());
             }
@@ -126,10 +127,9 @@ impl<const V: usize> Node<V> {
         }
     }
 
-    const BARE: bool = has(V, BARE);
     /// The offset, from the node's address, of a key that is longer than the prefix.
     pub(super) const FIXED: usize =
-        size_of::<SkipNodeHeader>() + if Self::BARE { 0 } else { size_of::<AtomicU64>() };
+        size_of::<SkipNodeHeader>() + if V::VERSIONS { size_of::<AtomicU64>() } else { 0 };
 
     /// Returns the position of a key that is longer than the prefix.
     fn rest(self) -> NonNull<u8> {
@@ -140,7 +140,7 @@ impl<const V: usize> Node<V> {
     /// Returns the word of the node's [`SkipNodeState`]. REQUIRES: the list is not bare.
     #[inline(always)]
     fn versions<'a>(self) -> &'a AtomicU64 {
-        debug_assert!(!Self::BARE);
+        debug_assert!(V::VERSIONS);
         // SAFETY: the node is live (invariant 4), and has this word behind its header.
         unsafe { self.0.add(1).cast::<AtomicU64>().as_ref() }
     }
@@ -152,7 +152,7 @@ impl<const V: usize> Node<V> {
     #[inline(always)]
     pub(super) unsafe fn at(address: u64) -> Self {
         // SAFETY: the caller's contract.
-        Self(unsafe { at_address(address) })
+        Self(unsafe { at_address(address) }, PhantomData)
     }
 
     #[inline(always)]
@@ -292,7 +292,7 @@ impl<const V: usize> Node<V> {
     /// Returns the state: the list of versions.
     #[inline(always)]
     pub(super) fn state(self) -> SkipNodeState {
-        if Self::BARE {
+        if !V::VERSIONS {
             return state_in(self.fields().shape.load(PROTECT));
         }
         SkipNodeState::from_word(self.versions().load(PROTECT))
@@ -314,10 +314,10 @@ impl<const V: usize> Node<V> {
     #[inline(always)]
     pub(super) fn init_state(self, state: SkipNodeState) {
         // Relaxed: published with the node.
-        if Self::BARE {
-            self.fields().shape.store(with_state(self.shape(), state), Memory::Relaxed);
-        } else {
+        if V::VERSIONS {
             self.versions().store(state.word(), Memory::Relaxed);
+        } else {
+            self.fields().shape.store(with_state(self.shape(), state), Memory::Relaxed);
         }
     }
 
@@ -326,7 +326,7 @@ impl<const V: usize> Node<V> {
     pub(super) fn exchange(self, from: SkipNodeState, to: SkipNodeState) -> bool {
         // Release: pairs with the load in `state`; the blocks that the state leads to are
         // initialised. Acquire: as a load in `state`.
-        if Self::BARE {
+        if !V::VERSIONS {
             let set = |shape| (state_in(shape) == from).then(|| with_state(shape, to));
             return self.fields().shape.fetch_update(Memory::AcqRel, Memory::Relaxed, set).is_ok();
         }
@@ -342,7 +342,7 @@ impl<const V: usize> Node<V> {
     /// Sets the value's word of a bare node whose state the caller has claimed. Returns the
     /// previous word.
     pub(super) fn overwrite(self, value: u64) -> u64 {
-        debug_assert!(Self::BARE);
+        debug_assert!(!V::VERSIONS);
         // Release: pairs with the load in `value`; the data that the word owns is initialised.
         // Acquire: as that load.
         self.fields().value.swap(value, Memory::AcqRel)
@@ -377,7 +377,7 @@ impl<const V: usize> Node<V> {
     /// The caller must be the thread that has to retire the node (invariant 5), and the node must
     /// be in no list.
     pub(super) unsafe fn retire(self, guard: &impl Guard) {
-        unsafe fn reclaim<const V: usize>(header: *mut u8, _: &GracePeriod) {
+        unsafe fn reclaim<V: SkipListSettings>(header: *mut u8, _: &GracePeriod) {
             // SAFETY: the collector passes the word that `retire` gave it, after the grace period.
             unsafe { Node::<V>::at(header.addr() as u64).free(MemoryPart::Retired) };
         }
@@ -408,7 +408,7 @@ fn with_state(shape: u64, state: SkipNodeState) -> u64 {
 
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
-    use super::super::variant::DEFAULT;
+    use super::super::variant::SkipListStandard;
     use super::*;
 
     #[test]
@@ -418,7 +418,7 @@ mod tests {
             .flat_map(|len| [vec![0; len], vec![0xff; len], (0..len).map(|byte| byte as u8).collect()])
             .collect();
         keys.push(vec![7; crate::index::MAX_KEY_LEN]);
-        let nodes: Vec<Node<DEFAULT>> = keys
+        let nodes: Vec<Node<SkipListStandard>> = keys
             .iter()
             .zip(0..)
             .map(|(key, value)| {
@@ -442,7 +442,7 @@ mod tests {
     fn the_second_of_maker_and_remover_retires() {
         let arena = Arena::new();
         for maker_first in [true, false] {
-            let node = Node::<DEFAULT>::new(&arena, 2, b"key", SkipNodeState::inline(1), 0);
+            let node = Node::<SkipListStandard>::new(&arena, 2, b"key", SkipNodeState::inline(1), 0);
             let (first, second) = if maker_first {
                 (node.set_built(), node.set_removed())
             } else {

@@ -35,6 +35,7 @@ use std::ptr::NonNull;
 use skein_sync::reclaim::{GracePeriod, Guard};
 
 use super::node::Node;
+use super::variant::SkipListSettings;
 use crate::memory::{Arena, MemoryPart, address_of, at_address, prefetch_read};
 
 const KIND: u64 = 3;
@@ -140,7 +141,7 @@ impl SkipNodeState {
 
     /// Returns the value's word, or `None` if the key is absent.
     #[inline(always)]
-    pub(super) fn value<const V: usize>(self, node: Node<V>) -> Option<u64> {
+    pub(super) fn value<V: SkipListSettings>(self, node: Node<V>) -> Option<u64> {
         match self.kind() {
             INLINE => Some(node.value()),
             VERSION => self.version().map(|version| version.value),
@@ -151,7 +152,7 @@ impl SkipNodeState {
     /// Returns the value's word if it lies in the node, so that no other line must be read; else
     /// `None`.
     #[inline(always)]
-    pub(super) fn inline_value<const V: usize>(self, node: Node<V>) -> Option<u64> {
+    pub(super) fn inline_value<V: SkipListSettings>(self, node: Node<V>) -> Option<u64> {
         (self.kind() == INLINE).then(|| node.value())
     }
 
@@ -180,7 +181,12 @@ impl SkipNodeState {
 
     /// Returns the list without its version of `stamp`, which must be in it, and the removed
     /// version's own state. Copies the newer versions.
-    pub(super) fn without<const V: usize>(self, arena: &Arena, node: Node<V>, stamp: u64) -> (Self, Self) {
+    pub(super) fn without<V: SkipListSettings>(
+        self,
+        arena: &Arena,
+        node: Node<V>,
+        stamp: u64,
+    ) -> (Self, Self) {
         if self.stamp() == stamp {
             return (self.older(), self);
         }
@@ -246,13 +252,13 @@ impl SkipNodeState {
 
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
-    use super::super::variant::DEFAULT;
+    use super::super::variant::SkipListStandard;
     use super::*;
 
     #[test]
     fn every_moment_finds_its_version_after_a_removal() {
         let arena = Arena::new();
-        let node = Node::<DEFAULT>::new(&arena, 1, b"key", SkipNodeState::inline(2), 20);
+        let node = Node::<SkipListStandard>::new(&arena, 1, b"key", SkipNodeState::inline(2), 20);
         let mut state = node.state();
         for (value, stamp) in [(Some(50), 5), (None, 7), (Some(90), 9)] {
             state = SkipNodeState::stacked(&arena, value, stamp, state);

@@ -17,6 +17,7 @@ use arrayvec::ArrayVec;
 
 use super::SkipList;
 use super::node::{Node, SearchKey};
+use super::variant::SkipListSettings;
 use crate::slot::Slot;
 
 /// The level at which the search stops. On average sixteen nodes lie between two nodes of this
@@ -27,11 +28,11 @@ const NODES: usize = 32;
 
 /// Nodes before a cursor, the nearest last. The cursor steps back by popping them.
 #[derive(Debug)]
-pub(super) struct PrecedingNodes<const V: usize> {
+pub(super) struct PrecedingNodes<V: SkipListSettings> {
     nodes: ArrayVec<Node<V>, NODES>,
 }
 
-impl<const V: usize> PrecedingNodes<V> {
+impl<V: SkipListSettings> PrecedingNodes<V> {
     pub(super) fn new() -> Self {
         Self { nodes: ArrayVec::new_const() }
     }
@@ -62,13 +63,13 @@ impl<const V: usize> PrecedingNodes<V> {
 
     fn collect<S: Slot>(&mut self, list: &SkipList<S, V>, order: impl Fn(Node<V>) -> Ordering) {
         self.clear();
-        let mut start = list.head;
+        let mut start = list.engine.head;
         list.descend::<false>(&order, |level, last, _| {
-            if level >= LEVEL || start == list.head {
+            if level >= LEVEL || start == list.engine.head {
                 start = last;
             }
         });
-        if start != list.head {
+        if start != list.engine.head {
             self.nodes.push(start);
         }
         let mut next = start.next(0).node();

@@ -6,15 +6,17 @@ use super::SkipList;
 use super::node::Node;
 use super::node_state::SkipNodeState;
 use super::retained_versions::RetainedVersion;
+use super::variant::SkipListSettings;
 use crate::memory::MemoryPart;
 use crate::slot::{Slot, retire_value};
 
-impl<S: Slot, const V: usize> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
     /// Passes a note on to another snapshot that sees its version, or prunes the version if no
     /// snapshot does. The caller must own the note.
     #[cold]
     pub(super) fn pass_on(&self, kept: RetainedVersion<V>, guard: &impl Guard) {
         let left = self
+            .engine
             .snapshots
             .with_holder(kept, |slot| slot.is_some_and(|slot| slot.push(&self.base.arena, kept)));
         if !left {

@@ -18,11 +18,13 @@
 //!    the node is not `absent`.
 //! 2. A slot is closed unless a live snapshot has it, or had it when the notes in it were left.
 
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use skein_sync::atomic::{AtomicU64, Ordering};
 
 use super::node::Node;
+use super::variant::SkipListSettings;
 use crate::memory::{Arena, MemoryPart, address_of, at_address};
 
 const NOTHING: u64 = 0;
@@ -30,25 +32,25 @@ const CLOSED: u64 = 1;
 
 /// A version that is kept: its node, its stamp, and the stamp of the version that superseded it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RetainedVersion<const V: usize> {
+pub(super) struct RetainedVersion<V: SkipListSettings> {
     pub(super) node: Node<V>,
     pub(super) stamp: u64,
     pub(super) until: u64,
 }
 
 #[derive(Debug)]
-struct RetentionNote<const V: usize> {
+struct RetentionNote<V: SkipListSettings> {
     kept: RetainedVersion<V>,
     next: u64,
 }
 
 /// The list of notes for one snapshot. Any thread may push a note.
 #[derive(Debug)]
-pub(super) struct RetentionSlot<const V: usize>(AtomicU64);
+pub(super) struct RetentionSlot<V: SkipListSettings>(AtomicU64, PhantomData<V>);
 
-impl<const V: usize> RetentionSlot<V> {
+impl<V: SkipListSettings> RetentionSlot<V> {
     pub(super) fn closed() -> Self {
-        Self(AtomicU64::new(CLOSED))
+        Self(AtomicU64::new(CLOSED), PhantomData)
     }
 
     /// Opens the slot: it accepts notes from now on.
@@ -97,21 +99,21 @@ impl<const V: usize> RetentionSlot<V> {
     /// Closes the slot and returns its notes.
     pub(super) fn close(&self) -> RetentionNotes<V> {
         // Acquire: pairs with the Release in `push`.
-        RetentionNotes(self.0.swap(CLOSED, Ordering::Acquire))
+        RetentionNotes(self.0.swap(CLOSED, Ordering::Acquire), PhantomData)
     }
 }
 
 /// Notes that no other thread can reach.
 #[derive(Debug)]
-pub(super) struct RetentionNotes<const V: usize>(u64);
+pub(super) struct RetentionNotes<V: SkipListSettings>(u64, PhantomData<V>);
 
-impl<const V: usize> RetentionNotes<V> {
+impl<V: SkipListSettings> RetentionNotes<V> {
     pub(super) fn is_empty(&self) -> bool {
         matches!(self.0, NOTHING | CLOSED)
     }
 }
 
-impl<const V: usize> Iterator for RetentionNotes<V> {
+impl<V: SkipListSettings> Iterator for RetentionNotes<V> {
     type Item = RetainedVersion<V>;
 
     fn next(&mut self) -> Option<RetainedVersion<V>> {
@@ -130,7 +132,7 @@ impl<const V: usize> Iterator for RetentionNotes<V> {
     }
 }
 
-impl<const V: usize> Drop for RetentionNotes<V> {
+impl<V: SkipListSettings> Drop for RetentionNotes<V> {
     fn drop(&mut self) {
         self.for_each(drop);
     }
@@ -139,13 +141,13 @@ impl<const V: usize> Drop for RetentionNotes<V> {
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
     use super::super::node_state::SkipNodeState;
-    use super::super::variant::DEFAULT;
+    use super::super::variant::SkipListStandard;
     use super::*;
 
     #[test]
     fn an_open_slot_accepts_notes_and_returns_them_once() {
         let arena = Arena::new();
-        let node = Node::<DEFAULT>::new(&arena, 1, b"key", SkipNodeState::inline(1), 0);
+        let node = Node::<SkipListStandard>::new(&arena, 1, b"key", SkipNodeState::inline(1), 0);
         let slot = RetentionSlot::closed();
         let kept = |stamp| RetainedVersion { node, stamp, until: stamp + 1 };
         assert!(!slot.push(&arena, kept(1)));

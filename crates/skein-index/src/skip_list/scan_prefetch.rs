@@ -29,7 +29,7 @@
 
 use super::link::TowerLink;
 use super::node::Node;
-use super::variant::ahead;
+use super::variant::SkipListSettings;
 use crate::slot::Slot;
 
 /// The maximum number of waiting tasks: twice the number that the highest K is expected to need.
@@ -51,7 +51,7 @@ const LATER: usize = 4;
 /// A task: prefetch the nodes between `start`, which is prefetched already, and `end`, through the
 /// links of `level` and below.
 #[derive(Clone, Copy, Debug)]
-struct PrefetchTask<const V: usize> {
+struct PrefetchTask<V: SkipListSettings> {
     start: TowerLink<V>,
     end: TowerLink<V>,
     level: usize,
@@ -59,7 +59,7 @@ struct PrefetchTask<const V: usize> {
 
 /// The state of a scan's read-ahead.
 #[derive(Debug)]
-pub(super) struct ScanPrefetcher<const V: usize> {
+pub(super) struct ScanPrefetcher<V: SkipListSettings> {
     /// A ring of the waiting tasks.
     tasks: [PrefetchTask<V>; TASKS],
     first: usize,
@@ -74,11 +74,11 @@ pub(super) struct ScanPrefetcher<const V: usize> {
     steps: usize,
 }
 
-impl<const V: usize> ScanPrefetcher<V> {
+impl<V: SkipListSettings> ScanPrefetcher<V> {
     /// The level through which the scan prefetches, the paper's K.
     const LEVEL: usize = {
-        assert!(ahead(V) <= LEVEL_MAX, "a variant prefetches through level 4 at most");
-        ahead(V)
+        assert!(V::AHEAD <= LEVEL_MAX, "a variant prefetches through level 4 at most");
+        V::AHEAD
     };
 
     pub(super) fn new() -> Self {
@@ -198,7 +198,7 @@ impl<const V: usize> ScanPrefetcher<V> {
 mod tests {
     use std::collections::HashMap;
 
-    use super::super::{SkipList, variant::DEFAULT};
+    use super::super::{SkipList, variant::SkipListStandard};
     use super::*;
     use crate::index::OrderedIndex;
     use crate::slot::Inline;
@@ -216,14 +216,17 @@ mod tests {
         list
     }
 
-    fn number(node: Node<DEFAULT>) -> usize {
+    fn number(node: Node<SkipListStandard>) -> usize {
         u64::from_be_bytes(*node.key().first_chunk().unwrap()) as usize
     }
 
     /// Walks from the first key to the end. Calls `each` with every node and the state of the
     /// read-ahead.
-    fn walk(list: &SkipList<Inline<u64>>, mut each: impl FnMut(Node<DEFAULT>, &ScanPrefetcher<DEFAULT>)) {
-        let mut ahead = ScanPrefetcher::<DEFAULT>::new();
+    fn walk(
+        list: &SkipList<Inline<u64>>,
+        mut each: impl FnMut(Node<SkipListStandard>, &ScanPrefetcher<SkipListStandard>),
+    ) {
+        let mut ahead = ScanPrefetcher::<SkipListStandard>::new();
         let mut next = list
             .descend::<false>(|_| std::cmp::Ordering::Greater, |level, _, beyond| ahead.begin(level, beyond));
         while let Some(node) = next {

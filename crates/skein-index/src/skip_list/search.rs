@@ -40,7 +40,7 @@ use skein_sync::spin::Backoff;
 use super::SkipList;
 use super::link::TowerLink;
 use super::node::{Node, SearchKey};
-use super::variant::{WITHOUT_PREFETCH, has, levels};
+use super::variant::SkipListSettings;
 use crate::slot::Slot;
 
 /// The number of levels below its own on which a search prefetches a node's neighbours. It moves
@@ -53,12 +53,12 @@ pub(super) const LEVELS_MAX: usize = 32;
 /// The position of a key: for each level of its node, the last node before the key and the link of
 /// that node.
 #[derive(Debug)]
-pub(super) struct TowerPath<const V: usize> {
+pub(super) struct TowerPath<V: SkipListSettings> {
     /// From the top level of the key's tower down.
     steps: ArrayVec<(Node<V>, TowerLink<V>), LEVELS_MAX>,
 }
 
-impl<const V: usize> TowerPath<V> {
+impl<V: SkipListSettings> TowerPath<V> {
     /// Returns the last node before the key on `level`, and the link of that node.
     #[inline(always)]
     pub(super) fn at(&self, level: usize) -> (Node<V>, TowerLink<V>) {
@@ -72,20 +72,20 @@ impl<const V: usize> TowerPath<V> {
     }
 }
 
-impl<S: Slot, const V: usize> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
     /// Returns the number of levels at which searches begin: at least the height of every linked
     /// node.
     #[inline(always)]
     pub(super) fn top(&self) -> usize {
         // Relaxed: a search that begins too low takes longer and finds the same. Unlinking begins
         // at the node's own height.
-        self.top.load(Memory::Relaxed) as usize
+        self.engine.top.load(Memory::Relaxed) as usize
     }
 
     /// Raises the level at which searches begin to at least `height`.
     pub(super) fn raise_top(&self, height: usize) {
         if height > self.top() {
-            self.top.fetch_max(height as u64, Memory::Relaxed);
+            self.engine.top.fetch_max(height as u64, Memory::Relaxed);
         }
     }
 
@@ -102,7 +102,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         order: impl Fn(Node<V>) -> Ordering,
         mut end_of_level: impl FnMut(usize, Node<V>, TowerLink<V>),
     ) -> Option<Node<V>> {
-        let mut last = self.head;
+        let mut last = self.engine.head;
         let mut level = self.top();
         // The link that stopped the search on the level above stops it here too.
         let mut bound = TowerLink::END;
@@ -139,7 +139,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// `node`.
     #[inline(always)]
     fn prefetch_below(node: Node<V>, level: usize) {
-        let levels = if has(V, WITHOUT_PREFETCH) { 0 } else { BELOW };
+        let levels = if V::PREFETCH { BELOW } else { 0 };
         for below in (level.saturating_sub(levels)..level).rev() {
             node.next(below).prefetch(below);
         }
@@ -175,7 +175,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     #[inline(always)]
     fn try_find(&self, target: &SearchKey<'_>, height: usize) -> Option<TowerPath<V>> {
         let mut path = TowerPath { steps: ArrayVec::new_const() };
-        let mut last = self.head;
+        let mut last = self.engine.head;
         // The link to the key's node, once a level shows it.
         let mut own = TowerLink::END;
         for level in (0..self.top().max(height)).rev() {
@@ -215,7 +215,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
 
     /// The maximum height of a tower.
     pub(super) const LEVELS: usize = {
-        assert!(levels(V) > 0 && levels(V) <= LEVELS_MAX, "a variant has 1 to 32 levels");
-        levels(V)
+        assert!(V::LEVELS > 0 && V::LEVELS <= LEVELS_MAX, "a variant has 1 to 32 levels");
+        V::LEVELS
     };
 }

@@ -3,12 +3,13 @@
 
 use super::SkipList;
 use super::node::Node;
+use super::variant::SkipListSettings;
 use crate::slot::Slot;
 
 /// Sampled nodes per part. More nodes give more even parts.
 const PER_PART: usize = 64;
 
-impl<S: Slot, const V: usize> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
     /// Returns at most `parts - 1` keys, in order. The caller must hold a guard.
     pub(super) fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
         let wanted = parts.saturating_mul(PER_PART);
@@ -24,6 +25,6 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
 
     /// Returns the nodes of one level, including marked ones.
     pub(super) fn on_level(&self, level: usize) -> impl Iterator<Item = Node<V>> {
-        std::iter::successors(self.head.next(level).node(), move |node| node.next(level).node())
+        std::iter::successors(self.engine.head.next(level).node(), move |node| node.next(level).node())
     }
 }

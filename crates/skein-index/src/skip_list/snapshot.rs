@@ -12,7 +12,7 @@ use super::SkipList;
 use super::cursor::SkipListCursor;
 use super::retained_versions::{RetainedVersion, RetentionNotes, RetentionSlot};
 use super::snapshot_gate::{LiveSnapshot, SLOTS};
-use super::variant::{BARE, DEFAULT, has};
+use super::variant::{SkipListSettings, SkipListStandard};
 use crate::index::OrderedIndex;
 use crate::slot::Slot;
 
@@ -45,12 +45,12 @@ pub struct SkipListSnapshots {
 
 /// The live snapshots, oldest first, and the slots that hold their notes.
 #[derive(Debug)]
-pub(super) struct SnapshotRegistry<const V: usize> {
+pub(super) struct SnapshotRegistry<V: SkipListSettings> {
     live: Mutex<Vec<(LiveSnapshot, Instant)>>,
     slots: Box<[RetentionSlot<V>]>,
 }
 
-impl<const V: usize> SnapshotRegistry<V> {
+impl<V: SkipListSettings> SnapshotRegistry<V> {
     pub(super) fn new(limit: usize) -> Self {
         let slots = (0..limit.clamp(1, SNAPSHOTS_MAX)).map(|_| RetentionSlot::closed()).collect();
         Self { live: Mutex::new(Vec::new()), slots }
@@ -80,7 +80,7 @@ impl<const V: usize> SnapshotRegistry<V> {
     }
 }
 
-impl<S: Slot, const V: usize> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
     /// Takes a snapshot. It contains every write that returned before this call and no write that
     /// starts after it. If it contains a write, it also contains every write that some thread had
     /// seen before that write.
@@ -142,41 +142,41 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
 
     /// Takes a moment. From then on, the versions that a snapshot of this moment sees are kept.
     fn register_snapshot(&self) -> Result<LiveSnapshot, TooManySnapshots> {
-        const { assert!(!has(V, BARE), "a bare list has no snapshots") };
-        let mut live = lock(&self.snapshots.live);
-        let limit = self.snapshots.slots.len();
+        const { assert!(V::VERSIONS, "a bare list has no snapshots") };
+        let mut live = lock(&self.engine.snapshots.live);
+        let limit = self.engine.snapshots.slots.len();
         let is_free = |&slot: &usize| live.iter().all(|(holder, _)| holder.slot != slot);
         let Some(slot) = (0..limit).find(is_free) else {
             return Err(TooManySnapshots { live: live.len(), limit });
         };
-        self.snapshots.slots[slot].open();
-        let holder = LiveSnapshot { moment: self.gate.take_moment(slot), slot };
+        self.engine.snapshots.slots[slot].open();
+        let holder = LiveSnapshot { moment: self.engine.gate.take_moment(slot), slot };
         live.push((holder, Instant::now()));
         Ok(holder)
     }
 
     /// Ends a snapshot and returns its notes.
     fn end(&self, ended: LiveSnapshot) -> RetentionNotes<V> {
-        let mut live = lock(&self.snapshots.live);
+        let mut live = lock(&self.engine.snapshots.live);
         live.retain(|&(holder, _)| holder != ended);
-        self.gate.set_newest(live.last().map(|&(holder, _)| holder));
-        self.snapshots.slot(ended).close()
+        self.engine.gate.set_newest(live.last().map(|&(holder, _)| holder));
+        self.engine.snapshots.slot(ended).close()
     }
 
     /// Returns the number of live snapshots and the age of the oldest.
     pub fn snapshots(&self) -> SkipListSnapshots {
-        let live = lock(&self.snapshots.live);
+        let live = lock(&self.engine.snapshots.live);
         SkipListSnapshots { count: live.len(), oldest: live.first().map(|(_, taken)| taken.elapsed()) }
     }
 }
 
 /// The list of a snapshot.
-enum SnapshotList<'i, S: Slot, const V: usize> {
+enum SnapshotList<'i, S: Slot, V: SkipListSettings> {
     Borrowed(&'i SkipList<S, V>),
     Owned(Arc<SkipList<S, V>>),
 }
 
-impl<S: Slot, const V: usize> Deref for SnapshotList<'_, S, V> {
+impl<S: Slot, V: SkipListSettings> Deref for SnapshotList<'_, S, V> {
     type Target = SkipList<S, V>;
 
     #[inline]
@@ -190,14 +190,14 @@ impl<S: Slot, const V: usize> Deref for SnapshotList<'_, S, V> {
 
 /// The right to a moment. After the end of the snapshot, it holds the notes that are still to be
 /// processed. Dropping it processes all of them.
-struct SnapshotLease<'i, S: Slot, const V: usize> {
+struct SnapshotLease<'i, S: Slot, V: SkipListSettings> {
     list: SnapshotList<'i, S, V>,
     holder: LiveSnapshot,
     /// The notes that are still to be processed; `None` before the end of the snapshot.
     notes: Option<RetentionNotes<V>>,
 }
 
-impl<S: Slot, const V: usize> SnapshotLease<'_, S, V> {
+impl<S: Slot, V: SkipListSettings> SnapshotLease<'_, S, V> {
     /// Ends the snapshot if it has not ended, and processes up to `most` notes. Returns true if
     /// notes are left.
     fn process_notes(&mut self, most: usize) -> bool {
@@ -212,7 +212,7 @@ impl<S: Slot, const V: usize> SnapshotLease<'_, S, V> {
     }
 }
 
-impl<S: Slot, const V: usize> Drop for SnapshotLease<'_, S, V> {
+impl<S: Slot, V: SkipListSettings> Drop for SnapshotLease<'_, S, V> {
     fn drop(&mut self) {
         self.process_notes(usize::MAX);
     }
@@ -224,9 +224,9 @@ impl<S: Slot, const V: usize> Drop for SnapshotLease<'_, S, V> {
 /// Dropping the snapshot releases the versions that were kept for it alone. That takes some hundred
 /// nanoseconds for each write that superseded a version which it shows. [`release`](Self::release)
 /// does the same work in steps.
-pub struct SkipListSnapshot<'i, S: Slot, const V: usize = DEFAULT>(SnapshotLease<'i, S, V>);
+pub struct SkipListSnapshot<'i, S: Slot, V: SkipListSettings = SkipListStandard>(SnapshotLease<'i, S, V>);
 
-impl<'i, S: Slot, const V: usize> SkipListSnapshot<'i, S, V> {
+impl<'i, S: Slot, V: SkipListSettings> SkipListSnapshot<'i, S, V> {
     /// Returns the collector whose guards the snapshot accepts: the list's own.
     pub fn collector(&self) -> &Collector {
         self.0.list.collector()
@@ -279,23 +279,23 @@ impl<'i, S: Slot, const V: usize> SkipListSnapshot<'i, S, V> {
     }
 }
 
-impl<S: Slot, const V: usize> fmt::Debug for SkipListSnapshot<'_, S, V> {
+impl<S: Slot, V: SkipListSettings> fmt::Debug for SkipListSnapshot<'_, S, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Snapshot").field("moment", &self.0.holder.moment).finish_non_exhaustive()
     }
 }
 
 /// The versions that were kept for an ended snapshot. Dropping it releases all that are left.
-pub struct SkipListRelease<'i, S: Slot, const V: usize = DEFAULT>(SnapshotLease<'i, S, V>);
+pub struct SkipListRelease<'i, S: Slot, V: SkipListSettings = SkipListStandard>(SnapshotLease<'i, S, V>);
 
-impl<S: Slot, const V: usize> SkipListRelease<'_, S, V> {
+impl<S: Slot, V: SkipListSettings> SkipListRelease<'_, S, V> {
     /// Releases up to `most` versions. Returns true if versions are left.
     pub fn step(&mut self, most: usize) -> bool {
         self.0.process_notes(most)
     }
 }
 
-impl<S: Slot, const V: usize> fmt::Debug for SkipListRelease<'_, S, V> {
+impl<S: Slot, V: SkipListSettings> fmt::Debug for SkipListRelease<'_, S, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Release").field("moment", &self.0.holder.moment).finish_non_exhaustive()
     }

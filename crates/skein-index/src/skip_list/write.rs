@@ -20,7 +20,7 @@ use super::node_state::SkipNodeState;
 use super::retained_versions::RetainedVersion;
 use super::search::TowerPath;
 use super::snapshot_gate::{GatePass, LiveSnapshot};
-use super::variant::{BARE, has};
+use super::variant::SkipListSettings;
 use crate::memory::MemoryPart;
 use crate::slot::{Slot, retire_value};
 
@@ -43,10 +43,10 @@ struct SupersededState {
     is_empty: bool,
 }
 
-impl<S: Slot, const V: usize> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
     /// Sets the value of `key` and returns the word that it had. REQUIRES: the key is not too long.
     pub(super) fn put<G: Guard>(&self, key: &[u8], value: S, guard: &G) -> Option<u64> {
-        let (target, height) = (SearchKey::of(key), self.heights.of(key));
+        let (target, height) = (SearchKey::of(key), self.engine.heights.of(key));
         let word = value.into_word();
         // The node is made before the search, so that the memory accesses of both overlap.
         let node = Node::new(&self.base.arena, height, key, SkipNodeState::GONE, word);
@@ -87,7 +87,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
 
     /// Removes `key` and returns the word that it had. REQUIRES: the key is not too long.
     pub(super) fn take<G: Guard>(&self, key: &[u8], guard: &G) -> Option<u64> {
-        let (target, height) = (SearchKey::of(key), self.heights.of(key));
+        let (target, height) = (SearchKey::of(key), self.engine.heights.of(key));
         let path = self.find(&target, height);
         let node = path.found(&target)?;
         loop {
@@ -103,7 +103,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     /// gate.
     #[inline(always)]
     fn publish<R>(&self, thread: usize, publish: impl FnOnce(GatePass) -> R) -> R {
-        if has(V, BARE) { publish(GatePass::ALONE) } else { self.gate.pass(thread, publish) }
+        if V::VERSIONS { self.engine.gate.pass(thread, publish) } else { publish(GatePass::ALONE) }
     }
 
     /// Puts a version with this value, or a tombstone, in front of a node's list, and updates the
@@ -117,11 +117,11 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
         guard: &impl Guard,
         path: Option<&TowerPath<V>>,
     ) -> Result<Option<u64>, LostRace> {
-        if has(V, BARE) {
+        if !V::VERSIONS {
             return self.overwrite(node, seen, value, guard, path).map(Some);
         }
         let (arena, thread) = (&self.base.arena, guard.thread_id());
-        let done = self.gate.pass(thread, |inside| {
+        let done = self.engine.gate.pass(thread, |inside| {
             let holder = inside.holder(seen.stamp());
             let older = if holder.is_some() { seen.unclaimed() } else { seen.older() };
             let state = match value {
@@ -196,7 +196,7 @@ impl<S: Slot, const V: usize> SkipList<S, V> {
     ) {
         if let Some(holder) = done.holder {
             let kept = RetainedVersion { node, stamp: seen.stamp(), until: done.stamp };
-            if !self.snapshots.slot(holder).push(&self.base.arena, kept) {
+            if !self.engine.snapshots.slot(holder).push(&self.base.arena, kept) {
                 self.pass_on(kept, guard);
             }
             return;

@@ -17,6 +17,7 @@ use super::Wormhole;
 use super::leaf::{home, looks_like};
 use super::lookup::{LeafGuess, PrefixBounds};
 use super::table::{MetaTrieNode, PrefixTable};
+use super::variant::WormholeSettings;
 use crate::hash::PrefixHasher;
 use crate::index::{IndexError, MAX_KEY_LEN, OrderedIndex};
 use crate::masstree::GROUP;
@@ -34,10 +35,10 @@ struct WormholeLookup<'k> {
     probe: (usize, u64),
 }
 
-impl<S: Slot, const W: usize> Wormhole<S, W> {
+impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
     /// Looks up all keys. Calls `found` with each key's position and the word of its value.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
-        let table = self.meta.table();
+        let table = self.engine.meta.table();
         let mut buffer: [WormholeLookup<'_>; GROUP] = std::array::from_fn(|_| self.empty_lookup(table));
         for (group, keys) in keys.chunks(GROUP).enumerate() {
             let mut count = 0;
@@ -74,13 +75,13 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         check_guard(self.collector(), guard);
         // Created once, because moving so many bytes costs as much as a search.
         let mut buffer: [WormholeLookup<'_>; GROUP] =
-            std::array::from_fn(|_| self.empty_lookup(self.meta.table()));
+            std::array::from_fn(|_| self.empty_lookup(self.engine.meta.table()));
         for (group, keys) in keys.chunks(GROUP).enumerate() {
             for key in keys {
-                self.base.check_write(key, MAX_KEY_LEN, || self.meta.table().growth(key.len()))?;
+                self.base.check_write(key, MAX_KEY_LEN, || self.engine.meta.table().growth(key.len()))?;
             }
             // The writes of a group may replace the table.
-            let table = self.meta.table();
+            let table = self.engine.meta.table();
             let lookups = &mut buffer[..keys.len()];
             for (lookup, key) in lookups.iter_mut().zip(keys) {
                 lookup.prefixes.set(table.hash, key);

@@ -7,7 +7,7 @@ use super::item::{TrieItem, TrieItemChild};
 use super::leaf::{LINES, SLOTS, WormholeLeaf, home};
 use super::line::LINE;
 use super::table::MetaTrieNode;
-use super::variant::width;
+use super::variant::WormholeSettings;
 use crate::memory::Arena;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
@@ -49,7 +49,7 @@ struct ExpectedTrieNode {
     children: Vec<(TrieItemChild, WormholeLeaf)>,
 }
 
-impl<S: Slot, const W: usize> Wormhole<S, W> {
+impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
     /// Verifies the whole structure.
     ///
     /// # Errors
@@ -58,24 +58,24 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         let leaves = self.check_list()?;
         let mut shape = WormholeStats { leaves: leaves.len(), ..WormholeStats::default() };
         for (index, &leaf) in leaves.iter().enumerate() {
-            let keys = check_leaf::<S, W>(self, leaf, leaves.get(index + 1).copied())?;
+            let keys = check_leaf::<S, V>(self, leaf, leaves.get(index + 1).copied())?;
             shape.keys += keys;
-            shape.full += usize::from(keys == width(W));
+            shape.full += usize::from(keys == V::WIDTH);
             shape.keyed += usize::from(leaf.is_keyed());
             shape.anchor_bytes += leaf.anchor().len();
             ensure!(keys > 0 || leaves.len() == 1, "leaf {index} is empty");
         }
         ensure!(shape.keys == self.base.len.sum(), "{} keys, counted {}", shape.keys, self.base.len.sum());
         (shape.items, shape.trie_bytes) = self.check_trie(&leaves)?;
-        shape.keyed_trie = self.meta.table().hash.is_keyed();
+        shape.keyed_trie = self.engine.meta.table().hash.is_keyed();
         Ok(shape)
     }
 
     /// Returns all leaves in order. Verifies links and anchors.
     fn check_list(&self) -> Result<Vec<WormholeLeaf>, String> {
-        let mut leaves = vec![self.first];
+        let mut leaves = vec![self.engine.first];
         ensure!(
-            self.first.anchor().is_empty() && self.first.prev().is_none(),
+            self.engine.first.anchor().is_empty() && self.engine.first.prev().is_none(),
             "the first leaf has an anchor or a left neighbour"
         );
         while let Some(next) = leaves[leaves.len() - 1].next() {
@@ -112,10 +112,10 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
                 }
             }
         }
-        let table = self.meta.table();
+        let table = self.engine.meta.table();
         let node_of = |prefix: &[u8]| {
             if prefix.is_empty() {
-                Some(self.meta.root())
+                Some(self.engine.meta.root())
             } else {
                 table.find_exactly(table.hash.of(prefix), prefix).map(|place| place.node)
             }
@@ -162,15 +162,15 @@ fn check_item(item: TrieItem, prefix: &[u8], expected: &ExpectedTrieNode) -> Res
 }
 
 /// Verifies a leaf's slots, ranks and keys. Returns the number of its keys.
-fn check_leaf<S: Slot, const W: usize>(
-    index: &Wormhole<S, W>,
+fn check_leaf<S: Slot, V: WormholeSettings>(
+    index: &Wormhole<S, V>,
     leaf: WormholeLeaf,
     next: Option<WormholeLeaf>,
 ) -> Result<usize, String> {
     let (ranks, anchor) = (leaf.ranks(), leaf.anchor());
     let version = leaf.version().peek();
     ensure!(!version.is_locked() && !version.is_deleted(), "the leaf at {anchor:?} is locked or deleted");
-    ensure!(ranks.count <= width(W), "the leaf at {anchor:?} has {} keys", ranks.count);
+    ensure!(ranks.count <= V::WIDTH, "the leaf at {anchor:?} has {} keys", ranks.count);
     let mut used = [false; SLOTS];
     let mut before: Option<&[u8]> = None;
     for (rank, &slot) in ranks.as_slice().iter().enumerate() {
@@ -186,7 +186,7 @@ fn check_leaf<S: Slot, const W: usize>(
             ensure!(before.is_none_or(|before| before < key), "key {key:?} is out of order");
             before = Some(key);
         }
-        let hash = if leaf.is_keyed() { index.keyed } else { index.plain };
+        let hash = if leaf.is_keyed() { index.engine.keyed } else { index.engine.plain };
         let tag = (hash.of(key) >> 48) as u16;
         ensure!(record.tag() == tag, "key {key:?} has a wrong tag");
         let lines_before =

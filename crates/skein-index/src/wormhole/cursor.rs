@@ -19,6 +19,7 @@ use super::latch::LeafLatch;
 use super::leaf::{LeafSide, WormholeLeaf};
 use super::leaf_view::{LeafStart, LeafUnready, LeafView};
 use super::lookup::GuessWalk;
+use super::variant::WormholeSettings;
 use crate::index::{Cursor, MAX_KEY_LEN};
 use crate::record::KeyRecord;
 use crate::slot::Slot;
@@ -34,19 +35,19 @@ enum WormholeCursorState {
 
 /// A position in a [`Wormhole`].
 #[derive(Debug)]
-pub struct WormholeCursor<'g, S: Slot, G: Guard, const W: usize> {
-    index: &'g Wormhole<S, W>,
+pub struct WormholeCursor<'g, S: Slot, G: Guard, V: WormholeSettings> {
+    index: &'g Wormhole<S, V>,
     guard: PhantomData<&'g G>,
-    view: Option<LeafView<W>>,
+    view: Option<LeafView<V>>,
     state: WormholeCursorState,
 }
 
 // SAFETY: a cursor holds an index that is `Sync`, and addresses that the guard keeps alive. If the
 // guard may move to another thread, so may the cursor.
-unsafe impl<S: Slot, G: Guard + Sync, const W: usize> Send for WormholeCursor<'_, S, G, W> {}
+unsafe impl<S: Slot, G: Guard + Sync, V: WormholeSettings> Send for WormholeCursor<'_, S, G, V> {}
 
-impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
-    pub(super) fn new(index: &'g Wormhole<S, W>, _guard: &'g G) -> Self {
+impl<'g, S: Slot, G: Guard, V: WormholeSettings> WormholeCursor<'g, S, G, V> {
+    pub(super) fn new(index: &'g Wormhole<S, V>, _guard: &'g G) -> Self {
         Self { index, guard: PhantomData, view: None, state: WormholeCursorState::Fresh }
     }
 
@@ -61,14 +62,14 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
         loop {
             let leaf = walk.leaf;
             leaf.prefetch_with_order(target.tag);
-            let version = leaf.stable::<W>();
+            let version = leaf.stable::<V>();
             if version.is_deleted() {
                 walk.leave(self.index, key);
                 continue;
             }
             let side = leaf.side_of(key);
             let tag = if leaf.is_keyed() { self.index.keyed_tag(key) } else { target.tag };
-            if leaf.changed::<W>(version) {
+            if leaf.changed::<V>(version) {
                 continue;
             }
             if !matches!(side, LeafSide::Inside) {
@@ -88,7 +89,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
         forward: bool,
     ) -> bool {
         match LeafView::of(leaf, version, start, forward) {
-            Err(LeafUnready::Unsorted) => sort_leaf::<W>(leaf),
+            Err(LeafUnready::Unsorted) => sort_leaf::<V>(leaf),
             Err(LeafUnready::Changed) => {}
             Ok(view) => {
                 self.view = Some(view);
@@ -102,7 +103,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
     fn enter(&mut self, leaf: WormholeLeaf, forward: bool) -> bool {
         leaf.prefetch_all();
         loop {
-            let version = leaf.stable::<W>();
+            let version = leaf.stable::<V>();
             if version.is_deleted() {
                 return false;
             }
@@ -114,8 +115,8 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
 
     /// Returns the state of a cursor on the record at the view's position.
     #[inline(always)]
-    fn on(view: &LeafView<W>, record: KeyRecord) -> WormholeCursorState {
-        WormholeCursorState::On(record, Wormhole::<S, W>::word(view.leaf, view.slot(), record))
+    fn on(view: &LeafView<V>, record: KeyRecord) -> WormholeCursorState {
+        WormholeCursorState::On(record, Wormhole::<S, V>::word(view.leaf, view.slot(), record))
     }
 
     /// Stands on the record at the view's position, or on the next record in the given direction.
@@ -148,7 +149,7 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
     fn step_back(&mut self, leaf: WormholeLeaf) -> Option<bool> {
         loop {
             let prev = leaf.prev();
-            if leaf.is_deleted::<W>() {
+            if leaf.is_deleted::<V>() {
                 return Some(false);
             }
             if self.enter(prev?, false) && self.view.as_ref().is_some_and(|view| view.next == Some(leaf)) {
@@ -194,8 +195,8 @@ impl<'g, S: Slot, G: Guard, const W: usize> WormholeCursor<'g, S, G, W> {
 
 /// Sorts a leaf's keys, for this scan and for later ones.
 #[cold]
-fn sort_leaf<const W: usize>(leaf: WormholeLeaf) {
-    let Some(latch) = LeafLatch::<W>::take(leaf) else { return };
+fn sort_leaf<V: WormholeSettings>(leaf: WormholeLeaf) {
+    let Some(latch) = LeafLatch::<V>::take(leaf) else { return };
     let mut ranks = latch.ranks();
     if ranks.sorted < ranks.count {
         latch.sort(&mut ranks);
@@ -204,7 +205,7 @@ fn sort_leaf<const W: usize>(leaf: WormholeLeaf) {
     }
 }
 
-impl<'g, S: Slot, G: Guard, const W: usize> Cursor<'g, S> for WormholeCursor<'g, S, G, W> {
+impl<'g, S: Slot, G: Guard, V: WormholeSettings> Cursor<'g, S> for WormholeCursor<'g, S, G, V> {
     fn seek(&mut self, key: &[u8]) -> bool {
         self.state = WormholeCursorState::Fresh;
         self.seek_from(key, true, true)

@@ -6,9 +6,12 @@
 //! is unchanged, ranks and slots belong together. If it has changed, the view ends there, and the
 //! cursor seeks again from its current key.
 
+use std::marker::PhantomData;
+
 use skein_sync::version::Version;
 
 use super::leaf::{LeafRanks, WormholeLeaf};
+use super::variant::WormholeSettings;
 use crate::record::KeyRecord;
 
 /// How many records ahead of the cursor are prefetched; a power of two.
@@ -16,7 +19,7 @@ const AHEAD: usize = 16;
 
 /// A leaf at one moment.
 #[derive(Debug)]
-pub(super) struct LeafView<const W: usize> {
+pub(super) struct LeafView<V: WormholeSettings> {
     pub(super) leaf: WormholeLeaf,
     version: Version,
     ranks: LeafRanks,
@@ -28,6 +31,7 @@ pub(super) struct LeafView<const W: usize> {
     edge: Option<usize>,
     /// The loaded words, by rank; 0 elsewhere.
     words: [u64; 2 * AHEAD],
+    variant: PhantomData<V>,
 }
 
 /// Where in a leaf a scan starts.
@@ -48,7 +52,7 @@ pub(super) enum LeafUnready {
     Changed,
 }
 
-impl<const W: usize> LeafView<W> {
+impl<V: WormholeSettings> LeafView<V> {
     /// Views a leaf, which must have this version.
     pub(super) fn of(
         leaf: WormholeLeaf,
@@ -58,7 +62,7 @@ impl<const W: usize> LeafView<W> {
     ) -> Result<Self, LeafUnready> {
         let (ranks, next) = (leaf.ranks(), leaf.next());
         if ranks.sorted < ranks.count {
-            return Err(if leaf.changed::<W>(version) {
+            return Err(if leaf.changed::<V>(version) {
                 LeafUnready::Changed
             } else {
                 LeafUnready::Unsorted
@@ -68,12 +72,21 @@ impl<const W: usize> LeafView<W> {
             LeafStart::End if forward => 0,
             LeafStart::End => ranks.count.wrapping_sub(1),
             LeafStart::Key { key, tag, inclusive } => {
-                rank_beside::<W>(leaf, &ranks, key, tag, inclusive, forward)
+                rank_beside::<V>(leaf, &ranks, key, tag, inclusive, forward)
             }
         };
-        let mut view =
-            Self { leaf, version, ranks, next, rank, forward, edge: Some(rank), words: [0; 2 * AHEAD] };
-        if leaf.changed::<W>(version) {
+        let mut view = Self {
+            leaf,
+            version,
+            ranks,
+            next,
+            rank,
+            forward,
+            edge: Some(rank),
+            words: [0; 2 * AHEAD],
+            variant: PhantomData,
+        };
+        if leaf.changed::<V>(version) {
             return Err(LeafUnready::Changed);
         }
         // A seek may need only few keys. A scan that enters along the list needs many.
@@ -93,7 +106,7 @@ impl<const W: usize> LeafView<W> {
             return;
         }
         let word = self.leaf.slot(self.ranks.slots[edge].into());
-        if self.leaf.changed::<W>(self.version) {
+        if self.leaf.changed::<V>(self.version) {
             return;
         }
         KeyRecord::prefetch(word);
@@ -147,7 +160,7 @@ impl<const W: usize> LeafView<W> {
 
 /// Returns the rank of the first key from `key` on in the scan's direction. If there is no such
 /// key, the rank is past the end; backward, it wraps around.
-fn rank_beside<const W: usize>(
+fn rank_beside<V: WormholeSettings>(
     leaf: WormholeLeaf,
     ranks: &LeafRanks,
     key: &[u8],
@@ -155,7 +168,7 @@ fn rank_beside<const W: usize>(
     inclusive: bool,
     forward: bool,
 ) -> usize {
-    let held = leaf.find::<W>(key, tag).held;
+    let held = leaf.find::<V>(key, tag).held;
     let present =
         held.and_then(|held| ranks.as_slice().iter().position(|&slot| usize::from(slot) == held.slot));
     match (present, forward) {

@@ -20,7 +20,7 @@ use super::Wormhole;
 use super::leaf::{LeafSide, WormholeLeaf};
 use super::search::LeafSearch;
 use super::table::{MetaTrieNode, PrefixTable, is_item};
-use super::variant::{WITHOUT_INCREMENTAL_HASH, WITHOUT_TAGS, has, probes};
+use super::variant::WormholeSettings;
 use crate::hash::PrefixHasher;
 use crate::index::MAX_KEY_LEN;
 use crate::slot::Slot;
@@ -70,21 +70,17 @@ impl PrefixBounds {
     }
 }
 
-impl<S: Slot, const W: usize> Wormhole<S, W> {
+impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
     /// Returns the bounds at the start of a search.
     #[inline(always)]
     pub(super) fn initial_bounds(&self, table: &PrefixTable, key: &[u8]) -> PrefixBounds {
-        PrefixBounds { len: 0, end: key.len().min(table.longest()) + 1, node: self.meta.root_word() }
+        PrefixBounds { len: 0, end: key.len().min(table.longest()) + 1, node: self.engine.meta.root_word() }
     }
 
     /// Returns the hash of the prefix of `len` bytes.
     #[inline(always)]
     pub(super) fn hash(table: &PrefixTable, prefixes: &PrefixHasher<'_>, len: usize) -> u64 {
-        if has(W, WITHOUT_INCREMENTAL_HASH) {
-            table.hash.of(&prefixes.bytes()[..len])
-        } else {
-            prefixes.at(len)
-        }
+        if V::INCREMENTAL_HASH { prefixes.at(len) } else { table.hash.of(&prefixes.bytes()[..len]) }
     }
 
     /// Returns the word of the node of a prefix whose length and hash are given, or 0 if there is
@@ -96,7 +92,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         (len, hash): (usize, u64),
         exact: bool,
     ) -> u64 {
-        if exact || has(W, WITHOUT_TAGS) {
+        if exact || !V::TAGS {
             table.find_exactly(hash, &prefixes.bytes()[..len]).map_or(0, |place| place.node.untagged())
         } else {
             table.guess(hash)
@@ -108,7 +104,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     fn longest_prefix(&self, table: &PrefixTable, prefixes: &PrefixHasher<'_>, exact: bool) -> PrefixBounds {
         let mut bounds = self.initial_bounds(table, prefixes.bytes());
         while bounds.is_open() {
-            match probes(W) {
+            match V::PROBES {
                 4 => Self::narrow::<4>(table, prefixes, exact, &mut bounds),
                 2 => Self::narrow::<2>(table, prefixes, exact, &mut bounds),
                 _ => {
@@ -151,7 +147,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         match bounds.node() {
             MetaTrieNode::Leaf(leaf) => Some(leaf),
             MetaTrieNode::Item(item) if item.len() == bounds.len => {
-                Some(item.target(key.get(bounds.len).copied()).unwrap_or(self.first))
+                Some(item.target(key.get(bounds.len).copied()).unwrap_or(self.engine.first))
             }
             MetaTrieNode::Item(_) => None,
         }
@@ -160,14 +156,15 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Returns the key's tag in leaves that are not keyed.
     #[inline(always)]
     pub(super) fn tag(&self, table: &PrefixTable, prefixes: &PrefixHasher<'_>) -> u16 {
-        let hash = if table.hash.is_keyed() { self.plain.of(prefixes.bytes()) } else { prefixes.whole() };
+        let hash =
+            if table.hash.is_keyed() { self.engine.plain.of(prefixes.bytes()) } else { prefixes.whole() };
         (hash >> 48) as u16
     }
 
     /// Returns a guess at the leaf for a key, which must not be too long.
     #[inline(always)]
     pub(super) fn locate(&self, key: &[u8]) -> LeafGuess {
-        let table = self.meta.table();
+        let table = self.engine.meta.table();
         let mut prefixes = PrefixHasher::empty(table.hash);
         prefixes.set(table.hash, key);
         let bounds = self.longest_prefix(table, &prefixes, false);
@@ -181,23 +178,23 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Returns the leaf for a key. It is exact unless a writer is changing the trie.
     #[cold]
     pub(super) fn locate_exactly(&self, key: &[u8]) -> WormholeLeaf {
-        let table = self.meta.table();
+        let table = self.engine.meta.table();
         let mut prefixes = PrefixHasher::empty(table.hash);
         prefixes.set(table.hash, key);
         let bounds = self.longest_prefix(table, &prefixes, true);
-        self.leaf_after(key, &bounds).unwrap_or(self.first)
+        self.leaf_after(key, &bounds).unwrap_or(self.engine.first)
     }
 
     /// Returns the last leaf. It may have split just now.
     pub(super) fn last_leaf(&self) -> WormholeLeaf {
-        let mut leaf = match self.meta.root() {
+        let mut leaf = match self.engine.meta.root() {
             MetaTrieNode::Leaf(leaf) => leaf,
-            MetaTrieNode::Item(item) => item.sample().unwrap_or(self.first),
+            MetaTrieNode::Item(item) => item.sample().unwrap_or(self.engine.first),
         };
         loop {
             // During a merge the left leaf still leads to the deleted one, which leads back to the
             // left one. This loop repeats until the merge is complete.
-            let deleted = leaf.stable::<W>().is_deleted();
+            let deleted = leaf.stable::<V>().is_deleted();
             match if deleted { leaf.prev() } else { leaf.next() } {
                 Some(neighbour) => leaf = neighbour,
                 None => return leaf,
@@ -209,13 +206,13 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     #[inline]
     pub(super) fn find_in(&self, leaf: WormholeLeaf, key: &[u8], tag: u16) -> LeafSearch {
         let tag = if leaf.is_keyed() { self.keyed_tag(key) } else { tag };
-        leaf.find::<W>(key, tag)
+        leaf.find::<V>(key, tag)
     }
 
     /// Returns the key's tag in keyed leaves.
     #[cold]
     pub(super) fn keyed_tag(&self, key: &[u8]) -> u16 {
-        (self.keyed.of(key) >> 48) as u16
+        (self.engine.keyed.of(key) >> 48) as u16
     }
 
     /// Returns the word of `key`'s value.
@@ -233,7 +230,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// look at the leaf's header.
     #[inline(always)]
     pub(super) fn finish(&self, key: &[u8], target: LeafGuess) -> Option<u64> {
-        match target.leaf.find::<W>(key, target.tag).held {
+        match target.leaf.find::<V>(key, target.tag).held {
             Some(held) => Some(Self::word(target.leaf, held.slot, held.record)),
             None => self.confirm(key, target),
         }
@@ -245,7 +242,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
         let mut walk = GuessWalk::new(target.leaf);
         loop {
             let leaf = walk.leaf;
-            let version = leaf.stable::<W>();
+            let version = leaf.stable::<V>();
             if version.is_deleted() {
                 walk.leave(self, key);
                 continue;
@@ -254,7 +251,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
                 return Some(Self::word(leaf, held.slot, held.record));
             }
             let side = leaf.side_of(key);
-            if leaf.changed::<W>(version) {
+            if leaf.changed::<V>(version) {
                 continue;
             }
             if matches!(side, LeafSide::Inside) {
@@ -278,9 +275,9 @@ impl GuessWalk {
     }
 
     /// Moves on from a leaf whose range does not include the key.
-    pub(super) fn turn<S: Slot, const W: usize>(
+    pub(super) fn turn<S: Slot, V: WormholeSettings>(
         &mut self,
-        index: &Wormhole<S, W>,
+        index: &Wormhole<S, V>,
         key: &[u8],
         side: LeafSide,
     ) {
@@ -292,7 +289,7 @@ impl GuessWalk {
     }
 
     /// Moves on from a deleted leaf. Its keys are in a leaf to the left.
-    pub(super) fn leave<S: Slot, const W: usize>(&mut self, index: &Wormhole<S, W>, key: &[u8]) {
+    pub(super) fn leave<S: Slot, V: WormholeSettings>(&mut self, index: &Wormhole<S, V>, key: &[u8]) {
         self.steps += 1;
         self.leaf = match self.leaf.prev() {
             Some(prev) if !self.steps.is_multiple_of(STEPS_MAX) => prev,

@@ -21,29 +21,29 @@ use skein_sync::spin::Backoff;
 use super::Wormhole;
 use super::latch::LeafLatch;
 use super::leaf::{LeafRanks, SLOTS, WormholeLeaf};
-use super::variant::width;
+use super::variant::WormholeSettings;
 use crate::slot::Slot;
 
 /// Returns whether two neighbouring leaves with these numbers of keys merge.
-fn fit<const W: usize>(left: usize, right: usize) -> bool {
-    left + right <= width(W) * 7 / 8 || left == 0 || right == 0
+fn fit<V: WormholeSettings>(left: usize, right: usize) -> bool {
+    left + right <= V::WIDTH * 7 / 8 || left == 0 || right == 0
 }
 
-impl<S: Slot, const W: usize> Wormhole<S, W> {
+impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
     /// Merges the leaf with a neighbour after a removal, if they fit in one leaf.
-    pub(super) fn merge_if_small(&self, latch: LeafLatch<W>, guard: &impl Guard) {
+    pub(super) fn merge_if_small(&self, latch: LeafLatch<V>, guard: &impl Guard) {
         let count = latch.count();
-        if count > width(W) / 2 {
+        if count > V::WIDTH / 2 {
             return;
         }
         if let Some(next) = latch.next()
-            && fit::<W>(count, next.count())
-            && let Some(right) = LeafLatch::<W>::take(next)
-            && fit::<W>(count, next.count())
+            && fit::<V>(count, next.count())
+            && let Some(right) = LeafLatch::<V>::take(next)
+            && fit::<V>(count, next.count())
         {
             return self.merge(latch, right, guard);
         }
-        if latch.prev().is_some_and(|prev| fit::<W>(prev.count(), count)) {
+        if latch.prev().is_some_and(|prev| fit::<V>(prev.count(), count)) {
             let leaf = latch.leaf();
             drop(latch);
             self.merge_left(leaf, guard);
@@ -55,17 +55,17 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     fn merge_left(&self, leaf: WormholeLeaf, guard: &impl Guard) {
         let mut backoff = Backoff::new();
         while let Some(prev) = leaf.prev() {
-            let Some(left) = LeafLatch::<W>::take(prev).filter(|left| left.next() == Some(leaf)) else {
+            let Some(left) = LeafLatch::<V>::take(prev).filter(|left| left.next() == Some(leaf)) else {
                 // Split or merged meanwhile. The thread that did it updates our leaf's `prev`,
                 // unless our leaf is deleted itself.
-                if leaf.is_deleted::<W>() {
+                if leaf.is_deleted::<V>() {
                     return;
                 }
                 backoff.wait();
                 continue;
             };
-            if let Some(right) = LeafLatch::<W>::take(leaf)
-                && fit::<W>(left.count(), right.count())
+            if let Some(right) = LeafLatch::<V>::take(leaf)
+                && fit::<V>(left.count(), right.count())
             {
                 self.merge(left, right, guard);
             }
@@ -74,8 +74,8 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     }
 
     /// Moves all keys of a leaf to its left neighbour. Both are locked.
-    fn merge(&self, left: LeafLatch<W>, right: LeafLatch<W>, guard: &impl Guard) {
-        let mut meta = self.meta.lock(&self.base.arena, guard);
+    fn merge(&self, left: LeafLatch<V>, right: LeafLatch<V>, guard: &impl Guard) {
+        let mut meta = self.engine.meta.lock(&self.base.arena, guard);
         right.mark_deleted();
         left.mark_splitting();
         if right.is_keyed() && !left.is_keyed() {

@@ -66,7 +66,6 @@ mod value;
 pub mod variant;
 mod write;
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -77,19 +76,19 @@ pub use check::WormholeStats;
 pub use cursor::WormholeCursor;
 use leaf::WormholeLeaf;
 use meta_trie::MetaTrie;
-use variant::{ALONE, WITHOUT_HUGE_PAGES, has, width};
+use variant::{WormholeForOneThread, WormholeSettings, WormholeStandard};
 
-use crate::engine::{IndexBase, IndexEngine};
+use crate::byte_index::ByteIndex;
+use crate::engine::{IndexBase, IndexEngine, StandardEngine};
 use crate::hash::PrefixHash;
-use crate::index::{ComputeAction, Computed, IndexError, OrderedIndex};
+use crate::index::{ComputeAction, Computed, IndexError};
 use crate::memory::Arena;
 use crate::slot::Slot;
 
 /// An ordered index over byte strings; see the [module](self).
 ///
-/// `W` is the capacity of a leaf, 4 to 128 keys. The paper uses 128, and so should you. [`variant`]
-/// has flags that each disable one design feature, to measure its worth. Tests use smaller leaves,
-/// because they reach every case with few keys.
+/// `V` selects a variant, the [`WormholeStandard`] if you name none. [`variant`] has others: most
+/// disable design features, to measure their worth, or are for tests.
 ///
 /// ```
 /// use skein_index::{Inline, OrderedIndex, Wormhole};
@@ -101,36 +100,29 @@ use crate::slot::Slot;
 /// assert_eq!(index.get(b"geese", &guard), None);
 /// # Ok::<(), skein_index::IndexError>(())
 /// ```
-pub struct Wormhole<S: Slot, const W: usize = 128> {
+pub type Wormhole<S, V = WormholeStandard> = ByteIndex<S, WormholeEngine<V>>;
+
+/// The fields of a [`Wormhole`] beside those that all indexes have.
+#[derive(Debug)]
+pub struct WormholeEngine<V: WormholeSettings> {
     /// The leaf with the empty anchor. It is never removed.
     first: WormholeLeaf,
     meta: MetaTrie,
     /// The hash of the tags in leaves, and the hash for leaves in which tags have collided.
     plain: PrefixHash,
     keyed: PrefixHash,
-    base: IndexBase,
-    slots: PhantomData<S>,
+    variant: PhantomData<V>,
 }
+
+impl<S: Slot> StandardEngine<S> for WormholeEngine<WormholeStandard> {}
 
 // SAFETY: leaves, items and records are accessed through atomics, changed as the protocol above
 // requires, and freed after a grace period; values are `Send` and `Sync` by the contract of `Slot`.
-unsafe impl<S: Slot, const W: usize> Send for Wormhole<S, W> {}
+unsafe impl<V: WormholeSettings> Send for WormholeEngine<V> {}
 // SAFETY: as above.
-unsafe impl<S: Slot, const W: usize> Sync for Wormhole<S, W> {}
+unsafe impl<V: WormholeSettings> Sync for WormholeEngine<V> {}
 
-impl<S: Slot> Wormhole<S> {
-    /// Creates an empty index with its own collector.
-    pub fn new() -> Self {
-        Self::with_collector(Arc::new(Collector::new()))
-    }
-
-    /// Creates an empty index that shares a collector, and so its guards, with other indexes.
-    pub fn with_collector(collector: Arc<Collector>) -> Self {
-        Self::with_variant(collector)
-    }
-}
-
-impl<S: Slot> Wormhole<S, { 128 | ALONE }> {
+impl<S: Slot> Wormhole<S, WormholeForOneThread> {
     /// Creates an empty index for one thread, without locks and versions (the paper's
     /// *Wormhole-unsafe*). Compared with the concurrent index, it shows the cost of concurrency.
     ///
@@ -143,81 +135,59 @@ impl<S: Slot> Wormhole<S, { 128 | ALONE }> {
     }
 }
 
-impl<S: Slot, const W: usize> Wormhole<S, W> {
+impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
     /// Creates an empty index for one thread, like [`single_threaded`](Wormhole::single_threaded),
     /// with its memory in `arena`.
     ///
-    /// Inserts of new keys are fastest with `W` at seven eighths of 128: in a leaf that is nearly
-    /// full, most records spill into other lines.
+    /// Inserts of new keys are fastest with leaves of seven eighths of 128 keys: in a leaf that is
+    /// nearly full, most records spill into other lines.
     ///
     /// # Safety
     /// As for `single_threaded`. When the index is dropped, no other object of the arena is in use,
     /// and no object of the arena is used after that.
     pub unsafe fn single_threaded_in(arena: Arena, collector: Arc<Collector>) -> Self {
-        const { assert!(has(W, ALONE), "a single-threaded index needs a variant with `ALONE`") };
-        Self::build(IndexBase::with_arena(arena, collector))
-    }
-
-    /// Creates an empty index of variant `W`.
-    pub fn with_variant(collector: Arc<Collector>) -> Self {
-        const { assert!(!has(W, ALONE), "an index with `ALONE` is created by `single_threaded`") };
-        Self::build(IndexBase::new(collector, !has(W, WITHOUT_HUGE_PAGES)))
-    }
-
-    fn build(base: IndexBase) -> Self {
-        const { assert!(width(W) >= 4 && width(W) <= leaf::SLOTS, "a leaf takes 4 to 128 keys") };
-        const { assert!(size_of::<usize>() == 8, "a pointer must have 64 bits") };
-        let huge = !has(W, WITHOUT_HUGE_PAGES);
-        let first = WormholeLeaf::new(&base.arena, Version::BORDER, b"");
-        let keyed = PrefixHash::keyed();
-        Self {
-            first,
-            meta: MetaTrie::new(&base.arena, first, keyed, huge),
-            plain: PrefixHash::crc32c(),
-            keyed,
-            base,
-            slots: PhantomData,
-        }
-    }
-
-    /// Returns this index with a memory budget: writes fail with `OverBudget` while its memory is
-    /// at `budget` bytes. Memory is counted in spans of the arena, so the precision is 64 KiB.
-    #[must_use]
-    pub fn with_budget(mut self, budget: usize) -> Self {
-        self.base.budget = budget;
-        self
+        const { assert!(V::ONE_THREAD, "an index for one thread needs the variant `WormholeForOneThread`") };
+        Self::with_base(IndexBase::with_arena(arena, collector))
     }
 }
 
-impl<S: Slot, const W: usize> IndexEngine<S> for Wormhole<S, W> {
+impl<S: Slot, V: WormholeSettings> IndexEngine<S> for WormholeEngine<V> {
     type EngineCursor<'g, G: Guard + 'g>
-        = WormholeCursor<'g, S, G, W>
+        = WormholeCursor<'g, S, G, V>
     where
         Self: 'g;
 
-    #[inline(always)]
-    fn base(&self) -> &IndexBase {
-        &self.base
+    const NAME: &'static str = "Wormhole";
+    const HUGE_PAGES: bool = V::HUGE_PAGES;
+    const ONE_THREAD: bool = V::ONE_THREAD;
+
+    fn new(base: &IndexBase) -> Self {
+        const { assert!(V::WIDTH >= 4 && V::WIDTH <= leaf::SLOTS, "a leaf takes 4 to 128 keys") };
+        const { assert!(size_of::<usize>() == 8, "a pointer must have 64 bits") };
+        let first = WormholeLeaf::new(&base.arena, Version::BORDER, b"");
+        let keyed = PrefixHash::keyed();
+        let meta = MetaTrie::new(&base.arena, first, keyed, V::HUGE_PAGES);
+        Self { first, meta, plain: PrefixHash::crc32c(), keyed, variant: PhantomData }
     }
 
     #[inline(always)]
-    fn lookup(&self, key: &[u8]) -> Option<u64> {
-        self.lookup(key)
+    fn lookup(index: &Wormhole<S, V>, key: &[u8]) -> Option<u64> {
+        index.lookup(key)
     }
 
     #[inline(always)]
-    fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
-        self.lookup_many(keys, found);
+    fn lookup_many(index: &Wormhole<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
+        index.lookup_many(keys, found);
     }
 
     #[inline(always)]
     fn write<'g, G: Guard>(
-        &'g self,
+        index: &'g Wormhole<S, V>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Result<Computed<'g, S>, IndexError> {
-        Ok(self.write(key, change, guard))
+        Ok(index.write(key, change, guard))
     }
 
     fn bytes_at_once(&self, key: &[u8]) -> usize {
@@ -225,26 +195,25 @@ impl<S: Slot, const W: usize> IndexEngine<S> for Wormhole<S, W> {
     }
 
     #[inline(always)]
-    fn new_cursor<'g, G: Guard>(&'g self, guard: &'g G) -> WormholeCursor<'g, S, G, W> {
-        WormholeCursor::new(self, guard)
+    fn cursor<'g, G: Guard>(index: &'g Wormhole<S, V>, guard: &'g G) -> WormholeCursor<'g, S, G, V> {
+        WormholeCursor::new(index, guard)
     }
 
-    fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
-        let anchors: Vec<&[u8]> =
-            std::iter::successors(self.first.next(), |leaf| leaf.next()).map(WormholeLeaf::anchor).collect();
+    fn separators(index: &Wormhole<S, V>, parts: usize) -> Vec<Vec<u8>> {
+        let anchors: Vec<&[u8]> = std::iter::successors(index.engine.first.next(), |leaf| leaf.next())
+            .map(WormholeLeaf::anchor)
+            .collect();
         let parts = parts.clamp(1, anchors.len() + 1);
         (1..parts).map(|part| anchors[part * (anchors.len() + 1) / parts - 1].to_vec()).collect()
     }
-}
 
-impl<S: Slot> Default for Wormhole<S> {
-    fn default() -> Self {
-        Self::new()
+    unsafe fn free_outside_arena(&mut self) {
+        // SAFETY: the caller's promise. That needs only the items' own words.
+        unsafe { self.meta.free() };
     }
-}
 
-impl<S: Slot, const W: usize> fmt::Debug for Wormhole<S, W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wormhole").field("len", &self.len()).field("width", &width(W)).finish_non_exhaustive()
+    unsafe fn free_all(index: &mut Wormhole<S, V>) {
+        // SAFETY: the caller's promise.
+        unsafe { teardown::free_all(index) };
     }
 }

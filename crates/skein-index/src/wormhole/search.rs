@@ -1,7 +1,7 @@
 //! Searching one leaf: by tag for a key, by order for a position.
 
 use super::leaf::{LINES, LeafRanks, SLOTS, WormholeLeaf, home, looks_like};
-use super::variant::{WITHOUT_LEAF_TAGS, WITHOUT_POSITION, has};
+use super::variant::WormholeSettings;
 use crate::record::{KeyRecord, kind_of};
 
 /// About the square root of the number of keys in a full leaf: the number of comparisons in each
@@ -26,19 +26,19 @@ pub(super) struct LeafSearch {
 impl WormholeLeaf {
     /// Looks for `key`, whose tag in this leaf is `tag`.
     #[inline(always)]
-    pub(super) fn find<const W: usize>(self, key: &[u8], tag: u16) -> LeafSearch {
-        if has(W, WITHOUT_LEAF_TAGS) {
+    pub(super) fn find<V: WormholeSettings>(self, key: &[u8], tag: u16) -> LeafSearch {
+        if !V::LEAF_TAGS {
             return LeafSearch { held: self.find_by_order(key), collisions: 0 };
         }
-        let first = if has(W, WITHOUT_POSITION) { 0 } else { home(tag) };
+        let first = if V::POSITION { home(tag) } else { 0 };
         let mut collisions = 0;
         if let Some(held) = self.find_in_line(key, tag, first, &mut collisions) {
             return LeafSearch { held: Some(held), collisions };
         }
-        if !has(W, WITHOUT_POSITION) && self.spilled() & (1 << first) == 0 {
+        if V::POSITION && self.spilled() & (1 << first) == 0 {
             return LeafSearch { held: None, collisions };
         }
-        self.find_further::<W>(key, tag, first, collisions)
+        self.find_further::<V>(key, tag, first, collisions)
     }
 
     #[inline(always)]
@@ -61,7 +61,7 @@ impl WormholeLeaf {
 
     /// Continues the search in the lines after one that has spilled.
     #[inline(never)]
-    fn find_further<const W: usize>(
+    fn find_further<V: WormholeSettings>(
         self,
         key: &[u8],
         tag: u16,
@@ -73,7 +73,7 @@ impl WormholeLeaf {
             if held.is_some() {
                 return LeafSearch { held, collisions };
             }
-            if !has(W, WITHOUT_POSITION) && self.spilled() & (1 << line) == 0 {
+            if V::POSITION && self.spilled() & (1 << line) == 0 {
                 break;
             }
         }

@@ -23,7 +23,7 @@ use super::Wormhole;
 use super::latch::LeafLatch;
 use super::leaf::{LeafRanks, WormholeLeaf};
 use super::search::common_len;
-use super::variant::{WITHOUT_SHORT_ANCHORS, has, width};
+use super::variant::WormholeSettings;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
@@ -33,20 +33,20 @@ struct LeafCut<'k> {
     anchor: &'k [u8],
 }
 
-impl<S: Slot, const W: usize> Wormhole<S, W> {
+impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
     /// Splits a full leaf and adds a record to one half.
     #[cold]
-    pub(super) fn split(&self, latch: LeafLatch<W>, (record, word): (KeyRecord, u64), guard: &impl Guard) {
+    pub(super) fn split(&self, latch: LeafLatch<V>, (record, word): (KeyRecord, u64), guard: &impl Guard) {
         let mut ranks = latch.ranks();
         latch.sort(&mut ranks);
         let key = record.key();
-        let cut = cut::<W>(latch.leaf(), &ranks, key);
-        let mut meta = self.meta.lock(&self.base.arena, guard);
+        let cut = cut::<V>(latch.leaf(), &ranks, key);
+        let mut meta = self.engine.meta.lock(&self.base.arena, guard);
         let next = latch.next();
-        let new = WormholeLeaf::new(&self.base.arena, LeafLatch::<W>::NEW, cut.anchor);
+        let new = WormholeLeaf::new(&self.base.arena, LeafLatch::<V>::NEW, cut.anchor);
         new.set_terminated(next.is_some_and(|next| next.anchor().starts_with(cut.anchor)));
         new.set_keyed(latch.is_keyed());
-        let new_latch = LeafLatch::<W>::of_new(new);
+        let new_latch = LeafLatch::<V>::of_new(new);
 
         let mut moved = LeafRanks::EMPTY;
         for &slot in &ranks.as_slice()[cut.rank..] {
@@ -81,7 +81,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 }
 
 /// Chooses the cut of a sorted leaf that `key` is about to be added to.
-fn cut<'k, const W: usize>(leaf: WormholeLeaf, ranks: &LeafRanks, key: &'k [u8]) -> LeafCut<'k> {
+fn cut<'k, V: WormholeSettings>(leaf: WormholeLeaf, ranks: &LeafRanks, key: &'k [u8]) -> LeafCut<'k> {
     let count = ranks.count;
     let record_at = |rank: usize| {
         let record = leaf.record(ranks.slots[rank].into());
@@ -92,7 +92,7 @@ fn cut<'k, const W: usize>(leaf: WormholeLeaf, ranks: &LeafRanks, key: &'k [u8])
     let (ideal, last) = if in_order { (count, count) } else { (count / 2, count - 1) };
     let key_at = |rank: usize| if rank == count { key } else { record_at(rank) };
     let anchor_at = |rank: usize| &key_at(rank)[..=common_len(key_at(rank - 1), key_at(rank))];
-    let reach = if has(W, WITHOUT_SHORT_ANCHORS) { 0 } else { width(W) / 8 };
+    let reach = if V::SHORT_ANCHORS { V::WIDTH / 8 } else { 0 };
     let best = (ideal - reach..=last.min(ideal + reach))
         .min_by_key(|&rank| (anchor_at(rank).len(), rank.abs_diff(ideal)))
         .unwrap_or(ideal);

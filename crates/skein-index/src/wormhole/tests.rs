@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::cursor::WormholeCursor;
 use super::leaf_view::LeafStart;
-use super::variant::{ALONE, WITHOUT_SHORT_ANCHORS};
+use super::variant::{
+    WormholeForOneThread, WormholeOfWidth, WormholeSettings, WormholeStandard, WormholeWithoutShortAnchors,
+};
 use super::{Wormhole, WormholeStats};
 use crate::hash::PrefixHash;
 use crate::index::{Cursor, IndexError, OrderedIndex};
@@ -13,7 +15,7 @@ use crate::memory::Arena;
 use crate::slot::Inline;
 use skein_sync::reclaim::{Collector, Guard};
 
-type SmallWormhole = Wormhole<Inline<u64>, 4>;
+type SmallWormhole = Wormhole<Inline<u64>, WormholeOfWidth>;
 
 const LEN: usize = 12;
 
@@ -55,7 +57,7 @@ fn colliding(count: usize) -> Vec<[u8; LEN]> {
     strings
 }
 
-fn filled<const W: usize>(keys: &[Vec<u8>]) -> Wormhole<Inline<u64>, W> {
+fn filled<V: WormholeSettings>(keys: &[Vec<u8>]) -> Wormhole<Inline<u64>, V> {
     let index = Wormhole::with_variant(Arc::new(Collector::new()));
     for (key, value) in keys.iter().zip(0..) {
         index.insert(key, Inline(value), &index.collector().enter()).unwrap();
@@ -65,8 +67,8 @@ fn filled<const W: usize>(keys: &[Vec<u8>]) -> Wormhole<Inline<u64>, W> {
 
 /// Checks that every key is found, singly and in batches; then removes all keys and checks that the
 /// memory is returned.
-fn finds_all_and_empties<const W: usize>(
-    mut index: Wormhole<Inline<u64>, W>,
+fn finds_all_and_empties<V: WormholeSettings>(
+    mut index: Wormhole<Inline<u64>, V>,
     keys: &[Vec<u8>],
 ) -> WormholeStats {
     let shape = index.check().unwrap();
@@ -83,7 +85,7 @@ fn finds_all_and_empties<const W: usize>(
         assert!(index.remove(key, &index.collector().enter()).is_some());
     }
     assert_eq!(index.check().unwrap().leaves, 1);
-    assert_eq!(index.memory().live(), filled::<W>(&[]).memory().live());
+    assert_eq!(index.memory().live(), filled::<V>(&[]).memory().live());
     shape
 }
 
@@ -94,7 +96,7 @@ fn finds_all_and_empties<const W: usize>(
 fn a_table_that_is_replaced_is_freed_by_its_own_pointer() {
     let count: u16 = if cfg!(miri) { 48 } else { 200 };
     let keys: Vec<Vec<u8>> = (0..count).map(|number| number.to_be_bytes().to_vec()).collect();
-    let index = filled::<4>(&keys);
+    let index = filled::<WormholeOfWidth<4>>(&keys);
     index.collector().enter().flush();
     assert_eq!(index.memory().unreclaimed, 0);
     finds_all_and_empties(index, &keys);
@@ -105,13 +107,13 @@ fn prefixes_that_collide_change_the_tables_hash() {
     let prefixes = colliding(120);
     let keys: Vec<Vec<u8>> =
         prefixes.iter().flat_map(|prefix| (0..12).map(|end| [&prefix[..], &[end]].concat())).collect();
-    assert!(finds_all_and_empties::<4>(filled(&keys), &keys).keyed_trie);
+    assert!(finds_all_and_empties::<WormholeOfWidth<4>>(filled(&keys), &keys).keyed_trie);
 }
 
 #[test]
 fn tags_that_collide_change_a_leafs_hash() {
     let keys: Vec<Vec<u8>> = colliding(700).iter().map(|key| key.to_vec()).collect();
-    let shape = finds_all_and_empties::<128>(filled(&keys), &keys);
+    let shape = finds_all_and_empties::<WormholeStandard>(filled(&keys), &keys);
     assert!(shape.keyed > 0 && shape.keyed <= shape.leaves, "{shape:?}");
 }
 
@@ -120,20 +122,20 @@ fn keyed_leaves_merge_with_others() {
     let mut keys: Vec<Vec<u8>> = colliding(40).iter().map(|key| [b"m", &key[..]].concat()).collect();
     keys.extend((0..400_u16).map(|number| [b"a", &number.to_be_bytes()[..]].concat()));
     keys.extend((0..400_u16).map(|number| [b"z", &number.to_be_bytes()[..]].concat()));
-    assert!(finds_all_and_empties::<64>(filled(&keys), &keys).keyed > 0);
+    assert!(finds_all_and_empties::<WormholeOfWidth<64>>(filled(&keys), &keys).keyed > 0);
 }
 
 #[test]
 fn keys_in_order_fill_their_leaves() {
     let keys: Vec<Vec<u8>> = (0..12_800_u32).map(|number| number.to_be_bytes().to_vec()).collect();
-    let shape = finds_all_and_empties::<128>(filled(&keys), &keys);
+    let shape = finds_all_and_empties::<WormholeStandard>(filled(&keys), &keys);
     assert_eq!((shape.leaves, shape.full), (100, 100));
 }
 
 #[test]
 fn leaves_split_even_where_keys_differ_in_zeros_alone() {
     let keys: Vec<Vec<u8>> = (0..600).map(|zeros| vec![0; zeros]).rev().collect();
-    let shape = finds_all_and_empties::<4>(filled(&keys), &keys);
+    let shape = finds_all_and_empties::<WormholeOfWidth<4>>(filled(&keys), &keys);
     assert!(shape.leaves >= 150, "{shape:?}");
 }
 
@@ -147,8 +149,8 @@ fn a_split_looks_for_a_short_anchor() {
             format!("/usr/share/folder-{folder:03}/with/a/longer/name/file-{file:02}-{number}").into_bytes()
         })
         .collect();
-    let short = finds_all_and_empties::<128>(filled(&keys), &keys);
-    let middle = filled::<{ 128 | WITHOUT_SHORT_ANCHORS }>(&keys).check().unwrap();
+    let short = finds_all_and_empties::<WormholeStandard>(filled(&keys), &keys);
+    let middle = filled::<WormholeWithoutShortAnchors>(&keys).check().unwrap();
     let mean = |shape: WormholeStats| shape.anchor_bytes / shape.leaves;
     assert!(2 * mean(short) < mean(middle) + 30, "{short:?}, {middle:?}");
     assert!(short.items < middle.items);
@@ -170,15 +172,15 @@ fn a_seek_past_a_leaf_whose_neighbour_goes_stays_above_its_key() {
     let mut cursor = WormholeCursor::new(&index, &guard);
     let (key, tag) = (&[35][..], 0);
     assert!(cursor.view_leaf(
-        index.first,
-        index.first.stable::<4>(),
+        index.engine.first,
+        index.engine.first.stable::<WormholeOfWidth<4>>(),
         LeafStart::Key { key, tag, inclusive: true },
         true
     ));
     remove(&[50, 60, 70]);
-    let neighbour = index.first.next().expect("two leaves");
+    let neighbour = index.engine.first.next().expect("two leaves");
     remove(&[0, 10, 20]);
-    assert!(neighbour.is_deleted::<4>() && cursor.settle(true));
+    assert!(neighbour.is_deleted::<WormholeOfWidth<4>>() && cursor.settle(true));
     assert_eq!(cursor.key(), Some(&[40][..]));
 }
 
@@ -231,7 +233,7 @@ fn the_budget_holds_while_the_table_grows() {
 #[test]
 fn flags_stay_with_their_keys() {
     // SAFETY: one thread, and no write while a cursor is in use; the arena is the index's.
-    let index: Wormhole<Inline<bool>, { 8 | ALONE }> =
+    let index: Wormhole<Inline<bool>, WormholeForOneThread<8>> =
         unsafe { Wormhole::single_threaded_in(Arena::new(), Arc::new(Collector::new())) };
     let colliding = colliding(200);
     let (mut model, mut state) = (BTreeMap::new(), 7_u64);

@@ -6,13 +6,13 @@
 use super::Wormhole;
 use super::leaf::WormholeLeaf;
 use super::search::FoundRecord;
-use super::variant::{ALONE, has};
+use super::variant::WormholeSettings;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-impl<S: Slot, const W: usize> Wormhole<S, W> {
+impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
     /// Whether values are bits in the leaves.
-    pub(super) const IN_LEAF: bool = S::IS_FLAG && has(W, ALONE);
+    pub(super) const IN_LEAF: bool = S::IS_FLAG && V::ONE_THREAD;
 
     /// Allocates a key's record with its value, or without it if values are bits in the leaves.
     pub(super) fn new_record(&self, tag: u16, key: &[u8], word: u64) -> KeyRecord {

@@ -1,51 +1,102 @@
-//! The const parameter of an index: the capacity of a leaf, and the features that are disabled.
+//! The variants of the index: the capacity of its leaves, and the features that are disabled.
 //!
-//! ```text
-//!   bit  16 ........... 8  7 ... 0
-//!         └──────┬──────┘  └──┬──┘
-//!       flags, below       keys in a full leaf, 4 to 128
-//! ```
-//!
-//! Most flags disable one design feature, to measure its worth (Wormhole, section 4.1, figure 11).
-//! The flags are constants, so they cost the default index nothing.
+//! Most variants disable design features, to measure their worth (Wormhole, section 4.1, figure
+//! 11).
 
-/// A search does not trust the table's tags: it compares the prefix of each trie node in full.
-pub const WITHOUT_TAGS: usize = 1 << 8;
-/// The hash of each prefix is computed from its first byte.
-pub const WITHOUT_INCREMENTAL_HASH: usize = 1 << 9;
-/// Leaves are searched by key, not by tag: by binary search.
-pub const WITHOUT_LEAF_TAGS: usize = 1 << 10;
-/// A leaf's tags are searched from its first line, not from the tag's line.
-pub const WITHOUT_POSITION: usize = 1 << 11;
-/// Leaves split in their middle, not where the anchor is short.
-pub const WITHOUT_SHORT_ANCHORS: usize = 1 << 12;
-/// No locks and no versions: for one thread.
-/// [`Wormhole::single_threaded`](super::Wormhole::single_threaded) creates such an index.
-pub const ALONE: usize = 1 << 16;
-/// Memory lies on pages of the normal size.
-pub const WITHOUT_HUGE_PAGES: usize = 1 << 15;
-/// Two prefixes are probed at a time, a third of the lengths apart.
-pub const PROBES_2: usize = 1 << 13;
-/// Four prefixes are probed at a time.
-pub const PROBES_4: usize = 1 << 14;
+use crate::variant::{Variant, variants};
 
-/// Returns the capacity of a leaf.
-pub(super) const fn width(variant: usize) -> usize {
-    variant & 0xff
+/// The settings of an index.
+pub trait WormholeSettings: Variant {
+    /// The keys of a full leaf, 4 to 128.
+    const WIDTH: usize = 128;
+    /// Whether a search trusts the table's tags. Without that, it compares the prefix of each trie
+    /// node in full.
+    const TAGS: bool = true;
+    /// Whether the hash of a prefix continues the hash of a shorter one. Without that, it is
+    /// computed from the first byte.
+    const INCREMENTAL_HASH: bool = true;
+    /// Whether leaves are searched by tag, not by key with a binary search.
+    const LEAF_TAGS: bool = true;
+    /// Whether a leaf's tags are searched from the tag's line, not from the first line.
+    const POSITION: bool = true;
+    /// Whether leaves split where the anchor is short, not in their middle.
+    const SHORT_ANCHORS: bool = true;
+    /// How many prefixes a search probes at a time.
+    const PROBES: usize = 1;
+    /// Whether memory lies on huge pages, not on pages of the normal size.
+    const HUGE_PAGES: bool = true;
+    /// Whether the index has no locks and no versions: for one thread.
+    const ONE_THREAD: bool = false;
 }
 
-/// Returns whether a variant has a flag.
-pub(super) const fn has(variant: usize, flag: usize) -> bool {
-    variant & flag != 0
-}
+variants! { WormholeSettings:
+    /// The index to use, with the paper's leaves of 128 keys.
+    WormholeStandard {}
 
-/// Returns how many prefixes a search probes at a time.
-pub(super) const fn probes(variant: usize) -> usize {
-    if has(variant, PROBES_4) {
-        4
-    } else if has(variant, PROBES_2) {
-        2
-    } else {
-        1
+    /// An index with small leaves, which reaches every case with few keys: for tests.
+    WormholeOfWidth<const WIDTH: usize = 4> {
+        const WIDTH: usize = WIDTH;
+    }
+
+    /// The paper's `BaseWormhole`, without its improvements.
+    WormholeBase<const WIDTH: usize = 128> {
+        const WIDTH: usize = WIDTH;
+        const TAGS: bool = false;
+        const INCREMENTAL_HASH: bool = false;
+        const LEAF_TAGS: bool = false;
+        const POSITION: bool = false;
+    }
+
+    /// [`WormholeBase`] that trusts the table's tags (`TagMatching`).
+    WormholeWithTags {
+        const INCREMENTAL_HASH: bool = false;
+        const LEAF_TAGS: bool = false;
+        const POSITION: bool = false;
+    }
+
+    /// [`WormholeWithTags`] whose hashes are incremental (`IncHashing`).
+    WormholeWithIncrementalHash {
+        const LEAF_TAGS: bool = false;
+        const POSITION: bool = false;
+    }
+
+    /// [`WormholeWithIncrementalHash`] that searches leaves by tag (`SortByTag`).
+    WormholeWithLeafTags {
+        const POSITION: bool = false;
+    }
+
+    /// The index whose leaves split in their middle.
+    WormholeWithoutShortAnchors<const WIDTH: usize = 128> {
+        const WIDTH: usize = WIDTH;
+        const SHORT_ANCHORS: bool = false;
+    }
+
+    /// [`WormholeBase`] whose leaves split in their middle.
+    WormholeBaseWithoutShortAnchors<const WIDTH: usize = 128> {
+        const WIDTH: usize = WIDTH;
+        const TAGS: bool = false;
+        const INCREMENTAL_HASH: bool = false;
+        const LEAF_TAGS: bool = false;
+        const POSITION: bool = false;
+        const SHORT_ANCHORS: bool = false;
+    }
+
+    /// The index that probes two prefixes at a time, a third of the lengths apart.
+    WormholeWithTwoProbes<const WIDTH: usize = 128> {
+        const WIDTH: usize = WIDTH;
+        const PROBES: usize = 2;
+    }
+
+    /// The index that probes four prefixes at a time.
+    WormholeWithFourProbes<const WIDTH: usize = 128> {
+        const WIDTH: usize = WIDTH;
+        const PROBES: usize = 4;
+    }
+
+    /// The index without locks and versions (*Wormhole-unsafe*).
+    /// [`Wormhole::single_threaded`](crate::Wormhole::single_threaded) creates it.
+    WormholeForOneThread<const WIDTH: usize = 128> {
+        const WIDTH: usize = WIDTH;
+        const ONE_THREAD: bool = true;
     }
 }

@@ -17,7 +17,7 @@ use super::latch::LeafLatch;
 use super::leaf::{LeafSide, WormholeLeaf};
 use super::lookup::{GuessWalk, LeafGuess};
 use super::search::FoundRecord;
-use super::variant::width;
+use super::variant::WormholeSettings;
 use crate::index::{ComputeAction, Computed};
 use crate::record::KeyRecord;
 use crate::slot::{Slot, retire_value};
@@ -26,9 +26,9 @@ use crate::slot::{Slot, retire_value};
 /// keyed hash. For 128 tags of 16 bits, chance practically never causes that.
 const COLLISIONS_MAX: usize = 8;
 
-impl<S: Slot, const W: usize> Wormhole<S, W> {
+impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
     /// Locks the leaf that covers `key`. Returns it with the key's tag there.
-    fn lock_for(&self, key: &[u8]) -> (LeafLatch<W>, u16) {
+    fn lock_for(&self, key: &[u8]) -> (LeafLatch<V>, u16) {
         let target = self.locate(key);
         target.leaf.prefetch_with_order(target.tag);
         // A lock operation stops the processor from running ahead, so prefetch the next leaf's
@@ -41,10 +41,10 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
 
     /// Locks the leaf that covers `key`, walking from a guess. Returns it with the key's tag there.
     #[inline(always)]
-    fn lock_near(&self, key: &[u8], target: LeafGuess) -> (LeafLatch<W>, u16) {
+    fn lock_near(&self, key: &[u8], target: LeafGuess) -> (LeafLatch<V>, u16) {
         let mut walk = GuessWalk::new(target.leaf);
         loop {
-            let Some(latch) = LeafLatch::<W>::take(walk.leaf) else {
+            let Some(latch) = LeafLatch::<V>::take(walk.leaf) else {
                 walk.leave(self, key);
                 continue;
             };
@@ -78,11 +78,11 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     fn write_locked<'g, G: Guard>(
         &'g self,
         key: &[u8],
-        (latch, tag): (LeafLatch<W>, u16),
+        (latch, tag): (LeafLatch<V>, u16),
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
     ) -> Computed<'g, S> {
-        let search = latch.find::<W>(key, tag);
+        let search = latch.find::<V>(key, tag);
         let before = search.held.map(|held| Self::word(latch.leaf(), held.slot, held.record));
         // SAFETY: the word is in the index; it is retired, if ever, under this guard or a later
         // one.
@@ -126,12 +126,12 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     /// Adds a record whose key is not in the locked leaf.
     fn add(
         &self,
-        latch: LeafLatch<W>,
+        latch: LeafLatch<V>,
         (record, word): (KeyRecord, u64),
         collisions: usize,
         guard: &impl Guard,
     ) {
-        if latch.count() >= width(W) {
+        if latch.count() >= V::WIDTH {
             self.split(latch, (record, word), guard);
             return;
         }
@@ -165,7 +165,7 @@ impl<S: Slot, const W: usize> Wormhole<S, W> {
     }
 
     /// Removes a record from the locked leaf, and merges the leaf if it has become small.
-    fn remove_record(&self, latch: LeafLatch<W>, held: FoundRecord, guard: &impl Guard) {
+    fn remove_record(&self, latch: LeafLatch<V>, held: FoundRecord, guard: &impl Guard) {
         latch.mark_inserting();
         latch.clear(held.slot);
         let mut ranks = latch.ranks();

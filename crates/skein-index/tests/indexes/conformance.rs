@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::support::conformance::{IndexFamily, conformance};
-use skein_index::mlp_index::variant::BUCKET_PER_KEY;
-use skein_index::skip_list::variant::{BARE, DEFAULT};
+use skein_index::mlp_index::variant::MlpBucketPerKey;
+use skein_index::skip_list::variant::BareSkipListOf;
 use skein_index::{Collector, CuckooTrie, Masstree, MlpIndex, SkipList, Slot, Wormhole};
 
 struct OfMasstree;
@@ -67,7 +67,7 @@ impl IndexFamily for OfSkipList {
 struct OfBareSkipList;
 
 impl IndexFamily for OfBareSkipList {
-    type Index<S: Slot> = SkipList<S, { DEFAULT | BARE }>;
+    type Index<S: Slot> = SkipList<S, BareSkipListOf>;
 
     fn index<S: Slot>() -> Self::Index<S> {
         SkipList::with_variant(Arc::new(Collector::new()))
@@ -97,7 +97,7 @@ impl IndexFamily for OfMlpIndex {
 struct OfResizingMlpIndex;
 
 impl IndexFamily for OfResizingMlpIndex {
-    type Index<S: Slot> = MlpIndex<S, BUCKET_PER_KEY>;
+    type Index<S: Slot> = MlpIndex<S, MlpBucketPerKey>;
     const LONGEST: usize = skein_index::mlp_index::MAX_LEN;
 
     fn index<S: Slot>() -> Self::Index<S> {

@@ -6,8 +6,11 @@ use std::sync::{Arc, Barrier};
 
 use crate::support::history::{FinishedCall, HistoryCall, HistoryClock, explains, perform};
 use crate::support::random::TestRandom;
-use skein_index::mlp_index::variant::{BUCKET_PER_KEY, CROWDED, WITHOUT_HUGE_PAGES};
-use skein_index::skip_list::variant::BARE;
+use skein_index::cuckoo_trie::variant::CuckooOfLeastBits;
+use skein_index::masstree::variant::MasstreeOfWidth;
+use skein_index::mlp_index::variant::{MlpBucketPerKey, MlpCrowded};
+use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf};
+use skein_index::wormhole::variant::WormholeOfWidth;
 use skein_index::{Collector, CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 
 const THREADS: usize = 3;
@@ -26,33 +29,33 @@ fn run<I: OrderedIndex<Inline<u64>>>(
     (0..OPERATIONS).map(operation).collect()
 }
 
-fn masstree() -> Masstree<Inline<u64>, 3> {
-    Masstree::with_width(Arc::new(Collector::new()))
+fn masstree() -> Masstree<Inline<u64>, MasstreeOfWidth<3>> {
+    Masstree::with_variant(Arc::new(Collector::new()))
 }
 
-fn wormhole() -> Wormhole<Inline<u64>, 4> {
+fn wormhole() -> Wormhole<Inline<u64>, WormholeOfWidth<4>> {
     Wormhole::with_variant(Arc::new(Collector::new()))
 }
 
-fn cuckoo_trie() -> CuckooTrie<Inline<u64>, 1> {
+fn cuckoo_trie() -> CuckooTrie<Inline<u64>, CuckooOfLeastBits<1>> {
     CuckooTrie::with_variant(Arc::new(Collector::new()))
 }
 
 /// Two levels, so that nodes are linked on several levels and walks are long.
-fn skip_list() -> SkipList<Inline<u64>, 2> {
+fn skip_list() -> SkipList<Inline<u64>, SkipListOf<2, 0>> {
     SkipList::with_variant(Arc::new(Collector::new()))
 }
 
-fn bare_skip_list() -> SkipList<Inline<u64>, { 2 | BARE }> {
+fn bare_skip_list() -> SkipList<Inline<u64>, BareSkipListOf<2, 0>> {
     SkipList::with_variant(Arc::new(Collector::new()))
 }
 
-fn mlp_index() -> MlpIndex<Inline<u64>, { CROWDED | WITHOUT_HUGE_PAGES }> {
+fn mlp_index() -> MlpIndex<Inline<u64>, MlpCrowded> {
     MlpIndex::with_variant(Arc::new(Collector::new()))
 }
 
 /// Every insert and every removal resizes the table.
-fn resizing_mlp_index() -> MlpIndex<Inline<u64>, { BUCKET_PER_KEY | WITHOUT_HUGE_PAGES }> {
+fn resizing_mlp_index() -> MlpIndex<Inline<u64>, MlpBucketPerKey> {
     MlpIndex::with_variant(Arc::new(Collector::new()))
 }
 

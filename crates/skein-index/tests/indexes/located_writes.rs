@@ -9,9 +9,10 @@ use crate::support::random::TestRandom;
 use crate::support::{any_key, compare_all, shared_keys, spread_key, times};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeSettings, MasstreeStandard};
 use skein_index::{Collector, ComputeAction, Inline, Masstree, OrderedIndex};
 
-type LocatedTree<const W: usize> = Masstree<Inline<u64>, W>;
+type LocatedTree<V> = Masstree<Inline<u64>, V>;
 
 /// One step: a batch of keys is located, other keys are written meanwhile, then the batch is
 /// written.
@@ -38,8 +39,8 @@ fn note(model: &mut BTreeMap<Vec<u8>, u64>, key: &[u8], value: Option<u64>) -> O
     }
 }
 
-fn places_hold<const W: usize>(steps: &[LocatedBatch]) {
-    let mut tree = LocatedTree::<W>::with_width(Arc::new(Collector::new()));
+fn places_hold<V: MasstreeSettings>(steps: &[LocatedBatch]) {
+    let mut tree = LocatedTree::<V>::with_variant(Arc::new(Collector::new()));
     let mut model = BTreeMap::new();
     for step in steps {
         let guard = tree.collector().enter();
@@ -72,12 +73,12 @@ proptest! {
 
     #[test]
     fn places_hold_in_nodes_of_width_15(steps in steps(&any_key())) {
-        places_hold::<15>(&steps);
+        places_hold::<MasstreeStandard>(&steps);
     }
 
     #[test]
     fn places_hold_in_nodes_of_width_3(steps in steps(&spread_key())) {
-        places_hold::<3>(&steps);
+        places_hold::<MasstreeOfWidth<3>>(&steps);
     }
 }
 
@@ -102,7 +103,7 @@ fn every_key_of_a_quiet_tree_has_a_place() {
 #[test]
 fn batches_of_two_writers_lose_nothing() {
     const WRITERS: usize = 2;
-    let tree = LocatedTree::<3>::with_width(Arc::new(Collector::new()));
+    let tree = LocatedTree::<MasstreeOfWidth<3>>::with_variant(Arc::new(Collector::new()));
     let keys = shared_keys::paths(3_000);
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {

@@ -8,39 +8,39 @@ use crate::support::{
     IndexOperation, any_key, compare_all, crowded_key, operations, run, short_key, spread_key, zero_tails,
 };
 use proptest::prelude::*;
-use skein_index::cuckoo_trie::variant::WITHOUT_PREFETCH as CUCKOO_WITHOUT_PREFETCH;
-use skein_index::masstree::variant::{
-    WITHOUT_HUGE_PAGES, WITHOUT_INTEGERS, WITHOUT_PERMUTATION, WITHOUT_PREFETCH,
+use skein_index::cuckoo_trie::variant::{
+    CuckooOfLeastBits, CuckooSettings, CuckooStandard, CuckooWithoutPrefetch,
 };
+use skein_index::masstree::variant::{MasstreeBase, MasstreeOfWidth, MasstreeSettings, MasstreeStandard};
 use skein_index::mlp_index::variant::{
-    ALL_LEVELS, BUCKET_PER_KEY, CROWDED, DEFAULT, WITHOUT_PREFETCH as MLP_WITHOUT_PREFETCH,
+    MlpBucketPerKey, MlpCrowded, MlpCrowdedBucketPerKey, MlpSettings, MlpStandard, MlpWithAllLevelsUnfetched,
 };
 use skein_index::skip_list::variant::{
-    AHEAD_3, AHEAD_4, BARE, PLAIN, WITHOUT_PREFETCH as SKIP_WITHOUT_PREFETCH,
+    BareSkipListOf, SkipListOf, SkipListSettings, SkipListStandard, SkipListWithoutPrefetch,
 };
 use skein_index::wormhole::variant::{
-    PROBES_2, PROBES_4, WITHOUT_INCREMENTAL_HASH, WITHOUT_LEAF_TAGS, WITHOUT_POSITION, WITHOUT_SHORT_ANCHORS,
-    WITHOUT_TAGS,
+    WormholeBaseWithoutShortAnchors, WormholeOfWidth, WormholeSettings, WormholeStandard,
+    WormholeWithFourProbes, WormholeWithTwoProbes,
 };
 use skein_index::{Collector, CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
 
-fn masstree<const W: usize>(operations: &[IndexOperation]) {
-    check(Masstree::<Inline<u64>, W>::with_width(Arc::new(Collector::new())), operations);
+fn masstree<V: MasstreeSettings>(operations: &[IndexOperation]) {
+    check(Masstree::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
-fn wormhole<const W: usize>(operations: &[IndexOperation]) {
-    check(Wormhole::<Inline<u64>, W>::with_variant(Arc::new(Collector::new())), operations);
+fn wormhole<V: WormholeSettings>(operations: &[IndexOperation]) {
+    check(Wormhole::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
-fn cuckoo_trie<const V: usize>(operations: &[IndexOperation]) {
+fn cuckoo_trie<V: CuckooSettings>(operations: &[IndexOperation]) {
     check(CuckooTrie::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
-fn skip_list<const V: usize>(operations: &[IndexOperation]) {
+fn skip_list<V: SkipListSettings>(operations: &[IndexOperation]) {
     check(SkipList::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
-fn mlp_index<const V: usize>(operations: &[IndexOperation]) {
+fn mlp_index<V: MlpSettings>(operations: &[IndexOperation]) {
     check(MlpIndex::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
@@ -84,145 +84,139 @@ proptest! {
 
     #[test]
     fn masstree_of_width_15(operations in operations(&any_key(), 500)) {
-        masstree::<15>(&operations);
+        masstree::<MasstreeStandard>(&operations);
     }
 
     #[test]
     fn masstree_of_width_10(operations in operations(&any_key(), 500)) {
-        masstree::<10>(&operations);
+        masstree::<MasstreeOfWidth<10>>(&operations);
     }
 
     #[test]
     fn masstree_without_optimisations(operations in operations(&any_key(), 500)) {
-        masstree::<{ 15 | WITHOUT_PREFETCH | WITHOUT_PERMUTATION | WITHOUT_INTEGERS | WITHOUT_HUGE_PAGES }>(&operations);
+        masstree::<MasstreeBase>(&operations);
     }
 
     #[test]
     fn masstree_of_width_3(operations in operations(&spread_key(), 600)) {
-        masstree::<3>(&operations);
+        masstree::<MasstreeOfWidth<3>>(&operations);
     }
 
     #[test]
     fn wormhole_with_leaves_of_128(operations in operations(&any_key(), 900)) {
-        wormhole::<128>(&operations);
+        wormhole::<WormholeStandard>(&operations);
     }
 
     #[test]
     fn wormhole_with_leaves_of_8(operations in operations(&any_key(), 500)) {
-        wormhole::<8>(&operations);
+        wormhole::<WormholeOfWidth<8>>(&operations);
     }
 
     #[test]
     fn wormhole_with_leaves_of_4(operations in operations(&any_key(), 500)) {
-        wormhole::<4>(&operations);
+        wormhole::<WormholeOfWidth<4>>(&operations);
     }
 
     #[test]
     fn wormhole_with_keys_that_differ_in_their_tails(operations in operations(&zero_tails(), 500)) {
-        wormhole::<4>(&operations);
+        wormhole::<WormholeOfWidth<4>>(&operations);
     }
 
     #[test]
     fn wormhole_that_probes_two_prefixes_at_once(operations in operations(&any_key(), 500)) {
-        wormhole::<{ 4 | PROBES_2 }>(&operations);
+        wormhole::<WormholeWithTwoProbes<4>>(&operations);
     }
 
     #[test]
     fn wormhole_that_probes_four_prefixes_at_once(operations in operations(&any_key(), 500)) {
-        wormhole::<{ 4 | PROBES_4 }>(&operations);
+        wormhole::<WormholeWithFourProbes<4>>(&operations);
     }
 
     #[test]
     fn wormhole_without_optimisations(operations in operations(&any_key(), 500)) {
-        wormhole::<{
-            16 | WITHOUT_TAGS
-                | WITHOUT_INCREMENTAL_HASH
-                | WITHOUT_LEAF_TAGS
-                | WITHOUT_POSITION
-                | WITHOUT_SHORT_ANCHORS
-        }>(&operations);
+        wormhole::<WormholeBaseWithoutShortAnchors<16>>(&operations);
     }
 
     #[test]
     fn cuckoo_trie_of_full_size(operations in operations(&any_key(), 500)) {
-        cuckoo_trie::<{ skein_index::cuckoo_trie::variant::DEFAULT }>(&operations);
+        cuckoo_trie::<CuckooStandard>(&operations);
     }
 
     #[test]
     fn cuckoo_trie_of_two_buckets(operations in operations(&any_key(), 500)) {
-        cuckoo_trie::<1>(&operations);
+        cuckoo_trie::<CuckooOfLeastBits<1>>(&operations);
     }
 
     #[test]
     fn cuckoo_trie_of_four_buckets_without_prefetch(operations in operations(&spread_key(), 500)) {
-        cuckoo_trie::<{ 2 | CUCKOO_WITHOUT_PREFETCH }>(&operations);
+        cuckoo_trie::<CuckooWithoutPrefetch<2>>(&operations);
     }
 
     // In a small table a run of one symbol repeats its hash so soon that one index in thirty
     // thousand has no colour left for a key.
     #[test]
     fn cuckoo_trie_with_zero_tails(operations in operations(&zero_tails(), 300)) {
-        cuckoo_trie::<8>(&operations);
+        cuckoo_trie::<CuckooOfLeastBits<8>>(&operations);
     }
 
     #[test]
     fn mlp_index_of_short_keys(operations in operations(&short_key(), 500)) {
-        mlp_index::<DEFAULT>(&operations);
+        mlp_index::<MlpStandard>(&operations);
     }
 
     #[test]
     fn mlp_index_that_prefetches_all_levels(operations in operations(&short_key(), 300)) {
-        mlp_index::<{ ALL_LEVELS | MLP_WITHOUT_PREFETCH }>(&operations);
+        mlp_index::<MlpWithAllLevelsUnfetched>(&operations);
     }
 
     #[test]
     fn mlp_index_of_crowded_keys(operations in operations(&crowded_key(), 700)) {
-        mlp_index::<CROWDED>(&operations);
+        mlp_index::<MlpCrowded>(&operations);
     }
 
     #[test]
     fn mlp_index_that_resizes(operations in operations(&short_key(), 500)) {
-        mlp_index::<BUCKET_PER_KEY>(&operations);
+        mlp_index::<MlpBucketPerKey>(&operations);
     }
 
     #[test]
     fn mlp_index_of_crowded_keys_that_resizes(operations in operations(&crowded_key(), 500)) {
-        mlp_index::<{ CROWDED | BUCKET_PER_KEY }>(&operations);
+        mlp_index::<MlpCrowdedBucketPerKey>(&operations);
     }
 
     #[test]
     fn skip_list_of_full_height(operations in operations(&any_key(), 500)) {
-        skip_list::<{ skein_index::skip_list::variant::DEFAULT }>(&operations);
+        skip_list::<SkipListStandard>(&operations);
     }
 
     #[test]
     fn skip_list_with_a_longer_lead(operations in operations(&any_key(), 500)) {
-        skip_list::<{ 32 | AHEAD_4 }>(&operations);
+        skip_list::<SkipListOf<32, 4>>(&operations);
     }
 
     #[test]
     fn skip_list_of_three_levels(operations in operations(&spread_key(), 500)) {
-        skip_list::<{ 3 | AHEAD_3 }>(&operations);
+        skip_list::<SkipListOf<3, 3>>(&operations);
     }
 
     #[test]
     fn skip_list_without_versions(operations in operations(&any_key(), 500)) {
-        skip_list::<{ skein_index::skip_list::variant::DEFAULT | BARE }>(&operations);
+        skip_list::<BareSkipListOf>(&operations);
     }
 
     #[test]
     fn skip_list_of_two_levels_without_versions(operations in operations(&spread_key(), 500)) {
-        skip_list::<{ 2 | BARE }>(&operations);
+        skip_list::<BareSkipListOf<2, 0>>(&operations);
     }
 
     #[test]
     fn skip_list_of_one_level(operations in operations(&spread_key(), 300)) {
-        skip_list::<{ 1 | PLAIN }>(&operations);
+        skip_list::<SkipListOf<1, 0>>(&operations);
     }
 
     #[test]
     fn skip_list_without_optimisations(operations in operations(&zero_tails(), 300)) {
-        skip_list::<{ 8 | PLAIN | SKIP_WITHOUT_PREFETCH }>(&operations);
+        skip_list::<SkipListWithoutPrefetch<8, 0>>(&operations);
     }
 }
 

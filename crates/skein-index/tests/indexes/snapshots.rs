@@ -25,6 +25,7 @@ use crate::support::history::HistoryClock;
 use crate::support::random::TestRandom;
 use crate::support::{shared_keys, times};
 use skein_index::skip_list::SkipListSnapshot;
+use skein_index::skip_list::variant::{SkipListSettings, SkipListStandard};
 use skein_index::{Boxed, Cursor, Guard, Inline, OrderedIndex, SkipList};
 
 type NumberList = SkipList<Inline<u64>>;
@@ -94,7 +95,7 @@ fn check(keys: usize, events: &[SnapshotEvent]) -> Result<(), String> {
 }
 
 /// Returns how many writes of each key a snapshot shows.
-fn seen_by<const V: usize>(
+fn seen_by<V: SkipListSettings>(
     snapshot: &SkipListSnapshot<'_, Inline<u64>, V>,
     list: &NumberList,
     keys: &[Vec<u8>],
@@ -204,7 +205,7 @@ fn histories_without_a_moment_are_rejected() {
 
 /// Returns the contents of a snapshot, and checks that all ways of reading it agree.
 fn contents(
-    snapshot: &SkipListSnapshot<'_, Inline<u64>, { skein_index::skip_list::variant::DEFAULT }>,
+    snapshot: &SkipListSnapshot<'_, Inline<u64>, SkipListStandard>,
     list: &NumberList,
 ) -> BTreeMap<Vec<u8>, u64> {
     let guard = list.collector().enter();

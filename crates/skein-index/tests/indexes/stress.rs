@@ -12,6 +12,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::support::checked::CheckedIndex;
 use crate::support::random::TestRandom;
 use crate::support::{returned, shared_keys, times};
+use skein_index::cuckoo_trie::variant::{CuckooOfLeastBits, CuckooSettings, CuckooStandard};
+use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeSettings, MasstreeStandard};
+use skein_index::mlp_index::variant::{
+    MlpBucketPerKey, MlpCrowded, MlpSettings, MlpStandard, MlpWithoutPrefetch,
+};
+use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf, SkipListSettings, SkipListStandard};
+use skein_index::wormhole::variant::{WormholeOfWidth, WormholeSettings, WormholeStandard};
 use skein_index::{
     Boxed, Collector, ComputeAction, CuckooTrie, Cursor, Guard, Inline, Masstree, MlpIndex, OrderedIndex,
     SkipList, Slot, Wormhole,
@@ -182,152 +189,151 @@ fn stress<I: CheckedIndex>(mut index: I, keys: &[Vec<u8>], operations: usize) {
     index.verify();
 }
 
-fn masstree<const W: usize>(keys: &[Vec<u8>], operations: usize) {
-    stress(Masstree::<Inline<u64>, W>::with_width(Arc::new(Collector::new())), keys, operations);
+fn masstree<V: MasstreeSettings>(keys: &[Vec<u8>], operations: usize) {
+    stress(Masstree::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
 }
 
 #[cfg(not(feature = "planted-bugs"))]
-fn wormhole<const W: usize>(keys: &[Vec<u8>], operations: usize) {
-    stress(Wormhole::<Inline<u64>, W>::with_variant(Arc::new(Collector::new())), keys, operations);
+fn wormhole<V: WormholeSettings>(keys: &[Vec<u8>], operations: usize) {
+    stress(Wormhole::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn wormhole_with_numbers() {
-    wormhole::<128>(&shared_keys::numbers(4_000), 60_000);
+    wormhole::<WormholeStandard>(&shared_keys::numbers(4_000), 60_000);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn wormhole_with_paths() {
-    wormhole::<128>(&shared_keys::paths(2_000), 60_000);
+    wormhole::<WormholeStandard>(&shared_keys::paths(2_000), 60_000);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn wormhole_of_small_leaves_with_numbers() {
-    wormhole::<4>(&shared_keys::numbers(60), 60_000);
+    wormhole::<WormholeOfWidth<4>>(&shared_keys::numbers(60), 60_000);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn wormhole_of_small_leaves_with_paths() {
-    wormhole::<4>(&shared_keys::paths(200), 60_000);
+    wormhole::<WormholeOfWidth<4>>(&shared_keys::paths(200), 60_000);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn wormhole_of_small_leaves_with_long_keys() {
-    wormhole::<4>(&shared_keys::long(12), 60_000);
+    wormhole::<WormholeOfWidth<4>>(&shared_keys::long(12), 60_000);
 }
 
 #[cfg(not(feature = "planted-bugs"))]
-fn cuckoo_trie<const V: usize>(keys: &[Vec<u8>], operations: usize) {
+fn cuckoo_trie<V: CuckooSettings>(keys: &[Vec<u8>], operations: usize) {
     stress(CuckooTrie::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie_with_numbers() {
-    cuckoo_trie::<{ skein_index::cuckoo_trie::variant::DEFAULT }>(&shared_keys::numbers(4_000), 60_000);
+    cuckoo_trie::<CuckooStandard>(&shared_keys::numbers(4_000), 60_000);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie_with_paths() {
-    cuckoo_trie::<{ skein_index::cuckoo_trie::variant::DEFAULT }>(&shared_keys::paths(2_000), 60_000);
+    cuckoo_trie::<CuckooStandard>(&shared_keys::paths(2_000), 60_000);
 }
 
 /// So few buckets that the table grows and shrinks all the time, and entries move.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie_of_two_buckets_with_numbers() {
-    cuckoo_trie::<1>(&shared_keys::numbers(60), 60_000);
+    cuckoo_trie::<CuckooOfLeastBits<1>>(&shared_keys::numbers(60), 60_000);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie_of_two_buckets_with_paths() {
-    cuckoo_trie::<1>(&shared_keys::paths(200), 60_000);
+    cuckoo_trie::<CuckooOfLeastBits<1>>(&shared_keys::paths(200), 60_000);
 }
 
 /// For the incident see `cuckoo_trie_of_long_keys` in `schedules.rs`.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie_with_long_keys() {
-    cuckoo_trie::<{ skein_index::cuckoo_trie::variant::DEFAULT }>(&shared_keys::long(12), 60_000);
+    cuckoo_trie::<CuckooStandard>(&shared_keys::long(12), 60_000);
 }
 
 #[cfg(not(feature = "planted-bugs"))]
-fn skip_list<const V: usize>(keys: &[Vec<u8>], operations: usize) {
+fn skip_list<V: SkipListSettings>(keys: &[Vec<u8>], operations: usize) {
     stress(SkipList::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list_with_numbers() {
-    skip_list::<{ skein_index::skip_list::variant::DEFAULT }>(&shared_keys::numbers(4_000), 60_000);
+    skip_list::<SkipListStandard>(&shared_keys::numbers(4_000), 60_000);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list_with_paths() {
-    skip_list::<{ skein_index::skip_list::variant::DEFAULT }>(&shared_keys::paths(2_000), 60_000);
+    skip_list::<SkipListStandard>(&shared_keys::paths(2_000), 60_000);
 }
 
 /// So few levels and keys that the same nodes are inserted and removed all the time.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list_of_three_levels_with_numbers() {
-    skip_list::<{ 3 | skein_index::skip_list::variant::AHEAD_3 }>(&shared_keys::numbers(60), 60_000);
+    skip_list::<SkipListOf<3, 3>>(&shared_keys::numbers(60), 60_000);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list_without_versions() {
-    use skein_index::skip_list::variant::{AHEAD_3, BARE, DEFAULT};
-    skip_list::<{ DEFAULT | BARE }>(&shared_keys::numbers(4_000), 60_000);
-    skip_list::<{ DEFAULT | BARE }>(&shared_keys::paths(2_000), 60_000);
-    skip_list::<{ 3 | AHEAD_3 | BARE }>(&shared_keys::numbers(60), 60_000);
+    skip_list::<BareSkipListOf>(&shared_keys::numbers(4_000), 60_000);
+    skip_list::<BareSkipListOf>(&shared_keys::paths(2_000), 60_000);
+    skip_list::<BareSkipListOf<3, 3>>(&shared_keys::numbers(60), 60_000);
 }
 
 #[cfg(not(feature = "planted-bugs"))]
-fn mlp_index<const V: usize>(keys: &[Vec<u8>], operations: usize) {
+fn mlp_index<V: MlpSettings>(keys: &[Vec<u8>], operations: usize) {
     stress(MlpIndex::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn mlp_index_with_numbers() {
-    mlp_index::<{ skein_index::mlp_index::variant::DEFAULT }>(&shared_keys::numbers(4_000), 60_000);
+    mlp_index::<MlpStandard>(&shared_keys::numbers(4_000), 60_000);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn mlp_index_with_short_keys() {
-    mlp_index::<{ skein_index::mlp_index::variant::DEFAULT }>(&shared_keys::short(2_000), 60_000);
+    mlp_index::<MlpStandard>(&shared_keys::short(2_000), 60_000);
 }
 
 /// So few keys, and so close together, that writers use the same nodes all the time.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn mlp_index_with_few_short_keys() {
-    mlp_index::<{ skein_index::mlp_index::variant::WITHOUT_PREFETCH }>(&shared_keys::short(60), 60_000);
+    mlp_index::<MlpWithoutPrefetch>(&shared_keys::short(60), 60_000);
 }
 
 /// Names that share few buckets: the table grows and shrinks all the time, and nodes move.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn mlp_index_with_crowded_keys() {
-    mlp_index::<{ skein_index::mlp_index::variant::CROWDED }>(&shared_keys::crowded(200), 30_000);
+    mlp_index::<MlpCrowded>(&shared_keys::crowded(200), 30_000);
 }
 
 /// Every insert and every removal resizes the table, under readers and scans.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn mlp_index_that_resizes() {
-    mlp_index::<{ skein_index::mlp_index::variant::BUCKET_PER_KEY }>(&shared_keys::short(600), 30_000);
-    mlp_index::<{ skein_index::mlp_index::variant::BUCKET_PER_KEY }>(&shared_keys::numbers(600), 30_000);
+    mlp_index::<MlpBucketPerKey>(&shared_keys::short(600), 30_000);
+    mlp_index::<MlpBucketPerKey>(&shared_keys::numbers(600), 30_000);
 }
 
 /// The suite must notice a lookup that does not follow a split: the checks above fail within some
@@ -336,7 +342,7 @@ fn mlp_index_that_resizes() {
 #[cfg(feature = "planted-bugs")]
 fn a_lost_split_check_is_noticed() {
     let caught = (0..200).any(|_| {
-        let round = || masstree::<3>(&shared_keys::paths(60), 20_000);
+        let round = || masstree::<MasstreeOfWidth<3>>(&shared_keys::paths(60), 20_000);
         crate::support::planted::caught(&[NOT_AS_LEFT, MISSING], round)
     });
     assert!(caught, "the planted bug went unnoticed");
@@ -345,25 +351,25 @@ fn a_lost_split_check_is_noticed() {
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn masstree_with_numbers() {
-    masstree::<15>(&shared_keys::numbers(600), 60_000);
+    masstree::<MasstreeStandard>(&shared_keys::numbers(600), 60_000);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn masstree_with_paths() {
-    masstree::<15>(&shared_keys::paths(500), 60_000);
+    masstree::<MasstreeStandard>(&shared_keys::paths(500), 60_000);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn narrow_masstree_with_numbers() {
-    masstree::<3>(&shared_keys::numbers(60), 60_000);
+    masstree::<MasstreeOfWidth<3>>(&shared_keys::numbers(60), 60_000);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn narrow_masstree_with_paths() {
-    masstree::<3>(&shared_keys::paths(60), 60_000);
+    masstree::<MasstreeOfWidth<3>>(&shared_keys::paths(60), 60_000);
 }
 
 /// Several threads increment keys that other threads remove. No increment may be lost.
@@ -372,7 +378,7 @@ fn narrow_masstree_with_paths() {
 fn increments_are_not_lost() {
     const THREADS: usize = 4;
     let rounds = times(20_000);
-    let index = Masstree::<Inline<u64>, 3>::with_width(Arc::new(Collector::new()));
+    let index = Masstree::<Inline<u64>, MasstreeOfWidth<3>>::with_variant(Arc::new(Collector::new()));
     let keys = shared_keys::paths(12);
     let taken = AtomicUsize::new(0);
     std::thread::scope(|scope| {

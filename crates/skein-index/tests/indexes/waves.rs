@@ -18,6 +18,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::support::checked::CheckedIndex;
 use crate::support::random::TestRandom;
 use crate::support::{returned, shared_keys, times};
+use skein_index::cuckoo_trie::variant::CuckooOfLeastBits;
+use skein_index::masstree::variant::MasstreeOfWidth;
+use skein_index::skip_list::variant::{SkipListOf, SkipListSettings, SkipListStandard};
+use skein_index::wormhole::variant::{WormholeOfWidth, WormholeSettings, WormholeStandard};
 use skein_index::{
     Collector, CuckooTrie, Cursor, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole,
 };
@@ -165,42 +169,46 @@ fn waves<I: CheckedIndex>(mut index: I, mut keys: Vec<Vec<u8>>, waves: usize) {
     assert!(index.memory().nodes < 2 * full / 3, "nodes have not merged: {} of {full}", index.memory().nodes);
 }
 
-fn wormhole<const W: usize>(keys: Vec<Vec<u8>>, count: usize) {
-    waves(Wormhole::<Inline<u64>, W>::with_variant(Arc::new(Collector::new())), keys, count);
+fn wormhole<V: WormholeSettings>(keys: Vec<Vec<u8>>, count: usize) {
+    waves(Wormhole::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, count);
 }
 
 #[cfg(not(feature = "planted-bugs"))]
 fn masstree(keys: Vec<Vec<u8>>, count: usize) {
-    waves(Masstree::<Inline<u64>, 3>::with_width(Arc::new(Collector::new())), keys, count);
+    waves(Masstree::<Inline<u64>, MasstreeOfWidth<3>>::with_variant(Arc::new(Collector::new())), keys, count);
 }
 
 /// The table starts with eight buckets.
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie(keys: Vec<Vec<u8>>, count: usize) {
-    waves(CuckooTrie::<Inline<u64>, 3>::with_variant(Arc::new(Collector::new())), keys, count);
+    waves(
+        CuckooTrie::<Inline<u64>, CuckooOfLeastBits<3>>::with_variant(Arc::new(Collector::new())),
+        keys,
+        count,
+    );
 }
 
 #[cfg(not(feature = "planted-bugs"))]
-fn skip_list<const V: usize>(keys: Vec<Vec<u8>>, count: usize) {
+fn skip_list<V: SkipListSettings>(keys: Vec<Vec<u8>>, count: usize) {
     waves(SkipList::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, count);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn wormhole_with_leaves_of_4() {
-    wormhole::<4>(shared_keys::numbers(200), 150);
+    wormhole::<WormholeOfWidth<4>>(shared_keys::numbers(200), 150);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn wormhole_with_long_anchors() {
-    wormhole::<4>(shared_keys::paths(200), 150);
+    wormhole::<WormholeOfWidth<4>>(shared_keys::paths(200), 150);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn wormhole_with_leaves_of_128() {
-    wormhole::<128>(shared_keys::paths(2_000), 20);
+    wormhole::<WormholeStandard>(shared_keys::paths(2_000), 20);
 }
 
 #[test]
@@ -231,20 +239,20 @@ fn small_cuckoo_trie_with_paths() {
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list_with_numbers() {
-    skip_list::<{ skein_index::skip_list::variant::DEFAULT }>(shared_keys::numbers(1_000), 40);
+    skip_list::<SkipListStandard>(shared_keys::numbers(1_000), 40);
 }
 
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list_with_a_longer_lead_and_paths() {
-    skip_list::<{ 32 | skein_index::skip_list::variant::AHEAD_4 }>(shared_keys::paths(1_000), 40);
+    skip_list::<SkipListOf<32, 4>>(shared_keys::paths(1_000), 40);
 }
 
 /// Towers are so low that all are linked and unlinked side by side.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list_of_two_levels_with_paths() {
-    skip_list::<2>(shared_keys::paths(100), 150);
+    skip_list::<SkipListOf<2, 0>>(shared_keys::paths(100), 150);
 }
 
 #[cfg(not(feature = "planted-bugs"))]
@@ -263,7 +271,7 @@ fn mlp_index_with_numbers() {
 #[test]
 #[cfg(feature = "planted-bugs")]
 fn an_unannounced_split_is_noticed() {
-    let round = || wormhole::<4>(shared_keys::numbers(200), 150);
+    let round = || wormhole::<WormholeOfWidth<4>>(shared_keys::numbers(200), 150);
     // A few rounds if each thread has a core, hundreds if they share one.
     let messages = [LOST, BACK, UNORDERED, WRONGLY_MET];
     let caught = (0..3_000).any(|_| crate::support::planted::caught(&messages, round));

@@ -39,9 +39,12 @@ use keys::{HistoryKeySet, sets};
 use random::TestRandom;
 use record::{HistoryIndex, HistoryRecorder, UniqueValue};
 use round::{HistoryTally, round};
+use skein_index::cuckoo_trie::variant::CuckooOfLeastBits;
 use skein_index::index::MAX_KEY_LEN;
-use skein_index::mlp_index::variant::{BUCKET_PER_KEY, CROWDED, WITHOUT_HUGE_PAGES};
-use skein_index::skip_list::variant::BARE;
+use skein_index::masstree::variant::MasstreeOfWidth;
+use skein_index::mlp_index::variant::{MlpBucketPerKey, MlpCrowded};
+use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf};
+use skein_index::wormhole::variant::WormholeOfWidth;
 use skein_index::{Boxed, Collector, CuckooTrie, Masstree, MlpIndex, SkipList, Wormhole, mlp_index};
 
 /// The number of rounds for each variant of an index in a plain run.
@@ -148,26 +151,26 @@ type HistorySlot = Boxed<UniqueValue>;
 // zeros.
 variants! {
     masstree, 3 {
-        Masstree<HistorySlot, 3>, MAX_KEY_LEN, false, with_width;
-        Masstree<HistorySlot, 10>, MAX_KEY_LEN, true, with_width;
+        Masstree<HistorySlot, MasstreeOfWidth<3>>, MAX_KEY_LEN, false, with_variant;
+        Masstree<HistorySlot, MasstreeOfWidth<10>>, MAX_KEY_LEN, true, with_variant;
         Masstree<HistorySlot>, MAX_KEY_LEN, true, with_collector;
     }
     wormhole, 2 {
-        Wormhole<HistorySlot, 4>, MAX_KEY_LEN, true, with_variant;
+        Wormhole<HistorySlot, WormholeOfWidth<4>>, MAX_KEY_LEN, true, with_variant;
         Wormhole<HistorySlot>, MAX_KEY_LEN, true, with_collector;
     }
     cuckoo_trie, 2 {
-        CuckooTrie<HistorySlot, 1>, MAX_KEY_LEN, true, with_variant;
+        CuckooTrie<HistorySlot, CuckooOfLeastBits<1>>, MAX_KEY_LEN, true, with_variant;
         CuckooTrie<HistorySlot>, MAX_KEY_LEN, true, with_collector;
     }
     mlp, 3 {
-        MlpIndex<HistorySlot, { CROWDED | WITHOUT_HUGE_PAGES }>, mlp_index::MAX_LEN, true, with_variant;
-        MlpIndex<HistorySlot, { BUCKET_PER_KEY | WITHOUT_HUGE_PAGES }>, mlp_index::MAX_LEN, true, with_variant;
+        MlpIndex<HistorySlot, MlpCrowded>, mlp_index::MAX_LEN, true, with_variant;
+        MlpIndex<HistorySlot, MlpBucketPerKey>, mlp_index::MAX_LEN, true, with_variant;
         MlpIndex<HistorySlot>, mlp_index::MAX_LEN, true, with_collector;
     }
     skip_list, 3 {
-        SkipList<HistorySlot, 2>, MAX_KEY_LEN, true, with_variant;
-        SkipList<HistorySlot, { 2 | BARE }>, MAX_KEY_LEN, true, with_variant;
+        SkipList<HistorySlot, SkipListOf<2, 0>>, MAX_KEY_LEN, true, with_variant;
+        SkipList<HistorySlot, BareSkipListOf<2, 0>>, MAX_KEY_LEN, true, with_variant;
         SkipList<HistorySlot>, MAX_KEY_LEN, true, with_collector;
     }
 }

@@ -7,7 +7,7 @@ use std::ops::{Bound, RangeBounds};
 use skein_sync::reclaim::Guard;
 
 use super::super::MlpCursor;
-use super::super::variant::DEFAULT;
+use super::super::variant::MlpStandard;
 use super::{MlpError, MlpKey, MlpMap, ShortBytes};
 use crate::index::{Cursor, OrderedIndex};
 use crate::range::IndexRange;
@@ -200,7 +200,7 @@ fn code_of<K: MlpKey>(bound: Bound<&K>) -> Result<Bound<ShortBytes>, MlpError> {
 /// ```
 #[derive(Debug)]
 pub struct MlpRange<'g, K, S: Slot, G: Guard> {
-    codes: IndexRange<'g, S, MlpCursor<'g, S, G, DEFAULT>, ShortBytes>,
+    codes: IndexRange<'g, S, MlpCursor<'g, S, G, MlpStandard>, ShortBytes>,
     keys: PhantomData<fn() -> K>,
 }
 

@@ -42,7 +42,7 @@ use skein_sync::version::{Version, VersionWord};
 pub(super) use slots::{LeafRanks, home, looks_like};
 
 use super::line::LINE;
-use super::variant::{ALONE, has};
+use super::variant::WormholeSettings;
 use crate::memory::{Arena, CACHE_LINE, MemoryPart, address_of, at_address, prefetch_lines, prefetch_read};
 
 /// Lines of slots.
@@ -173,26 +173,26 @@ impl WormholeLeaf {
 
     /// Returns the version as it is now, perhaps in the middle of a change.
     #[inline(always)]
-    pub(in crate::wormhole) fn peek<const W: usize>(self) -> Version {
-        if has(W, ALONE) { Version::BORDER } else { self.version().peek() }
+    pub(in crate::wormhole) fn peek<V: WormholeSettings>(self) -> Version {
+        if V::ONE_THREAD { Version::BORDER } else { self.version().peek() }
     }
 
     /// Returns a version at which no writer is rearranging the leaf. Blocks while one is.
     #[inline(always)]
-    pub(in crate::wormhole) fn stable<const W: usize>(self) -> Version {
-        if has(W, ALONE) { Version::BORDER } else { self.version().stable() }
+    pub(in crate::wormhole) fn stable<V: WormholeSettings>(self) -> Version {
+        if V::ONE_THREAD { Version::BORDER } else { self.version().stable() }
     }
 
     /// Returns whether the leaf was rearranged since `seen`.
     #[inline(always)]
-    pub(in crate::wormhole) fn changed<const W: usize>(self, seen: Version) -> bool {
-        !has(W, ALONE) && self.version().changed(seen)
+    pub(in crate::wormhole) fn changed<V: WormholeSettings>(self, seen: Version) -> bool {
+        !V::ONE_THREAD && self.version().changed(seen)
     }
 
     /// Returns whether the leaf was merged into its left neighbour.
     #[inline(always)]
-    pub(in crate::wormhole) fn is_deleted<const W: usize>(self) -> bool {
-        self.peek::<W>().is_deleted()
+    pub(in crate::wormhole) fn is_deleted<V: WormholeSettings>(self) -> bool {
+        self.peek::<V>().is_deleted()
     }
 
     /// Prefetches the header's first line and the tag's line of slots.

@@ -1,9 +1,10 @@
 //! The Cuckoo Trie, and variants that show the value of its prefetching.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use linkme::distributed_slice;
-use skein_index::cuckoo_trie::variant::{DEFAULT, WITHOUT_PREFETCH};
+use skein_index::cuckoo_trie::variant::{CuckooSettings, CuckooStandard, CuckooWithoutPrefetch};
 use skein_index::{Collector, CuckooTrie, Inline, OrderedIndex};
 
 use super::{OurIndex, OurIndexKind};
@@ -23,22 +24,21 @@ pub const ROOM: &str = "cuckoo trie + room";
 pub const TABLE: &str = "table";
 
 #[distributed_slice(ENTRIES)]
-static WHOLE: RegisteredIndex = RegisteredIndex::shared::<OurIndex<CuckooTrieOf<DEFAULT, false>>>(3);
+static WHOLE: RegisteredIndex = RegisteredIndex::shared::<OurIndex<CuckooTrieOf<CuckooStandard, false>>>(3);
 
 #[distributed_slice(ENTRIES)]
 static NO_PREFETCH: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<CuckooTrieOf<{ DEFAULT | WITHOUT_PREFETCH }, false>>>(310)
-        .as_step_of(NAME);
+    RegisteredIndex::shared::<OurIndex<CuckooTrieOf<CuckooWithoutPrefetch, false>>>(310).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
 static WITH_ROOM: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<CuckooTrieOf<DEFAULT, true>>>(311).as_step_of(NAME);
+    RegisteredIndex::shared::<OurIndex<CuckooTrieOf<CuckooStandard, true>>>(311).as_step_of(NAME);
 
-struct CuckooTrieOf<const V: usize, const R: bool>;
+struct CuckooTrieOf<V, const R: bool>(PhantomData<V>);
 
-impl<const V: usize, const R: bool> OurIndexKind for CuckooTrieOf<V, R> {
+impl<V: CuckooSettings, const R: bool> OurIndexKind for CuckooTrieOf<V, R> {
     type Index = CuckooTrie<Inline<u64>, V>;
-    const NAME: &'static str = match (V & WITHOUT_PREFETCH == 0, R) {
+    const NAME: &'static str = match (V::PREFETCH, R) {
         (true, false) => NAME,
         (true, true) => ROOM,
         (false, _) => SERIAL,

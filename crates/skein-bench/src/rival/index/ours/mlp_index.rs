@@ -1,9 +1,10 @@
 //! MlpIndex, and variants that prefetch all levels, as the paper does, or none.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use linkme::distributed_slice;
-use skein_index::mlp_index::variant::{ALL_LEVELS, DEFAULT, WITHOUT_PREFETCH};
+use skein_index::mlp_index::variant::{MlpSettings, MlpStandard, MlpWithAllLevels, MlpWithoutPrefetch};
 use skein_index::{Collector, Inline, MlpIndex, OrderedIndex};
 
 use super::{OurIndex, OurIndexKind};
@@ -22,23 +23,23 @@ pub const LEVELS: &str = "mlp - levels";
 pub const SERIAL: &str = "mlp - prefetch";
 
 #[distributed_slice(ENTRIES)]
-static WHOLE: RegisteredIndex = RegisteredIndex::shared::<OurIndex<MlpIndexOf<DEFAULT>>>(5);
+static WHOLE: RegisteredIndex = RegisteredIndex::shared::<OurIndex<MlpIndexOf<MlpStandard>>>(5);
 
 #[distributed_slice(ENTRIES)]
 static EVERY_LEVEL: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<MlpIndexOf<{ DEFAULT | ALL_LEVELS }>>>(330).as_step_of(NAME);
+    RegisteredIndex::shared::<OurIndex<MlpIndexOf<MlpWithAllLevels>>>(330).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
 static NO_PREFETCH: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<MlpIndexOf<{ DEFAULT | WITHOUT_PREFETCH }>>>(331).as_step_of(NAME);
+    RegisteredIndex::shared::<OurIndex<MlpIndexOf<MlpWithoutPrefetch>>>(331).as_step_of(NAME);
 
-struct MlpIndexOf<const V: usize>;
+struct MlpIndexOf<V>(PhantomData<V>);
 
-impl<const V: usize> OurIndexKind for MlpIndexOf<V> {
+impl<V: MlpSettings> OurIndexKind for MlpIndexOf<V> {
     type Index = MlpIndex<Inline<u64>, V>;
-    const NAME: &'static str = match V {
-        _ if V & ALL_LEVELS != 0 => LEVELS,
-        _ if V & WITHOUT_PREFETCH != 0 => SERIAL,
+    const NAME: &'static str = match (V::ALL_LEVELS, V::PREFETCH) {
+        (true, _) => LEVELS,
+        (_, false) => SERIAL,
         _ => NAME,
     };
     const ABOUT: &'static str =
