@@ -22,7 +22,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
 use crate::common::{TestClient, options, start_with};
-use golden_file::{GoldenExchange, GoldenSection, parse, recorded, request, words};
+use golden_file::{GoldenExchange, GoldenSection, parse, recorded, request};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
