@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
-use skein_disk::{
-    DiskError, DiskOptions, DiskStore, Durability, KeySpace, PAGE, ReadMode, Result, TrieShape, Values,
-};
+use skein_disk::{DiskOptions, DiskStore, Durability, PAGE, ReadMode, Result, TrieShape};
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 
@@ -147,52 +145,6 @@ fn sparse_pages_are_merged() {
         (0..2_000).for_each(|at| _ = store.set(&some_key(at), b"again").unwrap());
         store.check().unwrap();
         store.close().unwrap();
-    }
-}
-
-#[test]
-fn sparse_pages_of_members_are_merged() {
-    let storage = SimStorage::new();
-    let options = DiskOptions {
-        shape: TrieShape::Hash { n: 16 },
-        values: Values::Rows,
-        durability: Durability::Buffered,
-        ..options()
-    };
-    let store = DiskStore::open_on(storage.share(), "/db", options).unwrap();
-    store.set(b"flock", b"stays").unwrap();
-    let fill = |keys: &mut dyn Iterator<Item = u32>, set: bool| {
-        let mut keys = keys.peekable();
-        while keys.peek().is_some() {
-            let some = keys.by_ref().take(50);
-            let done = store.write::<_, DiskError>(|transaction| {
-                for at in some {
-                    match set {
-                        true => _ = transaction.set_in(KeySpace::Members, &some_key(at), &some_value(at))?,
-                        false => assert!(transaction.remove_in(KeySpace::Members, &some_key(at))?),
-                    }
-                }
-                Ok(())
-            });
-            done.unwrap();
-        }
-    };
-    fill(&mut (0..20_000).filter(|at| stays(*at)), true);
-    let fresh = store.pages_in_use();
-    fill(&mut (0..20_000).filter(|at| !stays(*at)), true);
-    fill(&mut (0..20_000).filter(|at| !stays(*at)), false);
-    let before = store.pages_in_use();
-    let report = store.compact().unwrap();
-    let after = store.pages_in_use();
-    println!("{before} pages, {after} now, {fresh} before the additions, {report:?}");
-    assert_eq!(before - after, report.pages_merged);
-    assert!(after * 10 <= fresh * 13, "{after} pages, {fresh} before the additions");
-    let census = store.check().unwrap();
-    let left = (0..20_000).filter(|at| stays(*at)).count();
-    assert_eq!((census.main.keys, census.members.map(|census| census.keys)), (1, Some(left)));
-    let members = store.space(KeySpace::Members).unwrap();
-    for at in 0..20_000 {
-        assert_eq!(members.get(&some_key(at)).unwrap(), stays(at).then(|| some_value(at)), "member {at}");
     }
 }
 

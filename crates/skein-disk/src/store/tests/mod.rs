@@ -1,6 +1,8 @@
 //! The store under crashes and failures, against a model.
 
+mod groups;
 mod long;
+mod members;
 mod replay;
 mod shared;
 mod spaces;
