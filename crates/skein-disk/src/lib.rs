@@ -38,8 +38,8 @@ pub use policy::ReplacementPolicy;
 pub use skein_log::{Durability, Ticket};
 pub use store::{
     CompactReport, DiskCensus, DiskInspection, DiskOptions, DiskStats, DiskStore, DiskTransaction,
-    FoundValues, RangeRemoval, SpaceReader, TrieInspection, UpdateAction, UpdateOutcome, inspect,
-    is_disk_folder, kind_of,
+    FoundValues, MomentReader, RangeRemoval, ReadStop, SpaceReader, TrieInspection, UpdateAction,
+    UpdateOutcome, inspect, is_disk_folder, kind_of,
 };
 pub use trie::{ScanEntries, ScanEntry, ScanRequest, TrieCensus, TrieCursor, TrieShape, WalkDirection};
 pub use trie_kind::{TrieKind, Values};

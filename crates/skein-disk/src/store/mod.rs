@@ -14,7 +14,7 @@
 //!
 //! - Spaces: `spaces.rs`.
 //! - Writes: `transaction.rs`, `space_writes.rs` and `write.rs`. All writes are transactions.
-//! - Reads: `space_reader.rs` and `read.rs`.
+//! - Reads: `space_reader.rs` and `read.rs`, and `moment.rs` (several spaces).
 //! - Replay: `open.rs` and `log_record.rs`.
 //! - Maintenance: `checkpointer.rs` (the thread that takes checkpoints), `durability.rs` (tickets),
 //!   `compact.rs`, `check.rs` and `inspect.rs`.
@@ -39,6 +39,7 @@ mod compact;
 mod durability;
 mod inspect;
 mod log_record;
+mod moment;
 mod open;
 mod options;
 mod read;
@@ -63,6 +64,7 @@ pub use check::DiskCensus;
 use checkpointer::CheckpointStatus;
 pub use compact::CompactReport;
 pub use inspect::{DiskInspection, TrieInspection, inspect, is_disk_folder, kind_of};
+pub use moment::{MomentReader, ReadStop};
 pub use options::DiskOptions;
 pub use remove_range::RangeRemoval;
 pub use space_reader::{FoundValues, SpaceReader};
@@ -125,7 +127,8 @@ struct DiskShared {
     /// Held by a transaction for its record, from its first write's number to the append to the log
     /// (invariant 1).
     record: Mutex<Vec<u8>>,
-    /// The last write's number, and the number of keys of the main space. Changed only under the writer's lock.
+    /// The last write's number, and the number of keys of the main space. Changed only under the
+    /// writer's lock.
     sequence: AtomicU64,
     keys: AtomicU64,
     /// Bytes logged since the last checkpoint began.
