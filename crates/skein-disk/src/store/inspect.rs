@@ -130,8 +130,8 @@ pub fn inspect(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<DiskIn
     Ok(found)
 }
 
-/// Returns the kind of the main trie in a store's folder, so that the store can be opened with it. Returns
-/// `None` if there is no store, or its creation did not finish.
+/// Returns the kind of the main trie in a store's folder, so that the store can be opened with it.
+/// Returns `None` if there is no store, or its creation did not finish.
 ///
 /// # Errors
 /// The file does not belong to this engine, has another format or is damaged, or a file operation

@@ -131,7 +131,8 @@ struct DiskShared {
     /// Held by a transaction for its record, from its first write's number to the append to the log
     /// (invariant 1).
     record: Mutex<Vec<u8>>,
-    /// The last write's number, and the number of keys of the main space. Changed only under the writer's lock.
+    /// The last write's number, and the number of keys of the main space. Changed only under the
+    /// writer's lock.
     sequence: AtomicU64,
     keys: AtomicU64,
     /// Bytes logged since the last checkpoint began.

@@ -91,7 +91,8 @@ impl DiskStore {
     /// ```
     ///
     /// # Errors
-    /// [`DiskError::NoOrder`](crate::DiskError::NoOrder) for a hash trie; otherwise as [`get`](Self::get).
+    /// [`DiskError::NoOrder`](crate::DiskError::NoOrder) for a hash trie; otherwise as
+    /// [`get`](Self::get).
     pub fn range(&self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
         self.main().range(request)
     }
@@ -129,7 +130,8 @@ impl DiskStore {
     /// ```
     ///
     /// # Errors
-    /// [`DiskError::NoOrder`](crate::DiskError::NoOrder) for other bounds of a hash trie; otherwise as [`get`](Self::get).
+    /// [`DiskError::NoOrder`](crate::DiskError::NoOrder) for other bounds of a hash
+    /// trie; otherwise as [`get`](Self::get).
     pub fn walk(&self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
         self.main().walk(request)
     }

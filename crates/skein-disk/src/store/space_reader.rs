@@ -51,7 +51,8 @@ impl FoundValues {
 
 /// The reads of one key space of a store; [`DiskStore::space`] returns it.
 ///
-/// Each read sees one moment. Two reads, of one space or of two, may see two moments.
+/// Each read sees one moment. Two reads may see two moments, unless they are in one
+/// [`DiskStore::read`].
 #[derive(Debug, Clone, Copy)]
 pub struct SpaceReader<'s> {
     buffer: &'s BufferManager,

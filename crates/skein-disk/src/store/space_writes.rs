@@ -55,7 +55,8 @@ impl<'s> DiskTransaction<'s> {
     /// [`DiskStore::walk`](crate::DiskStore::walk).
     ///
     /// # Errors
-    /// As [`walk`](Self::walk), and [`DiskError::NoSuchSpace`] if the store does not have the space.
+    /// As [`walk`](Self::walk), and [`DiskError::NoSuchSpace`] if the store does not have the
+    /// space.
     pub fn walk_in(&mut self, space: KeySpace, request: &ScanRequest<'_>) -> Result<ScanEntries> {
         let trie = self.begin_read(space)?;
         trie.walk(&mut self.writer, request).map_err(|stop| self.writer.fault(stop))

@@ -215,7 +215,6 @@ impl Crowd {
             let found = found.unwrap_or_else(|error| panic!("a read: {error}"));
             let number = found[0];
             assert!(found.iter().all(|other| *other == number), "a group of one moment: {found:?}");
-            self.read_member(writer, group, number, &mut draw);
             if number > 0 {
                 assert!(number >= seen[writer][group], "{number} after {}", seen[writer][group]);
                 seen[writer][group] = number;
@@ -223,37 +222,41 @@ impl Crowd {
         }
     }
 
-    /// Returns the keys of a group that are in the main space.
-    fn main_keys(&self) -> impl Iterator<Item = usize> {
-        (0..KEYS).filter(|at| self.spaces[*at] == KeySpace::Main)
-    }
-
-    fn get(&self, writer: usize, group: usize) -> Result<Vec<u64>> {
-        let keys: Vec<_> = self.main_keys().map(|at| key(writer, group, at)).collect();
-        let found = self.store.get_many(&keys.iter().map(|key| &key[..]).collect::<Vec<_>>(), usize::MAX)?;
-        Ok(self.main_keys().map(|at| found.get(at).map_or(0, |(_, seen)| checked(seen, at))).collect())
-    }
-
-    /// Reads the member of a group that had a number in the main space a moment ago: it is as new,
-    /// or the group was removed. Then the keys in the main space are as new as the member.
-    fn read_member(&self, writer: usize, group: usize, number: u64, draw: &mut SplitMixDraw) {
-        if self.spaces[MEMBER] == KeySpace::Main || draw.one_in(2) {
-            return;
+    fn get(&self, writer: usize, group: usize) -> Result<[u64; KEYS]> {
+        let keys: [_; KEYS] = std::array::from_fn(|at| key(writer, group, at));
+        if self.has_members() {
+            return self.get_in_both(&keys);
         }
-        let member =
-            self.store.space(KeySpace::Members).and_then(|members| members.get(&key(writer, group, MEMBER)));
-        let member = member.unwrap().map_or(0, |seen| checked(&seen, MEMBER));
-        assert!(member == 0 || member >= number, "the member has {member} after {number}");
-        let after = self.get(writer, group).unwrap()[0];
-        assert!(after == 0 || after >= member, "a key has {after} after {member} of its member");
+        let found = self.store.get_many(&keys.each_ref().map(|key| &key[..]), usize::MAX)?;
+        Ok(std::array::from_fn(|at| found.get(at).map_or(0, |(_, seen)| checked(seen, at))))
+    }
+
+    fn get_in_both(&self, keys: &[Vec<u8>; KEYS]) -> Result<[u64; KEYS]> {
+        let mut values: [Vec<u8>; KEYS] = Default::default();
+        self.store.read(|moment| {
+            for (at, value) in values.iter_mut().enumerate() {
+                moment.get_in(self.spaces[at], &keys[at], value)?;
+            }
+            Ok(())
+        })?;
+        Ok(std::array::from_fn(|at| if values[at].is_empty() { 0 } else { checked(&values[at], at) }))
     }
 
     /// Reads a group by a walk over all keys.
-    fn scan(&self, writer: usize, group: usize) -> Result<Vec<u64>> {
-        let found = self.store.range(&all())?;
-        let of = |wanted: Vec<u8>| found.entries.iter().find(|entry| entry.key == wanted);
-        let number = |at| of(key(writer, group, at)).map_or(0, |entry| checked(&entry.value, at));
-        Ok(self.main_keys().map(number).collect())
+    fn scan(&self, writer: usize, group: usize) -> Result<[u64; KEYS]> {
+        let entries = self.store.read(|moment| {
+            let mut entries = moment.range_in(KeySpace::Main, &all())?.entries;
+            if self.has_members() {
+                entries.extend(moment.range_in(KeySpace::Members, &all())?.entries);
+            }
+            Ok(entries)
+        })?;
+        let of = |wanted: Vec<u8>| entries.iter().find(|entry| entry.key == wanted);
+        Ok(std::array::from_fn(|at| of(key(writer, group, at)).map_or(0, |entry| checked(&entry.value, at))))
+    }
+
+    fn has_members(&self) -> bool {
+        self.spaces[MEMBER] == KeySpace::Members
     }
 }
 

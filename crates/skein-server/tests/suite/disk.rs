@@ -83,10 +83,10 @@ fn pipelines_pass_through_a_small_cache() {
         assert!(number("cache_evictions") > 100 && number("cache_misses") > 100, "{info}");
         assert!(number("file_pages") > number("free_pages") && number("bytes_per_key") > 10, "{info}");
         let engine = engine_of(&server);
-        assert_eq!(engine.store().check().expect("a whole trie").main.keys, 3_057);
+        assert_eq!(engine.store().check().expect("whole tries").main.keys, 3_057);
         assert_eq!(client.ask("FLUSHALL"), "+OK|");
         assert_eq!(client.ask("DBSIZE"), ":0|");
-        assert_eq!(engine.store().check().expect("a whole trie").main.keys, 0);
+        assert_eq!(engine.store().check().expect("whole tries").main.keys, 0);
     }
 }
 

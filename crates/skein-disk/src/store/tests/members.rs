@@ -12,7 +12,7 @@ use crate::{KeySpace, Values};
 
 const MEMBERS: u32 = 20_000;
 /// Writes of a transaction.
-const BATCH: usize = 8;
+const BATCH: usize = 3;
 
 /// Returns members with common prefixes in no order.
 fn member(at: u32) -> Vec<u8> {

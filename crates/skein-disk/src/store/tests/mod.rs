@@ -1,8 +1,10 @@
 //! The store under crashes and failures, against a model.
 
+mod damage;
 mod groups;
 mod long;
 mod members;
+mod older_folders;
 mod replay;
 mod shared;
 mod snapshots;
@@ -10,7 +12,6 @@ mod spaces;
 mod transactions;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -18,7 +19,7 @@ use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 use skein_log::{Durability, LogError, OpenProgress};
 
-use super::{DiskOptions, DiskStore, FILE};
+use super::{DiskOptions, DiskStore};
 use crate::trie::TrieShape;
 use crate::{DiskError, Result};
 
@@ -367,36 +368,4 @@ fn a_checkpoint_replaces_a_requested_one() {
         store.checkpoint().unwrap();
     }
     assert!(store.stats().checkpoints <= 100);
-}
-
-#[test]
-fn a_damaged_page_is_named_and_other_keys_are_readable() {
-    let storage = SimStorage::new();
-    let store = open(&storage).unwrap();
-    for number in 0..2_000_u32 {
-        store.set(format!("{number:04}").as_bytes(), &[1; 30]).unwrap();
-    }
-    store.close().unwrap();
-    let path = Path::new(FOLDER).join(FILE);
-    let store = open(&storage).unwrap();
-    let pages = store.check().unwrap().main.pages;
-    assert!(pages > 20, "{pages}");
-    drop(store);
-    storage.damage(&path, 30 * 4096 + 100, &[0x40]);
-    let store = open(&storage).unwrap();
-    let (mut found, mut lost) = (0, 0);
-    for number in 0..2_000_u32 {
-        match store.get(format!("{number:04}").as_bytes()) {
-            Ok(value) => {
-                assert_eq!(value, Some(vec![1; 30]));
-                found += 1;
-            }
-            Err(error) => {
-                assert!(error.to_string().contains("its checksum is"), "{error}");
-                lost += 1;
-            }
-        }
-    }
-    assert!(found > 1_000 && lost > 0, "{found} and {lost}");
-    assert!(matches!(store.check(), Err(DiskError::Damaged { .. })));
 }

@@ -1,92 +1,41 @@
-//! Key spaces: what each has, folders of older programs, replay and damage.
+//! Key spaces: what each has, creation and replay.
 
 use std::ops::Bound;
-use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use skein_log::Durability;
 use skein_log::storage::Storage;
-use skein_log::storage::sim::{SimError, SimStorage};
+use skein_log::storage::sim::SimStorage;
 
+use super::older_folders::formats;
 use super::{FOLDER, SHAPES, contents, open_options};
-use crate::page::{DiskPageKind, PAGE, PageId, u32_at};
-use crate::page_buf::PageBuf;
-use crate::record::{change, records};
 use crate::store::log_record::{self, LoggedWrite};
-use crate::store::{DiskOptions, DiskStore, FILE, inspect};
+use crate::store::{DiskOptions, DiskStore, inspect};
 use crate::trie::{ScanRequest, TrieShape, WalkDirection};
-use crate::{DiskError, KeySpace, Result, TrieKind, Values, kind_of};
+use crate::{DiskError, KeySpace, Result, Values};
 
-fn open(storage: &SimStorage, shape: TrieShape, values: Values) -> Result<DiskStore> {
+pub(super) fn open(storage: &SimStorage, shape: TrieShape, values: Values) -> Result<DiskStore> {
     let options = DiskOptions { values, ..open_options(shape, Durability::Sync) };
     DiskStore::open_on(storage.share(), FOLDER, options)
 }
 
-fn key(number: usize) -> Vec<u8> {
+pub(super) fn key(number: usize) -> Vec<u8> {
     format!("goose {}", number * 37 % 101).into_bytes()
 }
 
-fn set_in(store: &DiskStore, space: KeySpace, key: &[u8], value: &[u8]) -> Result<u64> {
+pub(super) fn set_in(store: &DiskStore, space: KeySpace, key: &[u8], value: &[u8]) -> Result<u64> {
     store.write(|transaction| transaction.set_in(space, key, value))
 }
 
-fn get_in(store: &DiskStore, space: KeySpace, key: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn get_in(store: &DiskStore, space: KeySpace, key: &[u8]) -> Option<Vec<u8>> {
     store.space(space).unwrap().get(key).unwrap()
 }
 
 /// Cuts the power now.
-fn crash(storage: &SimStorage, store: DiskStore, seed: u64) {
+pub(super) fn crash(storage: &SimStorage, store: DiskStore, seed: u64) {
     storage.cut_power_at(storage.operations() + 1);
     drop(store);
     storage.reboot(seed);
-}
-
-/// Returns the format versions of both headers.
-fn formats(storage: &SimStorage) -> [u32; 2] {
-    let file = storage.contents(&Path::new(FOLDER).join(FILE));
-    [0, PAGE].map(|header| u32_at(&file, header + 8))
-}
-
-/// Changes the kind of values in the catalog. A store of plain bytes has the layout that older
-/// programs gave to a store of rows: the trie `main` alone.
-fn forge_values(storage: &SimStorage, values: Values) {
-    let path = Path::new(FOLDER).join(FILE);
-    let bytes = storage.contents(&path);
-    let name = bytes.windows(4).position(|bytes| bytes == b"main").unwrap();
-    let start = name / PAGE * PAGE;
-    let mut page = PageBuf::of_any_bytes();
-    page.0.copy_from_slice(&bytes[start..start + PAGE]);
-    // Before the name: the kind of values, the secret of the hash, the pointer to the root.
-    page.0[name - start - 8 - 16 - 1] = values.number();
-    page.seal();
-    let file = storage.open(&path, true).unwrap();
-    file.write_at(&page.0, start as u64).unwrap();
-    file.sync_data().unwrap();
-}
-
-const IN_FILE: usize = 30;
-const IN_LOG: usize = 30;
-
-/// Makes a folder as an older program left it after a crash: with keys in the file and others in
-/// the log.
-fn older_folder(shape: TrieShape) -> SimStorage {
-    let storage = SimStorage::new();
-    let store = open(&storage, shape, Values::Bytes).unwrap();
-    for number in 0..IN_FILE + IN_LOG {
-        store.set(&key(number), &[number as u8; 50]).unwrap();
-        if number + 1 == IN_FILE {
-            store.checkpoint().unwrap();
-        }
-    }
-    crash(&storage, store, 1);
-    forge_values(&storage, Values::Rows);
-    storage
-}
-
-fn assert_has_older_keys(store: &DiskStore, about: &str) {
-    for number in 0..IN_FILE + IN_LOG {
-        assert_eq!(store.get(&key(number)).unwrap(), Some(vec![number as u8; 50]), "{about}");
-    }
-    assert_eq!(store.len(), (IN_FILE + IN_LOG) as u64, "{about}");
 }
 
 #[test]
@@ -164,6 +113,44 @@ fn a_transaction_reads_and_drops_writes_of_both_spaces() {
     }
 }
 
+/// A read of several spaces sees one moment: a member always has the version after its key's.
+#[test]
+fn a_read_sees_both_spaces_at_one_moment() {
+    let store = open(&SimStorage::new(), TrieShape::Hash { n: 16 }, Values::Rows).unwrap();
+    let set_both = |number: usize| {
+        let done: Result<u64> = store.write(|transaction| {
+            transaction.set(b"goose", &vec![number as u8; number % 3 * 3_000])?;
+            transaction.set_in(KeySpace::Members, b"goose", &vec![number as u8; number % 5 * 2_000])
+        });
+        done.unwrap();
+    };
+    set_both(0);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let (mut key, mut member) = (Vec::new(), Vec::new());
+                while !done.load(Ordering::Relaxed) {
+                    let read = store.read(|moment| {
+                        let key = moment.get_in(KeySpace::Main, b"goose", &mut key)?;
+                        Ok((key, moment.get_in(KeySpace::Members, b"goose", &mut member)?))
+                    });
+                    let (of_key, of_member) = read.unwrap();
+                    assert_eq!(of_member, of_key.map(|version| version + 1));
+                    assert!(key.iter().chain(&member).all(|byte| *byte == *key.first().unwrap_or(byte)));
+                }
+            });
+        }
+        (1..2_000).for_each(set_both);
+        done.store(true, Ordering::Relaxed);
+    });
+    let stopped = store.read(|moment| {
+        moment.get_in(KeySpace::Main, b"goose", &mut Vec::new())?;
+        Err::<(), _>(DiskError::NoOrder.into())
+    });
+    assert!(matches!(stopped, Err(DiskError::NoOrder)), "the body's own error: {stopped:?}");
+}
+
 #[test]
 fn members_are_removed_in_parts() {
     let store = open(&SimStorage::new(), TrieShape::Hash { n: 16 }, Values::Rows).unwrap();
@@ -215,64 +202,6 @@ fn a_store_of_plain_bytes_has_only_the_main_space() {
     assert_eq!(formats(&storage), [2, 2], "older programs read the file");
 }
 
-/// An older folder has no trie `members`. Opening creates it, and then the file has the newer
-/// format version, so that older programs refuse it.
-#[test]
-fn an_older_folder_gets_the_missing_space() {
-    for shape in SHAPES {
-        let storage = older_folder(shape);
-        let seen = inspect(FOLDER, &storage).unwrap();
-        assert!(seen.damage.is_empty() && seen.tries.len() == 1, "{seen:?}");
-        assert_eq!(kind_of(FOLDER, &storage).unwrap(), Some(TrieKind { shape, values: Values::Rows }));
-        assert_eq!(formats(&storage), [2, 2]);
-        let store = open(&storage, shape, Values::Rows).unwrap();
-        assert_eq!(formats(&storage), [3, 3], "before the first write");
-        assert_eq!(store.stats().replayed, IN_LOG as u64);
-        assert_has_older_keys(&store, "opened");
-        set_in(&store, KeySpace::Members, b"new", b"member").unwrap();
-        crash(&storage, store, 2);
-        let store = open(&storage, shape, Values::Rows).unwrap();
-        assert_eq!(store.stats().replayed, 1);
-        assert_has_older_keys(&store, "opened again");
-        assert_eq!(get_in(&store, KeySpace::Members, b"new"), Some(b"member".to_vec()));
-        store.check().unwrap();
-        let checkpoints = store.stats().checkpoints;
-        assert_eq!(checkpoints, 0, "only the first opening changes the file");
-    }
-}
-
-/// The power is cut, or an operation fails, at every moment of the first opening.
-#[test]
-fn the_first_opening_of_an_older_folder_may_fail_anywhere() {
-    let shape = TrieShape::Hash { n: 16 };
-    let storage = older_folder(shape);
-    let begun = storage.operations();
-    drop(open(&storage, shape, Values::Rows).unwrap());
-    let operations = storage.operations() - begun;
-    assert!(operations > 20, "{operations}");
-    for fault in [None, Some(SimError::Io), Some(SimError::NoSpace)] {
-        for at in 1..=operations {
-            let about = format!("{fault:?} at {at} of {operations}");
-            let storage = older_folder(shape);
-            match fault {
-                None => storage.cut_power_at(storage.operations() + at),
-                Some(error) => storage.fail_at(storage.operations() + at, error, at % 2 == 0),
-            }
-            drop(open(&storage, shape, Values::Rows));
-            storage.no_faults();
-            storage.reboot(at);
-            let seen = inspect(FOLDER, &storage).unwrap();
-            assert!(seen.damage.is_empty(), "{about}: {:?}", seen.damage);
-            let store = open(&storage, shape, Values::Rows).unwrap();
-            assert_eq!(formats(&storage), [3, 3], "{about}");
-            assert_has_older_keys(&store, &about);
-            set_in(&store, KeySpace::Members, b"new", b"member").unwrap();
-            let census = store.check().unwrap();
-            assert_eq!(census.members.unwrap().keys, 1, "{about}");
-        }
-    }
-}
-
 /// Only a bug can log a write to a space that the file lacks. Replay must not ignore it.
 #[test]
 fn a_logged_write_to_a_missing_space_is_damage() {
@@ -293,68 +222,6 @@ fn a_logged_write_to_a_missing_space_is_damage() {
     for error in errors {
         let says = "the record writes to the key space `members`, which the store does not have";
         assert!(error.contains(says) && error.contains("/db/log/"), "{error}");
-    }
-}
-
-/// Returns the messages of a check of the store and of an inspection of its file. `damage` changes
-/// pages.
-fn damage_found(damage: impl Fn(&DiskStore)) -> [String; 2] {
-    let storage = SimStorage::new();
-    let reopen = || open(&storage, TrieShape::Linked, Values::Rows).unwrap();
-    let store = reopen();
-    set_in(&store, KeySpace::Members, b"goose", &[1; 9_000]).unwrap();
-    store.set(b"goose", &[2; 9_000]).unwrap();
-    assert!(store.check().is_ok());
-    damage(&store);
-    store.close().unwrap();
-    let seen = inspect(FOLDER, &storage).unwrap();
-    assert_eq!(seen.damage.len(), 1, "{:?}", seen.damage);
-    [reopen().check().unwrap_err().to_string(), seen.damage[0].to_string()]
-}
-
-#[test]
-fn a_page_without_an_owner_or_with_two_is_found() {
-    let lost = damage_found(|store| {
-        let mut writer = store.shared.buffer.write();
-        writer.make(DiskPageKind::Records).unwrap();
-        writer.publish().unwrap();
-    });
-    assert!(lost.iter().all(|text| text.contains("it is in use, but no pointer leads to it")), "{lost:?}");
-    let twice = damage_found(|store| {
-        // The root of `members` becomes that of `main`.
-        let mut writer = store.shared.buffer.write();
-        let catalog: PageId = store.shared.catalog;
-        let entry = |writer: &mut _, slot| records(writer, catalog).unwrap().get(slot).unwrap().to_vec();
-        let (main, mut members) = (entry(&mut writer, 1), entry(&mut writer, 2));
-        members[20..28].copy_from_slice(&main[20..28]);
-        change(&mut writer, catalog, |records| records.replace(2, &members)).unwrap();
-        writer.publish().unwrap();
-    });
-    let says = "it belongs to the trie `main`, and again to the trie `members`";
-    assert!(twice.iter().all(|text| text.contains(says)), "{twice:?}");
-}
-
-/// Damage of a page of members is named, and the keys of the main space are read all the same.
-#[test]
-fn a_damaged_page_of_members_leaves_the_main_space_readable() {
-    let storage = SimStorage::new();
-    let store = open(&storage, TrieShape::Hash { n: 16 }, Values::Rows).unwrap();
-    store.set(b"goose", b"honks").unwrap();
-    set_in(&store, KeySpace::Members, b"goose", &[0xA5; 3_000]).unwrap();
-    store.close().unwrap();
-    let path = Path::new(FOLDER).join(FILE);
-    let at = storage.contents(&path).windows(64).position(|bytes| bytes == [0xA5; 64]).unwrap();
-    storage.damage(&path, at as u64, &[1]);
-    let store = open(&storage, TrieShape::Hash { n: 16 }, Values::Rows).unwrap();
-    assert_eq!(store.get(b"goose").unwrap(), Some(b"honks".to_vec()));
-    let errors = [
-        store.space(KeySpace::Members).unwrap().get(b"goose").map(drop).unwrap_err(),
-        store.check().unwrap_err(),
-        inspect(FOLDER, &storage).unwrap().damage[0].clone(),
-    ];
-    for error in errors {
-        let offset = (at / PAGE * PAGE) as u64;
-        assert!(matches!(error, DiskError::Damaged { offset: is, .. } if is == offset), "{error}");
     }
 }
 
