@@ -119,7 +119,7 @@ fn stress(storage: Arc<dyn Storage>, folder: &str, options: DiskOptions) {
                 scope.spawn(move || {
                     for step in 0..2_500_u64 {
                         let mixed = (step * 2 + writer).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-                        let by = (mixed % 50) as i64 - 20;
+                        let by = (mixed % 50).cast_signed() - 20;
                         transfer(store, mixed % ACCOUNTS, mixed / ACCOUNTS % ACCOUNTS, by);
                     }
                 })
@@ -127,7 +127,9 @@ fn stress(storage: Arc<dyn Storage>, folder: &str, options: DiskOptions) {
             .collect();
         let ended: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         done.store(true, Ordering::Relaxed);
-        ended.into_iter().for_each(|ended| ended.unwrap());
+        for ended in ended {
+            ended.unwrap();
+        }
     });
     assert!(shown.load(Ordering::Relaxed) > 0);
     let stats = store.stats();

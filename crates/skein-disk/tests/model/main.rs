@@ -1,12 +1,13 @@
 //! Random operations on whole stores, against a `BTreeMap`.
 //!
 //! ```text
-//!   seed ─► plan.rs    shape, cache, durability, style of keys, faults
+//!   seed ─► plan.rs       shape, cache, durability, style of keys, faults
 //!    │
-//!    ├─► sequence.rs   one thread on the simulated storage: power cuts, I/O errors, full disks
-//!    │     oracle.rs   the possible states after a crash
-//!    └─► crowd.rs      writers and readers with checkpoints and compactions, on real files
-//!                      (both read modes) and on the simulated storage
+//!    ├─► sequence.rs      one thread on the simulated storage: power cuts, I/O errors, full disks
+//!    │     oracle.rs      the possible states after a crash
+//!    │     snapshots.rs   live snapshots, with their contents
+//!    └─► crowd.rs         writers and readers with checkpoints and compactions, on real files
+//!                         (both read modes) and on the simulated storage
 //! ```
 //!
 //! The normal tests run a slice of the seeds. `.ci/disk-model [MINUTES]` continues with others. A
@@ -18,6 +19,7 @@ mod oracle;
 mod plan;
 mod random;
 mod sequence;
+mod snapshots;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};

@@ -11,17 +11,17 @@ use skein_log::storage::sim::{SimError, SimStorage};
 use crate::oracle::{OracleDelta, OracleMap, StoreOracle, apply};
 use crate::plan::SequencePlan;
 use crate::random::SplitMixDraw;
+use crate::snapshots::{SequenceSnapshots, walk_all};
 
 const FOLDER: &str = "/db";
-/// Keys per request when the whole store is read.
-const KEYS_PER_REQUEST: usize = 37;
 
 pub fn run(seed: u64) {
     let mut draw = SplitMixDraw(seed);
     let plan = SequencePlan::draw(&mut draw);
     let storage = SimStorage::new();
     let store = DiskStore::open_on(storage.share(), FOLDER, plan.options.clone()).unwrap();
-    let mut sequence = Sequence { draw, plan, storage, store: Some(store), oracle: StoreOracle::default() };
+    let (oracle, snapshots) = (StoreOracle::default(), SequenceSnapshots::default());
+    let mut sequence = Sequence { draw, plan, storage, store: Some(store), oracle, snapshots };
     for step in 0..sequence.plan.steps {
         let context = format!("step {step}");
         sequence.arm();
@@ -38,6 +38,7 @@ struct Sequence {
     /// `None` only while it is opened again.
     store: Option<DiskStore>,
     oracle: StoreOracle,
+    snapshots: SequenceSnapshots,
 }
 
 /// A failed step: its error, and the changes that it may have made.
@@ -103,6 +104,8 @@ impl Sequence {
             0..=64 if self.draw.below(65) < self.plan.removals => self.remove(),
             0..=64 => self.set(),
             65..=74 => self.transaction(),
+            75 | 76 => self.take_snapshot(),
+            77 => Ok(self.snapshots.check_one(&mut self.draw)?),
             78..=81 => self.range(),
             82 | 83 => self.get_many(),
             84..=86 => self.promise_by(DiskStore::checkpoint),
@@ -277,6 +280,12 @@ impl Sequence {
         Ok(())
     }
 
+    fn take_snapshot(&mut self) -> SequenceStep {
+        let Self { store, oracle, snapshots, draw, .. } = self;
+        let store = store.as_ref().expect("it is open");
+        Ok(snapshots.take(store, oracle.now(), draw)?)
+    }
+
     fn check(&mut self) -> SequenceStep {
         assert_eq!(self.store().check()?.keys, self.oracle.now().len(), "keys that a check counts");
         Ok(())
@@ -324,27 +333,14 @@ impl Sequence {
     }
 
     fn read_all(&self) -> Result<OracleMap> {
-        let (mut all, mut last) = (OracleMap::new(), None::<Vec<u8>>);
-        loop {
-            let lower = last.as_ref().map_or(Bound::Unbounded, |key| Bound::Excluded(&key[..]));
-            let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
-            let request =
-                ScanRequest { lower, upper, direction, keys: KEYS_PER_REQUEST, bytes: 1 << 20, values: true };
-            let found = self.store().walk(&request)?;
-            last = found.entries.last().map(|entry| entry.key.clone());
-            for entry in found.entries {
-                assert!(all.insert(entry.key, entry.value).is_none(), "a walk returns a key twice");
-            }
-            if !found.more {
-                return Ok(all);
-            }
-        }
+        walk_all(|request| self.store().walk(request))
     }
 
     /// Cuts the power now, or while the store is closed or opened again.
     fn crash(&mut self) {
         let at = self.storage.operations() + 1 + self.draw.below(30) as u64;
         self.storage.cut_power_at(at);
+        self.snapshots.clear();
         self.store = None;
         self.storage.reboot(self.draw.next());
         if self.draw.one_in(3) {
@@ -366,6 +362,7 @@ impl Sequence {
 
     /// Opens the store again, with another cache, and checks that nothing is lost.
     fn reopen(&mut self) {
+        self.snapshots.clear();
         self.store = None;
         let seen = inspect(FOLDER, &self.storage).unwrap();
         assert!(seen.damage.is_empty(), "{:?}", seen.damage);

@@ -8,8 +8,8 @@
 //!   listed at        a                c, and at b when c has ended
 //! ```
 //!
-//! A version has a half-open lifetime: from the publication that made it to the one that replaced
-//! it. A snapshot needs the versions whose lifetime contains its moment. Each kept version is in
+//! A version's lifetime begins with the publication that made it and ends before the one that
+//! replaced it. A snapshot needs the versions whose lifetime contains its moment. Each kept version is in
 //! the list of one snapshot that needs it, normally the newest one. When that snapshot ends, the
 //! version moves to the list of an older one, or is removed. So the work of an end depends on the
 //! versions of that snapshot and not on all kept ones.
@@ -21,8 +21,7 @@
 //!    (Such a moment would need a version in between, which would be here.)
 //! 3. `in_memory` has the keys of exactly the versions in memory.
 //!
-//! Source: the lists are those of ZFS ("dead lists"), which Ohad Rodeh's and the ZFS papers
-//! describe for blocks on disk.
+//! Source: ours. ZFS has such lists of blocks on disk ("dead lists").
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -317,7 +316,9 @@ mod tests {
             });
             let needed: BTreeSet<_> = needed.map(|version| version.key).collect();
             prop_assert!(kept.versions.keys().eq(&needed), "{:?} and {:?}", kept.versions, needed);
-            live.into_iter().for_each(|key| ended.extend(kept.end(key)));
+            for key in live {
+                ended.extend(kept.end(key));
+            }
             kept.release(&mut ended, usize::MAX);
             prop_assert!(kept.versions.is_empty() && kept.live() == 0);
         }
