@@ -1,8 +1,9 @@
 //! The free-space map: how many reasons there are to keep each place of the file.
 //!
 //! A place is kept for a page whose current version lies there, for the last header that leads to
-//! it, and for a running checkpoint that will. A place without a reason is free. The file stores no
-//! list of free places: when it is opened, every place that no header leads to is free.
+//! it, for a running checkpoint that will, and for snapshots of a former version. A place without a
+//! reason is free. The file stores no list of free places: when it is opened, every place that no
+//! header leads to is free.
 //!
 //! # Invariant
 //! A place with a reason is never free. Each uncached page and each frame of a mapped page has a

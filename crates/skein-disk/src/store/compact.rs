@@ -37,7 +37,7 @@ impl DiskStore {
     ///
     /// Reads continue. A write may wait until about 64 pages were read. A crash at any moment
     /// leaves the store as it was before or after, with all acknowledged writes. The file may stay
-    /// longer than necessary because of concurrent writes; with
+    /// longer than necessary because of concurrent writes and live snapshots; with
     /// [`ReadMode::mapping`](crate::ReadMode::mapping) also because of earlier reads, until the
     /// store is opened again.
     ///
@@ -75,8 +75,13 @@ impl DiskShared {
             if !buffer.has_pages_from(goal) {
                 break;
             }
-            pages_moved += buffer.move_pages_from(goal)?;
+            let moved = buffer.move_pages_from(goal)?;
             self.checkpoint_moving(Some(goal))?;
+            pages_moved += moved;
+            if moved == 0 {
+                // The places behind the goal are kept for snapshots or readers.
+                break;
+            }
         }
         buffer.cut()?;
         Ok(CompactReport { bytes_before, bytes_after: buffer.file_bytes(), pages_merged, pages_moved })

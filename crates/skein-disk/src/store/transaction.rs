@@ -10,7 +10,8 @@
 //! # Invariants
 //! 1. The writes of a transaction have consecutive numbers, starting after the last published one.
 //!    The number of a key's last write is its version. The store's numbers change with the
-//!    publication, before another write or a checkpoint begins (`PageWriter::publish_then`).
+//!    publication, before another write, a checkpoint or a snapshot begins
+//!    (`PageWriter::publish_then`).
 //! 2. A write that failed half-way may have changed some copies. Then the transaction is *broken*
 //!    and can only be dropped. A write that is refused before it begins (a long key, another
 //!    version) does not break it.

@@ -233,24 +233,20 @@ impl Crowd {
 
     fn get_in_both(&self, keys: &[Vec<u8>; KEYS]) -> Result<[u64; KEYS]> {
         let mut values: [Vec<u8>; KEYS] = Default::default();
-        self.store.read(|moment| {
-            for (at, value) in values.iter_mut().enumerate() {
-                moment.get_in(self.spaces[at], &keys[at], value)?;
-            }
-            Ok(())
-        })?;
+        let moment = self.store.snapshot()?;
+        for (at, value) in values.iter_mut().enumerate() {
+            moment.get_in(self.spaces[at], &keys[at], value)?;
+        }
         Ok(std::array::from_fn(|at| if values[at].is_empty() { 0 } else { checked(&values[at], at) }))
     }
 
     /// Reads a group by a walk over all keys.
     fn scan(&self, writer: usize, group: usize) -> Result<[u64; KEYS]> {
-        let entries = self.store.read(|moment| {
-            let mut entries = moment.range_in(KeySpace::Main, &all())?.entries;
-            if self.has_members() {
-                entries.extend(moment.range_in(KeySpace::Members, &all())?.entries);
-            }
-            Ok(entries)
-        })?;
+        let moment = self.store.snapshot()?;
+        let mut entries = moment.range_in(KeySpace::Main, &all())?.entries;
+        if self.has_members() {
+            entries.extend(moment.range_in(KeySpace::Members, &all())?.entries);
+        }
         let of = |wanted: Vec<u8>| entries.iter().find(|entry| entry.key == wanted);
         Ok(std::array::from_fn(|at| of(key(writer, group, at)).map_or(0, |entry| checked(&entry.value, at))))
     }

@@ -1,13 +1,14 @@
 //! Random operations on whole stores, against a `BTreeMap`.
 //!
 //! ```text
-//!   seed ─► plan.rs    shape, spaces, cache, durability, style of keys, faults
+//!   seed ─► plan.rs         shape, spaces, cache, durability, style of keys, faults
 //!    │
-//!    ├─► sequence.rs   one thread on the simulated storage: power cuts, I/O errors, full disks
-//!    │     reads.rs    its reads
-//!    │     oracle.rs   the possible states after a crash
-//!    └─► crowd.rs      writers and readers with checkpoints and compactions, on real files
-//!                      (both read modes) and on the simulated storage
+//!    ├─► sequence.rs        one thread on the simulated storage: power cuts, I/O errors, full disks
+//!    │     reads.rs         its reads
+//!    │     oracle.rs        the possible states after a crash
+//!    │     snapshots.rs     live snapshots, with their contents
+//!    └─► crowd.rs           writers and readers with checkpoints and compactions, on real files
+//!                           (both read modes) and on the simulated storage
 //! ```
 //!
 //! The normal tests run a slice of the seeds. `.ci/disk-model [MINUTES]` continues with others. A
@@ -20,6 +21,7 @@ mod plan;
 mod random;
 mod reads;
 mod sequence;
+mod snapshots;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};

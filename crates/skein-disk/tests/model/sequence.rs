@@ -9,6 +9,7 @@ use skein_log::storage::sim::{SimError, SimStorage};
 use crate::oracle::{OracleDelta, OracleMap, OracleState, OracleWrite, StoreOracle};
 use crate::plan::SequencePlan;
 use crate::random::SplitMixDraw;
+use crate::snapshots::SequenceSnapshots;
 
 const FOLDER: &str = "/db";
 
@@ -17,7 +18,8 @@ pub fn run(seed: u64) {
     let plan = SequencePlan::draw(&mut draw);
     let storage = SimStorage::new();
     let store = DiskStore::open_on(storage.share(), FOLDER, plan.options.clone()).unwrap();
-    let mut sequence = Sequence { draw, plan, storage, store: Some(store), oracle: StoreOracle::default() };
+    let (oracle, snapshots) = (StoreOracle::default(), SequenceSnapshots::default());
+    let mut sequence = Sequence { draw, plan, storage, store: Some(store), oracle, snapshots };
     for step in 0..sequence.plan.steps {
         let context = format!("step {step}");
         sequence.arm();
@@ -34,6 +36,7 @@ pub struct Sequence {
     /// `None` only while it is opened again.
     store: Option<DiskStore>,
     pub oracle: StoreOracle,
+    snapshots: SequenceSnapshots,
 }
 
 /// A failed step: its error, and the changes that it may have made.
@@ -116,6 +119,8 @@ impl Sequence {
             0..=64 if self.draw.below(65) < self.plan.removals => self.remove(),
             0..=64 => self.set(),
             65..=74 => self.transaction(),
+            75 | 76 => self.take_snapshot(),
+            77 => Ok(self.snapshots.check_one(&mut self.draw)?),
             78..=81 => self.range(),
             82 | 83 => self.get_many(),
             84..=86 => self.promise_by(DiskStore::checkpoint),
@@ -234,6 +239,12 @@ impl Sequence {
         self.end_write(done, changed, gone)
     }
 
+    fn take_snapshot(&mut self) -> SequenceStep {
+        let Self { store, oracle, snapshots, draw, .. } = self;
+        let store = store.as_ref().expect("it is open");
+        Ok(snapshots.take(store, oracle.now().of(KeySpace::Main), draw)?)
+    }
+
     fn check(&mut self) -> SequenceStep {
         let census = self.store().check()?;
         assert_eq!(census.main.keys, self.expected(KeySpace::Main).len(), "keys that a check counts");
@@ -288,6 +299,7 @@ impl Sequence {
     fn crash(&mut self) {
         let at = self.storage.operations() + 1 + self.draw.below(30) as u64;
         self.storage.cut_power_at(at);
+        self.snapshots.clear();
         self.store = None;
         self.storage.reboot(self.draw.next());
         if self.draw.one_in(3) {
@@ -309,6 +321,7 @@ impl Sequence {
 
     /// Opens the store again, with another cache, and checks that nothing is lost.
     fn reopen(&mut self) {
+        self.snapshots.clear();
         self.store = None;
         let seen = inspect(FOLDER, &self.storage).unwrap();
         assert!(seen.damage.is_empty(), "{:?}", seen.damage);

@@ -45,7 +45,9 @@ impl BufferManager {
     }
 
     fn retain(&self, place: Option<PagePlace>) {
-        place.into_iter().for_each(|place| lock(&self.places).retain(place));
+        if let Some(place) = place {
+            lock(&self.places).retain(place);
+        }
     }
 
     /// Makes room for the versions that the next publication replaces (invariant 5). Does nothing
@@ -84,7 +86,9 @@ impl BufferManager {
             }
         }
         let unloaded = alone(&self.moments.kept).unload(*key);
-        unloaded.into_iter().for_each(|frame| self.retire_kept(frame));
+        if let Some(frame) = unloaded {
+            self.retire_kept(frame);
+        }
         Ok(())
     }
 

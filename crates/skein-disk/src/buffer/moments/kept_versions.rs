@@ -8,8 +8,8 @@
 //!   listed at        a                c, and at b when c has ended
 //! ```
 //!
-//! A version has a half-open lifetime: from the publication that made it to the one that replaced
-//! it. A snapshot needs the versions whose lifetime contains its moment. Each kept version is in
+//! A version's lifetime begins with the publication that made it and ends before the one that
+//! replaced it. A snapshot needs the versions whose lifetime contains its moment. Each kept version is in
 //! the list of one snapshot that needs it, normally the newest one. When that snapshot ends, the
 //! version moves to the list of an older one, or is removed. So the work of an end depends on the
 //! versions of that snapshot and not on all kept ones.
@@ -21,8 +21,7 @@
 //!    (Such a moment would need a version in between, which would be here.)
 //! 3. `in_memory` has the keys of exactly the versions in memory.
 //!
-//! Source: the lists are those of ZFS ("dead lists"), which Ohad Rodeh's and the ZFS papers
-//! describe for blocks on disk.
+//! Source: ours. ZFS has such lists of blocks on disk ("dead lists").
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -227,5 +226,101 @@ impl KeptVersions {
     #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = &KeptVersion> {
         self.versions.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PAGES: u32 = 4;
+
+    #[derive(Clone, Debug)]
+    enum KeptStep {
+        Publish(u32),
+        Take,
+        End(usize),
+        Release(usize),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<KeptStep>> {
+        let step = prop_oneof![
+            6 => (1..1_u32 << PAGES).prop_map(KeptStep::Publish),
+            3 => Just(KeptStep::Take),
+            2 => any::<usize>().prop_map(KeptStep::End),
+            2 => (1..5_usize).prop_map(KeptStep::Release),
+        ];
+        prop::collection::vec(step, 1..120)
+    }
+
+    /// A replaced version: its page and lifetime. Its place stands for its bytes.
+    #[derive(Debug)]
+    struct Lifetime {
+        key: KeptVersionKey,
+        born: u64,
+        place: PagePlace,
+    }
+
+    proptest! {
+        /// The kept versions are those whose lifetime contains the moment of a live snapshot, and
+        /// those of ended snapshots that are not examined yet.
+        #[test]
+        fn versions_are_kept_for_exactly_the_live_snapshots(steps in steps()) {
+            let mut kept = KeptVersions::new();
+            let (mut now, mut born) = (0, [0; PAGES as usize]);
+            let mut past: Vec<Lifetime> = Vec::new();
+            let mut live: Vec<MomentKey> = Vec::new();
+            let mut ended = Vec::new();
+            for step in steps {
+                match step {
+                    KeptStep::Publish(pages) => {
+                        now += 1;
+                        for id in (0..PAGES).filter(|id| pages >> id & 1 == 1) {
+                            let key = KeptVersionKey { id: PageId(id), until: now };
+                            let made = std::mem::replace(&mut born[id as usize], now);
+                            let place = PagePlace(past.len() as u32);
+                            if let Some(needs) = kept.needs(key, made) {
+                                kept.insert(key, KeptVersion::InFile(place), needs);
+                            }
+                            past.push(Lifetime { key, born: made, place });
+                        }
+                    }
+                    KeptStep::Take => live.push(kept.take(now)),
+                    KeptStep::End(which) if !live.is_empty() => {
+                        ended.extend(kept.end(live.swap_remove(which % live.len())));
+                    }
+                    KeptStep::End(_) => {}
+                    KeptStep::Release(most) => _ = kept.release(&mut ended, most),
+                }
+                for key in &live {
+                    for id in (0..PAGES).map(PageId) {
+                        let is_seen = |version: &&Lifetime| {
+                            version.key.id == id && (version.born..version.key.until).contains(&key.moment)
+                        };
+                        let seen = past.iter().find(is_seen).map(|version| version.place);
+                        let found = kept.find(id, key.moment).map(|(_, version)| match version {
+                            KeptVersion::InFile(place) => *place,
+                            KeptVersion::InMemory(_) => panic!("no version has a frame"),
+                        });
+                        prop_assert_eq!(found, seen);
+                    }
+                }
+            }
+            while !ended.is_empty() {
+                kept.release(&mut ended, 3);
+            }
+            let needed = past.iter().filter(|version| {
+                live.iter().any(|key| (version.born..version.key.until).contains(&key.moment))
+            });
+            let needed: BTreeSet<_> = needed.map(|version| version.key).collect();
+            prop_assert!(kept.versions.keys().eq(&needed), "{:?} and {:?}", kept.versions, needed);
+            for key in live {
+                ended.extend(kept.end(key));
+            }
+            kept.release(&mut ended, usize::MAX);
+            prop_assert!(kept.versions.is_empty() && kept.live() == 0);
+        }
     }
 }

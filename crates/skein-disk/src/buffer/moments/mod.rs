@@ -57,6 +57,8 @@ use skein_sync::atomic::{AtomicUsize, Ordering};
 use skein_sync::locks::{alone, lock, shared};
 
 use super::BufferManager;
+use super::frame::PageFrame;
+use crate::page::PageId;
 use crate::{DiskError, Result};
 use kept_versions::{KeptVersion, KeptVersions};
 pub(crate) use kept_versions::{KeptVersionKey, MomentKey};
@@ -159,7 +161,9 @@ impl BufferManager {
                 }
                 removed
             };
-            removed.into_iter().for_each(|(_, version, _)| self.release_version(version));
+            for (_, version, _) in removed {
+                self.release_version(version);
+            }
         }
         !ended.is_empty()
     }
@@ -183,7 +187,7 @@ impl BufferManager {
         self.retired.retire(frame, &self.collector);
     }
 
-    fn is_in_table(&self, frame: &Arc<super::frame::PageFrame>) -> bool {
+    fn is_in_table(&self, frame: &Arc<PageFrame>) -> bool {
         let entry = self.table.get(frame.id);
         entry.is_some_and(|entry| entry.frame.load(Ordering::SeqCst).cast_const() == Arc::as_ptr(frame))
     }
@@ -195,7 +199,7 @@ impl BufferManager {
 
     /// Takes the lock `publishing` for the writer, when the versions of the pages that it replaces
     /// are kept for all live snapshots (invariant 1).
-    pub(super) fn lock_to_publish<I: Iterator<Item = crate::page::PageId>>(
+    pub(super) fn lock_to_publish<I: Iterator<Item = PageId>>(
         &self,
         replaced: impl Fn() -> I,
     ) -> MutexGuard<'_, ()> {
