@@ -39,9 +39,17 @@ pub fn options(durability: Durability) -> StoreOptions {
     }
 }
 
-/// The same over the index with snapshots, whichever index other tests use.
-pub fn skip_list(durability: Durability) -> StoreOptions {
-    StoreOptions { index: IndexKind::SkipList, ..options(durability) }
+/// The same over another index.
+pub fn over(index: IndexKind, durability: Durability) -> StoreOptions {
+    StoreOptions { index, ..options(durability) }
+}
+
+/// Runs a test over each index, in a fresh folder. Keys of these tests have at most 8 bytes.
+pub fn each_index(test: impl Fn(&Path, IndexKind)) {
+    for index in IndexKind::ALL {
+        eprintln!("over {index}");
+        test(tempfile::tempdir().unwrap().path(), index);
+    }
 }
 
 pub fn open(path: &Path, durability: Durability) -> Store {
