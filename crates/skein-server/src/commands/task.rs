@@ -28,7 +28,7 @@ use super::reply_limit::check_reply_bytes;
 use super::skein::{KeyContentsTask, long_contents, write_contents};
 use super::sorted_sets::{MembersReply, SetOperationTask};
 use super::strings::lcs::LcsTask;
-use crate::engine::{Keyspace, RowRef, ScanDirection, Snapshot, SnapshotRelease, Ticket};
+use crate::engine::{Error, Keyspace, RowRef, ScanDirection, Snapshot, SnapshotRelease, Ticket};
 use crate::resp::{Protocol, ReplyWriter};
 
 pub(super) use view::{SlicedView, ViewTask, full_from};
@@ -245,6 +245,8 @@ impl RangeTask {
     ) -> Result<bool, CommandError> {
         let Some(task) = &mut self.inside else { return Ok(false) };
         let more = matches!(task.step(slice, reply)?, TaskProgress::More);
+        // The slice showed the moment only if the snapshot is still complete.
+        self.snapshot.as_ref().map_or(Ok(()), Snapshot::check).map_err(Error::from)?;
         if !more {
             self.inside = None;
         }
@@ -288,7 +290,7 @@ impl RangeTask {
             ControlFlow::Continue(())
         };
         match snapshot {
-            Some(snapshot) => snapshot.scan(range.bounds(), *direction, write),
+            Some(snapshot) => snapshot.scan(range.bounds(), *direction, write).map_err(Error::from)?,
             // KEYS may return keys in any order.
             None if is_any_order => slice.session.walk(range.bounds(), most, write)?,
             None => slice.session.scan(range.bounds(), *direction, most, write)?,

@@ -29,7 +29,7 @@ pub enum EngineError {
     },
     /// The disk engine has no snapshots.
     #[error(
-        "the disk engine has no snapshots; omit SNAPSHOT, or serve another data folder with the engine in memory and the index skip-list"
+        "the disk engine has no snapshots; omit SNAPSHOT, or serve another data folder with the engine in memory"
     )]
     NoSnapshots,
     /// The disk engine has no memory limit besides its cache.

@@ -48,7 +48,7 @@ impl Keyspace<'_> {
     /// transaction, where no other client can change the keys.
     ///
     /// # Errors
-    /// If the engine or its index has no snapshots, or too many snapshots are live.
+    /// If the engine has no snapshots, or too many snapshots are live.
     pub(crate) fn snapshot(&self) -> Result<Option<Snapshot>> {
         match self {
             Self::Session(session) => session.engine().snapshot().map(Some),

@@ -61,11 +61,7 @@ impl<'t> EngineTransaction<'t> {
     /// Errors if the engine has no snapshots. No snapshot is needed otherwise: no other client
     /// writes during the transaction, so all reads are of one moment.
     pub(super) fn admit_snapshot(&self) -> Result<()> {
-        match self.engine.index() {
-            Some(skein_store::IndexKind::SkipList) => Ok(()),
-            Some(index) => Err(RowError::NoSnapshots { index }.into()),
-            None => Err(Error::NoSnapshots),
-        }
+        self.engine.index().map(drop).ok_or(Error::NoSnapshots)
     }
 
     /// Returns whether the transaction has failed: no more operations are possible, and nothing

@@ -25,6 +25,9 @@
 //!
 //! Design: `docs/design/store.md`.
 
+#[cfg(all(test, skein_loom))]
+mod models;
+
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex};
@@ -302,7 +305,7 @@ impl KeptRows {
             // here only after this.
             let older = live.older_than(ended);
             for kept in taken {
-                match older.iter().rev().find(|snapshot| **snapshot >= kept.since) {
+                match older.last().filter(|snapshot| **snapshot >= kept.since) {
                     Some(snapshot) => held.notes.entry(*snapshot).or_default().push(kept),
                     None => {
                         held.remove(&kept);

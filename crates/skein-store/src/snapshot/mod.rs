@@ -22,7 +22,7 @@
 //!
 //! # Files
 //! `live` has the registry, `kept_rows` the kept rows, `keeping` the protocol of writers, `scan` the
-//! merged scan. `handle` has the public types. `models` checks the protocol under `loom`.
+//! merged scan. `handle` has the public types.
 //!
 //! # Invariants
 //! 1. A writer that is inside the epoch gate has read, after it entered, whether a snapshot is live.
@@ -125,12 +125,18 @@ impl StoreSnapshots {
 
     /// Returns the bytes that are kept for snapshots.
     pub(crate) fn bytes(&self) -> usize {
-        self.rows.bytes() + self.members.bytes() + self.held.load(Ordering::Relaxed)
+        self.rows.bytes() + self.members.bytes() + self.held()
     }
 
     /// Returns the part of the kept bytes that is in no index and in no arena of rows.
     pub(crate) fn outside(&self) -> usize {
         self.rows.outside() + self.members.outside()
+    }
+
+    /// Returns about how many bytes the held dead collections use.
+    pub(crate) fn held(&self) -> usize {
+        // It may be negative for a moment, while a decrement is visible before its increment.
+        usize::try_from(self.held.load(Ordering::Relaxed).cast_signed()).unwrap_or(0)
     }
 
     /// Counts a change of the bytes of dead collections that are held.

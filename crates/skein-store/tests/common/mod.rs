@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use skein_store::{Durability, IndexKind, Store, StoreOptions};
 
@@ -54,6 +55,15 @@ pub fn each_index(test: impl Fn(&Path, IndexKind)) {
 
 pub fn open(path: &Path, durability: Durability) -> Store {
     Store::open(path, options(durability)).unwrap()
+}
+
+/// Tells the writers to stop when dropped, also after a failed assertion.
+pub struct StopWritersOnDrop<'a>(pub &'a AtomicBool);
+
+impl Drop for StopWritersOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Copies a folder whose store may be open, as a kill would leave it. Segment manifests are copied

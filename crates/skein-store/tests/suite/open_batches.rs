@@ -5,7 +5,7 @@ use std::ops::Bound::Unbounded;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::open;
-use skein_store::{Durability, Error, RowRef, RowWriter as _, ScanDirection, Store};
+use skein_store::{Durability, Error, RowRef, RowWriter as _, ScanDirection};
 
 /// Reads of all kinds see the writes before them. A rejected write is not done, and the writes
 /// before it stay.

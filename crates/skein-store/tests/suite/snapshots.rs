@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::common::{LEVELS, copy, each_index, over};
+use crate::common::{LEVELS, StopWritersOnDrop, copy, each_index, over};
 use skein_store::{
     Batch, Durability, IndexKind, KeyEntry, RowRef, RowWriter as _, ScanDirection, Snapshot, Store,
 };
@@ -131,15 +130,6 @@ fn take_turns(store: &Store, stop: &AtomicBool) {
     }
 }
 
-/// Tells the writers to stop when dropped, also after a failed assertion.
-struct StopWritersOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for StopWritersOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Runs `watch` while batches and counters are written.
 fn under_load(store: &Store, watch: impl FnOnce()) {
     let stop = AtomicBool::new(false);
@@ -165,33 +155,34 @@ fn torn(entries: &[KeyEntry]) -> Option<String> {
 
 #[test]
 fn a_snapshot_is_one_moment_with_batches_whole() {
+    let torn_scans = AtomicUsize::new(0);
     each_index(|folder, index| {
         let store = Store::open(folder, over(index, Durability::Buffered)).unwrap();
         fill(&store);
-        let range = (Unbounded, Unbounded);
-        let mut torn_scans = 0;
         under_load(&store, || {
-            let began = Instant::now();
-            for round in 0.. {
-                // On a busy machine many plain scans may end before any thread writes.
-                if round >= 100 && (torn_scans > 0 || began.elapsed() > Duration::from_mins(1)) {
-                    break;
-                }
+            for round in 0..100 {
                 let direction =
                     if round % 2 == 0 { ScanDirection::Forward } else { ScanDirection::Backward };
-                let snapshot = store.snapshot().unwrap();
-                let seen = snapshot.range(range, direction, usize::MAX).unwrap();
-                assert_eq!(torn(&seen), None, "{index}, round {round}");
-                let single = |key: &[u8]| snapshot.get_entry(key).unwrap();
-                let singles: Vec<KeyEntry> = BATCHED.iter().chain(&TURNS).filter_map(|key| single(key)).collect();
-                assert_eq!(torn(&singles), None, "{index}, round {round}");
-                assert_eq!(snapshot.range(range, direction, usize::MAX).unwrap(), seen, "the same again");
-                torn_scans += usize::from(torn(&store.range(range, direction, usize::MAX)).is_some());
+                check_moment(&store, direction, &format!("{index}, round {round}"));
+                let seen = store.range((Unbounded, Unbounded), direction, usize::MAX);
+                torn_scans.fetch_add(usize::from(torn(&seen).is_some()), Ordering::Relaxed);
             }
         });
-        assert!(torn_scans > 0, "plain scans were as good: the writers did not write meanwhile");
         assert_eq!(store.stats().snapshot_bytes, 0);
     });
+    assert!(torn_scans.into_inner() > 0, "plain scans were as good: no writes were made meanwhile");
+}
+
+/// Takes a snapshot and checks that it is one moment, whichever way it is read.
+fn check_moment(store: &Store, direction: ScanDirection, told: &str) {
+    let snapshot = store.snapshot().unwrap();
+    let range = || snapshot.range((Unbounded, Unbounded), direction, usize::MAX).unwrap();
+    let seen = range();
+    assert_eq!(torn(&seen), None, "{told}");
+    let keys = BATCHED.iter().chain(&TURNS);
+    let singles: Vec<KeyEntry> = keys.filter_map(|key| snapshot.get_entry(key).unwrap()).collect();
+    assert_eq!(torn(&singles), None, "{told}");
+    assert_eq!(range(), seen, "the same again");
 }
 
 /// Incident: without a log, a checkpoint that ran beside writes held each key as it was at some time
