@@ -99,8 +99,8 @@ impl EpochGate {
 
     #[inline]
     fn word(&self) -> u64 {
-        // Acquire: pairs with the Release in `end_period`. A thread that sees an epoch also sees the
-        // end of the groups before it.
+        // Acquire: pairs with the Release in `end_period`. A thread that sees an epoch also sees
+        // the end of the groups before it.
         self.present.word.load(Ordering::Acquire)
     }
 

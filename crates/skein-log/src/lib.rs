@@ -56,12 +56,12 @@ mod ticket;
 mod writer;
 
 pub use commit::Standstill;
-pub use error::{LogError, Result};
-pub use log::{Log, LogStats};
 /// For models of other crates.
 #[cfg(skein_loom)]
 #[doc(hidden)]
 pub use epoch::EpochGate;
+pub use error::{LogError, Result};
+pub use log::{Log, LogStats};
 pub use operation::{LogAppender, LogOperation, OperationGroup};
 pub use options::{CheckpointEpochs, Durability, LogOptions};
 pub use progress::{OpenProgress, OpenProgressSeen};

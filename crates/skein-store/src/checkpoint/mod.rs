@@ -8,9 +8,9 @@
 //! ```
 //!
 //! 1. An epoch is closed and made durable. The next epoch is B, the begin epoch.
-//! 2. Threads scan ranges of keys and write parts, while rows change. At durability `None` they scan
-//!    a snapshot that is taken here and dropped after the last part. Otherwise the parts do not show
-//!    one moment.
+//! 2. Threads scan ranges of keys and write parts, while rows change. At durability `None` they
+//!    scan a snapshot that is taken here and dropped after the last part. Otherwise the parts do
+//!    not show one moment.
 //! 3. The present epoch N is closed and made durable. So every row in the parts is durable in the
 //!    log.
 //! 4. The manifest is written. Recovery loads the parts and replays the log from B on, by versions.

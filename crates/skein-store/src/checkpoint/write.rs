@@ -111,8 +111,8 @@ struct CheckpointMoment<'c> {
 }
 
 impl<'c> CheckpointMoment<'c> {
-    /// Takes the moment, if the checkpoint needs one. With a log, the records since the begin of the
-    /// checkpoint repair a fuzzy scan; after the store was closed, nothing changes.
+    /// Takes the moment, if the checkpoint needs one. With a log, the records since the begin of
+    /// the checkpoint repair a fuzzy scan; after the store was closed, nothing changes.
     fn take(core: &'c StoreCore) -> Result<Option<Self>> {
         if core.options.durability != Durability::None || core.is_closed() {
             return Ok(None);
@@ -122,9 +122,7 @@ impl<'c> CheckpointMoment<'c> {
 
     /// Errors if the snapshot has ended, so that the parts may lack rows.
     fn check(&self) -> Result<()> {
-        // Acquire: as in `Snapshot::check`.
-        let ended = self.taken.ended.load(std::sync::atomic::Ordering::Acquire);
-        if ended { Err(self.core.snapshots.ended_error(self.core)) } else { Ok(()) }
+        self.taken.check(self.core)
     }
 }
 
@@ -235,7 +233,8 @@ fn write_part(
         if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let moment = moment.map(|moment| moment.taken.moment);
-    let (forward, index) = (ScanDirection::Forward, if range.member { &core.members.index } else { &core.index });
+    let (forward, index) =
+        (ScanDirection::Forward, if range.member { &core.members.index } else { &core.index });
     match moment {
         None => index.scan(bounds, forward, write),
         Some(moment) if range.member => IndexAtMoment::members(core, moment).scan(bounds, forward, write),

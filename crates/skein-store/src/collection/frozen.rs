@@ -65,11 +65,7 @@ impl Collection {
 
     /// Returns a member of a frozen collection; `None` if the collection is dead.
     #[cold]
-    pub(super) fn frozen_member<'g>(
-        &'g self,
-        name: &[u8],
-        guard: &'g LocalGuard<'g>,
-    ) -> Option<RowRef<'g>> {
+    pub(super) fn frozen_member<'g>(&'g self, name: &[u8], guard: &'g LocalGuard<'g>) -> Option<RowRef<'g>> {
         let frozen = self.frozen.as_ref()?;
         let mut key = Vec::new();
         let key = member_key(&mut key, self.id, name);
@@ -96,6 +92,9 @@ impl Collection {
         let lower = if after.is_some() { Bound::Excluded(key) } else { Bound::Included(key) };
         let end = skein_index::successor(&self.id.to_be_bytes());
         let upper = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        frozen.moment.members().scan((lower, upper), ScanDirection::Forward, |key, row| each(&key[ID..], row));
+        frozen
+            .moment
+            .members()
+            .scan((lower, upper), ScanDirection::Forward, |key, row| each(&key[ID..], row));
     }
 }

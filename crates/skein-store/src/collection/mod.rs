@@ -31,8 +31,8 @@
 //!    too.
 //!
 //! # Files
-//! Read `members`, `score_index`, `sorted_set` and `columns_reader`, then `views` and `frozen`, then
-//! `sweep_queue`, `sweep` and `recover`. Writes are in `session/member_writer.rs`.
+//! Read `members`, `score_index`, `sorted_set` and `columns_reader`, then `views` and `frozen`,
+//! then `sweep_queue`, `sweep` and `recover`. Writes are in `session/member_writer.rs`.
 //!
 //! Design: `docs/design/data-model.md`.
 //!

@@ -2,9 +2,9 @@
 //! writes would wait for itself.
 //!
 //! A writer is inside an epoch, and neither epoch nor moment can close before the writer leaves. So
-//! within a write the thread must not wait for durability of the store, or take a snapshot. It must not enter a second writer
-//! either: that writer may have to wait for space in a log buffer, and only the end of an epoch
-//! makes space.
+//! within a write the thread must not wait for durability of the store, or take a snapshot. It must
+//! not enter a second writer either: that writer may have to wait for space in a log buffer, and
+//! only the end of an epoch makes space.
 //!
 //! Once, this rule was only documented, and a caller that broke it hung for ever. Now each thread
 //! keeps a list of its writes, and such a call returns an error.

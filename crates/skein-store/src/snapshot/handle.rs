@@ -2,8 +2,6 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool as EndedFlag;
-use std::sync::atomic::Ordering;
 
 use super::{IndexAtMoment, TakenMoment};
 use crate::expiry::OperationTime;
@@ -34,15 +32,14 @@ pub struct Snapshot {
 /// The moment of a snapshot, shared with the frozen collections that it shows.
 pub(crate) struct SnapshotMoment {
     store: Store,
-    moment: u64,
+    taken: TakenMoment,
     /// The time of the snapshot, by which keys expire.
-    taken: u64,
-    ended: Arc<EndedFlag>,
+    now: u64,
 }
 
 impl std::fmt::Debug for SnapshotMoment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SnapshotMoment").field("moment", &self.moment).finish_non_exhaustive()
+        f.debug_struct("SnapshotMoment").field("taken", &self.taken).finish_non_exhaustive()
     }
 }
 
@@ -52,24 +49,20 @@ impl SnapshotMoment {
     }
 
     fn time(&self) -> OperationTime<'_> {
-        self.core().time(Some(self.taken))
+        self.core().time(Some(self.now))
     }
 
     fn main(&self) -> IndexAtMoment<'_> {
-        IndexAtMoment::main(self.core(), self.moment)
+        IndexAtMoment::main(self.core(), self.taken.moment)
     }
 
     /// Returns the members of all collections at this moment.
     pub(crate) fn members(&self) -> IndexAtMoment<'_> {
-        IndexAtMoment::members(self.core(), self.moment)
+        IndexAtMoment::members(self.core(), self.taken.moment)
     }
 
-    /// Errors if the snapshot has ended, so that earlier reads may have missed rows.
     fn check(&self) -> Result<()> {
-        // Acquire: pairs with the Release in `LiveSnapshots::end`. A reader that has missed a freed
-        // row has acquired the flag with the lock of the row's shard.
-        let ended = self.ended.load(Ordering::Acquire);
-        if ended { Err(self.core().snapshots.ended_error(self.core())) } else { Ok(()) }
+        self.taken.check(self.core())
     }
 
     /// Calls `look` with a row of the main index. The main row of a collection is replaced by one
@@ -119,10 +112,10 @@ impl Store {
     pub fn snapshot(&self) -> Result<Snapshot> {
         let core = self.core();
         active_writes::check(core, "`snapshot`")?;
-        let TakenMoment { moment, ended } = core.snapshots.take(core, false)?;
-        let kept = SnapshotRelease { store: self.clone(), moment };
-        let taken = self.options().clock.now();
-        Ok(Snapshot { moment: Arc::new(SnapshotMoment { store: self.clone(), moment, taken, ended }), kept })
+        let taken = core.snapshots.take(core, false)?;
+        let kept = SnapshotRelease { store: self.clone(), moment: taken.moment };
+        let now = self.options().clock.now();
+        Ok(Snapshot { moment: Arc::new(SnapshotMoment { store: self.clone(), taken, now }), kept })
     }
 }
 

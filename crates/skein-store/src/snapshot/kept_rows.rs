@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A kept row says: "until this moment, and since that one, the key had this row (or was absent)".
-//! Its note lies with the newest snapshot that sees it. So the end of a snapshot visits only its own
-//! notes: a row that an older snapshot sees moves to the notes of that one, and other rows are
+//! Its note lies with the newest snapshot that sees it. So the end of a snapshot visits only its
+//! own notes: a row that an older snapshot sees moves to the notes of that one, and other rows are
 //! dropped. Each key is kept at most once for each snapshot.
 //!
 //! # Invariants
@@ -278,7 +278,8 @@ impl KeptRows {
         }
         found.rows.sort_unstable_by(|a, b| direction_cmp(direction, &a.key, &b.key));
         if let Some(last) = &found.last {
-            let within = found.rows.partition_point(|kept| !direction_cmp(direction, &kept.key, last).is_gt());
+            let within =
+                found.rows.partition_point(|kept| !direction_cmp(direction, &kept.key, last).is_gt());
             found.rows.truncate(within);
         }
         found
@@ -305,13 +306,12 @@ impl KeptRows {
             // here only after this.
             let older = live.older_than(ended);
             for kept in taken {
-                match older.last().filter(|snapshot| **snapshot >= kept.since) {
-                    Some(snapshot) => held.notes.entry(*snapshot).or_default().push(kept),
-                    None => {
-                        held.remove(&kept);
-                        self.count_dropped(&kept);
-                        gone.push(kept);
-                    }
+                if let Some(snapshot) = older.last().filter(|snapshot| **snapshot >= kept.since) {
+                    held.notes.entry(*snapshot).or_default().push(kept);
+                } else {
+                    held.remove(&kept);
+                    self.count_dropped(&kept);
+                    gone.push(kept);
                 }
             }
             // Rows are freed without the lock.
@@ -327,7 +327,8 @@ impl KeptRows {
     }
 }
 
-/// Adds the rows that a snapshot sees to `found`. Returns the last visited key if there may be more.
+/// Adds the rows that a snapshot sees to `found`. Returns the last visited key if there may be
+/// more.
 fn gather<'s>(
     rows: impl Iterator<Item = (&'s Arc<[u8]>, &'s Vec<Arc<KeptRow>>)>,
     snapshot: u64,

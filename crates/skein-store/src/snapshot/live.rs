@@ -1,11 +1,10 @@
 //! The live snapshots of a store, by their moments.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool as EndedFlag;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use skein_sync::atomic::{AtomicU64, Ordering};
+use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
 /// What the registry knows of a live snapshot.
@@ -13,7 +12,7 @@ use skein_sync::locks::lock;
 struct LiveSnapshot {
     taken: Instant,
     of_checkpoint: bool,
-    ended: Arc<EndedFlag>,
+    ended: Arc<AtomicBool>,
 }
 
 /// The number of live snapshots and the age of the oldest.
@@ -46,13 +45,13 @@ impl LiveSnapshots {
         moment: u64,
         of_checkpoint: bool,
         limit: usize,
-    ) -> Result<Arc<EndedFlag>, usize> {
+    ) -> Result<Arc<AtomicBool>, usize> {
         let mut live = lock(&self.by_moment);
         let count = live.values().filter(|snapshot| !snapshot.of_checkpoint).count();
         if !of_checkpoint && count >= limit {
             return Err(count);
         }
-        let ended = Arc::new(EndedFlag::new(false));
+        let ended = Arc::new(AtomicBool::new(false));
         live.insert(moment, LiveSnapshot { taken: Instant::now(), of_checkpoint, ended: ended.clone() });
         self.newest.store(moment, Ordering::Relaxed);
         Ok(ended)

@@ -21,19 +21,20 @@
 //! dies stay in the member index until no live snapshot can show them (`sweep_queue`).
 //!
 //! # Files
-//! `live` has the registry, `kept_rows` the kept rows, `keeping` the protocol of writers, `scan` the
-//! merged scan. `handle` has the public types.
+//! `live` has the registry, `kept_rows` the kept rows, `keeping` the protocol of writers, `scan`
+//! the merged scan. `handle` has the public types.
 //!
 //! # Invariants
-//! 1. A writer that is inside the epoch gate has read, after it entered, whether a snapshot is live.
-//!    The first snapshot registers itself and then waits until all writers inside have left; only
-//!    then it closes its moment. So every write of a later moment keeps the row that it replaces.
-//! 2. While snapshots are live, a change of a collection is a group. So all its members, and its main
-//!    row, are written in one moment.
-//! 3. A published row never changes (`row`). The version is part of the row, so a snapshot shows the
-//!    version of its moment, too.
-//! 4. At most `limit` snapshots are live, besides the one of a running checkpoint. Each has a moment
-//!    of its own.
+//! 1. A writer that is inside the epoch gate has read, after it entered, whether a snapshot is
+//!    live. The first snapshot registers itself and then waits until all writers inside have left;
+//!    only then it closes its moment. So every write of a later moment keeps the row that it
+//!    replaces.
+//! 2. While snapshots are live, a change of a collection is a group. So all its members, and its
+//!    main row, are written in one moment.
+//! 3. A published row never changes (`row`). The version is part of the row, so a snapshot shows
+//!    the version of its moment, too.
+//! 4. At most `limit` snapshots are live, besides the one of a running checkpoint. Each has a
+//!    moment of its own.
 //!
 //! Design: `docs/design/store.md`.
 
@@ -44,17 +45,16 @@ mod live;
 mod scan;
 
 use std::ops::ControlFlow;
-use std::sync::atomic::AtomicBool as EndedFlag;
 use std::sync::{Arc, Mutex};
 
-use skein_sync::atomic::{AtomicUsize, Ordering};
+use skein_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use skein_sync::locks::lock;
 
 pub(crate) use handle::SnapshotMoment;
 pub use handle::{Snapshot, SnapshotRelease};
 pub(crate) use keeping::RowKeeper;
-use kept_rows::KeptRows;
 pub(crate) use kept_rows::KeptRow;
+use kept_rows::KeptRows;
 use live::{LiveSnapshots, SnapshotNumbers};
 
 use crate::index::{KeyBounds, StoreIndex};
@@ -85,11 +85,23 @@ pub(crate) struct StoreSnapshots {
     bytes_max: Option<usize>,
 }
 
-/// A live snapshot, without its handle.
+/// The moment of a snapshot, without its handle.
 #[derive(Debug)]
 pub(crate) struct TakenMoment {
     pub(crate) moment: u64,
-    pub(crate) ended: Arc<EndedFlag>,
+    ended: Arc<AtomicBool>,
+}
+
+impl TakenMoment {
+    /// Errors if the snapshot has ended, so that earlier reads may have missed rows.
+    pub(crate) fn check(&self, core: &StoreCore) -> Result<()> {
+        // Acquire: pairs with the Release in `LiveSnapshots::end`. A reader that has missed a freed
+        // row has acquired the flag with the lock of the row's shard.
+        if self.ended.load(Ordering::Acquire) {
+            return Err(Error::SnapshotEnded { limit: core.snapshots.bytes_max(core) });
+        }
+        Ok(())
+    }
 }
 
 impl StoreSnapshots {
@@ -167,7 +179,8 @@ impl StoreSnapshots {
         core.members.release_held(self.live.oldest());
     }
 
-    /// Frees up to `most` rows that were kept for an ended snapshot. Returns whether there are more.
+    /// Frees up to `most` rows that were kept for an ended snapshot. Returns whether there are
+    /// more.
     pub(crate) fn give_back(&self, moment: u64, most: usize) -> bool {
         let left = self.rows.give_back(&self.live, moment, most);
         self.members.give_back(&self.live, moment, left);
@@ -175,7 +188,7 @@ impl StoreSnapshots {
     }
 
     /// Returns the largest number of bytes that may be kept.
-    pub(crate) fn bytes_max(&self, core: &StoreCore) -> usize {
+    fn bytes_max(&self, core: &StoreCore) -> usize {
         let part = || core.budget.limit().map(|limit| limit / PART_OF_MEMORY);
         self.bytes_max.or_else(part).unwrap_or(usize::MAX)
     }
@@ -194,11 +207,6 @@ impl StoreSnapshots {
         if !self.give_back(moment, FREED_AT_ONCE) {
             ending.pop();
         }
-    }
-
-    /// Returns the error of a snapshot that was ended.
-    pub(crate) fn ended_error(&self, core: &StoreCore) -> Error {
-        Error::SnapshotEnded { limit: self.bytes_max(core) }
     }
 }
 

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{StopWritersOnDrop, StoreTestRng, each_index, open, options, over};
 use skein_store::{
-    Durability, Error, IndexKind, RowRef, RowWriter as _, ScanDirection, Session, Snapshot,
-    Store, StoreOptions,
+    Durability, Error, IndexKind, RowRef, RowWriter as _, ScanDirection, Session, Snapshot, Store,
+    StoreOptions,
 };
 
 fn put(session: &mut Session, key: &[u8], members: &[(u64, f64)]) {
@@ -39,8 +39,8 @@ fn columns(snapshot: &Snapshot, key: &[u8]) -> usize {
     snapshot.get_entry(key).unwrap().map_or(0, |entry| entry.columns.len())
 }
 
-/// Sets and hashes that are removed, replaced, renamed or spread afterwards stay in a snapshot, also
-/// when the sweeper and the checkpoint have run.
+/// Sets and hashes that are removed, replaced, renamed or spread afterwards stay in a snapshot,
+/// also when the sweeper and the checkpoint have run.
 #[test]
 fn collections_that_die_stay_in_a_snapshot() {
     each_index(|folder, index| {
@@ -110,8 +110,8 @@ fn collections_that_die_stay_in_a_snapshot() {
     });
 }
 
-/// Members are moved from one set to another, and columns from one hash to another, each move within
-/// a batch; and a set gets two members at a time. Every snapshot sees the sums unchanged.
+/// Members are moved from one set to another, and columns from one hash to another, each move
+/// within a batch; and a set gets two members at a time. Every snapshot sees the sums unchanged.
 #[test]
 fn members_sum_up_in_every_snapshot() {
     each_index(|folder, index| {
@@ -244,7 +244,8 @@ fn a_checkpoint_without_a_log_has_whole_collections() {
             let copied = folder.path().join(round.to_string());
             crate::common::copy(&path, &copied);
             let after = open(&copied, Durability::None);
-            let sums = [b"left", b"rght"].map(|key| after.session().get_with(key, sum_of).unwrap_or_default());
+            let sums =
+                [b"left", b"rght"].map(|key| after.session().get_with(key, sum_of).unwrap_or_default());
             assert_eq!(sums[0].1 + sums[1].1, 3, "round {round}: {sums:?}");
         }
     });

@@ -189,8 +189,11 @@ fn check(snapshot: &Snapshot, then: &ModelStore, random: &mut StoreTestRng) {
                 Excluded(upper) => key < &upper[..],
             })
         };
-        let mut expected: Vec<(Vec<u8>, ModelValue)> =
-            then.iter().filter(|(key, _)| within(key)).map(|(key, held)| (key.clone(), held.clone())).collect();
+        let mut expected: Vec<(Vec<u8>, ModelValue)> = then
+            .iter()
+            .filter(|(key, _)| within(key))
+            .map(|(key, held)| (key.clone(), held.clone()))
+            .collect();
         for direction in [ScanDirection::Forward, ScanDirection::Backward] {
             let mut seen = Vec::new();
             let range = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));

@@ -4,9 +4,7 @@
 use std::ops::Bound::Unbounded;
 
 use crate::common::{StoreTestRng, each_index, open, options, over};
-use skein_store::{
-    Durability, Error, Eviction, SNAPSHOTS_MAX, Snapshot, Store, StoreLimits, StoreOptions,
-};
+use skein_store::{Durability, Error, Eviction, SNAPSHOTS_MAX, Snapshot, Store, StoreLimits, StoreOptions};
 
 fn value(snapshot: &Snapshot) -> Option<Vec<u8>> {
     snapshot.get_entry(b"goose").unwrap().and_then(|entry| entry.value)

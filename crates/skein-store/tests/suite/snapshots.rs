@@ -161,8 +161,7 @@ fn a_snapshot_is_one_moment_with_batches_whole() {
         fill(&store);
         under_load(&store, || {
             for round in 0..100 {
-                let direction =
-                    if round % 2 == 0 { ScanDirection::Forward } else { ScanDirection::Backward };
+                let direction = if round % 2 == 0 { ScanDirection::Forward } else { ScanDirection::Backward };
                 check_moment(&store, direction, &format!("{index}, round {round}"));
                 let seen = store.range((Unbounded, Unbounded), direction, usize::MAX);
                 torn_scans.fetch_add(usize::from(torn(&seen).is_some()), Ordering::Relaxed);
@@ -185,9 +184,9 @@ fn check_moment(store: &Store, direction: ScanDirection, told: &str) {
     assert_eq!(range(), seen, "the same again");
 }
 
-/// Incident: without a log, a checkpoint that ran beside writes held each key as it was at some time
-/// of the checkpoint. Consequence: a kill left halves of batches. Fix: such a checkpoint is of one
-/// moment, over every index.
+/// Incident: without a log, a checkpoint that ran beside writes held each key as it was at some
+/// time of the checkpoint. Consequence: a kill left halves of batches. Fix: such a checkpoint is of
+/// one moment, over every index.
 #[test]
 fn a_checkpoint_under_load_is_one_moment() {
     each_index(|folder, index| check_checkpoints(folder, index, Durability::None));

@@ -13,7 +13,8 @@ use super::*;
 struct ModelKey {
     latch: Mutex<()>,
     word: AtomicU64,
-    shard: Mutex<KeptShard>,
+    /// The shard, and the word of each kept row, whose row itself is left out.
+    shard: Mutex<(KeptShard, Vec<(Arc<KeptRow>, u64)>)>,
 }
 
 struct SnapshotModel {
@@ -26,19 +27,17 @@ const NAME: &[u8] = b"key";
 
 impl ModelKey {
     fn new() -> Self {
-        Self {
-            latch: Mutex::new(()),
-            word: AtomicU64::new(0),
-            shard: Mutex::new(KeptShard::default()),
-        }
+        Self { latch: Mutex::new(()), word: AtomicU64::new(0), shard: Mutex::new(Default::default()) }
     }
 
-    /// As `KeptRows::keep`. The model needs only rows that were absent.
-    fn keep(&self, newest: u64) -> Option<PendingRow> {
-        let mut shard = self.shard.lock().unwrap();
+    /// As `KeptRows::keep`.
+    fn keep(&self, newest: u64, seen: u64) -> Option<PendingRow> {
+        let mut locked = self.shard.lock().unwrap();
+        let (shard, words) = &mut *locked;
         let since = shard.needs(NAME, newest)?;
         let kept = Arc::new(KeptRow { key: NAME.into(), row: None, since, until: AtomicU64::new(PENDING) });
         shard.rows.entry(kept.key.clone()).or_default().push(kept.clone());
+        words.push((kept.clone(), seen));
         Some(PendingRow { kept, snapshot: newest })
     }
 
@@ -46,9 +45,11 @@ impl ModelKey {
     fn at(&self, snapshot: u64) -> u64 {
         // Acquire: pairs with the Release of the writers, as in an index.
         let present = self.word.load(Ordering::Acquire);
-        let shard = self.shard.lock().unwrap();
+        let locked = self.shard.lock().unwrap();
+        let (shard, words) = &*locked;
         let kept = shard.rows.get(NAME).and_then(|rows| seen_at(rows, snapshot));
-        kept.map_or(present, |_| 0)
+        let word = |kept: &Arc<KeptRow>| words.iter().find(|(other, _)| Arc::ptr_eq(other, kept)).unwrap().1;
+        kept.map_or(present, word)
     }
 }
 
@@ -74,20 +75,19 @@ impl SnapshotModel {
     fn try_put(&self, key: &ModelKey, word: u64) -> bool {
         let moment = self.gate.moment();
         let seen = key.word.load(Ordering::Acquire);
-        let kept = key.keep(self.newest.load(Ordering::Relaxed));
+        let kept = key.keep(self.newest.load(Ordering::Relaxed), seen);
         let latch = key.latch.lock().unwrap();
         let is_same = || key.word.load(Ordering::Relaxed) == seen;
         let holds = self.gate.moment() == moment && (kept.is_none() || is_same());
         if holds {
             if let Some(kept) = &kept {
-                assert_eq!(seen, 0, "only the first write after a snapshot keeps a row");
                 kept.verified(moment);
             }
             key.word.store(word, Ordering::Release);
         }
         drop(latch);
         if let Some(kept) = kept.filter(|_| !holds) {
-            key.shard.lock().unwrap().remove(&kept.kept);
+            key.shard.lock().unwrap().0.remove(&kept.kept);
         }
         holds
     }
