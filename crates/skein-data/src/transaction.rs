@@ -20,7 +20,7 @@ use skein_store::OpenBatch;
 use crate::disk::{DiskWriter, TransactionSource, live};
 use crate::session::{REMOVALS, RangeRemovalStep, count_keys, present};
 use crate::writer::EngineWriter;
-use crate::{Engine, EngineBounds, Result, RowError, RowView, ScanDirection, Ticket};
+use crate::{Engine, EngineBounds, Result, RowView, ScanDirection, Ticket};
 
 /// An open transaction of an [`EngineSession`](super::EngineSession).
 pub struct EngineTransaction<'t> {
@@ -57,15 +57,6 @@ impl<'t> EngineTransaction<'t> {
             TransactionBackend::Disk(writer) => {
                 usize::try_from(writer.parts().1.keys()).unwrap_or(usize::MAX)
             }
-        }
-    }
-
-    /// Errors if the engine has no snapshots. No snapshot is needed otherwise: no other client
-    /// writes during the transaction, so all reads are of one moment.
-    pub(crate) fn admit_snapshot(&self) -> Result<()> {
-        match self.engine.index() {
-            Some(skein_store::IndexKind::SkipList) | None => Ok(()),
-            Some(index) => Err(RowError::NoSnapshots { index }.into()),
         }
     }
 

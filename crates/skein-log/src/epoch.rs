@@ -5,28 +5,30 @@
 //!   closer:            E = e + 1 ... wait: no worker that entered at e is inside ... e is closed
 //! ```
 //!
-//! E is the current epoch. Each log has two counters of workers inside, one for even and one for
-//! odd epochs.
+//! E is the current epoch, M the current moment. A *moment* divides time as an epoch does, but
+//! nothing is written to disk when it closes: snapshots of memory use it. A *period* is the time
+//! between two closes of any kind. Each log has two counters of workers inside, one for each side:
+//! the side changes with every period.
 //!
-//! 1. At most one closer runs at a time: the holder of the commit token (`commit/committer.rs`). So
-//!    only two epochs are ever open, E and maybe E - 1, and the parity of an epoch selects its
-//!    counter.
-//! 2. A worker that is counted for epoch e has read E = e again after it was counted. The closer of
-//!    e stores E = e + 1 and only then reads the counter, by a read-modify-write. If the worker's
-//!    increment is first in the counter's modification order, the closer sees it and waits. If it
-//!    is second, the worker's second read returns e + 1, and the worker undoes its increment. So
-//!    when `close` returns e, no worker that is counted for an epoch up to e is inside.
-//! 3. While a worker counted for e is inside, E is e or e + 1, because closing e + 1 begins after e
-//!    is closed. A record takes its epoch from E while its worker is inside, so it never belongs to
-//!    a closed epoch.
-//! 4. A worker reads E under the latch of the key that it changes, so epochs never decrease along
-//!    the versions of one key. If a change saw an earlier change, its epoch is not smaller: a
+//! 1. At most one closer runs at a time: it holds `closing`. So only two periods are ever open, the
+//!    current one and maybe the one before, and the side of a period selects its counter.
+//! 2. A worker that is counted for a period has read the same epoch and side again after it was
+//!    counted. The closer stores the next epoch or side and only then reads the counter, by a
+//!    read-modify-write. If the worker's increment is first in the counter's modification order,
+//!    the closer sees it and waits. If it is second, the worker's second read returns the next
+//!    period, and the worker undoes its increment. So when `close` returns e, no worker that is
+//!    counted for an epoch up to e is inside, and the same holds for moments.
+//! 3. While a worker counted for epoch e and moment m is inside, E is e or e + 1, and M is m or
+//!    m + 1, because the next close begins only after the worker's period is closed. A record takes
+//!    its epoch from E while its worker is inside, so it never belongs to a closed epoch.
+//! 4. A worker reads E, or M, under the latch of the key that it changes, so neither ever decreases
+//!    along the versions of one key. If a change saw an earlier change, its epoch is not smaller: a
 //!    thread never reads an E older than one that it has read, or that a thread which it
 //!    synchronized with has read.
 //! 5. A group is counted, in its log's counters, after it has seen the barrier down. The closer
-//!    raises the barrier, waits until no group is counted, moves E, and lowers the barrier. By the
-//!    argument of 2, with the barrier in the place of E, E does not move between the first and the
-//!    last change of a group.
+//!    raises the barrier, waits until no group is counted, moves E or M, and lowers the barrier. By
+//!    the argument of 2, with the barrier in the place of E, neither moves between the first and
+//!    the last change of a group.
 //!
 //! No deadlock: a closer waits for groups, then for workers. A running group waits for nothing in
 //! the gate. A worker that begins a group waits for the barrier, and the closer lowers the barrier
@@ -51,12 +53,19 @@ struct EpochCounters {
     groups: AtomicU64,
 }
 
-/// E and the barrier. All threads read them; only a closer writes them.
+/// The lowest bit of [`CurrentEpoch::word`] is the side, the rest is the epoch.
+const SIDE: u64 = 1;
+
+/// E, M and the barrier. All threads read them; only a closer writes them.
 #[derive(Debug)]
 #[repr(align(128))]
 struct CurrentEpoch {
-    epoch: AtomicU64,
+    /// E, and the side of the current period.
+    word: AtomicU64,
+    moment: AtomicU64,
     barrier: AtomicBool,
+    /// Held by the closer.
+    closing: AtomicBool,
 }
 
 /// The gate; see the module head.
@@ -67,12 +76,17 @@ pub struct EpochGate {
 }
 
 impl EpochGate {
-    /// Creates a gate for `logs` logs whose first epoch is `first`.
+    /// Creates a gate for `logs` logs whose first epoch is `first`. The first moment is 1.
     pub fn new(logs: usize, first: u64) -> Self {
         let new_counters =
             || EpochCounters { inside: [AtomicU64::new(0), AtomicU64::new(0)], groups: AtomicU64::new(0) };
         Self {
-            present: CurrentEpoch { epoch: AtomicU64::new(first), barrier: AtomicBool::new(false) },
+            present: CurrentEpoch {
+                word: AtomicU64::new(first << 1),
+                moment: AtomicU64::new(1),
+                barrier: AtomicBool::new(false),
+                closing: AtomicBool::new(false),
+            },
             counters: (0..logs).map(|_| new_counters()).collect(),
         }
     }
@@ -80,36 +94,48 @@ impl EpochGate {
     /// Returns the current epoch.
     #[inline]
     pub fn epoch(&self) -> u64 {
-        // Acquire: pairs with the Release in `close`. A thread that sees an epoch also sees the end
-        // of the groups before it.
-        self.present.epoch.load(Ordering::Acquire)
+        self.word() >> 1
     }
 
-    /// Enters the current epoch in the counters of `log`. Returns the epoch, which must be passed
+    #[inline]
+    fn word(&self) -> u64 {
+        // Acquire: pairs with the Release in `end_period`. A thread that sees an epoch also sees
+        // the end of the groups before it.
+        self.present.word.load(Ordering::Acquire)
+    }
+
+    /// Returns the current moment.
+    #[inline]
+    pub fn moment(&self) -> u64 {
+        // Acquire: pairs with the Release in `close_moment`, as for the epoch.
+        self.present.moment.load(Ordering::Acquire)
+    }
+
+    /// Enters the current period in the counters of `log`. Returns the period, which must be passed
     /// to `leave`.
     #[inline]
     pub fn enter(&self, log: usize) -> u64 {
         let log_counters = &self.counters[log];
         loop {
-            let epoch = self.epoch();
-            let counter = &log_counters.inside[parity(epoch)];
+            let period = self.word();
+            let counter = &log_counters.inside[side(period)];
             // Acquire: pairs with the Release in `wait_until_none`. If the closer read the counter
-            // before this increment, the next load returns the epoch that it moved to (invariant
+            // before this increment, the next load returns the period that it moved to (invariant
             // 2).
             counter.fetch_add(1, Ordering::Acquire);
-            if self.epoch() == epoch {
-                return epoch;
+            if self.word() == period {
+                return period;
             }
             counter.fetch_sub(1, Ordering::Release);
         }
     }
 
-    /// Leaves the epoch that `enter` returned.
+    /// Leaves the period that `enter` returned.
     #[inline]
     pub fn leave(&self, log: usize, entered: u64) {
         // Release: pairs with the Acquire in `wait_until_none`, so the closer sees all appended
         // records.
-        self.counters[log].inside[parity(entered)].fetch_sub(1, Ordering::Release);
+        self.counters[log].inside[side(entered)].fetch_sub(1, Ordering::Release);
     }
 
     /// Begins a group in the counters of `log` and returns its epoch. The caller must be inside.
@@ -140,21 +166,77 @@ impl EpochGate {
 
     /// Moves to the next epoch, waits until the old one is over, and returns the old one.
     ///
-    /// REQUIRES: only one thread calls this at a time, and the caller is not inside an epoch.
+    /// REQUIRES: the caller is not inside an epoch.
     pub fn close(&self) -> u64 {
-        // Relaxed: only closers write it, and the commit token orders them.
-        let epoch = self.present.epoch.load(Ordering::Relaxed);
+        let _closer = self.closer();
+        // Relaxed: only closers write it, and `closing` orders them.
+        let epoch = self.present.word.load(Ordering::Relaxed) >> 1;
+        self.end_period(epoch + 1, None);
+        epoch
+    }
+
+    /// Moves to the next moment, waits until the old one is over, and returns the old one. The
+    /// epoch stays.
+    ///
+    /// REQUIRES: the caller is not inside an epoch.
+    pub fn close_moment(&self) -> u64 {
+        let _closer = self.closer();
+        // Relaxed, both: as in `close`.
+        let epoch = self.present.word.load(Ordering::Relaxed) >> 1;
+        let moment = self.present.moment.load(Ordering::Relaxed);
+        self.end_period(epoch, Some(moment + 1));
+        moment
+    }
+
+    /// Waits until all workers that are inside now have left. Epoch and moment stay.
+    ///
+    /// REQUIRES: the caller is not inside an epoch.
+    pub fn wait_until_left(&self) {
+        let _closer = self.closer();
+        // Relaxed: as in `close`.
+        let epoch = self.present.word.load(Ordering::Relaxed) >> 1;
+        self.end_period(epoch, None);
+    }
+
+    /// Begins the next period, with this epoch, and with this moment if it moves. Waits until the
+    /// old period is over. REQUIRES: the caller is the closer.
+    fn end_period(&self, epoch: u64, moment: Option<u64>) {
+        // Relaxed: only closers write it, and `closing` orders them.
+        let old = self.present.word.load(Ordering::Relaxed);
         self.present.barrier.store(true, Ordering::Relaxed);
         for log_counters in &self.counters {
             wait_until_none(&log_counters.groups);
         }
-        // Release, both: pair with the Acquires in `epoch` and `begin_group`.
-        self.present.epoch.store(epoch + 1, Ordering::Release);
+        // Release, all three: pair with the Acquires in `moment`, `word` and `begin_group`. The
+        // moment is first, so a worker that enters the new period reads the new moment.
+        if let Some(moment) = moment {
+            self.present.moment.store(moment, Ordering::Release);
+        }
+        self.present.word.store((epoch << 1) | (!old & SIDE), Ordering::Release);
         self.present.barrier.store(false, Ordering::Release);
         for log_counters in &self.counters {
-            wait_until_none(&log_counters.inside[parity(epoch)]);
+            wait_until_none(&log_counters.inside[side(old)]);
         }
-        epoch
+    }
+
+    /// Waits until no other closer runs.
+    fn closer(&self) -> EpochCloser<'_> {
+        let mut patience = EpochWait::default();
+        // Acquire: pairs with the Release of the last closer's drop.
+        while self.present.closing.swap(true, Ordering::Acquire) {
+            patience.wait();
+        }
+        EpochCloser(self)
+    }
+}
+
+/// The right to close, returned on drop.
+struct EpochCloser<'g>(&'g EpochGate);
+
+impl Drop for EpochCloser<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `closer`.
+        self.0.present.closing.store(false, Ordering::Release);
     }
 }
 
@@ -206,8 +288,9 @@ impl EpochWait {
     }
 }
 
-fn parity(epoch: u64) -> usize {
-    (epoch & 1) as usize
+/// Returns the side of a period.
+fn side(period: u64) -> usize {
+    (period & SIDE) as usize
 }
 
 #[cfg(all(test, skein_loom))]

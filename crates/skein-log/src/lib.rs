@@ -56,6 +56,10 @@ mod ticket;
 mod writer;
 
 pub use commit::Standstill;
+/// For models of other crates.
+#[cfg(skein_loom)]
+#[doc(hidden)]
+pub use epoch::EpochGate;
 pub use error::{LogError, Result};
 pub use log::{Log, LogStats};
 pub use operation::{LogAppender, LogOperation, OperationGroup};

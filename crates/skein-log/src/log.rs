@@ -189,6 +189,41 @@ impl Log {
         self.shared.gate.epoch()
     }
 
+    /// Returns the current moment. Moments divide the operations as epochs do, but closing one
+    /// writes nothing. Read it under the latch of the key that changes; see
+    /// [`close_moment`](Self::close_moment).
+    #[inline]
+    pub fn moment(&self) -> u64 {
+        self.shared.gate.moment()
+    }
+
+    /// Closes the current moment and returns it: all changes that read this moment or an earlier
+    /// one are complete, and later ones read a later moment. A group stays within one moment.
+    ///
+    /// Waits for the operations that are inside an epoch now, and not for the disk: it works at
+    /// every durability, also while the disk is full. The calling thread must not be inside.
+    ///
+    /// ```
+    /// use skein_log::{Durability, Log, LogOptions, storage::OsStorage};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// let options =
+    ///     LogOptions { durability: Durability::None, ..LogOptions::new(vec![folder.path().into()]) };
+    /// let (log, _) = Log::open(std::sync::Arc::new(OsStorage), options, None)?;
+    /// let (epoch, moment) = (log.epoch(), log.close_moment());
+    /// assert_eq!((log.epoch(), log.moment()), (epoch, moment + 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn close_moment(&self) -> u64 {
+        self.shared.gate.close_moment()
+    }
+
+    /// Waits until every operation that is inside an epoch now has ended. An operation that enters
+    /// later sees all that the caller wrote before the call. The calling thread must not be inside.
+    pub fn wait_for_operations(&self) {
+        self.shared.gate.wait_until_left();
+    }
+
     /// Returns the last durable epoch. All earlier epochs are durable, too.
     #[inline]
     pub fn durable_epoch(&self) -> u64 {

@@ -121,6 +121,7 @@ fn memory(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     lines.add("allocator_active", memory.held);
     lines.add("snapshots", numbers.snapshots);
     lines.add("oldest_snapshot_ms", numbers.oldest_snapshot.unwrap_or_default().as_millis());
+    lines.add("snapshot_bytes", numbers.snapshot_bytes);
     lines.add("oldest_guard_ms", shared.oldest_turn().as_millis());
     if let Some(resident) = resident_bytes() {
         lines.add("used_memory_rss", resident);

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use skein_index::IndexError;
-use skein_index::skip_list;
 use skein_log::storage::LockHolder;
 use skein_log::{LogError, MAX_PAYLOAD};
 
-use crate::options::{IndexKind, SNAPSHOTS_MAX};
+use crate::options::SNAPSHOTS_MAX;
 
 /// The result of an operation of the store.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -58,15 +57,6 @@ pub enum Error {
         /// The number of keys in the index.
         keys: usize,
     },
-    /// The index of the store does not support snapshots.
-    #[error(
-        "the index {index} has no snapshots; open the store with one that has ({}); it reads the same data folder",
-        IndexKind::with_snapshots()
-    )]
-    NoSnapshots {
-        /// The store's index.
-        index: IndexKind,
-    },
     /// The number of live snapshots is at the option `limits.snapshots`.
     #[error(
         "{live} snapshots are live, which is the limit of {limit}; drop one, or raise the limit (at most {SNAPSHOTS_MAX})"
@@ -75,6 +65,15 @@ pub enum Error {
         /// The number of live snapshots.
         live: usize,
         /// The largest number of live snapshots.
+        limit: usize,
+    },
+    /// The snapshot was ended, because more memory was kept for snapshots than the option
+    /// `limits.snapshot_bytes` allows.
+    #[error(
+        "the snapshot has ended: more than {limit} bytes were kept for snapshots; take another one and read it faster, or raise `limits.snapshot_bytes`"
+    )]
+    SnapshotEnded {
+        /// The limit in bytes.
         limit: usize,
     },
     /// The operation needs a value and the row has columns, or the reverse.
@@ -285,12 +284,6 @@ impl From<IndexError> for Error {
             IndexError::OverBudget { used, budget } => Self::OverBudget { used, budget },
             IndexError::Full { keys } => Self::IndexFull { keys },
         }
-    }
-}
-
-impl From<skip_list::TooManySnapshots> for Error {
-    fn from(skip_list::TooManySnapshots { live, limit }: skip_list::TooManySnapshots) -> Self {
-        Self::TooManySnapshots { live, limit }
     }
 }
 

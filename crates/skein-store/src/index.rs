@@ -8,11 +8,10 @@ use std::sync::Arc;
 
 use skein_index::{
     Collector, ComputeAction, Computed, CuckooTrie, Cursor, GracePeriod, Guard, IndexError, LocalGuard,
-    Masstree, MemoryUsage, MlpIndex, OrderedIndex, ScanDirection, SkipList, Wormhole, masstree, skip_list,
-    walk,
+    Masstree, MemoryUsage, MlpIndex, OrderedIndex, ScanDirection, SkipList, Wormhole, masstree, walk,
 };
 
-use crate::options::{IndexKind, StoreLimits};
+use crate::options::IndexKind;
 use crate::row::{Row, RowRef};
 
 pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
@@ -37,8 +36,7 @@ pub(crate) enum StoreIndex {
     Wormhole(Wormhole<Row>),
     CuckooTrie(CuckooTrie<Row>),
     Mlp(MlpIndex<Row>),
-    /// Shared with its snapshots.
-    SkipList(Arc<SkipList<Row>>),
+    SkipList(SkipList<Row>),
 }
 
 macro_rules! each {
@@ -48,27 +46,20 @@ macro_rules! each {
             StoreIndex::Wormhole($index) => $call,
             StoreIndex::CuckooTrie($index) => $call,
             StoreIndex::Mlp($index) => $call,
-            StoreIndex::SkipList($index) => {
-                let $index: &SkipList<Row> = $index;
-                $call
-            }
+            StoreIndex::SkipList($index) => $call,
         }
     };
 }
 
 impl StoreIndex {
-    pub(crate) fn new(kind: IndexKind, limits: &StoreLimits) -> Self {
+    pub(crate) fn new(kind: IndexKind) -> Self {
         let collector = Arc::new(Collector::new().batch_size(RETIRED_TOGETHER));
         match kind {
             IndexKind::Masstree => Self::Masstree(Masstree::with_collector(collector)),
             IndexKind::Wormhole => Self::Wormhole(Wormhole::with_collector(collector)),
             IndexKind::CuckooTrie => Self::CuckooTrie(CuckooTrie::with_collector(collector)),
             IndexKind::Mlp => Self::Mlp(MlpIndex::with_collector(collector)),
-            IndexKind::SkipList => {
-                // One more for the running checkpoint.
-                let list = SkipList::with_collector(collector).with_snapshot_limit(limits.snapshots + 1);
-                Self::SkipList(Arc::new(list))
-            }
+            IndexKind::SkipList => Self::SkipList(SkipList::with_collector(collector)),
         }
     }
 
@@ -233,6 +224,51 @@ impl StoreIndex {
             |guard, near, far| each!(self, index => scan_chunk(index.cursor(guard), near, far, direction, &mut each)),
         );
     }
+
+    /// Returns the first rows within `(near, far)`, at most `most` (not 0).
+    pub(crate) fn chunk<'g>(
+        &'g self,
+        (near, far): KeyBounds<'_>,
+        direction: ScanDirection,
+        most: usize,
+        guard: &'g LocalGuard<'g>,
+    ) -> RowChunk<'g> {
+        let mut chunk = RowChunk { keys: Vec::new(), rows: Vec::with_capacity(most), stopped: false };
+        let add = |key: &[u8], row: RowRef<'g>| {
+            chunk.keys.extend_from_slice(key);
+            chunk.rows.push((chunk.keys.len(), row));
+            chunk.stopped = chunk.rows.len() == most;
+            if chunk.stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        each!(self, index => walk(&mut index.cursor(guard), near, far, direction, add));
+        chunk
+    }
+}
+
+/// Some rows of a scan, under one guard.
+pub(crate) struct RowChunk<'g> {
+    /// The keys, concatenated.
+    keys: Vec<u8>,
+    /// The end of each key, and its row.
+    rows: Vec<(usize, RowRef<'g>)>,
+    /// There may be more rows.
+    stopped: bool,
+}
+
+impl<'g> RowChunk<'g> {
+    /// Returns the keys with their rows, in the order of the scan.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], RowRef<'g>)> {
+        self.rows.iter().scan(0, |start, (end, row)| {
+            let key = &self.keys[std::mem::replace(start, *end)..*end];
+            Some((key, *row))
+        })
+    }
+
+    /// Returns the last key, if there may be more rows after it.
+    pub(crate) fn stopped_at(&self) -> Option<&[u8]> {
+        let start = self.rows.len().checked_sub(2).map_or(0, |at| self.rows[at].0);
+        self.stopped.then(|| &self.keys[start..])
+    }
 }
 
 /// Counts a row of this many bytes that an index has removed, by its size. The guard belongs to the
@@ -261,39 +297,6 @@ fn retire_nothing(count: usize, guard: &impl Guard) {
         // SAFETY: any pointer is valid here, because it is never followed.
         unsafe { guard.defer_retire(std::ptr::null_mut(), reclaim) };
     }
-}
-
-/// The rows that a scan sees: the present rows, or the rows of one moment.
-pub(crate) enum IndexView<'i> {
-    Now(&'i StoreIndex),
-    Moment(skip_list::SkipListSnapshot<'i, Row>),
-}
-
-impl IndexView<'_> {
-    /// As [`StoreIndex::scan`].
-    pub(crate) fn scan(
-        &self,
-        bounds: KeyBounds<'_>,
-        direction: ScanDirection,
-        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
-    ) {
-        match self {
-            Self::Now(index) => index.scan(bounds, direction, each),
-            Self::Moment(snapshot) => scan_moment(snapshot, bounds, direction, each),
-        }
-    }
-}
-
-/// As [`StoreIndex::scan`], for one moment.
-pub(crate) fn scan_moment(
-    snapshot: &skip_list::SkipListSnapshot<'_, Row>,
-    bounds: KeyBounds<'_>,
-    direction: ScanDirection,
-    mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
-) {
-    scan_chunks(snapshot.collector(), bounds, direction, |guard, near, far| {
-        scan_chunk(snapshot.cursor(guard), near, far, direction, &mut each)
-    });
 }
 
 /// Calls `chunk` repeatedly, each time with a fresh guard and from the end of the previous chunk,

@@ -17,7 +17,7 @@
 //!   its batched lookups overlap their memory reads, several writes share one log append, and the
 //!   caller decides when to wait for a [`Ticket`].
 //!
-//! A [`Snapshot`] shows all keys as they were at one moment. Only some indexes support snapshots.
+//! A [`Snapshot`] shows all keys as they were at one moment.
 //!
 //! # Where to start
 //!

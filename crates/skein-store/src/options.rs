@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use skein_index::index::MAX_KEY_LEN;
-use skein_index::{mlp_index, skip_list};
+use skein_index::mlp_index;
 use skein_log::storage::{LOCK_WAIT, OsStorage, Storage};
 use skein_log::{LogOptions, OpenProgress};
 use skein_sync::threads;
@@ -31,8 +31,7 @@ pub enum IndexKind {
     /// A trie in a cuckoo hash table for keys of up to 8 bytes, such as numbers: fast lookups in
     /// little memory.
     Mlp,
-    /// Linked nodes under towers: any keys, in order. It supports snapshots, and its scans read
-    /// ahead.
+    /// Linked nodes under towers: any keys, in order. Its scans read ahead.
     SkipList,
 }
 
@@ -64,23 +63,6 @@ impl IndexKind {
             _ => KEY_BYTES_MAX,
         }
     }
-
-    /// Returns whether the index supports snapshots.
-    ///
-    /// ```
-    /// use skein_store::IndexKind;
-    /// assert!(IndexKind::SkipList.has_snapshots() && !IndexKind::Masstree.has_snapshots());
-    /// ```
-    pub fn has_snapshots(self) -> bool {
-        self == Self::SkipList
-    }
-
-    /// Returns the names of the indexes that support snapshots, for an error message.
-    pub(crate) fn with_snapshots() -> String {
-        let names: Vec<_> =
-            Self::ALL.into_iter().filter(|kind| kind.has_snapshots()).map(Self::name).collect();
-        names.join(", ")
-    }
 }
 
 impl std::str::FromStr for IndexKind {
@@ -109,9 +91,8 @@ pub const KEY_BYTES_MAX: usize = MAX_KEY_LEN;
 /// The longest value that an option can allow: 512 MiB less one byte.
 pub const VALUE_BYTES_MAX: usize = (512 << 20) - 1;
 
-/// The largest number of snapshots that an option can allow. The index has one more, for
-/// checkpoints.
-pub const SNAPSHOTS_MAX: usize = skip_list::SNAPSHOTS_MAX - 1;
+/// The largest number of snapshots that an option can allow.
+pub const SNAPSHOTS_MAX: usize = 255;
 
 /// The limits of a store.
 #[derive(Debug, Clone)]
@@ -130,6 +111,10 @@ pub struct StoreLimits {
     /// The largest number of live snapshots, 1 to [`SNAPSHOTS_MAX`]; 64 by default. While a
     /// snapshot lives, the rows that it shows stay in memory.
     pub snapshots: usize,
+    /// The limit for the memory that is kept for snapshots: replaced and removed rows with their
+    /// keys. Over it, the oldest snapshot ends. `None`, the default, for a quarter of
+    /// `memory_bytes`; without `memory_bytes` there is no limit then.
+    pub snapshot_bytes: Option<usize>,
 }
 
 impl Default for StoreLimits {
@@ -139,7 +124,8 @@ impl Default for StoreLimits {
             value_bytes: VALUE_BYTES_MAX,
             memory_bytes: None,
             eviction: Eviction::None,
-            snapshots: skip_list::SNAPSHOTS,
+            snapshots: 64,
+            snapshot_bytes: None,
         }
     }
 }

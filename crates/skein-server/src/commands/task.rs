@@ -245,6 +245,8 @@ impl RangeTask {
     ) -> Result<bool, CommandError> {
         let Some(task) = &mut self.inside else { return Ok(false) };
         let more = matches!(task.step(slice, reply)?, TaskProgress::More);
+        // The slice showed the moment only if the snapshot is still complete.
+        self.snapshot.as_ref().map_or(Ok(()), Snapshot::check).map_err(Error::from)?;
         if !more {
             self.inside = None;
         }

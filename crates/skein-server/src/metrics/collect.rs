@@ -248,6 +248,8 @@ fn memory(shared: &ServerShared, numbers: &StoreStats, out: &mut MetricsEncoder<
     out.gauge("snapshots", "Live snapshots", None, float(numbers.snapshots as u64))?;
     let oldest = numbers.oldest_snapshot.unwrap_or_default().as_secs_f64();
     out.gauge("oldest_snapshot", "Age of the oldest snapshot", Some(Unit::Seconds), oldest)?;
+    let kept = float(numbers.snapshot_bytes as u64);
+    out.gauge("snapshot", "Memory kept for snapshots", Some(Unit::Bytes), kept)?;
     let turn = shared.oldest_turn().as_secs_f64();
     out.gauge("oldest_guard", "Duration of the longest current turn of a worker", Some(Unit::Seconds), turn)
 }

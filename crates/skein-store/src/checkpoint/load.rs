@@ -17,6 +17,7 @@ use super::{part, part_name};
 use crate::collection::MemberIndex;
 use crate::options::{IndexKind, StoreLimits};
 use crate::row::RowAllocator;
+use crate::snapshot::StoreSnapshots;
 use crate::store::StoreCore;
 use crate::{Error, Result};
 
@@ -98,7 +99,8 @@ pub(crate) fn verify(
     manifest: &CheckpointManifest,
     path: &Path,
 ) -> Result<()> {
-    let members = MemberIndex::new(IndexKind::default(), &StoreLimits::default(), RowAllocator::new());
+    let snapshots = StoreSnapshots::new(&StoreLimits::default());
+    let members = MemberIndex::new(IndexKind::default(), snapshots, RowAllocator::new());
     for (number, info) in manifest.parts.iter().enumerate() {
         let file = path.join(part_name(number));
         part::read(storage, &file, manifest.id, manifest.begin, number, *info, |row| {

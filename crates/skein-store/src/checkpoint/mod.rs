@@ -8,10 +8,9 @@
 //! ```
 //!
 //! 1. An epoch is closed and made durable. The next epoch is B, the begin epoch.
-//! 2. Threads scan ranges of keys and write parts, while rows change. If the index supports
-//!    snapshots, the threads scan a snapshot that is taken here and dropped after the last part:
-//!    then the parts show one moment of epoch B or later. With other indexes they do not show one
-//!    moment.
+//! 2. Threads scan ranges of keys and write parts, while rows change. At durability `None` they
+//!    scan a snapshot that is taken here and dropped after the last part. Otherwise the parts do
+//!    not show one moment.
 //! 3. The present epoch N is closed and made durable. So every row in the parts is durable in the
 //!    log.
 //! 4. The manifest is written. Recovery loads the parts and replays the log from B on, by versions.
@@ -21,10 +20,10 @@
 //! that step 5 frees. Writes are refused then anyway. So the checkpoint is written at a standstill
 //! (`skein_log::Standstill`): B is the present epoch, and the end is the one before it.
 //!
-//! At durability `None` there is no log to replay. A checkpoint that is taken from a snapshot while
-//! writes run then holds all keys as they were at its moment, with whole batches. Without a
-//! snapshot it holds each key as it was at some moment of the checkpoint. The checkpoint of a clean
-//! close is exact.
+//! At durability `None` there is no log to replay. A checkpoint that is taken while writes run then
+//! holds all keys and members as they were at the moment of its snapshot, with whole batches. If
+//! that snapshot ends because too much is kept for it, the checkpoint holds each key as it was at
+//! some moment of the checkpoint. The checkpoint of a clean close is exact.
 //!
 //! # Files
 //!

@@ -14,10 +14,11 @@ use super::manifest::{CheckpointManifest, PartInfo};
 use super::pace::CheckpointPace;
 use super::part::PartWriter;
 use super::{CheckpointReport, folder_name, part_name};
-use crate::index::{IndexView, StoreIndex};
-use crate::snapshot::StoreSnapshots;
+use crate::index::StoreIndex;
+use crate::row::RowRef;
+use crate::snapshot::{IndexAtMoment, TakenMoment};
 use crate::store::StoreCore;
-use crate::{Error, Result, ScanDirection};
+use crate::{Durability, Error, Result, ScanDirection};
 
 /// The smallest number of rows of a part.
 const ROWS_PER_PART_MIN: usize = 10_000;
@@ -103,53 +104,86 @@ fn write_counted(
     Ok(manifest)
 }
 
+/// The moment of a checkpoint without a log, until it is dropped.
+struct CheckpointMoment<'c> {
+    core: &'c StoreCore,
+    taken: TakenMoment,
+}
+
+impl<'c> CheckpointMoment<'c> {
+    /// Takes the moment, if the checkpoint needs one. With a log, the records since the begin of
+    /// the checkpoint repair a fuzzy scan; after the store was closed, nothing changes.
+    fn take(core: &'c StoreCore) -> Result<Option<Self>> {
+        if core.options.durability != Durability::None || core.is_closed() {
+            return Ok(None);
+        }
+        Ok(Some(Self { core, taken: core.snapshots.take(core, true)? }))
+    }
+
+    /// Errors if the snapshot has ended, so that the parts may lack rows.
+    fn check(&self) -> Result<()> {
+        self.taken.check(self.core)
+    }
+}
+
+impl Drop for CheckpointMoment<'_> {
+    fn drop(&mut self) {
+        let (core, moment) = (self.core, self.taken.moment);
+        core.snapshots.end(core, moment);
+        while core.snapshots.give_back(moment, usize::MAX) {}
+    }
+}
+
 /// The key range of one part, in the main index or in the member index.
-struct PartRange<'i> {
-    view: &'i IndexView<'i>,
+struct PartRange {
     member: bool,
     lower: Bound<Vec<u8>>,
     upper: Bound<Vec<u8>>,
 }
 
 /// Divides an index into ranges, one per part.
-fn ranges<'i>(
-    index: &StoreIndex,
-    view: &'i IndexView<'i>,
-    member: bool,
-    threads: usize,
-) -> Vec<PartRange<'i>> {
+fn ranges(index: &StoreIndex, member: bool, threads: usize) -> Vec<PartRange> {
     let wanted = (index.len() / ROWS_PER_PART_MIN).clamp(1, threads * PARTS_PER_THREAD);
     let mut lower = Bound::Unbounded;
     let mut found = Vec::new();
     for cut in index.split_points(wanted) {
         let upper = Bound::Excluded(cut.clone());
-        found.push(PartRange {
-            view,
-            member,
-            lower: std::mem::replace(&mut lower, Bound::Included(cut)),
-            upper,
-        });
+        found.push(PartRange { member, lower: std::mem::replace(&mut lower, Bound::Included(cut)), upper });
     }
-    found.push(PartRange { view, member, lower, upper: Bound::Unbounded });
+    found.push(PartRange { member, lower, upper: Bound::Unbounded });
     found
 }
 
-/// Returns the view of an index that a checkpoint writes: a snapshot if the index supports it.
-fn view<'i>(index: &'i StoreIndex, snapshots: Option<&'i StoreSnapshots>) -> Result<IndexView<'i>> {
-    snapshots.map_or(Ok(IndexView::Now(index)), StoreSnapshots::for_checkpoint)
+/// Writes all rows, as of one moment if the checkpoint needs it. If the snapshot ends meanwhile,
+/// writes the parts once more, each row as it is.
+fn write_parts(core: &StoreCore, folder: &Path, begin: u64, threads: usize) -> Result<Vec<PartInfo>> {
+    let moment = CheckpointMoment::take(core)?;
+    let written = write_parts_at(core, folder, begin, moment.as_ref(), threads);
+    let Err(error @ Error::SnapshotEnded { .. }) = written else { return written };
+    tracing::warn!("the checkpoint is not of one moment: {error}");
+    drop(moment);
+    let storage = &*core.folder.storage;
+    super::remove(storage, folder)?;
+    storage.create_dir_all(folder).map_err(|error| Error::io("create", folder, &error))?;
+    write_parts_at(core, folder, begin, None, threads)
 }
 
 /// Writes the rows of the main index, then those of the member index. So without a log every main
-/// row of a collection has its members. Drops the snapshots at the end.
-fn write_parts(core: &StoreCore, folder: &Path, begin: u64, threads: usize) -> Result<Vec<PartInfo>> {
-    let (index, members) = (&core.index, &core.members);
-    let views = [view(index, core.snapshots.as_ref())?, view(&members.index, members.snapshots.as_ref())?];
-    let main = ranges(index, &views[0], false, threads);
-    let mut parts = write_ranges(core, folder, begin, 0, &main, threads)?;
-    if members.any() {
-        let rest = ranges(&members.index, &views[1], true, threads);
-        parts.extend(write_ranges(core, folder, begin, parts.len(), &rest, threads)?);
+/// row of a collection has its members.
+fn write_parts_at(
+    core: &StoreCore,
+    folder: &Path,
+    begin: u64,
+    moment: Option<&CheckpointMoment<'_>>,
+    threads: usize,
+) -> Result<Vec<PartInfo>> {
+    let main = ranges(&core.index, false, threads);
+    let mut parts = write_ranges(core, folder, begin, 0, &main, moment, threads)?;
+    if core.members.any() {
+        let rest = ranges(&core.members.index, true, threads);
+        parts.extend(write_ranges(core, folder, begin, parts.len(), &rest, moment, threads)?);
     }
+    moment.map_or(Ok(()), CheckpointMoment::check)?;
     Ok(parts)
 }
 
@@ -159,7 +193,8 @@ fn write_ranges(
     folder: &Path,
     begin: u64,
     first: usize,
-    ranges: &[PartRange<'_>],
+    ranges: &[PartRange],
+    moment: Option<&CheckpointMoment<'_>>,
     threads: usize,
 ) -> Result<Vec<PartInfo>> {
     let parts: Vec<Mutex<Option<Result<PartInfo>>>> = ranges.iter().map(|_| Mutex::new(None)).collect();
@@ -169,7 +204,7 @@ fn write_ranges(
             // Relaxed: a ticket; the mutexes and the join of the threads publish the results.
             let part = next.fetch_add(1, Ordering::Relaxed);
             let Some(slot) = parts.get(part) else { return };
-            let result = write_part(core, folder, begin, first + part, &ranges[part]);
+            let result = write_part(core, folder, begin, first + part, &ranges[part], moment);
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
             *lock(slot) = Some(result);
         }
@@ -183,19 +218,28 @@ fn write_part(
     folder: &Path,
     begin: u64,
     part: usize,
-    range: &PartRange<'_>,
+    range: &PartRange,
+    moment: Option<&CheckpointMoment<'_>>,
 ) -> Result<PartInfo> {
     let path = folder.join(part_name(part));
     let mut writer = PartWriter::create(&*core.folder.storage, path, core.folder.id, begin, part)?;
     let mut pace = CheckpointPace::new();
     let mut done = Ok(());
     let bounds = (range.lower.as_ref().map(Vec::as_slice), range.upper.as_ref().map(Vec::as_slice));
-    range.view.scan(bounds, ScanDirection::Forward, |key, row| {
+    let write = |key: &[u8], row: RowRef<'_>| {
         let looks = pace.count_row(|| core.written_since_checkpoint());
         let given_up = core.abandons_checkpoints() || (looks && core.is_late());
         done = if given_up { Err(Error::Closed) } else { writer.row(range.member, key, row) };
         if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    });
+    };
+    let moment = moment.map(|moment| moment.taken.moment);
+    let (forward, index) =
+        (ScanDirection::Forward, if range.member { &core.members.index } else { &core.index });
+    match moment {
+        None => index.scan(bounds, forward, write),
+        Some(moment) if range.member => IndexAtMoment::members(core, moment).scan(bounds, forward, write),
+        Some(moment) => IndexAtMoment::main(core, moment).scan(bounds, forward, write),
+    }
     done?;
     writer.finish()
 }

@@ -8,7 +8,6 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::RwLockReadGuard;
 
 use skein_index::LocalGuard;
-use skein_sync::locks::shared;
 
 use super::members::{CollectionState, member_key};
 use super::views::MembersView;
@@ -42,7 +41,7 @@ impl<'g> ColumnsReader<'g> {
     }
 
     pub(crate) fn of_hash(collection: &'g Collection, row: RowRef<'g>) -> Self {
-        let (state, guard) = (shared(collection.state()), collection.members().enter());
+        let (state, guard) = (collection.read(), collection.members().enter());
         Self { place: ColumnsPlace::Hash(LockedHash { collection, row, state, guard }) }
     }
 
@@ -134,7 +133,7 @@ impl<'g> ColumnsReader<'g> {
 impl LockedHash<'_> {
     fn get(&self, name: &[u8]) -> Option<&[u8]> {
         if self.state.dead {
-            return None;
+            return self.collection.frozen_member(name, &self.guard)?.value();
         }
         let mut key = Vec::new();
         let key = member_key(&mut key, self.collection.id(), name);
@@ -142,9 +141,11 @@ impl LockedHash<'_> {
     }
 
     fn walk(&self, after: Option<&[u8]>, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) {
-        if !self.state.dead {
-            self.collection.walk_members(after, |name, row| each(name, row.value().unwrap_or_default()));
+        let each = |name: &[u8], row: RowRef<'_>| each(name, row.value().unwrap_or_default());
+        if self.state.dead {
+            return self.collection.walk_frozen(after, each);
         }
+        self.collection.walk_members(after, each);
     }
 }
 

@@ -8,11 +8,12 @@ use skein_sync::background::ThreadSignal;
 use skein_sync::locks::{alone, shared};
 
 use super::ScoreIndex;
+use super::frozen::FrozenMoment;
 use super::sweep_queue::{DeadCollection, SweepQueue};
 use super::views::CollectionViews;
 use crate::index::StoreIndex;
 use crate::memory::NODE_SHARE;
-use crate::options::{IndexKind, KEY_BYTES_MAX, StoreLimits};
+use crate::options::{IndexKind, KEY_BYTES_MAX};
 use crate::row::{RowAllocator, RowRef};
 use crate::snapshot::StoreSnapshots;
 
@@ -26,8 +27,8 @@ const COLLECTION: usize = (size_of::<Collection>() + 3 * size_of::<usize>()).nex
 #[derive(Debug)]
 pub(crate) struct MemberIndex {
     pub(crate) index: StoreIndex,
-    /// For the moment of a checkpoint, if the index supports snapshots.
-    pub(crate) snapshots: Option<StoreSnapshots>,
+    /// The snapshots of the store.
+    pub(crate) snapshots: Arc<StoreSnapshots>,
     pub(crate) rows: RowAllocator,
     /// Greater than every id that was ever seen.
     next_id: AtomicU64,
@@ -59,6 +60,8 @@ pub(crate) struct Collection {
     pub(super) members: Arc<MemberIndex>,
     state: RwLock<CollectionState>,
     pub(super) views: Mutex<CollectionViews>,
+    /// Present if the collection is frozen at the moment of a snapshot.
+    pub(super) frozen: Option<Box<FrozenMoment>>,
 }
 
 /// The state that a collection's lock protects.
@@ -72,7 +75,7 @@ pub(crate) struct CollectionState {
     pub(crate) bytes: usize,
     /// The number of main rows that stand for it: one, and two for a moment during a rename.
     rows: u32,
-    /// See invariant 2 of the module.
+    /// See invariant 2 of the module. A frozen collection counts as dead, too.
     pub(crate) dead: bool,
     /// Its members are to be removed with it, all together.
     pub(crate) cleared: bool,
@@ -116,12 +119,11 @@ pub(crate) fn score_in(value: &[u8]) -> f64 {
 impl MemberIndex {
     /// Makes the member index for a store whose main index is of this kind. If that kind allows
     /// only short keys, the member index is of the default kind.
-    pub(crate) fn new(kind: IndexKind, limits: &StoreLimits, rows: RowAllocator) -> Arc<Self> {
+    pub(crate) fn new(kind: IndexKind, snapshots: Arc<StoreSnapshots>, rows: RowAllocator) -> Arc<Self> {
         let kind = if kind.key_bytes_max() < KEY_BYTES_MAX { IndexKind::default() } else { kind };
-        let index = StoreIndex::new(kind, limits);
         Arc::new(Self {
-            snapshots: StoreSnapshots::of(&index, limits.snapshots),
-            index,
+            index: StoreIndex::new(kind),
+            snapshots,
             rows,
             next_id: AtomicU64::new(1),
             collection_bytes: AtomicUsize::new(0),
@@ -162,13 +164,23 @@ impl MemberIndex {
     /// Makes the collection of this id, without its members, for recovery.
     pub(crate) fn collection(self: &Arc<Self>, kind: CollectionKind, id: u64) -> Arc<Collection> {
         self.note(id);
+        self.collection_of(kind, id, None)
+    }
+
+    /// Makes a collection, which is dead if it is frozen.
+    pub(super) fn collection_of(
+        self: &Arc<Self>,
+        kind: CollectionKind,
+        id: u64,
+        frozen: Option<Box<FrozenMoment>>,
+    ) -> Arc<Collection> {
         self.account(0, COLLECTION);
         let state = CollectionState {
             score_index: ScoreIndex::default(),
             columns: 0,
             bytes: 0,
             rows: 1,
-            dead: false,
+            dead: frozen.is_some(),
             cleared: false,
             changes: 0,
         };
@@ -179,6 +191,7 @@ impl MemberIndex {
             members: self.clone(),
             state: RwLock::new(state),
             views: Mutex::default(),
+            frozen,
         })
     }
 
@@ -210,6 +223,9 @@ impl MemberIndex {
 impl Drop for Collection {
     fn drop(&mut self) {
         self.members.account(COLLECTION, 0);
+        if self.frozen.is_some() {
+            self.members.account(shared(&self.state).score_index.memory(), 0);
+        }
     }
 }
 

@@ -18,7 +18,7 @@
 //! a count. The text below says set and means both.
 //!
 //! Long reads take views (`views`): a view shows one moment in many steps, and writers do not wait
-//! between the steps.
+//! between the steps. A snapshot shows frozen collections (`frozen`).
 //!
 //! # Life of a set
 //! 1. A set begins when its first members are in both indexes and the main row is put; the main row
@@ -31,8 +31,8 @@
 //!    too.
 //!
 //! # Files
-//! Read `members`, `score_index`, `sorted_set` and `columns_reader`, then `views`, then
-//! `sweep_queue`, `sweep` and `recover`. Writes are in `session/member_writer.rs`.
+//! Read `members`, `score_index`, `sorted_set` and `columns_reader`, then `views` and `frozen`,
+//! then `sweep_queue`, `sweep` and `recover`. Writes are in `session/member_writer.rs`.
 //!
 //! Design: `docs/design/data-model.md`.
 //!
@@ -48,6 +48,7 @@
 //!    row without members. Recovery drops the latter two.
 
 mod columns_reader;
+mod frozen;
 mod members;
 pub(crate) mod recover;
 mod score_index;

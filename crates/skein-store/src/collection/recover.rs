@@ -46,7 +46,7 @@ fn id_cuts(members: &MemberIndex, parts: usize) -> Vec<Vec<u8>> {
 
 /// The members of one collection.
 #[derive(Default)]
-struct GatheredMembers<'f> {
+pub(super) struct GatheredMembers<'f> {
     id: u64,
     /// Their collection. Members without a collection are garbage.
     of: Option<&'f Collection>,
@@ -63,7 +63,12 @@ impl<'f> GatheredMembers<'f> {
         Self { id, of: found.get(&id).map(|collection| &**collection), ..Self::default() }
     }
 
-    fn add(&mut self, row: RowRef<'_>, member: &[u8]) {
+    /// Returns the gathered members of a collection, none yet.
+    pub(super) fn of(collection: &'f Collection) -> Self {
+        Self { id: collection.id(), of: Some(collection), ..Self::default() }
+    }
+
+    pub(super) fn add(&mut self, row: RowRef<'_>, member: &[u8]) {
         self.count += 1;
         self.weight += weight(member, row);
         if self.of.is_some_and(|of| of.kind() == CollectionKind::SortedSet) {
@@ -74,7 +79,7 @@ impl<'f> GatheredMembers<'f> {
     }
 
     /// Stores the score index or the count in the collection.
-    fn finish(mut self, members: &MemberIndex) {
+    pub(super) fn finish(mut self, members: &MemberIndex) {
         match self.of {
             _ if self.count == 0 => {}
             None => members.discard_members(self.id, self.count, self.weight),

@@ -26,7 +26,7 @@ impl<'g> SortedSet<'g> {
     /// Returns a reader of the present set. Writers of the set wait until it is dropped, so keep it
     /// for one command only, and do not write or read another set meanwhile.
     pub fn read(self) -> SetReader<'g> {
-        SetReader { collection: self.collection, row: self.row, state: shared(self.collection.state()) }
+        SetReader { collection: self.collection, row: self.row, state: self.collection.read() }
     }
 
     /// Returns how many commands have changed the set since it was loaded into memory. Compare the
@@ -62,11 +62,11 @@ impl SetReader<'_> {
 
     /// Returns the score of a member. This takes a lookup.
     pub fn score(&self, member: &[u8]) -> Option<f64> {
-        if self.state.dead {
-            return None;
-        }
         let members = self.collection.members();
         let guard = members.enter();
+        if self.state.dead {
+            return self.collection.frozen_member(member, &guard).map(score_of);
+        }
         let mut key = Vec::new();
         members.index.get(member_key(&mut key, self.collection.id(), member), &guard).map(score_of)
     }
@@ -74,10 +74,11 @@ impl SetReader<'_> {
     /// Calls `each` with the members in the order of their bytes until it breaks; only those after
     /// `after`, if given.
     pub fn members_after(&self, after: Option<&[u8]>, mut each: impl FnMut(&[u8], f64) -> ControlFlow<()>) {
+        let mut each = |member: &[u8], row: RowRef<'_>| each(member, score_of(row));
         if self.state.dead {
-            return;
+            return self.collection.walk_frozen(after, each);
         }
-        self.collection.walk_members(after, |member, row| each(member, score_of(row)));
+        self.collection.walk_members(after, &mut each);
     }
 
     /// Returns the number of members before this entry, which may be absent. Takes O(log n), as the

@@ -12,6 +12,10 @@
 //! is evicted for memory that is about to be freed. Each request for room removes as much as the
 //! excess over the limit, so the limit holds however late the thread runs. Memory that is kept for
 //! views does not count as about to be freed before the last view ends.
+//!
+//! A collection that dies while snapshots are live is held: its members stay in the index, where
+//! the snapshots find them. If its main row was removed before a snapshot was taken, that snapshot
+//! does not show it. So a collection that is queued before a snapshot is taken may be swept.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -46,6 +50,9 @@ pub(super) struct DeadCollection {
 pub(super) struct SweepQueue {
     /// By id; ids are never reused.
     dead: BTreeMap<u64, DeadCollection>,
+    /// Collections that died while snapshots were live, each with the moment of the newest one at
+    /// that time.
+    held: Vec<(u64, DeadCollection)>,
 }
 
 /// The end of the queue from which a dead collection is taken.
@@ -115,10 +122,22 @@ impl MemberIndex {
         self.discard(DeadCollection::new(self, id, ScoreIndex::default(), count, bytes));
     }
 
-    /// Queues the rest of a dead collection.
+    /// Queues the rest of a dead collection, or holds it while live snapshots may show it.
     pub(super) fn discard(&self, dead: DeadCollection) {
+        let mut queue = lock(&self.sweep_queue);
+        // Under the lock: a snapshot that ends updates this number first, and then visits the held
+        // collections.
+        let newest = self.snapshots.newest();
+        if newest == 0 {
+            return self.enqueue(&mut queue, dead);
+        }
+        self.snapshots.account_held(0, dead.bytes());
+        queue.held.push((newest, dead));
+    }
+
+    fn enqueue(&self, queue: &mut SweepQueue, dead: DeadCollection) {
         self.account_dying(0, dead.bytes());
-        let twice = lock(&self.sweep_queue).dead.insert(dead.id, dead);
+        let twice = queue.dead.insert(dead.id, dead);
         debug_assert!(twice.is_none(), "a collection dies once");
         self.sweeper.wake();
     }
@@ -126,6 +145,19 @@ impl MemberIndex {
     /// Returns whether there is a dead collection.
     pub(super) fn any_dead(&self) -> bool {
         !lock(&self.sweep_queue).dead.is_empty()
+    }
+
+    /// Queues the held collections that no live snapshot can show. `oldest` is the moment of the
+    /// oldest live snapshot.
+    pub(crate) fn release_held(&self, oldest: Option<u64>) {
+        let mut queue = lock(&self.sweep_queue);
+        let is_free = |at: u64| oldest.is_none_or(|oldest| at < oldest);
+        let (free, held) = std::mem::take(&mut queue.held).into_iter().partition(|(at, _)| is_free(*at));
+        queue.held = held;
+        for (_, dead) in free {
+            self.snapshots.account_held(dead.bytes(), 0);
+            self.enqueue(&mut queue, dead);
+        }
     }
 
     /// Removes about `bytes` bytes of dead collections, or all of them, concurrently with the

@@ -68,8 +68,9 @@ impl StoreCore {
         let memory = self.memory();
         // Logs bound their buffers themselves, and an eviction does not shrink them.
         let total = (memory.total() - memory.buffers).saturating_add(caller_bytes);
-        let (waiting, dying) = (memory.unreclaimed, self.members.dying());
-        let used = if evicts { (total - waiting).saturating_sub(dying) } else { total };
+        // Collections that snapshots show wait for the end of the snapshots.
+        let (waiting, dying) = (memory.unreclaimed + self.snapshots.held(), self.members.dying());
+        let used = if evicts { total.saturating_sub(waiting + dying) } else { total };
         MemoryBalance { limit, used, waiting, dying, evicts }
     }
 }

@@ -97,8 +97,8 @@ pub struct MemoryUse {
     pub rows: usize,
     /// Buffers of the logs.
     pub buffers: usize,
-    /// Replaced or removed memory that a reader may still see. Rows are counted here only if memory
-    /// has a limit.
+    /// Replaced or removed memory that a reader may still see, or that is kept for snapshots. Rows
+    /// are counted here only if memory has a limit.
     pub unreclaimed: usize,
     /// Bytes that the allocators hold for the parts above, in whole spans of 64 KiB: never less
     /// than their sum.
@@ -191,19 +191,21 @@ impl StoreCore {
             (self.index.memory(), self.expiry_index.memory(), self.members.index.memory());
         let (rows, removed) = self.rows.live_and_removed();
         let (collections, buffers) = (self.members.bytes(), self.log.buffer_bytes());
+        let kept = self.snapshots.outside();
         let mut memory = MemoryUse {
             nodes: index.nodes + expiry.nodes + members.nodes,
             orders: collections,
             keys: index.keys + expiry.keys + members.keys,
             rows,
             buffers,
-            unreclaimed: index.unreclaimed + expiry.unreclaimed + members.unreclaimed + removed,
+            unreclaimed: index.unreclaimed + expiry.unreclaimed + members.unreclaimed + removed + kept,
             held: self.memory_allocated() + buffers,
             reserved: index.reserved
                 + expiry.reserved
                 + members.reserved
                 + self.rows.reserved()
                 + collections
+                + kept
                 + buffers,
             peak: 0,
         };
@@ -227,6 +229,7 @@ impl StoreCore {
             + self.members.index.allocated_bytes()
             + self.rows.allocated_bytes()
             + self.members.bytes()
+            + self.snapshots.outside()
     }
 
     /// Rejects a write that adds much at once to a key with `before` bytes, if no key may be

@@ -69,6 +69,17 @@ impl RowAllocator {
         Row::until(self, row, expires)
     }
 
+    /// Makes a copy of a row that is about to be replaced, to keep it for snapshots. It counts as
+    /// removed memory.
+    pub(crate) fn kept_copy(&self, row: RowRef<'_>) -> Row {
+        let mut copy = Row::until(self, row, row.expires_at());
+        copy.set_version(row.version());
+        if self.ages.counts_removed() {
+            copy.as_ref().mark_removed();
+        }
+        copy
+    }
+
     /// Makes a row of columns, given in any order. Of equal names the last counts. Returns `None`
     /// without columns.
     ///

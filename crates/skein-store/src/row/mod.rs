@@ -402,7 +402,7 @@ impl<'g> RowRef<'g> {
     }
 
     /// Counts the row as waiting to be freed. The caller has just removed it from an index, and
-    /// holds a guard from before.
+    /// holds a guard from before, or owns it.
     #[cold]
     pub(crate) fn mark_removed(self) {
         // Relaxed: the counters are statistics; the thread that frees the row has synchronized with

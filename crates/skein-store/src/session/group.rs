@@ -2,7 +2,7 @@
 //!
 //! On disk: the group keeps the epoch from moving, so all its records have one epoch, and an epoch
 //! survives a crash whole or not at all. For readers: the stripes of the keys are latched while the
-//! index changes (see `stripes`). No snapshot is taken meanwhile (see `snapshot`).
+//! index changes (see `stripes`). The moment stands still, too (see `snapshot`).
 //!
 //! If the writes of a group are not known in advance, it is an open batch (`open_batch`).
 //!
@@ -33,7 +33,6 @@ use super::writer::KEYS_PER_PREFETCH;
 use super::{RowWriter as _, Session, Writer};
 use crate::batch::{Batch, BatchWrite};
 use crate::row::table::Column;
-use crate::snapshot::StoreSnapshots;
 use crate::store::StoreCore;
 use crate::{Error, Result, Ticket};
 
@@ -98,9 +97,8 @@ impl Session {
         // as long as the operation lasts.
         let done = {
             let _group = writer.operation.as_ref().map(LogOperation::group);
+            writer.is_group = true;
             let _held = core.stripes.lock(writes.iter().map(|(key, _)| *key));
-            // Last, so that a thread that takes a snapshot waits only for writes.
-            let _whole = core.snapshots.as_ref().map(StoreSnapshots::group);
             writer.check_group_limits(writes).and_then(|()| writer.write_group(writes))
         };
         done?;

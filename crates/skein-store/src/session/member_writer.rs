@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use skein_index::{ComputeAction, LocalGuard};
+use skein_log::{LogOperation, OperationGroup};
 use skein_sync::locks::alone;
 
 use super::Writer;
@@ -15,6 +16,7 @@ use crate::collection::{Collection, CollectionKind, CollectionState, ID, member_
 use crate::record;
 use crate::record_buffer::RecordBuffer;
 use crate::row::{PinnedRow, Row, RowRef};
+use crate::snapshot::RowKeeper;
 use crate::store::StoreCore;
 use crate::{Error, Result};
 
@@ -22,7 +24,14 @@ use crate::{Error, Result};
 /// until then.
 const EXPECTED_MAX: usize = 512;
 
-impl Writer<'_> {
+impl<'s> Writer<'s> {
+    /// Begins a group while snapshots are live, so that they show a change of a collection whole or
+    /// not at all. The caller must not hold the lock of a collection.
+    fn snapshot_group(&self) -> Option<OperationGroup<'s>> {
+        let alone = self.keeps && !self.is_group;
+        self.operation.as_ref().filter(|_| alone).map(LogOperation::group)
+    }
+
     /// Calls `change` with a collection whose lock is held. Also returns the changes that may have
     /// to be undone: after an error, and within a group.
     pub(super) fn run_change<R, E: From<Error>>(
@@ -47,6 +56,7 @@ impl Writer<'_> {
             changed: &mut changed,
             leaving: &mut BTreeMap::new(),
             viewed: collection.is_viewed(),
+            keeps: self.keeps,
         };
         let answer = change(members.reborrow()).and_then(|answer| {
             members.remove_leaving()?;
@@ -72,6 +82,7 @@ impl Writer<'_> {
         collection: &Arc<Collection>,
         change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<R>, E> {
+        let _group = self.snapshot_group();
         let mut state = alone(collection.state());
         if state.dead {
             return Ok(None);
@@ -109,6 +120,7 @@ impl Writer<'_> {
     ) -> std::result::Result<Option<(R, u64)>, E> {
         StoreCore::check_expiry(key, expires)?;
         self.core.check_sizes(key, 0)?;
+        let _group = self.snapshot_group();
         let collection = self.core.members.make(kind);
         let mut state = alone(collection.state());
         let mark = self.records.mark();
@@ -157,7 +169,8 @@ impl Writer<'_> {
         let row = Row::of_collection(&core.rows, collection.clone(), expires);
         let start = self.records.begin(|out| record::write_row(out, key, row.as_ref()));
         // SAFETY: no place is given.
-        let exchanged = unsafe { exchange(core, key, None, seen, RowChange::Put(row), &self.guard) }?;
+        let exchanged =
+            unsafe { exchange(core, self.keeps, key, None, seen, RowChange::Put(row), &self.guard) }?;
         let Some(Exchanged { version, epoch, removed_bytes }) = exchanged else {
             return Ok(None);
         };
@@ -193,6 +206,8 @@ pub(super) struct MemberWriter<'w> {
     leaving: &'w mut BTreeMap<Vec<u8>, u64>,
     /// The collection has views, so former entries are noted for them.
     viewed: bool,
+    /// Snapshots are live, so replaced rows are kept for them.
+    keeps: bool,
 }
 
 impl MemberWriter<'_> {
@@ -211,6 +226,7 @@ impl MemberWriter<'_> {
             changed: self.changed,
             leaving: self.leaving,
             viewed: self.viewed,
+            keeps: self.keeps,
         }
     }
 
@@ -262,7 +278,13 @@ impl MemberWriter<'_> {
         row.set_version(version);
         let after = weight(&key[ID..], row.as_ref());
         let start = self.records.begin(|out| record::write_member(out, key, value));
-        match members.index.insert(key, row, self.guard) {
+        let inserted = if self.keeps {
+            let put = RowKeeper::members(self.core).compute(key, |_| ComputeAction::Put(row), self.guard);
+            put.map(|done| done.before)
+        } else {
+            members.index.insert(key, row, self.guard)
+        };
+        match inserted {
             Ok(before) => {
                 let weighed = before.map_or(0, |row| weight(&key[ID..], row));
                 self.state.bytes = (self.state.bytes + after).saturating_sub(weighed);
@@ -314,7 +336,13 @@ impl MemberWriter<'_> {
     pub(super) fn take_out(&mut self, seen: u64) -> Result<()> {
         let (members, key, version) = (self.collection.members(), &self.key[..], seen + 1);
         let start = self.records.begin(|out| record::write_remove_member(out, key));
-        match members.index.compute(key, |_| ComputeAction::Remove, self.guard) {
+        let remove = |_: Option<RowRef<'_>>| ComputeAction::Remove;
+        let removed = if self.keeps {
+            RowKeeper::members(self.core).compute(key, remove, self.guard)
+        } else {
+            members.index.compute(key, remove, self.guard)
+        };
+        match removed {
             Ok(removed) => {
                 let weighed = removed.before.map_or(0, |row| weight(&key[ID..], row));
                 self.state.bytes = self.state.bytes.saturating_sub(weighed);

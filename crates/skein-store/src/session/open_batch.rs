@@ -2,9 +2,9 @@
 //! known in advance.
 //!
 //! ```text
-//!   begin    enter epoch ─ begin group: the epoch stands still ─ no snapshot is taken
+//!   begin    enter epoch ─ begin group: epoch and moment stand still
 //!   ...      get, put, scan, put, update ...      each is visible at once, to all sessions
-//!   commit   append records ─ snapshots may be taken ─ the epoch may move ─ leave
+//!   commit   append records ─ epoch and moment may move ─ leave
 //! ```
 //!
 //! An open batch is not a transaction: it does not isolate, and it does not roll back.
@@ -13,22 +13,19 @@
 //! 1. All records of a batch have one epoch, and an epoch survives a crash whole or not at all. So
 //!    a batch is on disk whole or not at all, however its records reached the log and however it
 //!    ended.
-//! 2. No snapshot is taken within a batch.
+//! 2. All writes of a batch have one moment. So a snapshot shows the batch whole or not at all.
 //! 3. A batch latches no stripe, because it cannot know which keys it will need. So readers of
 //!    several keys may see a part of it. A caller that needs isolation must exclude other sessions;
 //!    the server does this with a gate. So after it has begun, a batch waits for no other thread,
 //!    and no thread waits for the batch while it holds a resource that the batch needs.
 
 use std::ops::ControlFlow;
-use std::sync::RwLockReadGuard;
 
 use skein_log::{LogOperation, OperationGroup};
 
-use super::active_writes::ActiveWrite;
 use super::{Session, Writer};
 use crate::index::KeyBounds;
 use crate::row::table::Column;
-use crate::snapshot::StoreSnapshots;
 use crate::{Result, RowRef, ScanDirection, Ticket};
 
 /// Reads and writes of one [`Session`] that form one group: all of its writes are on disk or none,
@@ -40,7 +37,6 @@ use crate::{Result, RowRef, ScanDirection, Ticket};
 pub struct OpenBatch<'s> {
     // Fields are dropped in this order. The writer appends its records last: records may follow the
     // end of the group.
-    no_moment: Option<RwLockReadGuard<'s, ()>>,
     group: Option<OperationGroup<'s>>,
     writer: Writer<'s>,
 }
@@ -76,15 +72,11 @@ impl Session {
     /// # Errors
     /// The store is closed or writes are stopped.
     pub fn open_batch(&mut self) -> Result<OpenBatch<'_>> {
-        let core = self.core();
         // One time for the whole batch, so that no key expires during it.
         let mut writer = self.enter_at(Some(self.now()))?;
         writer.is_group = true;
-        ActiveWrite::mark_group(core);
         let group = writer.operation.as_ref().map(LogOperation::group);
-        // After the group, because the group may wait for an epoch to close.
-        let no_moment = core.snapshots.as_ref().map(StoreSnapshots::group);
-        Ok(OpenBatch { no_moment, group, writer })
+        Ok(OpenBatch { group, writer })
     }
 }
 
@@ -135,8 +127,8 @@ impl<'s> OpenBatch<'s> {
     /// # Errors
     /// Writes are stopped. The writes may not be durable, so the caller must not acknowledge them.
     pub fn commit(self) -> Result<Ticket> {
-        let Self { no_moment, group, writer } = self;
-        drop((no_moment, group));
+        let Self { group, writer } = self;
+        drop(group);
         writer.finish()
     }
 }

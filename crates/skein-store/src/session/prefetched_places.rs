@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn writes_find_their_places_in_the_order_of_the_batch() {
-        let index = StoreIndex::new(IndexKind::Masstree, &StoreLimits::default());
+        let index = StoreIndex::new(IndexKind::Masstree);
         let guard = index.collector().enter();
         let long = [b'x'; KEY_BYTES_MAX + 1];
         let keys: [&[u8]; 6] = [b"a", b"b", b"a", &long, b"", b"c"];

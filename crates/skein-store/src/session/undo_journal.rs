@@ -188,7 +188,7 @@ impl Writer<'_> {
             });
             let exchanged = Error::check_record_len(self.records.bytes() - start).and_then(|()| {
                 // SAFETY: no place is given.
-                unsafe { exchange(core, key, None, seen, change, &self.guard) }
+                unsafe { exchange(core, self.keeps, key, None, seen, change, &self.guard) }
             });
             match exchanged {
                 Ok(Some(Exchanged { version, epoch, removed_bytes })) => {

@@ -95,9 +95,11 @@ pub struct Writer<'s> {
     /// The rows that a group has replaced, during the writes of a group that was checked as a
     /// whole.
     pub(super) journal: Option<UndoJournal>,
-    /// All writes are one batch (`open_batch`), so the writer does not leave the epoch between
-    /// them.
+    /// All writes are one group (`group`, `open_batch`), so the writer does not leave the epoch
+    /// between them.
     pub(super) is_group: bool,
+    /// Snapshots are live, so the writer keeps the rows that it replaces (`snapshot`).
+    pub(super) keeps: bool,
     /// A rename is in progress: the row may move to the new key together with its collection.
     pub(super) renames: bool,
     /// Rows with too many columns are spread; see [`super::Session::spread_columns`].
@@ -120,6 +122,8 @@ impl<'s> Writer<'s> {
     pub(super) fn enter_unasked(core: &'s StoreCore, log_shard: usize) -> Result<Self> {
         let active_write = ActiveWrite::enter(core)?;
         let operation = Some(core.enter(log_shard)?);
+        // Inside the epoch: see invariant 1 of `snapshot`.
+        let keeps = core.snapshots.are_live();
         let guard = core.index.collector().enter();
         let records = RecordBuffer::take();
         Ok(Self {
@@ -137,6 +141,7 @@ impl<'s> Writer<'s> {
             checks_limit: false,
             journal: None,
             is_group: false,
+            keeps,
             renames: false,
             spread: false,
             removed_bytes: 0,
@@ -210,7 +215,10 @@ impl<'s> Writer<'s> {
     fn enter_again(&mut self) -> Result<()> {
         if self.operation.is_none() {
             match self.core.enter(self.log_shard) {
-                Ok(operation) => self.operation = Some(operation),
+                Ok(operation) => {
+                    self.operation = Some(operation);
+                    self.keeps = self.core.snapshots.are_live();
+                }
                 Err(error) => {
                     self.failed.get_or_insert_with(|| error.clone());
                     return Err(error);
@@ -315,7 +323,7 @@ impl<'s> Writer<'s> {
         let place = self.prefetched.place_of(key);
         // SAFETY: the places belong to the main index and to equal keys, and were found under this
         // guard (invariants 1 and 2 of `prefetched_places`).
-        let done = unsafe { self.core.index.compute_at(key, place, change, &self.guard) }?;
+        let done = unsafe { self.core.change_row(self.keeps, key, place, change, &self.guard) }?;
         let before = done.before.filter(|_| done.changed);
         self.removed_bytes += self.core.rows.note_removed(before, &self.guard);
         let collection = before.and_then(RowRef::shared_collection);

@@ -23,7 +23,6 @@ use crate::checkpoint::{CheckpointReport, schedule::CheckpointScheduler};
 use crate::collection::sweep;
 use crate::expiry::expiry_thread;
 use crate::session::active_writes;
-use crate::snapshot::StoreSnapshots;
 use crate::{Error, Eviction, MemoryUse, Result, Session, StoreOptions, Ticket};
 
 pub(crate) use read::gather;
@@ -136,6 +135,8 @@ pub struct StoreStats {
     pub snapshots: usize,
     /// The age of the oldest of them.
     pub oldest_snapshot: Option<Duration>,
+    /// Bytes of replaced and removed rows that are kept for them, with their keys.
+    pub snapshot_bytes: usize,
     /// The present epoch.
     pub epoch: u64,
     /// The last durable epoch.
@@ -354,7 +355,7 @@ impl Store {
         let (log, memory) = (core.log.stats(), core.memory());
         let time = core.time(None).fixed();
         let expiring = core.expiry_index.numbers(time.now());
-        let snapshots = core.snapshots.as_ref().map(StoreSnapshots::numbers).unwrap_or_default();
+        let snapshots = core.snapshots.numbers();
         let checkpoints = &core.checkpoints;
         StoreStats {
             keys: core.len(time),
@@ -369,6 +370,7 @@ impl Store {
             memory,
             snapshots: snapshots.count,
             oldest_snapshot: snapshots.oldest,
+            snapshot_bytes: core.snapshots.bytes(),
             epoch: log.epoch,
             durable_epoch: log.durable_epoch,
             log_bytes: core.log_bytes(),

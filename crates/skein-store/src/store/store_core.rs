@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use skein_index::{ComputeAction, Computed, Guard, IndexError};
 use skein_log::storage::StorageLock;
 use skein_log::{Durability, Log, LogError, LogOperation, LogOptions};
 use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -16,20 +17,19 @@ use crate::checkpoint::{self, CheckpointReport, manifest::CheckpointManifest};
 use crate::collection::MemberIndex;
 use crate::data_folder::DataFolder;
 use crate::expiry::{self, ExpiryIndex, OperationTime};
-use crate::index::{KeyBounds, StoreIndex};
+use crate::index::{IndexPlace, KeyBounds, StoreIndex};
 use crate::memory::MemoryBudget;
 use crate::options::KEY_BYTES_MAX;
-use crate::row::{RowAllocator, RowRef};
-use crate::snapshot::StoreSnapshots;
+use crate::row::{Row, RowAllocator, RowRef};
+use crate::snapshot::{RowKeeper, StoreSnapshots};
 use crate::stripes::Stripes;
 use crate::{Error, Result, ScanDirection, StoreOptions, recovery};
 
 /// The shared state of a store.
 pub(crate) struct StoreCore {
     pub(crate) index: StoreIndex,
-    /// `None` if the index has no snapshots. It shares the index and so its rows, and is dropped
-    /// before `rows`: rows must be dropped before their memory.
-    pub(crate) snapshots: Option<StoreSnapshots>,
+    /// The snapshots, and the rows that are kept for them.
+    pub(crate) snapshots: Arc<StoreSnapshots>,
     pub(crate) rows: RowAllocator,
     /// The members of all collections. Their rows are allocated in `rows`, too.
     pub(crate) members: Arc<MemberIndex>,
@@ -93,12 +93,12 @@ impl StoreCore {
         options.progress.expect(newest.as_ref().map_or(0, |(manifest, _)| manifest.bytes()));
         let (log, recovered) = Log::open(storage.clone(), log_options, epochs)?;
         folder.take_over()?;
-        let index = StoreIndex::new(options.index, &options.limits);
         let rows = RowAllocator::new();
-        let members = MemberIndex::new(options.index, &options.limits, rows.clone());
+        let snapshots = StoreSnapshots::new(&options.limits);
+        let members = MemberIndex::new(options.index, snapshots.clone(), rows.clone());
         let mut core = Self {
-            snapshots: StoreSnapshots::of(&index, options.limits.snapshots),
-            index,
+            index: StoreIndex::new(options.index),
+            snapshots,
             rows,
             members,
             expiry_index: ExpiryIndex::new(),
@@ -180,6 +180,27 @@ impl StoreCore {
         // waited for every writer that did not see the flag. SeqCst: pairs with the swap in
         // `close`.
         if self.closed.load(Ordering::SeqCst) { Err(Error::Closed) } else { Ok(operation) }
+    }
+
+    /// Changes a key of the main index as [`StoreIndex::compute_at`] does. If the writer `keeps`
+    /// replaced rows, the row is kept for the live snapshots.
+    ///
+    /// # Safety
+    /// As for [`StoreIndex::compute_at`].
+    #[inline]
+    pub(crate) unsafe fn change_row<'g>(
+        &'g self,
+        keeps: bool,
+        key: &[u8],
+        place: Option<IndexPlace>,
+        change: impl FnOnce(Option<RowRef<'_>>) -> ComputeAction<Row>,
+        guard: &'g impl Guard,
+    ) -> std::result::Result<Computed<'g, Row>, IndexError> {
+        if keeps {
+            return RowKeeper::main(self).compute(key, change, guard);
+        }
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.index.compute_at(key, place, change, guard) }
     }
 
     /// Returns the present epoch. A write reads it under the latch of its key.
@@ -320,7 +341,7 @@ impl StoreCore {
         lock(&self.close_by).is_some_and(|end| Instant::now() >= end)
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
     }
 

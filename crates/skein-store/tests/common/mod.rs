@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use skein_store::{Durability, IndexKind, Store, StoreOptions};
 
@@ -39,13 +40,30 @@ pub fn options(durability: Durability) -> StoreOptions {
     }
 }
 
-/// The same over the index with snapshots, whichever index other tests use.
-pub fn skip_list(durability: Durability) -> StoreOptions {
-    StoreOptions { index: IndexKind::SkipList, ..options(durability) }
+/// The same over another index.
+pub fn over(index: IndexKind, durability: Durability) -> StoreOptions {
+    StoreOptions { index, ..options(durability) }
+}
+
+/// Runs a test over each index, in a fresh folder. Keys of these tests have at most 8 bytes.
+pub fn each_index(test: impl Fn(&Path, IndexKind)) {
+    for index in IndexKind::ALL {
+        eprintln!("over {index}");
+        test(tempfile::tempdir().unwrap().path(), index);
+    }
 }
 
 pub fn open(path: &Path, durability: Durability) -> Store {
     Store::open(path, options(durability)).unwrap()
+}
+
+/// Tells the writers to stop when dropped, also after a failed assertion.
+pub struct StopWritersOnDrop<'a>(pub &'a AtomicBool);
+
+impl Drop for StopWritersOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Copies a folder whose store may be open, as a kill would leave it. Segment manifests are copied

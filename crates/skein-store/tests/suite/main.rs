@@ -25,6 +25,8 @@ mod power_failures;
 mod racing_removals;
 mod reopen;
 mod size_limits;
+mod snapshot_collections;
+mod snapshot_history;
 mod snapshot_limits;
 mod snapshots;
 mod sorted_sets;

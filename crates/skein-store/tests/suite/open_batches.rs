@@ -4,8 +4,8 @@
 use std::ops::Bound::Unbounded;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::{open, skip_list};
-use skein_store::{Durability, Error, RowRef, RowWriter as _, ScanDirection, Store};
+use crate::common::open;
+use skein_store::{Durability, Error, RowRef, RowWriter as _, ScanDirection};
 
 /// Reads of all kinds see the writes before them. A rejected write is not done, and the writes
 /// before it stay.
@@ -56,7 +56,7 @@ fn an_open_batch_reads_its_writes() {
 #[test]
 fn no_snapshot_is_taken_within_an_open_batch() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), skip_list(Durability::Buffered)).unwrap();
+    let store = open(folder.path(), Durability::Buffered);
     let done = AtomicBool::new(false);
     std::thread::scope(|threads| {
         threads.spawn(|| {
@@ -72,7 +72,7 @@ fn no_snapshot_is_taken_within_an_open_batch() {
         });
         while !done.load(Ordering::Relaxed) {
             let snapshot = store.snapshot().unwrap();
-            let entries = snapshot.range((Unbounded, Unbounded), ScanDirection::Forward, 10);
+            let entries = snapshot.range((Unbounded, Unbounded), ScanDirection::Forward, 10).unwrap();
             let values: Vec<_> = entries.iter().map(|entry| entry.value.clone().unwrap()).collect();
             assert!(values.iter().all(|value| *value == values[0]), "a part of a batch: {values:?}");
         }

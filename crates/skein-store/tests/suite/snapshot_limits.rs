@@ -1,19 +1,13 @@
-//! The limits of snapshots: their number, and the indexes that support them. Their memory is freed,
-//! and they are handles of their store.
-//!
-//! All tests run over the index with snapshots, whichever index other tests use.
+//! The limits of snapshots: their number, and the memory that is kept for them. Their memory is
+//! freed, and they are handles of their store.
 
 use std::ops::Bound::Unbounded;
 
-use crate::common::{StoreTestRng, options, skip_list};
-use skein_store::{Durability, Error, IndexKind, SNAPSHOTS_MAX, Snapshot, Store, StoreLimits, StoreOptions};
-
-fn open(path: &std::path::Path, durability: Durability) -> Store {
-    Store::open(path, skip_list(durability)).unwrap()
-}
+use crate::common::{StoreTestRng, each_index, open, options, over};
+use skein_store::{Durability, Error, Eviction, SNAPSHOTS_MAX, Snapshot, Store, StoreLimits, StoreOptions};
 
 fn value(snapshot: &Snapshot) -> Option<Vec<u8>> {
-    snapshot.get_entry(b"goose").and_then(|entry| entry.value)
+    snapshot.get_entry(b"goose").unwrap().and_then(|entry| entry.value)
 }
 
 #[track_caller]
@@ -31,7 +25,7 @@ fn too_many_snapshots_are_refused_and_a_checkpoint_has_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let limits = StoreLimits { snapshots: 2, ..StoreLimits::default() };
     let path = folder.path().join("two");
-    let store = Store::open(&path, StoreOptions { limits, ..skip_list(Durability::None) }).unwrap();
+    let store = Store::open(&path, StoreOptions { limits, ..options(Durability::None) }).unwrap();
     store.put(b"goose", b"grey").unwrap();
     assert_eq!((store.stats().snapshots, store.stats().oldest_snapshot), (0, None));
     let (first, second) = (store.snapshot().unwrap(), store.snapshot().unwrap());
@@ -49,7 +43,7 @@ fn too_many_snapshots_are_refused_and_a_checkpoint_has_its_own() {
     for (snapshots, fine) in [(0, false), (1, true), (SNAPSHOTS_MAX, true), (SNAPSHOTS_MAX + 1, false)] {
         let limits = StoreLimits { snapshots, ..StoreLimits::default() };
         let path = folder.path().join(snapshots.to_string());
-        let opened = Store::open(&path, StoreOptions { limits, ..skip_list(Durability::None) });
+        let opened = Store::open(&path, StoreOptions { limits, ..options(Durability::None) });
         match (opened, fine) {
             (Ok(store), true) => {
                 let live: Vec<_> = (0..snapshots).map(|_| store.snapshot().unwrap()).collect();
@@ -71,7 +65,7 @@ fn too_many_snapshots_are_refused_and_a_checkpoint_has_its_own() {
 fn the_limit_holds_for_many_threads() {
     let folder = tempfile::tempdir().unwrap();
     let limits = StoreLimits { snapshots: 3, ..StoreLimits::default() };
-    let store = Store::open(folder.path(), StoreOptions { limits, ..skip_list(Durability::None) }).unwrap();
+    let store = Store::open(folder.path(), StoreOptions { limits, ..options(Durability::None) }).unwrap();
     std::thread::scope(|scope| {
         for thread in 1..=6 {
             let store = &store;
@@ -98,68 +92,67 @@ fn the_limit_holds_for_many_threads() {
     drop(live);
 }
 
-#[test]
-fn other_indexes_say_which_one_has_snapshots() {
-    let folder = tempfile::tempdir().unwrap();
-    for index in IndexKind::ALL.into_iter().filter(|kind| !kind.has_snapshots()) {
-        let path = folder.path().join(index.name());
-        let store = Store::open(&path, StoreOptions { index, ..options(Durability::None) }).unwrap();
-        let refused = store.snapshot().unwrap_err();
-        assert!(matches!(refused, Error::NoSnapshots { index: kind } if kind == index));
-        let text = refused.to_string();
-        assert!(
-            text.contains(&format!("index {index} has no")) && text.contains("one that has (skip-list)"),
-            "{text}"
-        );
-        store.put(b"goose", b"grey").unwrap();
-        assert_eq!(store.checkpoint().unwrap().rows, 1);
-        assert_eq!((store.stats().snapshots, store.stats().oldest_snapshot), (0, None));
-    }
-}
-
 /// Rows that were kept for snapshots are freed when these are dropped, in any order. Rows that no
 /// snapshot needs are not kept.
 #[test]
 fn memory_comes_back_after_the_snapshots() {
+    each_index(|folder, index| {
+        let store = Store::open(folder, over(index, Durability::None)).unwrap();
+        let write = |round: u8| {
+            for key in 0..500_u16 {
+                store.put(&key.to_be_bytes(), &[round; 1000]).unwrap();
+            }
+        };
+        let kept = || store.stats().snapshot_bytes;
+        write(0);
+        let mut snapshots = vec![store.snapshot().unwrap()];
+        assert_eq!(kept(), 0);
+        write(1);
+        let one = kept();
+        assert!((500 * 1000..500 * 1400).contains(&one), "{one}");
+        write(1);
+        assert_eq!(kept(), one, "each key is kept once");
+        for round in 2..7 {
+            snapshots.push(store.snapshot().unwrap());
+            write(round);
+            write(round);
+        }
+        assert_eq!(kept(), 6 * one, "six snapshots keep six rows of each key");
+        assert!(store.stats().row_bytes >= 7 * 500 * 1000);
+        for (place, left) in [(2, 5), (0, 4), (3, 3), (1, 2), (0, 1), (0, 0)] {
+            drop(snapshots.remove(place));
+            assert_eq!(kept(), left * one);
+        }
+        // Writes also free waiting memory.
+        let shrinks = (0..1000).any(|_| {
+            write(9);
+            store.stats().row_bytes <= 2 * 500 * 1100
+        });
+        assert!(shrinks, "{}", store.stats().row_bytes);
+    });
+}
+
+/// A row that two snapshots see is kept once, and stays until the second one ends.
+#[test]
+fn snapshots_share_the_rows_that_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::None);
-    let write = |round: u8| {
-        for key in 0..500_u16 {
-            store.put(&key.to_be_bytes(), &[round; 1000]).unwrap();
-        }
-    };
-    // Writes also free waiting memory, so some are made while the test checks it.
-    let shrinks_to = |bytes: usize| {
-        (0..1000).any(|_| {
-            write(9);
-            store.stats().row_bytes <= bytes
-        })
-    };
-    write(0);
-    let one = store.stats().row_bytes;
-    assert!(shrinks_to(one + one / 2), "{} of {one}", store.stats().row_bytes);
-    let mut snapshots = Vec::new();
-    for round in 0..6 {
-        snapshots.push(store.snapshot().unwrap());
-        write(round);
-        write(round);
+    store.put(b"goose", b"grey").unwrap();
+    for newest_first in [true, false] {
+        let (first, second) = (store.snapshot().unwrap(), store.snapshot().unwrap());
+        let before = value(&first);
+        store.put(b"goose", b"bean").unwrap();
+        let kept = store.stats().snapshot_bytes;
+        store.put(b"swan", b"mute").unwrap();
+        store.remove(b"swan").unwrap();
+        let (early, late) = if newest_first { (second, first) } else { (first, second) };
+        drop(early);
+        assert_eq!(value(&late), before);
+        assert!(late.get_entry(b"swan").unwrap().is_none());
+        assert!(store.stats().snapshot_bytes >= kept && kept > 0);
+        drop(late);
+        assert_eq!(store.stats().snapshot_bytes, 0);
     }
-    let kept = store.stats().row_bytes;
-    assert!(kept >= one * 7, "six snapshots keep six rows of each key: {kept} of {one}");
-    assert!(shrinks_to(one * 8), "and no more, however often they are written");
-    for (place, most) in [(2, 7), (0, 6), (3, 5), (1, 4), (0, 3), (0, 2)] {
-        drop(snapshots.remove(place));
-        assert!(
-            shrinks_to(one * most - one / 2),
-            "{} of {one} with {}",
-            store.stats().row_bytes,
-            snapshots.len()
-        );
-    }
-    let nodes = store.stats().index_bytes;
-    store.remove_range((Unbounded, Unbounded)).unwrap();
-    let left = store.stats();
-    assert!(left.keys == 0 && left.index_bytes < nodes / 4, "{left:?}");
 }
 
 #[test]
@@ -177,15 +170,115 @@ fn a_release_frees_rows_in_steps() {
         assert_eq!(store.stats().snapshots, 0, "it has ended");
         assert_eq!((1..10).find(|_| !release.step(4)), Some(steps), "{written} of 4 at a time");
         assert!(!release.step(4), "nothing is left");
+        assert_eq!(store.stats().snapshot_bytes, 0);
     }
     // A dropped release frees its rows at once.
     let snapshot = store.snapshot().unwrap();
     write(20);
     let mut release = snapshot.release();
-    assert!(release.step(4));
-    let nodes = store.stats().index_bytes;
+    assert!(release.step(4) && store.stats().snapshot_bytes > 0);
     drop(release);
-    assert!(store.stats().index_bytes < nodes, "no version was freed");
+    assert_eq!(store.stats().snapshot_bytes, 0);
+}
+
+/// Over the limit of kept bytes the oldest snapshot ends: its reads return an error, and its memory
+/// comes back. Later snapshots go on.
+#[test]
+fn the_oldest_snapshot_ends_at_the_limit_of_kept_bytes() {
+    each_index(|folder, index| {
+        let limits = StoreLimits { snapshot_bytes: Some(300_000), ..StoreLimits::default() };
+        let store = Store::open(folder, StoreOptions { limits, ..over(index, Durability::None) }).unwrap();
+        store.put(b"goose", b"grey").unwrap();
+        let write = |from: u16, to: u16, round: u8| {
+            for key in from..to {
+                store.put(&key.to_be_bytes(), &[round; 1000]).unwrap();
+            }
+        };
+        write(0, 400, 0);
+        let first = store.snapshot().unwrap();
+        write(0, 150, 1);
+        let second = store.snapshot().unwrap();
+        assert_eq!(value(&first), Some(b"grey".to_vec()));
+        write(0, 50, 2);
+        assert!(first.check().is_ok());
+        write(150, 400, 2);
+        let is_ended = |ended: Error| {
+            let text = ended.to_string();
+            assert!(matches!(ended, Error::SnapshotEnded { limit: 300_000 }), "{text}");
+            assert!(text.contains("300000 bytes") && text.contains("limits.snapshot_bytes"), "{text}");
+        };
+        is_ended(first.check().unwrap_err());
+        is_ended(first.get_entry(b"goose").unwrap_err());
+        is_ended(first.range((Unbounded, Unbounded), skein_store::ScanDirection::Forward, 1).unwrap_err());
+        assert!(store.stats().snapshot_bytes <= 300_000 + 2000, "{}", store.stats().snapshot_bytes);
+        // The second one keeps more than the limit by itself, so it has ended, too.
+        is_ended(second.check().unwrap_err());
+        assert_eq!(store.stats().snapshots, 0);
+        let third = store.snapshot().unwrap();
+        write(0, 100, 3);
+        assert_eq!(third.get_entry(&7_u16.to_be_bytes()).unwrap().unwrap().value.unwrap(), [2; 1000]);
+        drop((first, second, third));
+        assert_eq!(store.stats().snapshot_bytes, 0);
+    });
+}
+
+/// A checkpoint without a log whose snapshot ends is written nevertheless, each row as it is.
+#[test]
+fn a_checkpoint_whose_snapshot_ends_is_still_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = StoreLimits { snapshot_bytes: Some(1), ..StoreLimits::default() };
+    let path = folder.path().join("store");
+    let options = StoreOptions { limits, ..options(Durability::None) };
+    let store = Store::open(&path, options.clone()).unwrap();
+    let write = || {
+        for key in 0..20_000_u16 {
+            store.put(&key.to_be_bytes(), b"value").unwrap();
+        }
+    };
+    write();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                write();
+            }
+        });
+        for _ in 0..5 {
+            assert_eq!(store.checkpoint().unwrap().rows, 20_000);
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!((store.stats().snapshots, store.stats().snapshot_bytes), (0, 0));
+    let copied = folder.path().join("copied");
+    crate::common::copy(&path, &copied);
+    assert_eq!(Store::open(&copied, options).unwrap().len(), 20_000);
+}
+
+/// Keys that are evicted stay in a snapshot, and their memory does not make the store evict more.
+#[test]
+fn evicted_keys_stay_in_a_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = StoreLimits {
+        memory_bytes: Some(4 << 20),
+        eviction: Eviction::Lru,
+        snapshot_bytes: Some(3 << 20),
+        ..StoreLimits::default()
+    };
+    let store = Store::open(folder.path(), StoreOptions { limits, ..options(Durability::None) }).unwrap();
+    if crate::common::skipped("it starts with much memory") {
+        return;
+    }
+    for key in 0..2000_u16 {
+        store.put(&key.to_be_bytes(), &[7; 1000]).unwrap();
+    }
+    let snapshot = store.snapshot().unwrap();
+    let present = snapshot.range((Unbounded, Unbounded), skein_store::ScanDirection::Forward, 5000).unwrap();
+    for key in 2000..4500_u16 {
+        store.put(&key.to_be_bytes(), &[7; 1000]).unwrap();
+    }
+    assert!(store.stats().evicted > 0 && store.len() > 1000, "{:?}", store.stats());
+    let again = snapshot.range((Unbounded, Unbounded), skein_store::ScanDirection::Forward, 5000).unwrap();
+    assert!(present == again);
 }
 
 /// A snapshot is a handle: it keeps the store open and can be read after a close, and the folder is
@@ -197,7 +290,7 @@ fn a_snapshot_outlives_its_store() {
     store.put(b"goose", b"grey").unwrap();
     let snapshot = store.snapshot().unwrap();
     drop(store);
-    let locked = Store::open(folder.path(), skip_list(Durability::Sync)).unwrap_err();
+    let locked = Store::open(folder.path(), options(Durability::Sync)).unwrap_err();
     assert!(matches!(locked, Error::Locked { .. }), "{locked}");
     snapshot.store().put(b"goose", b"bean").unwrap();
     let seen = std::thread::spawn(move || {

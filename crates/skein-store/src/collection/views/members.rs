@@ -7,8 +7,8 @@ use std::sync::Arc;
 use skein_sync::locks::{lock, shared};
 
 use super::{Collection, FormerEntries, FormerEntry, PLACE, RegisteredView, ViewOrder};
-use crate::ScanDirection;
 use crate::collection::members::{member_key, score_in};
+use crate::{RowRef, ScanDirection};
 
 /// The members of a key as they were at one moment, by name; see
 /// [`ColumnsReader::view`](crate::ColumnsReader::view). No writer waits for the view between two
@@ -73,7 +73,7 @@ impl MembersView {
             Bound::Excluded(last) | Bound::Included(last) => Some(last.clone()),
             Bound::Unbounded => None,
         };
-        collection.walk_members(after.as_deref(), |name, row| {
+        let walked = |name: &[u8], row: RowRef<'_>| {
             let shown = show_one(former, name, row.value().unwrap_or_default(), &mut show);
             passed += 1;
             stopped = shown.is_none_or(|shown| shown.is_break()) || passed >= most;
@@ -81,7 +81,11 @@ impl MembersView {
                 former.next = Bound::Excluded(name.to_vec());
             }
             if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+        };
+        match &collection.frozen {
+            Some(_) => collection.walk_frozen(after.as_deref(), walked),
+            None => collection.walk_members(after.as_deref(), walked),
+        }
         if !stopped {
             stopped = former.show_removed(None, |name, value| show(name, &value)).is_break();
         }
@@ -104,6 +108,9 @@ impl MembersView {
         }
         let (members, mut key) = (collection.members(), Vec::new());
         let guard = members.enter();
+        if collection.frozen.is_some() {
+            return collection.frozen_member(name, &guard)?.value().map(<[u8]>::to_vec);
+        }
         let row = members.index.get(member_key(&mut key, collection.id(), name), &guard)?;
         row.value().map(<[u8]>::to_vec)
     }

@@ -19,7 +19,6 @@ use crate::session::memory_members::MemoryCollection;
 use crate::session::row_writer::{Recorder, RowWriter};
 use crate::session::undo_journal::ReplacedRow;
 use crate::session::whole_rows::rename_row;
-use crate::snapshot::StoreSnapshots;
 use crate::store::StoreCore;
 use crate::{Error, Result};
 
@@ -103,10 +102,9 @@ impl RowWriter for Writer<'_> {
 
     fn rename(&mut self, from: &[u8], to: &[u8], replace: bool) -> Result<Option<bool>> {
         self.begin_write()?;
-        // A writer that is one batch already holds its epoch and its lock against snapshots.
+        // A writer that is one batch already holds its epoch and its moment.
         let alone = !self.is_group;
         let _group = self.operation.as_ref().filter(|_| alone).map(LogOperation::group);
-        let _moment = self.core.snapshots.as_ref().filter(|_| alone).map(StoreSnapshots::group);
         (self.is_group, self.renames) = (true, true);
         let renamed = rename_row(self, from, to, replace);
         (self.is_group, self.renames) = (!alone, false);
@@ -175,7 +173,8 @@ impl RowWriter for Writer<'_> {
             };
             let removed = matches!(change, RowChange::Remove);
             // SAFETY: see above.
-            let exchanged = unsafe { exchange(self.core, key, place.take(), seen, change, &self.guard) };
+            let exchanged =
+                unsafe { exchange(self.core, self.keeps, key, place.take(), seen, change, &self.guard) };
             match exchanged {
                 Ok(Some(Exchanged { version, epoch, removed_bytes })) => {
                     let gone = ReplacedRow { row: seen.map(RowRef::pin), collection: handover.done() };
@@ -206,12 +205,14 @@ pub(in crate::session) struct Exchanged {
     pub(in crate::session) removed_bytes: usize,
 }
 
-/// Changes `key` if its row is still `seen`. Returns `None` if the key has another row by now.
+/// Changes `key` if its row is still `seen`. Returns `None` if the key has another row by now. If
+/// the writer `keeps` replaced rows, the row is kept for the live snapshots.
 ///
 /// # Safety
 /// As for [`StoreIndex::compute_at`](crate::index::StoreIndex::compute_at).
 pub(in crate::session) unsafe fn exchange(
     core: &StoreCore,
+    keeps: bool,
     key: &[u8],
     place: Option<IndexPlace>,
     seen: Option<RowRef<'_>>,
@@ -244,7 +245,7 @@ pub(in crate::session) unsafe fn exchange(
         }
     };
     // SAFETY: guaranteed by the caller.
-    let exchanged = unsafe { core.index.compute_at(key, place, exchange, guard) }?;
+    let exchanged = unsafe { core.change_row(keeps, key, place, exchange, guard) }?;
     let removed_bytes = if taken.is_some() { core.rows.note_removed(exchanged.before, guard) } else { 0 };
     Ok(taken.map(|(version, epoch)| Exchanged { version, epoch, removed_bytes }))
 }

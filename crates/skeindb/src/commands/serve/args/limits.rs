@@ -24,8 +24,7 @@ pub struct LimitArgs {
     /// keys that were not used for the longest time, volatile-ttl those that expire first.
     #[arg(long, value_name = "POLICY", default_value = "noeviction")]
     pub max_memory_policy: Eviction,
-    /// The greatest number of snapshots at a time, with --index skip-list; at most 255 [default:
-    /// 64].
+    /// The greatest number of snapshots at a time; at most 255 [default: 64].
     #[arg(long, value_name = "N")]
     pub max_snapshots: Option<usize>,
     /// The longest request.
@@ -66,6 +65,7 @@ impl LimitArgs {
             memory_bytes: self.max_memory.filter(|size| *size > 0).map(saturate),
             eviction: self.max_memory_policy,
             snapshots: self.max_snapshots.unwrap_or(defaults.snapshots),
+            snapshot_bytes: defaults.snapshot_bytes,
         }
     }
 

@@ -211,6 +211,7 @@ fn every_store_option_reaches_its_field() {
             memory_bytes: Some(70 << 20),
             eviction: skein_store::Eviction::Lru,
             snapshots: 80,
+            snapshot_bytes: None,
         },
         clock: store.clock.clone(),
         expiry_interval: defaults.expiry_interval,

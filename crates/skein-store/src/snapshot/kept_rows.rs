@@ -1,0 +1,363 @@
+//! Kept rows: the rows of one index that were replaced or removed while snapshots were live.
+//!
+//! ```text
+//!   shards, by hash of the key, each with a lock
+//!     rows    key ──► [ until 7: row A ][ until 9: absent ][ pending: row B ]
+//!     notes   snapshot 6 ──► row A       snapshot 8 ──► absent, row B
+//! ```
+//!
+//! A kept row says: "until this moment, and since that one, the key had this row (or was absent)".
+//! Its note lies with the newest snapshot that sees it. So the end of a snapshot visits only its
+//! own notes: a row that an older snapshot sees moves to the notes of that one, and other rows are
+//! dropped. Each key is kept at most once for each snapshot.
+//!
+//! # Invariants
+//! 1. A kept row is added as pending, before its writer takes the latch of the key. Under the latch
+//!    the writer verifies that the key still has this row and that the moment has not moved, and
+//!    only then sets `until`. So a row with `until` = m is the row that the key had at the end of
+//!    the moment before m. Readers ignore pending rows.
+//! 2. A writer that changes a key without keeping its row has found, at the present moment, a kept
+//!    row that was set after the newest live snapshot was taken, or no live snapshot. It too
+//!    verifies the moment under the latch.
+//! 3. So for a live snapshot s the kept row with the smallest `until` > s has the row that the key
+//!    had at s. If there is none, no write after s is visible, and the index has that row.
+//! 4. Locks are taken in this order: a shard, then the registry of live snapshots.
+//!
+//! Design: `docs/design/store.md`.
+
+#[cfg(all(test, skein_loom))]
+mod models;
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Arc, Mutex};
+
+use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use skein_sync::locks::lock;
+
+use super::live::LiveSnapshots;
+use crate::ScanDirection;
+use crate::row::{Row, RowRef};
+
+/// The number of shards: enough that writers rarely meet, few enough that a scan can visit all.
+const SHARDS: usize = 32;
+
+/// Bytes of a kept row besides its key and its row: its parts of the maps, the counts, and the
+/// allocator's overhead.
+const KEPT_ROW: usize = 192;
+
+/// `until` of a row whose writer has not verified it.
+const PENDING: u64 = u64::MAX;
+
+/// A row that a key had until a moment; see the module head.
+#[derive(Debug)]
+pub(crate) struct KeptRow {
+    key: Arc<[u8]>,
+    /// `None` if the key was absent.
+    row: Option<Row>,
+    /// No earlier live snapshot sees the row.
+    since: u64,
+    until: AtomicU64,
+}
+
+/// A kept row that its writer has not verified, and the snapshot that has its note.
+#[derive(Debug)]
+pub(super) struct PendingRow {
+    kept: Arc<KeptRow>,
+    snapshot: u64,
+}
+
+#[derive(Debug, Default)]
+struct KeptShard {
+    rows: BTreeMap<Arc<[u8]>, Vec<Arc<KeptRow>>>,
+    /// By snapshot.
+    notes: BTreeMap<u64, Vec<Arc<KeptRow>>>,
+}
+
+/// The kept rows of one index.
+#[derive(Debug)]
+pub(crate) struct KeptRows {
+    shards: Box<[Mutex<KeptShard>]>,
+    /// The number of kept rows.
+    len: AtomicUsize,
+    /// Bytes of kept rows with their keys.
+    bytes: AtomicUsize,
+    /// The part of these bytes that is not in the arena of rows.
+    outside: AtomicUsize,
+}
+
+impl KeptRow {
+    /// Returns the row, or `None` if the key was absent.
+    pub(crate) fn row(&self) -> Option<RowRef<'_>> {
+        self.row.as_ref().map(Row::as_ref)
+    }
+
+    pub(super) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    fn until(&self) -> u64 {
+        // Acquire: pairs with the Release in `PendingRow::verified`.
+        self.until.load(Ordering::Acquire)
+    }
+
+    fn outside(&self) -> usize {
+        KEPT_ROW + self.key.len()
+    }
+
+    fn weight(&self) -> usize {
+        self.outside() + self.row().map_or(0, RowRef::memory)
+    }
+}
+
+impl PendingRow {
+    /// Sets the moment until which the key had the row. REQUIRES: the latch of the key is held, and
+    /// invariant 1 is verified.
+    pub(super) fn verified(&self, moment: u64) {
+        // Release: pairs with the Acquire in `until`. The latch orders it before the new row: a
+        // reader that has seen that row in the index finds the moment.
+        self.kept.until.store(moment, Ordering::Release);
+    }
+}
+
+impl KeptShard {
+    /// Returns the moment until which the last kept row of a key was valid; 0 without one.
+    fn last(&self, key: &[u8]) -> u64 {
+        let rows = self.rows.get(key).into_iter().flatten();
+        rows.map(|kept| kept.until()).filter(|until| *until != PENDING).max().unwrap_or(0)
+    }
+
+    /// Returns the moment since which a row that is about to be replaced may be visible, if the
+    /// newest live snapshot sees it.
+    fn needs(&self, key: &[u8], newest: u64) -> Option<u64> {
+        let since = self.last(key);
+        (newest > 0 && since <= newest).then_some(since)
+    }
+
+    fn remove(&mut self, kept: &Arc<KeptRow>) {
+        if let Some(rows) = self.rows.get_mut(&kept.key) {
+            rows.retain(|other| !Arc::ptr_eq(other, kept));
+            if rows.is_empty() {
+                self.rows.remove(&kept.key);
+            }
+        }
+    }
+}
+
+/// Returns the kept row of a key that a snapshot sees (invariant 3).
+fn seen_at(rows: &[Arc<KeptRow>], snapshot: u64) -> Option<&Arc<KeptRow>> {
+    let untils = rows.iter().map(|kept| (kept.until(), kept));
+    let later = untils.filter(|(until, _)| (snapshot + 1..PENDING).contains(until));
+    later.min_by_key(|(until, _)| *until).map(|(_, kept)| kept)
+}
+
+/// The kept rows of a part of a range, in the order of a scan.
+#[derive(Debug, Default)]
+pub(super) struct KeptRange {
+    pub(super) rows: Vec<Arc<KeptRow>>,
+    /// The last key of the part, if it is not the whole range.
+    pub(super) last: Option<Arc<[u8]>>,
+}
+
+impl KeptRows {
+    pub(crate) fn new() -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            len: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            outside: AtomicUsize::new(0),
+        }
+    }
+
+    fn shard_of(&self, key: &[u8]) -> &Mutex<KeptShard> {
+        &self.shards[crc32c::crc32c(key) as usize % SHARDS]
+    }
+
+    /// Returns the bytes of all kept rows with their keys.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Returns the part of [`bytes`](Self::bytes) that is not in the arena of rows.
+    pub(super) fn outside(&self) -> usize {
+        self.outside.load(Ordering::Relaxed)
+    }
+
+    fn is_empty(&self) -> bool {
+        // Relaxed: a reader that has seen a row in the index has acquired the count of the row that
+        // it replaced.
+        self.len.load(Ordering::Relaxed) == 0
+    }
+
+    /// Keeps the row `seen` of a key (`None` if it is absent), as pending, if the newest live
+    /// snapshot sees it. `copy` makes a copy of the row.
+    ///
+    /// REQUIRES: the caller read the moment first, then the row, and verifies both under the latch.
+    pub(super) fn keep(
+        &self,
+        live: &LiveSnapshots,
+        key: &[u8],
+        copy: impl FnOnce() -> Option<Row>,
+    ) -> Option<PendingRow> {
+        let shard = self.shard_of(key);
+        lock(shard).needs(key, live.newest())?;
+        // Without the lock, because the row may be long.
+        let row = copy();
+        let mut held = lock(shard);
+        let snapshot = live.newest();
+        let since = held.needs(key, snapshot)?;
+        let shared = held.rows.get_key_value(key).map(|(key, _)| key.clone());
+        let key = shared.unwrap_or_else(|| key.into());
+        let kept = Arc::new(KeptRow { key, row, since, until: AtomicU64::new(PENDING) });
+        // Relaxed, all: counts; see `is_empty`.
+        self.len.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(kept.weight(), Ordering::Relaxed);
+        self.outside.fetch_add(kept.outside(), Ordering::Relaxed);
+        held.rows.entry(kept.key.clone()).or_default().push(kept.clone());
+        held.notes.entry(snapshot).or_default().push(kept.clone());
+        Some(PendingRow { kept, snapshot })
+    }
+
+    /// Drops a pending row whose writer found another row, or another moment.
+    pub(super) fn void(&self, PendingRow { kept, snapshot }: PendingRow) {
+        let mut held = lock(self.shard_of(&kept.key));
+        held.remove(&kept);
+        let notes = held.notes.get_mut(&snapshot);
+        let noted = notes.and_then(|notes| {
+            let at = notes.iter().rposition(|other| Arc::ptr_eq(other, &kept))?;
+            Some(notes.swap_remove(at))
+        });
+        // Without its note here, the row is or was with an older snapshot, whose end counts it.
+        if noted.is_some() {
+            self.count_dropped(&kept);
+        }
+    }
+
+    fn count_dropped(&self, kept: &KeptRow) {
+        self.len.fetch_sub(1, Ordering::Relaxed);
+        self.bytes.fetch_sub(kept.weight(), Ordering::Relaxed);
+        self.outside.fetch_sub(kept.outside(), Ordering::Relaxed);
+    }
+
+    /// Returns the kept row of a key that a snapshot sees. The caller has looked the key up in the
+    /// index before; without a kept row, that answer counts.
+    pub(super) fn at(&self, key: &[u8], snapshot: u64) -> Option<Arc<KeptRow>> {
+        if self.is_empty() {
+            return None;
+        }
+        let held = lock(self.shard_of(key));
+        seen_at(held.rows.get(key)?, snapshot).cloned()
+    }
+
+    /// Returns the kept rows that a snapshot sees, in the order of a scan from `near` to `far`.
+    /// Visits at most `most` keys of each shard, so the answer may be for the first part of the
+    /// range only.
+    pub(super) fn range(
+        &self,
+        (near, far): (Bound<&[u8]>, Bound<&[u8]>),
+        direction: ScanDirection,
+        snapshot: u64,
+        most: usize,
+    ) -> KeptRange {
+        let mut found = KeptRange::default();
+        let (lower, upper) = direction.near_and_far((near, far));
+        if self.is_empty() || is_empty_range(lower, upper) {
+            return found;
+        }
+        for shard in &self.shards {
+            let held = lock(shard);
+            let rows = held.rows.range::<[u8], _>((lower, upper));
+            let last = match direction {
+                ScanDirection::Forward => gather(rows, snapshot, most, &mut found.rows),
+                ScanDirection::Backward => gather(rows.rev(), snapshot, most, &mut found.rows),
+            };
+            let is_nearer = |last: &Arc<[u8]>| {
+                found.last.as_ref().is_none_or(|other| direction_cmp(direction, last, other).is_lt())
+            };
+            found.last = last.filter(is_nearer).or(found.last);
+        }
+        found.rows.sort_unstable_by(|a, b| direction_cmp(direction, &a.key, &b.key));
+        if let Some(last) = &found.last {
+            let within =
+                found.rows.partition_point(|kept| !direction_cmp(direction, &kept.key, last).is_gt());
+            found.rows.truncate(within);
+        }
+        found
+    }
+
+    /// Drops the rows that were kept for an ended snapshot, and moves those that an older live
+    /// snapshot sees to its notes. Visits at most `most` notes. Returns how many more it might have
+    /// visited.
+    pub(super) fn give_back(&self, live: &LiveSnapshots, ended: u64, most: usize) -> usize {
+        let mut left = most;
+        for shard in &self.shards {
+            if left == 0 {
+                break;
+            }
+            let mut gone = Vec::new();
+            let mut held = lock(shard);
+            let Some(notes) = held.notes.get_mut(&ended) else { continue };
+            let taken = notes.split_off(notes.len().saturating_sub(left));
+            if notes.is_empty() {
+                held.notes.remove(&ended);
+            }
+            left -= taken.len();
+            // Read under the lock of the shard: a snapshot that is still live visits its notes
+            // here only after this.
+            let older = live.older_than(ended);
+            for kept in taken {
+                if let Some(snapshot) = older.last().filter(|snapshot| **snapshot >= kept.since) {
+                    held.notes.entry(*snapshot).or_default().push(kept);
+                } else {
+                    held.remove(&kept);
+                    self.count_dropped(&kept);
+                    gone.push(kept);
+                }
+            }
+            // Rows are freed without the lock.
+            drop(held);
+            drop(gone);
+        }
+        left
+    }
+
+    /// Returns whether rows are kept for a snapshot.
+    pub(super) fn has_notes(&self, snapshot: u64) -> bool {
+        !self.is_empty() && self.shards.iter().any(|shard| lock(shard).notes.contains_key(&snapshot))
+    }
+}
+
+/// Adds the rows that a snapshot sees to `found`. Returns the last visited key if there may be
+/// more.
+fn gather<'s>(
+    rows: impl Iterator<Item = (&'s Arc<[u8]>, &'s Vec<Arc<KeptRow>>)>,
+    snapshot: u64,
+    most: usize,
+    found: &mut Vec<Arc<KeptRow>>,
+) -> Option<Arc<[u8]>> {
+    for (visited, (key, rows)) in rows.enumerate() {
+        found.extend(seen_at(rows, snapshot).cloned());
+        if visited + 1 == most {
+            return Some(key.clone());
+        }
+    }
+    None
+}
+
+/// Compares keys in the order of a scan.
+pub(super) fn direction_cmp(direction: ScanDirection, a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+    match direction {
+        ScanDirection::Forward => a.cmp(b),
+        ScanDirection::Backward => b.cmp(a),
+    }
+}
+
+/// Returns whether no key is within the bounds, which `BTreeMap::range` may reject.
+fn is_empty_range(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
+    match (lower, upper) {
+        (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
+        (Bound::Included(lower) | Bound::Excluded(lower), Bound::Excluded(upper))
+        | (Bound::Excluded(lower), Bound::Included(upper)) => lower >= upper,
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+    }
+}

@@ -1,0 +1,245 @@
+//! Snapshots of a store: all keys as they were at one moment, while writers continue.
+//!
+//! ```text
+//!   put a   ──┤a├──────────────────────────────►
+//!   apply   ─────────┤c        d├──────────────►   a whole group is before or after the moment
+//!   moment  ───────────────────────┤m│m+1├─────►   waits for the writes that have begun
+//!   put a   ────────────────────────────┤a├────►   the row of a at m is kept for the snapshot
+//! ```
+//!
+//! The moments are those of the log's epoch gate (`skein_log::Log::close_moment`): every write
+//! belongs to one moment, and a group stays within one. A snapshot is a closed moment. It contains
+//! the writes up to that moment.
+//!
+//! The index has only the present rows. While a snapshot is live, writers keep each row that they
+//! replace or remove beside the index (`kept_rows`). A reader of a snapshot reads the index first,
+//! and then the kept rows, which take precedence. While no snapshot is live, writers keep nothing,
+//! and readers of the present never look at kept rows.
+//!
+//! Collections: the main row that a snapshot shows stands for a frozen collection, which reads its
+//! members at the moment in the same way (`collection::frozen`). The members of a collection that
+//! dies stay in the member index until no live snapshot can show them (`sweep_queue`).
+//!
+//! # Files
+//! `live` has the registry, `kept_rows` the kept rows, `keeping` the protocol of writers, `scan`
+//! the merged scan. `handle` has the public types.
+//!
+//! # Invariants
+//! 1. A writer that is inside the epoch gate has read, after it entered, whether a snapshot is
+//!    live. The first snapshot registers itself and then waits until all writers inside have left;
+//!    only then it closes its moment. So every write of a later moment keeps the row that it
+//!    replaces.
+//! 2. While snapshots are live, a change of a collection is a group. So all its members, and its
+//!    main row, are written in one moment.
+//! 3. A published row never changes (`row`). The version is part of the row, so a snapshot shows
+//!    the version of its moment, too.
+//! 4. At most `limit` snapshots are live, besides the one of a running checkpoint. Each has a
+//!    moment of its own.
+//!
+//! Design: `docs/design/store.md`.
+
+mod handle;
+mod keeping;
+mod kept_rows;
+mod live;
+mod scan;
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
+use skein_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use skein_sync::locks::lock;
+
+pub(crate) use handle::SnapshotMoment;
+pub use handle::{Snapshot, SnapshotRelease};
+pub(crate) use keeping::RowKeeper;
+pub(crate) use kept_rows::KeptRow;
+use kept_rows::KeptRows;
+use live::{LiveSnapshots, SnapshotNumbers};
+
+use crate::index::{KeyBounds, StoreIndex};
+use crate::row::RowRef;
+use crate::store::StoreCore;
+use crate::{Error, Result, ScanDirection, StoreLimits};
+
+/// The number of kept rows that a writer frees at a time while they exceed their limit.
+const FREED_AT_ONCE: usize = 256;
+
+/// Without a limit of their own, kept rows may use this part of the memory limit.
+const PART_OF_MEMORY: usize = 4;
+
+/// The snapshots of a store, and the rows that are kept for them.
+#[derive(Debug)]
+pub(crate) struct StoreSnapshots {
+    live: LiveSnapshots,
+    /// Held while a snapshot is taken.
+    taking: Mutex<()>,
+    /// Kept rows of the main index and of the member index.
+    rows: KeptRows,
+    members: KeptRows,
+    /// Bytes of dead collections whose members live snapshots may show.
+    held: AtomicUsize,
+    /// Snapshots that were ended because of the limit, and whose rows are not all freed.
+    ending: Mutex<Vec<u64>>,
+    limit: usize,
+    bytes_max: Option<usize>,
+}
+
+/// The moment of a snapshot, without its handle.
+#[derive(Debug)]
+pub(crate) struct TakenMoment {
+    pub(crate) moment: u64,
+    ended: Arc<AtomicBool>,
+}
+
+impl TakenMoment {
+    /// Errors if the snapshot has ended, so that earlier reads may have missed rows.
+    pub(crate) fn check(&self, core: &StoreCore) -> Result<()> {
+        // Acquire: pairs with the Release in `LiveSnapshots::end`. A reader that has missed a freed
+        // row has acquired the flag with the lock of the row's shard.
+        if self.ended.load(Ordering::Acquire) {
+            return Err(Error::SnapshotEnded { limit: core.snapshots.bytes_max(core) });
+        }
+        Ok(())
+    }
+}
+
+impl StoreSnapshots {
+    pub(crate) fn new(limits: &StoreLimits) -> Arc<Self> {
+        Arc::new(Self {
+            live: LiveSnapshots::default(),
+            taking: Mutex::new(()),
+            rows: KeptRows::new(),
+            members: KeptRows::new(),
+            held: AtomicUsize::new(0),
+            ending: Mutex::default(),
+            limit: limits.snapshots,
+            bytes_max: limits.snapshot_bytes,
+        })
+    }
+
+    /// Returns whether writers must keep the rows that they replace. Read it inside the epoch gate
+    /// (invariant 1).
+    #[inline]
+    pub(crate) fn are_live(&self) -> bool {
+        self.newest() != 0
+    }
+
+    /// Returns the moment of the newest live snapshot; 0 if there is none.
+    #[inline]
+    pub(crate) fn newest(&self) -> u64 {
+        self.live.newest()
+    }
+
+    pub(crate) fn numbers(&self) -> SnapshotNumbers {
+        self.live.numbers()
+    }
+
+    /// Returns the bytes that are kept for snapshots.
+    pub(crate) fn bytes(&self) -> usize {
+        self.rows.bytes() + self.members.bytes() + self.held()
+    }
+
+    /// Returns the part of the kept bytes that is in no index and in no arena of rows.
+    pub(crate) fn outside(&self) -> usize {
+        self.rows.outside() + self.members.outside()
+    }
+
+    /// Returns about how many bytes the held dead collections use.
+    pub(crate) fn held(&self) -> usize {
+        // It may be negative for a moment, while a decrement is visible before its increment.
+        usize::try_from(self.held.load(Ordering::Relaxed).cast_signed()).unwrap_or(0)
+    }
+
+    /// Counts a change of the bytes of dead collections that are held.
+    pub(crate) fn account_held(&self, before: usize, after: usize) {
+        // Relaxed: a count. It may wrap below 0 and back.
+        self.held.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    /// Takes a snapshot. REQUIRES: the thread is not inside the epoch gate.
+    pub(crate) fn take(&self, core: &StoreCore, of_checkpoint: bool) -> Result<TakenMoment> {
+        let _taking = lock(&self.taking);
+        let is_first = !self.are_live();
+        let (limit, moment) = (self.limit, core.log.moment());
+        let ended = self
+            .live
+            .add(moment, of_checkpoint, limit)
+            .map_err(|live| Error::TooManySnapshots { live, limit })?;
+        if is_first {
+            // Invariant 1.
+            core.log.wait_for_operations();
+        }
+        Ok(TakenMoment { moment: core.log.close_moment(), ended })
+    }
+
+    /// Ends a snapshot: its rows may be freed. Does nothing if it has ended.
+    pub(crate) fn end(&self, core: &StoreCore, moment: u64) {
+        self.live.end(moment);
+        core.members.release_held(self.live.oldest());
+    }
+
+    /// Frees up to `most` rows that were kept for an ended snapshot. Returns whether there are
+    /// more.
+    pub(crate) fn give_back(&self, moment: u64, most: usize) -> bool {
+        let left = self.rows.give_back(&self.live, moment, most);
+        self.members.give_back(&self.live, moment, left);
+        self.rows.has_notes(moment) || self.members.has_notes(moment)
+    }
+
+    /// Returns the largest number of bytes that may be kept.
+    fn bytes_max(&self, core: &StoreCore) -> usize {
+        let part = || core.budget.limit().map(|limit| limit / PART_OF_MEMORY);
+        self.bytes_max.or_else(part).unwrap_or(usize::MAX)
+    }
+
+    /// If more is kept than allowed, ends the oldest snapshot, or frees some rows of an ended one.
+    fn enforce_limit(&self, core: &StoreCore) {
+        if self.bytes() <= self.bytes_max(core) {
+            return;
+        }
+        let mut ending = lock(&self.ending);
+        let Some(moment) = ending.last().copied().or_else(|| self.live.oldest()) else { return };
+        if ending.is_empty() {
+            ending.push(moment);
+            self.end(core, moment);
+        }
+        if !self.give_back(moment, FREED_AT_ONCE) {
+            ending.pop();
+        }
+    }
+}
+
+/// One of the indexes of a store with its kept rows, as a snapshot sees them.
+#[derive(Clone, Copy)]
+pub(crate) struct IndexAtMoment<'i> {
+    index: &'i StoreIndex,
+    kept: &'i KeptRows,
+    moment: u64,
+}
+
+impl<'i> IndexAtMoment<'i> {
+    pub(crate) fn main(core: &'i StoreCore, moment: u64) -> Self {
+        Self { index: &core.index, kept: &core.snapshots.rows, moment }
+    }
+
+    pub(crate) fn members(core: &'i StoreCore, moment: u64) -> Self {
+        Self { index: &core.members.index, kept: &core.snapshots.members, moment }
+    }
+
+    /// Returns the kept row of a key, which takes precedence over the row in the index. REQUIRES:
+    /// the caller has looked the key up in the index before.
+    pub(crate) fn kept(&self, key: &[u8]) -> Option<Arc<KeptRow>> {
+        self.kept.at(key, self.moment)
+    }
+
+    /// Calls `each` with the rows of the moment within `bounds`, in order, until it breaks.
+    pub(crate) fn scan(
+        &self,
+        bounds: KeyBounds<'_>,
+        direction: ScanDirection,
+        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) {
+        scan::scan(self, bounds, direction, each);
+    }
+}
