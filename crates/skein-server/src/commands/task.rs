@@ -246,7 +246,7 @@ impl RangeTask {
         let Some(task) = &mut self.inside else { return Ok(false) };
         let more = matches!(task.step(slice, reply)?, TaskProgress::More);
         // The slice showed the moment only if the snapshot is still complete.
-        self.snapshot.as_ref().map_or(Ok(()), Snapshot::check).map_err(Error::from)?;
+        self.snapshot.as_ref().map_or(Ok(()), EngineSnapshot::check)?;
         if !more {
             self.inside = None;
         }

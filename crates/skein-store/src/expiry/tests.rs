@@ -94,9 +94,9 @@ fn no_reader_sees_expired_keys() {
     };
     assert_eq!(present(&late), [false, true, false]);
     assert_eq!(present(&session), [true; 3], "its time is frozen");
-    assert!(before.get_entry(b"a").is_some(), "its moment is before the expiry");
-    assert_eq!(before.range((Unbounded, Unbounded), ScanDirection::Forward, 9).len(), 3);
-    assert!(store.snapshot().unwrap().get_entry(b"a").is_none());
+    assert!(before.get_entry(b"a").unwrap().is_some(), "its moment is before the expiry");
+    assert_eq!(before.range((Unbounded, Unbounded), ScanDirection::Forward, 9).unwrap().len(), 3);
+    assert!(store.snapshot().unwrap().get_entry(b"a").unwrap().is_none());
     let (seen, _) = session.write(|writer| writer.get_with(b"a", |row| row.is_some())).unwrap();
     assert!(seen);
     check(&store);

@@ -100,7 +100,7 @@ impl PrefetchedPlaces {
 mod tests {
     use super::*;
     use crate::index::StoreIndex;
-    use crate::options::{IndexKind, StoreLimits};
+    use crate::options::IndexKind;
 
     #[test]
     fn writes_find_their_places_in_the_order_of_the_batch() {

@@ -132,7 +132,7 @@ fn shift(session: &mut Session, random: &mut StoreTestRng) {
         .write(|writer| {
             writer.change_set::<_, Error>(b"one", true, |set| {
                 let (one, other) = (one.to_be_bytes(), other.to_be_bytes());
-                let (a, b) = (set.score(&one).unwrap_or(0.0), set.score(&other).unwrap_or(0.0));
+                let (a, b) = (set.score(&one)?.unwrap_or(0.0), set.score(&other)?.unwrap_or(0.0));
                 set.put(&one, a + 1.0)?;
                 set.put(&other, b - 1.0).map(drop)
             })
