@@ -202,7 +202,7 @@ impl DiskSnapshot {
     }
 
     /// Ends the snapshot and gives its pages back step by step, for callers that must not be
-    /// delayed. A drop gives all of them back at once, in some hundred nanoseconds each.
+    /// delayed. A drop gives all of them back at once, in about a microsecond each.
     ///
     /// ```
     /// # use skein_disk::{DiskOptions, DiskStore};

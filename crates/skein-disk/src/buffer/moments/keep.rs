@@ -65,7 +65,11 @@ impl BufferManager {
     /// A frame cannot be written. It stays in memory.
     pub(super) fn trim_kept_to(&self, most: usize) -> Result<()> {
         loop {
-            let unwritten = alone(&self.moments.kept).shrink(most, |frame| self.retire_kept(frame));
+            let mut unloaded = Vec::new();
+            let unwritten = alone(&self.moments.kept).shrink(most, &mut unloaded);
+            for frame in unloaded {
+                self.retire_kept(frame);
+            }
             match unwritten {
                 Some(version) => self.write_kept(&version)?,
                 None => return Ok(()),

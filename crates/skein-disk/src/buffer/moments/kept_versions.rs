@@ -177,12 +177,12 @@ impl KeptVersions {
     }
 
     /// Removes frames from memory until at most `most` are left, those without recent uses first
-    /// (CLOCK). Passes them to `unloaded`. Stops at a frame that must be written first, and returns
-    /// it.
+    /// (CLOCK), and adds them to `unloaded`. Stops at a frame that must be written first, and
+    /// returns it.
     pub(super) fn shrink(
         &mut self,
         most: usize,
-        mut unloaded: impl FnMut(Arc<PageFrame>),
+        unloaded: &mut Vec<Arc<PageFrame>>,
     ) -> Option<UnwrittenVersion> {
         while self.in_memory.len() > most {
             let after = (Bound::Excluded(self.hand), Bound::Unbounded);
@@ -195,7 +195,7 @@ impl KeptVersions {
             if frame.is_dirty() {
                 return Some((self.hand, frame.clone()));
             }
-            self.unload(self.hand).into_iter().for_each(&mut unloaded);
+            unloaded.extend(self.unload(self.hand));
         }
         None
     }
