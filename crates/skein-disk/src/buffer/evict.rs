@@ -124,7 +124,7 @@ impl BufferManager {
     /// Notes the place of a written frame, and adds the reasons of a checkpoint and of snapshots to
     /// keep it. The caller holds the page's stripe lock.
     pub(super) fn note_written(&self, frame: &PageFrame, place: PagePlace) {
-        for _ in 0..usize::from(frame.is_claimed()) + usize::from(frame.is_kept()) {
+        for _ in 0..u32::from(frame.is_claimed()) + frame.times_kept() {
             lock(&self.places).retain(place);
         }
         frame.set_written(place);

@@ -37,8 +37,9 @@ pub(super) struct PageFrame {
     born: u64,
     /// Whether a running checkpoint needs this version of the page (invariant 3).
     claimed: AtomicBool,
-    /// Whether it is kept for a snapshot (invariant 3).
-    kept: AtomicBool,
+    /// The number of kept versions that have the frame (invariant 3): two for a moment, if it is kept
+    /// again before the first one has ended.
+    kept: AtomicU32,
     place: AtomicU32,
     /// The place that is promised to a dirty frame.
     reservation: Mutex<Option<PlaceReservation>>,
@@ -73,7 +74,7 @@ impl PageFrame {
             dirty: AtomicBool::new(place.is_none()),
             born,
             claimed: AtomicBool::new(false),
-            kept: AtomicBool::new(false),
+            kept: AtomicU32::new(0),
             place: AtomicU32::new(place.map_or(0, |place| place.0)),
             reservation: Mutex::new(reservation),
             retired: OnceLock::new(),
@@ -176,22 +177,27 @@ impl PageFrame {
         self.born
     }
 
-    /// Marks the frame as kept for a snapshot. The caller holds the page's stripe lock.
+    /// Counts the frame as kept for a snapshot. The caller holds the page's stripe lock.
     pub(super) fn keep(&self) {
         // SeqCst: as in `end_keep`.
-        self.kept.store(true, Ordering::SeqCst);
+        self.kept.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Removes the mark of a snapshot. The caller holds the page's stripe lock, and releases the
+    /// Undoes one [`keep`](Self::keep). The caller holds the page's stripe lock, and releases the
     /// frame's place if there is one.
     pub(super) fn end_keep(&self) {
         // SeqCst, like the swap of a publication and `is_kept`: either the writer that replaces the
-        // frame sees the mark removed, or the caller sees the frame replaced (`release_version`).
-        self.kept.store(false, Ordering::SeqCst);
+        // frame sees the count fall, or the caller sees the frame replaced (`release_version`).
+        self.kept.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Returns the number of kept versions that have the frame.
+    pub(super) fn times_kept(&self) -> u32 {
+        self.kept.load(Ordering::SeqCst)
     }
 
     pub(super) fn is_kept(&self) -> bool {
-        self.kept.load(Ordering::SeqCst)
+        self.times_kept() > 0
     }
 
     /// Notes that the bytes were written to a place (invariant 2).

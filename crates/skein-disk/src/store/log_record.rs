@@ -130,7 +130,7 @@ mod tests {
             assert_eq!(parse(&record[..len]), None, "cut to {len} bytes");
         }
         for end in ends {
-            for kind in [0, 3, SET | 2 << SPACE, REMOVE | 15 << SPACE] {
+            for kind in [0, 3, SET | 4 << SPACE, REMOVE | 15 << SPACE] {
                 let mut wrong = record.clone();
                 wrong[end] = kind;
                 assert_eq!(parse(&wrong), None, "a write of the unknown kind {kind}");

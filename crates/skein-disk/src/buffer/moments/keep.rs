@@ -85,8 +85,13 @@ impl BufferManager {
             if frame.is_dirty() && frame.is_kept() {
                 let place = self.write_frame(frame)?;
                 self.note_written(frame, place);
-                // The reason of this write; the kept version has its own.
-                lock(&self.places).release(place);
+                match self.table.get(key.id) {
+                    // The publication that will replace it has not happened yet. An eviction would
+                    // not write the frame again, so the table must lead to this place.
+                    Some(entry) if self.is_in_table(frame) => self.set_place(entry, Some(place)),
+                    // The reason of this write; the kept version has its own.
+                    _ => lock(&self.places).release(place),
+                }
             }
         }
         let unloaded = alone(&self.moments.kept).unload(*key);

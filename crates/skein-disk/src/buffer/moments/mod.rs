@@ -180,14 +180,16 @@ impl BufferManager {
                 Some(place) => lock(&self.places).release(place),
                 // SeqCst: see `end_keep`. If the frame is still in the table, the writer that
                 // replaces it gives the promised place back.
-                None if !frame.is_claimed() && !self.is_in_table(&frame) => drop(frame.take_reservation()),
+                None if !frame.is_claimed() && !frame.is_kept() && !self.is_in_table(&frame) => {
+                    drop(frame.take_reservation());
+                }
                 None => {}
             }
         }
         self.retired.retire(frame, &self.collector);
     }
 
-    fn is_in_table(&self, frame: &Arc<PageFrame>) -> bool {
+    pub(super) fn is_in_table(&self, frame: &Arc<PageFrame>) -> bool {
         let entry = self.table.get(frame.id);
         entry.is_some_and(|entry| entry.frame.load(Ordering::SeqCst).cast_const() == Arc::as_ptr(frame))
     }
