@@ -49,7 +49,6 @@ pub(crate) struct NamedTrie {
 #[derive(Clone, Debug)]
 pub(crate) struct NamedCountedSet {
     pub(crate) name: String,
-    #[cfg_attr(not(test), expect(dead_code, reason = "the store's counted sets will read it"))]
     pub(crate) set: CountedSet,
 }
 

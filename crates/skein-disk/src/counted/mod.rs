@@ -12,8 +12,8 @@
 //!
 //! Read in this order:
 //!
-//! - Bytes: `key_page.rs` (a page, the search in it), `key_page_mut.rs` (changes in place),
-//!   `long_key.rs` (keys longer than a quarter of a page), `entries.rs` (a page in memory).
+//! - Bytes: `key_page.rs` (a page), `key_search.rs` (the search in it), `key_page_mut.rs` (changes in
+//!   place), `long_key.rs` (keys longer than a quarter of a page), `entries.rs` (a page in memory).
 //! - Operations: `descent.rs`, `insert.rs`, `split_point.rs`, `remove.rs`,
 //!   `walk.rs`.
 //! - Checks: `check.rs`.
@@ -41,6 +41,7 @@ mod entries;
 mod insert;
 mod key_page;
 mod key_page_mut;
+mod key_search;
 mod long_key;
 mod remove;
 mod split_point;

@@ -74,7 +74,7 @@ pub(super) fn add_to_neighbour(
     }
     let (one, other) = if at == last { (last - 1, last) } else { (0, 1) };
     let separator = separator(writer, &all.key(one), &all.key(other))?;
-    if !move_separator(writer, *parent, moves, separator)? {
+    if !move_separator(writer, *parent, moves, &separator)? {
         return Ok(false);
     }
     write_entries(writer, page, &rest, 0..rest.len())?;
@@ -87,10 +87,10 @@ fn move_separator(
     writer: &mut PageWriter<'_>,
     parent: SetPathStep,
     at: usize,
-    separator: StoredKey<'static>,
+    separator: &StoredKey<'_>,
 ) -> WalkResult<bool> {
     let mut above = entries(writer, parent.page)?;
-    let before = above.replace_key(at, &separator);
+    let before = above.replace_key(at, separator);
     let fits = above.fits(0..above.len());
     if let Some(unused) = if fits { before } else { separator.chain } {
         unused.free(writer)?;
