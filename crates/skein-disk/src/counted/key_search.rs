@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   searched  "goose"       prefix "go"  head "ose\0"  tail ""
-//!   heads     "at\0\0"  "ld\0\0"  "ose\0"  "rdo"..      1. binary search among the heads
+//!   heads     "at\0\0"  "ld\0\0"  "ose\0"  "rdon"      1. binary search among the heads
 //!   tails                           ""                    2. and among the tails of equal heads
 //! ```
 //!

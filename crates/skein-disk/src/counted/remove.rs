@@ -53,14 +53,17 @@ impl CountedSet {
         path: &SetPath,
         range: Range<usize>,
     ) -> WalkResult<()> {
-        free_rests(writer, path.leaf, range.clone())?;
         let count = range.len() as u64;
-        let mut is_empty = range.len() == key_page(writer, path.leaf)?.len();
-        if !is_empty || path.leaf == self.root {
-            change_keys(writer, path.leaf, |leaf| leaf.remove(range))?;
-        }
-        // Whether the page below the step has lost entries.
+        let len = free_rests(writer, path.leaf, range.clone())?;
+        let mut is_empty = range.len() == len;
+        // Whether the page below the step has lost entries and may be sparse.
         let mut has_shrunk = true;
+        if !is_empty || path.leaf == self.root {
+            has_shrunk = change_keys(writer, path.leaf, |leaf| {
+                leaf.remove(range)?;
+                Ok(leaf.read().used() <= SPARSE)
+            })?;
+        }
         for (depth, step) in path.steps.iter().enumerate().rev() {
             if is_empty {
                 writer.free(path.page(depth + 1));
@@ -108,12 +111,14 @@ impl CountedSet {
     }
 }
 
-/// Frees the rests of long keys.
-fn free_rests(writer: &mut PageWriter<'_>, page: PageId, range: Range<usize>) -> WalkResult<()> {
+/// Frees the rests of long keys among some entries. Returns the number of all entries of the page.
+fn free_rests(writer: &mut PageWriter<'_>, page: PageId, range: Range<usize>) -> WalkResult<usize> {
     let content = key_page(writer, page)?;
+    let len = content.len();
     let chains = range.filter_map(|at| content.tail(at).map(|tail| tail.chain).transpose());
     let chains = chains.collect::<Result<Vec<_>, _>>().map_err(damaged(page))?;
-    chains.into_iter().try_for_each(|chain| chain.free(writer))
+    chains.into_iter().try_for_each(|chain| chain.free(writer))?;
+    Ok(len)
 }
 
 /// Merges a child with a neighbour if it is sparse and both leave room in one page. Returns whether

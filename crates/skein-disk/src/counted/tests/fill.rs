@@ -71,6 +71,25 @@ fn keys_that_approach_a_full_page_share_pages() {
     }
 }
 
+/// Keys in order fill a page and leave the last one in a page of its own. The separator between them
+/// is short, so another key still belongs to the end of the full page.
+#[test]
+fn a_key_at_the_end_of_a_full_page_goes_to_a_nearly_empty_neighbour() {
+    for is_descending in [false, true] {
+        let store = TestSet::new(100);
+        let key = |score: u64| [&score.to_be_bytes()[..], &[7; 24]].concat();
+        let mut last = if is_descending { (1 << 30) + 128 } else { 128 };
+        while store.check().leaves < 2 {
+            last = if is_descending { last - 256 } else { last + 256 };
+            assert!(store.insert(&key(last)).unwrap());
+        }
+        let len = store.check().keys;
+        let (between, rank) = if is_descending { (last + 255, 1) } else { (last - 255, len - 1) };
+        assert!(store.insert(&key(between)).unwrap());
+        assert_eq!((store.check().leaves, store.rank(&key(between))), (2, rank));
+    }
+}
+
 #[test]
 fn random_keys_fill_two_thirds_of_pages_and_leave_them_when_they_are_removed() {
     let (store, mut next) = (TestSet::new(2_000), random_numbers(3));
