@@ -5,10 +5,10 @@
 //!   │ a b c d e f │   ─►   │ a b c │ │ d D e f │     │ a b c d e f │ │ g │   │ A │ │ a b c d e f │
 //! ```
 //!
-//! A page splits in the middle, and these keys split it elsewhere (`split_point.rs`): a key behind
-//! or before all others gets a page of its own, and a key at the end of a group with a common prefix
-//! ends a page. So keys that arrive in order leave full pages, also in many groups at once. A key
-//! that would get a page of its own goes to the neighbour on its side if that is nearly empty.
+//! A page splits in the middle, with two exceptions (`split_point.rs`). A key behind or before all
+//! others gets a page of its own. A key at the end of a group with a common prefix ends a page. So
+//! keys that arrive in order leave full pages, also in many groups at once. A key that would get a
+//! page of its own goes to the neighbour on its side if that is nearly empty.
 //!
 //! The root keeps its page: its entries move to two new pages, and it becomes their parent.
 //!

@@ -45,8 +45,8 @@ pub(super) fn split_point(all: &KeyEntries, at: usize) -> Option<usize> {
 }
 
 /// Adds a key, which is the first or the last of a full leaf, to the neighbour on its side if that
-/// is nearly empty. The separator between them moves, and the step leads to the neighbour. Returns false
-/// and changes nothing if there is no such neighbour.
+/// is nearly empty. The separator between them moves, and the step leads to the neighbour. Returns
+/// false and changes nothing if there is no such neighbour.
 pub(super) fn add_to_neighbour(
     writer: &mut PageWriter<'_>,
     parent: &mut SetPathStep,

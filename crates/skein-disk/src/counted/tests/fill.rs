@@ -71,8 +71,8 @@ fn keys_that_approach_a_full_page_share_pages() {
     }
 }
 
-/// Keys in order fill a page and leave the last one in a page of its own. The separator between them
-/// is short, so another key still belongs to the end of the full page.
+/// Keys in order fill a page and leave the last one in a page of its own. The separator between
+/// them is short, so another key still belongs to the end of the full page.
 #[test]
 fn a_key_at_the_end_of_a_full_page_goes_to_a_nearly_empty_neighbour() {
     for is_descending in [false, true] {
