@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Each layer uses only the layers below it. Read `page_file/`, `buffer/`, `record/`, `trie/`,
-//! `counted/` and `store/` in this order; the `mod.rs` of each folder says in which order to read its files.
+//! `counted/` and `store/` in this order; the `mod.rs` of each folder says in which order to read
+//! its files.
 //!
 //! Design: `docs/design/disk.md`. Bytes: `docs/format.md`. Source: Xie, "Trie-based Data Structures
 //! for Persistent Key-Value Store on SSD" (BitBase). Each module's head says which parts are the

@@ -11,8 +11,9 @@
 //! The level falls by one with each step. So a descent ends even if pointers are damaged.
 
 use super::CountedSet;
-use super::key_page::{KeyIndex, KeyPage, KeySearch, Result, partition};
+use super::key_page::{KeyPage, Result};
 use super::key_page_mut::KeyPageMut;
+use super::key_search::{KeyIndex, KeySearch, partition};
 use super::long_key::{load_key, search_ties};
 use crate::buffer::{PageWriter, WalkStop};
 use crate::page::{DiskPageKind, PageId};
@@ -99,7 +100,7 @@ impl Descending {
 }
 
 impl CountedSet {
-    fn descending(&self) -> Descending {
+    fn descending(self) -> Descending {
         Descending { page: self.root, above: None }
     }
 
@@ -107,7 +108,7 @@ impl CountedSet {
     /// and the index in it.
     #[inline]
     pub(super) fn descend(
-        &self,
+        self,
         pages: &mut impl PageReader,
         key: &[u8],
         mut visit: impl FnMut(PageId, &KeyPage<'_>, usize),
@@ -134,7 +135,7 @@ impl CountedSet {
     }
 
     /// Descends along a key and returns the path with the index in the leaf.
-    pub(super) fn find(&self, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<(SetPath, KeyIndex)> {
+    pub(super) fn find(self, pages: &mut impl PageReader, key: &[u8]) -> WalkResult<(SetPath, KeyIndex)> {
         let mut steps = Vec::with_capacity(8);
         let visit = |page, content: &KeyPage<'_>, at| {
             if content.level() > 0 {
@@ -148,7 +149,7 @@ impl CountedSet {
     /// Descends to the key of a rank and returns the path with its index in the leaf. Returns
     /// `None` if there is no such key.
     pub(super) fn find_rank(
-        &self,
+        self,
         pages: &mut impl PageReader,
         mut rank: u64,
     ) -> WalkResult<Option<(SetPath, usize)>> {
@@ -170,7 +171,7 @@ impl CountedSet {
 
     /// Returns the path to the first leaf below the last of these steps, or to the last leaf.
     pub(super) fn descend_to_end(
-        &self,
+        self,
         pages: &mut impl PageReader,
         mut steps: Vec<SetPathStep>,
         is_last: bool,
@@ -193,7 +194,7 @@ impl CountedSet {
 
     /// Returns the number of keys for which a predicate is true.
     pub(super) fn descend_by(
-        &self,
+        self,
         pages: &mut impl PageReader,
         mut is_before: impl FnMut(&[u8]) -> bool,
     ) -> WalkResult<u64> {

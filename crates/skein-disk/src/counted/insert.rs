@@ -5,10 +5,10 @@
 //!   │ a b c d e f │   ─►   │ a b c │ │ d D e f │     │ a b c d e f │ │ g │   │ A │ │ a b c d e f │
 //! ```
 //!
-//! A page splits in the middle, and these keys split it elsewhere (`split_point.rs`): a key behind
-//! or before all others gets a page of its own, and a key at the end of a group with a common prefix
-//! ends a page. So keys that arrive in order leave full pages, also in many groups at once. A key
-//! that would get a page of its own goes to the neighbour on its side if that is nearly empty.
+//! A page splits in the middle, with two exceptions (`split_point.rs`). A key behind or before all
+//! others gets a page of its own. A key at the end of a group with a common prefix ends a page. So
+//! keys that arrive in order leave full pages, also in many groups at once. A key that would get a
+//! page of its own goes to the neighbour on its side if that is nearly empty.
 //!
 //! The root keeps its page: its entries move to two new pages, and it becomes their parent.
 //!
@@ -33,7 +33,7 @@ struct SplitPage {
 
 impl CountedSet {
     /// Inserts a key. Returns false if it is there already.
-    pub(super) fn insert_key(&self, writer: &mut PageWriter<'_>, key: &[u8]) -> WalkResult<bool> {
+    pub(super) fn insert_key(self, writer: &mut PageWriter<'_>, key: &[u8]) -> WalkResult<bool> {
         let (mut path, Err(at)) = self.find(writer, key)? else { return Ok(false) };
         let key = StoredKey::write(writer, key)?;
         let mut split = self.add_key(writer, &mut path, at, &key)?;
@@ -53,7 +53,7 @@ impl CountedSet {
     /// Adds a key to the leaf of the path, or to its neighbour: the path leads there then. Returns
     /// the page that was split off, if any.
     fn add_key(
-        &self,
+        self,
         writer: &mut PageWriter<'_>,
         path: &mut SetPath,
         at: usize,
@@ -72,7 +72,7 @@ impl CountedSet {
 
     /// Adds a child to a page above the leaves. Returns the page that was split off, if any.
     fn add_child(
-        &self,
+        self,
         writer: &mut PageWriter<'_>,
         page: PageId,
         at: usize,
@@ -86,7 +86,7 @@ impl CountedSet {
 
     /// Divides the entries of a page between the page and a new one.
     fn split(
-        &self,
+        self,
         writer: &mut PageWriter<'_>,
         page: PageId,
         all: &KeyEntries,
@@ -113,7 +113,7 @@ impl CountedSet {
 
     /// Makes the root the parent of two pages of this level.
     fn raise_root(
-        &self,
+        self,
         writer: &mut PageWriter<'_>,
         level: u8,
         left: CountedChild,

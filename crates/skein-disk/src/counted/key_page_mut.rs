@@ -47,8 +47,8 @@ impl<'p> KeyPageMut<'p> {
             return Ok(false);
         }
         self.open_columns(at);
-        self.set(HEADS, at, &head);
-        self.set(CHILDREN, at, &child.page.0.to_le_bytes());
+        self.set(HEADS, at, head);
+        self.set(CHILDREN, at, child.page.0.to_le_bytes());
         self.add_tail(at, rest.len(), tail, key);
         self.head.write(self.body);
         self.set_count(at, child.count)?;
@@ -58,7 +58,7 @@ impl<'p> KeyPageMut<'p> {
     /// Inserts the first entry of a page above the leaves, which has no key.
     pub(super) fn insert_first_child(&mut self, child: CountedChild) -> Result<()> {
         self.open_columns(0);
-        self.set(CHILDREN, 0, &child.page.0.to_le_bytes());
+        self.set(CHILDREN, 0, child.page.0.to_le_bytes());
         self.head.write(self.body);
         self.set_count(0, child.count)
     }
@@ -77,7 +77,7 @@ impl<'p> KeyPageMut<'p> {
             set_number(&mut place, 0, BODY - self.head.heap);
         }
         place[2..].copy_from_slice(&word.to_le_bytes());
-        self.set(PLACES, at, &place);
+        self.set(PLACES, at, place);
     }
 
     fn push_heap(&mut self, bytes: &[u8]) {
@@ -87,7 +87,7 @@ impl<'p> KeyPageMut<'p> {
     }
 
     /// Sets an entry's value in a column. A column without bytes ignores it.
-    fn set(&mut self, column: usize, at: usize, to: &[u8; 4]) {
+    fn set(&mut self, column: usize, at: usize, to: [u8; 4]) {
         let width = widths(self.head.level)[column];
         let from = self.head.column(column) + width * at;
         self.body[from..from + width].copy_from_slice(&to[..width]);
@@ -127,7 +127,7 @@ impl<'p> KeyPageMut<'p> {
     pub(super) fn remove_child(&mut self, at: usize) -> Result<()> {
         if at == 0 {
             let next = self.read().counted_child(1)?;
-            self.set(CHILDREN, 0, &next.page.0.to_le_bytes());
+            self.set(CHILDREN, 0, next.page.0.to_le_bytes());
             self.set_count(0, next.count)?;
         }
         let at = at.max(1);

@@ -19,7 +19,8 @@ use std::ops::{ControlFlow, Range};
 
 use super::descent::{damaged, key_page};
 use super::entries::common_prefix;
-use super::key_page::{INLINE_MOST, KeyIndex, KeyPage, inline, partition};
+use super::key_page::{INLINE_MOST, KeyPage, inline};
+use super::key_search::{KeyIndex, partition};
 use crate::Result;
 use crate::buffer::{PageWriter, WalkStop};
 use crate::page::PageId;

@@ -3,24 +3,24 @@
 //! ```text
 //!              page   -  310 │ "g" 290 │ "p" 305          children, separators, counts
 //!          ┌───────────┘       │           └──────────┐
-//!   leaf  ant, bee, …   leaf  gnu, goose, …   leaf  pig, puma, …       sorted, without a prefix
+//!   leaf  ant, bee, …   leaf  gnu, goose, …   leaf  pig, puma, …     sorted keys, one prefix
 //! ```
 //!
 //! The rank of a key, the key at a rank, and the number of keys between two bounds take one descent
-//! each: O(log n). The disk engine keeps the scores of sorted sets and the times of expiry in such
-//! sets. A key has no value.
+//! each: O(log n). A key has no value. Such sets are for the scores of sorted sets and the times of
+//! expiry.
 //!
 //! Read in this order:
 //!
-//! - Bytes: `key_page.rs` (a page, the search in it), `key_page_mut.rs` (changes in place),
-//!   `long_key.rs` (keys longer than a quarter of a page), `entries.rs` (a page in memory).
-//! - Operations: `descent.rs`, `insert.rs`, `split_point.rs`, `remove.rs`,
-//!   `walk.rs`.
+//! - Bytes: `key_page.rs` (a page), `key_search.rs` (the search in it), `key_page_mut.rs` (changes
+//!   in place), `long_key.rs` (keys longer than a quarter of a page), `entries.rs` (a page in
+//!   memory).
+//! - Operations: `descent.rs`, `insert.rs`, `split_point.rs`, `remove.rs`, `walk.rs`.
 //! - Checks: `check.rs`.
 //!
 //! # Invariants
-//! 1. All leaves have level 0, and a page above them has the level of its children plus one. Exactly
-//!    one pointer leads to each page. The root's page never changes.
+//! 1. All leaves have level 0, and a page above them has the level of its children plus one.
+//!    Exactly one pointer leads to each page. The root's page never changes.
 //! 2. No page is empty, except a root that is a leaf. A root above the leaves has two children or
 //!    more.
 //! 3. The count of a child is the number of keys below it.
@@ -41,6 +41,7 @@ mod entries;
 mod insert;
 mod key_page;
 mod key_page_mut;
+mod key_search;
 mod long_key;
 mod remove;
 mod split_point;
@@ -171,8 +172,8 @@ impl CountedSet {
     }
 
     /// Returns the number of keys for which a predicate is true. For some byte string it must be
-    /// true for all that are less and false for all others: it is also called with separators, which
-    /// are the first bytes of keys. Calls it O(log n) times.
+    /// true for all that are less and false for all others. It is also called with separators,
+    /// which are the first bytes of keys. Calls it O(log n) times.
     ///
     /// # Errors
     /// As [`contains`](Self::contains).
@@ -185,8 +186,8 @@ impl CountedSet {
     }
 
     /// Calls `visit` with the keys behind a position, or backward with those before it, until it
-    /// breaks. A reader restarts a walk if pages are missing or were changed, so a caller limits the
-    /// number of keys, and begins anew whatever it collects.
+    /// breaks. A reader restarts a walk if a page is missing or a write was published. So callers
+    /// should limit the number of keys, and must discard the keys of a walk that was restarted.
     ///
     /// # Errors
     /// As [`contains`](Self::contains).

@@ -25,14 +25,14 @@ const MERGED_MOST: usize = BODY / 4 * 3;
 
 impl CountedSet {
     /// Removes a key. Returns false if it is not there.
-    pub(super) fn remove_key(&self, writer: &mut PageWriter<'_>, key: &[u8]) -> WalkResult<bool> {
+    pub(super) fn remove_key(self, writer: &mut PageWriter<'_>, key: &[u8]) -> WalkResult<bool> {
         let (path, Ok(at)) = self.find(writer, key)? else { return Ok(false) };
         self.remove_from_leaf(writer, &path, at..at + 1)?;
         Ok(true)
     }
 
     /// Removes `count` keys, beginning with the one of rank `rank`.
-    pub(super) fn remove_ranks(&self, writer: &mut PageWriter<'_>, rank: u64, count: u64) -> WalkResult<()> {
+    pub(super) fn remove_ranks(self, writer: &mut PageWriter<'_>, rank: u64, count: u64) -> WalkResult<()> {
         let mut rest = count;
         while rest > 0 {
             let missing = || damaged(self.root)(format!("it has no key of rank {rank}"));
@@ -48,16 +48,21 @@ impl CountedSet {
 
     /// Removes some entries of the path's leaf.
     fn remove_from_leaf(
-        &self,
+        self,
         writer: &mut PageWriter<'_>,
         path: &SetPath,
         range: Range<usize>,
     ) -> WalkResult<()> {
-        self.free_rests(writer, path.leaf, range.clone())?;
         let count = range.len() as u64;
-        let mut is_empty = range.len() == key_page(writer, path.leaf)?.len();
+        let len = free_rests(writer, path.leaf, range.clone())?;
+        let mut is_empty = range.len() == len;
+        // Whether the page below the step has lost entries and may be sparse.
+        let mut has_shrunk = true;
         if !is_empty || path.leaf == self.root {
-            change_keys(writer, path.leaf, |leaf| leaf.remove(range))?;
+            has_shrunk = change_keys(writer, path.leaf, |leaf| {
+                leaf.remove(range)?;
+                Ok(leaf.read().used() <= SPARSE)
+            })?;
         }
         for (depth, step) in path.steps.iter().enumerate().rev() {
             if is_empty {
@@ -65,26 +70,18 @@ impl CountedSet {
                 is_empty = self.remove_child(writer, *step)?;
             } else {
                 change_keys(writer, step.page, |page| page.subtract(step.at, count))?;
-                self.merge_sparse(writer, *step)?;
+                has_shrunk = has_shrunk && merge_sparse(writer, *step)?;
             }
         }
-        self.lower_root(writer)
-    }
-
-    /// Frees the rests of long keys.
-    fn free_rests(&self, writer: &mut PageWriter<'_>, page: PageId, range: Range<usize>) -> WalkResult<()> {
-        let content = key_page(writer, page)?;
-        let chains = range.filter_map(|at| content.tail(at).map(|tail| tail.chain).transpose());
-        let chains = chains.collect::<Result<Vec<_>, _>>().map_err(damaged(page))?;
-        chains.into_iter().try_for_each(|chain| chain.free(writer))
+        if has_shrunk { self.lower_root(writer) } else { Ok(()) }
     }
 
     /// Removes a child, which is empty, from its parent. Returns whether the parent is empty now;
     /// the root becomes an empty leaf then.
-    fn remove_child(&self, writer: &mut PageWriter<'_>, parent: SetPathStep) -> WalkResult<bool> {
+    fn remove_child(self, writer: &mut PageWriter<'_>, parent: SetPathStep) -> WalkResult<bool> {
         if key_page(writer, parent.page)?.len() > 1 {
             let separator = parent.at.max(1);
-            self.free_rests(writer, parent.page, separator..separator + 1)?;
+            free_rests(writer, parent.page, separator..separator + 1)?;
             change_keys(writer, parent.page, |page| page.remove_child(parent.at))?;
             return Ok(false);
         }
@@ -94,64 +91,8 @@ impl CountedSet {
         Ok(true)
     }
 
-    /// Merges a child with a neighbour if it is sparse and both leave room in one page.
-    fn merge_sparse(&self, writer: &mut PageWriter<'_>, parent: SetPathStep) -> WalkResult<()> {
-        let above = key_page(writer, parent.page)?;
-        let neighbours = [parent.at.checked_sub(1), Some(parent.at + 1)];
-        // Without a count if there is no neighbour on that side.
-        let counts = neighbours.map(|at| at.and_then(|at| above.count(at).ok()));
-        let child = above.child(parent.at).map_err(damaged(parent.page))?;
-        let page = key_page(writer, child)?;
-        if page.used() > SPARSE {
-            return Ok(());
-        }
-        let (used, level, len) = (page.used(), page.level(), page.len());
-        for (neighbour, count) in neighbours.into_iter().zip(counts) {
-            let (Some(neighbour), Some(count)) = (neighbour, count) else { continue };
-            // A guess by the number of keys, so that leaves that are too full are not read.
-            let keys = count.saturating_add(len as u64);
-            if level == 0 && keys.saturating_mul(used as u64) > (MERGED_MOST * len) as u64 {
-                continue;
-            }
-            let left = SetPathStep { page: parent.page, at: neighbour.min(parent.at) };
-            if self.merge(writer, left)? {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    /// Merges a child with the next one. Returns false and changes nothing if they leave no room in
-    /// one page.
-    fn merge(&self, writer: &mut PageWriter<'_>, left: SetPathStep) -> WalkResult<bool> {
-        let above = key_page(writer, left.page)?;
-        let children = above.child(left.at).and_then(|into| Ok((into, above.counted_child(left.at + 1)?)));
-        let (into, next) = children.map_err(damaged(left.page))?;
-        let separator = StoredKey::of(&above, left.at + 1).map_err(damaged(left.page))?;
-        let (mut merged, behind) = (entries(writer, into)?, entries(writer, next.page)?);
-        if merged.level() != behind.level() || into == next.page {
-            let what =
-                format!("its neighbour below page {} is page {}, of another level", left.page.0, into.0);
-            return Err(damaged(next.page)(what));
-        }
-        merged.append(&behind, &separator);
-        if merged.size(0..merged.len()) > MERGED_MOST {
-            return Ok(false);
-        }
-        if let (0, Some(chain)) = (merged.level(), separator.chain) {
-            chain.free(writer)?;
-        }
-        write_entries(writer, into, &merged, 0..merged.len())?;
-        writer.free(next.page);
-        change_keys(writer, left.page, |page| {
-            page.add(left.at, next.count)?;
-            page.remove(left.at + 1..left.at + 2)
-        })?;
-        Ok(true)
-    }
-
     /// Moves the content of the root's only child to the root, as often as it has only one.
-    fn lower_root(&self, writer: &mut PageWriter<'_>) -> WalkResult<()> {
+    fn lower_root(self, writer: &mut PageWriter<'_>) -> WalkResult<()> {
         loop {
             let root = key_page(writer, self.root)?;
             let (level, len) = (root.level(), root.len());
@@ -168,4 +109,74 @@ impl CountedSet {
             writer.free(only);
         }
     }
+}
+
+/// Frees the rests of long keys among some entries. Returns the number of all entries of the page.
+fn free_rests(writer: &mut PageWriter<'_>, page: PageId, range: Range<usize>) -> WalkResult<usize> {
+    let content = key_page(writer, page)?;
+    let len = content.len();
+    let chains = range.filter_map(|at| content.tail(at).map(|tail| tail.chain).transpose());
+    let chains = chains.collect::<Result<Vec<_>, _>>().map_err(damaged(page))?;
+    chains.into_iter().try_for_each(|chain| chain.free(writer))?;
+    Ok(len)
+}
+
+/// Merges a child with a neighbour if it is sparse and both leave room in one page. Returns whether
+/// it did.
+fn merge_sparse(writer: &mut PageWriter<'_>, parent: SetPathStep) -> WalkResult<bool> {
+    let above = key_page(writer, parent.page)?;
+    let neighbours = [parent.at.checked_sub(1), Some(parent.at + 1)];
+    // Without a count if there is no neighbour on that side.
+    let counts = neighbours.map(|at| at.and_then(|at| above.count(at).ok()));
+    let child = above.child(parent.at).map_err(damaged(parent.page))?;
+    let page = key_page(writer, child)?;
+    if page.used() > SPARSE {
+        return Ok(false);
+    }
+    let (used, level, len) = (page.used(), page.level(), page.len());
+    for (neighbour, count) in neighbours.into_iter().zip(counts) {
+        let (Some(neighbour), Some(count)) = (neighbour, count) else { continue };
+        // A guess by the number of keys, so that leaves that are too full are not read.
+        let keys = count.saturating_add(len as u64);
+        if level == 0 && keys.saturating_mul(used as u64) > (MERGED_MOST * len) as u64 {
+            continue;
+        }
+        let left = SetPathStep { page: parent.page, at: neighbour.min(parent.at) };
+        if merge(writer, left)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Merges a child with the next one. Returns false and changes nothing if they leave no room in
+/// one page.
+fn merge(writer: &mut PageWriter<'_>, left: SetPathStep) -> WalkResult<bool> {
+    let above = key_page(writer, left.page)?;
+    let children = above.child(left.at).and_then(|into| Ok((into, above.counted_child(left.at + 1)?)));
+    let (into, next) = children.map_err(damaged(left.page))?;
+    let separator = StoredKey::of(&above, left.at + 1).map_err(damaged(left.page))?;
+    let (one, other) = (key_page(writer, into)?.used(), key_page(writer, next.page)?);
+    if one + other.used() - other.head().prefix > MERGED_MOST {
+        return Ok(false);
+    }
+    let (mut merged, behind) = (entries(writer, into)?, entries(writer, next.page)?);
+    if merged.level() != behind.level() || into == next.page {
+        let what = format!("it is no neighbour of page {}, but page {} leads to both", into.0, left.page.0);
+        return Err(damaged(next.page)(what));
+    }
+    merged.append(&behind, &separator);
+    if merged.size(0..merged.len()) > MERGED_MOST {
+        return Ok(false);
+    }
+    if let (0, Some(chain)) = (merged.level(), separator.chain) {
+        chain.free(writer)?;
+    }
+    write_entries(writer, into, &merged, 0..merged.len())?;
+    writer.free(next.page);
+    change_keys(writer, left.page, |page| {
+        page.add(left.at, next.count)?;
+        page.remove(left.at + 1..left.at + 2)
+    })?;
+    Ok(true)
 }

@@ -45,8 +45,8 @@ pub(super) fn split_point(all: &KeyEntries, at: usize) -> Option<usize> {
 }
 
 /// Adds a key, which is the first or the last of a full leaf, to the neighbour on its side if that
-/// is nearly empty. The separator between them moves, and the step leads to the neighbour. Returns false
-/// and changes nothing if there is no such neighbour.
+/// is nearly empty. The separator between them moves, and the step leads to the neighbour. Returns
+/// false and changes nothing if there is no such neighbour.
 pub(super) fn add_to_neighbour(
     writer: &mut PageWriter<'_>,
     parent: &mut SetPathStep,
@@ -74,7 +74,7 @@ pub(super) fn add_to_neighbour(
     }
     let (one, other) = if at == last { (last - 1, last) } else { (0, 1) };
     let separator = separator(writer, &all.key(one), &all.key(other))?;
-    if !move_separator(writer, *parent, moves, separator)? {
+    if !move_separator(writer, *parent, moves, &separator)? {
         return Ok(false);
     }
     write_entries(writer, page, &rest, 0..rest.len())?;
@@ -87,10 +87,10 @@ fn move_separator(
     writer: &mut PageWriter<'_>,
     parent: SetPathStep,
     at: usize,
-    separator: StoredKey<'static>,
+    separator: &StoredKey<'_>,
 ) -> WalkResult<bool> {
     let mut above = entries(writer, parent.page)?;
-    let before = above.replace_key(at, &separator);
+    let before = above.replace_key(at, separator);
     let fits = above.fits(0..above.len());
     if let Some(unused) = if fits { before } else { separator.chain } {
         unused.free(writer)?;

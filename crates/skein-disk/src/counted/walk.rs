@@ -33,7 +33,7 @@ struct KeyWalk<'r, V> {
 impl CountedSet {
     /// Walks over keys from a position, and calls `visit` with each until it breaks.
     pub(super) fn walk_keys(
-        &self,
+        self,
         pages: &mut impl PageReader,
         position: u64,
         direction: WalkDirection,
@@ -58,7 +58,7 @@ impl CountedSet {
     /// Walks over the keys of a request, and calls `visit` with each until it breaks. Returns
     /// whether the limits of the request ended the walk and there are more keys within its bounds.
     pub(super) fn walk_request(
-        &self,
+        self,
         pages: &mut impl PageReader,
         request: &ScanRequest<'_>,
         mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
@@ -94,7 +94,7 @@ impl CountedSet {
 
     /// Returns the positions of two bounds.
     pub(super) fn positions(
-        &self,
+        self,
         pages: &mut impl PageReader,
         lower: Bound<&[u8]>,
         upper: Bound<&[u8]>,
@@ -170,7 +170,7 @@ impl<V: FnMut(&[u8]) -> WalkResult<ControlFlow<()>>> KeyWalk<'_, V> {
     }
 
     /// Moves to the next leaf. Returns false if there is no further one.
-    fn next_leaf(&mut self, set: &CountedSet, pages: &mut impl PageReader) -> WalkResult<bool> {
+    fn next_leaf(&mut self, set: CountedSet, pages: &mut impl PageReader) -> WalkResult<bool> {
         let mut steps = std::mem::take(&mut self.path.steps);
         let is_backward = self.direction == WalkDirection::Backward;
         while let Some(SetPathStep { page, at }) = steps.pop() {

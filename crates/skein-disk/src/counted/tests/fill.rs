@@ -1,5 +1,4 @@
 use std::ops::Bound;
-use std::time::Instant;
 
 use super::{TestSet, random_numbers};
 use crate::page::PAGE;
@@ -72,11 +71,32 @@ fn keys_that_approach_a_full_page_share_pages() {
     }
 }
 
+/// Keys in order fill a page and leave the last one in a page of its own. The separator between
+/// them is short, so another key still belongs to the end of the full page.
+#[test]
+fn a_key_at_the_end_of_a_full_page_goes_to_a_nearly_empty_neighbour() {
+    for is_descending in [false, true] {
+        let store = TestSet::new(100);
+        let key = |score: u64| [&score.to_be_bytes()[..], &[7; 24]].concat();
+        let mut last = if is_descending { (1 << 30) + 128 } else { 128 };
+        while store.check().leaves < 2 {
+            last = if is_descending { last - 256 } else { last + 256 };
+            assert!(store.insert(&key(last)).unwrap());
+        }
+        let len = store.check().keys;
+        let (between, rank) = if is_descending { (last + 255, 1) } else { (last - 255, len - 1) };
+        assert!(store.insert(&key(between)).unwrap());
+        assert_eq!((store.check().leaves, store.rank(&key(between))), (2, rank));
+    }
+}
+
 #[test]
 fn random_keys_fill_two_thirds_of_pages_and_leave_them_when_they_are_removed() {
     let (store, mut next) = (TestSet::new(2_000), random_numbers(3));
     let keys: Vec<_> = (0..40_000).map(|_| score_key(next(1 << 31) << 32, &mut next)).collect();
-    keys.iter().for_each(|key| assert!(store.insert(key).unwrap()));
+    for key in &keys {
+        assert!(store.insert(key).unwrap());
+    }
     let (full, before) = (fill(&store), store.check());
     assert!((64..76).contains(&full), "{full} % full, {before:?}");
     for (key, at) in keys.iter().zip(0..) {
@@ -102,7 +122,7 @@ fn an_insertion_changes_the_path_alone() {
         writer.publish().unwrap();
     }
     let depth = store.check().depth;
-    assert!(changed as f64 / 30_000.0 < depth as f64 + 0.05, "{changed} pages, depth {depth}");
+    assert!(changed < 30_000 * depth + 1_500, "{changed} pages, depth {depth}");
 }
 
 #[test]
@@ -121,6 +141,12 @@ fn removing_a_range_changes_its_ends_alone() {
     assert_eq!(store.check().keys, 30_000 - removed);
 }
 
+/// Returns the CPU time of this thread in nanoseconds.
+fn cpu_time() -> u64 {
+    let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    times.split(' ').next().unwrap().parse().unwrap()
+}
+
 /// Figures of a million keys, beside the linked trie. Prints only; run it with `--ignored`.
 #[test]
 #[ignore = "takes a minute, and prints figures"]
@@ -129,12 +155,12 @@ fn figures_of_a_million_keys() {
     for (name, score) in [("in order", (|at| at << 20) as fn(u64) -> u64), ("at random", scattered)] {
         let mut next = random_numbers(9);
         let keys: Vec<_> = (0..KEYS).map(|at| score_key(score(at), &mut next)).collect();
-        let [store, TestSet { buffer, .. }] = [(); 2].map(|()| TestSet::new(40_000));
+        let [store, TestSet { buffer, .. }] = [(); 2].map(|()| TestSet::new(40_001));
         let mut writer = buffer.write();
         let trie = DiskTrie::create(&mut writer, TrieShape::Linked, [9; 16]).unwrap();
         writer.publish().unwrap();
-        let per = |begin: Instant, count: u64| begin.elapsed().as_nanos() as u64 / count;
-        let (begin, mut changed) = (Instant::now(), 0);
+        let per = |begin: u64, count: u64| (cpu_time() - begin) / count;
+        let (begin, mut changed) = (cpu_time(), 0);
         for key in &keys {
             let mut writer = store.buffer.write();
             assert!(store.set.insert(&mut writer, key).unwrap());
@@ -142,7 +168,7 @@ fn figures_of_a_million_keys() {
             writer.publish().unwrap();
         }
         let insert = per(begin, KEYS);
-        let begin = Instant::now();
+        let begin = cpu_time();
         for (key, version) in keys.iter().zip(1..) {
             let mut writer = buffer.write();
             assert!(trie.set(&mut writer, key, version, &[]).unwrap());
@@ -150,33 +176,33 @@ fn figures_of_a_million_keys() {
         }
         let set = per(begin, KEYS);
         let at = |at: u64| &keys[(at * 7_919 % KEYS) as usize];
-        let begin = Instant::now();
+        let begin = cpu_time();
         let ranks: u64 = (0..KEYS).map(|key| store.rank(at(key))).fold(0, u64::wrapping_add);
         let rank = per(begin, KEYS);
         assert_eq!(ranks, KEYS * (KEYS - 1) / 2);
-        let (begin, mut value) = (Instant::now(), Vec::new());
+        let (begin, mut value) = (cpu_time(), Vec::new());
         for key in 0..KEYS {
             let found = buffer.read_with(|view| trie.get_into(&mut &*view, at(key), &mut value));
             assert!(found.unwrap().is_some());
         }
         let get = per(begin, KEYS);
-        let begin = Instant::now();
+        let begin = cpu_time();
         assert_eq!(store.walk(0, WalkDirection::Forward, usize::MAX).unwrap().len() as u64, KEYS);
         let walk = per(begin, KEYS);
         let census = store.check();
         let trie_pages = buffer.read_with(|mut view| trie.check(&mut view, |_| Ok(()))).unwrap().pages;
-        let begin = Instant::now();
+        let begin = cpu_time();
         for key in 0..KEYS {
             assert!(store.remove(at(key)).unwrap());
         }
         let remove = per(begin, KEYS);
-        let bytes = |pages: usize| (pages * PAGE) as f64 / KEYS as f64;
+        let each = |count: usize| f64::from(count as u32) / f64::from(KEYS as u32);
         println!(
             "{name}: {:.1} bytes a key (trie {:.1}), {:.3} pages changed by an insertion, depth {}; \
-             ns: insert {insert} (trie set {set}), rank {rank} (trie get {get}), walk {walk}, remove {remove}",
-            bytes(census.pages()),
-            bytes(trie_pages),
-            changed as f64 / KEYS as f64,
+             ns of CPU time: insert {insert} (trie set {set}), rank {rank} (trie get {get}), walk {walk}, remove {remove}",
+            each(census.pages() * PAGE),
+            each(trie_pages * PAGE),
+            each(changed),
             census.depth,
         );
     }

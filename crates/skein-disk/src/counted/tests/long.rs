@@ -19,8 +19,9 @@ fn keys_of_the_greatest_length_have_ranks() {
         vec![Vec::new(), long(SET_KEY_MOST, b"a"), long(SET_KEY_MOST, b"b"), long(SET_KEY_MOST - 1, b"")];
     keys.extend((INLINE_MOST - 2..INLINE_MOST + 3).map(|len| long(len, b"")));
     keys.extend((0..60).map(|end| long(20_000, &[end, 1])));
-    keys.iter().for_each(|key| assert!(store.insert(key).unwrap()));
-    keys.iter().for_each(|key| assert!(!store.insert(key).unwrap()));
+    for is_new in [true, false] {
+        assert!(keys.iter().all(|key| store.insert(key).unwrap() == is_new));
+    }
     keys.sort();
     assert_eq!(store.walk(0, WalkDirection::Forward, 100).unwrap(), keys);
     for (key, rank) in keys.iter().zip(0..) {
@@ -31,7 +32,7 @@ fn keys_of_the_greatest_length_have_ranks() {
     }
     let census = store.check();
     assert!(census.leaves > 1, "separators are long, too: {census:?}");
-    keys.iter().for_each(|key| assert!(store.remove(key).unwrap()));
+    assert!(keys.iter().all(|key| store.remove(key).unwrap()));
     assert_eq!(store.check().pages(), 1);
 }
 

@@ -121,7 +121,7 @@ fn run_step(store: &mut TestSet, model: &mut SetModel, durable: &mut SetModel, s
             let removed: Vec<_> = within(model, &from, &to).into_iter().take(most as usize).collect();
             let count = store.remove_range(slice(&from), slice(&to), most).unwrap();
             assert_eq!(count, removed.len() as u64);
-            removed.iter().for_each(|key| assert!(model.remove(key)));
+            assert!(removed.iter().all(|key| model.remove(key)));
         }
         SetStep::Rank(key) => check_reads(store, model, &key),
         SetStep::Walk(at, is_backward, most) => check_walk(store, model, at, is_backward, most),

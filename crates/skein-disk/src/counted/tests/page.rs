@@ -1,5 +1,6 @@
-use crate::counted::key_page::{CountedChild, KeyPage, KeySearch};
+use crate::counted::key_page::{CountedChild, KeyPage};
 use crate::counted::key_page_mut::KeyPageMut;
+use crate::counted::key_search::KeySearch;
 use crate::counted::long_key::StoredKey;
 use crate::page::PageId;
 use crate::record::BODY;
