@@ -59,7 +59,7 @@ impl SpaceTries {
     pub(super) fn get(&self, space: KeySpace) -> Result<&DiskTrie> {
         match space {
             KeySpace::Main => Ok(&self.main),
-            KeySpace::Members => self.members.as_ref().ok_or(DiskError::NoSuchSpace { space }),
+            KeySpace::Members => self.members.as_ref().ok_or_else(|| missing(space)),
         }
     }
 
@@ -73,6 +73,12 @@ impl SpaceTries {
     pub(super) fn format(&self) -> FileFormat {
         if self.members.is_some() { FileFormat::KeySpaces } else { FileFormat::OneTrie }
     }
+}
+
+/// Returns the error for a space that the store does not have.
+#[cold]
+fn missing(space: KeySpace) -> DiskError {
+    DiskError::NoSuchSpace { space }
 }
 
 /// Checks that a store with some spaces can replay these writes.
