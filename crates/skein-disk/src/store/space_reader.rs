@@ -117,10 +117,12 @@ impl<'s> SpaceReader<'s> {
     ///
     /// # Errors
     /// As [`get`](Self::get).
+    #[inline]
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<u64>> {
-        self.buffer.read_with(|view| {
+        let Self { buffer, trie } = *self;
+        buffer.read_with(|view| {
             value.clear();
-            self.trie.get_into(&mut &*view, key, value)
+            trie.get_into(&mut &*view, key, value)
         })
     }
 

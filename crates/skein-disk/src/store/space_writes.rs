@@ -11,6 +11,7 @@ impl<'s> DiskTransaction<'s> {
     ///
     /// # Errors
     /// As [`get`](Self::get), and [`DiskError::NoSuchSpace`] if the store does not have the space.
+    #[inline]
     pub fn get_in(&mut self, space: KeySpace, key: &[u8], value: &mut Vec<u8>) -> Result<Option<u64>> {
         value.clear();
         let trie = self.begin_read(space)?;
@@ -21,6 +22,7 @@ impl<'s> DiskTransaction<'s> {
     ///
     /// # Errors
     /// As [`set`](Self::set), and [`DiskError::NoSuchSpace`] if the store does not have the space.
+    #[inline]
     pub fn set_in(&mut self, space: KeySpace, key: &[u8], value: &[u8]) -> Result<u64> {
         self.do_write(&LoggedWrite { space, key, value: Some(value) })?;
         Ok(self.version_of_last())
@@ -69,6 +71,7 @@ impl<'s> DiskTransaction<'s> {
     }
 
     /// Returns the trie to read from, if the transaction is not broken.
+    #[inline]
     fn begin_read(&mut self, space: KeySpace) -> Result<&'s DiskTrie> {
         self.check()?;
         let trie = self.shared.spaces.get(space)?;

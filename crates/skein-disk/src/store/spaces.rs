@@ -66,7 +66,7 @@ impl StoreSpaces {
     }
 
     fn rows(&self, space: KeySpace) -> Result<&RowSpaces> {
-        self.rows.as_ref().ok_or(DiskError::NoSuchSpace { space })
+        self.rows.as_ref().ok_or_else(|| missing(space))
     }
 
     /// Returns whether the store has a space.
@@ -83,10 +83,10 @@ impl StoreSpaces {
         match space {
             KeySpace::Main => Ok(&self.main),
             KeySpace::Members => Ok(&self.rows(space)?.members),
-            KeySpace::Scores | KeySpace::Expiry => {
-                let way_out = "its keys have no values: use `insert_key`, `remove_key` and `keys_from`";
-                Err(DiskError::OtherSpaceKind { space, way_out })
-            }
+            KeySpace::Scores | KeySpace::Expiry => Err(other_kind(
+                space,
+                "its keys have no values: use `insert_key`, `remove_key` and `keys_from`",
+            )),
         }
     }
 
@@ -99,8 +99,7 @@ impl StoreSpaces {
             KeySpace::Scores => Ok(self.rows(space)?.scores),
             KeySpace::Expiry => Ok(self.rows(space)?.expiry),
             KeySpace::Main | KeySpace::Members => {
-                let way_out = "it has no ranks: use `get_in`, `set_in` and `range_in`";
-                Err(DiskError::OtherSpaceKind { space, way_out })
+                Err(other_kind(space, "it has no ranks: use `get_in`, `set_in` and `range_in`"))
             }
         }
     }
@@ -145,6 +144,18 @@ impl StoreSpaces {
     pub(super) fn format(&self) -> FileFormat {
         if self.rows.is_some() { FileFormat::KeySpaces } else { FileFormat::OneTrie }
     }
+}
+
+/// Returns the error for a space that the store does not have.
+#[cold]
+fn missing(space: KeySpace) -> DiskError {
+    DiskError::NoSuchSpace { space }
+}
+
+/// Returns the error for an operation of the other kind of spaces.
+#[cold]
+fn other_kind(space: KeySpace, way_out: &'static str) -> DiskError {
+    DiskError::OtherSpaceKind { space, way_out }
 }
 
 /// Checks that a store with some spaces can replay these writes.
