@@ -18,7 +18,7 @@ use skein_store::OpenBatch;
 
 use super::session::{REMOVALS, RangeRemovalStep, count_keys, live, present};
 use super::writer::{DiskWriter, EngineWriter};
-use super::{Engine, EngineBounds, Error, Result, RowError, RowRef, ScanDirection, Ticket};
+use super::{Engine, EngineBounds, Error, Result, RowRef, ScanDirection, Ticket};
 
 /// An open transaction of an [`EngineSession`](super::EngineSession).
 pub(crate) struct EngineTransaction<'t> {
