@@ -67,8 +67,8 @@ pub use options::{
 };
 pub use row::{CollectionHead, ColumnIter, Row, RowAllocator, RowBuffer, RowRef, encode_value};
 pub use session::{
-    MemberStore, MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder, RowChange, RowUpdate, RowWriter,
-    Session, SetWriter, StoredCollection, Writer,
+    EachNamed, MemberStore, MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder, RowChange, RowUpdate,
+    RowWriter, Session, SetWriter, StoredCollection, Writer,
 };
 pub use skein_index::{ScanDirection, successor};
 pub use skein_log::storage::LockHolder;

@@ -36,10 +36,14 @@ impl ActiveWrite {
     /// # Errors
     /// The thread is already writing to this store.
     pub(super) fn enter(core: &StoreCore) -> Result<Self> {
-        check(core, "another write")?;
         let store = address(core);
-        INSIDE.with_borrow_mut(|stores| stores.push(store));
-        Ok(Self { store, not_send: std::marker::PhantomData })
+        INSIDE.with_borrow_mut(|stores| {
+            if stores.contains(&store) {
+                return Err(Error::InsideWrite { doing: "another write" });
+            }
+            stores.push(store);
+            Ok(Self { store, not_send: std::marker::PhantomData })
+        })
     }
 }
 

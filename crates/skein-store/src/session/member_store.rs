@@ -6,6 +6,9 @@ use crate::collection::{CollectionKind, Member};
 use crate::row::{CollectionHead, RowRef};
 use crate::{Result, ScanDirection};
 
+/// Called with a member and its value, until it breaks.
+pub type EachNamed<'e> = &'e mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
+
 /// The members of a collection while one write changes it. An engine implements it;
 /// [`SetWriter`](super::SetWriter) and the writes to columns use it.
 ///
@@ -64,7 +67,7 @@ pub trait MemberStore {
     ///
     /// # Errors
     /// Those of the engine.
-    fn walk_names(&mut self, each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<()>;
+    fn walk_names(&mut self, each: EachNamed<'_>) -> Result<()>;
 
     /// Returns the value of a name of a hash.
     ///

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use skein_index::{ComputeAction, LocalGuard};
+use skein_index::{ComputeAction, Computed, IndexError, LocalGuard};
 use skein_log::{LogOperation, OperationGroup};
 use skein_sync::locks::alone;
 
@@ -16,7 +16,7 @@ use crate::collection::{Collection, CollectionKind, CollectionState, ID, member_
 use crate::record;
 use crate::record_buffer::RecordBuffer;
 use crate::row::{PinnedRow, Row, RowRef};
-use crate::snapshot::RowKeeper;
+use crate::snapshot::{RowKeeper, compute_at};
 use crate::store::StoreCore;
 use crate::{Error, Result};
 
@@ -182,6 +182,18 @@ impl<'s> Writer<'s> {
     }
 }
 
+/// Changes a member and keeps its row for the live snapshots.
+fn change_and_keep<'w>(
+    core: &'w StoreCore,
+    key: &[u8],
+    change: impl FnOnce(Option<RowRef<'_>>) -> ComputeAction<Row>,
+    guard: &'w LocalGuard<'w>,
+) -> std::result::Result<Computed<'w, Row>, IndexError> {
+    let keeper = Some(RowKeeper::members(core));
+    // SAFETY: no place is given.
+    unsafe { compute_at(&core.members.index, keeper, key, None, change, guard) }
+}
+
 /// The members of a collection whose lock is held, and their records.
 ///
 /// If a change removes a member, the member keeps its place in the index until the change is
@@ -279,8 +291,7 @@ impl MemberWriter<'_> {
         let after = weight(&key[ID..], row.as_ref());
         let start = self.records.begin(|out| record::write_member(out, key, value));
         let inserted = if self.keeps {
-            let put = RowKeeper::members(self.core).compute(key, |_| ComputeAction::Put(row), self.guard);
-            put.map(|done| done.before)
+            change_and_keep(self.core, key, |_| ComputeAction::Put(row), self.guard).map(|done| done.before)
         } else {
             members.index.insert(key, row, self.guard)
         };
@@ -338,7 +349,7 @@ impl MemberWriter<'_> {
         let start = self.records.begin(|out| record::write_remove_member(out, key));
         let remove = |_: Option<RowRef<'_>>| ComputeAction::Remove;
         let removed = if self.keeps {
-            RowKeeper::members(self.core).compute(key, remove, self.guard)
+            change_and_keep(self.core, key, remove, self.guard)
         } else {
             members.index.compute(key, remove, self.guard)
         };

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::member_store::{MemberStore, StoredCollection};
+use super::member_store::{EachNamed, MemberStore, StoredCollection};
 use super::member_writer::MemberWriter;
 use crate::collection::{Collection, CollectionKind, Member, score_of};
 use crate::row::RowRef;
@@ -67,7 +67,7 @@ impl MemberStore for MemberWriter<'_> {
         Ok(())
     }
 
-    fn walk_names(&mut self, each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<()> {
+    fn walk_names(&mut self, each: EachNamed<'_>) -> Result<()> {
         self.collection.walk_members(None, |name, row| each(name, row.value().unwrap_or_default()));
         Ok(())
     }

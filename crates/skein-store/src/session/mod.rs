@@ -41,7 +41,7 @@ mod writer;
 use std::ops::ControlFlow;
 
 pub use hashes::ROW_COLUMNS_MAX;
-pub use member_store::{MemberStore, StoredCollection};
+pub use member_store::{EachNamed, MemberStore, StoredCollection};
 pub use memory_members::MemoryCollection;
 pub use open_batch::OpenBatch;
 pub use row_writer::{Recorder, RowWriter};

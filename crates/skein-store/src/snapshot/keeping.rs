@@ -7,26 +7,27 @@
 
 use skein_index::{ComputeAction, Computed, Guard, IndexError};
 
-use super::StoreSnapshots;
-use super::kept_rows::KeptRows;
-use crate::index::StoreIndex;
+use super::kept_rows::{KeptRows, PendingRow};
+use crate::index::{IndexPlace, StoreIndex};
 use crate::row::{Row, RowRef};
 use crate::store::StoreCore;
 
-/// Writes to one of the indexes of a store and keeps the replaced rows.
+/// Keeps the replaced rows of one of the indexes of a store.
+#[derive(Clone, Copy)]
 pub(crate) struct RowKeeper<'s> {
     core: &'s StoreCore,
     index: &'s StoreIndex,
     kept: &'s KeptRows,
 }
 
-/// Returns whether both are the same row, or both are absent.
-fn is_same(current: Option<RowRef<'_>>, seen: Option<RowRef<'_>>) -> bool {
-    match (current, seen) {
-        (None, None) => true,
-        (Some(current), Some(seen)) => current.is(seen),
-        _ => false,
-    }
+/// One attempt to change a key and to keep its row.
+struct KeepAttempt<'s, 'g> {
+    keeper: RowKeeper<'s>,
+    moment: u64,
+    /// The row that the change is to replace.
+    seen: Option<RowRef<'g>>,
+    /// `None` if no live snapshot needs the row.
+    pending: Option<PendingRow>,
 }
 
 impl<'s> RowKeeper<'s> {
@@ -38,53 +39,81 @@ impl<'s> RowKeeper<'s> {
         Self { core, index: &core.members.index, kept: &core.snapshots.members }
     }
 
-    fn snapshots(&self) -> &'s StoreSnapshots {
-        &self.core.snapshots
-    }
-
-    /// Changes a key as [`StoreIndex::compute`] does, and keeps its row for the live snapshots.
-    /// `change` is called at most once.
+    /// Keeps the present row of a key, as pending, if a live snapshot needs it.
     #[cold]
-    #[inline(never)]
-    pub(crate) fn compute<'g>(
-        &self,
-        key: &[u8],
-        change: impl FnOnce(Option<RowRef<'_>>) -> ComputeAction<Row>,
-        guard: &'g impl Guard,
-    ) -> Result<Computed<'g, Row>, IndexError>
+    fn attempt<'g>(self, key: &[u8], guard: &'g impl Guard) -> KeepAttempt<'s, 'g>
     where
         's: 'g,
     {
-        let (log, index) = (&self.core.log, self.index);
-        let mut change = Some(change);
-        loop {
-            // The order of these three matters: see `KeptRows`.
-            let moment = log.moment();
-            let seen = index.get(key, guard);
-            let copy = || seen.map(|row| self.core.rows.kept_copy(row));
-            let kept = self.kept.keep(&self.snapshots().live, key, copy);
-            let done = index.compute(
-                key,
-                |current| {
-                    // Without a kept row, only the moment matters (invariant 2 of `KeptRows`).
-                    let holds = log.moment() == moment && (kept.is_none() || is_same(current, seen));
-                    let Some(change) = change.take_if(|_| holds) else { return ComputeAction::Keep };
-                    if let Some(kept) = &kept {
-                        kept.verified(moment);
-                    }
-                    change(current)
-                },
-                guard,
-            );
-            let retries = change.is_some() && done.is_ok();
-            match kept {
-                Some(kept) if change.is_some() => self.kept.void(kept),
-                Some(_) => self.snapshots().enforce_limit(self.core),
-                None => {}
+        // The order of these three matters: see `KeptRows`.
+        let moment = self.core.log.moment();
+        let seen = self.index.get(key, guard);
+        let copy = || seen.map(|row| self.core.rows.kept_copy(row));
+        let pending = self.kept.keep(&self.core.snapshots.live, key, copy);
+        KeepAttempt { keeper: self, moment, seen, pending }
+    }
+}
+
+impl KeepAttempt<'_, '_> {
+    /// Returns whether the change may be made, and completes the kept row. REQUIRES: the latch of
+    /// the key is held.
+    #[cold]
+    fn verify(&self, current: Option<RowRef<'_>>) -> bool {
+        let is_same = || match (current, self.seen) {
+            (None, None) => true,
+            (Some(current), Some(seen)) => current.is(seen),
+            _ => false,
+        };
+        // Without a kept row, only the moment matters (invariant 2 of `KeptRows`).
+        let holds = self.keeper.core.log.moment() == self.moment && (self.pending.is_none() || is_same());
+        if let Some(pending) = self.pending.as_ref().filter(|_| holds) {
+            pending.verified(self.moment);
+        }
+        holds
+    }
+
+    /// Ends the attempt. If the change was not `made`, the kept row is dropped.
+    #[cold]
+    fn finish(self, made: bool) {
+        let RowKeeper { core, kept, .. } = self.keeper;
+        match self.pending {
+            Some(pending) if !made => kept.void(pending),
+            Some(_) => core.snapshots.enforce_limit(core),
+            None => {}
+        }
+    }
+}
+
+/// Changes a key as [`StoreIndex::compute_at`] does. With a keeper, it keeps the replaced row for
+/// the live snapshots. `change` is called at most once.
+///
+/// # Safety
+/// As for [`StoreIndex::compute_at`].
+#[inline]
+pub(crate) unsafe fn compute_at<'g>(
+    index: &'g StoreIndex,
+    keeper: Option<RowKeeper<'g>>,
+    key: &[u8],
+    mut place: Option<IndexPlace>,
+    change: impl FnOnce(Option<RowRef<'_>>) -> ComputeAction<Row>,
+    guard: &'g impl Guard,
+) -> Result<Computed<'g, Row>, IndexError> {
+    let mut change = Some(change);
+    loop {
+        let attempt = keeper.map(|keeper| keeper.attempt(key, guard));
+        // One closure for both cases: a second caller would keep `change` from being inlined.
+        let decide = |current: Option<RowRef<'_>>| {
+            if attempt.as_ref().is_some_and(|attempt| !attempt.verify(current)) {
+                return ComputeAction::Keep;
             }
-            if !retries {
-                return done;
-            }
+            change.take().map_or(ComputeAction::Keep, |change| change(current))
+        };
+        // SAFETY: guaranteed by the caller.
+        let done = unsafe { index.compute_at(key, place.take(), decide, guard) };
+        let Some(attempt) = attempt else { return done };
+        attempt.finish(change.is_none());
+        if change.is_none() || done.is_err() {
+            return done;
         }
     }
 }

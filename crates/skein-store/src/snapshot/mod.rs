@@ -52,7 +52,7 @@ use skein_sync::locks::lock;
 
 pub(crate) use handle::SnapshotMoment;
 pub use handle::{Snapshot, SnapshotRelease};
-pub(crate) use keeping::RowKeeper;
+pub(crate) use keeping::{RowKeeper, compute_at};
 pub(crate) use kept_rows::KeptRow;
 use kept_rows::KeptRows;
 use live::{LiveSnapshots, SnapshotNumbers};

@@ -21,7 +21,7 @@ use crate::index::{IndexPlace, KeyBounds, StoreIndex};
 use crate::memory::MemoryBudget;
 use crate::options::KEY_BYTES_MAX;
 use crate::row::{Row, RowAllocator, RowRef};
-use crate::snapshot::{RowKeeper, StoreSnapshots};
+use crate::snapshot::{self, RowKeeper, StoreSnapshots};
 use crate::stripes::Stripes;
 use crate::{Error, Result, ScanDirection, StoreOptions, recovery};
 
@@ -196,11 +196,9 @@ impl StoreCore {
         change: impl FnOnce(Option<RowRef<'_>>) -> ComputeAction<Row>,
         guard: &'g impl Guard,
     ) -> std::result::Result<Computed<'g, Row>, IndexError> {
-        if keeps {
-            return RowKeeper::main(self).compute(key, change, guard);
-        }
+        let keeper = keeps.then(|| RowKeeper::main(self));
         // SAFETY: guaranteed by the caller.
-        unsafe { self.index.compute_at(key, place, change, guard) }
+        unsafe { snapshot::compute_at(&self.index, keeper, key, place, change, guard) }
     }
 
     /// Returns the present epoch. A write reads it under the latch of its key.
