@@ -129,7 +129,7 @@ impl EngineSession {
         let now = self.now();
         match &mut self.backend {
             SessionBackend::Memory(session) => {
-                session.get_many(keys, |at, row| found(at, Ok(row.map(RowView::from))))
+                session.get_many(keys, |at, row| found(at, Ok(row.map(RowView::from))));
             }
             SessionBackend::Disk(disk, reader) => {
                 reader.each(disk.store(), keys, |at, row| {
@@ -154,7 +154,7 @@ impl EngineSession {
         let now = self.now();
         match &mut self.backend {
             SessionBackend::Memory(session) => {
-                session.get_many_atomic(keys, |at, row| found(at, row.map(RowView::from)))
+                session.get_many_atomic(keys, |at, row| found(at, row.map(RowView::from)));
             }
             SessionBackend::Disk(disk, reader) => {
                 return reader.rows(disk.store(), keys, bytes_most, |at, row| {

@@ -95,7 +95,7 @@ impl<'t> EngineTransaction<'t> {
     ) {
         match &mut self.backend {
             TransactionBackend::Memory(batch) => {
-                batch.get_many(keys, |at, row| found(at, Ok(row.map(RowView::from))))
+                batch.get_many(keys, |at, row| found(at, Ok(row.map(RowView::from))));
             }
             TransactionBackend::Disk(_) => {
                 for (at, key) in keys.iter().enumerate() {

@@ -155,7 +155,7 @@ pub(super) fn get_ex(
                 RowChange::Remove
             }
             ExpiryOption::At(..) => RowChange::Expire(expires),
-            ExpiryOption::Persist if row.and_then(|row| row.expires_at()).is_some() => {
+            ExpiryOption::Persist if row.and_then(skein_data::RowRef::expires_at).is_some() => {
                 RowChange::Expire(None)
             }
             ExpiryOption::Persist | ExpiryOption::Keep | ExpiryOption::Unsaid => RowChange::Keep,
@@ -274,7 +274,7 @@ pub(super) fn persist(
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
     let updated = writer.update(args.get(1), |row, _| {
-        let expires = row.and_then(|row| row.expires_at()).is_some();
+        let expires = row.and_then(skein_data::RowRef::expires_at).is_some();
         Ok::<_, CommandError>(if expires { RowChange::Expire(None) } else { RowChange::Keep })
     })?;
     reply.int(updated.changed.into());

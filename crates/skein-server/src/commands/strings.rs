@@ -102,7 +102,7 @@ pub(super) fn set(
             }
         }
         let refused = if row.is_some() { options.if_absent } else { options.if_present };
-        let expires = if keeps { row.and_then(|row| row.expires_at()) } else { expires };
+        let expires = if keeps { row.and_then(skein_data::RowRef::expires_at) } else { expires };
         Ok(if refused { RowChange::Keep } else { RowChange::Put(rows.value_until(&[value], expires)?) })
     })?;
     if !options.get {
@@ -159,7 +159,7 @@ pub(super) fn get_set(
 
 /// Returns the change to a new value that keeps the expiry time.
 fn changed(rows: &RowAllocator, row: Option<RowRef<'_>>, parts: &[&[u8]]) -> Result<RowChange, CommandError> {
-    Ok(RowChange::Put(rows.value_until(parts, row.and_then(|row| row.expires_at()))?))
+    Ok(RowChange::Put(rows.value_until(parts, row.and_then(skein_data::RowRef::expires_at))?))
 }
 
 pub(super) fn append(
