@@ -293,8 +293,8 @@ impl BufferManager {
     }
 
     /// Retires a frame that a newer one has replaced, or whose page was freed. Its promised place
-    /// is released, unless a checkpoint or a snapshot needs the frame. The caller holds the writer's
-    /// lock, so no checkpoint begins.
+    /// is released, unless a checkpoint or a snapshot needs the frame. The caller holds the
+    /// writer's lock, so no checkpoint begins.
     fn supersede(&self, frame: *mut PageFrame) {
         // SAFETY: the table's count of the frame, which comes from `into_raw`, and which the caller
         // has taken.

@@ -46,8 +46,8 @@ pub struct DiskOptions {
     /// Size of the log's segment files in bytes: 64 MiB by default, at least 64 KiB.
     pub segment_bytes: u64,
     /// The largest number of live snapshots, 1 to 65,536; 64 by default. While a
-    /// [`DiskSnapshot`](crate::DiskSnapshot) lives, the pages that it shows keep their places in the
-    /// file.
+    /// [`DiskSnapshot`](crate::DiskSnapshot) lives, the pages that it shows keep their places in
+    /// the file.
     pub snapshots: usize,
     /// How long opening waits for a folder that another process uses, for example one that was just
     /// killed: 5 s by default.

@@ -1,24 +1,24 @@
 //! The kept versions of pages, and the live snapshots that need them.
 //!
 //! ```text
-//!   publications     1     2     3     4     5     6     7
-//!   page 8      ─────┤ A   ├──────── B ──────┤ C   ├─ D ───►  in the table
-//!   snapshots           a           b     c
-//!   kept             A until 2        B until 5              C is needed by no snapshot
-//!   listed at        a                c, and at b when c has ended
+//!   publications   1     2     3     4     5     6
+//!   page 8         ├─ A ─┼────── B ────────┼─ C ─┼─ D ──►  in the table
+//!   snapshots         a        b     c
+//!   kept           A until 2, B until 5; no snapshot needs C
+//!   lists          a: A, c: B; when c ends, b: B
 //! ```
 //!
 //! A version's lifetime begins with the publication that made it and ends before the one that
-//! replaced it. A snapshot needs the versions whose lifetime contains its moment. Each kept version is in
-//! the list of one snapshot that needs it, normally the newest one. When that snapshot ends, the
-//! version moves to the list of an older one, or is removed. So the work of an end depends on the
-//! versions of that snapshot and not on all kept ones.
+//! replaced it. A snapshot needs the versions whose lifetime contains its moment. Each kept version
+//! is in the list of one snapshot that needs it, normally the newest one. When that snapshot ends,
+//! the version moves to the list of an older one, or is removed. So the work of an end depends on
+//! the versions of that snapshot and not on all kept ones.
 //!
 //! # Invariants
 //! 1. If a live snapshot needs a replaced version, the version is here.
-//! 2. No live snapshot's moment lies between the `until` of the version before it, if there is
-//!    one, and the publication that made a version. So that `until` can stand for its beginning.
-//!    (Such a moment would need a version in between, which would be here.)
+//! 2. Take a version, and the kept version of its page before it. No live snapshot has a moment
+//!    between the `until` of the one before and the beginning of the version: it would need a
+//!    version in between, which would be here. So this `until` can stand for the beginning.
 //! 3. `in_memory` has the keys of exactly the versions in memory.
 //!
 //! Source: ours. ZFS has such lists of blocks on disk ("dead lists").

@@ -23,8 +23,8 @@
 //!    publication, either the snapshot has the publication, or the publication keeps for it.
 //! 2. A version is kept before the frame that replaces it is in the table, and stays kept until the
 //!    last snapshot that needs it has ended. So a reader looks into the table first and at the kept
-//!    versions second. If no version is kept for its moment, the table did not have a newer one yet:
-//!    the version from the table is the moment's.
+//!    versions second. If no version is kept for its moment, the table did not have a newer one
+//!    yet: the version from the table is the moment's.
 //! 3. [`PageTableEntry::kept`](super::page_table::PageTableEntry) is true while a version of the
 //!    page is kept. It changes under the lock `kept`. It is set before the replacing frame is
 //!    stored, so a reader that sees the frame sees the flag (the store of the frame is a Release,

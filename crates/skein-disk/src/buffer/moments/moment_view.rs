@@ -1,8 +1,8 @@
 //! Reading many pages of a moment at once, for lookups whose memory accesses overlap.
 //!
-//! A walk under one guard uses the pages in memory. If some are missing, the guard ends, all of them
-//! are loaded, and the walk restarts. Loaded pages stay until the walk is complete, so each page
-//! restarts it at most once. Publications do not restart it.
+//! A walk under one guard uses the pages in memory. If some are missing, the guard ends, all of
+//! them are loaded, and the walk restarts. Loaded pages stay until the walk is complete, so each
+//! page restarts it at most once. Publications do not restart it.
 
 use std::collections::BTreeMap;
 
