@@ -188,7 +188,8 @@ impl Keyspace<'_> {
     /// Sets several keys, all or none, both on disk and for `get_many_atomic`. Used by MSET.
     ///
     /// # Errors
-    /// A limit is exceeded, writes are stopped, or a file operation fails. Nothing was written then.
+    /// A limit is exceeded, writes are stopped, or a file operation fails. Nothing was written
+    /// then.
     pub fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<Ticket> {
         match self {
             Self::Session(session) => session.put_all(pairs),

@@ -1,9 +1,9 @@
 //! The data model: rows, columns and collections over one of two engines.
 //!
 //! ```text
-//!   server, library ─► EngineSession, EngineWriter, RowRef ─┬─► skein-store   rows in memory
-//!                      Engine, Keyspace                     └─► skein-disk    rows as values of a
-//!                                                                             trie on pages (`disk`)
+//!   server, library ─► EngineSession, EngineWriter, RowView ─┬─► skein-store   rows in memory
+//!                      Engine, Keyspace                      └─► skein-disk    rows as values of
+//!                                                                              a trie (`disk`)
 //! ```
 //!
 //! Users know rows, writers and tickets, but no tree, log or file. Both engines offer the same

@@ -87,8 +87,8 @@ impl DiskEngine {
     /// its memory.)
     ///
     /// # Errors
-    /// The store was opened for other values than rows, a page cannot be read, or a thread could not
-    /// be started.
+    /// The store was opened for other values than rows, a page cannot be read, or a thread could
+    /// not be started.
     pub fn new(store: DiskStore, limits: StoreLimits) -> Result<Self> {
         Self::with_clock(store, limits, ExpiryClock::system())
     }

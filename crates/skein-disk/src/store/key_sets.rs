@@ -131,8 +131,8 @@ impl DiskTransaction<'_> {
     }
 
     /// Returns the number of keys of a set for which a predicate is true. It must be true for the
-    /// first keys and false for all others. It is also called with the first bytes of keys, and must
-    /// be as if each was a key. Takes O(log n).
+    /// first keys and false for all others. It is also called with the first bytes of keys, and
+    /// must be as if each was a key. Takes O(log n).
     ///
     /// # Errors
     /// As [`DiskStore::key_count`].

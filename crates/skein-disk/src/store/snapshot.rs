@@ -137,8 +137,8 @@ impl DiskSnapshot {
     /// version.
     ///
     /// # Errors
-    /// As [`get_into`](Self::get_into), and [`DiskError::NoSuchSpace`] if the store does not have the
-    /// space.
+    /// As [`get_into`](Self::get_into), and [`DiskError::NoSuchSpace`] if the store does not have
+    /// the space.
     ///
     /// [`DiskError::NoSuchSpace`]: crate::DiskError::NoSuchSpace
     pub fn get_in(&self, space: KeySpace, key: &[u8], value: &mut Vec<u8>) -> Result<Option<u64>> {

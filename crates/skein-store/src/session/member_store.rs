@@ -13,8 +13,8 @@ pub type EachNamed<'e> = &'e mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
 /// [`SetWriter`](super::SetWriter) and the writes to columns use it.
 ///
 /// A sorted set has members with scores, and a hash has names with values. The methods for scores
-/// also change the order by score. The changes are visible to the methods at once, to readers at the
-/// end of the write.
+/// also change the order by score. The changes are visible to the methods at once, to readers at
+/// the end of the write.
 pub trait MemberStore {
     /// Returns the number of members.
     fn len(&self) -> u64;
@@ -30,8 +30,8 @@ pub trait MemberStore {
     /// Those of the engine.
     fn score(&mut self, member: &[u8]) -> Result<Option<f64>>;
 
-    /// Changes the score of a member from `before` (`None` if it is new). REQUIRES: the last call was
-    /// [`score`](Self::score) for this member, and returned `before`; `score` is a number.
+    /// Changes the score of a member from `before` (`None` if it is new). REQUIRES: the last call
+    /// was [`score`](Self::score) for this member, and returned `before`; `score` is a number.
     ///
     /// # Errors
     /// Those of the engine.
@@ -61,9 +61,9 @@ pub trait MemberStore {
         each: &mut dyn FnMut(f64, Member<'_>) -> ControlFlow<()>,
     ) -> Result<()>;
 
-    /// Calls `each` with all members and their values, in the order of their names, until it breaks.
-    /// The value of a member of a sorted set is its score, 8 bytes, little-endian. REQUIRES: the
-    /// write has not changed a member.
+    /// Calls `each` with all members and their values, in the order of their names, until it
+    /// breaks. The value of a member of a sorted set is its score, 8 bytes, little-endian.
+    /// REQUIRES: the write has not changed a member.
     ///
     /// # Errors
     /// Those of the engine.
@@ -87,8 +87,8 @@ pub trait MemberStore {
     /// Those of the engine.
     fn remove_value(&mut self, name: &[u8]) -> Result<bool>;
 
-    /// Sets whether the collection is removed as a whole at the end of the write. Returns the former
-    /// choice. Its members stay visible until then.
+    /// Sets whether the collection is removed as a whole at the end of the write. Returns the
+    /// former choice. Its members stay visible until then.
     fn set_cleared(&mut self, cleared: bool) -> bool;
 
     /// Looks up members that are about to be changed, with overlapping reads, to fill the cache.

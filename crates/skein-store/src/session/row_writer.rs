@@ -191,9 +191,9 @@ pub trait RowWriter {
         look: impl FnOnce(Option<RowRef<'_>>) -> R,
     ) -> std::result::Result<R, Self::Error>;
 
-    /// Calls `change` with the collection that was found at `key`, and removes the key with its last
-    /// member. It is one write, for readers and on disk. Returns `None` if the collection is dead.
-    /// After an error of `change` the collection is unchanged.
+    /// Calls `change` with the collection that was found at `key`, and removes the key with its
+    /// last member. It is one write, for readers and on disk. Returns `None` if the collection is
+    /// dead. After an error of `change` the collection is unchanged.
     ///
     /// # Errors
     /// Those of `change` and of the engine.
@@ -370,9 +370,9 @@ pub trait RowWriter {
         rename_row(self, from, to, replace)
     }
 
-    /// Copies the contents of a key and its expiry to another key. If the other key is present, this
-    /// needs `replace`. Returns whether the contents were copied, or `None` if there is no such key.
-    /// The caller must exclude other writers of the two keys.
+    /// Copies the contents of a key and its expiry to another key. If the other key is present,
+    /// this needs `replace`. Returns whether the contents were copied, or `None` if there is no
+    /// such key. The caller must exclude other writers of the two keys.
     ///
     /// # Errors
     /// As for [`update`](Self::update).

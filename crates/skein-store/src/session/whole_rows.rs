@@ -28,8 +28,9 @@ pub(super) fn replace_row<W: RowWriter + ?Sized>(
 }
 
 /// Replaces the contents of `key` by a collection with the members that `change` puts, until
-/// `expires`. If `change` puts no members, removes the key. It is one write: the old row stays until
-/// the new collection is complete. `change` runs again if another writer changes the key meanwhile.
+/// `expires`. If `change` puts no members, removes the key. It is one write: the old row stays
+/// until the new collection is complete. `change` runs again if another writer changes the key
+/// meanwhile.
 pub(super) fn replace_by_collection<W: RowWriter + ?Sized, R, E: From<Error> + From<W::Error>>(
     writer: &mut W,
     key: &[u8],
