@@ -113,11 +113,13 @@ impl<'k> LookupPath<'k> {
         depth: u32,
     ) -> Option<Self> {
         let symbols = KeySymbols::of(key);
-        (depth < symbols.count()).then(|| {
-            let (mut window, mut hash) = (0, EMPTY_HASH);
-            let symbol = extend_over(table, symbols, 0..depth, &mut window, &mut hash);
-            Self::begin(table, size, symbols, window, depth, hash, symbol)
-        })
+        // No closure: it would not always be inlined.
+        if depth >= symbols.count() {
+            return None;
+        }
+        let (mut window, mut hash) = (0, EMPTY_HASH);
+        let symbol = extend_over(table, symbols, 0..depth, &mut window, &mut hash);
+        Some(Self::begin(table, size, symbols, window, depth, hash, symbol))
     }
 
     /// Begins at the node of a hint.

@@ -114,6 +114,7 @@ impl<V: MasstreeSettings> NodeLatch<V> {
 
     /// Removes the key at `position`. Its slice and value stay in the slot, for readers that have
     /// found it already.
+    #[inline]
     pub(super) fn remove_entry(&self, position: usize) {
         let (permutation, lengths) = (self.permutation(), self.key_lengths());
         self.set_key_lengths(lengths.with(permutation.slot(position), REUSED));

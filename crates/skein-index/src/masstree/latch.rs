@@ -34,7 +34,7 @@ impl<V: MasstreeSettings> NodeLatch<V> {
     /// Locks the border node that covers `slice`: the visited one, or one to its right if it has
     /// split since. Returns `None` if the node no longer covers the slice; the caller must descend
     /// again.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_for(visit: BorderVisit<V>, slice: u64) -> Option<Self> {
         let mut latch = Self::take(visit.node)?;
         if !latch.is_full_width() {

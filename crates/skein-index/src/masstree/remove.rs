@@ -36,6 +36,7 @@ pub(super) fn shrunk_width<V: MasstreeSettings>(count: usize, width: usize) -> O
 }
 
 /// Returns the cleanup that a locked border node requires. `offset` is that of its layer.
+#[inline]
 pub(super) fn cleanup_needed<V: MasstreeSettings>(latch: &NodeLatch<V>, offset: usize) -> CleanupNeeded {
     let count = latch.permutation().count();
     if !latch.version().peek().is_root() {

@@ -125,6 +125,7 @@ impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
     }
 
     /// The same from a location that was found before, under this guard, with the same key.
+    #[inline]
     pub(super) fn write_from<'g, G: Guard>(
         &'g self,
         mut location_hint: Option<BorderLocation<V>>,

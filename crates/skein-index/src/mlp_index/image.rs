@@ -17,7 +17,8 @@ pub(super) struct MlpBucketImage(pub(super) [u64; WORDS]);
 impl MlpBucketImage {
     #[inline(always)]
     pub(super) fn used(&self) -> usize {
-        self.0.iter().step_by(2).filter(|&&head| head & LEVEL != 0).count()
+        let (slots, _) = self.0.as_chunks::<2>();
+        slots.iter().filter(|[head, _]| head & LEVEL != 0).count()
     }
 
     #[inline(always)]

@@ -147,6 +147,7 @@ impl<'t, V: MlpSettings> MlpTransaction<'t, V> {
 
     /// Copies the bucket of a node, which must be unchanged since it was found. Returns the node's
     /// slot.
+    #[inline]
     pub(super) fn take_found(&mut self, seen: &FoundRawNode) -> Result<MlpSlot, MlpAbort> {
         let held = self.take(seen.bucket)?;
         if self.buckets.held[held].seen != seen.version {
