@@ -51,8 +51,9 @@ impl FoundValues {
 
 /// The reads of one key space of a store; [`DiskStore::space`] returns it.
 ///
-/// Each read sees one moment. Two reads may see two moments, unless they are in one
-/// [`DiskStore::read`].
+/// Each read sees one moment. Two reads may see two moments: a [`DiskSnapshot`] reads many at one.
+///
+/// [`DiskSnapshot`]: crate::DiskSnapshot
 #[derive(Debug, Clone, Copy)]
 pub struct SpaceReader<'s> {
     buffer: &'s BufferManager,
