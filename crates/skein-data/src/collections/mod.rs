@@ -1,0 +1,122 @@
+//! Reads of collections: the columns of a hash and the members of a sorted set, in memory or on
+//! disk.
+//!
+//! ```text
+//!   RowView ─┬─ columns(|reader| …)      ColumnsReader ─┬─ in memory: a row, a locked collection
+//!            └─ sorted_set(|reader| …)   SetReader     ─┘  on disk: a StoredReader of one moment
+//!                                          │
+//!                                          └─ view ─► MembersView, ScoreRangeView: read in steps
+//! ```
+//!
+//! A read on disk can fail. A reader keeps its first error, and then shows nothing more. The method
+//! that lent the reader returns the error, so no caller can miss it. Views are read outside of such
+//! a method, so their steps return errors themselves.
+//!
+//! Read `stored` first (what the disk engine offers), then `columns`, `sorted_set` and `views`.
+//!
+//! Design: `docs/design/data-model.md`.
+
+mod columns;
+mod sorted_set;
+mod stored;
+mod views;
+
+use std::ops::Deref;
+
+pub use columns::ColumnsReader;
+pub use sorted_set::SetReader;
+pub use stored::OpenedReader;
+pub(crate) use stored::{CollectionSource, StoredReader};
+pub use views::{MembersView, ScoreRangeView};
+
+use skein_store::{CollectionKind, RowRef};
+
+use crate::Result;
+
+/// The row of a key that a read has found, with access to its collection.
+#[derive(Clone, Copy)]
+pub struct RowView<'r> {
+    row: RowRef<'r>,
+    /// `None` in memory, where the row itself leads to the collection.
+    source: Option<&'r dyn CollectionSource>,
+}
+
+impl std::fmt::Debug for RowView<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.row.fmt(f)
+    }
+}
+
+impl<'r> Deref for RowView<'r> {
+    type Target = RowRef<'r>;
+
+    #[inline]
+    fn deref(&self) -> &RowRef<'r> {
+        &self.row
+    }
+}
+
+impl<'r> From<RowRef<'r>> for RowView<'r> {
+    #[inline]
+    fn from(row: RowRef<'r>) -> Self {
+        Self { row, source: None }
+    }
+}
+
+impl<'r> RowView<'r> {
+    /// Returns the view of a row whose collection `source` opens.
+    pub(crate) fn stored(row: RowRef<'r>, source: &'r dyn CollectionSource) -> Self {
+        Self { row, source: Some(source) }
+    }
+
+    /// Returns the row alone, as closures of writes receive it.
+    #[inline]
+    pub fn row(self) -> RowRef<'r> {
+        self.row
+    }
+
+    /// Opens the collection of the row, if it lies outside of memory and is of this kind.
+    fn open(self, kind: CollectionKind) -> Result<Option<OpenedReader<'r>>> {
+        let Some(source) = self.source else { return Ok(None) };
+        let Some(head) = self.row.stored_collection().filter(|head| head.kind == kind) else {
+            return Ok(None);
+        };
+        source.open(head).map(|reader| Some(OpenedReader::new(reader)))
+    }
+
+    /// Calls `look` with the columns of the key, in the row or spread. Returns `None` if the key
+    /// holds something else.
+    ///
+    /// In memory, spread columns do not change during the call, and their writers wait. So `look`
+    /// must not read or write other columns.
+    ///
+    /// # Errors
+    /// A page of the disk engine cannot be read or is damaged.
+    #[inline]
+    pub fn columns<R>(self, look: impl FnOnce(&ColumnsReader<'_>) -> R) -> Result<Option<R>> {
+        if let Some(columns) = self.row.read_columns() {
+            return Ok(Some(look(&ColumnsReader::Memory(columns))));
+        }
+        let Some(opened) = self.open(CollectionKind::Hash)? else { return Ok(None) };
+        let reader = ColumnsReader::Stored(opened);
+        let answer = look(&reader);
+        reader.check().map(|()| Some(answer))
+    }
+
+    /// Calls `look` with the sorted set of the key. Returns `None` if the key holds something else.
+    ///
+    /// In memory, the set does not change during the call, and its writers wait. So `look` must not
+    /// read or write other sets.
+    ///
+    /// # Errors
+    /// A page of the disk engine cannot be read or is damaged.
+    pub fn sorted_set<R>(self, look: impl FnOnce(&SetReader<'_>) -> R) -> Result<Option<R>> {
+        if let Some(set) = self.row.sorted_set() {
+            return Ok(Some(look(&SetReader::Memory(set.read()))));
+        }
+        let Some(opened) = self.open(CollectionKind::SortedSet)? else { return Ok(None) };
+        let reader = SetReader::Stored(opened);
+        let answer = look(&reader);
+        reader.check().map(|()| Some(answer))
+    }
+}

@@ -1,0 +1,115 @@
+//! The thread that removes expired keys, and the members of removed collections.
+//!
+//! At each tick it removes the first overdue keys of the expiry index, each with its row and its
+//! members, and then members of dead collections. It works at most half of the time. Expired keys
+//! that are not removed yet are hidden from readers.
+
+use std::collections::VecDeque;
+use std::ops::Bound;
+use std::time::{Duration, Instant};
+
+use skein_disk::{KeySpace, ScanRequest, WalkDirection};
+use skein_sync::atomic::Ordering;
+use skein_sync::background::ThreadSignal;
+
+use super::keys::{dead_key, parse_expiry_key};
+use super::main_rows::{RowReferences, write_main_row};
+use super::members::remove_members;
+use super::{DiskEngine, DiskRowReader};
+use crate::Result;
+
+/// The interval of the ticks, and the time of work in each.
+const INTERVAL: Duration = Duration::from_millis(100);
+const WORK: Duration = Duration::from_millis(50);
+
+/// An expired key is removed only this much later, so that an operation with a frozen time never
+/// sees the removal. It is measured by the steady clock, so a jump of the wall clock does not
+/// shorten it.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Keys or members that one transaction removes.
+const REMOVED_TOGETHER: usize = 64;
+
+/// The past times of the clock.
+#[derive(Default)]
+struct PastTimes(VecDeque<(Instant, u64)>);
+
+impl PastTimes {
+    /// Notes the present time, and returns the latest one that lies [`GRACE`] back.
+    fn overdue(&mut self, now: u64) -> Option<u64> {
+        let is_old = |(at, _): &(Instant, u64)| at.elapsed() >= GRACE;
+        self.0.push_back((Instant::now(), now));
+        while self.0.get(1).is_some_and(is_old) {
+            self.0.pop_front();
+        }
+        self.0.front().filter(|first| is_old(first)).map(|(_, time)| *time)
+    }
+}
+
+/// Runs until the signal is stopped.
+pub(super) fn run(engine: &DiskEngine, signal: &ThreadSignal) {
+    let mut past = PastTimes::default();
+    while signal.wait_timeout(INTERVAL) {
+        let until = Instant::now() + WORK;
+        let go_on = || Instant::now() < until && !signal.is_stopped();
+        let overdue = past.overdue(engine.now());
+        let cleaned = overdue.map_or(Ok(()), |end| engine.remove_expired(end, go_on));
+        if let Err(error) = cleaned.and_then(|()| engine.remove_dead(go_on)) {
+            // Writes are stopped. The rest stays until the next start.
+            tracing::debug!("expired keys and removed members stay: {error}");
+        }
+    }
+}
+
+impl DiskEngine {
+    /// Removes keys that expire before `end`, while `go_on` agrees.
+    fn remove_expired(&self, end: u64, go_on: impl Fn() -> bool) -> Result<()> {
+        while go_on() {
+            let first =
+                self.store().keys_from(KeySpace::Expiry, 0, WalkDirection::Forward, REMOVED_TOGETHER)?;
+            let overdue: Vec<_> = first
+                .iter()
+                .filter_map(|entry| parse_expiry_key(entry))
+                .filter(|(at, _)| *at < end)
+                .collect();
+            if overdue.is_empty() {
+                return Ok(());
+            }
+            let (mut transaction, mut buffer) = (self.store().begin(), DiskRowReader::default());
+            for (at, key) in overdue {
+                let row = buffer.row(key, |value| transaction.get_into(key, value))?;
+                // The entries that were read may be older than the transaction.
+                let Some(row) = row.filter(|row| row.expires_at() == Some(at)) else { continue };
+                let old = RowReferences::of(Some(row));
+                write_main_row(self, &mut transaction, key, None, old, RowReferences::default())?;
+                self.core().expired.fetch_add(1, Ordering::Relaxed);
+            }
+            transaction.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Removes members of dead collections, while `go_on` agrees.
+    fn remove_dead(&self, go_on: impl Fn() -> bool) -> Result<()> {
+        let first = ScanRequest {
+            lower: Bound::Included(&dead_key(0)[..8]),
+            upper: Bound::Excluded(&dead_key(1)[8..]),
+            direction: WalkDirection::Forward,
+            keys: 1,
+            bytes: 1,
+            values: true,
+        };
+        while go_on() {
+            let mut found = self.store().space(KeySpace::Members)?.range(&first)?;
+            let Some(marker) = found.entries.pop() else { return Ok(()) };
+            let id = marker.key.get(8..).and_then(|id| id.try_into().ok()).map_or(0, u64::from_be_bytes);
+            let has_scores = marker.value.first() == Some(&1);
+            let mut transaction = self.store().begin();
+            if !remove_members(&mut transaction, id, has_scores, REMOVED_TOGETHER)? {
+                transaction.remove_in(KeySpace::Members, &marker.key)?;
+            }
+            transaction.commit()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! Writes to main rows, with the data that depend on them: the expiry index, and the members of
+//! collections.
+
+use skein_disk::{DiskTransaction, KeySpace};
+use skein_store::{CollectionHead, CollectionKind, RowRef};
+
+use super::DiskEngine;
+use super::keys::{dead_key, expiry_key};
+use super::members::remove_members;
+use crate::Result;
+
+/// Members that are removed together with their collection. Those of a larger one are removed in
+/// the background.
+const REMOVED_AT_ONCE: u64 = 64;
+
+/// The parts of a row to which other spaces refer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RowReferences {
+    pub(super) expires: Option<u64>,
+    pub(super) collection: Option<CollectionHead>,
+}
+
+impl RowReferences {
+    pub(super) fn of(row: Option<RowRef<'_>>) -> Self {
+        Self {
+            expires: row.and_then(RowRef::expires_at),
+            collection: row.and_then(RowRef::stored_collection),
+        }
+    }
+}
+
+/// Sets a key to a row, given as bytes, or removes the key with `None`. `old` and `new` are the
+/// references of the row before and after. Returns the version of the row or of the removal.
+pub(super) fn write_main_row(
+    engine: &DiskEngine,
+    transaction: &mut DiskTransaction<'_>,
+    key: &[u8],
+    bytes: Option<&[u8]>,
+    old: RowReferences,
+    new: RowReferences,
+) -> Result<u64> {
+    let version = if let Some(bytes) = bytes {
+        transaction.set(key, bytes)?
+    } else {
+        transaction.remove(key)?;
+        transaction.version_of_last()
+    };
+    if old.expires != new.expires {
+        let mut entry = Vec::new();
+        if let Some(at) = old.expires {
+            transaction.remove_key(KeySpace::Expiry, expiry_key(&mut entry, at, key))?;
+        }
+        if let Some(at) = new.expires {
+            engine.note_references();
+            transaction.insert_key(KeySpace::Expiry, expiry_key(&mut entry, at, key))?;
+        }
+    }
+    match old.collection {
+        Some(old) if new.collection.is_none_or(|new| new.id != old.id) => discard(engine, transaction, old)?,
+        _ => {}
+    }
+    Ok(version)
+}
+
+/// Removes the members of a collection that no row stands for any more, now or in the background.
+fn discard(engine: &DiskEngine, transaction: &mut DiskTransaction<'_>, head: CollectionHead) -> Result<()> {
+    let has_scores = head.kind == CollectionKind::SortedSet;
+    if head.len <= REMOVED_AT_ONCE {
+        return remove_members(transaction, head.id, has_scores, usize::MAX).map(drop);
+    }
+    transaction.set_in(KeySpace::Members, &dead_key(head.id), &[u8::from(has_scores)])?;
+    engine.wake_cleaner();
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! The members of a collection while a transaction changes it.
+
+use std::cell::RefCell;
+use std::ops::{Bound, ControlFlow};
+
+use skein_disk::{DiskTransaction, KeySpace, ScanRequest, WalkDirection};
+use skein_store::{CollectionHead, CollectionKind, EachNamed, Member, MemberStore, ScanDirection};
+
+use super::DiskEngine;
+use super::keys::{member_key, name_in, score_key};
+use super::reader::{bounds_of, rank_in, walk_members, walk_ranks};
+use crate::{Error, MembersView, RowError};
+
+/// Members that one step of a removal lists.
+const LISTED: usize = 256;
+const LISTED_BYTES: usize = 64 << 10;
+
+/// The members of a collection within an open transaction.
+pub(super) struct DiskMembers<'m, 'w> {
+    engine: &'m DiskEngine,
+    transaction: &'m mut DiskTransaction<'w>,
+    head: CollectionHead,
+    cleared: bool,
+    /// The former contents of the members that were changed, in the order of the changes.
+    changes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl<'m, 'w> DiskMembers<'m, 'w> {
+    pub(super) fn new(
+        engine: &'m DiskEngine,
+        transaction: &'m mut DiskTransaction<'w>,
+        head: CollectionHead,
+    ) -> Self {
+        Self {
+            engine,
+            transaction,
+            head,
+            cleared: false,
+            changes: Vec::new(),
+            key: Vec::new(),
+            value: Vec::new(),
+        }
+    }
+
+    /// Returns the head with the present number of members.
+    pub(super) fn head(&self) -> CollectionHead {
+        self.head
+    }
+
+    pub(super) fn is_changed(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// Returns whether the collection has no members, or is to be removed as a whole.
+    pub(super) fn is_gone(&self) -> bool {
+        self.head.len == 0 || self.cleared
+    }
+
+    /// Restores the former contents of all members, the last change first.
+    pub(super) fn undo(&mut self) -> crate::Result<()> {
+        self.cleared = false;
+        for (name, before) in std::mem::take(&mut self.changes).into_iter().rev() {
+            match self.head.kind {
+                CollectionKind::Hash => self.write(&name, before.as_deref())?,
+                CollectionKind::SortedSet => {
+                    let now = self.read(&name)?.then(|| MembersView::score_in(&self.value));
+                    let before = before.map(|value| MembersView::score_in(&value));
+                    self.write_score(&name, now, before)?;
+                }
+            }
+        }
+        self.changes.clear();
+        Ok(())
+    }
+
+    /// Reads a member into `value`. Returns whether it is present.
+    fn read(&mut self, name: &[u8]) -> crate::Result<bool> {
+        let key = member_key(&mut self.key, self.head.id, name);
+        Ok(self.transaction.get_in(KeySpace::Members, key, &mut self.value)?.is_some())
+    }
+
+    /// Puts or removes a member, and notes its former contents, which are in `value` if it was
+    /// present.
+    fn write(&mut self, name: &[u8], value: Option<&[u8]>) -> crate::Result<()> {
+        let was_there = self.read(name)?;
+        if !was_there && value.is_none() {
+            return Ok(());
+        }
+        self.engine.note_references();
+        self.changes.push((name.to_vec(), was_there.then(|| self.value.clone())));
+        let key = member_key(&mut self.key, self.head.id, name);
+        match value {
+            Some(value) => _ = self.transaction.set_in(KeySpace::Members, key, value)?,
+            None => _ = self.transaction.remove_in(KeySpace::Members, key)?,
+        }
+        self.head.len = (self.head.len + u64::from(value.is_some())).saturating_sub(u64::from(was_there));
+        Ok(())
+    }
+
+    fn write_score(&mut self, name: &[u8], before: Option<f64>, score: Option<f64>) -> crate::Result<()> {
+        self.write(name, score.map(f64::to_le_bytes).as_ref().map(<[u8; 8]>::as_slice))?;
+        if let Some(before) = before {
+            let key = score_key(&mut self.key, self.head.id, before, name);
+            self.transaction.remove_key(KeySpace::Scores, key)?;
+        }
+        if let Some(score) = score {
+            let key = score_key(&mut self.key, self.head.id, score, name);
+            self.transaction.insert_key(KeySpace::Scores, key)?;
+        }
+        Ok(())
+    }
+}
+
+fn rows<T>(done: crate::Result<T>) -> Result<T, RowError> {
+    done.map_err(Error::into_rows)
+}
+
+impl MemberStore for DiskMembers<'_, '_> {
+    fn len(&self) -> u64 {
+        self.head.len
+    }
+
+    fn score(&mut self, member: &[u8]) -> Result<Option<f64>, RowError> {
+        Ok(rows(self.read(member))?.then(|| MembersView::score_in(&self.value)))
+    }
+
+    fn put_score(&mut self, member: &[u8], before: Option<f64>, score: f64) -> Result<(), RowError> {
+        rows(self.write_score(member, before, Some(score)))
+    }
+
+    fn remove_score(&mut self, member: &[u8], score: f64) -> Result<(), RowError> {
+        rows(self.write_score(member, Some(score), None))
+    }
+
+    fn rank_by(&mut self, before: &dyn Fn(f64, Member<'_>) -> bool) -> Result<u64, RowError> {
+        rows(rank_in(&&RefCell::new(&mut *self.transaction), self.head, before))
+    }
+
+    fn walk(
+        &mut self,
+        rank: u64,
+        direction: ScanDirection,
+        each: &mut dyn FnMut(f64, Member<'_>) -> ControlFlow<()>,
+    ) -> Result<(), RowError> {
+        rows(walk_ranks(&&RefCell::new(&mut *self.transaction), self.head, rank, direction, each))
+    }
+
+    fn walk_names(&mut self, each: EachNamed<'_>) -> Result<(), RowError> {
+        rows(walk_members(&&RefCell::new(&mut *self.transaction), self.head.id, None, each))
+    }
+
+    fn value(&mut self, name: &[u8]) -> Result<Option<&[u8]>, RowError> {
+        Ok(rows(self.read(name))?.then_some(&self.value[..]))
+    }
+
+    fn put_value(&mut self, name: &[u8], value: &[u8]) -> Result<bool, RowError> {
+        let before = self.head.len;
+        rows(self.write(name, Some(value)))?;
+        Ok(self.head.len > before)
+    }
+
+    fn remove_value(&mut self, name: &[u8]) -> Result<bool, RowError> {
+        let before = self.head.len;
+        rows(self.write(name, None))?;
+        Ok(self.head.len < before)
+    }
+
+    fn set_cleared(&mut self, cleared: bool) -> bool {
+        std::mem::replace(&mut self.cleared, cleared)
+    }
+
+    fn expect(&mut self, _members: &mut dyn Iterator<Item = &[u8]>) {}
+
+    fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<(), RowError> {
+        self.engine.check_sizes(key, bytes)
+    }
+
+    /// The disk engine is bounded by its cache, so memory is never used up.
+    fn admit_growth(&self) -> Result<(), RowError> {
+        Ok(())
+    }
+}
+
+/// Removes up to `most` members of a dead collection, and their scores if it has an order by score.
+/// Returns whether there are more.
+pub(super) fn remove_members(
+    transaction: &mut DiskTransaction<'_>,
+    id: u64,
+    has_scores: bool,
+    most: usize,
+) -> crate::Result<bool> {
+    let (mut left, mut key, (start, end)) = (most, Vec::new(), bounds_of(id));
+    while left > 0 {
+        let found = transaction.range_in(
+            KeySpace::Members,
+            &ScanRequest {
+                lower: Bound::Included(&start),
+                upper: end.as_ref().map_or(Bound::Unbounded, |end| Bound::Excluded(end)),
+                direction: WalkDirection::Forward,
+                keys: left.min(LISTED),
+                bytes: LISTED_BYTES,
+                values: has_scores,
+            },
+        )?;
+        for entry in &found.entries {
+            if has_scores {
+                let (name, score) = (name_in(&entry.key), MembersView::score_in(&entry.value));
+                transaction.remove_key(KeySpace::Scores, score_key(&mut key, id, score, name))?;
+            }
+            transaction.remove_in(KeySpace::Members, &entry.key)?;
+        }
+        if !found.more {
+            return Ok(false);
+        }
+        left = left.saturating_sub(found.entries.len());
+    }
+    Ok(true)
+}

@@ -1,0 +1,255 @@
+//! Writes to the disk engine: transactions of a `DiskStore`.
+
+use std::ops::Bound;
+
+use skein_disk::{DiskTransaction, ScanRequest, WalkDirection};
+use skein_store::{Recorder, RowAllocator, RowChange, RowRef, RowUpdate};
+
+use super::main_rows::{RowReferences, write_main_row};
+use super::{DiskEngine, DiskRowReader, live};
+use crate::session::RangeRemovalStep;
+use crate::{EngineBounds, Error, Result, Ticket};
+
+/// Bytes of rows that one step of a range removal reads. In a hash trie the keys are in the values.
+const REMOVED_BYTES: usize = 1 << 20;
+
+/// Writes to the disk engine.
+#[derive(Debug)]
+pub struct DiskWriter<'w> {
+    pub(super) engine: &'w DiskEngine,
+    reader: &'w mut DiskRowReader,
+    /// Begun by the first write.
+    transaction: Option<DiskTransaction<'w>>,
+    /// Whether all writes form one transaction, which is published at its end.
+    whole: bool,
+    /// If `whole`: the error that prevents the publication.
+    failed: Option<Error>,
+    published: bool,
+    /// The time that decides which keys have expired.
+    now: u64,
+    /// The ticket of the published writes.
+    ticket: Ticket,
+}
+
+impl<'w> DiskWriter<'w> {
+    pub(crate) fn new(engine: &'w DiskEngine, reader: &'w mut DiskRowReader, now: u64) -> Self {
+        let ticket = Ticket::default();
+        Self { engine, reader, transaction: None, whole: false, failed: None, published: false, now, ticket }
+    }
+
+    /// Creates a writer that publishes all its writes together, or none.
+    pub(crate) fn new_whole(engine: &'w DiskEngine, reader: &'w mut DiskRowReader, now: u64) -> Self {
+        let transaction = Some(engine.store().begin());
+        Self { whole: true, transaction, ..Self::new(engine, reader, now) }
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        self.failed.is_some() || self.transaction.as_ref().is_some_and(DiskTransaction::is_broken)
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Returns whether writes were published since the last call.
+    pub(crate) fn published(&mut self) -> bool {
+        std::mem::take(&mut self.published)
+    }
+
+    pub(crate) fn prefetch(&self, keys: &[&[u8]]) {
+        self.engine.store().prefetch(keys);
+    }
+
+    pub(crate) fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    pub(crate) fn publish(&mut self) -> Result<()> {
+        if let Some(failed) = self.failed.take() {
+            self.transaction = None;
+            return Err(failed);
+        }
+        if let Some(transaction) = self.transaction.take() {
+            self.ticket = self.ticket.max(transaction.commit()?);
+            self.published = true;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn make_room(&mut self) -> Result<()> {
+        let full = !self.whole && self.transaction.as_ref().is_some_and(DiskTransaction::is_full);
+        if full { self.publish() } else { Ok(()) }
+    }
+
+    /// Handles the result of a write. In a `whole` transaction, an error fails the transaction,
+    /// because the command may have done other writes already.
+    pub(super) fn note_result<T>(&mut self, done: Result<T>) -> Result<T> {
+        if let (true, Err(error)) = (self.whole, &done) {
+            self.failed.get_or_insert_with(|| error.clone());
+        }
+        done
+    }
+
+    /// Reads the row of a key, also if it has expired.
+    pub(super) fn row(&mut self, key: &[u8]) -> Result<Option<RowRef<'_>>> {
+        let (reader, transaction) = self.parts();
+        reader.row(key, |value| transaction.get_into(key, value))
+    }
+
+    /// Returns the references of the row that a write replaces. Reads nothing if no row of the
+    /// store has any.
+    fn replaced(&mut self, key: &[u8]) -> Result<RowReferences> {
+        if !self.engine.has_references() {
+            return Ok(RowReferences::default());
+        }
+        match self.row(key) {
+            // The value is replaced even if it is not a row.
+            Err(Error::NotARow { .. }) => Ok(RowReferences::default()),
+            row => row.map(RowReferences::of),
+        }
+    }
+
+    /// Returns whether keys have an order.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.engine.store().shape().is_ordered()
+    }
+
+    /// Returns the transaction for reading. Begins one if there is none.
+    pub(crate) fn parts(&mut self) -> (&mut DiskRowReader, &mut DiskTransaction<'w>) {
+        (&mut *self.reader, transaction_of(self.engine, &mut self.transaction))
+    }
+
+    /// Sets several keys. After an error the whole transaction fails. `REQUIRES: whole`
+    pub(crate) fn put_all(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<()> {
+        for (key, value) in pairs {
+            self.engine.check_sizes(key, value.len())?;
+        }
+        pairs.iter().try_for_each(|(key, value)| self.put(key, value, None))
+    }
+
+    pub(crate) fn put(&mut self, key: &[u8], value: &[u8], expires: Option<u64>) -> Result<()> {
+        self.engine.check_sizes(key, value.len())?;
+        let old = self.replaced(key)?;
+        let new = RowReferences { expires, collection: None };
+        let engine = self.engine;
+        let (reader, transaction) = self.parts();
+        let bytes = reader.of_value(value, expires);
+        let done = write_main_row(engine, transaction, key, Some(bytes), old, new);
+        self.note_result(done).map(drop)
+    }
+
+    pub(crate) fn remove(&mut self, key: &[u8]) -> Result<bool> {
+        DiskEngine::check_key(key)?;
+        self.make_room()?;
+        let (engine, now) = (self.engine, self.now);
+        let (was_there, old) = match self.row(key) {
+            Ok(row) => (live(row, now).is_some(), RowReferences::of(row)),
+            // The value is removed even if it is not a row.
+            Err(Error::NotARow { .. }) => (true, RowReferences::default()),
+            Err(error) => return Err(error),
+        };
+        let transaction = self.parts().1;
+        let done = write_main_row(engine, transaction, key, None, old, RowReferences::default());
+        engine.note_removal(key);
+        self.note_result(done)?;
+        Ok(was_there)
+    }
+
+    /// Removes the first `most` keys within bounds.
+    pub(crate) fn remove_range(&mut self, bounds: EngineBounds<'_>, most: usize) -> Result<RangeRemovalStep> {
+        let is_all = bounds == (Bound::Unbounded, Bound::Unbounded);
+        let request = ScanRequest {
+            lower: bounds.0,
+            upper: bounds.1,
+            direction: WalkDirection::Forward,
+            keys: most,
+            bytes: REMOVED_BYTES,
+            values: true,
+        };
+        let transaction = self.parts().1;
+        let found = if is_all { transaction.walk(&request) } else { transaction.range(&request) }?;
+        let (mut count, mut more, mut last) = (0, found.more, None);
+        for entry in &found.entries {
+            if count == most || count > 0 && self.parts().1.is_full() {
+                more = true;
+                break;
+            }
+            self.remove(&entry.key)?;
+            (count, last) = (count + 1, Some(&entry.key));
+        }
+        // Without an order all keys before it are removed, so the next step begins anew.
+        let last = last.filter(|_| self.is_ordered());
+        let rest = more.then(|| last.map_or(Bound::Unbounded, |key| Bound::Excluded(key.clone())));
+        Ok(RangeRemovalStep { count, rest, ticket: Ticket::default() })
+    }
+
+    pub(super) fn update_row<E: From<skein_store::Error> + From<Error>>(
+        &mut self,
+        key: &[u8],
+        mut decide: impl FnMut(Option<RowRef<'_>>, &RowAllocator, &mut Recorder<'_>) -> Result<RowChange, E>,
+    ) -> Result<RowUpdate, E> {
+        DiskEngine::check_key(key).map_err(Error::from)?;
+        let (engine, now) = (self.engine, self.now);
+        let row = self.row(key)?;
+        let (old, current) = (RowReferences::of(row), live(row, now));
+        let version = current.map(RowRef::version);
+        let unchanged =
+            RowUpdate { existed: version.is_some(), changed: false, version: version.unwrap_or(0) };
+        let mut recorder = Recorder::none();
+        let change = decide(current, engine.rows(), &mut recorder)?;
+        let change = recorder.resolve_expiry(key, current, change, engine.rows());
+        let (reader, transaction) = self.parts();
+        let done = match &change {
+            RowChange::Put(row) => {
+                let row = row.as_ref();
+                engine.check_sizes(key, row.content_len())?;
+                let new = RowReferences::of(Some(row));
+                if new.collection.is_some_and(|new| old.collection.is_none_or(|old| old.id != new.id)) {
+                    return Err(skein_store::Error::OfAnotherKey.into());
+                }
+                write_main_row(engine, transaction, key, Some(reader.of_row(row)), old, new)
+            }
+            RowChange::Remove if version.is_some() => {
+                engine.note_removal(key);
+                write_main_row(engine, transaction, key, None, old, RowReferences::default())
+            }
+            RowChange::Keep | RowChange::Expire(_) | RowChange::Remove => return Ok(unchanged),
+        };
+        let version = self.note_result(done)?;
+        Ok(RowUpdate { changed: true, version, ..unchanged })
+    }
+
+    /// Moves the row of a key to another key, with its references.
+    pub(super) fn rename_row(&mut self, from: &[u8], to: &[u8], replace: bool) -> Result<Option<bool>> {
+        self.engine.check_sizes(to, 0)?;
+        let (engine, now) = (self.engine, self.now);
+        let Some(row) = live(self.row(from)?, now) else { return Ok(None) };
+        let (row, moved) = (engine.rows().until(row, row.expires_at()), RowReferences::of(Some(row)));
+        if from == to {
+            return Ok(Some(replace));
+        }
+        let present = self.row(to)?;
+        if live(present, now).is_some() && !replace {
+            return Ok(Some(false));
+        }
+        let old = RowReferences::of(present);
+        let (reader, transaction) = self.parts();
+        let bytes = reader.of_row(row.as_ref());
+        let done = write_main_row(engine, transaction, to, Some(bytes), old, moved).and_then(|_| {
+            // The collection belongs to the other key now.
+            let old = RowReferences { collection: None, ..moved };
+            write_main_row(engine, transaction, from, None, old, RowReferences::default())
+        });
+        engine.note_removal(from);
+        self.note_result(done)?;
+        Ok(Some(true))
+    }
+}
+
+/// Returns the open transaction. Begins one if there is none.
+fn transaction_of<'t, 'w>(
+    engine: &'w DiskEngine,
+    transaction: &'t mut Option<DiskTransaction<'w>>,
+) -> &'t mut DiskTransaction<'w> {
+    transaction.get_or_insert_with(|| engine.store().begin())
+}
