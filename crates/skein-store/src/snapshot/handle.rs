@@ -213,7 +213,7 @@ impl Snapshot {
     }
 
     /// Ends the snapshot and frees its rows step by step, for callers that must not be delayed. A
-    /// drop frees them all at once; it takes some hundred nanoseconds for each row that was kept
+    /// drop frees them all at once; it takes about a microsecond for each row that was kept
     /// for the snapshot.
     ///
     /// ```

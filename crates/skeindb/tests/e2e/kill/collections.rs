@@ -5,13 +5,8 @@ use skeindb::client::{Client, Reply};
 
 use super::oracle::{DurabilityPromise, OracleRows, check_bounds, under};
 use super::writers::WriterProgress;
-use crate::common::disk_trie;
-
-/// Returns the pipelined writers of collections, as the number of steps that each sends at once.
-/// The disk engine has no sorted sets.
-pub fn depths() -> &'static [u64] {
-    if disk_trie().is_some() { &[] } else { &[1, 16] }
-}
+/// The pipelined writers of collections, as the number of steps that each sends at once.
+pub const DEPTHS: [u64; 2] = [1, 16];
 
 /// A writer's sets that `read` returns whole.
 const SETS: [&str; 4] = ["set", "pair", "union", "brief"];
@@ -45,7 +40,7 @@ pub fn step_commands(name: &str, step: u64) -> Vec<Vec<String>> {
 /// Returns the writers' data as rows: each member and each field by itself.
 pub fn read(client: &mut Client, name: &str) -> OracleRows {
     let mut rows = OracleRows::new();
-    for writer in 0..depths().len() {
+    for writer in 0..DEPTHS.len() {
         let own = format!("{name}/c{writer}");
         for set in SETS {
             let key = format!("{own}/{set}");

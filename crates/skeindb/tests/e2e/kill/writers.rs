@@ -101,7 +101,7 @@ pub fn start(server: &SkeinServe, round: usize, seed: u64) -> RunningRound {
     let steps = steps
         .map(|(writer, &depth)| pipelined(format!("{name}/w{writer}"), depth, MAX_STEPS, step_commands))
         .collect();
-    let sets = collections::depths().iter().enumerate();
+    let sets = collections::DEPTHS.iter().enumerate();
     let collections = sets
         .map(|(writer, &depth)| {
             let name = format!("{name}/c{writer}");

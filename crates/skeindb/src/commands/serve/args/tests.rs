@@ -63,7 +63,7 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
     assert_eq!((limits.key_bytes, limits.value_bytes), (50, 60));
     let (engine, _) = options("--engine disk");
     let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
-    let expected = DiskOptions { values: Values::Rows, ..DiskOptions::default() };
+    let expected = DiskOptions { values: Values::Rows, snapshots: SNAPSHOTS_MOST, ..DiskOptions::default() };
     assert_eq!(format!("{disk:?}"), format!("{expected:?}"));
     let (engine, _) = options("--engine disk --trie classical --cache 1m");
     let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
