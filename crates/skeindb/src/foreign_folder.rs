@@ -10,9 +10,9 @@ use skein_store::is_data_folder;
 
 use crate::exit::Failure;
 
-/// Names that an empty folder may contain: one of a new file system, and two that a first start
-/// leaves behind if it ends before the data folder is complete.
-const HARMLESS: [&str; 3] = ["lost+found", "lock", "identity.tmp"];
+/// Names that an empty folder may contain: one of a new file system, and three that a first start
+/// leaves behind if it ends before the data folder is complete. The next start replaces them.
+const HARMLESS: [&str; 4] = ["lost+found", "lock", "identity.tmp", "data.skein.new"];
 /// How many of the found files the message names.
 const NAMED: usize = 3;
 
@@ -66,6 +66,19 @@ mod tests {
             fs::write(folder.path().join(ours), "").expect("a file");
             assert!(refuse_foreign(folder.path()).is_ok(), "{ours}");
         }
+    }
+
+    /// Incident: a kill in the first start of the disk engine left `data.skein.new`. Consequence: the
+    /// next start called the folder another's. Fix: the name is harmless, and the engine removes it.
+    #[test]
+    fn a_first_start_that_was_killed_can_be_repeated() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let left = folder.path().join("data.skein.new");
+        fs::write(&left, "half a header").expect("a file");
+        assert!(refuse_foreign(folder.path()).is_ok());
+        let store = skein_disk::DiskStore::open(folder.path(), skein_disk::DiskOptions::default());
+        store.expect("the folder opens").close().expect("the store closes");
+        assert!(!left.exists());
     }
 
     #[test]
