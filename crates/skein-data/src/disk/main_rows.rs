@@ -30,7 +30,8 @@ impl RowReferences {
 }
 
 /// Sets a key to a row, given as bytes, or removes the key with `None`. `old` and `new` are the
-/// references of the row before and after. Returns the version of the row or of the removal.
+/// references of the row before and after. Counts a removal. Returns the version of the row or of the
+/// removal.
 pub(super) fn write_main_row(
     engine: &DiskEngine,
     transaction: &mut DiskTransaction<'_>,
@@ -43,6 +44,7 @@ pub(super) fn write_main_row(
         transaction.set(key, bytes)?
     } else {
         transaction.remove(key)?;
+        engine.note_removal(key);
         transaction.version_of_last()
     };
     if old.expires != new.expires {

@@ -41,7 +41,6 @@ impl DiskWriter<'_> {
             (true, true) => members.undo().map(|()| 0),
             (true, false) => {
                 let old = RowReferences { collection: Some(head), ..old };
-                engine.note_removal(key);
                 write_main_row(engine, transaction, key, None, old, RowReferences::default()).map(|_| 0)
             }
             (false, _) if is_changed => {

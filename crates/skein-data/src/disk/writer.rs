@@ -150,7 +150,6 @@ impl<'w> DiskWriter<'w> {
         };
         let transaction = self.parts().1;
         let done = write_main_row(engine, transaction, key, None, old, RowReferences::default());
-        engine.note_removal(key);
         self.note_result(done)?;
         Ok(was_there)
     }
@@ -210,7 +209,6 @@ impl<'w> DiskWriter<'w> {
                 write_main_row(engine, transaction, key, Some(reader.of_row(row)), old, new)
             }
             RowChange::Remove if version.is_some() => {
-                engine.note_removal(key);
                 write_main_row(engine, transaction, key, None, old, RowReferences::default())
             }
             RowChange::Keep | RowChange::Expire(_) | RowChange::Remove => return Ok(unchanged),
@@ -240,7 +238,6 @@ impl<'w> DiskWriter<'w> {
             let old = RowReferences { collection: None, ..moved };
             write_main_row(engine, transaction, from, None, old, RowReferences::default())
         });
-        engine.note_removal(from);
         self.note_result(done)?;
         Ok(Some(true))
     }

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{
-    TestClient, TestServer, encode, options, show, start, start_on, start_on_disk, start_with,
+    TestClient, TestServer, encode, options, show, start, start_on, start_on_disk, start_with, wait_for,
 };
 use skein_disk::{DiskOptions, Values};
 use skein_server::ServerOptions;
@@ -292,6 +292,20 @@ fn a_lost_connection_drops_its_transaction() {
     let mut client = server.connect();
     assert_eq!(client.ask("GET a"), "$-1|");
     assert_eq!(client.ask("EXEC"), "-ERR EXEC without MULTI|");
+}
+
+/// Incident: the disk engine did not count keys that its thread removed after their expiry.
+/// Consequence: EXEC ran although a watched absent key had been set. Fix: each removal of a main row counts.
+#[test]
+fn exec_sees_that_a_watched_absent_key_was_set_and_has_expired() {
+    let server = start();
+    let (mut client, mut other) = (server.connect(), server.connect());
+    assert_eq!(client.ask("WATCH brief"), "+OK|");
+    assert_eq!(other.ask("SET brief 1 PX 1"), "+OK|");
+    wait_for(|| other.ask("INFO stats").contains("expired_keys:1|"));
+    assert_eq!(client.ask("MULTI"), "+OK|");
+    assert_eq!(client.ask("PING"), "+QUEUED|");
+    assert_eq!(client.ask("EXEC"), "*-1|");
 }
 
 /// Commands that need a snapshot or a checkpoint do not wait for the transaction that contains
