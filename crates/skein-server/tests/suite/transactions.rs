@@ -295,7 +295,8 @@ fn a_lost_connection_drops_its_transaction() {
 }
 
 /// Incident: the disk engine did not count keys that its thread removed after their expiry.
-/// Consequence: EXEC ran although a watched absent key had been set. Fix: each removal of a main row counts.
+/// Consequence: EXEC ran although a watched absent key had been set. Fix: each removal of a main row
+/// counts.
 #[test]
 fn exec_sees_that_a_watched_absent_key_was_set_and_has_expired() {
     let server = start();
