@@ -270,6 +270,10 @@ impl MemberWriter<'_> {
 
     /// Looks up members with overlapping reads, to fill the cache.
     pub(super) fn fetch(&self, members: &mut dyn Iterator<Item = &[u8]>) {
+        // The write itself reads a single member as soon.
+        if members.size_hint().1.is_some_and(|most| most < 2) {
+            return;
+        }
         let id = self.collection.id().to_be_bytes();
         let keys: Vec<Vec<u8>> =
             members.take(EXPECTED_MAX).map(|member| [&id[..], member].concat()).collect();
