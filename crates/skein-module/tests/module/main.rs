@@ -9,6 +9,8 @@
 mod cluster;
 #[path = "../../src/expiry_knowledge.rs"]
 mod expiry_knowledge;
+#[path = "../../../skein-server/tests/common/free_port.rs"]
+mod free_port;
 mod golden;
 mod nodes;
 #[path = "../../src/pending.rs"]

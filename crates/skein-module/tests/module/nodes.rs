@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use skein_syntax::slots::SlotSet;
 
-use crate::servers::{ModuleServer, PATIENCE, RespConnection, free_port, library};
+use crate::free_port::free_port;
+use crate::servers::{ModuleServer, PATIENCE, RespConnection, library};
 
 /// The primaries of a cluster, followed by the same number of replicas for each, or zero.
 pub struct ModuleCluster {

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+use crate::free_port::free_port;
 
 /// The longest time that a test waits for an expected event.
 pub const PATIENCE: Duration = Duration::from_mins(2);
@@ -79,10 +81,6 @@ pub struct ModuleServer {
     pub port: u16,
     options: Vec<String>,
     process: Child,
-}
-
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a free port").port()
 }
 
 fn run(program: &Path, folder: &Path, port: u16, options: &[String]) -> Child {

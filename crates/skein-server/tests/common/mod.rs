@@ -11,6 +11,8 @@ use skein_disk::{DiskOptions, DiskStore, TrieShape, Values};
 use skein_server::{Server, ServerHandle, ServerOptions, StopReport};
 use skein_store::{Durability, IndexKind, Store, StoreLimits, StoreOptions};
 
+pub mod free_port;
+
 pub struct TestServer {
     pub server: Option<Server>,
     pub handle: ServerHandle,

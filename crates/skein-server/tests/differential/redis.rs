@@ -1,10 +1,10 @@
 //! Starts a real `redis-server` for a test.
 
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::common::TestClient;
+use super::common::free_port::free_port;
 
 /// If set to `none`, these tests are skipped.
 pub const VARIABLE: &str = "SKEIN_TEST_REDIS";
@@ -32,8 +32,7 @@ impl ReferenceRedis {
     }
 
     fn try_start() -> Option<Self> {
-        let port =
-            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let port = free_port();
         let folder = tempfile::tempdir().expect("a folder");
         let process = Command::new("redis-server")
             .args(["--bind", "127.0.0.1", "--save", "", "--port", &port.to_string(), "--dir"])
@@ -52,6 +51,8 @@ impl ReferenceRedis {
             if let Ok(stream) = std::net::TcpStream::connect(&self.address) {
                 let info = TestClient::new(stream).call(&[b"INFO", b"server"]);
                 let info = String::from_utf8_lossy(&info).into_owned();
+                let ours = format!("process_id:{}\r", self.process.id());
+                assert!(info.contains(&ours), "another server listens at {}: {info}", self.address);
                 assert!(info.contains("redis_version:7.0."), "{MISSING}; this one is another: {info}");
                 return true;
             }

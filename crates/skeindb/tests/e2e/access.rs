@@ -1,13 +1,13 @@
 //! Access to a server: TLS, certificates, users, Unix sockets; and the messages if access fails.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 
 use crate::common::{SkeinServe, assert_refused, disk_trie, run, skein, stdout_of};
+use crate::free_port::free_port;
 
 /// A folder of certificates: of an authority, of a stranger, and those that the authority signed.
 pub struct CertificateFiles(tempfile::TempDir);
@@ -68,7 +68,7 @@ impl GuardedServer {
     fn start(cert: &str, ca: Option<&str>) -> Self {
         let files = CertificateFiles::new();
         // The server would not report the TLS port that 0 selects.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let tls = format!("localhost:{port}");
         let (listen, key) = (format!("127.0.0.1:{port}"), format!("{cert}.key"));
         let mut options = vec!["--tls-listen".to_owned(), listen];

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 
 use crate::common::{SkeinServe, assert_refused, full_disk, run, run_with_input, skein};
+use crate::free_port::free_port;
 use skeindb::client::Reply;
 
 fn text(path: &Path) -> &str {
@@ -241,7 +242,7 @@ fn passwords() {
 
 #[test]
 fn no_server_there() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let free = format!("127.0.0.1:{}", free_port());
     for command in ["dump --from", "stats --from"] {
         let args = command.split(' ').chain([free.as_str()]);
         assert_refused(&run(args), 1, &[&free, "skein serve"]);

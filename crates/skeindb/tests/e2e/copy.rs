@@ -1,9 +1,9 @@
 //! `skein copy`: the data of one server, copied into another.
 
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
 use crate::common::{PATIENCE, SkeinServe, assert_refused, interrupt, run, stdout_of};
+use crate::free_port::free_port;
 use skeindb::client::{Client, Reply};
 
 /// A real Redis. It is stopped when the value is dropped.
@@ -19,7 +19,7 @@ impl RedisProcess {
         if std::env::var("SKEIN_TEST_REDIS").is_ok_and(|value| value == "none") {
             return None;
         }
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let folder = tempfile::tempdir().unwrap();
         let child = Command::new("redis-server")
             .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", "", "--dir"])

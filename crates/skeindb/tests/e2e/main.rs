@@ -15,6 +15,8 @@ mod disk;
 mod disk_contents;
 mod disk_folders;
 mod documents;
+#[path = "../../../skein-server/tests/common/free_port.rs"]
+mod free_port;
 mod kill;
 mod load_dump;
 mod log_dirs;

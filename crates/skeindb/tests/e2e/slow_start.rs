@@ -10,6 +10,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::access::CertificateFiles;
 use crate::common::{PATIENCE, SkeinServe, assert_refused, disk_trie, run, skein};
+use crate::free_port::free_port;
 use skeindb::client::{Client, Reply};
 
 const KEYS: i64 = 2000;
@@ -27,10 +28,6 @@ fn left_by_a_crash(folder: &Path, engine: &[&str]) {
         assert_eq!(reply, Reply::ok());
     }
     server.kill();
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// A server that is held while it reads its data.
