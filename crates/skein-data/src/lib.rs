@@ -10,6 +10,27 @@
 //! operations. A `match` per call or batch selects the engine, so users are not generic over
 //! engines. Reads of the disk engine can fail, so all reads return a `Result`.
 //!
+//! # The contract of an engine
+//! 1. A write is whole. Readers, snapshots and a restart see all of it or nothing.
+//! 2. A refused write has changed nothing. The batch or transaction goes on.
+//! 3. A transaction is whole on disk and in snapshots. Its reads see its writes. Its caller keeps
+//!    other threads away.
+//! 4. `get_many_atomic` sees all keys of a `put_all` or none.
+//! 5. A write is acknowledged once `durable_epoch` has reached its ticket. It then survives a power
+//!    cut. A restart finds a state that was, not older than the last acknowledged one. After an
+//!    error of the disk, writes are refused until a restart, and reads return rows or errors.
+//! 6. Each write gives its key a version, or a number of changes, that the key did not have before,
+//!    also across a removal. An absent key's removal counter shows that it was there meanwhile.
+//! 7. A key that has expired is hidden at once. A thread removes it soon, and `len` is exact then.
+//! 8. A snapshot shows all keys as they were at one moment, at the time of that moment. The number
+//!    of live snapshots has a limit.
+//! 9. A scan shows keys in the order of their bytes, in both directions. A key that is present
+//!    throughout is shown once, also if the scan stops and goes on behind its last key. Bounds in
+//!    the wrong order are an empty range.
+//! 10. After `close`, writes are refused. A second `close` does nothing.
+//!
+//! The suite `tests/engines` checks it over all engines.
+//!
 //! Read in this order:
 //!
 //! - `session`: the access of one thread to an engine.
@@ -179,13 +200,16 @@ impl Engine {
         }
     }
 
-    /// Stops all writing and makes everything durable.
+    /// Stops all writing and makes everything durable. A second call does nothing.
     ///
     /// # Errors
     /// If the writes could not be made durable.
     pub fn close(&self) -> Result<()> {
         match self {
-            Self::Memory(store) => Ok(store.close().map(drop)?),
+            Self::Memory(store) => match store.close() {
+                Ok(_) | Err(RowError::Closed) => Ok(()),
+                Err(error) => Err(error.into()),
+            },
             Self::Disk(disk) => disk.close(),
         }
     }

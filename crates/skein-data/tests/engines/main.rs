@@ -1,0 +1,25 @@
+//! The contract of the engines, as one suite that every engine passes: the engine in memory over
+//! each index, and the disk engine over each ordered trie.
+//!
+//! ```text
+//!   operation ─┬─► EngineSession, EngineTransaction ─► answer, contents ─┐
+//!              └─► State, a map                     ─► answer, contents ─┴─ must be equal
+//! ```
+//!
+//! Read in this order:
+//!
+//! - `engines` opens each engine on a simulated disk.
+//! - `contents` reads an engine in every way that the contract has.
+//! - `operations` has the operations, once for the engine and once for the map.
+//! - `random` does random operations, checkpoints, reopenings and snapshots.
+//! - `power_cuts` and `io_errors` fail each operation of the disk.
+//! - `refusals` and `visibility` check single promises.
+
+mod contents;
+mod engines;
+mod io_errors;
+mod operations;
+mod power_cuts;
+mod random;
+mod refusals;
+mod visibility;

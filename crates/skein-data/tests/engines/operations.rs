@@ -1,0 +1,416 @@
+//! The operations of the contract, once for an engine and once for a map.
+
+use std::ops::Bound;
+
+use proptest::prelude::*;
+use skein_data::{EngineError, EngineWriter, Keyspace, RowError, RowWriter, Ticket};
+
+use crate::contents::{Columns, Contents, KeyContents, Scores, State, Text};
+
+type Name = Text;
+
+/// A write to one key or to two.
+#[derive(Debug, Clone)]
+pub enum KeyWrite {
+    Put(Name, Text),
+    /// Until so many milliseconds after the present time, or before it.
+    PutUntil(Name, Text, i64),
+    PutIfAbsent(Name, Text),
+    /// Puts the second value if the first one is there.
+    Swap(Name, Option<Text>, Text),
+    Remove(Name),
+    Increment(Name, i64),
+    Expire(Name, Option<i64>),
+    PutColumns(Name, Columns),
+    /// Sets so many columns, enough to spread them.
+    PutManyColumns(Name, u8),
+    RemoveColumns(Name, Vec<Name>),
+    ReplaceColumns(Name, Columns, Option<i64>),
+    IncrementColumn(Name, Name, i64),
+    PutScores(Name, Scores),
+    RemoveScores(Name, Vec<Name>),
+    ReplaceScores(Name, Scores, Option<i64>),
+    Rename(Name, Name, bool),
+    Copy(Name, Name, bool),
+}
+
+/// The answer to a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    Done,
+    Flag(bool),
+    Perhaps(Option<bool>),
+    Count(usize),
+    Number(i64),
+}
+
+/// The reason why a write was refused. Nothing was done then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    WrongKind,
+    NotAnInteger,
+    Overflow,
+}
+
+/// Turns a refusal into a value; other errors are failures.
+fn refusal(error: EngineError) -> Result<Refusal, EngineError> {
+    match error {
+        EngineError::Rows(RowError::WrongKind { .. }) => Ok(Refusal::WrongKind),
+        EngineError::Rows(RowError::NotAnInteger) => Ok(Refusal::NotAnInteger),
+        EngineError::Rows(RowError::Overflow { .. }) => Ok(Refusal::Overflow),
+        error => Err(error),
+    }
+}
+
+/// The outer error is a failure of the engine.
+pub type Written = Result<Result<Answer, Refusal>, EngineError>;
+
+fn at(now: u64, offset: i64) -> u64 {
+    now.saturating_add_signed(offset)
+}
+
+fn many_columns(count: u8) -> Columns {
+    (0..count).map(|n| (format!("column {n}").as_str().into(), Text(vec![n]))).collect()
+}
+
+fn pairs(columns: &Columns) -> Vec<(&[u8], &[u8])> {
+    columns.iter().map(|(name, value)| (&name[..], &value[..])).collect()
+}
+
+fn slices(names: &[Name]) -> Vec<&[u8]> {
+    names.iter().map(|name| &name[..]).collect()
+}
+
+/// Does the write in an engine.
+pub fn write(writer: &mut EngineWriter<'_, '_>, write: &KeyWrite) -> Written {
+    match do_write(writer, write) {
+        Ok(answer) => Ok(Ok(answer)),
+        Err(error) => refusal(error).map(Err),
+    }
+}
+
+fn do_write(writer: &mut EngineWriter<'_, '_>, write: &KeyWrite) -> Result<Answer, EngineError> {
+    use KeyWrite as W;
+    let now = writer.now();
+    Ok(match write {
+        W::Put(key, value) => writer.put(key, value).map(|()| Answer::Done)?,
+        W::PutUntil(key, value, offset) => {
+            writer.put_until(key, value, at(now, *offset)).map(|()| Answer::Done)?
+        }
+        W::PutIfAbsent(key, value) => Answer::Flag(writer.put_if_absent(key, value)?.changed),
+        W::Swap(key, expected, value) => {
+            Answer::Flag(writer.compare_value_and_swap(key, expected.as_deref(), value)?.changed)
+        }
+        W::Remove(key) => Answer::Flag(writer.remove(key)?),
+        W::Increment(key, by) => Answer::Number(writer.increment(key, *by)?),
+        W::Expire(key, offset) => Answer::Flag(writer.expire(key, offset.map(|offset| at(now, offset)))?),
+        W::PutColumns(key, columns) => Answer::Count(writer.put_columns(key, &pairs(columns))?),
+        W::PutManyColumns(key, count) => {
+            Answer::Count(writer.put_columns(key, &pairs(&many_columns(*count)))?)
+        }
+        W::RemoveColumns(key, names) => Answer::Count(writer.remove_columns(key, &slices(names))?),
+        W::ReplaceColumns(key, columns, offset) => {
+            let expires = offset.map(|offset| at(now, offset));
+            writer.replace_columns(key, &pairs(columns), expires).map(|()| Answer::Done)?
+        }
+        W::IncrementColumn(key, name, by) => Answer::Number(writer.increment_column(key, name, *by)?),
+        W::PutScores(key, scores) => put_scores(writer, key, scores)?,
+        W::RemoveScores(key, names) => remove_scores(writer, key, names)?,
+        W::ReplaceScores(key, scores, offset) => {
+            let expires = offset.map(|offset| at(now, offset));
+            writer.replace_set::<_, EngineError>(key, expires, |set| {
+                scores.iter().try_for_each(|(name, score)| set.put(name, f64::from(*score)).map(drop))?;
+                Ok(Answer::Done)
+            })?
+        }
+        W::Rename(from, to, replace) => Answer::Perhaps(writer.rename(from, to, *replace)?),
+        W::Copy(from, to, replace) => Answer::Perhaps(writer.copy(from, to, *replace)?),
+    })
+}
+
+fn put_scores(writer: &mut EngineWriter<'_, '_>, key: &[u8], scores: &Scores) -> Result<Answer, EngineError> {
+    let new = writer.change_set::<_, EngineError>(key, true, |set| {
+        let before = set.len();
+        for (name, score) in scores {
+            set.put(name, f64::from(*score))?;
+        }
+        Ok(set.len() - before)
+    })?;
+    Ok(Answer::Count(new.unwrap_or(0) as usize))
+}
+
+fn remove_scores(
+    writer: &mut EngineWriter<'_, '_>,
+    key: &[u8],
+    names: &[Name],
+) -> Result<Answer, EngineError> {
+    let removed = writer.change_set::<_, EngineError>(key, false, |set| {
+        let mut count = 0;
+        for name in names {
+            count += usize::from(set.remove(name)?.is_some());
+        }
+        Ok(count)
+    })?;
+    Ok(Answer::Count(removed.unwrap_or(0)))
+}
+
+/// Removes the keys that have expired.
+pub fn expire(state: &mut State, now: u64) {
+    state.retain(|_, found| found.expires.is_none_or(|at| at >= now));
+}
+
+/// Does the write in the map.
+pub fn apply(state: &mut State, write: &KeyWrite, now: u64) -> Result<Answer, Refusal> {
+    use KeyWrite as W;
+    let answer = match write {
+        W::Put(key, value) => put(state, key, Contents::Value(value.clone()), None),
+        W::PutUntil(key, value, offset) => {
+            put(state, key, Contents::Value(value.clone()), Some(at(now, *offset)))
+        }
+        W::PutIfAbsent(key, value) => {
+            let absent = !state.contains_key(key);
+            if absent {
+                put(state, key, Contents::Value(value.clone()), None);
+            }
+            Answer::Flag(absent)
+        }
+        W::Swap(key, expected, value) => {
+            let same = value_of(state, key)? == expected.as_ref();
+            if same {
+                put(state, key, Contents::Value(value.clone()), None);
+            }
+            Answer::Flag(same)
+        }
+        W::Remove(key) => Answer::Flag(state.remove(key).is_some()),
+        W::Increment(key, by) => {
+            let sum = sum(value_of(state, key)?, *by)?;
+            set_contents(state, key, Contents::Value(sum.to_string().as_str().into()));
+            Answer::Number(sum)
+        }
+        W::Expire(key, offset) => {
+            let found = state.get_mut(key);
+            let answer = Answer::Flag(found.is_some());
+            if let Some(found) = found {
+                found.expires = offset.map(|offset| at(now, offset));
+            }
+            answer
+        }
+        W::PutColumns(key, columns) => put_columns(state, key, columns)?,
+        W::PutManyColumns(key, count) => put_columns(state, key, &many_columns(*count))?,
+        W::RemoveColumns(key, names) => {
+            let mut columns = columns_of(state, key)?;
+            let removed = names.iter().filter(|name| columns.remove(*name).is_some()).count();
+            set_contents(state, key, Contents::Columns(columns));
+            Answer::Count(removed)
+        }
+        W::ReplaceColumns(key, columns, offset) => {
+            put(state, key, Contents::Columns(columns.clone()), offset.map(|offset| at(now, offset)))
+        }
+        W::IncrementColumn(key, name, by) => {
+            let mut columns = columns_of(state, key)?;
+            let sum = sum(columns.get(name), *by)?;
+            columns.insert(name.clone(), sum.to_string().as_str().into());
+            set_contents(state, key, Contents::Columns(columns));
+            Answer::Number(sum)
+        }
+        W::PutScores(key, scores) => {
+            let mut present = scores_of(state, key)?;
+            let new =
+                scores.iter().filter(|(name, score)| present.insert((*name).clone(), **score).is_none());
+            let answer = Answer::Count(new.count());
+            set_contents(state, key, Contents::Scores(present));
+            answer
+        }
+        W::RemoveScores(key, names) => {
+            let mut scores = scores_of(state, key)?;
+            let removed = names.iter().filter(|name| scores.remove(*name).is_some()).count();
+            set_contents(state, key, Contents::Scores(scores));
+            Answer::Count(removed)
+        }
+        W::ReplaceScores(key, scores, offset) => {
+            put(state, key, Contents::Scores(scores.clone()), offset.map(|offset| at(now, offset)))
+        }
+        W::Rename(from, to, replace) => transfer(state, from, to, *replace, true),
+        W::Copy(from, to, replace) => transfer(state, from, to, *replace, false),
+    };
+    expire(state, now);
+    Ok(answer)
+}
+
+/// Puts contents; a collection without members is no key.
+fn put(state: &mut State, key: &Name, contents: Contents, expires: Option<u64>) -> Answer {
+    let empty = match &contents {
+        Contents::Value(_) => false,
+        Contents::Columns(columns) => columns.is_empty(),
+        Contents::Scores(scores) => scores.is_empty(),
+    };
+    state.remove(key);
+    if !empty {
+        state.insert(key.clone(), KeyContents { contents, expires });
+    }
+    Answer::Done
+}
+
+/// Puts contents and keeps the expiry time.
+fn set_contents(state: &mut State, key: &Name, contents: Contents) {
+    let expires = state.get(key).and_then(|found| found.expires);
+    put(state, key, contents, expires);
+}
+
+fn value_of<'s>(state: &'s State, key: &Name) -> Result<Option<&'s Text>, Refusal> {
+    match state.get(key).map(|found| &found.contents) {
+        None => Ok(None),
+        Some(Contents::Value(value)) => Ok(Some(value)),
+        Some(_) => Err(Refusal::WrongKind),
+    }
+}
+
+fn columns_of(state: &State, key: &Name) -> Result<Columns, Refusal> {
+    match state.get(key).map(|found| &found.contents) {
+        None => Ok(Columns::new()),
+        Some(Contents::Columns(columns)) => Ok(columns.clone()),
+        Some(_) => Err(Refusal::WrongKind),
+    }
+}
+
+fn scores_of(state: &State, key: &Name) -> Result<Scores, Refusal> {
+    match state.get(key).map(|found| &found.contents) {
+        None => Ok(Scores::new()),
+        Some(Contents::Scores(scores)) => Ok(scores.clone()),
+        Some(_) => Err(Refusal::WrongKind),
+    }
+}
+
+fn put_columns(state: &mut State, key: &Name, columns: &Columns) -> Result<Answer, Refusal> {
+    let mut present = columns_of(state, key)?;
+    let before = present.len();
+    present.extend(columns.clone());
+    let new = present.len() - before;
+    set_contents(state, key, Contents::Columns(present));
+    Ok(Answer::Count(new))
+}
+
+fn sum(text: Option<&Text>, by: i64) -> Result<i64, Refusal> {
+    let text = text.map_or("0", |text| std::str::from_utf8(text).unwrap_or("no"));
+    let number: i64 = text.parse().map_err(|_| Refusal::NotAnInteger)?;
+    // Only the usual form counts: no plus, no zeros in front.
+    if number.to_string() != text {
+        return Err(Refusal::NotAnInteger);
+    }
+    number.checked_add(by).ok_or(Refusal::Overflow)
+}
+
+fn transfer(state: &mut State, from: &Name, to: &Name, replace: bool, moves: bool) -> Answer {
+    let Some(contents) = state.get(from).cloned() else { return Answer::Perhaps(None) };
+    if state.contains_key(to) && !replace {
+        return Answer::Perhaps(Some(false));
+    }
+    if moves {
+        state.remove(from);
+    }
+    state.insert(to.clone(), contents);
+    Answer::Perhaps(Some(true))
+}
+
+/// Does the write in a session or a transaction.
+pub fn write_in(
+    keys: &mut Keyspace<'_>,
+    one: &KeyWrite,
+) -> Result<(Result<Answer, Refusal>, Ticket), EngineError> {
+    let (done, ticket) = keys.write(|writer| write(writer, one));
+    Ok((done??, ticket))
+}
+
+/// Names of keys. Some are the beginning of others, and all have at most 8 bytes.
+pub fn name() -> impl Strategy<Value = Name> {
+    prop::sample::select(vec!["", "a", "ab", "abc", "abcdefgh", "b", "ba", "c", "\0", "\u{7f}zz"])
+        .prop_map(Text::from)
+}
+
+fn value() -> impl Strategy<Value = Text> {
+    prop_oneof![
+        4 => prop::sample::select(vec!["", "x", "7", "-3", "007", "9223372036854775807", "grey goose"])
+            .prop_map(Text::from),
+        1 => (0..9000usize).prop_map(|len| Text(vec![b'v'; len])),
+    ]
+}
+
+fn columns() -> impl Strategy<Value = Columns> {
+    prop::collection::btree_map(name(), value(), 1..4)
+}
+
+fn scores() -> impl Strategy<Value = Scores> {
+    prop::collection::btree_map(name(), -3..3i32, 1..6)
+}
+
+fn names() -> impl Strategy<Value = Vec<Name>> {
+    prop::collection::btree_set(name(), 1..5).prop_map(|names| names.into_iter().collect())
+}
+
+/// An offset from the present time. A key never expires in the millisecond of an operation.
+fn offset() -> impl Strategy<Value = i64> {
+    prop::sample::select(vec![-1000, 400, 1500, 1_000_000])
+}
+
+fn by() -> impl Strategy<Value = i64> {
+    prop::sample::select(vec![1, -1, 0, 40, i64::MAX, i64::MIN])
+}
+
+fn value_write() -> impl Strategy<Value = KeyWrite> {
+    use KeyWrite as W;
+    prop_oneof![
+        3 => (name(), value()).prop_map(|(key, value)| W::Put(key, value)),
+        1 => (name(), value(), offset()).prop_map(|(key, value, offset)| W::PutUntil(key, value, offset)),
+        1 => (name(), value()).prop_map(|(key, value)| W::PutIfAbsent(key, value)),
+        1 => (name(), prop::option::of(value()), value()).prop_map(|(key, old, new)| W::Swap(key, old, new)),
+        2 => (name(), by()).prop_map(|(key, by)| W::Increment(key, by)),
+    ]
+}
+
+fn columns_write() -> impl Strategy<Value = KeyWrite> {
+    use KeyWrite as W;
+    let expires = prop::option::of(offset());
+    prop_oneof![
+        2 => (name(), columns()).prop_map(|(key, columns)| W::PutColumns(key, columns)),
+        1 => (name(), 60..80u8).prop_map(|(key, count)| W::PutManyColumns(key, count)),
+        1 => (name(), names()).prop_map(|(key, names)| W::RemoveColumns(key, names)),
+        1 => (name(), columns(), expires).prop_map(|(key, new, expires)| W::ReplaceColumns(key, new, expires)),
+        1 => (name(), name(), by()).prop_map(|(key, name, by)| W::IncrementColumn(key, name, by)),
+    ]
+}
+
+fn scores_write() -> impl Strategy<Value = KeyWrite> {
+    use KeyWrite as W;
+    let expires = prop::option::of(offset());
+    prop_oneof![
+        3 => (name(), scores()).prop_map(|(key, scores)| W::PutScores(key, scores)),
+        1 => (name(), names()).prop_map(|(key, names)| W::RemoveScores(key, names)),
+        1 => (name(), scores(), expires).prop_map(|(key, new, expires)| W::ReplaceScores(key, new, expires)),
+    ]
+}
+
+fn whole_write() -> impl Strategy<Value = KeyWrite> {
+    use KeyWrite as W;
+    prop_oneof![
+        2 => name().prop_map(W::Remove),
+        1 => (name(), prop::option::of(offset())).prop_map(|(key, offset)| W::Expire(key, offset)),
+        1 => (name(), name(), any::<bool>()).prop_map(|(from, to, replace)| W::Rename(from, to, replace)),
+        1 => (name(), name(), any::<bool>()).prop_map(|(from, to, replace)| W::Copy(from, to, replace)),
+    ]
+}
+
+pub fn key_write() -> impl Strategy<Value = KeyWrite> {
+    prop_oneof![8 => value_write(), 6 => columns_write(), 5 => scores_write(), 5 => whole_write()]
+}
+
+/// Bounds of a range, in order or not.
+pub fn bounds() -> impl Strategy<Value = (Bound<Name>, Bound<Name>)> {
+    let bound = || {
+        prop_oneof![
+            Just(Bound::Unbounded),
+            name().prop_map(Bound::Included),
+            name().prop_map(Bound::Excluded),
+        ]
+    };
+    (bound(), bound())
+}

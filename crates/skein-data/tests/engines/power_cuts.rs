@@ -1,0 +1,139 @@
+//! A power cut at every operation of the disk leaves an earlier state, not older than the last
+//! acknowledged one, and groups are whole (contract 1, 3 and 5).
+
+use skein_data::{Engine, EngineError, Keyspace, Ticket};
+use skein_log::storage::sim::SimStorage;
+use skein_store::ExpiryClock;
+
+use crate::contents::{Contents, State, Text, state_of};
+use crate::engines::{EngineKind, over_each, wait_durable};
+use crate::operations::{KeyWrite, apply, write_in};
+
+/// The states of an engine, one after the other.
+#[derive(Default)]
+pub struct StateHistory {
+    pub states: Vec<State>,
+    /// The states within groups, which an engine that undoes nothing may show after an error.
+    within: Vec<State>,
+    /// The number of acknowledged states.
+    acknowledged: usize,
+}
+
+impl StateHistory {
+    /// Adds the state after some writes, which are about to be done.
+    fn add(&mut self, writes: &[KeyWrite], now: u64) {
+        let mut state = self.states.last().cloned().unwrap_or_default();
+        for write in writes {
+            let _ = apply(&mut state, write, now);
+            self.within.push(state.clone());
+        }
+        self.states.push(state);
+    }
+
+    /// Returns whether an engine with these contents has lost nothing and made nothing up.
+    pub fn allows(&self, found: &State) -> bool {
+        let last = self.states.iter().rposition(|state| state == found);
+        last.is_some_and(|last| last + 1 >= self.acknowledged)
+    }
+
+    /// Returns whether an engine may show these contents after an error of the disk.
+    pub fn allows_after_error(&self, kind: EngineKind, found: &State) -> bool {
+        self.allows(found) || matches!(kind, EngineKind::Memory(_)) && self.within.contains(found)
+    }
+}
+
+/// Returns groups of writes: every kind of contents, made, changed, moved and removed.
+fn groups() -> Vec<Vec<KeyWrite>> {
+    use KeyWrite as W;
+    let scores = |n: i32| (0..n).map(|at| (Text(format!("m{at}").into_bytes()), at % 3)).collect();
+    let put = |key: &str, len| W::Put(Text::from(key), Text(vec![b'v'; len]));
+    vec![
+        vec![put("a", 10)],
+        vec![put("b", 2000), put("c", 3), W::Remove(Text::from("a"))],
+        vec![W::PutScores(Text::from("set"), scores(5)), W::Increment(Text::from("n"), 7)],
+        vec![W::PutManyColumns(Text::from("hash"), 70)],
+        vec![W::RemoveScores(Text::from("set"), vec![Text::from("m1")]), put("a", 2900)],
+        vec![
+            W::Rename(Text::from("set"), Text::from("moved"), true),
+            W::Copy(Text::from("hash"), Text::from("twin"), true),
+        ],
+        vec![
+            W::ReplaceScores(Text::from("hash"), scores(2), Some(1_000_000)),
+            W::Expire(Text::from("c"), Some(1_000_000)),
+        ],
+        vec![
+            W::Remove(Text::from("twin")),
+            W::RemoveScores(Text::from("moved"), vec![Text::from("m0")]),
+            put("set", 1),
+        ],
+    ]
+}
+
+/// Does all groups, and notes the states. Stops at the first error.
+pub fn work(engine: &Engine, history: &mut StateHistory) -> Result<(), EngineError> {
+    let mut session = engine.session();
+    for (at, group) in groups().iter().enumerate() {
+        history.add(group, engine.now());
+        let mut keys = match group.len() {
+            1 => Keyspace::Session(&mut session),
+            _ => Keyspace::Transaction(Box::new(session.begin()?)),
+        };
+        let mut last = Ticket::default();
+        for write in group {
+            last = write_in(&mut keys, write)?.1;
+        }
+        let committed = keys.commit()?;
+        wait_durable(engine, if group.len() == 1 { last } else { committed })?;
+        history.acknowledged = history.states.len();
+        if at % 3 == 2 {
+            engine.checkpoint()?;
+        }
+    }
+    engine.close()
+}
+
+/// Opens the engine on the disk, does the work, and notes its states.
+pub fn run(kind: EngineKind, disk: &SimStorage, history: &mut StateHistory) -> Result<(), EngineError> {
+    let engine = kind.open(disk, &ExpiryClock::manual(1_000_000))?;
+    history.states.push(State::new());
+    let done = work(&engine, history);
+    // What has failed must not make the end fail otherwise than by an error.
+    engine.close().and(done)
+}
+
+/// Asserts that the engine opens with a state of the history, and that it accepts writes.
+pub fn assert_recovers(kind: EngineKind, disk: &SimStorage, history: &StateHistory, about: &str) {
+    let engine = kind.open(disk, &ExpiryClock::manual(1_000_000));
+    let engine = engine.unwrap_or_else(|error| panic!("{kind}, {about}: {error}"));
+    let mut session = engine.session();
+    let mut keys = Keyspace::Session(&mut session);
+    let found = state_of(&mut keys).unwrap_or_else(|error| panic!("{kind}, {about}: {error}"));
+    let untouched = history.states.is_empty() && found.is_empty();
+    assert!(untouched || history.allows(&found), "{kind}, {about}: a state that never was: {found:?}");
+    assert_eq!(engine.len(), found.len(), "{kind}, {about}");
+    let (done, ticket) =
+        write_in(&mut keys, &KeyWrite::Put(Text::from("after"), Text::from("x"))).expect("a write");
+    assert!(done.is_ok());
+    wait_durable(&engine, ticket).unwrap_or_else(|error| panic!("{kind}, {about}: {error}"));
+    let after = state_of(&mut keys).expect("the state");
+    assert_eq!(after.len(), found.len() + 1, "{kind}, {about}");
+    assert_eq!(after[&b"after"[..]].contents, Contents::Value(Text::from("x")));
+    engine.close().unwrap_or_else(|error| panic!("{kind}, {about}: {error}"));
+}
+
+#[test]
+fn no_power_cut_loses_an_acknowledged_write() {
+    over_each(|kind| {
+        let disk = SimStorage::new();
+        run(kind, &disk, &mut StateHistory::default()).expect("work without a fault");
+        let operations = disk.operations();
+        assert!(operations > 100, "{operations} operations");
+        for at in 1..=operations {
+            let (disk, mut history) = (SimStorage::new(), StateHistory::default());
+            disk.cut_power_at(at);
+            let _ = run(kind, &disk, &mut history);
+            disk.reboot(at * 31);
+            assert_recovers(kind, &disk, &history, &format!("cut at {at} of {operations}"));
+        }
+    });
+}

@@ -1,0 +1,136 @@
+//! An engine refuses a write before it changes anything, and accepts the next one (contract 2, 8 and
+//! 10).
+
+use skein_data::{Engine, EngineError, EngineSession, Keyspace, RowError, RowWriter};
+use skein_store::StoreLimits;
+
+use crate::contents::{Contents, State, state_of};
+use crate::engines::{EngineKind, VALUE_BYTES, over_each};
+
+/// Opens an engine with a value, columns and a sorted set.
+fn filled(kind: EngineKind) -> Engine {
+    let engine = kind.open_fresh();
+    let mut session = engine.session();
+    let (filled, _) = session.write(|writer| {
+        writer.put(b"value", b"text")?;
+        writer.put_columns(b"columns", &[(b"name", b"text")])?;
+        writer.change_set::<_, EngineError>(b"set", true, |set| Ok(set.put(b"member", 1.0)?))
+    });
+    filled.expect("a batch").expect("writes");
+    engine
+}
+
+fn contents(session: &mut EngineSession) -> State {
+    state_of(&mut Keyspace::Session(session)).expect("the contents")
+}
+
+type Refused = fn(&mut skein_data::EngineWriter<'_, '_>) -> Result<(), EngineError>;
+
+static LONG: [u8; VALUE_BYTES + 1] = [b'x'; VALUE_BYTES + 1];
+static LONG_NAME: [u8; 1 << 16] = [b'k'; 1 << 16];
+
+/// Writes that must be refused over the contents of [`filled`].
+const REFUSED: [(&str, Refused); 14] = [
+    ("put of a long key", |writer| writer.put(&LONG_NAME, b"x")),
+    ("put of a long value", |writer| writer.put(b"value", &LONG)),
+    ("put_until of a long value", |writer| writer.put_until(b"value", &LONG, u64::MAX)),
+    ("columns at a value", |writer| writer.put_columns(b"value", &[(b"a", b"b")]).map(drop)),
+    ("columns at a set", |writer| writer.put_columns(b"set", &[(b"a", b"b")]).map(drop)),
+    ("a long column", |writer| writer.put_columns(b"columns", &[(b"a", &LONG)]).map(drop)),
+    ("columns at a long key", |writer| writer.put_columns(&LONG_NAME, &[(b"a", b"b")]).map(drop)),
+    ("long columns", |writer| writer.replace_columns(b"set", &[(b"a", &LONG)], None)),
+    ("a number at text", |writer| writer.increment(b"value", 1).map(drop)),
+    ("a number at columns", |writer| writer.increment(b"columns", 1).map(drop)),
+    ("a number in a column of text", |writer| writer.increment_column(b"columns", b"name", 1).map(drop)),
+    ("a set at a value", |writer| put_member(writer, b"value", b"member", 1.0)),
+    ("a member that is too long", |writer| put_member(writer, b"set", &LONG_NAME, 1.0)),
+    ("a score that is no number", |writer| put_member(writer, b"set", b"other", f64::NAN)),
+];
+
+fn put_member(
+    writer: &mut skein_data::EngineWriter<'_, '_>,
+    key: &[u8],
+    member: &[u8],
+    score: f64,
+) -> Result<(), EngineError> {
+    writer.change_set::<_, EngineError>(key, true, |set| Ok(set.put(member, score)?)).map(drop)
+}
+
+#[test]
+fn a_refused_write_changes_nothing() {
+    over_each(|kind| {
+        let engine = filled(kind);
+        let mut session = engine.session();
+        let before = contents(&mut session);
+        for (what, refused) in REFUSED {
+            let (done, _) = session.write(refused);
+            assert!(done.is_err() || done.is_ok_and(|done| done.is_err()), "{what}");
+            assert_eq!(contents(&mut session), before, "{what}");
+        }
+    });
+}
+
+#[test]
+fn a_group_goes_on_after_a_refused_write() {
+    over_each(|kind| {
+        for (what, refused) in REFUSED {
+            let engine = filled(kind);
+            let mut session = engine.session();
+            let mut expected = contents(&mut session);
+            let mut keys = Keyspace::Transaction(Box::new(session.begin().expect("a transaction")));
+            keys.write(|writer| writer.put(b"first", b"1")).0.expect("a batch").expect("a put");
+            let refused = keys.write(refused).0.expect("a batch");
+            assert!(refused.is_err(), "{what}");
+            assert!(!keys.is_broken(), "{what}");
+            keys.write(|writer| writer.put(b"last", b"2")).0.expect("a batch").expect("a put");
+            keys.commit().expect("a commit");
+            for (key, value) in [("first", b"1"), ("last", b"2")] {
+                let contents = Contents::Value(value[..].into());
+                expected.insert(key.into(), crate::contents::KeyContents { contents, expires: None });
+            }
+            assert_eq!(contents(&mut session), expected, "{what}");
+        }
+    });
+}
+
+#[test]
+fn a_put_of_many_is_refused_as_a_whole() {
+    over_each(|kind| {
+        let engine = filled(kind);
+        let mut session = engine.session();
+        let before = contents(&mut session);
+        for bad in [(&LONG_NAME[..], &b"x"[..]), (b"value", &LONG)] {
+            session.put_all(&[(b"first", b"1"), bad, (b"last", b"2")]).expect_err("too long");
+            assert_eq!(contents(&mut session), before);
+        }
+        session.put_all(&[(b"first", b"1")]).expect("a put");
+    });
+}
+
+#[test]
+fn a_closed_engine_refuses_writes() {
+    over_each(|kind| {
+        let engine = filled(kind);
+        let mut session = engine.session();
+        engine.close().expect("a close");
+        engine.close().expect("a second close changes nothing");
+        let (done, _) = session.write(|writer| writer.put(b"late", b"x"));
+        assert!(done.is_err() || done.is_ok_and(|done| done.is_err()));
+        session.put_all(&[(b"late", b"x")]).expect_err("closed");
+        session.remove_some(crate::contents::EVERYTHING).expect_err("closed");
+        engine.checkpoint().expect_err("closed");
+    });
+}
+
+#[test]
+fn live_snapshots_have_a_limit() {
+    over_each(|kind| {
+        let engine = filled(kind);
+        let limit = StoreLimits::default().snapshots;
+        let mut live: Vec<_> = (0..limit).map(|_| engine.snapshot().expect("a snapshot")).collect();
+        let refused = engine.snapshot().expect_err("one too many");
+        assert!(matches!(refused, EngineError::Rows(RowError::TooManySnapshots { .. })), "{refused}");
+        live.pop();
+        engine.snapshot().expect("a place was given back");
+    });
+}
