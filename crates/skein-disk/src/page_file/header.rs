@@ -8,6 +8,7 @@
 //! ```
 //!
 //! - `format`: the least version that describes the file ([`FileFormat`]).
+//! - `checksum`: of the bytes from 16 on; from format 3 on, of the bytes of `format` and then these.
 //! - `sequence`: the number of the last write in the pages.
 //! - `epoch`: the first epoch of the log that may have later writes.
 //! - `pages`: the number of page ids.
@@ -24,6 +25,7 @@ pub(crate) const HEADERS: u32 = 2;
 pub(crate) const PER_PAGE: u32 = 1000;
 
 const MAGIC: [u8; 8] = *b"SKEINDSK";
+const FORMAT: usize = 8;
 const CHECKSUM: usize = 12;
 const COVERED: usize = 16;
 const KEYS: usize = 64;
@@ -37,7 +39,8 @@ pub(crate) enum FileFormat {
     /// One trie has all keys.
     #[default]
     OneTrie = 2,
-    /// Several key spaces. The header counts the keys of the main one.
+    /// Several key spaces. The header counts the keys of the main one, and its checksum covers the
+    /// format.
     KeySpaces = 3,
 }
 
@@ -45,6 +48,13 @@ impl FileFormat {
     fn of_number(number: u32) -> Option<Self> {
         [Self::OneTrie, Self::KeySpaces].into_iter().find(|format| *format as u32 == number)
     }
+}
+
+/// Returns the checksum of a header's page. Formats before `KeySpaces` left the format out.
+fn checksum(page: &[u8; PAGE]) -> u32 {
+    let is_old = u32_at(page, FORMAT) < FileFormat::KeySpaces as u32;
+    let format = if is_old { 0 } else { crc32c::crc32c(&page[FORMAT..CHECKSUM]) };
+    crc32c::crc32c_append(format, &page[COVERED..])
 }
 
 /// The fields of a header.
@@ -84,7 +94,7 @@ impl FileHeader {
         head.extend(self.directories.iter().flat_map(|place| place.0.to_le_bytes()));
         let mut page = [0; PAGE];
         page[..head.len()].copy_from_slice(&head);
-        let checksum = crc32c::crc32c(&page[COVERED..]);
+        let checksum = checksum(&page);
         page[CHECKSUM..COVERED].copy_from_slice(&checksum.to_le_bytes());
         page
     }
@@ -94,7 +104,12 @@ impl FileHeader {
         if !page.starts_with(&MAGIC) {
             return Err(file.foreign_file("its first bytes are not those of such a file".to_owned()));
         }
-        let found = u32_at(page, 8);
+        let damaged = |what: &str| Err(file.damaged(place, what.to_owned()));
+        // Before the format is believed: a damaged number must not look like another version.
+        if checksum(page) != u32_at(page, CHECKSUM) {
+            return damaged("the header's checksum does not match its bytes");
+        }
+        let found = u32_at(page, FORMAT);
         let Some(format) = FileFormat::of_number(found) else {
             let (path, oldest) = (file.path().to_owned(), FileFormat::OneTrie as u32);
             return Err(DiskError::UnknownFormat {
@@ -105,10 +120,6 @@ impl FileHeader {
             });
         };
         let generation = u64_at(page, 16);
-        let damaged = |what: &str| Err(file.damaged(place, what.to_owned()));
-        if crc32c::crc32c(&page[COVERED..]) != u32_at(page, CHECKSUM) {
-            return damaged("the header's checksum does not match its bytes");
-        }
         let pages = u32_at(page, 56);
         let count = pages.div_ceil(PER_PAGE).div_ceil(PER_PAGE) as usize;
         if count > DIRECTORIES_MOST {
