@@ -134,13 +134,16 @@ impl Log {
             let shared = self.shared.clone();
             let run = move || {
                 let done = |result| shared.part_done(result);
-                shared.writers[log].run(&shared.allocator, done, |error| drop(shared.stop_for(&error)));
+                let failed = |error| drop(shared.stop_for(&error));
+                shared.writers[log].run(&shared.allocator, done, failed, |has| shared.part_lost(has));
             };
             threads.push(start(&format!("skein-log-{log}"), &writer.thread, run)?);
         }
         let shared = self.shared.clone();
         let signal = &self.shared.allocator.thread;
-        threads.push(start("skein-segments", signal, move || shared.allocator.run())?);
+        threads.push(start("skein-segments", signal, move || {
+            shared.allocator.run(|| shared.poison(&"the thread that creates segments panicked"));
+        })?);
         Ok(())
     }
 

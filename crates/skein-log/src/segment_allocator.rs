@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 
 use skein_sync::atomic::{AtomicU64, Ordering};
-use skein_sync::background::ThreadSignal;
+use skein_sync::background::{OnPanic, ThreadSignal};
 use skein_sync::locks::{lock, wait};
 
 use crate::segment::{self, NewSegment, SegmentHeader};
@@ -132,7 +132,10 @@ impl SegmentAllocator {
 
     /// Runs the allocator's thread until it is stopped. Afterwards `take` returns a segment that is
     /// ready, or an error.
-    pub fn run(&self) {
+    pub fn run(&self, panicked: impl Fn()) {
+        let _end = AllocatorEnd(self);
+        // Dropped first, so that waiting writers learn the reason.
+        let _report = OnPanic(panicked);
         while !self.thread.is_stopped() {
             let next = lock(&self.state).queue.pop_front();
             match next {
@@ -140,8 +143,6 @@ impl SegmentAllocator {
                 None => _ = self.thread.wait(),
             }
         }
-        lock(&self.state).has_ended = true;
-        self.changed.notify_all();
     }
 
     /// Makes the next segment of a log ready.
@@ -203,5 +204,15 @@ impl SegmentAllocator {
                 let _ = self.storage.remove(path);
             }
         }
+    }
+}
+
+/// Tells waiting writers that no further segment will be ready, however the thread ends.
+struct AllocatorEnd<'a>(&'a SegmentAllocator);
+
+impl Drop for AllocatorEnd<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.state).has_ended = true;
+        self.0.changed.notify_all();
     }
 }

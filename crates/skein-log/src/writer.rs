@@ -5,9 +5,10 @@
 //! accumulated, so that a commit has little left to write. And it does its log's part of a commit
 //! in which several logs take part, so that their syncs overlap.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use skein_sync::background::ThreadSignal;
+use skein_sync::background::{OnPanic, ThreadSignal};
 use skein_sync::locks::lock;
 
 use crate::buffer::LogBuffer;
@@ -80,25 +81,34 @@ impl LogWriter {
         true
     }
 
-    /// Runs the thread. Calls `done` with the result of each job, and `failed` if a drain fails.
+    /// Runs the thread. Calls `done` with the result of each job, and `failed` if a drain fails. If
+    /// the thread panics, calls `lost` with whether it leaves a job undone.
     pub fn run(
         &self,
         allocator: &SegmentAllocator,
         done: impl Fn(std::result::Result<(), Box<UndonePart>>),
         failed: impl Fn(LogError),
+        lost: impl Fn(bool),
     ) {
+        let has_job = Cell::new(false);
+        let _end = OnPanic(|| lost(self.close_slot().is_some() || has_job.get()));
         while self.thread.wait() {
             let job = lock(&self.slot).job.take();
             if let Some(job) = job {
-                done(self.do_job(job));
+                has_job.set(true);
+                let result = self.do_job(job);
+                has_job.set(false);
+                done(result);
             }
             if let Err(error) = self.drain(allocator) {
                 failed(error);
             }
         }
-        let last = self.close_slot();
-        if let Some(job) = last {
-            done(self.do_job(job));
+        if let Some(job) = self.close_slot() {
+            has_job.set(true);
+            let result = self.do_job(job);
+            has_job.set(false);
+            done(result);
         }
     }
 

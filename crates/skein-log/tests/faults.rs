@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::*;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
@@ -51,6 +53,49 @@ fn a_failure_stops_writes_and_loses_no_acknowledged_record() {
             break;
         }
     }
+}
+
+/// Incident: the thread of a log panicked while a commit waited for its part. Consequence: the
+/// commit and all later ones waited for ever. Fix: a thread that panics stops writes and gives its
+/// part back.
+#[test]
+fn a_panic_stops_writes_and_nobody_waits_for_ever() {
+    let total = {
+        let sim = SimStorage::new();
+        let (log, _) = open(&sim, 2).unwrap();
+        run(&log, 0, 25, &mut AcknowledgedWrites::default()).unwrap();
+        sim.operations()
+    };
+    let (mut panicked, mut stopped) = (0, 0);
+    for at in 1..=total {
+        let sim = SimStorage::new();
+        sim.fail_at(at, SimError::Panic, false);
+        let (ended, end) = std::sync::mpsc::channel();
+        let storage = sim.clone();
+        let worker = std::thread::spawn(move || {
+            let mut written = AcknowledgedWrites::default();
+            let ran = open(&storage, 2).map(|(log, _)| {
+                let ran = run(&log, 0, 25, &mut written);
+                // Nothing more is acknowledged, and nothing waits.
+                let refused = ran.and_then(|()| log.wait_durable(log.epoch())).is_err();
+                assert!(log.close().is_err() || !refused, "operation {at}");
+                refused
+            });
+            ended.send((written, matches!(ran, Ok(true)))).unwrap();
+        });
+        match end.recv_timeout(Duration::from_mins(1)) {
+            Ok((written, refused)) => {
+                stopped += u64::from(refused);
+                sim.reboot(at);
+                check_prefix(&inspect(&sim).unwrap(), written, &format!("a panic at operation {at}"));
+            }
+            // The panic was on this thread: in `open`, or in its own part of a commit.
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => panicked += 1,
+            Err(timeout) => panic!("a panic at operation {at}: {timeout}"),
+        }
+        let _ = worker.join();
+    }
+    assert!(panicked > 0 && stopped > 0, "{panicked} panics here, {stopped} in threads of the log");
 }
 
 #[test]

@@ -145,9 +145,10 @@ impl BackgroundThread {
         signal: Arc<ThreadSignal>,
         run: impl FnOnce(&ThreadSignal) + Send + 'static,
     ) -> std::io::Result<Self> {
-        let (waits, reports) = (signal.clone(), PanicReport(name.to_owned()));
+        let (waits, thread) = (signal.clone(), name.to_owned());
         let handle = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            let _reports = reports;
+            let _report =
+                OnPanic(move || tracing::error!(thread, "a background thread panicked and has ended"));
             run(&waits);
         })?;
         let id = handle.thread().id();
@@ -184,13 +185,14 @@ impl Drop for BackgroundThread {
     }
 }
 
-/// Reports a panic of the thread that drops it. Has the name of the thread.
-struct PanicReport(String);
+/// Calls its closure when it is dropped by a thread that panics, so that others do not wait for
+/// that thread.
+pub struct OnPanic<F: Fn()>(pub F);
 
-impl Drop for PanicReport {
+impl<F: Fn()> Drop for OnPanic<F> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            tracing::error!(thread = self.0, "a background thread panicked and has ended");
+            (self.0)();
         }
     }
 }

@@ -134,4 +134,15 @@ impl SharedLog {
         parts.undone.note(result);
         self.part_done.notify_all();
     }
+
+    /// Stops writes because a writer thread has panicked. With `has_part`, a commit waits for it.
+    pub fn part_lost(&self, has_part: bool) {
+        self.poison(&"the thread of a log panicked; see the message of the panic");
+        if has_part {
+            let mut parts = lock(&self.parts);
+            parts.running -= 1;
+            parts.undone.add(self.refusal(WriteState::Poisoned));
+            self.part_done.notify_all();
+        }
+    }
 }

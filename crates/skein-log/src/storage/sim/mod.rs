@@ -43,6 +43,8 @@ pub enum SimError {
     NoSpace,
     /// `EMFILE`. Operations on open files still succeed.
     TooManyFiles,
+    /// No error: the operation panics.
+    Panic,
 }
 
 /// A fault and the operation at which it happens.
@@ -156,10 +158,14 @@ impl SimStorage {
             }
             Some(SimFault::Fail { at, error, lasting }) if number == at || (lasting && number > at) => {
                 disk.failed_sync = true;
+                if error == SimError::Panic {
+                    drop(disk);
+                    panic!("the storage panics at operation {number}, as the test wants");
+                }
                 Err(match error {
                     SimError::Io => io::Error::from_raw_os_error(5),
                     SimError::NoSpace => io::Error::from_raw_os_error(28),
-                    SimError::TooManyFiles => io::Error::from_raw_os_error(24),
+                    SimError::TooManyFiles | SimError::Panic => io::Error::from_raw_os_error(24),
                 })
             }
             _ => Ok((disk, false)),
