@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::session::RangeRemovalStep;
+use crate::range_steps::RangeRemovalStep;
 use crate::{
     Engine, EngineBounds, EngineSession, EngineSnapshot, EngineTransaction, EngineWriter, Result, RowView,
     ScanDirection, Ticket,

@@ -38,7 +38,7 @@
 //! - `transaction`: many reads and writes as one.
 //! - `keyspace`: a session or a transaction, as commands see the keys.
 //! - `collections`: reads of columns and sorted sets.
-//! - `disk`, `error`.
+//! - `disk`, `range_steps`, `error`.
 //!
 //! Design: `docs/design/data-model.md`, `docs/design/disk.md`.
 
@@ -48,6 +48,7 @@ mod collections;
 mod disk;
 mod error;
 mod keyspace;
+mod range_steps;
 mod session;
 mod snapshot;
 mod transaction;
@@ -62,7 +63,8 @@ pub use collections::{ColumnsReader, MembersView, OpenedReader, RowView, ScoreRa
 pub use disk::DiskEngine;
 pub use error::EngineError;
 pub use keyspace::Keyspace;
-pub use session::{EngineSession, RangeRemovalStep};
+pub use range_steps::RangeRemovalStep;
+pub use session::EngineSession;
 pub use skein_store::{
     CollectionKind, Durability, Eviction, IndexKind, Member, OpenProgress, OpenProgressSeen, Row,
     RowAllocator, RowChange, RowRef, RowWriter, ScanDirection, SetWriter, StoreStats, Ticket,

@@ -5,23 +5,10 @@ use std::ops::{Bound, ControlFlow};
 use skein_disk::{DiskStore, ScanEntries, ScanRequest};
 
 use crate::disk::{DiskEngine, DiskRowReader, DiskWriter, StoreSource, live};
+use crate::range_steps::{REMOVALS, RangeRemovalStep, count_keys, present};
 use crate::transaction::{self, EngineTransaction};
 use crate::writer::EngineWriter;
-use crate::{Engine, EngineBounds, Error, Result, RowView, ScanDirection, Ticket};
-
-/// The most keys that one step of a range removal removes.
-pub(crate) const REMOVALS: usize = 256;
-
-/// The result of one step of a range removal.
-#[derive(Debug)]
-pub struct RangeRemovalStep {
-    /// Removed keys.
-    pub count: usize,
-    /// The lower bound of the rest of the range; `None` if the removal is complete.
-    pub rest: Option<Bound<Vec<u8>>>,
-    /// The ticket of the removals.
-    pub ticket: Ticket,
-}
+use crate::{Engine, EngineBounds, Result, RowView, ScanDirection, Ticket};
 
 /// A worker's access to an engine.
 #[derive(Debug)]
@@ -360,33 +347,4 @@ impl EngineSession {
             }
         }
     }
-}
-
-/// Returns whether a key that was looked up exists.
-pub(crate) fn present(row: Result<Option<RowView<'_>>>) -> Result<bool> {
-    match row {
-        Ok(row) => Ok(row.is_some()),
-        // A value that is not a row has no expiry time, so the key exists.
-        Err(Error::NotARow { .. }) => Ok(true),
-        Err(error) => Err(error),
-    }
-}
-
-/// Counts the first `most` keys of a range, which `scan` reads. Returns the count, and the last key
-/// if there may be more.
-pub(crate) fn count_keys(
-    bounds: EngineBounds<'_>,
-    most: usize,
-    scan: impl FnOnce(EngineBounds<'_>, &mut dyn FnMut(&[u8]) -> ControlFlow<()>),
-) -> (usize, Option<Vec<u8>>) {
-    let (mut count, mut last) = (0, None);
-    scan(bounds, &mut |key| {
-        count += 1;
-        if count == most {
-            last = Some(key.to_vec());
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    });
-    (count, last)
 }

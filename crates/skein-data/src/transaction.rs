@@ -18,7 +18,7 @@ use skein_disk::{DiskError, ScanRequest};
 use skein_store::OpenBatch;
 
 use crate::disk::{DiskWriter, TransactionSource, live};
-use crate::session::{REMOVALS, RangeRemovalStep, count_keys, present};
+use crate::range_steps::{REMOVALS, RangeRemovalStep, count_keys, present};
 use crate::writer::EngineWriter;
 use crate::{Engine, EngineBounds, Result, RowView, ScanDirection, Ticket};
 

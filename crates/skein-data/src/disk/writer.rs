@@ -7,7 +7,7 @@ use skein_store::{Recorder, RowAllocator, RowChange, RowRef, RowUpdate};
 
 use super::main_rows::{RowReferences, write_main_row};
 use super::{DiskEngine, DiskRowReader, live};
-use crate::session::RangeRemovalStep;
+use crate::range_steps::RangeRemovalStep;
 use crate::{EngineBounds, Error, Result, Ticket};
 
 /// Bytes of rows that one step of a range removal reads. In a hash trie the keys are in the values.

@@ -1,0 +1,48 @@
+//! The steps in which ranges are counted and removed, for sessions, transactions and both engines.
+
+use std::ops::{Bound, ControlFlow};
+
+use crate::{EngineBounds, Error, Result, RowView, Ticket};
+
+/// The most keys that one step of a range removal removes.
+pub const REMOVALS: usize = 256;
+
+/// The result of one step of a range removal.
+#[derive(Debug)]
+pub struct RangeRemovalStep {
+    /// Removed keys.
+    pub count: usize,
+    /// The lower bound of the rest of the range; `None` if the removal is complete.
+    pub rest: Option<Bound<Vec<u8>>>,
+    /// The ticket of the removals.
+    pub ticket: Ticket,
+}
+
+/// Returns whether a key that was looked up exists.
+pub fn present(row: Result<Option<RowView<'_>>>) -> Result<bool> {
+    match row {
+        Ok(row) => Ok(row.is_some()),
+        // A value that is not a row has no expiry time, so the key exists.
+        Err(Error::NotARow { .. }) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Counts the first `most` keys of a range, which `scan` reads. Returns the count, and the last key
+/// if there may be more.
+pub fn count_keys(
+    bounds: EngineBounds<'_>,
+    most: usize,
+    scan: impl FnOnce(EngineBounds<'_>, &mut dyn FnMut(&[u8]) -> ControlFlow<()>),
+) -> (usize, Option<Vec<u8>>) {
+    let (mut count, mut last) = (0, None);
+    scan(bounds, &mut |key| {
+        count += 1;
+        if count == most {
+            last = Some(key.to_vec());
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    (count, last)
+}
