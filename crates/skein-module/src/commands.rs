@@ -8,7 +8,7 @@
 use std::ops::Bound;
 
 use skein_index::ScanDirection;
-use skein_syntax::{KeyRange, RangeOptions};
+use skein_syntax::{KeyRange, RangeMoment, RangeOptions, RangeProjection};
 use valkey_module::{Context, ValkeyError, ValkeyResult, ValkeyString, ValkeyValue};
 
 use crate::answer::{CollectedReply, ReplyPart};
@@ -67,14 +67,17 @@ fn over(ctx: Ctx<'_>, command: &str, range: Option<KeyRange>, words: &[&[u8]]) -
     run(ctx, range_work(ctx, command, range, wanted))
 }
 
-/// Parses the options that follow the bounds of a range. Returns an error for a snapshot, which the
-/// module does not have.
+/// Parses the options that follow the bounds of a range. Returns an error for a snapshot and for
+/// versions, which the module does not have.
 pub fn range_options(words: &[&[u8]]) -> Result<RangeOptions, ValkeyError> {
     let wanted = RangeOptions::parse(words.iter().copied()).map_err(mistake)?;
-    if wanted.snapshot {
+    if wanted.moment != RangeMoment::Present {
         return Err(error(
-            "ERR there are no snapshots here: the data are the server's own; leave SNAPSHOT out",
+            "ERR there are no snapshots here: the data are the server's own; leave SNAPSHOT and HELD out",
         ));
+    }
+    if wanted.shown == RangeProjection::Details {
+        return Err(error("ERR there are no versions here: the data are the server's own; leave DETAILS out"));
     }
     Ok(wanted)
 }

@@ -1,6 +1,7 @@
 //! A client as its worker sees it: its user and rights, and the state of its MULTI, WATCH and
 //! CLIENT REPLY.
 
+mod snapshot;
 mod watched;
 
 use std::sync::Arc;
@@ -9,6 +10,8 @@ use crate::acl::{Acl, AclUser, AclUsers, DEFAULT, Denial};
 use crate::client_registry::{ClientAttributes, ClientRecord};
 use crate::resp::{Protocol, RequestArgs, RequestQueue};
 use crate::worker_counters::Lookups;
+use snapshot::ClientSnapshot;
+pub(crate) use snapshot::HeldSnapshot;
 use watched::WatchedKeys;
 
 /// The replies that a client wants, as set with CLIENT REPLY. The flags are Redis's and independent
@@ -88,6 +91,8 @@ pub(crate) struct ClientState {
     pub multi: Option<Box<Multi>>,
     /// The keys watched since WATCH.
     pub watched: WatchedKeys,
+    /// The snapshot that the client holds.
+    pub snapshot: ClientSnapshot,
     pub replies: ReplyMode,
     /// Hits and misses of a request that runs by itself.
     pub lookups: Lookups,
@@ -140,6 +145,7 @@ impl ClientState {
             rights,
             multi,
             watched,
+            snapshot: ClientSnapshot::default(),
             replies,
             lookups,
             record,

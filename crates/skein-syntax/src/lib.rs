@@ -17,6 +17,6 @@ mod range;
 pub mod slots;
 mod syntax_error;
 
-pub use options::{RangeOptions, RangeProjection};
+pub use options::{RangeMoment, RangeOptions, RangeProjection};
 pub use range::KeyRange;
 pub use syntax_error::SyntaxError;

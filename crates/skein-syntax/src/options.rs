@@ -12,16 +12,31 @@ pub enum RangeProjection {
     Keys,
     /// The key and these columns; null for each missing column.
     Columns(Vec<Vec<u8>>),
+    /// The key, and an array of its type, expiry time, version and value.
+    Details,
 }
 
-/// `[REV] [LIMIT n] [NOVALUES | COLUMNS n name...] [SNAPSHOT]`, in any order, each at most once.
+/// The moment of the keys of a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RangeMoment {
+    /// Each key is as it is when the range reaches it.
+    #[default]
+    Present,
+    /// All keys are of one moment, that of the range.
+    Snapshot,
+    /// All keys are of the moment of the snapshot that the client holds.
+    Held,
+}
+
+/// `[REV] [LIMIT n] [NOVALUES | DETAILS | COLUMNS n name...] [SNAPSHOT | HELD]`, in any order, each
+/// at most once.
 ///
 /// ```
-/// use skein_syntax::{RangeOptions, RangeProjection};
+/// use skein_syntax::{RangeMoment, RangeOptions, RangeProjection};
 ///
 /// let options = RangeOptions::parse([b"LIMIT".as_slice(), b"10", b"novalues"].into_iter())?;
 /// assert_eq!((options.limit, options.shown), (10, RangeProjection::Keys));
-/// assert!(!options.reverse && !options.snapshot);
+/// assert_eq!((options.reverse, options.moment), (false, RangeMoment::Present));
 /// # Ok::<(), skein_syntax::SyntaxError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,8 +47,8 @@ pub struct RangeOptions {
     pub limit: usize,
     /// What the range returns for each key.
     pub shown: RangeProjection,
-    /// Whether all keys are of one moment.
-    pub snapshot: bool,
+    /// The moment of the keys.
+    pub moment: RangeMoment,
 }
 
 impl RangeOptions {
@@ -42,7 +57,7 @@ impl RangeOptions {
     /// # Errors
     /// Returns a [`SyntaxError`], but never [`SyntaxError::Bound`].
     pub fn parse<'a>(mut words: impl ExactSizeIterator<Item = &'a [u8]>) -> Result<Self, SyntaxError> {
-        let (mut reverse, mut limit, mut shown, mut snapshot) = (false, None, None, false);
+        let (mut reverse, mut limit, mut shown, mut moment) = (false, None, None, None);
         while let Some(word) = words.next() {
             let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
             if is("REV") && !reverse {
@@ -53,16 +68,20 @@ impl RangeOptions {
                 limit = Some(usize::try_from(most).unwrap_or(usize::MAX));
             } else if is("NOVALUES") && shown.is_none() {
                 shown = Some(RangeProjection::Keys);
+            } else if is("DETAILS") && shown.is_none() {
+                shown = Some(RangeProjection::Details);
             } else if is("COLUMNS") && shown.is_none() {
                 shown = Some(RangeProjection::Columns(columns(&mut words)?));
-            } else if is("SNAPSHOT") && !snapshot {
-                snapshot = true;
+            } else if is("SNAPSHOT") && moment.is_none() {
+                moment = Some(RangeMoment::Snapshot);
+            } else if is("HELD") && moment.is_none() {
+                moment = Some(RangeMoment::Held);
             } else {
                 return Err(SyntaxError::Syntax);
             }
         }
         let (limit, shown) = (limit.unwrap_or(usize::MAX), shown.unwrap_or(RangeProjection::Entries));
-        Ok(Self { reverse, limit, shown, snapshot })
+        Ok(Self { reverse, limit, shown, moment: moment.unwrap_or_default() })
     }
 }
 

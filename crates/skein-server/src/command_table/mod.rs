@@ -62,6 +62,7 @@ const TRANSACTION: &[&str] = &["noscript", "loading", "stale", "fast", "allow_bu
 const ALSO_RUN: &[&str] = &["noscript", "loading", "stale", "skip_slowlog"];
 const ALSO_LOADING: &[&str] = &["loading", "stale"];
 const READ: &[&str] = &["readonly"];
+const READ_ALONE: &[&str] = &["readonly", "no_multi"];
 const READ_FAST: &[&str] = &["readonly", "fast"];
 const WRITE: &[&str] = &["write"];
 const WRITE_FAST: &[&str] = &["write", "fast"];

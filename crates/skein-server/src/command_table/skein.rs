@@ -1,6 +1,6 @@
 //! Commands that Redis does not have, one line each.
 
-use super::{CommandSpec, NONE, ONE, READ, READ_FAST, WRITE, WRITE_GROWS_FAST, row};
+use super::{CommandSpec, NONE, ONE, READ, READ_ALONE, READ_FAST, WRITE, WRITE_GROWS_FAST, row};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[CommandSpec] = &[
@@ -15,4 +15,5 @@ pub(super) const COMMANDS: &[CommandSpec] = &[
     row("sk.prefix", -2, READ, NONE, "skein", "Returns the keys with a prefix, in order, and their contents"),
     row("sk.prev", 2, READ_FAST, ONE, "skein", "Returns the previous key and its contents"),
     row("sk.range", -3, READ, NONE, "skein", "Returns the keys between bounds, in order, and their contents"),
+    row("sk.snapshot", 2, READ_ALONE, NONE, "skein", "Begins or ends a snapshot for several ranges"),
 ];

@@ -207,6 +207,7 @@ pub(crate) fn reset_at(login: &mut LoginContext<'_>, reply: &mut ReplyWriter<'_>
     client.set_protocol(Protocol::default());
     client.replies.reset();
     client.leave_multi();
+    client.snapshot.end();
     client.log_out(&login.acl.users);
     client.set_attributes(|attributes| attributes.name = Vec::new());
     reply.set_protocol(client.protocol);

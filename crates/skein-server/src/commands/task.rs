@@ -15,7 +15,8 @@
 
 mod view;
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::{Bound, ControlFlow, Deref};
+use std::sync::Arc;
 
 use skein_syntax::{KeyRange, RangeProjection};
 
@@ -24,9 +25,10 @@ use super::hashes::{ColumnsReply, write_named};
 use super::keys::RemoveKeysTask;
 use super::random_entries::RandomTask;
 use super::reply_limit::check_reply_bytes;
-use super::skein::{KeyContentsTask, long_contents, write_contents};
+use super::skein::{KeyContentsTask, long_contents, write_contents, write_details};
 use super::sorted_sets::{MembersReply, SetOperationTask};
 use super::strings::lcs::LcsTask;
+use crate::client::HeldSnapshot;
 use crate::glob::{Glob, STEPS_MAX};
 use crate::resp::{Protocol, ReplyWriter};
 use skein_data::{EngineSnapshot, Keyspace, RowView, ScanDirection, SnapshotRelease, Ticket};
@@ -57,6 +59,8 @@ pub(crate) enum RangeFormat {
     Matching(Glob),
     /// The key and these columns, with null for an absent one.
     Columns(Vec<Vec<u8>>),
+    /// The key, and an array of its type, expiry time, version and contents.
+    Details,
 }
 
 impl From<RangeProjection> for RangeFormat {
@@ -65,6 +69,7 @@ impl From<RangeProjection> for RangeFormat {
             RangeProjection::Entries => Self::Entries,
             RangeProjection::Keys => Self::Keys,
             RangeProjection::Columns(names) => Self::Columns(names),
+            RangeProjection::Details => Self::Details,
         }
     }
 }
@@ -72,7 +77,7 @@ impl From<RangeProjection> for RangeFormat {
 impl RangeFormat {
     fn memory(&self) -> usize {
         match self {
-            Self::Entries | Self::Keys => 0,
+            Self::Entries | Self::Keys | Self::Details => 0,
             Self::Matching(glob) => glob.memory(),
             Self::Columns(names) => names.iter().map(|name| size_of::<Vec<u8>>() + name.len()).sum(),
         }
@@ -186,6 +191,25 @@ impl SlicedTask {
     }
 }
 
+/// The snapshot that a range reads.
+pub(crate) enum RangeSnapshot {
+    /// Taken for this range. It ends with it.
+    Own(EngineSnapshot),
+    /// The client holds it for several ranges.
+    Held(Arc<HeldSnapshot>),
+}
+
+impl Deref for RangeSnapshot {
+    type Target = EngineSnapshot;
+
+    fn deref(&self) -> &EngineSnapshot {
+        match self {
+            Self::Own(snapshot) => snapshot,
+            Self::Held(held) => held,
+        }
+    }
+}
+
 /// `SK.RANGE`, `SK.PREFIX`, `KEYS`
 pub(crate) struct RangeTask {
     range: KeyRange,
@@ -199,7 +223,7 @@ pub(crate) struct RangeTask {
     /// Writes the rest of the last key, whose contents are long.
     inside: Option<Box<SlicedTask>>,
     /// All slices read this snapshot. Without it, each slice reads the current state.
-    snapshot: Option<EngineSnapshot>,
+    snapshot: Option<RangeSnapshot>,
     /// The result of the range, while the versions that were kept for its snapshot are freed.
     ended: Option<(Result<TaskProgress, CommandError>, SnapshotRelease)>,
 }
@@ -210,7 +234,7 @@ impl RangeTask {
         direction: ScanDirection,
         limit: usize,
         shape: RangeFormat,
-        snapshot: Option<EngineSnapshot>,
+        snapshot: Option<RangeSnapshot>,
     ) -> Self {
         let (shape_bytes, left) = (shape.memory(), limit);
         Self { range, direction, left, shape, shape_bytes, elements: 0, inside: None, snapshot, ended: None }
@@ -229,8 +253,8 @@ impl RangeTask {
             let progress = self.write_slice(slice, reply);
             let ended = !matches!(progress, Ok(TaskProgress::More));
             match self.snapshot.take_if(|_| ended) {
-                Some(snapshot) => self.ended = Some((progress, snapshot.release())),
-                None => return progress,
+                Some(RangeSnapshot::Own(snapshot)) => self.ended = Some((progress, snapshot.release())),
+                Some(RangeSnapshot::Held(_)) | None => return progress,
             }
         }
         let done = self.ended.take_if(|(_, kept)| !kept.step(SLICE_VERSIONS));
@@ -246,7 +270,7 @@ impl RangeTask {
         let Some(task) = &mut self.inside else { return Ok(false) };
         let more = matches!(task.step(slice, reply)?, TaskProgress::More);
         // The slice showed the moment only if the snapshot is still complete.
-        self.snapshot.as_ref().map_or(Ok(()), EngineSnapshot::check)?;
+        self.snapshot.as_ref().map_or(Ok(()), |snapshot| snapshot.check())?;
         if !more {
             self.inside = None;
         }
@@ -321,7 +345,7 @@ fn write_entry(
             reply.bulk(key);
             return Ok(1);
         }
-        RangeFormat::Entries | RangeFormat::Columns(_) => {}
+        RangeFormat::Entries | RangeFormat::Columns(_) | RangeFormat::Details => {}
     }
     // Like ZRANGE WITHSCORES: each pair is an array in RESP3; in RESP2 the reply is flat.
     let pairs = reply.protocol() == Protocol::Resp3;
@@ -329,6 +353,9 @@ fn write_entry(
         reply.array(2);
     }
     reply.bulk(key);
+    if matches!(shape, RangeFormat::Details) {
+        write_details(row, reply);
+    }
     match shape {
         RangeFormat::Columns(names) => {
             let names = || names.iter().map(Vec::as_slice);

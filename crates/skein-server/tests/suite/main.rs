@@ -15,6 +15,7 @@ mod disk;
 mod expiry;
 mod golden;
 mod hash_commands;
+mod held_snapshots;
 mod key_commands;
 mod limits;
 mod long_replies;

@@ -17,4 +17,5 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("sk.prefix", General(skein::prefix)),
     row("sk.prev", General(skein::prev)),
     row("sk.range", General(skein::range)),
+    row("sk.snapshot", General(skein::snapshot)),
 ];

@@ -3,15 +3,18 @@
 mod key_contents;
 mod neighbours;
 mod ranges;
+mod snapshot;
 mod versions;
 
 pub(super) use key_contents::KeyContentsTask;
 pub(super) use neighbours::{first, last, next, prev};
 pub(super) use ranges::{count, del_range, prefix, range};
+pub(super) use snapshot::snapshot;
 pub(super) use versions::{cas, getv, getv_in_slices};
 
 use super::{CommandError, SlicedTask};
 use crate::commands::hashes::{ColumnsReply, write_columns};
+use crate::commands::keys::kind_name;
 use crate::commands::sorted_sets::{MembersReply, write_members};
 use crate::resp::ReplyWriter;
 use skein_data::RowView;
@@ -22,6 +25,15 @@ pub(crate) fn long_contents(row: RowView<'_>) -> Result<Option<SlicedTask>, Comm
         return Ok(members.map(SlicedTask::Members));
     }
     Ok(row.columns(ColumnsReply::all)?.flatten().map(SlicedTask::Columns))
+}
+
+/// Begins the details of a row: an array of its type, its expiry time in milliseconds since 1970
+/// (-1 for none) and its version. The contents must follow.
+pub(crate) fn write_details(row: RowView<'_>, reply: &mut ReplyWriter<'_>) {
+    reply.array(4);
+    reply.bulk(kind_name(Some(row)).as_bytes());
+    reply.int(row.expires_at().map_or(-1, |at| i64::try_from(at).unwrap_or(i64::MAX)));
+    versions::write_version(row.version(), reply);
 }
 
 /// Writes the contents of a row: its value, its columns as a map, or the members of a sorted set

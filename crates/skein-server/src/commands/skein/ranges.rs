@@ -2,9 +2,10 @@
 
 use std::ops::Bound;
 
-use skein_syntax::{KeyRange, RangeOptions};
+use skein_syntax::{KeyRange, RangeMoment, RangeOptions};
 
-use crate::commands::task::{CountTask, RangeTask, RemoveRangeTask, SlicedTask};
+use super::snapshot::NONE_HELD;
+use crate::commands::task::{CountTask, RangeSnapshot, RangeTask, RemoveRangeTask, SlicedTask};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::ScanDirection;
@@ -17,7 +18,11 @@ fn over(
 ) -> Result<AfterCommand, CommandError> {
     // Before the check for an empty range: an engine without snapshots rejects the option in any
     // case.
-    let snapshot = if options.snapshot { context.session.snapshot()? } else { None };
+    let snapshot = match options.moment {
+        RangeMoment::Present => None,
+        RangeMoment::Snapshot => context.session.snapshot()?.map(RangeSnapshot::Own),
+        RangeMoment::Held => Some(RangeSnapshot::Held(context.client.snapshot.held().ok_or(NONE_HELD)?)),
+    };
     let Some(range) = range.filter(|_| options.limit > 0) else {
         reply.array(0);
         return Ok(AfterCommand::Done);

@@ -1,0 +1,33 @@
+//! `SK.SNAPSHOT BEGIN` and `SK.SNAPSHOT END`: one snapshot for several requests of a client.
+
+use crate::commands::command_error::NOT_IN_MULTI;
+use crate::commands::{AfterCommand, CommandContext, CommandError};
+use crate::resp::{ReplyWriter, RequestArgs};
+
+pub(super) const NONE_HELD: CommandError =
+    CommandError::text("ERR this client holds no snapshot: SK.SNAPSHOT BEGIN takes one");
+
+pub(in crate::commands) fn snapshot(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    let is = |word: &str| args.get(1).eq_ignore_ascii_case(word.as_bytes());
+    let client = &mut context.client.snapshot;
+    if is("BEGIN") {
+        if client.held().is_some() {
+            return Err(CommandError::text(
+                "ERR this client holds a snapshot already: SK.SNAPSHOT END ends it",
+            ));
+        }
+        client.hold(context.session.snapshot()?.ok_or(NOT_IN_MULTI)?);
+    } else if is("END") {
+        if !client.end() {
+            return Err(NONE_HELD);
+        }
+    } else {
+        return Err(CommandError::text("ERR syntax error: SK.SNAPSHOT BEGIN or SK.SNAPSHOT END"));
+    }
+    reply.ok();
+    Ok(AfterCommand::Done)
+}
