@@ -72,12 +72,12 @@ fn over(ctx: Ctx<'_>, command: &str, range: Option<KeyRange>, words: &[&[u8]]) -
 pub fn range_options(words: &[&[u8]]) -> Result<RangeOptions, ValkeyError> {
     let wanted = RangeOptions::parse(words.iter().copied()).map_err(mistake)?;
     if wanted.moment != RangeMoment::Present {
-        return Err(error(
-            "ERR there are no snapshots here: the data are the server's own; leave SNAPSHOT and HELD out",
-        ));
+        return no_snapshot();
     }
     if wanted.shown == RangeProjection::Details {
-        return Err(error("ERR there are no versions here: the data are the server's own; leave DETAILS out"));
+        return Err(error(
+            "ERR there are no versions here: the data are the server's own; leave DETAILS out",
+        ));
     }
     Ok(wanted)
 }
@@ -177,6 +177,15 @@ pub fn memory(context: &Context, args: Vec<ValkeyString>) -> ValkeyResult {
     }
     while answer.give(ctx) {}
     Ok(ValkeyValue::NoReply)
+}
+
+/// Answers a request for a snapshot, which the module does not have.
+fn no_snapshot<T>() -> Result<T, ValkeyError> {
+    Err(error("ERR there are no snapshots here: the data are the server's own; leave SNAPSHOT and HELD out"))
+}
+
+pub fn no_snapshots(_: &Context, _: Vec<ValkeyString>) -> ValkeyResult {
+    no_snapshot()
 }
 
 pub fn no_versions(_: &Context, _: Vec<ValkeyString>) -> ValkeyResult {

@@ -101,5 +101,6 @@ valkey_module! {
         ["sk.memory", commands::memory, "readonly fast", 0, 0, 0],
         ["sk.getv", commands::no_versions, "readonly fast", 0, 0, 0],
         ["sk.cas", commands::no_versions, "readonly fast", 0, 0, 0],
+        ["sk.snapshot", commands::no_snapshots, "readonly fast", 0, 0, 0],
     ],
 }

@@ -18,7 +18,10 @@ fn unsupported_promises_are_errors() {
                 "{request}"
             );
         }
-        assert!(client.line("SK.RANGE - + SNAPSHOT").starts_with("-ERR there are no snapshots here"));
+        for request in ["SK.RANGE - + SNAPSHOT", "SK.RANGE - + HELD", "SK.SNAPSHOT BEGIN"] {
+            assert!(client.line(request).starts_with("-ERR there are no snapshots here"), "{request}");
+        }
+        assert!(client.line("SK.RANGE - + DETAILS").starts_with("-ERR there are no versions here"));
     });
 }
 

@@ -1,9 +1,11 @@
-//! Dumps a server page by page: the keys, in order if they have one, then their rows.
+//! Dumps a server page by page. A server without snapshots gives the keys of a page first, then
+//! their rows.
 
 use std::ops::Bound;
 
 use skeindb::client::{Reply, bound};
 
+use super::snapshot::{self, SnapshotDump};
 use super::{DumpOutput, rows};
 use crate::bounds::OwnedBounds;
 use crate::exit::Failure;
@@ -14,9 +16,9 @@ pub const PAGE: u64 = 1000;
 /// A part of the error for a user who may not read all of these keys.
 const NO_RIGHT_TO_KEYS: &str = "permissions to access one of the keys";
 /// The start of the error for an unknown command.
-const NO_SUCH_COMMAND: &str = "ERR unknown command";
+pub const NO_SUCH_COMMAND: &str = "ERR unknown command";
 /// A part of the error for keys without an order.
-const NO_ORDER: &str = "has no order of keys";
+pub const NO_ORDER: &str = "has no order of keys";
 
 /// Writes the rows of `server` within `range`.
 pub fn dump(server: &ServerTarget<'_>, range: OwnedBounds, output: &mut DumpOutput) -> Result<(), Failure> {
@@ -29,6 +31,9 @@ pub fn dump(server: &ServerTarget<'_>, range: OwnedBounds, output: &mut DumpOutp
         && let Reply::Integer(keys) = peer.call(&[b"DBSIZE"])?
     {
         output.expect(keys.unsigned_abs());
+    }
+    if let SnapshotDump::Done = snapshot::dump(&mut peer, &(min.clone(), max.clone()), output)? {
+        return Ok(());
     }
     loop {
         let count = PAGE.min(output.left).to_string();
@@ -62,6 +67,17 @@ fn dump_unordered(peer: &mut ServerPeer, output: &mut DumpOutput) -> Result<(), 
 }
 
 fn keys_of(peer: &ServerPeer, page: Reply) -> Result<Vec<Vec<u8>>, Failure> {
+    match checked_page(peer, page)? {
+        Reply::Array(items) => {
+            let key = |item| if let Reply::Bulk(key) = item { Ok(key) } else { Err(peer.unexpected(&item)) };
+            items.into_iter().map(key).collect()
+        }
+        other => Err(peer.unexpected(&other)),
+    }
+}
+
+/// Returns a page of a range that is not an error. An error is a failure with advice.
+pub fn checked_page(peer: &ServerPeer, page: Reply) -> Result<Reply, Failure> {
     match page {
         Reply::Error(text) if text.starts_with(NO_SUCH_COMMAND) => Err(Failure::new(format!(
             "{0} is not a SkeinDB server: it has no command SK.RANGE; copy its keys into a running SkeinDB with: skein copy --from {0}",
@@ -72,11 +88,7 @@ fn keys_of(peer: &ServerPeer, page: Reply) -> Result<Vec<Vec<u8>>, Failure> {
             failure.message.push_str("; with rights to some keys, dump those by --prefix");
             Err(failure)
         }
-        Reply::Array(items) => {
-            let key = |item| if let Reply::Bulk(key) = item { Ok(key) } else { Err(peer.unexpected(&item)) };
-            items.into_iter().map(key).collect()
-        }
-        other => peer.checked(other).and_then(|other| Err(peer.unexpected(&other))),
+        other => peer.checked(other),
     }
 }
 
@@ -91,8 +103,9 @@ mod tests {
 
     /// The test server's answers: each is one reply or several, to the requests that arrive
     /// together.
-    const REPLIES: [&str; 4] = [
+    const REPLIES: [&str; 5] = [
         "+PONG\r\n",
+        "-ERR unknown command 'SK.SNAPSHOT'\r\n",
         "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n",
         "$1\r\n1\r\n:-2\r\n$1\r\n2\r\n:-1\r\n$1\r\n3\r\n:99\r\n",
         "*0\r\n",
