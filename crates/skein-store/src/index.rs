@@ -1,17 +1,19 @@
 //! The index of a store, selected by name. It uses one `match` per call or batch, so the store is
 //! not generic over indexes.
 //!
-//! To add an index, add a variant here and in [`IndexKind`].
+//! To add an index, add a variant to [`StoreIndex`] and to [`IndexKind`].
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use skein_index::{
     Collector, ComputeAction, Computed, CuckooTrie, Cursor, GracePeriod, Guard, IndexError, LocalGuard,
-    Masstree, MemoryUsage, MlpIndex, OrderedIndex, ScanDirection, SkipList, Wormhole, masstree, walk,
+    Masstree, MemoryUsage, MlpIndex, OrderedIndex, ScanDirection, SkipList, Wormhole, masstree, mlp_index,
+    walk,
 };
 
-use crate::options::IndexKind;
+use crate::Error;
+use crate::limits::KEY_BYTES_MAX;
 use crate::row::{Row, RowRef};
 
 pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
@@ -27,6 +29,79 @@ const RETIRED_TOGETHER: usize = 128;
 /// A row counts once more per this many bytes. So a thread keeps at most 256 KiB and one row before
 /// it retires them.
 const BYTES_EACH: usize = 2 << 10;
+
+/// Bytes that a key uses in nodes, about.
+pub(crate) const NODE_SHARE: usize = 48;
+
+/// The index that holds the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum IndexKind {
+    /// A trie of B+-trees: any keys, in order.
+    #[default]
+    Masstree,
+    /// A list of leaves under a hashed trie: any keys, in order. Scans are fast, and long keys do
+    /// not slow lookups.
+    Wormhole,
+    /// A trie in a cuckoo hash table: any keys, in order. Lookups of single keys are fast, most of
+    /// all for short keys.
+    CuckooTrie,
+    /// A trie in a cuckoo hash table for keys of up to 8 bytes, such as numbers: fast lookups in
+    /// little memory.
+    Mlp,
+    /// Linked nodes under towers: any keys, in order. Its scans read ahead.
+    SkipList,
+}
+
+impl IndexKind {
+    /// All kinds, the default first.
+    pub const ALL: [Self; 5] = [Self::Masstree, Self::Wormhole, Self::CuckooTrie, Self::Mlp, Self::SkipList];
+
+    /// Returns the name of the index, as in the options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Masstree => "masstree",
+            Self::Wormhole => "wormhole",
+            Self::CuckooTrie => "cuckoo-trie",
+            Self::Mlp => "mlp",
+            Self::SkipList => "skip-list",
+        }
+    }
+
+    /// Returns the longest key of this index, in bytes. A lower limit of the store takes
+    /// precedence.
+    ///
+    /// ```
+    /// use skein_store::IndexKind;
+    /// assert_eq!(IndexKind::Mlp.key_bytes_max(), 8);
+    /// ```
+    pub fn key_bytes_max(self) -> usize {
+        match self {
+            Self::Mlp => mlp_index::MAX_LEN,
+            _ => KEY_BYTES_MAX,
+        }
+    }
+}
+
+impl std::str::FromStr for IndexKind {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            let known = Self::ALL.map(|kind| format!("{:?}", kind.name())).join(", ");
+            Error::BadOption {
+                name: "index",
+                why: format!("there is no index named {name:?}; use one of {known}"),
+            }
+        })
+    }
+}
+
+impl std::fmt::Display for IndexKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
 
 /// The index that the store was opened with.
 #[expect(clippy::large_enum_variant, reason = "a store has one, and every operation goes through it")]

@@ -31,13 +31,16 @@
 
 mod batch;
 mod checkpoint;
+mod clock;
 mod collection;
 mod data_folder;
+mod encoding;
 mod error;
 mod expiry;
 mod identity;
 mod index;
 mod inspect;
+mod limits;
 mod log_folders;
 mod memory;
 mod options;
@@ -52,19 +55,18 @@ mod stripes;
 
 pub use batch::Batch;
 pub use checkpoint::CheckpointReport;
+pub use clock::ExpiryClock;
 pub use collection::{
     CollectionKind, ColumnsReader, MEMBER_BYTES_MAX, Member, MembersView, ScoreRangeView, SetReader,
     SortedSet,
 };
 pub use error::{Error, Result};
-pub use expiry::ExpiryClock;
 pub use identity::is_data_folder;
+pub use index::IndexKind;
 pub use inspect::{CheckpointFound, StoreInspection, inspect};
-pub use memory::{Eviction, MemoryUse};
-pub use options::{
-    CloseCheckpoint, Durability, IndexKind, KEY_BYTES_MAX, SNAPSHOTS_MAX, StoreLimits, StoreOptions,
-    VALUE_BYTES_MAX,
-};
+pub use limits::{KEY_BYTES_MAX, SNAPSHOTS_MAX, VALUE_BYTES_MAX};
+pub use memory::MemoryUse;
+pub use options::{CloseCheckpoint, Durability, Eviction, StoreLimits, StoreOptions};
 pub use row::{CollectionHead, ColumnIter, Row, RowAllocator, RowBuffer, RowRef, encode_value};
 pub use session::{
     EachNamed, MemberStore, MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder, RowChange, RowUpdate,

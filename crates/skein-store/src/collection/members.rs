@@ -11,9 +11,8 @@ use super::ScoreIndex;
 use super::frozen::FrozenMoment;
 use super::sweep_queue::{DeadCollection, SweepQueue};
 use super::views::CollectionViews;
-use crate::index::StoreIndex;
-use crate::memory::NODE_SHARE;
-use crate::options::{IndexKind, KEY_BYTES_MAX};
+use crate::index::{IndexKind, NODE_SHARE, StoreIndex};
+use crate::limits::KEY_BYTES_MAX;
 use crate::row::{RowAllocator, RowRef};
 use crate::snapshot::StoreSnapshots;
 

@@ -25,7 +25,7 @@ use skein_sync::locks::lock;
 
 use super::members::weight;
 use super::{ID, MemberIndex, ScoreIndex};
-use crate::memory::NODE_SHARE;
+use crate::index::NODE_SHARE;
 use crate::{Result, ScanDirection};
 
 /// The number of members, and the least number of bytes of the score index, that one slice removes.

@@ -16,9 +16,6 @@ use crate::session::Writer;
 use crate::store::StoreCore;
 use crate::{Error, Result};
 
-/// The default interval of the ticks.
-pub(crate) const INTERVAL: Duration = Duration::from_millis(100);
-
 /// An expired key is removed only this much later, so that an operation with a frozen time (for
 /// example a transaction) never sees the removal. The half second is measured by the steady clock,
 /// so a jump of the wall clock does not shorten it.

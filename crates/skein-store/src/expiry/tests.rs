@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use super::expiry_thread::{GRACE_MS, remove_overdue};
 use super::*;
 use crate::{
-    Batch, Durability, Error, IndexKind, RowAllocator, RowChange, RowWriter as _, ScanDirection, Store,
-    StoreOptions,
+    Batch, Durability, Error, ExpiryClock, IndexKind, RowAllocator, RowChange, RowWriter as _, ScanDirection,
+    Store, StoreOptions,
 };
 
 const START: u64 = 1_700_000_000_000;

@@ -1,7 +1,8 @@
 //! Memory in use compared with the limit, at one moment.
 
-use super::{Eviction, MemoryBudget};
+use super::MemoryBudget;
 use crate::Error;
+use crate::options::Eviction;
 use crate::store::StoreCore;
 
 /// The limit and the memory in use.

@@ -17,11 +17,11 @@
 //! An eviction is a removal like that of a client: it has a version, a record in the log, and
 //! updates the expiry index. So an evicted key does not reappear after a crash.
 //!
-//! Read `balance` next, then `age_clock` and `clock_hand`. `session/eviction.rs` evicts.
+//! Read `balance` next, then `clock_hand`. `row/age_clock.rs` has the ages of rows, and
+//! `session/eviction.rs` evicts.
 //!
 //! Design: `docs/design/memory.md`.
 
-pub(crate) mod age_clock;
 mod balance;
 mod clock_hand;
 
@@ -32,56 +32,9 @@ use skein_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use balance::MemoryBalance;
 pub(crate) use clock_hand::ClockHand;
 
-use crate::options::StoreLimits;
+use crate::options::{Eviction, StoreLimits};
 use crate::store::StoreCore;
 use crate::{Error, Result};
-
-/// The keys to evict at the memory limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Eviction {
-    /// No keys: writes that add memory are rejected.
-    #[default]
-    None,
-    /// Keys that were not used for long: about the least recently used of all.
-    Lru,
-    /// Of the keys that expire, the ones that expire first.
-    Ttl,
-}
-
-impl Eviction {
-    /// All variants.
-    pub const ALL: [Self; 3] = [Self::None, Self::Lru, Self::Ttl];
-
-    /// Returns the name, which is that of Redis.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "noeviction",
-            Self::Lru => "allkeys-lru",
-            Self::Ttl => "volatile-ttl",
-        }
-    }
-}
-
-impl std::str::FromStr for Eviction {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|one| one.name() == name).ok_or_else(|| {
-            let known = Self::ALL.map(|one| format!("{:?}", one.name())).join(", ");
-            Error::BadOption {
-                name: "eviction",
-                why: format!("there is no policy named {name:?}; use one of {known}"),
-            }
-        })
-    }
-}
-
-impl std::fmt::Display for Eviction {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// Live bytes of a store, by part, including the allocators' rounding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -115,9 +68,6 @@ impl MemoryUse {
         self.nodes + self.orders + self.keys + self.rows + self.buffers + self.unreclaimed
     }
 }
-
-/// Bytes that a key uses in nodes, about.
-pub(crate) const NODE_SHARE: usize = 48;
 
 /// The number of bytes that a write may add to a key without another check, if the caller made room
 /// for the bytes of its request.
@@ -253,19 +203,5 @@ impl StoreCore {
             }
             _ => Ok(()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_parse_back() {
-        for one in Eviction::ALL {
-            assert_eq!(one.name().parse::<Eviction>().ok(), Some(one));
-        }
-        let error = "lru".parse::<Eviction>().unwrap_err().to_string();
-        assert!(error.contains("\"lru\"") && error.contains("\"allkeys-lru\""), "{error}");
     }
 }

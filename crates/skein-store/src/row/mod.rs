@@ -6,7 +6,7 @@
 //!   version │ tag    │ body                                │ expires at
 //!    u64      kind, 2 bits; whether it expires, 1 bit;       u64, unix ms; only if
 //!    (52      body length, 29 bits                           the tag says so
-//!    bits, and the stamp of the last use: see `memory::age_clock`)
+//!    bits, and the stamp of the last use: see `age_clock`)
 //!
 //!   value      the bytes
 //!   table      columns in one sequence of bytes (see `table`)
@@ -47,6 +47,7 @@
 //!
 //! Design: `docs/design/data-model.md`.
 
+mod age_clock;
 mod alloc;
 mod block;
 mod buffer;
@@ -67,9 +68,9 @@ pub use buffer::{RowBuffer, encode_value};
 pub use collection::CollectionHead;
 pub use columns::ColumnIter;
 
-use crate::memory::NODE_SHARE;
-use crate::memory::age_clock::{REMOVED, VERSION_MASK};
-use crate::options::VALUE_BYTES_MAX;
+use crate::index::NODE_SHARE;
+use crate::limits::VALUE_BYTES_MAX;
+use age_clock::{REMOVED, VERSION_MASK};
 
 const VERSION: usize = 0;
 const TAG: usize = 8;

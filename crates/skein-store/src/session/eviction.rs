@@ -16,8 +16,9 @@ use skein_sync::locks::lock;
 
 use super::writer::BYTES_PER_ENTRY;
 use super::{Session, Writer};
-use crate::index::retire_all;
-use crate::memory::{Eviction, MemoryBalance, MemoryBudget, NODE_SHARE};
+use crate::index::{NODE_SHARE, retire_all};
+use crate::memory::{MemoryBalance, MemoryBudget};
+use crate::options::Eviction;
 use crate::row::RowRef;
 use crate::store::StoreCore;
 use crate::{Result, Ticket};

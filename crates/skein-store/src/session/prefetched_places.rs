@@ -99,8 +99,7 @@ impl PrefetchedPlaces {
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
     use super::*;
-    use crate::index::StoreIndex;
-    use crate::options::IndexKind;
+    use crate::index::{IndexKind, StoreIndex};
 
     #[test]
     fn writes_find_their_places_in_the_order_of_the_batch() {
