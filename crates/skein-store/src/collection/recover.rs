@@ -10,7 +10,7 @@ use skein_sync::locks::{alone, lock, shared};
 
 use super::members::{CollectionKind, MemberIndex, score_of, weight};
 use super::{Collection, ID, ScoreIndex};
-use crate::recovery::ranges;
+use crate::index::ranges;
 use crate::store::StoreCore;
 use crate::{Result, RowRef, ScanDirection};
 

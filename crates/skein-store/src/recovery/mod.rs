@@ -12,12 +12,11 @@
 //! Rows that have expired meanwhile are loaded like others: they are hidden, and removed later. At
 //! the end the expiry index is built from all rows.
 //!
-//! Read `replay` next, then `pending_deltas`. `ranges` divides the keys among threads.
+//! Read `replay` next, then `pending_deltas`. `index::ranges` divides the keys among threads.
 //!
 //! Design: `docs/design/store.md`.
 
 mod pending_deltas;
-pub(crate) mod ranges;
 mod replay;
 
 use std::ops::ControlFlow;
@@ -28,6 +27,7 @@ use skein_log::Recovered;
 
 use crate::checkpoint::{load, manifest::CheckpointManifest};
 use crate::collection;
+use crate::index::ranges;
 use crate::record::StoreRecord;
 use crate::store::{RecoveryReport, StoreCore};
 use crate::{Error, Result, ScanDirection};

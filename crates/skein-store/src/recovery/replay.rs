@@ -11,9 +11,8 @@ use skein_index::{ComputeAction, Guard};
 use skein_sync::locks::{into_inner, lock};
 
 use super::pending_deltas::PendingDeltas;
-use crate::index::StoreIndex;
 use crate::record::{NO_MEMBER, RecordEffect, RowDelta, StoreRecord, row_of_tables};
-use crate::row::{Row, RowRef};
+use crate::row::{Row, RowIndex, RowRef};
 use crate::store::StoreCore;
 
 const BATCH: usize = 64;
@@ -144,7 +143,7 @@ impl<'s> Replay<'s> {
 
     /// Puts a row unless the key has this version or a greater one. Returns whether it was put.
     fn put_if_newer(
-        index: &StoreIndex,
+        index: &RowIndex,
         key: &[u8],
         version: u64,
         mut row: Row,
@@ -260,7 +259,7 @@ impl<'s> Replay<'s> {
 
 /// Looks up the keys of the records, only to fill the cache. It reads the versions, because
 /// applying the records reads the same cache line.
-fn fetch(index: &StoreIndex, records: &[&StoreRecord<'_>], guard: &impl Guard) {
+fn fetch(index: &RowIndex, records: &[&StoreRecord<'_>], guard: &impl Guard) {
     let keys: Vec<&[u8]> = records.iter().map(|record| record.key).collect();
     index.get_many(&keys, guard, |_, row| {
         std::hint::black_box(row.map(RowRef::version));

@@ -68,7 +68,7 @@ pub use buffer::{RowBuffer, encode_value};
 pub use collection::CollectionHead;
 pub use columns::ColumnIter;
 
-use crate::index::NODE_SHARE;
+use crate::index::{NODE_SHARE, StoreIndex};
 use crate::limits::VALUE_BYTES_MAX;
 use age_clock::{REMOVED, VERSION_MASK};
 
@@ -123,6 +123,9 @@ pub struct Row {
 unsafe impl Send for Row {}
 // SAFETY: as above.
 unsafe impl Sync for Row {}
+
+/// An index of rows.
+pub(crate) type RowIndex = StoreIndex<Row>;
 
 /// A row in the store. It is valid as long as its guard, or the closure that received it.
 #[derive(Clone, Copy)]

@@ -8,15 +8,15 @@
 use skein_index::{ComputeAction, Computed, Guard, IndexError};
 
 use super::kept_rows::{KeptRows, PendingRow};
-use crate::index::{IndexPlace, StoreIndex};
-use crate::row::{Row, RowRef};
+use crate::index::IndexPlace;
+use crate::row::{Row, RowIndex, RowRef};
 use crate::store::StoreCore;
 
 /// Keeps the replaced rows of one of the indexes of a store.
 #[derive(Clone, Copy)]
 pub(crate) struct RowKeeper<'s> {
     core: &'s StoreCore,
-    index: &'s StoreIndex,
+    index: &'s RowIndex,
     kept: &'s KeptRows,
 }
 
@@ -84,14 +84,14 @@ impl KeepAttempt<'_, '_> {
     }
 }
 
-/// Changes a key as [`StoreIndex::compute_at`] does. With a keeper, it keeps the replaced row for
+/// Changes a key as [`RowIndex::compute_at`] does. With a keeper, it keeps the replaced row for
 /// the live snapshots. `change` is called at most once.
 ///
 /// # Safety
-/// As for [`StoreIndex::compute_at`].
+/// As for [`RowIndex::compute_at`].
 #[inline]
 pub(crate) unsafe fn compute_at<'g>(
-    index: &'g StoreIndex,
+    index: &'g RowIndex,
     keeper: Option<RowKeeper<'g>>,
     key: &[u8],
     mut place: Option<IndexPlace>,

@@ -57,8 +57,8 @@ pub(crate) use kept_rows::KeptRow;
 use kept_rows::KeptRows;
 use live::{LiveSnapshots, SnapshotNumbers};
 
-use crate::index::{KeyBounds, StoreIndex};
-use crate::row::RowRef;
+use crate::index::KeyBounds;
+use crate::row::{RowIndex, RowRef};
 use crate::store::StoreCore;
 use crate::{Error, Result, ScanDirection, StoreLimits};
 
@@ -213,7 +213,7 @@ impl StoreSnapshots {
 /// One of the indexes of a store with its kept rows, as a snapshot sees them.
 #[derive(Clone, Copy)]
 pub(crate) struct IndexAtMoment<'i> {
-    index: &'i StoreIndex,
+    index: &'i RowIndex,
     kept: &'i KeptRows,
     moment: u64,
 }

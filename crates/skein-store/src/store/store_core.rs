@@ -17,17 +17,17 @@ use crate::checkpoint::{self, CheckpointReport, manifest::CheckpointManifest};
 use crate::collection::MemberIndex;
 use crate::data_folder::DataFolder;
 use crate::expiry::{self, ExpiryIndex, OperationTime};
-use crate::index::{IndexPlace, KeyBounds, StoreIndex};
+use crate::index::{IndexPlace, KeyBounds};
 use crate::limits::KEY_BYTES_MAX;
 use crate::memory::MemoryBudget;
-use crate::row::{Row, RowAllocator, RowRef};
+use crate::row::{Row, RowAllocator, RowIndex, RowRef};
 use crate::snapshot::{self, RowKeeper, StoreSnapshots};
 use crate::stripes::Stripes;
 use crate::{Error, Result, ScanDirection, StoreOptions, recovery};
 
 /// The shared state of a store.
 pub(crate) struct StoreCore {
-    pub(crate) index: StoreIndex,
+    pub(crate) index: RowIndex,
     /// The snapshots, and the rows that are kept for them.
     pub(crate) snapshots: Arc<StoreSnapshots>,
     pub(crate) rows: RowAllocator,
@@ -97,7 +97,7 @@ impl StoreCore {
         let snapshots = StoreSnapshots::new(&options.limits);
         let members = MemberIndex::new(options.index, snapshots.clone(), rows.clone());
         let mut core = Self {
-            index: StoreIndex::new(options.index),
+            index: RowIndex::new(options.index),
             snapshots,
             rows,
             members,
@@ -139,7 +139,7 @@ impl StoreCore {
         self.index.len().saturating_sub(expired)
     }
 
-    /// As [`StoreIndex::scan`], without expired rows.
+    /// As [`RowIndex::scan`], without expired rows.
     pub(crate) fn scan(
         &self,
         time: OperationTime<'_>,
@@ -182,11 +182,11 @@ impl StoreCore {
         if self.closed.load(Ordering::SeqCst) { Err(Error::Closed) } else { Ok(operation) }
     }
 
-    /// Changes a key of the main index as [`StoreIndex::compute_at`] does. If the writer `keeps`
+    /// Changes a key of the main index as [`RowIndex::compute_at`] does. If the writer `keeps`
     /// replaced rows, the row is kept for the live snapshots.
     ///
     /// # Safety
-    /// As for [`StoreIndex::compute_at`].
+    /// As for [`RowIndex::compute_at`].
     #[inline]
     pub(crate) unsafe fn change_row<'g>(
         &'g self,
