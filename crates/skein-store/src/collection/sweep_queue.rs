@@ -266,7 +266,7 @@ mod tests {
     fn remaining_bytes_of_a_dead_hash_match_its_members() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
-        let members = &store.core().members;
+        let members = &store.core().keys.members;
         members.sweeper.stop();
         store.set_memory_limit(Some(1 << 30), Eviction::Lru);
         let held = || {

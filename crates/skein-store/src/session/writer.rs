@@ -21,7 +21,7 @@ use crate::expiry::OperationTime;
 use crate::record;
 use crate::record_buffer::RecordBuffer;
 use crate::row::{Row, RowRef};
-use crate::store::StoreCore;
+use crate::store_core::StoreCore;
 use crate::{Error, Result, Ticket};
 
 use super::active_writes::ActiveWrite;
@@ -121,10 +121,10 @@ impl<'s> Writer<'s> {
     /// Enters as [`enter`](Self::enter) does, but does not check the memory limit.
     pub(super) fn enter_unasked(core: &'s StoreCore, log_shard: usize) -> Result<Self> {
         let active_write = ActiveWrite::enter(core)?;
-        let operation = Some(core.enter(log_shard)?);
+        let operation = Some(core.commit.enter(log_shard)?);
         // Inside the epoch: see invariant 1 of `snapshot`.
-        let keeps = core.snapshots.are_live();
-        let guard = core.index.collector().enter();
+        let keeps = core.keys.snapshots.are_live();
+        let guard = core.keys.index.collector().enter();
         let records = RecordBuffer::take();
         Ok(Self {
             core,
@@ -166,7 +166,7 @@ impl<'s> Writer<'s> {
             // A session that asks for room beforehand has already advanced the clock of the keys'
             // ages.
             if let Some(limit) = self.core.budget.limit().filter(|_| self.checks_limit) {
-                self.core.rows.ages().written(self.records.bytes(), limit);
+                self.core.keys.rows.ages().written(self.records.bytes(), limit);
             }
             let mut appender = operation.appender();
             for (epoch, record) in self.records.iter() {
@@ -214,10 +214,10 @@ impl<'s> Writer<'s> {
     #[inline]
     fn enter_again(&mut self) -> Result<()> {
         if self.operation.is_none() {
-            match self.core.enter(self.log_shard) {
+            match self.core.commit.enter(self.log_shard) {
                 Ok(operation) => {
                     self.operation = Some(operation);
-                    self.keeps = self.core.snapshots.are_live();
+                    self.keeps = self.core.keys.snapshots.are_live();
                 }
                 Err(error) => {
                     self.failed.get_or_insert_with(|| error.clone());
@@ -236,7 +236,12 @@ impl<'s> Writer<'s> {
         }
         self.core.check_sizes(key, after)?;
         if !self.checks_limit {
-            return self.core.admit_growth(before.unwrap_or(0), after);
+            return self.core.budget.admit_growth(
+                &self.core.keys,
+                &self.core.commit.log,
+                before.unwrap_or(0),
+                after,
+            );
         }
         match &self.over_budget {
             Some(error) if before.is_none_or(|before| after > before) => Err(error.clone()),
@@ -252,7 +257,7 @@ impl<'s> Writer<'s> {
         self.admit(key, seen.map(RowRef::content_len), row.as_ref().content_len())?;
         Error::check_record_len(self.records.bytes() - start)?;
         if row.as_ref().expires_at().is_some() {
-            self.core.rows.note_expiring();
+            self.core.keys.rows.note_expiring();
         }
         Ok(())
     }
@@ -267,7 +272,7 @@ impl<'s> Writer<'s> {
     pub(super) fn note_epoch(&mut self, epoch: u64) {
         // Epochs of different keys differ by at most one, in either order.
         self.epoch = self.epoch.max(epoch);
-        self.core.written();
+        self.core.commit.written();
     }
 
     /// Updates the expiry index after a row that expired at `replaced` was replaced by a row that
@@ -275,7 +280,7 @@ impl<'s> Writer<'s> {
     #[inline]
     pub(super) fn update_expiry_index(&self, key: &[u8], replaced: Option<u64>, now: Option<u64>) {
         if replaced.is_some() || now.is_some() {
-            self.core.expiry_index.refresh(&self.core.index, key, replaced, &self.guard);
+            self.core.keys.expiry_index.refresh(&self.core.keys.index, key, replaced, &self.guard);
         }
     }
 
@@ -292,8 +297,8 @@ impl<'s> Writer<'s> {
 
     /// Reads a key between the writes.
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
-        let row = self.time().live(self.core.index.get(key, &self.guard));
-        self.core.used(row);
+        let row = self.time().live(self.core.keys.index.get(key, &self.guard));
+        self.core.keys.used(row);
         look(row)
     }
 
@@ -303,7 +308,7 @@ impl<'s> Writer<'s> {
     pub fn prefetch(&mut self, keys: &[&[u8]]) {
         let prefetched = &mut self.prefetched;
         prefetched.begin(keys.len());
-        self.core.index.locate_many(keys, &self.guard, |at, row, place| {
+        self.core.keys.index.locate_many(keys, &self.guard, |at, row, place| {
             // A write reads the version first.
             std::hint::black_box(row.map(RowRef::version));
             if let Some(place) = place {
@@ -325,7 +330,7 @@ impl<'s> Writer<'s> {
         // guard (invariants 1 and 2 of `prefetched_places`).
         let done = unsafe { self.core.change_row(self.keeps, key, place, change, &self.guard) }?;
         let before = done.before.filter(|_| done.changed);
-        self.removed_bytes += self.core.rows.note_removed(before, &self.guard);
+        self.removed_bytes += self.core.keys.rows.note_removed(before, &self.guard);
         let collection = before.and_then(RowRef::shared_collection);
         Ok((done.changed, ReplacedRow { row: before.map(RowRef::pin), collection }))
     }
@@ -372,14 +377,14 @@ impl<'s> Writer<'s> {
 
     pub(super) fn put_now(&mut self, key: &[u8], value: &[u8], expires: Option<u64>) -> Result<RowUpdate> {
         // The present row matters only while memory is used up, so only then it is looked up.
-        let looked = self.over_budget.is_some().then(|| self.core.index.get(key, &self.guard)).flatten();
+        let looked = self.over_budget.is_some().then(|| self.core.keys.index.get(key, &self.guard)).flatten();
         self.admit(key, looked.map(RowRef::content_len), value.len())?;
         let (core, time) = (self.core, self.time());
-        let mut row = core.rows.value_until(&[value], expires)?;
+        let mut row = core.keys.rows.value_until(&[value], expires)?;
         let start = self.records.begin(|out| record::write_value(out, key, 0, value, expires));
         let (mut existed, mut version, mut epoch, mut replaced) = (false, 0, 0, None);
         let put = self.compute(key, |current| {
-            (version, epoch) = (core.next_version(key, current), core.epoch());
+            (version, epoch) = (core.keys.next_version(key, current), core.commit.epoch());
             existed = time.live(current).is_some();
             replaced = current.and_then(RowRef::expires_at);
             row.set_version(version);
@@ -453,8 +458,8 @@ impl<'s> Writer<'s> {
         let start = self.records.begin(|out| record::write_remove(out, key, 0));
         let removed = self.compute(key, |current| {
             let Some(row) = current.filter(|row| wanted(*row)) else { return ComputeAction::Keep };
-            (version, epoch, replaced) = (row.version() + 1, core.epoch(), row.expires_at());
-            core.stripes.raise_floor(key, version);
+            (version, epoch, replaced) = (row.version() + 1, core.commit.epoch(), row.expires_at());
+            core.keys.stripes.raise_floor(key, version);
             ComputeAction::Remove
         });
         let gone = match removed {
