@@ -30,7 +30,7 @@
 //!
 //! `alloc` makes and frees rows. `table` and `block` are the two forms of columns, `merge` makes
 //! rows of columns, `columns` reads them. `buffer` encodes rows for the disk engine. `collection`
-//! has rows that stand for a collection.
+//! has rows that stand for a collection. `usage` counts the memory of a row, `age_clock` its last use.
 //!
 //! # Invariants
 //! 1. A [`Row`] owns its allocation, whose size follows from the tag; kind, body and time of expiry
@@ -55,6 +55,7 @@ mod collection;
 mod columns;
 mod merge;
 pub(crate) mod table;
+mod usage;
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -68,7 +69,7 @@ pub use buffer::{RowBuffer, encode_value};
 pub use collection::CollectionHead;
 pub use columns::ColumnIter;
 
-use crate::index::{NODE_SHARE, StoreIndex};
+use crate::index::StoreIndex;
 use crate::limits::VALUE_BYTES_MAX;
 use age_clock::{REMOVED, VERSION_MASK};
 
@@ -400,23 +401,6 @@ impl<'g> RowRef<'g> {
         }
     }
 
-    /// Returns whether [`mark_removed`](Self::mark_removed) was called.
-    fn is_marked_removed(self) -> bool {
-        self.stamp() == REMOVED
-    }
-
-    /// Counts the row as waiting to be freed. The caller has just removed it from an index, and
-    /// holds a guard from before, or owns it.
-    #[cold]
-    pub(crate) fn mark_removed(self) {
-        // Relaxed: the counters are statistics; the thread that frees the row has synchronized with
-        // the end of the guard.
-        if self.word().fetch_or(REMOVED, Ordering::Relaxed) & REMOVED != REMOVED {
-            // SAFETY: the guard keeps the row (invariant 5); until now it was counted as a row.
-            unsafe { alloc::count_as_removed(self.start, self.size()) };
-        }
-    }
-
     /// Returns the value, or `None` if the row has columns.
     #[inline]
     pub fn value(self) -> Option<&'g [u8]> {
@@ -451,48 +435,6 @@ impl<'g> RowRef<'g> {
             RowKind::Other if self.is_hash() => "columns",
             RowKind::Other => "a sorted set",
             RowKind::Value => "a value",
-        }
-    }
-
-    /// Returns the bytes of the contents: of the value, or of all columns and their names.
-    pub fn content_len(self) -> usize {
-        match self.kind() {
-            RowKind::Value => self.len(),
-            RowKind::Table | RowKind::Blocks => {
-                (0..self.table_count()).map(|i| self.table(i).content_len()).sum()
-            }
-            RowKind::Other => 0,
-        }
-    }
-
-    /// Returns about how many bytes a key with this row uses in memory, including its share of the
-    /// index and all members or spread columns. A row of the disk engine uses them only while it is
-    /// read.
-    pub fn usage(self, key: &[u8]) -> usize {
-        let members = self.shared_collection().map_or(0, |collection| collection.memory());
-        key.len() + NODE_SHARE + self.memory() + members
-    }
-
-    /// Returns the bytes that the row uses in memory, including its blocks and the allocator's
-    /// rounding. A block that several versions share counts for each of them.
-    #[inline]
-    pub fn memory(self) -> usize {
-        alloc::footprint(self.size()) + self.blocks_bytes()
-    }
-
-    /// Returns about the same as [`memory`](Self::memory), without the rounding.
-    #[inline]
-    pub(crate) fn bytes(self) -> usize {
-        self.size() + self.blocks_bytes()
-    }
-
-    /// Returns the bytes of the blocks, including the rounding.
-    #[inline]
-    fn blocks_bytes(self) -> usize {
-        match self.kind() {
-            // SAFETY: the body of this kind has the footprint at a multiple of 8 (invariant 3).
-            RowKind::Blocks => unsafe { self.start.add(BLOCKS_FOOTPRINT).cast::<u64>().read() as usize },
-            _ => 0,
         }
     }
 }
