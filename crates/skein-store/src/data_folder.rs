@@ -18,7 +18,7 @@ use skein_log::random_id;
 use skein_log::storage::{Storage, StorageLock, has_file, lock_folder, make_folder};
 use skein_sync::locks::lock;
 
-use crate::identity::{Identity, LogFolder, StoreId};
+use crate::identity::{Identity, LogFolder, StoreId, absolute};
 use crate::log_folders::{self, ResolvedLogFolders};
 use crate::{Error, Result, StoreOptions};
 
@@ -114,9 +114,4 @@ impl DataFolder {
         }
         Ok(())
     }
-}
-
-/// Returns the absolute path, so that a change of the current folder does not matter.
-pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|error| Error::io("resolve", path, &error))
 }

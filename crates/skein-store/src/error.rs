@@ -8,7 +8,7 @@ use skein_index::IndexError;
 use skein_log::storage::LockHolder;
 use skein_log::{LogError, MAX_PAYLOAD};
 
-use crate::options::SNAPSHOTS_MAX;
+use crate::limits::SNAPSHOTS_MAX;
 
 /// The result of an operation of the store.
 pub type Result<T> = std::result::Result<T, Error>;

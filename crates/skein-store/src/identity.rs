@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use skein_log::small_file::{self, SmallFileKind};
 use skein_log::storage::Storage;
 
-use crate::record::ByteReader;
+use crate::encoding::ByteReader;
 use crate::{Error, Result};
 
 const NAME: &str = "identity";
@@ -21,6 +21,11 @@ const ACTIVE: u32 = 1;
 /// Returns whether a folder belongs to a store: whether it has an identity file.
 pub fn is_data_folder(folder: impl AsRef<Path>) -> bool {
     folder.as_ref().join(NAME).exists()
+}
+
+/// Returns the absolute path, so that a change of the current folder does not matter.
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|error| Error::io("resolve", path, &error))
 }
 
 /// The id of a store: 16 random bytes, chosen when its folder is made.

@@ -1,18 +1,21 @@
 //! The index of a store, selected by name. It uses one `match` per call or batch, so the store is
 //! not generic over indexes.
 //!
-//! To add an index, add a variant here and in [`IndexKind`].
+//! To add an index, add a variant to [`StoreIndex`] and to [`IndexKind`].
+
+pub(crate) mod ranges;
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use skein_index::{
     Collector, ComputeAction, Computed, CuckooTrie, Cursor, GracePeriod, Guard, IndexError, LocalGuard,
-    Masstree, MemoryUsage, MlpIndex, OrderedIndex, ScanDirection, SkipList, Wormhole, masstree, walk,
+    Masstree, MemoryUsage, MlpIndex, OrderedIndex, ScanDirection, SkipList, Slot, Wormhole, masstree,
+    mlp_index, walk,
 };
 
-use crate::options::IndexKind;
-use crate::row::{Row, RowRef};
+use crate::Error;
+use crate::limits::KEY_BYTES_MAX;
 
 pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
@@ -28,15 +31,88 @@ const RETIRED_TOGETHER: usize = 128;
 /// it retires them.
 const BYTES_EACH: usize = 2 << 10;
 
+/// Bytes that a key uses in nodes, about.
+pub(crate) const NODE_SHARE: usize = 48;
+
+/// The index that holds the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum IndexKind {
+    /// A trie of B+-trees: any keys, in order.
+    #[default]
+    Masstree,
+    /// A list of leaves under a hashed trie: any keys, in order. Scans are fast, and long keys do
+    /// not slow lookups.
+    Wormhole,
+    /// A trie in a cuckoo hash table: any keys, in order. Lookups of single keys are fast, most of
+    /// all for short keys.
+    CuckooTrie,
+    /// A trie in a cuckoo hash table for keys of up to 8 bytes, such as numbers: fast lookups in
+    /// little memory.
+    Mlp,
+    /// Linked nodes under towers: any keys, in order. Its scans read ahead.
+    SkipList,
+}
+
+impl IndexKind {
+    /// All kinds, the default first.
+    pub const ALL: [Self; 5] = [Self::Masstree, Self::Wormhole, Self::CuckooTrie, Self::Mlp, Self::SkipList];
+
+    /// Returns the name of the index, as in the options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Masstree => "masstree",
+            Self::Wormhole => "wormhole",
+            Self::CuckooTrie => "cuckoo-trie",
+            Self::Mlp => "mlp",
+            Self::SkipList => "skip-list",
+        }
+    }
+
+    /// Returns the longest key of this index, in bytes. A lower limit of the store takes
+    /// precedence.
+    ///
+    /// ```
+    /// use skein_store::IndexKind;
+    /// assert_eq!(IndexKind::Mlp.key_bytes_max(), 8);
+    /// ```
+    pub fn key_bytes_max(self) -> usize {
+        match self {
+            Self::Mlp => mlp_index::MAX_LEN,
+            _ => KEY_BYTES_MAX,
+        }
+    }
+}
+
+impl std::str::FromStr for IndexKind {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            let known = Self::ALL.map(|kind| format!("{:?}", kind.name())).join(", ");
+            Error::BadOption {
+                name: "index",
+                why: format!("there is no index named {name:?}; use one of {known}"),
+            }
+        })
+    }
+}
+
+impl std::fmt::Display for IndexKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// The index that the store was opened with.
 #[expect(clippy::large_enum_variant, reason = "a store has one, and every operation goes through it")]
 #[derive(Debug)]
-pub(crate) enum StoreIndex {
-    Masstree(Masstree<Row>),
-    Wormhole(Wormhole<Row>),
-    CuckooTrie(CuckooTrie<Row>),
-    Mlp(MlpIndex<Row>),
-    SkipList(SkipList<Row>),
+pub(crate) enum StoreIndex<S: Slot> {
+    Masstree(Masstree<S>),
+    Wormhole(Wormhole<S>),
+    CuckooTrie(CuckooTrie<S>),
+    Mlp(MlpIndex<S>),
+    SkipList(SkipList<S>),
 }
 
 macro_rules! each {
@@ -51,7 +127,7 @@ macro_rules! each {
     };
 }
 
-impl StoreIndex {
+impl<S: Slot> StoreIndex<S> {
     pub(crate) fn new(kind: IndexKind) -> Self {
         let collector = Arc::new(Collector::new().batch_size(RETIRED_TOGETHER));
         match kind {
@@ -91,7 +167,7 @@ impl StoreIndex {
     }
 
     #[inline]
-    pub(crate) fn get<'g>(&'g self, key: &[u8], guard: &'g impl Guard) -> Option<RowRef<'g>> {
+    pub(crate) fn get<'g>(&'g self, key: &[u8], guard: &'g impl Guard) -> Option<S::Ref<'g>> {
         each!(self, index => index.get(key, guard))
     }
 
@@ -100,7 +176,7 @@ impl StoreIndex {
         &'g self,
         keys: &[&[u8]],
         guard: &'g impl Guard,
-        found: impl FnMut(usize, Option<RowRef<'g>>),
+        found: impl FnMut(usize, Option<S::Ref<'g>>),
     ) {
         each!(self, index => index.get_many(keys, guard, found));
     }
@@ -109,9 +185,9 @@ impl StoreIndex {
     pub(crate) fn compute<'g>(
         &'g self,
         key: &[u8],
-        change: impl FnOnce(Option<RowRef<'_>>) -> ComputeAction<Row>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g impl Guard,
-    ) -> Result<Computed<'g, Row>, IndexError> {
+    ) -> Result<Computed<'g, S>, IndexError> {
         #[cfg(test)]
         self.plant(key)?;
         each!(self, index => index.compute(key, change, guard))
@@ -124,7 +200,7 @@ impl StoreIndex {
         &'g self,
         keys: &[&[u8]],
         guard: &'g impl Guard,
-        mut found: impl FnMut(usize, Option<RowRef<'g>>, Option<IndexPlace>),
+        mut found: impl FnMut(usize, Option<S::Ref<'g>>, Option<IndexPlace>),
     ) {
         match self {
             Self::Masstree(index) => index.locate_many(keys, guard, found),
@@ -142,7 +218,7 @@ impl StoreIndex {
         key: &[u8],
         place: Option<IndexPlace>,
         guard: &'g impl Guard,
-    ) -> Option<RowRef<'g>> {
+    ) -> Option<S::Ref<'g>> {
         match (self, place) {
             // SAFETY: guaranteed by the caller.
             (Self::Masstree(index), Some(place)) => unsafe { index.get_at(key, place, guard) },
@@ -160,9 +236,9 @@ impl StoreIndex {
         &'g self,
         key: &[u8],
         place: Option<IndexPlace>,
-        change: impl FnOnce(Option<RowRef<'_>>) -> ComputeAction<Row>,
+        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g impl Guard,
-    ) -> Result<Computed<'g, Row>, IndexError> {
+    ) -> Result<Computed<'g, S>, IndexError> {
         match (self, place) {
             (Self::Masstree(index), Some(place)) => {
                 #[cfg(test)]
@@ -177,9 +253,9 @@ impl StoreIndex {
     pub(crate) fn insert<'g>(
         &'g self,
         key: &[u8],
-        row: Row,
+        row: S,
         guard: &'g impl Guard,
-    ) -> Result<Option<RowRef<'g>>, IndexError> {
+    ) -> Result<Option<S::Ref<'g>>, IndexError> {
         #[cfg(test)]
         self.plant(key)?;
         each!(self, index => index.insert(key, row, guard))
@@ -192,21 +268,21 @@ impl StoreIndex {
     }
 
     pub(crate) fn len(&self) -> usize {
-        each!(self, index => OrderedIndex::<Row>::len(index))
+        each!(self, index => OrderedIndex::<S>::len(index))
     }
 
     pub(crate) fn split_points(&self, parts: usize) -> Vec<Vec<u8>> {
         let guard = self.collector().enter();
-        each!(self, index => OrderedIndex::<Row>::split_points(index, parts, &guard))
+        each!(self, index => OrderedIndex::<S>::split_points(index, parts, &guard))
     }
 
     pub(crate) fn memory(&self) -> MemoryUsage {
-        each!(self, index => OrderedIndex::<Row>::memory(index))
+        each!(self, index => OrderedIndex::<S>::memory(index))
     }
 
     /// As [`OrderedIndex::allocated_bytes`].
     pub(crate) fn allocated_bytes(&self) -> usize {
-        each!(self, index => OrderedIndex::<Row>::allocated_bytes(index))
+        each!(self, index => OrderedIndex::<S>::allocated_bytes(index))
     }
 
     /// Calls `each` with the rows within `bounds`, in order, until it breaks. Takes a fresh guard
@@ -215,7 +291,7 @@ impl StoreIndex {
         &self,
         bounds: KeyBounds<'_>,
         direction: ScanDirection,
-        mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+        mut each: impl FnMut(&[u8], S::Ref<'_>) -> ControlFlow<()>,
     ) {
         scan_chunks(
             self.collector(),
@@ -232,9 +308,9 @@ impl StoreIndex {
         direction: ScanDirection,
         most: usize,
         guard: &'g LocalGuard<'g>,
-    ) -> RowChunk<'g> {
-        let mut chunk = RowChunk { keys: Vec::new(), rows: Vec::with_capacity(most), stopped: false };
-        let add = |key: &[u8], row: RowRef<'g>| {
+    ) -> IndexChunk<'g, S> {
+        let mut chunk = IndexChunk { keys: Vec::new(), rows: Vec::with_capacity(most), stopped: false };
+        let add = |key: &[u8], row: S::Ref<'g>| {
             chunk.keys.extend_from_slice(key);
             chunk.rows.push((chunk.keys.len(), row));
             chunk.stopped = chunk.rows.len() == most;
@@ -246,18 +322,18 @@ impl StoreIndex {
 }
 
 /// Some rows of a scan, under one guard.
-pub(crate) struct RowChunk<'g> {
+pub(crate) struct IndexChunk<'g, S: Slot> {
     /// The keys, concatenated.
     keys: Vec<u8>,
     /// The end of each key, and its row.
-    rows: Vec<(usize, RowRef<'g>)>,
+    rows: Vec<(usize, S::Ref<'g>)>,
     /// There may be more rows.
     stopped: bool,
 }
 
-impl<'g> RowChunk<'g> {
+impl<'g, S: Slot> IndexChunk<'g, S> {
     /// Returns the keys with their rows, in the order of the scan.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], RowRef<'g>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], S::Ref<'g>)> {
         self.rows.iter().scan(0, |start, (end, row)| {
             let key = &self.keys[std::mem::replace(start, *end)..*end];
             Some((key, *row))
@@ -319,12 +395,12 @@ fn scan_chunks(
 const KEYS_PER_GUARD: usize = 1024;
 
 /// Scans up to [`KEYS_PER_GUARD`] keys. Returns the last key if the scan must continue after it.
-fn scan_chunk<'g>(
-    mut cursor: impl Cursor<'g, Row>,
+fn scan_chunk<'g, S: Slot>(
+    mut cursor: impl Cursor<'g, S>,
     near: Bound<&[u8]>,
     far: Bound<&[u8]>,
     direction: ScanDirection,
-    each: &mut impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    each: &mut impl FnMut(&[u8], S::Ref<'_>) -> ControlFlow<()>,
 ) -> Option<Vec<u8>> {
     let (mut left, mut last) = (KEYS_PER_GUARD, None);
     walk(&mut cursor, near, far, direction, |key, row| {

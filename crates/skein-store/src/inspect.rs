@@ -6,8 +6,7 @@ use skein_log::storage::Storage;
 use skein_log::{LogRecoveryReport, Recovered};
 
 use crate::checkpoint::{self, load, manifest::CheckpointManifest};
-use crate::data_folder::absolute;
-use crate::identity::Identity;
+use crate::identity::{Identity, absolute};
 use crate::log_folders;
 use crate::record::{self, RecordEffect, StoreRecord};
 use crate::row::RowAllocator;

@@ -22,22 +22,30 @@
 //! # Where to start
 //!
 //! 1. `store`: opening, closing and the simple methods. `session`: all writes.
-//! 2. `row`: the bytes of a row. `collection`: sorted sets and large hashes. `expiry`: keys with a
+//! 2. `store_core`: the parts that both use: `store_keys`, the rows in memory and their indexes,
+//!    `commit_log` and `memory`.
+//! 3. `row`: the bytes of a row. `collection`: sorted sets and large hashes. `expiry`: keys with a
 //!    time.
-//! 3. `record`, `checkpoint`, `recovery`: the way to disk and back.
-//! 4. `memory`: the limit and the eviction. `snapshot`, `stripes`: several keys at one moment.
+//! 4. `record`, `checkpoint`, `recovery`: the way to disk and back.
+//! 5. `memory`: the limit and the eviction. `snapshot`, `stripes`: several keys at one moment.
+//!
+//! `docs/design/store.md` shows which module uses which.
 //!
 //! Design: `docs/design/store.md`, `docs/design/data-model.md`. Bytes on disk: `docs/format.md`.
 
 mod batch;
 mod checkpoint;
+mod clock;
 mod collection;
+mod commit_log;
 mod data_folder;
+mod encoding;
 mod error;
 mod expiry;
 mod identity;
 mod index;
 mod inspect;
+mod limits;
 mod log_folders;
 mod memory;
 mod options;
@@ -48,23 +56,25 @@ mod row;
 mod session;
 mod snapshot;
 mod store;
+mod store_core;
+mod store_keys;
 mod stripes;
 
 pub use batch::Batch;
 pub use checkpoint::CheckpointReport;
+pub use clock::ExpiryClock;
 pub use collection::{
     CollectionKind, ColumnsReader, MEMBER_BYTES_MAX, Member, MembersView, ScoreRangeView, SetReader,
     SortedSet,
 };
 pub use error::{Error, Result};
-pub use expiry::ExpiryClock;
 pub use identity::is_data_folder;
+pub use index::IndexKind;
 pub use inspect::{CheckpointFound, StoreInspection, inspect};
-pub use memory::{Eviction, MemoryUse};
-pub use options::{
-    CloseCheckpoint, Durability, IndexKind, KEY_BYTES_MAX, SNAPSHOTS_MAX, StoreLimits, StoreOptions,
-    VALUE_BYTES_MAX,
-};
+pub use limits::{KEY_BYTES_MAX, SNAPSHOTS_MAX, VALUE_BYTES_MAX};
+pub use memory::MemoryUse;
+pub use options::{CloseCheckpoint, Durability, Eviction, StoreLimits, StoreOptions};
+pub use recovery::RecoveryReport;
 pub use row::{CollectionHead, ColumnIter, Row, RowAllocator, RowBuffer, RowRef, encode_value};
 pub use session::{
     EachNamed, MemberStore, MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder, RowChange, RowUpdate,
@@ -73,5 +83,4 @@ pub use session::{
 pub use skein_index::{ScanDirection, successor};
 pub use skein_log::storage::LockHolder;
 pub use skein_log::{OpenProgress, OpenProgressSeen, Ticket};
-pub use snapshot::{Snapshot, SnapshotRelease};
-pub use store::{CloseReport, ColumnFound, KeyEntry, RecoveryReport, Store, StoreStats};
+pub use store::{CloseReport, ColumnFound, KeyEntry, Snapshot, SnapshotRelease, Store, StoreStats};

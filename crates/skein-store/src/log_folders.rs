@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use skein_log::SegmentManifest;
 use skein_log::storage::Storage;
 
-use crate::data_folder::absolute;
-use crate::identity::{Identity, LogFolder, StoreId};
+use crate::identity::{Identity, LogFolder, StoreId, absolute};
 use crate::{Error, Result, StoreOptions};
 
 /// The log folders to use. So far only segment manifests of new folders were written.

@@ -4,95 +4,66 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use skein_index::index::MAX_KEY_LEN;
-use skein_index::mlp_index;
 use skein_log::storage::{LOCK_WAIT, OsStorage, Storage};
 use skein_log::{LogOptions, OpenProgress};
 use skein_sync::threads;
 
-use crate::expiry::expiry_thread;
-use crate::{Error, Eviction, ExpiryClock, Result};
+use crate::clock::ExpiryClock;
+use crate::index::IndexKind;
+use crate::limits::{KEY_BYTES_MAX, SNAPSHOTS_MAX, VALUE_BYTES_MAX};
+use crate::{Error, Result};
 
 pub use skein_log::Durability;
 
-/// The index that holds the rows.
+/// The default interval of the ticks of the expiry thread.
+const EXPIRY_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The keys to evict at the memory limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum IndexKind {
-    /// A trie of B+-trees: any keys, in order.
+pub enum Eviction {
+    /// No keys: writes that add memory are rejected.
     #[default]
-    Masstree,
-    /// A list of leaves under a hashed trie: any keys, in order. Scans are fast, and long keys do
-    /// not slow lookups.
-    Wormhole,
-    /// A trie in a cuckoo hash table: any keys, in order. Lookups of single keys are fast, most of
-    /// all for short keys.
-    CuckooTrie,
-    /// A trie in a cuckoo hash table for keys of up to 8 bytes, such as numbers: fast lookups in
-    /// little memory.
-    Mlp,
-    /// Linked nodes under towers: any keys, in order. Its scans read ahead.
-    SkipList,
+    None,
+    /// Keys that were not used for long: about the least recently used of all.
+    Lru,
+    /// Of the keys that expire, the ones that expire first.
+    Ttl,
 }
 
-impl IndexKind {
-    /// All kinds, the default first.
-    pub const ALL: [Self; 5] = [Self::Masstree, Self::Wormhole, Self::CuckooTrie, Self::Mlp, Self::SkipList];
+impl Eviction {
+    /// All variants.
+    pub const ALL: [Self; 3] = [Self::None, Self::Lru, Self::Ttl];
 
-    /// Returns the name of the index, as in the options.
+    /// Returns the name, which is that of Redis.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Masstree => "masstree",
-            Self::Wormhole => "wormhole",
-            Self::CuckooTrie => "cuckoo-trie",
-            Self::Mlp => "mlp",
-            Self::SkipList => "skip-list",
-        }
-    }
-
-    /// Returns the longest key of this index, in bytes. A lower limit of the store takes
-    /// precedence.
-    ///
-    /// ```
-    /// use skein_store::IndexKind;
-    /// assert_eq!(IndexKind::Mlp.key_bytes_max(), 8);
-    /// ```
-    pub fn key_bytes_max(self) -> usize {
-        match self {
-            Self::Mlp => mlp_index::MAX_LEN,
-            _ => KEY_BYTES_MAX,
+            Self::None => "noeviction",
+            Self::Lru => "allkeys-lru",
+            Self::Ttl => "volatile-ttl",
         }
     }
 }
 
-impl std::str::FromStr for IndexKind {
+impl std::str::FromStr for Eviction {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-            let known = Self::ALL.map(|kind| format!("{:?}", kind.name())).join(", ");
+        Self::ALL.into_iter().find(|one| one.name() == name).ok_or_else(|| {
+            let known = Self::ALL.map(|one| format!("{:?}", one.name())).join(", ");
             Error::BadOption {
-                name: "index",
-                why: format!("there is no index named {name:?}; use one of {known}"),
+                name: "eviction",
+                why: format!("there is no policy named {name:?}; use one of {known}"),
             }
         })
     }
 }
 
-impl std::fmt::Display for IndexKind {
+impl std::fmt::Display for Eviction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
 }
-
-/// The longest key that an option can allow, in bytes: the limit of the index.
-pub const KEY_BYTES_MAX: usize = MAX_KEY_LEN;
-
-/// The longest value that an option can allow: 512 MiB less one byte.
-pub const VALUE_BYTES_MAX: usize = (512 << 20) - 1;
-
-/// The largest number of snapshots that an option can allow.
-pub const SNAPSHOTS_MAX: usize = 255;
 
 /// The limits of a store.
 #[derive(Debug, Clone)]
@@ -225,7 +196,7 @@ impl Default for StoreOptions {
             storage: Arc::new(OsStorage),
             limits: StoreLimits::default(),
             clock: ExpiryClock::system(),
-            expiry_interval: Some(expiry_thread::INTERVAL),
+            expiry_interval: Some(EXPIRY_INTERVAL),
             progress: Arc::default(),
         }
     }
@@ -280,5 +251,19 @@ impl StoreOptions {
             progress: self.progress.clone(),
             ..LogOptions::new(folders)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_parse_back() {
+        for one in Eviction::ALL {
+            assert_eq!(one.name().parse::<Eviction>().ok(), Some(one));
+        }
+        let error = "lru".parse::<Eviction>().unwrap_err().to_string();
+        assert!(error.contains("\"lru\"") && error.contains("\"allkeys-lru\""), "{error}");
     }
 }

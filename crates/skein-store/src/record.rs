@@ -7,6 +7,7 @@
 //! a large row.
 
 use crate::collection;
+use crate::encoding::{ByteReader, EXPIRES, flagged, put_expiry, put_kind};
 use crate::row::table::{self, Column, ColumnTable};
 use crate::row::{Row, RowAllocator, RowRef, TABLE_BYTES_MAX};
 
@@ -21,10 +22,6 @@ const HASH: u8 = 7;
 /// A bit of the kind: the key belongs to the member index (a collection's id, then a member). Used
 /// in log records and in the rows of checkpoints.
 pub(crate) const MEMBER: u8 = 0x40;
-
-/// A bit of the kind: 8 bytes after the key hold the time of expiry. Used in log records, and in
-/// the rows of checkpoints and of the disk engine.
-pub(crate) const EXPIRES: u8 = 0x80;
 
 /// Kind, key length, version.
 const HEAD: usize = 1 + 2 + 8;
@@ -79,24 +76,6 @@ fn head(out: &mut Vec<u8>, kind: u8, key: &[u8], version: u64, expires: Option<u
     out.extend_from_slice(&version.to_le_bytes());
     out.extend_from_slice(key);
     put_expiry(out, expires);
-}
-
-/// Returns the byte of a kind, with or without [`EXPIRES`].
-pub(crate) fn flagged(kind: u8, expires: Option<u64>) -> u8 {
-    if expires.is_some() { kind | EXPIRES } else { kind }
-}
-
-/// Appends a kind, and the time of expiry if there is one.
-pub(crate) fn put_kind(out: &mut Vec<u8>, kind: u8, expires: Option<u64>) {
-    out.push(flagged(kind, expires));
-    put_expiry(out, expires);
-}
-
-/// Appends the time of expiry, if there is one.
-pub(crate) fn put_expiry(out: &mut Vec<u8>, expires: Option<u64>) {
-    if let Some(expires) = expires {
-        out.extend_from_slice(&expires.to_le_bytes());
-    }
 }
 
 /// The bytes of the version.
@@ -187,39 +166,6 @@ pub(crate) fn write_expiry(out: &mut Vec<u8>, key: &[u8], row: RowRef<'_>) {
 pub(crate) fn columns_len_max(key: &[u8], columns: &[Column<'_>]) -> usize {
     let tables = columns.len() * table::size_of(1, 0) + table::content_len(columns);
     HEAD + key.len() + size_of::<u64>() + 2 * TABLE_BYTES_MAX + tables
-}
-
-/// Reads values from the front of a slice.
-pub(crate) struct ByteReader<'a>(pub(crate) &'a [u8]);
-
-impl<'a> ByteReader<'a> {
-    pub(crate) fn bytes(&mut self, len: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    pub(crate) fn u8(&mut self) -> Option<u8> {
-        self.bytes(1).map(|bytes| bytes[0])
-    }
-
-    pub(crate) fn u16(&mut self) -> Option<u16> {
-        Some(u16::from_le_bytes(self.bytes(2)?.try_into().ok()?))
-    }
-
-    pub(crate) fn u32(&mut self) -> Option<u32> {
-        Some(u32::from_le_bytes(self.bytes(4)?.try_into().ok()?))
-    }
-
-    pub(crate) fn u64(&mut self) -> Option<u64> {
-        Some(u64::from_le_bytes(self.bytes(8)?.try_into().ok()?))
-    }
-
-    /// Reads the time of expiry that follows this kind. Returns `None` if it is cut short.
-    #[expect(clippy::option_option, reason = "the time may be absent, and it may be cut short")]
-    pub(crate) fn expiry(&mut self, kind: u8) -> Option<Option<u64>> {
-        if kind & EXPIRES == 0 { Some(None) } else { self.u64().map(Some) }
-    }
 }
 
 impl<'a> StoreRecord<'a> {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use skein_log::OpenProgress;
+use skein_log::storage::Storage;
 use skein_sync::atomic::{AtomicUsize, Ordering};
 use skein_sync::locks::{into_inner, lock};
 use skein_sync::threads;
@@ -15,48 +16,46 @@ use super::manifest::{CheckpointManifest, PartInfo};
 use super::part::NO_ROW;
 use super::{part, part_name};
 use crate::collection::MemberIndex;
-use crate::options::{IndexKind, StoreLimits};
+use crate::index::IndexKind;
+use crate::options::StoreLimits;
 use crate::row::RowAllocator;
 use crate::snapshot::StoreSnapshots;
-use crate::store::StoreCore;
+use crate::store_keys::Loader;
 use crate::{Error, Result};
 
 /// Rows that are loaded under one guard.
 const ROWS_PER_GUARD: usize = 1024;
 
+/// Loads the rows of all parts of the checkpoint in the folder `path`.
 pub(crate) fn load(
-    core: &StoreCore,
+    loader: &Loader<'_>,
+    storage: &dyn Storage,
     manifest: &CheckpointManifest,
     path: &Path,
-    threads: usize,
 ) -> Result<()> {
-    let (folder, index, members) = (&core.folder, &core.index, &core.members);
     let next = AtomicUsize::new(0);
     let failed = Mutex::new(None);
-    threads::share(threads.min(manifest.parts.len()), |_| {
+    threads::share(loader.threads.min(manifest.parts.len()), |_| {
         loop {
             // Relaxed: a ticket; the join of the threads publishes their work.
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(info) = manifest.parts.get(number) else { return };
             let file = path.join(part_name(number));
-            let (mut guard, mut members_guard) = (index.collector().enter(), members.enter());
-            let mut progress = PartProgress { all: &core.options.progress, info, loaded: 0 };
-            let result =
-                part::read(&*folder.storage, &file, manifest.id, manifest.begin, number, *info, |row| {
-                    if progress.count() {
-                        skein_index::Guard::refresh(&mut guard);
-                        skein_index::Guard::refresh(&mut members_guard);
-                        // This message is not shown: the error is the cancelled opening below.
-                        progress.report(ROWS_PER_GUARD).ok_or_else(|| Error::Cancelled.to_string())?;
-                    }
-                    let made = row.row(members).ok_or(NO_ROW)?;
-                    let (index, guard) =
-                        if row.member { (&members.index, &members_guard) } else { (index, &guard) };
-                    index
-                        .insert(row.key, made, guard)
-                        .map(drop)
-                        .map_err(|refused| index.refusal_reason(refused))
-                });
+            let mut guards = loader.enter();
+            let mut progress = PartProgress { all: loader.progress, info, loaded: 0 };
+            let result = part::read(storage, &file, manifest.id, manifest.begin, number, *info, |row| {
+                if progress.count() {
+                    guards.refresh();
+                    // This message is not shown: the error is the cancelled opening below.
+                    progress.report(ROWS_PER_GUARD).ok_or_else(|| Error::Cancelled.to_string())?;
+                }
+                let made = row.row(&loader.keys.members).ok_or(NO_ROW)?;
+                let index = loader.index(row.member);
+                index
+                    .insert(row.key, made, guards.of(row.member))
+                    .map(drop)
+                    .map_err(|refused| index.refusal_reason(refused))
+            });
             let rest = progress.loaded % ROWS_PER_GUARD;
             if progress.report(rest).is_none() {
                 lock(&failed).get_or_insert(Error::Cancelled);
@@ -94,11 +93,7 @@ impl PartProgress<'_> {
 }
 
 /// Reads and checks all parts without keeping them, for `skein check`.
-pub(crate) fn verify(
-    storage: &dyn skein_log::storage::Storage,
-    manifest: &CheckpointManifest,
-    path: &Path,
-) -> Result<()> {
+pub(crate) fn verify(storage: &dyn Storage, manifest: &CheckpointManifest, path: &Path) -> Result<()> {
     let snapshots = StoreSnapshots::new(&StoreLimits::default());
     let members = MemberIndex::new(IndexKind::default(), snapshots, RowAllocator::new());
     for (number, info) in manifest.parts.iter().enumerate() {

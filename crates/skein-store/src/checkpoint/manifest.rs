@@ -7,8 +7,8 @@ use skein_log::CheckpointEpochs;
 use skein_log::small_file::{self, SmallFileKind};
 use skein_log::storage::Storage;
 
+use crate::encoding::ByteReader;
 use crate::identity::StoreId;
-use crate::record::ByteReader;
 use crate::{Error, Result};
 
 pub(crate) const NAME: &str = "manifest";

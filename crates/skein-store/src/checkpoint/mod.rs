@@ -27,20 +27,27 @@
 //!
 //! # Files
 //!
-//! `write` and `part` write a checkpoint, `load` reads it. `schedule` has the thread, `pace` slows
-//! it, `manifest` has the list of parts. Design: `docs/design/store.md`.
+//! `checkpointer` decides and counts: one checkpoint at a time, when one is due, when it is given
+//! up. `write` and `part` write a checkpoint, `load` reads it. `schedule` has the thread, `pace`
+//! slows it, `manifest` has the list of parts. Design: `docs/design/store.md`.
 
+mod checkpointer;
 pub(crate) mod load;
 pub(crate) mod manifest;
 mod pace;
 mod part;
 pub(crate) mod schedule;
-pub(crate) mod write;
+mod write;
 
 use std::path::{Path, PathBuf};
 
 use skein_log::storage::Storage;
 
+pub(crate) use checkpointer::{CheckpointStop, Checkpointer};
+
+use crate::commit_log::CommitLog;
+use crate::data_folder::DataFolder;
+use crate::store_keys::StoreKeys;
 use crate::{Error, Result};
 
 /// The prefix of checkpoint folders.
@@ -62,6 +69,15 @@ pub struct CheckpointReport {
     pub segments_removed: usize,
     /// The time that the checkpoint took.
     pub took: std::time::Duration,
+}
+
+/// The parts of a store that a checkpoint is written from.
+#[derive(Clone, Copy)]
+pub(crate) struct CheckpointSource<'s> {
+    pub(crate) keys: &'s StoreKeys,
+    pub(crate) commit: &'s CommitLog,
+    pub(crate) folder: &'s DataFolder,
+    pub(crate) stop: &'s CheckpointStop,
 }
 
 fn folder_name(begin: u64) -> String {

@@ -17,8 +17,9 @@ use skein_log::storage::{Storage, StorageFile};
 
 use super::manifest::PartInfo;
 use crate::collection::{Collection, CollectionKind, MemberIndex};
+use crate::encoding::{ByteReader, EXPIRES, flagged, put_expiry};
 use crate::identity::StoreId;
-use crate::record::{self, ByteReader, EXPIRES, MEMBER};
+use crate::record::{self, MEMBER};
 use crate::row::{Row, RowRef};
 use crate::{Error, Result};
 
@@ -79,12 +80,12 @@ impl PartWriter {
             None if row.has_columns() => COLUMNS,
             None => VALUE,
         };
-        self.block.push(record::flagged(kind, row.expires_at()) | if member { MEMBER } else { 0 });
+        self.block.push(flagged(kind, row.expires_at()) | if member { MEMBER } else { 0 });
         self.block.extend_from_slice(&(key.len() as u16).to_le_bytes());
         self.block.extend_from_slice(&[0; 4]);
         self.block.extend_from_slice(&row.version().to_le_bytes());
         self.block.extend_from_slice(key);
-        record::put_expiry(&mut self.block, row.expires_at());
+        put_expiry(&mut self.block, row.expires_at());
         let body = self.block.len();
         match (row.value(), row.collection()) {
             (Some(value), _) => self.block.extend_from_slice(value),

@@ -13,11 +13,9 @@ use skein_sync::threads;
 use super::manifest::{CheckpointManifest, PartInfo};
 use super::pace::CheckpointPace;
 use super::part::PartWriter;
-use super::{CheckpointReport, folder_name, part_name};
-use crate::index::StoreIndex;
-use crate::row::RowRef;
+use super::{CheckpointReport, CheckpointSource, folder_name, part_name};
+use crate::row::{RowIndex, RowRef};
 use crate::snapshot::{IndexAtMoment, TakenMoment};
-use crate::store::StoreCore;
 use crate::{Durability, Error, Result, ScanDirection};
 
 /// The smallest number of rows of a part.
@@ -27,13 +25,13 @@ const ROWS_PER_PART_MIN: usize = 10_000;
 const PARTS_PER_THREAD: usize = 8;
 
 /// Writes a checkpoint. The caller ensures that only one is written at a time.
-pub(crate) fn write(core: &StoreCore, threads: usize) -> Result<CheckpointReport> {
+pub(crate) fn write(source: &CheckpointSource<'_>, threads: usize) -> Result<CheckpointReport> {
     let started = Instant::now();
-    let storage = &*core.folder.storage;
-    let boundary = CheckpointBoundary::of(&core.log)?;
+    let storage = &*source.folder.storage;
+    let boundary = CheckpointBoundary::of(&source.commit.log)?;
     let begin = boundary.begin;
-    let folder = core.folder.path.join(folder_name(begin));
-    let written = write_counted(core, &folder, &boundary, threads);
+    let folder = source.folder.path.join(folder_name(begin));
+    let written = write_counted(source, &folder, &boundary, threads);
     let manifest = match written {
         Ok(manifest) => manifest,
         Err(error) => {
@@ -45,9 +43,9 @@ pub(crate) fn write(core: &StoreCore, threads: usize) -> Result<CheckpointReport
             return Err(error);
         }
     };
-    core.folder.note_checkpoint(begin)?;
-    super::remove_others(storage, &core.folder.path, Some(begin))?;
-    let segments_removed = core.log.release_before(begin)?;
+    source.folder.note_checkpoint(begin)?;
+    super::remove_others(storage, &source.folder.path, Some(begin))?;
+    let segments_removed = source.commit.log.release_before(begin)?;
     Ok(CheckpointReport {
         begin_epoch: begin,
         end_epoch: manifest.end,
@@ -84,53 +82,53 @@ impl<'l> CheckpointBoundary<'l> {
 }
 
 fn write_counted(
-    core: &StoreCore,
+    source: &CheckpointSource<'_>,
     folder: &Path,
     boundary: &CheckpointBoundary<'_>,
     threads: usize,
 ) -> Result<CheckpointManifest> {
-    let storage = &*core.folder.storage;
+    let storage = &*source.folder.storage;
     storage.create_dir_all(folder).map_err(|error| Error::io("create", folder, &error))?;
     let begin = boundary.begin;
-    let parts = write_parts(core, folder, begin, threads)?;
+    let parts = write_parts(source, folder, begin, threads)?;
     storage.sync_dir(folder).map_err(|error| Error::io("sync", folder, &error))?;
     // After the scan: every removal up to `begin` has raised its version floor by now, and a
     // greater floor does no harm.
-    let floor = core.stripes.greatest_floor();
-    let end = boundary.end(&core.log)?;
+    let floor = source.keys.stripes.greatest_floor();
+    let end = boundary.end(&source.commit.log)?;
     let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let manifest = CheckpointManifest { id: core.folder.id, begin, end, floor, unix_s, parts };
+    let manifest = CheckpointManifest { id: source.folder.id, begin, end, floor, unix_s, parts };
     manifest.write(storage, folder)?;
     Ok(manifest)
 }
 
 /// The moment of a checkpoint without a log, until it is dropped.
 struct CheckpointMoment<'c> {
-    core: &'c StoreCore,
+    source: &'c CheckpointSource<'c>,
     taken: TakenMoment,
 }
 
 impl<'c> CheckpointMoment<'c> {
     /// Takes the moment, if the checkpoint needs one. With a log, the records since the begin of
     /// the checkpoint repair a fuzzy scan; after the store was closed, nothing changes.
-    fn take(core: &'c StoreCore) -> Result<Option<Self>> {
-        if core.options.durability != Durability::None || core.is_closed() {
+    fn take(source: &'c CheckpointSource<'c>) -> Result<Option<Self>> {
+        if source.commit.durability != Durability::None || source.commit.is_closed() {
             return Ok(None);
         }
-        Ok(Some(Self { core, taken: core.snapshots.take(core, true)? }))
+        Ok(Some(Self { source, taken: source.keys.snapshots.take(&source.commit.log, true)? }))
     }
 
     /// Errors if the snapshot has ended, so that the parts may lack rows.
     fn check(&self) -> Result<()> {
-        self.taken.check(self.core)
+        self.taken.check(&self.source.keys.snapshots)
     }
 }
 
 impl Drop for CheckpointMoment<'_> {
     fn drop(&mut self) {
-        let (core, moment) = (self.core, self.taken.moment);
-        core.snapshots.end(core, moment);
-        while core.snapshots.give_back(moment, usize::MAX) {}
+        let (keys, moment) = (self.source.keys, self.taken.moment);
+        keys.snapshots.end(&keys.members, moment);
+        while keys.snapshots.give_back(moment, usize::MAX) {}
     }
 }
 
@@ -142,7 +140,7 @@ struct PartRange {
 }
 
 /// Divides an index into ranges, one per part.
-fn ranges(index: &StoreIndex, member: bool, threads: usize) -> Vec<PartRange> {
+fn ranges(index: &RowIndex, member: bool, threads: usize) -> Vec<PartRange> {
     let wanted = (index.len() / ROWS_PER_PART_MIN).clamp(1, threads * PARTS_PER_THREAD);
     let mut lower = Bound::Unbounded;
     let mut found = Vec::new();
@@ -156,32 +154,37 @@ fn ranges(index: &StoreIndex, member: bool, threads: usize) -> Vec<PartRange> {
 
 /// Writes all rows, as of one moment if the checkpoint needs it. If the snapshot ends meanwhile,
 /// writes the parts once more, each row as it is.
-fn write_parts(core: &StoreCore, folder: &Path, begin: u64, threads: usize) -> Result<Vec<PartInfo>> {
-    let moment = CheckpointMoment::take(core)?;
-    let written = write_parts_at(core, folder, begin, moment.as_ref(), threads);
+fn write_parts(
+    source: &CheckpointSource<'_>,
+    folder: &Path,
+    begin: u64,
+    threads: usize,
+) -> Result<Vec<PartInfo>> {
+    let moment = CheckpointMoment::take(source)?;
+    let written = write_parts_at(source, folder, begin, moment.as_ref(), threads);
     let Err(error @ Error::SnapshotEnded { .. }) = written else { return written };
     tracing::warn!("the checkpoint is not of one moment: {error}");
     drop(moment);
-    let storage = &*core.folder.storage;
+    let storage = &*source.folder.storage;
     super::remove(storage, folder)?;
     storage.create_dir_all(folder).map_err(|error| Error::io("create", folder, &error))?;
-    write_parts_at(core, folder, begin, None, threads)
+    write_parts_at(source, folder, begin, None, threads)
 }
 
 /// Writes the rows of the main index, then those of the member index. So without a log every main
 /// row of a collection has its members.
 fn write_parts_at(
-    core: &StoreCore,
+    source: &CheckpointSource<'_>,
     folder: &Path,
     begin: u64,
     moment: Option<&CheckpointMoment<'_>>,
     threads: usize,
 ) -> Result<Vec<PartInfo>> {
-    let main = ranges(&core.index, false, threads);
-    let mut parts = write_ranges(core, folder, begin, 0, &main, moment, threads)?;
-    if core.members.any() {
-        let rest = ranges(&core.members.index, true, threads);
-        parts.extend(write_ranges(core, folder, begin, parts.len(), &rest, moment, threads)?);
+    let main = ranges(&source.keys.index, false, threads);
+    let mut parts = write_ranges(source, folder, begin, 0, &main, moment, threads)?;
+    if source.keys.members.any() {
+        let rest = ranges(&source.keys.members.index, true, threads);
+        parts.extend(write_ranges(source, folder, begin, parts.len(), &rest, moment, threads)?);
     }
     moment.map_or(Ok(()), CheckpointMoment::check)?;
     Ok(parts)
@@ -189,7 +192,7 @@ fn write_parts_at(
 
 /// Writes the ranges with several threads; the first range is part number `first`.
 fn write_ranges(
-    core: &StoreCore,
+    source: &CheckpointSource<'_>,
     folder: &Path,
     begin: u64,
     first: usize,
@@ -204,7 +207,7 @@ fn write_ranges(
             // Relaxed: a ticket; the mutexes and the join of the threads publish the results.
             let part = next.fetch_add(1, Ordering::Relaxed);
             let Some(slot) = parts.get(part) else { return };
-            let result = write_part(core, folder, begin, first + part, &ranges[part], moment);
+            let result = write_part(source, folder, begin, first + part, &ranges[part], moment);
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
             *lock(slot) = Some(result);
         }
@@ -214,7 +217,7 @@ fn write_ranges(
 }
 
 fn write_part(
-    core: &StoreCore,
+    source: &CheckpointSource<'_>,
     folder: &Path,
     begin: u64,
     part: usize,
@@ -222,23 +225,27 @@ fn write_part(
     moment: Option<&CheckpointMoment<'_>>,
 ) -> Result<PartInfo> {
     let path = folder.join(part_name(part));
-    let mut writer = PartWriter::create(&*core.folder.storage, path, core.folder.id, begin, part)?;
+    let mut writer = PartWriter::create(&*source.folder.storage, path, source.folder.id, begin, part)?;
     let mut pace = CheckpointPace::new();
     let mut done = Ok(());
     let bounds = (range.lower.as_ref().map(Vec::as_slice), range.upper.as_ref().map(Vec::as_slice));
     let write = |key: &[u8], row: RowRef<'_>| {
-        let looks = pace.count_row(|| core.written_since_checkpoint());
-        let given_up = core.abandons_checkpoints() || (looks && core.is_late());
+        let looks = pace.count_row(|| source.commit.is_written());
+        let given_up = source.stop.is_set() || (looks && source.stop.is_late());
         done = if given_up { Err(Error::Closed) } else { writer.row(range.member, key, row) };
         if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let moment = moment.map(|moment| moment.taken.moment);
     let (forward, index) =
-        (ScanDirection::Forward, if range.member { &core.members.index } else { &core.index });
+        (ScanDirection::Forward, if range.member { &source.keys.members.index } else { &source.keys.index });
     match moment {
         None => index.scan(bounds, forward, write),
-        Some(moment) if range.member => IndexAtMoment::members(core, moment).scan(bounds, forward, write),
-        Some(moment) => IndexAtMoment::main(core, moment).scan(bounds, forward, write),
+        Some(moment) if range.member => {
+            IndexAtMoment::members(&source.keys.members, moment).scan(bounds, forward, write);
+        }
+        Some(moment) => {
+            IndexAtMoment::main(index, &source.keys.snapshots, moment).scan(bounds, forward, write);
+        }
     }
     done?;
     writer.finish()

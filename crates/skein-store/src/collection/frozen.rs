@@ -17,12 +17,12 @@ use super::recover::GatheredMembers;
 use super::{Collection, CollectionState, ID, member_key};
 use crate::ScanDirection;
 use crate::row::RowRef;
-use crate::snapshot::{KeptRow, SnapshotMoment};
+use crate::snapshot::{IndexAtMoment, KeptRow};
 
 /// The moment of a frozen collection.
 #[derive(Debug)]
 pub(super) struct FrozenMoment {
-    moment: Arc<SnapshotMoment>,
+    moment: u64,
     loaded: Once,
     /// Kept rows that were looked up. They stay as long as the collection, because their values are
     /// borrowed.
@@ -31,9 +31,8 @@ pub(super) struct FrozenMoment {
 
 impl Collection {
     /// Returns this collection as it was at the moment of a snapshot.
-    pub(crate) fn frozen(&self, moment: &Arc<SnapshotMoment>) -> Arc<Self> {
-        let frozen =
-            FrozenMoment { moment: moment.clone(), loaded: Once::new(), looked_up: Mutex::default() };
+    pub(crate) fn frozen(&self, moment: u64) -> Arc<Self> {
+        let frozen = FrozenMoment { moment, loaded: Once::new(), looked_up: Mutex::default() };
         self.members.collection_of(self.kind(), self.id, Some(Box::new(frozen)))
     }
 
@@ -70,7 +69,9 @@ impl Collection {
         let mut key = Vec::new();
         let key = member_key(&mut key, self.id, name);
         let present = self.members.index.get(key, guard);
-        let Some(kept) = frozen.moment.members().kept(key) else { return present };
+        let Some(kept) = IndexAtMoment::members(&self.members, frozen.moment).kept(key) else {
+            return present;
+        };
         let row = kept.row().map(RowRef::pin);
         lock(&frozen.looked_up).push(kept);
         // SAFETY: the kept row owns this row and never changes. The list above holds it, and only
@@ -92,9 +93,10 @@ impl Collection {
         let lower = if after.is_some() { Bound::Excluded(key) } else { Bound::Included(key) };
         let end = skein_index::successor(&self.id.to_be_bytes());
         let upper = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        frozen
-            .moment
-            .members()
-            .scan((lower, upper), ScanDirection::Forward, |key, row| each(&key[ID..], row));
+        IndexAtMoment::members(&self.members, frozen.moment).scan(
+            (lower, upper),
+            ScanDirection::Forward,
+            |key, row| each(&key[ID..], row),
+        );
     }
 }

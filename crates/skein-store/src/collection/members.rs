@@ -11,10 +11,9 @@ use super::ScoreIndex;
 use super::frozen::FrozenMoment;
 use super::sweep_queue::{DeadCollection, SweepQueue};
 use super::views::CollectionViews;
-use crate::index::StoreIndex;
-use crate::memory::NODE_SHARE;
-use crate::options::{IndexKind, KEY_BYTES_MAX};
-use crate::row::{RowAllocator, RowRef};
+use crate::index::{IndexKind, NODE_SHARE};
+use crate::limits::KEY_BYTES_MAX;
+use crate::row::{RowAllocator, RowIndex, RowRef};
 use crate::snapshot::StoreSnapshots;
 
 /// Bytes of the collection's id before each of its members.
@@ -26,7 +25,7 @@ const COLLECTION: usize = (size_of::<Collection>() + 3 * size_of::<usize>()).nex
 /// The members of all collections of a store.
 #[derive(Debug)]
 pub(crate) struct MemberIndex {
-    pub(crate) index: StoreIndex,
+    pub(crate) index: RowIndex,
     /// The snapshots of the store.
     pub(crate) snapshots: Arc<StoreSnapshots>,
     pub(crate) rows: RowAllocator,
@@ -122,7 +121,7 @@ impl MemberIndex {
     pub(crate) fn new(kind: IndexKind, snapshots: Arc<StoreSnapshots>, rows: RowAllocator) -> Arc<Self> {
         let kind = if kind.key_bytes_max() < KEY_BYTES_MAX { IndexKind::default() } else { kind };
         Arc::new(Self {
-            index: StoreIndex::new(kind),
+            index: RowIndex::new(kind),
             snapshots,
             rows,
             next_id: AtomicU64::new(1),

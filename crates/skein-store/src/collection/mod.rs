@@ -69,4 +69,4 @@ pub use views::{MembersView, ScoreRangeView};
 
 /// The longest member of a sorted set and the longest name of a spread column, in bytes: with the
 /// id of the collection it must fit the member index.
-pub const MEMBER_BYTES_MAX: usize = crate::options::KEY_BYTES_MAX - ID;
+pub const MEMBER_BYTES_MAX: usize = crate::limits::KEY_BYTES_MAX - ID;

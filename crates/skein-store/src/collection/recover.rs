@@ -10,8 +10,9 @@ use skein_sync::locks::{alone, lock, shared};
 
 use super::members::{CollectionKind, MemberIndex, score_of, weight};
 use super::{Collection, ID, ScoreIndex};
-use crate::recovery::ranges;
-use crate::store::StoreCore;
+use crate::index::ranges;
+use crate::row::RowIndex;
+use crate::stripes::Stripes;
 use crate::{Result, RowRef, ScanDirection};
 
 /// Collections by id.
@@ -19,19 +20,23 @@ type CollectionsById = HashMap<u64, Arc<Collection>>;
 
 /// Builds all score indexes, queues members without a collection for the sweeper, and removes main
 /// rows without members.
-pub(crate) fn rebuild(core: &StoreCore, threads: usize) -> Result<()> {
-    let members = &core.members;
+pub(crate) fn rebuild(
+    index: &RowIndex,
+    members: &MemberIndex,
+    stripes: &Stripes,
+    threads: usize,
+) -> Result<()> {
     if !members.any() {
         return Ok(());
     }
     let mut found = CollectionsById::new();
-    core.index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |_, row| {
+    index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |_, row| {
         found.extend(row.shared_collection().map(|collection| (collection.id(), collection)));
         ControlFlow::Continue(())
     });
     let cuts = id_cuts(members, ranges::parts(threads));
     ranges::share(threads, &cuts, |bounds| build_range(members, &found, bounds));
-    remove_empty(core)
+    remove_empty(index, stripes)
 }
 
 /// Returns keys between which the members are divided, so that no collection is cut.
@@ -119,23 +124,23 @@ fn build_range(members: &MemberIndex, found: &CollectionsById, bounds: (Bound<&[
 
 /// Removes main rows whose collection has no members. This writes no record: the next recovery
 /// finds the same, unless the key was written.
-fn remove_empty(core: &StoreCore) -> Result<()> {
+fn remove_empty(index: &RowIndex, stripes: &Stripes) -> Result<()> {
     let empty = Mutex::new(Vec::new());
-    core.index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |key, row| {
+    index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |key, row| {
         if row.collection().is_some_and(|collection| shared(collection.state()).len() == 0) {
             lock(&empty).push(key.to_vec());
         }
         ControlFlow::Continue(())
     });
-    let guard = core.index.collector().enter();
+    let guard = index.collector().enter();
     for key in lock(&empty).iter() {
         let remove = |row: Option<RowRef<'_>>| {
             row.map_or(ComputeAction::Keep, |row| {
-                core.stripes.raise_floor(key, row.version());
+                stripes.raise_floor(key, row.version());
                 ComputeAction::Remove
             })
         };
-        core.index.compute(key, remove, &guard)?;
+        index.compute(key, remove, &guard)?;
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ use skein_sync::locks::lock;
 
 use super::members::weight;
 use super::{ID, MemberIndex, ScoreIndex};
-use crate::memory::NODE_SHARE;
+use crate::index::NODE_SHARE;
 use crate::{Result, ScanDirection};
 
 /// The number of members, and the least number of bytes of the score index, that one slice removes.
@@ -266,7 +266,7 @@ mod tests {
     fn remaining_bytes_of_a_dead_hash_match_its_members() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
-        let members = &store.core().members;
+        let members = &store.core().keys.members;
         members.sweeper.stop();
         store.set_memory_limit(Some(1 << 30), Eviction::Lru);
         let held = || {

@@ -25,13 +25,12 @@ use skein_index::memory::CachePadded;
 use skein_index::{Guard, Inline, Masstree, MemoryUsage, OrderedIndex, ScanDirection, walk};
 use skein_sync::locks::lock;
 
-use crate::index::StoreIndex;
-use crate::row::RowRef;
+use crate::row::{RowIndex, RowRef};
 
 const TIME: usize = size_of::<u64>();
 
 /// The longest key that can expire: with its time it must fit this index.
-pub(crate) const KEY_BYTES_MAX: usize = crate::options::KEY_BYTES_MAX - TIME;
+pub(crate) const KEY_BYTES_MAX: usize = crate::limits::KEY_BYTES_MAX - TIME;
 
 /// The number of stripes of keys. With some dozens of threads two seldom meet, and never for long.
 const STRIPES: usize = 64;
@@ -102,7 +101,7 @@ impl ExpiryIndex {
 
     /// Updates the index to the present row of `key`, after a row that expired at `replaced` was
     /// replaced or removed, or an expiring row was put.
-    pub(crate) fn refresh(&self, index: &StoreIndex, key: &[u8], replaced: Option<u64>, guard: &impl Guard) {
+    pub(crate) fn refresh(&self, index: &RowIndex, key: &[u8], replaced: Option<u64>, guard: &impl Guard) {
         let mut sum = lock(self.sum_of(key));
         let present = index.get(key, guard).and_then(RowRef::expires_at);
         let own = self.entries.collector().enter();

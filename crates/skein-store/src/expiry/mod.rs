@@ -2,9 +2,9 @@
 //! removes them.
 //!
 //! ```text
-//!   reader   finds a row ── it expires, and its time is past? ──► absent       `clock`
+//!   reader   finds a row ── it expires, and its time is past? ──► absent       `operation_time`
 //!   writer   swaps the row in the index ──► updates the expiry index           `expiry_index`
-//!   thread   first keys of the expiry index ── overdue? ──► removes them       `expiry_thread`
+//!   thread   first keys of the expiry index ── overdue? ──► removes them       `store/expiry_thread.rs`
 //! ```
 //!
 //! Only the row says when its key expires. Log and checkpoint store the time with the row, in
@@ -12,17 +12,15 @@
 //! is rebuilt by recovery. So no reader sees an expired row, even if the index or the thread is
 //! behind.
 //!
-//! Read `clock` first, then `expiry_index`, then `expiry_thread`.
+//! Read `operation_time` first (the clock is `clock.rs`), then `expiry_index`, then the thread.
 //!
 //! Design: `docs/design/time.md`.
 
-mod clock;
 mod expiry_index;
-pub(crate) mod expiry_thread;
+mod operation_time;
 
-pub use clock::ExpiryClock;
-pub(crate) use clock::OperationTime;
 pub(crate) use expiry_index::{ExpiryIndex, KEY_BYTES_MAX};
+pub(crate) use operation_time::OperationTime;
 
 #[cfg(all(test, not(skein_loom)))]
 mod tests;

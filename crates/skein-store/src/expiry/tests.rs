@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::expiry_thread::{GRACE_MS, remove_overdue};
 use super::*;
+use crate::store::expiry_thread::{GRACE_MS, remove_overdue};
 use crate::{
-    Batch, Durability, Error, IndexKind, RowAllocator, RowChange, RowWriter as _, ScanDirection, Store,
-    StoreOptions,
+    Batch, Durability, Error, ExpiryClock, IndexKind, RowAllocator, RowChange, RowWriter as _, ScanDirection,
+    Store, StoreOptions,
 };
 
 const START: u64 = 1_700_000_000_000;
@@ -39,17 +39,17 @@ fn open(path: &Path, clock: &ExpiryClock) -> Store {
 fn check(store: &Store) -> usize {
     let core = store.core();
     let mut rows = BTreeSet::new();
-    core.index.scan((Unbounded, Unbounded), ScanDirection::Forward, |key, row| {
+    core.keys.index.scan((Unbounded, Unbounded), ScanDirection::Forward, |key, row| {
         rows.extend(row.expires_at().map(|at| (at, key.to_vec())));
         ControlFlow::Continue(())
     });
-    let listed = core.expiry_index.first_before(u64::MAX, usize::MAX);
+    let listed = core.keys.expiry_index.first_before(u64::MAX, usize::MAX);
     assert!(rows.iter().eq(listed.iter()), "rows: {rows:?}\norder: {listed:?}");
-    assert_eq!(core.expiry_index.len(), rows.len());
+    assert_eq!(core.keys.expiry_index.len(), rows.len());
     let now = store.options().clock.now();
     let ahead: Vec<u128> =
         rows.iter().filter(|(at, _)| *at >= now).map(|(at, _)| u128::from(at - now)).collect();
-    let numbers = core.expiry_index.numbers(now);
+    let numbers = core.keys.expiry_index.numbers(now);
     assert_eq!(numbers.keys, ahead.len());
     let average = ahead.iter().sum::<u128>().checked_div(ahead.len() as u128).unwrap_or(0);
     assert_eq!(u128::from(numbers.average_ttl_ms), average);
@@ -213,16 +213,16 @@ fn overdue_keys_are_removed_in_order_and_in_parts() {
         store.put_until(&i.to_be_bytes(), b"", START + 9 - i).unwrap();
     }
     clock.advance(Duration::from_millis(GRACE_MS + 5));
-    assert_eq!((store.len(), store.core().index.len()), (0, 10));
+    assert_eq!((store.len(), store.core().keys.index.len()), (0, 10));
     assert_eq!(remove_overdue(store.core(), 3).unwrap(), 3);
-    assert_eq!((store.len(), store.core().index.len()), (0, 7));
+    assert_eq!((store.len(), store.core().keys.index.len()), (0, 7));
     assert_eq!(remove_overdue(store.core(), 30).unwrap(), 2, "the others have still some milliseconds");
     clock.advance(Duration::from_millis(100));
     assert_eq!(remove_overdue(store.core(), 30).unwrap(), 5);
-    assert_eq!((store.core().index.len(), store.stats().expired, check(&store)), (0, 10, 0));
+    assert_eq!((store.core().keys.index.len(), store.stats().expired, check(&store)), (0, 10, 0));
     drop(store);
     let store = open(folder.path(), &clock);
-    assert_eq!((store.recovery().keys, store.core().index.len()), (0, 0), "the removals are in the log");
+    assert_eq!((store.recovery().keys, store.core().keys.index.len()), (0, 0), "the removals are in the log");
     assert!(store.put(&3u64.to_be_bytes(), b"").unwrap() >= 3, "and their versions are not used again");
 }
 
@@ -242,11 +242,11 @@ fn the_thread_removes_overdue_keys() {
             .unwrap();
     }
     clock.advance(Duration::from_millis(GRACE_MS + 1));
-    while store.core().index.len() > 1000 {
+    while store.core().keys.index.len() > 1000 {
         std::thread::sleep(Duration::from_millis(1));
     }
     clock.advance(Duration::from_millis(1));
-    while store.core().index.len() > 0 {
+    while store.core().keys.index.len() > 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
     store.close().unwrap();
@@ -330,7 +330,7 @@ fn the_expiry_index_matches_the_rows_in_the_end() {
         check(&store);
         clock.advance(Duration::from_secs(10));
         remove_overdue(store.core(), 100).unwrap();
-        assert_eq!((check(&store), store.len()), (0, store.core().index.len()), "{index}");
+        assert_eq!((check(&store), store.len()), (0, store.core().keys.index.len()), "{index}");
     }
 }
 

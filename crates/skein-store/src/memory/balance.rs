@@ -1,8 +1,11 @@
 //! Memory in use compared with the limit, at one moment.
 
-use super::{Eviction, MemoryBudget};
+use skein_log::Log;
+
+use super::MemoryBudget;
 use crate::Error;
-use crate::store::StoreCore;
+use crate::options::Eviction;
+use crate::store_keys::StoreKeys;
 
 /// The limit and the memory in use.
 #[derive(Debug, Clone, Copy)]
@@ -54,22 +57,28 @@ impl MemoryBalance {
     }
 }
 
-impl StoreCore {
+impl MemoryBudget {
     /// Compares the memory in use, plus `caller_bytes`, with `limit`.
     ///
     /// If there is much more room than `wanted`, this takes a few reads and returns the spans that
     /// the allocators hold. Otherwise it counts live bytes: `wanted` may fit within these spans.
-    pub(crate) fn balance(&self, wanted: usize, caller_bytes: usize, limit: usize) -> MemoryBalance {
-        let allocated = self.memory_allocated().saturating_add(caller_bytes);
-        let evicts = self.budget.eviction() != Eviction::None;
-        if allocated.saturating_add(wanted) < limit.saturating_sub(MemoryBudget::margin(limit)) {
+    pub(crate) fn balance(
+        &self,
+        keys: &StoreKeys,
+        log: &Log,
+        wanted: usize,
+        caller_bytes: usize,
+        limit: usize,
+    ) -> MemoryBalance {
+        let allocated = keys.allocated_bytes().saturating_add(caller_bytes);
+        let evicts = self.eviction() != Eviction::None;
+        if allocated.saturating_add(wanted) < limit.saturating_sub(Self::margin(limit)) {
             return MemoryBalance { limit, used: allocated, waiting: 0, dying: 0, evicts };
         }
-        let memory = self.memory();
-        // Logs bound their buffers themselves, and an eviction does not shrink them.
-        let total = (memory.total() - memory.buffers).saturating_add(caller_bytes);
+        let memory = self.count(keys, log);
+        let total = memory.limited().saturating_add(caller_bytes);
         // Collections that snapshots show wait for the end of the snapshots.
-        let (waiting, dying) = (memory.unreclaimed + self.snapshots.held(), self.members.dying());
+        let (waiting, dying) = (memory.unreclaimed + keys.snapshots.held(), keys.members.dying());
         let used = if evicts { total.saturating_sub(waiting + dying) } else { total };
         MemoryBalance { limit, used, waiting, dying, evicts }
     }

@@ -17,7 +17,7 @@
 use std::ops::{Bound, ControlFlow};
 
 use crate::ScanDirection;
-use crate::store::StoreCore;
+use crate::store_keys::StoreKeys;
 
 /// The number of places of the hand.
 const PLACES: usize = 16;
@@ -67,12 +67,12 @@ pub(crate) struct ClockHand {
 
 impl ClockHand {
     /// Visits some windows and stores old keys in `found`: at least one key, if there are any keys.
-    pub(crate) fn find(&mut self, core: &StoreCore, found: &mut Vec<EvictionCandidate>) {
+    pub(crate) fn find(&mut self, keys: &StoreKeys, found: &mut Vec<EvictionCandidate>) {
         found.clear();
-        self.begin(core);
+        self.begin(keys);
         let mut oldest = None;
         for _ in 0..PATIENCE {
-            self.look(core, found, &mut oldest);
+            self.look(keys, found, &mut oldest);
             if !found.is_empty() {
                 return;
             }
@@ -82,21 +82,21 @@ impl ClockHand {
 
     /// Distributes the places over the keys: at first, when it also samples their ages, and after
     /// each round, because keys may have been inserted anywhere.
-    fn begin(&mut self, core: &StoreCore) {
+    fn begin(&mut self, keys: &StoreKeys) {
         if self.windows < self.round {
             return;
         }
         let first = self.places.is_empty();
-        self.places = core.index.split_points(PLACES);
+        self.places = keys.index.split_points(PLACES);
         self.places.truncate(PLACES - 1);
         self.places.push(Vec::new());
-        (self.windows, self.round) = (0, (core.index.len() / WINDOW).max(ROUND_MIN));
+        (self.windows, self.round) = (0, (keys.index.len() / WINDOW).max(ROUND_MIN));
         if !first {
             return;
         }
         let (mut found, mut oldest) = (Vec::new(), None);
         for _ in 0..AGES / WINDOW {
-            self.look(core, &mut found, &mut oldest);
+            self.look(keys, &mut found, &mut oldest);
         }
         self.renew();
     }
@@ -104,16 +104,16 @@ impl ClockHand {
     /// Visits the next window.
     fn look(
         &mut self,
-        core: &StoreCore,
+        keys: &StoreKeys,
         found: &mut Vec<EvictionCandidate>,
         oldest: &mut Option<EvictionCandidate>,
     ) {
         self.next_place = (self.next_place + 1) % self.places.len();
         let mut place = std::mem::take(&mut self.places[self.next_place]);
-        let (mut seen, ages) = (0, core.rows.ages());
+        let (mut seen, ages) = (0, keys.rows.ages());
         let near = if place.is_empty() { Bound::Unbounded } else { Bound::Excluded(&place[..]) };
         let mut last = Vec::new();
-        core.index.scan((near, Bound::Unbounded), ScanDirection::Forward, |key, row| {
+        keys.index.scan((near, Bound::Unbounded), ScanDirection::Forward, |key, row| {
             let stamp = row.stamp();
             let age = ages.age(stamp);
             self.note(age);
@@ -176,14 +176,14 @@ mod tests {
         let mut session = store.session();
         session.write(|writer| writer.put(b"a", b"1")).unwrap().0.unwrap();
         let (mut hand, mut found) = (ClockHand::default(), Vec::new());
-        hand.find(store.core(), &mut found);
+        hand.find(&store.core().keys, &mut found);
         assert_eq!(found.len(), 1);
         let key = |i: u32| format!("b{i:06}").into_bytes();
         for i in 0..10_000 {
             session.write(|writer| writer.put(&key(i), b"1")).unwrap().0.unwrap();
         }
         for _ in 0..ROUND_MIN {
-            hand.find(store.core(), &mut found);
+            hand.find(&store.core().keys, &mut found);
         }
         let mut places = hand.places.clone();
         places.sort();

@@ -17,71 +17,25 @@
 //! An eviction is a removal like that of a client: it has a version, a record in the log, and
 //! updates the expiry index. So an evicted key does not reappear after a crash.
 //!
-//! Read `balance` next, then `age_clock` and `clock_hand`. `session/eviction.rs` evicts.
+//! Read `balance` next, then `clock_hand`. `row/age_clock.rs` has the ages of rows, and
+//! `session/eviction.rs` evicts.
 //!
 //! Design: `docs/design/memory.md`.
 
-pub(crate) mod age_clock;
 mod balance;
 mod clock_hand;
 
 use std::sync::Mutex;
 
+use skein_log::Log;
 use skein_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 pub(crate) use balance::MemoryBalance;
 pub(crate) use clock_hand::ClockHand;
 
-use crate::options::StoreLimits;
-use crate::store::StoreCore;
+use crate::options::Eviction;
+use crate::store_keys::StoreKeys;
 use crate::{Error, Result};
-
-/// The keys to evict at the memory limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Eviction {
-    /// No keys: writes that add memory are rejected.
-    #[default]
-    None,
-    /// Keys that were not used for long: about the least recently used of all.
-    Lru,
-    /// Of the keys that expire, the ones that expire first.
-    Ttl,
-}
-
-impl Eviction {
-    /// All variants.
-    pub const ALL: [Self; 3] = [Self::None, Self::Lru, Self::Ttl];
-
-    /// Returns the name, which is that of Redis.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "noeviction",
-            Self::Lru => "allkeys-lru",
-            Self::Ttl => "volatile-ttl",
-        }
-    }
-}
-
-impl std::str::FromStr for Eviction {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|one| one.name() == name).ok_or_else(|| {
-            let known = Self::ALL.map(|one| format!("{:?}", one.name())).join(", ");
-            Error::BadOption {
-                name: "eviction",
-                why: format!("there is no policy named {name:?}; use one of {known}"),
-            }
-        })
-    }
-}
-
-impl std::fmt::Display for Eviction {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// Live bytes of a store, by part, including the allocators' rounding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -114,10 +68,13 @@ impl MemoryUse {
     pub fn total(&self) -> usize {
         self.nodes + self.orders + self.keys + self.rows + self.buffers + self.unreclaimed
     }
-}
 
-/// Bytes that a key uses in nodes, about.
-pub(crate) const NODE_SHARE: usize = 48;
+    /// Returns the live bytes that count toward the limit: all but the buffers of the logs, which
+    /// have their own bound, and which an eviction does not shrink.
+    fn limited(&self) -> usize {
+        self.total() - self.buffers
+    }
+}
 
 /// The number of bytes that a write may add to a key without another check, if the caller made room
 /// for the bytes of its request.
@@ -166,32 +123,27 @@ impl MemoryBudget {
     pub(crate) fn margin(limit: usize) -> usize {
         (limit / 64).min(4 << 20)
     }
-}
 
-impl StoreCore {
     /// Sets the limit and the keys to evict at the limit.
-    pub(crate) fn set_limit(&self, limit: Option<usize>, eviction: Eviction) {
-        let ages = self.rows.ages();
+    pub(crate) fn set_limit(&self, keys: &StoreKeys, limit: Option<usize>, eviction: Eviction) {
+        let ages = keys.rows.ages();
         let at = Eviction::ALL.iter().position(|one| *one == eviction).unwrap_or(0);
-        self.budget.eviction.store(at as u8, Ordering::Relaxed);
+        self.eviction.store(at as u8, Ordering::Relaxed);
         let bytes = limit.map_or(UNLIMITED, |limit| limit.max(1));
-        self.budget.limit.store(bytes, Ordering::Relaxed);
+        self.limit.store(bytes, Ordering::Relaxed);
         ages.note_use(limit.is_some() && eviction == Eviction::Lru);
         ages.count_removed(limit.is_some());
-    }
-
-    pub(crate) fn set_limits(&self, limits: &StoreLimits) {
-        self.set_limit(limits.memory_bytes, limits.eviction);
+        keys.snapshots.set_memory_limit(self.limit());
     }
 
     /// Counts live bytes by part. Reads some hundred counters, and takes the lock of each log
     /// briefly.
-    pub(crate) fn memory(&self) -> MemoryUse {
+    pub(crate) fn count(&self, keys: &StoreKeys, log: &Log) -> MemoryUse {
         let (index, expiry, members) =
-            (self.index.memory(), self.expiry_index.memory(), self.members.index.memory());
-        let (rows, removed) = self.rows.live_and_removed();
-        let (collections, buffers) = (self.members.bytes(), self.log.buffer_bytes());
-        let kept = self.snapshots.outside();
+            (keys.index.memory(), keys.expiry_index.memory(), keys.members.index.memory());
+        let (rows, removed) = keys.rows.live_and_removed();
+        let (collections, buffers) = (keys.members.bytes(), log.buffer_bytes());
+        let kept = keys.snapshots.outside();
         let mut memory = MemoryUse {
             nodes: index.nodes + expiry.nodes + members.nodes,
             orders: collections,
@@ -199,52 +151,40 @@ impl StoreCore {
             rows,
             buffers,
             unreclaimed: index.unreclaimed + expiry.unreclaimed + members.unreclaimed + removed + kept,
-            held: self.memory_allocated() + buffers,
+            held: keys.allocated_bytes() + buffers,
             reserved: index.reserved
                 + expiry.reserved
                 + members.reserved
-                + self.rows.reserved()
+                + keys.rows.reserved()
                 + collections
                 + kept
                 + buffers,
             peak: 0,
         };
         // Relaxed: a statistic.
-        memory.peak = self.budget.peak.fetch_max(memory.total(), Ordering::Relaxed).max(memory.total());
+        memory.peak = self.peak.fetch_max(memory.total(), Ordering::Relaxed).max(memory.total());
         memory
-    }
-
-    /// Returns the live bytes that count toward the limit: all but the buffers of the logs, which
-    /// have their own bound.
-    fn memory_used(&self) -> usize {
-        let memory = self.memory();
-        memory.total() - memory.buffers
-    }
-
-    /// Returns an upper bound of [`memory_used`](Self::memory_used), with a few reads. It is nearly
-    /// equal if few keys were removed.
-    pub(crate) fn memory_allocated(&self) -> usize {
-        self.index.allocated_bytes()
-            + self.expiry_index.allocated_bytes()
-            + self.members.index.allocated_bytes()
-            + self.rows.allocated_bytes()
-            + self.members.bytes()
-            + self.snapshots.outside()
     }
 
     /// Rejects a write that adds much at once to a key with `before` bytes, if no key may be
     /// evicted for it. For writers whose caller made room only for the bytes of the request.
     #[inline]
-    pub(crate) fn admit_growth(&self, before: usize, after: usize) -> Result<()> {
+    pub(crate) fn admit_growth(
+        &self,
+        keys: &StoreKeys,
+        log: &Log,
+        before: usize,
+        after: usize,
+    ) -> Result<()> {
         let growth = after.saturating_sub(before);
-        if growth < GROWTH_MIN { Ok(()) } else { self.admit_much(growth) }
+        if growth < GROWTH_MIN { Ok(()) } else { self.admit_much(keys, log, growth) }
     }
 
     #[cold]
-    fn admit_much(&self, growth: usize) -> Result<()> {
-        match self.budget.limit() {
-            Some(budget) if self.budget.eviction() == Eviction::None => {
-                let used = self.memory_used();
+    fn admit_much(&self, keys: &StoreKeys, log: &Log, growth: usize) -> Result<()> {
+        match self.limit() {
+            Some(budget) if self.eviction() == Eviction::None => {
+                let used = self.count(keys, log).limited();
                 if used.saturating_add(growth) > budget {
                     Err(Error::OverBudget { used, budget })
                 } else {
@@ -253,19 +193,5 @@ impl StoreCore {
             }
             _ => Ok(()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_parse_back() {
-        for one in Eviction::ALL {
-            assert_eq!(one.name().parse::<Eviction>().ok(), Some(one));
-        }
-        let error = "lru".parse::<Eviction>().unwrap_err().to_string();
-        assert!(error.contains("\"lru\"") && error.contains("\"allkeys-lru\""), "{error}");
     }
 }

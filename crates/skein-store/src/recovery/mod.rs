@@ -12,57 +12,88 @@
 //! Rows that have expired meanwhile are loaded like others: they are hidden, and removed later. At
 //! the end the expiry index is built from all rows.
 //!
-//! Read `replay` next, then `pending_deltas`. `ranges` divides the keys among threads.
+//! Read `replay` next, then `pending_deltas`. `index::ranges` divides the keys among threads.
 //!
 //! Design: `docs/design/store.md`.
 
 mod pending_deltas;
-pub(crate) mod ranges;
 mod replay;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use skein_log::Recovered;
+use skein_log::storage::Storage;
 
 use crate::checkpoint::{load, manifest::CheckpointManifest};
 use crate::collection;
+use crate::index::ranges;
 use crate::record::StoreRecord;
-use crate::store::{RecoveryReport, StoreCore};
+use crate::store_keys::{Loader, StoreKeys};
 use crate::{Error, Result, ScanDirection};
 
 /// The number of expiring keys that are sorted and inserted into the expiry index together, so that
 /// neighbouring entries are inserted one after the other.
 const ENTRIES_TOGETHER: usize = 1 << 15;
 
-/// Fills the index of a store that no other thread uses yet.
+/// The result of the recovery of a store.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RecoveryReport {
+    /// Rows loaded from the checkpoint.
+    pub checkpoint_rows: u64,
+    /// Log records replayed.
+    pub log_records: u64,
+    /// Bytes of these records in the logs.
+    pub log_bytes: u64,
+    /// The last durable epoch.
+    pub epoch: u64,
+    /// Torn tails that were cut off: the file, and the number of bytes.
+    pub torn_tails: Vec<(PathBuf, u64)>,
+    /// Missing log folders that were given up. With them, all log records since the checkpoint were
+    /// dropped.
+    pub log_folders_given_up: Vec<PathBuf>,
+    /// Epochs that were not durable and were discarded.
+    pub voided_epochs: Vec<u64>,
+    /// The number of keys after recovery.
+    pub keys: usize,
+    /// The time for loading the checkpoint.
+    pub load_took: Duration,
+    /// The time for replaying the logs.
+    pub replay_took: Duration,
+    /// The total time.
+    pub took: Duration,
+}
+
+/// Fills the keys of a store that no other thread uses yet. The caller adds the given-up folders and
+/// the number of keys to the report.
 pub(crate) fn recover(
-    core: &StoreCore,
+    loader: &Loader<'_>,
+    storage: &dyn Storage,
     newest: Option<&(CheckpointManifest, PathBuf)>,
     recovered: &Recovered,
 ) -> Result<RecoveryReport> {
-    let threads = core.options.recovery_threads;
+    let (keys, threads, progress) = (loader.keys, loader.threads, loader.progress);
     let mut report = RecoveryReport::default();
-    let progress = &core.options.progress;
     let started = Instant::now();
     let mut begin = 0;
     if let Some((manifest, folder)) = newest {
-        load::load(core, manifest, folder, threads)?;
-        core.stripes.raise_all(manifest.floor);
+        load::load(loader, storage, manifest, folder)?;
+        keys.stripes.raise_all(manifest.floor);
         report.checkpoint_rows = manifest.rows();
         begin = manifest.begin;
     }
     report.load_took = started.elapsed();
 
     let started = Instant::now();
-    let replay = replay::Replay::new(core, threads);
+    let replay = replay::Replay::new(loader);
     let replayed = recovered
         .replay(threads, begin, |thread, record| replay.take(thread, record.payload))
         .map_err(Error::from)
         .and_then(|replayed| match replay.finish() {
             Ok(()) => Ok(replayed),
-            Err(why) => Err(Error::damaged(&core.folder.path, 0, why)),
+            Err(why) => Err(Error::damaged(loader.folder, 0, why)),
         });
     if progress.is_cancelled() {
         return Err(Error::Cancelled);
@@ -73,8 +104,8 @@ pub(crate) fn recover(
     };
     report.log_records = replayed.records;
     report.log_bytes = replayed.bytes;
-    collection::recover::rebuild(core, threads)?;
-    rebuild_order(core, threads);
+    collection::recover::rebuild(&keys.index, &keys.members, &keys.stripes, threads)?;
+    rebuild_order(keys, threads);
     if progress.is_cancelled() {
         return Err(Error::Cancelled);
     }
@@ -84,28 +115,26 @@ pub(crate) fn recover(
     let found = recovered.report();
     report.epoch = found.durable_epoch;
     report.torn_tails = found.torn_tails.iter().map(|tail| (tail.path.clone(), tail.bytes)).collect();
-    report.log_folders_given_up = core.folder.given_up.iter().map(|folder| folder.path.clone()).collect();
     report.voided_epochs.clone_from(&found.voided_epochs);
-    report.keys = core.len(core.time(None));
     Ok(report)
 }
 
 /// Builds the expiry index; each range of keys is scanned by one thread.
-fn rebuild_order(core: &StoreCore, threads: usize) {
-    if !core.rows.any_expiring() {
+fn rebuild_order(keys: &StoreKeys, threads: usize) {
+    if !keys.rows.any_expiring() {
         return;
     }
-    let cuts = core.index.split_points(ranges::parts(threads));
+    let cuts = keys.index.split_points(ranges::parts(threads));
     ranges::share(threads, &cuts, |bounds| {
         let mut found = Vec::new();
-        core.index.scan(bounds, ScanDirection::Forward, |key, row| {
+        keys.index.scan(bounds, ScanDirection::Forward, |key, row| {
             found.extend(row.expires_at().map(|at| (at, key.to_vec())));
             if found.len() == ENTRIES_TOGETHER {
-                core.expiry_index.load(&mut found);
+                keys.expiry_index.load(&mut found);
             }
             ControlFlow::Continue(())
         });
-        core.expiry_index.load(&mut found);
+        keys.expiry_index.load(&mut found);
     });
 }
 

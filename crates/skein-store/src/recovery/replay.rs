@@ -11,10 +11,9 @@ use skein_index::{ComputeAction, Guard};
 use skein_sync::locks::{into_inner, lock};
 
 use super::pending_deltas::PendingDeltas;
-use crate::index::StoreIndex;
 use crate::record::{NO_MEMBER, RecordEffect, RowDelta, StoreRecord, row_of_tables};
-use crate::row::{Row, RowRef};
-use crate::store::StoreCore;
+use crate::row::{Row, RowIndex, RowRef};
+use crate::store_keys::{Loader, LoaderGuards};
 
 const BATCH: usize = 64;
 
@@ -37,7 +36,7 @@ pub(super) struct RefusedRecord {
 }
 
 pub(super) struct Replay<'s> {
-    core: &'s StoreCore,
+    loader: &'s Loader<'s>,
     threads: Box<[CachePadded<Mutex<ReplayBatch>>]>,
     pending: PendingDeltas,
     /// The first record that was refused. It is found when its batch is applied, later than it was
@@ -56,9 +55,9 @@ struct ReplayBatch {
 }
 
 impl<'s> Replay<'s> {
-    pub(super) fn new(core: &'s StoreCore, threads: usize) -> Self {
-        let threads = (0..threads).map(|_| CachePadded::default()).collect();
-        Self { core, threads, pending: PendingDeltas::default(), refused: Mutex::default() }
+    pub(super) fn new(loader: &'s Loader<'s>) -> Self {
+        let threads = (0..loader.threads).map(|_| CachePadded::default()).collect();
+        Self { loader, threads, pending: PendingDeltas::default(), refused: Mutex::default() }
     }
 
     /// Adds a record that `thread` has read to the thread's batch. Applies the batch if it is full.
@@ -75,25 +74,25 @@ impl<'s> Replay<'s> {
 
     /// Applies the records of a batch.
     fn apply(&self, batch: &mut ReplayBatch) -> Result<(), String> {
-        let guard = self.core.index.collector().enter();
+        let guards = self.loader.enter();
         let mut start = 0;
         let records: Vec<StoreRecord<'_>> = batch
             .ends
             .iter()
             .filter_map(|end| StoreRecord::parse(&batch.payloads[std::mem::replace(&mut start, *end)..*end]))
             .collect();
-        let members = self.core.members.enter();
-        let (ours, theirs): (Vec<_>, Vec<_>) = records.iter().partition(|record| !record.member);
-        fetch(&self.core.index, &ours, &guard);
-        fetch(&self.core.members.index, &theirs, &members);
+        for member in [false, true] {
+            let some: Vec<_> = records.iter().filter(|record| record.member == member).collect();
+            fetch(self.loader.index(member), &some, guards.of(member));
+        }
         for record in &records {
-            self.apply_one(record, &mut batch.tombstones, &guard, &members).inspect_err(|why| {
+            self.apply_one(record, &mut batch.tombstones, &guards).inspect_err(|why| {
                 self.refuse(record.key, record.version, why);
             })?;
         }
         let (bytes, count) = (batch.payloads.len(), records.len());
         let bytes = bytes + count * RECORD_OVERHEAD;
-        let goes_on = self.core.options.progress.advance(bytes as u64, count as u64);
+        let goes_on = self.loader.progress.advance(bytes as u64, count as u64);
         batch.payloads.clear();
         batch.ends.clear();
         if goes_on { Ok(()) } else { Err(CANCELLED.into()) }
@@ -108,10 +107,10 @@ impl<'s> Replay<'s> {
         &self,
         record: &StoreRecord<'_>,
         tombstones: &mut Vec<(bool, Vec<u8>)>,
-        guard: &impl Guard,
-        members: &impl Guard,
+        guards: &LoaderGuards<'_>,
     ) -> Result<(), String> {
-        let rows = &self.core.rows;
+        let keys = self.loader.keys;
+        let rows = &keys.rows;
         let row = match record.effect {
             RecordEffect::Value(value) => {
                 rows.value_until(&[value], record.expires).map_err(|error| error.to_string())?
@@ -119,23 +118,22 @@ impl<'s> Replay<'s> {
             RecordEffect::Columns(tables) => row_of_tables(rows, tables, record.expires)
                 .ok_or("the record's columns are not well-formed")?,
             RecordEffect::Remove => {
-                self.core.stripes.raise_floor(record.key, record.version);
+                keys.stripes.raise_floor(record.key, record.version);
                 Row::tombstone(rows, record.version)
             }
             RecordEffect::Collection(kind, id) => {
-                Row::of_collection(rows, self.core.members.collection(kind, id), record.expires)
+                Row::of_collection(rows, keys.members.collection(kind, id), record.expires)
             }
-            RecordEffect::Delta(delta) => return self.change(record.key, record.version, delta, guard),
+            RecordEffect::Delta(delta) => {
+                return self.change(record.key, record.version, delta, &guards.main);
+            }
         };
         let is_tombstone = row.as_ref().is_tombstone();
-        let put = if record.member {
-            if !self.core.members.note_key(record.key) {
-                return Err(NO_MEMBER.into());
-            }
-            Self::put_if_newer(&self.core.members.index, record.key, record.version, row, members)?
-        } else {
-            Self::put_if_newer(&self.core.index, record.key, record.version, row, guard)?
-        };
+        if record.member && !keys.members.note_key(record.key) {
+            return Err(NO_MEMBER.into());
+        }
+        let (index, guard) = (self.loader.index(record.member), guards.of(record.member));
+        let put = Self::put_if_newer(index, record.key, record.version, row, guard)?;
         if put && is_tombstone {
             tombstones.push((record.member, record.key.to_vec()));
         }
@@ -144,7 +142,7 @@ impl<'s> Replay<'s> {
 
     /// Puts a row unless the key has this version or a greater one. Returns whether it was put.
     fn put_if_newer(
-        index: &StoreIndex,
+        index: &RowIndex,
         key: &[u8],
         version: u64,
         mut row: Row,
@@ -175,12 +173,12 @@ impl<'s> Replay<'s> {
     ) -> Result<(), String> {
         let mut waits = false;
         loop {
-            let seen = self.core.index.get(key, guard);
+            let seen = self.loader.keys.index.get(key, guard);
             match seen {
                 Some(base) if base.version() >= version => return Ok(()),
                 Some(base) if base.version() + 1 == version => {
-                    let row = delta.onto(&self.core.rows, base).ok_or(NO_BASE)?;
-                    if Self::put_if_newer(&self.core.index, key, version, row, guard)? {
+                    let row = delta.onto(&self.loader.keys.rows, base).ok_or(NO_BASE)?;
+                    if Self::put_if_newer(&self.loader.keys.index, key, version, row, guard)? {
                         return self.apply_pending(key, version, guard);
                     }
                 }
@@ -197,18 +195,19 @@ impl<'s> Replay<'s> {
     fn apply_pending(&self, key: &[u8], mut version: u64, guard: &impl Guard) -> Result<(), String> {
         while let Some(delta) = self.pending.take(key, version) {
             version += 1;
-            let Some(base) = self.core.index.get(key, guard).filter(|base| base.version() + 1 == version)
+            let Some(base) =
+                self.loader.keys.index.get(key, guard).filter(|base| base.version() + 1 == version)
             else {
                 // The key has a newer row by now. The thread that put it applies the changes that
                 // wait for it.
                 return Ok(());
             };
-            let row = RowDelta::of(&delta).and_then(|delta| delta.onto(&self.core.rows, base));
+            let row = RowDelta::of(&delta).and_then(|delta| delta.onto(&self.loader.keys.rows, base));
             let row = row.ok_or(NO_BASE).inspect_err(|why| {
                 // The refused record is the change that waited, not the record that put the row.
                 self.refuse(key, version, why);
             })?;
-            if !Self::put_if_newer(&self.core.index, key, version, row, guard)? {
+            if !Self::put_if_newer(&self.loader.keys.index, key, version, row, guard)? {
                 return Ok(());
             }
         }
@@ -225,16 +224,14 @@ impl<'s> Replay<'s> {
         for batch in &self.threads {
             self.apply(&mut lock(batch))?;
         }
-        let index = &self.core.index;
-        let mut guard = index.collector().enter();
+        let (index, mut guards) = (&self.loader.keys.index, self.loader.enter());
         for (key, version) in self.pending.drain() {
-            if index.get(&key, &guard).is_none_or(|row| row.version() < version) {
+            if index.get(&key, &guards.main).is_none_or(|row| row.version() < version) {
                 let why = "the record is a change, and its base is neither in the logs nor in a checkpoint";
                 self.refuse(&key, version, why);
                 return Err(why.into());
             }
         }
-        let mut members = self.core.members.enter();
         for batch in &self.threads {
             let tombstones = std::mem::take(&mut lock(batch).tombstones);
             for chunk in tombstones.chunks(BATCH) {
@@ -243,15 +240,10 @@ impl<'s> Replay<'s> {
                         Some(row) if row.is_tombstone() => ComputeAction::Remove,
                         _ => ComputeAction::Keep,
                     };
-                    let removed = if *member {
-                        self.core.members.index.compute(key, remove, &members).map(drop)
-                    } else {
-                        index.compute(key, remove, &guard).map(drop)
-                    };
+                    let removed = self.loader.index(*member).compute(key, remove, guards.of(*member));
                     removed.map_err(|refused| refused.to_string())?;
                 }
-                guard.refresh();
-                members.refresh();
+                guards.refresh();
             }
         }
         Ok(())
@@ -260,7 +252,7 @@ impl<'s> Replay<'s> {
 
 /// Looks up the keys of the records, only to fill the cache. It reads the versions, because
 /// applying the records reads the same cache line.
-fn fetch(index: &StoreIndex, records: &[&StoreRecord<'_>], guard: &impl Guard) {
+fn fetch(index: &RowIndex, records: &[&StoreRecord<'_>], guard: &impl Guard) {
     let keys: Vec<&[u8]> = records.iter().map(|record| record.key).collect();
     index.get_many(&keys, guard, |_, row| {
         std::hint::black_box(row.map(RowRef::version));

@@ -13,12 +13,12 @@ use skein_index::Guard;
 use skein_index::memory::{Arena, MemoryPart};
 use skein_sync::atomic::{AtomicBool, Ordering};
 
+use super::age_clock::AgeClock;
 use super::collection::CollectionHead;
 use super::table::{self, Column};
 use super::{Row, RowRef};
 use crate::index::weigh_retired;
-use crate::memory::age_clock::AgeClock;
-use crate::options::VALUE_BYTES_MAX;
+use crate::limits::VALUE_BYTES_MAX;
 use crate::{Error, Result};
 
 /// Makes the rows of one store, in the memory of the store.

@@ -15,11 +15,11 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+use super::age_clock::VERSION_MASK;
 use super::collection::CollectionHead;
 use super::table::{self, Column, ColumnTable};
 use super::{BODY, BODY_LEN_MAX, RowKind, RowRef, TAG, tag_of};
-use crate::memory::age_clock::VERSION_MASK;
-use crate::record::{self, ByteReader, EXPIRES};
+use crate::encoding::{ByteReader, EXPIRES, put_kind};
 
 const VALUE: u8 = 1;
 const COLUMNS: u8 = 2;
@@ -137,10 +137,10 @@ impl RowRef<'_> {
             return encode_value(value, self.expires_at(), out);
         }
         if let Some(head) = self.stored_collection() {
-            record::put_kind(out, head.code() as u8, self.expires_at());
+            put_kind(out, head.code() as u8, self.expires_at());
             return out.extend_from_slice(&head.to_bytes());
         }
-        record::put_kind(out, COLUMNS, self.expires_at());
+        put_kind(out, COLUMNS, self.expires_at());
         let columns: Vec<Column<'_>> = self.columns().collect();
         let start = out.len();
         out.resize(start + table::size(&columns), 0);
@@ -152,7 +152,7 @@ impl RowRef<'_> {
 /// if given.
 pub fn encode_value(value: &[u8], expires: Option<u64>, out: &mut Vec<u8>) {
     out.reserve(1 + size_of::<u64>() + value.len());
-    record::put_kind(out, VALUE, expires);
+    put_kind(out, VALUE, expires);
     out.extend_from_slice(value);
 }
 

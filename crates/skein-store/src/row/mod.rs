@@ -6,7 +6,7 @@
 //!   version │ tag    │ body                                │ expires at
 //!    u64      kind, 2 bits; whether it expires, 1 bit;       u64, unix ms; only if
 //!    (52      body length, 29 bits                           the tag says so
-//!    bits, and the stamp of the last use: see `memory::age_clock`)
+//!    bits, and the stamp of the last use: see `age_clock`)
 //!
 //!   value      the bytes
 //!   table      columns in one sequence of bytes (see `table`)
@@ -30,7 +30,7 @@
 //!
 //! `alloc` makes and frees rows. `table` and `block` are the two forms of columns, `merge` makes
 //! rows of columns, `columns` reads them. `buffer` encodes rows for the disk engine. `collection`
-//! has rows that stand for a collection.
+//! has rows that stand for a collection. `usage` counts the memory of a row, `age_clock` its last use.
 //!
 //! # Invariants
 //! 1. A [`Row`] owns its allocation, whose size follows from the tag; kind, body and time of expiry
@@ -47,6 +47,7 @@
 //!
 //! Design: `docs/design/data-model.md`.
 
+mod age_clock;
 mod alloc;
 mod block;
 mod buffer;
@@ -54,6 +55,7 @@ mod collection;
 mod columns;
 mod merge;
 pub(crate) mod table;
+mod usage;
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -67,9 +69,9 @@ pub use buffer::{RowBuffer, encode_value};
 pub use collection::CollectionHead;
 pub use columns::ColumnIter;
 
-use crate::memory::NODE_SHARE;
-use crate::memory::age_clock::{REMOVED, VERSION_MASK};
-use crate::options::VALUE_BYTES_MAX;
+use crate::index::StoreIndex;
+use crate::limits::VALUE_BYTES_MAX;
+use age_clock::{REMOVED, VERSION_MASK};
 
 const VERSION: usize = 0;
 const TAG: usize = 8;
@@ -122,6 +124,9 @@ pub struct Row {
 unsafe impl Send for Row {}
 // SAFETY: as above.
 unsafe impl Sync for Row {}
+
+/// An index of rows.
+pub(crate) type RowIndex = StoreIndex<Row>;
 
 /// A row in the store. It is valid as long as its guard, or the closure that received it.
 #[derive(Clone, Copy)]
@@ -396,23 +401,6 @@ impl<'g> RowRef<'g> {
         }
     }
 
-    /// Returns whether [`mark_removed`](Self::mark_removed) was called.
-    fn is_marked_removed(self) -> bool {
-        self.stamp() == REMOVED
-    }
-
-    /// Counts the row as waiting to be freed. The caller has just removed it from an index, and
-    /// holds a guard from before, or owns it.
-    #[cold]
-    pub(crate) fn mark_removed(self) {
-        // Relaxed: the counters are statistics; the thread that frees the row has synchronized with
-        // the end of the guard.
-        if self.word().fetch_or(REMOVED, Ordering::Relaxed) & REMOVED != REMOVED {
-            // SAFETY: the guard keeps the row (invariant 5); until now it was counted as a row.
-            unsafe { alloc::count_as_removed(self.start, self.size()) };
-        }
-    }
-
     /// Returns the value, or `None` if the row has columns.
     #[inline]
     pub fn value(self) -> Option<&'g [u8]> {
@@ -447,48 +435,6 @@ impl<'g> RowRef<'g> {
             RowKind::Other if self.is_hash() => "columns",
             RowKind::Other => "a sorted set",
             RowKind::Value => "a value",
-        }
-    }
-
-    /// Returns the bytes of the contents: of the value, or of all columns and their names.
-    pub fn content_len(self) -> usize {
-        match self.kind() {
-            RowKind::Value => self.len(),
-            RowKind::Table | RowKind::Blocks => {
-                (0..self.table_count()).map(|i| self.table(i).content_len()).sum()
-            }
-            RowKind::Other => 0,
-        }
-    }
-
-    /// Returns about how many bytes a key with this row uses in memory, including its share of the
-    /// index and all members or spread columns. A row of the disk engine uses them only while it is
-    /// read.
-    pub fn usage(self, key: &[u8]) -> usize {
-        let members = self.shared_collection().map_or(0, |collection| collection.memory());
-        key.len() + NODE_SHARE + self.memory() + members
-    }
-
-    /// Returns the bytes that the row uses in memory, including its blocks and the allocator's
-    /// rounding. A block that several versions share counts for each of them.
-    #[inline]
-    pub fn memory(self) -> usize {
-        alloc::footprint(self.size()) + self.blocks_bytes()
-    }
-
-    /// Returns about the same as [`memory`](Self::memory), without the rounding.
-    #[inline]
-    pub(crate) fn bytes(self) -> usize {
-        self.size() + self.blocks_bytes()
-    }
-
-    /// Returns the bytes of the blocks, including the rounding.
-    #[inline]
-    fn blocks_bytes(self) -> usize {
-        match self.kind() {
-            // SAFETY: the body of this kind has the footprint at a multiple of 8 (invariant 3).
-            RowKind::Blocks => unsafe { self.start.add(BLOCKS_FOOTPRINT).cast::<u64>().read() as usize },
-            _ => 0,
         }
     }
 }

@@ -11,7 +11,7 @@
 
 use std::cell::RefCell;
 
-use crate::store::StoreCore;
+use crate::store_core::StoreCore;
 use crate::{Error, Result};
 
 thread_local! {

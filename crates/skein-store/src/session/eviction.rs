@@ -16,10 +16,11 @@ use skein_sync::locks::lock;
 
 use super::writer::BYTES_PER_ENTRY;
 use super::{Session, Writer};
-use crate::index::retire_all;
-use crate::memory::{Eviction, MemoryBalance, MemoryBudget, NODE_SHARE};
+use crate::index::{NODE_SHARE, retire_all};
+use crate::memory::{MemoryBalance, MemoryBudget};
+use crate::options::Eviction;
 use crate::row::RowRef;
-use crate::store::StoreCore;
+use crate::store_core::StoreCore;
 use crate::{Result, Ticket};
 
 /// The largest number of eviction rounds when a writer enters an epoch. Each round evicts up to
@@ -168,7 +169,7 @@ impl Session {
         let left = if balance.is_stuck() { 0 } else { balance.left().max(least) };
         // Other sessions may receive the same answer, so the share is a fraction of the room.
         let share = (left.saturating_sub(bytes.saturating_add(balance.dying)) / (2 * log_shards)).min(chunk);
-        core.rows.ages().written(bytes.saturating_add(share), limit);
+        core.keys.rows.ages().written(bytes.saturating_add(share), limit);
         self.room = RoomEstimate { waits, limit: Some(limit), left: share };
         Ok((left, ticket))
     }
@@ -183,8 +184,8 @@ fn wait_for_readers(
     look: impl Fn() -> MemoryBalance,
     waits: ReaderWaits,
 ) -> (MemoryBalance, ReaderWaits) {
-    retire_all(core.index.collector());
-    retire_all(core.members.index.collector());
+    retire_all(core.keys.index.collector());
+    retire_all(core.keys.members.index.collector());
     if matches!(waits, ReaderWaits::Spent | ReaderWaits::Vain) {
         balance = look();
         return (balance, if balance.is_stuck() { waits } else { ReaderWaits::Spent });
@@ -217,7 +218,7 @@ fn sweep_for(core: &StoreCore, bytes: usize, balance: &mut MemoryBalance, look: 
         if balance.dying == 0 || wanted == 0 {
             break;
         }
-        let swept = core.members.sweep_some(wanted);
+        let swept = core.keys.members.sweep_some(wanted);
         due = due.saturating_sub(swept);
         *balance = look();
     }
@@ -295,7 +296,7 @@ impl Writer<'_> {
         let mut hand = lock(&core.budget.hands[self.log_shard % core.budget.hands.len()]);
         let (mut freed, mut left, mut found) = (0, KEYS_PER_ENTRY, Vec::new());
         while freed < wanted && left > 0 {
-            hand.find(core, &mut found);
+            hand.find(&core.keys, &mut found);
             if found.is_empty() {
                 break;
             }
@@ -313,7 +314,7 @@ impl Writer<'_> {
     /// Evicts the keys that expire first.
     fn evict_first(&mut self, wanted: usize) -> usize {
         let mut freed = 0;
-        for (at, key) in self.core.expiry_index.first_before(u64::MAX, KEYS_PER_ENTRY) {
+        for (at, key) in self.core.keys.expiry_index.first_before(u64::MAX, KEYS_PER_ENTRY) {
             if freed >= wanted {
                 break;
             }
@@ -352,7 +353,7 @@ mod tests {
         session.admit_all();
         session.begin_turn();
         assert!(session.make_room(100, 0).unwrap().0 >= 100 && session.room.waits == ReaderWaits::Once);
-        let reader = store.core().index.collector().enter();
+        let reader = store.core().keys.index.collector().enter();
         for _ in 0..12 {
             session.write(|writer| writer.put(b"goose", &vec![7; 100_000])).unwrap().0.unwrap();
         }
@@ -392,7 +393,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let store =
                 Store::open(folder.path(), StoreOptions { index, ..StoreOptions::default() }).unwrap();
-            store.core().members.sweeper.stop();
+            store.core().keys.members.sweeper.stop();
             store.set_memory_limit(Some(limit), Eviction::Lru);
             let mut session = store.session();
             session.admit_all();
@@ -403,12 +404,12 @@ mod tests {
             }
             // Small writes sweep no more than they need, and evict no key for memory that is still
             // to be swept.
-            let (dying, evicted) = (store.core().members.dying(), store.stats().evicted);
+            let (dying, evicted) = (store.core().keys.members.dying(), store.stats().evicted);
             assert!(evicted > 20 && store.stats().keys >= 5, "{index}: {:?}", store.stats());
             for _ in 0..20 {
                 assert!(session.make_room(100, 0).unwrap().0 >= 100);
             }
-            assert!(store.core().members.dying() + (300 << 10) > dying, "{index}");
+            assert!(store.core().keys.members.dying() + (300 << 10) > dying, "{index}");
             assert!(dying == 0 || store.stats().evicted == evicted, "{index}");
         }
     }
@@ -428,7 +429,7 @@ mod tests {
             row?.sorted_set()?.read().view(0, 10_000, crate::ScanDirection::Forward)
         });
         store.remove(&0_u32.to_be_bytes()).unwrap();
-        assert_eq!(store.core().members.dying(), 0);
+        assert_eq!(store.core().keys.members.dying(), 0);
         for key in 1..60 {
             assert!(session.make_room(room, 0).unwrap().0 >= room, "{:?}", store.stats());
             put_set(&mut session, key, 2_000);

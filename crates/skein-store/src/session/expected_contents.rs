@@ -66,7 +66,8 @@ impl Writer<'_> {
         }
         let mut expected: HashMap<&[u8], ExpectedContents<'_>> = HashMap::new();
         for (key, op) in writes {
-            let stored = || ExpectedContents::of(self.time().live(self.core.index.get(key, &self.guard)));
+            let stored =
+                || ExpectedContents::of(self.time().live(self.core.keys.index.get(key, &self.guard)));
             let held = expected.entry(key).or_insert_with(stored);
             let before = held.len;
             match op {

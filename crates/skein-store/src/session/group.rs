@@ -33,7 +33,7 @@ use super::writer::KEYS_PER_PREFETCH;
 use super::{RowWriter as _, Session, Writer};
 use crate::batch::{Batch, BatchWrite};
 use crate::row::table::Column;
-use crate::store::StoreCore;
+use crate::store_core::StoreCore;
 use crate::{Error, Result, Ticket};
 
 /// One write of a group, borrowed.
@@ -98,7 +98,7 @@ impl Session {
         let done = {
             let _group = writer.operation.as_ref().map(LogOperation::group);
             writer.is_group = true;
-            let _held = core.stripes.lock(writes.iter().map(|(key, _)| *key));
+            let _held = core.keys.stripes.lock(writes.iter().map(|(key, _)| *key));
             writer.check_group_limits(writes).and_then(|()| writer.write_group(writes))
         };
         done?;

@@ -17,7 +17,7 @@ use crate::record;
 use crate::record_buffer::RecordBuffer;
 use crate::row::{PinnedRow, Row, RowRef};
 use crate::snapshot::{RowKeeper, compute_at};
-use crate::store::StoreCore;
+use crate::store_core::StoreCore;
 use crate::{Error, Result};
 
 /// The largest number of members that are looked up before their writes: they stay in the cache
@@ -41,7 +41,8 @@ impl<'s> Writer<'s> {
         change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
     ) -> (std::result::Result<R, E>, Option<MemberChanges<Vec<u8>>>) {
         let over_budget = self.over_budget.as_ref().filter(|_| self.journal.is_none());
-        let (index_bytes, changes, epoch) = (state.score_index.memory(), state.changes, self.core.epoch());
+        let (index_bytes, changes, epoch) =
+            (state.score_index.memory(), state.changes, self.core.commit.epoch());
         let (guard, mut changed) = (collection.members().enter(), MemberChanges::default());
         let mut members = MemberWriter {
             core: self.core,
@@ -121,7 +122,7 @@ impl<'s> Writer<'s> {
         StoreCore::check_expiry(key, expires)?;
         self.core.check_sizes(key, 0)?;
         let _group = self.snapshot_group();
-        let collection = self.core.members.make(kind);
+        let collection = self.core.keys.members.make(kind);
         let mut state = alone(collection.state());
         let mark = self.records.mark();
         let (answer, _) = self.run_change(&collection, &mut state, change);
@@ -160,13 +161,13 @@ impl<'s> Writer<'s> {
         expires: Option<u64>,
     ) -> Result<Option<(u64, ReplacedRow)>> {
         let (core, time) = (self.core, self.time());
-        let seen = core.index.get(key, &self.guard);
+        let seen = core.keys.index.get(key, &self.guard);
         if time.live(seen).map(RowRef::version) != base {
             return Ok(None);
         }
         let replaced_collection = seen.and_then(RowRef::shared_collection);
         let replaced = seen.and_then(RowRef::expires_at);
-        let row = Row::of_collection(&core.rows, collection.clone(), expires);
+        let row = Row::of_collection(&core.keys.rows, collection.clone(), expires);
         let start = self.records.begin(|out| record::write_row(out, key, row.as_ref()));
         // SAFETY: no place is given.
         let exchanged =
@@ -189,9 +190,9 @@ fn change_and_keep<'w>(
     change: impl FnOnce(Option<RowRef<'_>>) -> ComputeAction<Row>,
     guard: &'w LocalGuard<'w>,
 ) -> std::result::Result<Computed<'w, Row>, IndexError> {
-    let keeper = Some(RowKeeper::members(core));
+    let keeper = Some(RowKeeper::members(&core.keys.members, &core.commit.log));
     // SAFETY: no place is given.
-    unsafe { compute_at(&core.members.index, keeper, key, None, change, guard) }
+    unsafe { compute_at(&core.keys.members.index, keeper, key, None, change, guard) }
 }
 
 /// The members of a collection whose lock is held, and their records.
@@ -289,7 +290,7 @@ impl MemberWriter<'_> {
     pub(super) fn put(&mut self, seen: Option<u64>, value: &[u8]) -> Result<()> {
         let (members, key) = (self.collection.members(), &self.key[..]);
         let seen = seen.or_else(|| self.leaving.get(&key[ID..]).copied());
-        let version = seen.map_or_else(|| self.core.stripes.first_version(key), |version| version + 1);
+        let version = seen.map_or_else(|| self.core.keys.stripes.first_version(key), |version| version + 1);
         let mut row = members.rows.value(&[value])?;
         row.set_version(version);
         let after = weight(&key[ID..], row.as_ref());
@@ -362,7 +363,7 @@ impl MemberWriter<'_> {
                 let weighed = removed.before.map_or(0, |row| weight(&key[ID..], row));
                 self.state.bytes = self.state.bytes.saturating_sub(weighed);
                 _ = members.rows.note_removed(removed.before, self.guard);
-                self.core.stripes.raise_floor(key, version);
+                self.core.keys.stripes.raise_floor(key, version);
                 self.done(start, version, removed.before.map(RowRef::pin));
                 Ok(())
             }

@@ -50,7 +50,7 @@ pub use writer::{RowChange, RowUpdate, Writer};
 
 use crate::expiry::OperationTime;
 use crate::index::KeyBounds;
-use crate::store::StoreCore;
+use crate::store_core::StoreCore;
 use crate::{Result, RowRef, ScanDirection, Store, Ticket};
 
 /// The largest number of keys of one batch that are looked up under one guard.
@@ -215,10 +215,10 @@ impl Session {
     /// Calls `look` with the row of `key`, without copying it.
     #[inline]
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
-        let index = &self.core().index;
+        let index = &self.core().keys.index;
         let guard = index.collector().enter();
         let row = self.time().live(index.get(key, &guard));
-        self.core().used(row);
+        self.core().keys.used(row);
         look(row)
     }
 
@@ -243,16 +243,16 @@ impl Session {
     /// ```
     pub fn removal_count(&self, key: &[u8]) -> u64 {
         let core = self.core();
-        let guard = core.index.collector().enter();
+        let guard = core.keys.index.collector().enter();
         // An expired key counts as removed, so its later removal must not change the counter.
-        let expired = core.index.get(key, &guard).map_or(0, |row| row.version() + 1);
-        core.stripes.floor(key).max(expired)
+        let expired = core.keys.index.get(key, &guard).map_or(0, |row| row.version() + 1);
+        core.keys.stripes.floor(key).max(expired)
     }
 
     /// Looks up many keys with overlapping memory reads. Calls `found` once per key, with the key's
     /// position, in no particular order. Each key is read at its own moment.
     pub fn get_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
-        let (index, time, used) = (&self.core().index, self.time(), self.core().rows.ages().now());
+        let (index, time, used) = (&self.core().keys.index, self.time(), self.core().keys.rows.ages().now());
         for (chunk, keys) in keys.chunks(LOOKUPS_PER_GUARD).enumerate() {
             let guard = index.collector().enter();
             index.get_many(keys, &guard, |i, row| {
@@ -270,21 +270,21 @@ impl Session {
     /// moment with respect to batches.
     pub fn get_many_atomic(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
         let core = self.core();
-        let guard = core.index.collector().enter();
+        let guard = core.keys.index.collector().enter();
         let mut rows = vec![None; keys.len()];
         if let [key] = keys {
-            let row = self.time().live(core.index.get(key, &guard));
-            core.used(row);
+            let row = self.time().live(core.keys.index.get(key, &guard));
+            core.keys.used(row);
             return found(0, row);
         }
         // All keys must be judged by the same time.
-        let time = if core.rows.any_expiring() { self.time().fixed() } else { self.time() };
-        core.stripes.consistent(keys.iter().copied(), || {
-            core.index.get_many(keys, &guard, |i, row| rows[i] = row);
+        let time = if core.keys.rows.any_expiring() { self.time().fixed() } else { self.time() };
+        core.keys.stripes.consistent(keys.iter().copied(), || {
+            core.keys.index.get_many(keys, &guard, |i, row| rows[i] = row);
         });
         for (i, row) in rows.into_iter().enumerate() {
             let row = time.live(row);
-            core.used(row);
+            core.keys.used(row);
             found(i, row);
         }
     }
@@ -300,7 +300,7 @@ impl Session {
         direction: ScanDirection,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
-        self.core().scan(self.time(), bounds, direction, each);
+        self.core().keys.scan(self.time(), bounds, direction, each);
     }
 
     /// Runs several single-key writes with one entry into the epoch and one append to the log.
@@ -335,7 +335,7 @@ impl Session {
         loop {
             let mut keys = Vec::new();
             let from = start.as_ref().map(Vec::as_slice);
-            self.core().index.scan((from, bounds.1), ScanDirection::Forward, |key, _| {
+            self.core().keys.index.scan((from, bounds.1), ScanDirection::Forward, |key, _| {
                 keys.push(key.to_vec());
                 if keys.len() < REMOVALS_PER_SCAN {
                     ControlFlow::Continue(())

@@ -96,10 +96,10 @@ impl<'s> OpenBatch<'s> {
     pub fn get_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
         let time = self.writer.time();
         let mut rows = vec![None; keys.len()];
-        self.writer.core.index.get_many(keys, &self.writer.guard, |i, row| rows[i] = row);
+        self.writer.core.keys.index.get_many(keys, &self.writer.guard, |i, row| rows[i] = row);
         for (i, row) in rows.into_iter().enumerate() {
             let row = time.live(row);
-            self.writer.core.used(row);
+            self.writer.core.keys.used(row);
             found(i, row);
         }
     }
@@ -111,7 +111,7 @@ impl<'s> OpenBatch<'s> {
         direction: ScanDirection,
         each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
-        self.writer.core.scan(self.writer.time(), bounds, direction, each);
+        self.writer.core.keys.scan(self.writer.time(), bounds, direction, each);
     }
 
     /// Sets several keys: all of them, or none if one is rejected.

@@ -99,12 +99,12 @@ impl PrefetchedPlaces {
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
     use super::*;
-    use crate::index::StoreIndex;
-    use crate::options::IndexKind;
+    use crate::index::IndexKind;
+    use crate::row::RowIndex;
 
     #[test]
     fn writes_find_their_places_in_the_order_of_the_batch() {
-        let index = StoreIndex::new(IndexKind::Masstree);
+        let index = RowIndex::new(IndexKind::Masstree);
         let guard = index.collector().enter();
         let long = [b'x'; KEY_BYTES_MAX + 1];
         let keys: [&[u8]; 6] = [b"a", b"b", b"a", &long, b"", b"c"];

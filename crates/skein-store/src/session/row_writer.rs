@@ -9,7 +9,7 @@ use super::sorted_sets::{SetWriter, change_set};
 use super::whole_rows::{copy_row, rename_row, replace_by_collection};
 use super::writer::{RowChange, RowUpdate};
 use crate::collection::CollectionKind;
-use crate::options::VALUE_BYTES_MAX;
+use crate::limits::VALUE_BYTES_MAX;
 use crate::record;
 use crate::row::table::{self, Column};
 use crate::row::{Row, RowAllocator, RowRef};

@@ -169,7 +169,7 @@ impl Writer<'_> {
         // SAFETY: the guard under which the row was replaced is still held (invariant 1).
         let before = run.before.as_ref().map(|row| unsafe { row.row() });
         loop {
-            let seen = core.index.get(key, &self.guard);
+            let seen = core.keys.index.get(key, &self.guard);
             let is_ours = match seen {
                 Some(row) => !run.removed && row.version() == run.version,
                 None => run.removed,
@@ -181,7 +181,7 @@ impl Writer<'_> {
                 (seen.and_then(RowRef::shared_collection), seen.and_then(RowRef::expires_at));
             let expires = before.and_then(RowRef::expires_at);
             let change =
-                before.map_or(RowChange::Remove, |row| RowChange::Put(core.rows.until(row, expires)));
+                before.map_or(RowChange::Remove, |row| RowChange::Put(core.keys.rows.until(row, expires)));
             let start = self.records.begin(|out| match before {
                 Some(row) => record::write_row(out, key, row),
                 None => record::write_remove(out, key, 0),

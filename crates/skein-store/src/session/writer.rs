@@ -9,25 +9,24 @@
 //!
 //! If the row changed meanwhile, the write starts again (`update`).
 
+mod remove;
 mod update;
-
-use std::sync::Arc;
 
 use skein_index::{ComputeAction, Guard as _, LocalGuard};
 use skein_log::LogOperation;
 
-use crate::collection::Collection;
 use crate::expiry::OperationTime;
 use crate::record;
 use crate::record_buffer::RecordBuffer;
 use crate::row::{Row, RowRef};
-use crate::store::StoreCore;
+use crate::store_core::StoreCore;
 use crate::{Error, Result, Ticket};
 
 use super::active_writes::ActiveWrite;
 use super::prefetched_places::PrefetchedPlaces;
 use super::undo_journal::{ReplacedRow, UndoJournal};
 
+pub(super) use remove::release_collection;
 pub(super) use update::{Exchanged, exchange};
 
 /// A long sequence of writes appends its records, leaves the epoch and enters again after this many
@@ -121,10 +120,10 @@ impl<'s> Writer<'s> {
     /// Enters as [`enter`](Self::enter) does, but does not check the memory limit.
     pub(super) fn enter_unasked(core: &'s StoreCore, log_shard: usize) -> Result<Self> {
         let active_write = ActiveWrite::enter(core)?;
-        let operation = Some(core.enter(log_shard)?);
+        let operation = Some(core.commit.enter(log_shard)?);
         // Inside the epoch: see invariant 1 of `snapshot`.
-        let keeps = core.snapshots.are_live();
-        let guard = core.index.collector().enter();
+        let keeps = core.keys.snapshots.are_live();
+        let guard = core.keys.index.collector().enter();
         let records = RecordBuffer::take();
         Ok(Self {
             core,
@@ -166,7 +165,7 @@ impl<'s> Writer<'s> {
             // A session that asks for room beforehand has already advanced the clock of the keys'
             // ages.
             if let Some(limit) = self.core.budget.limit().filter(|_| self.checks_limit) {
-                self.core.rows.ages().written(self.records.bytes(), limit);
+                self.core.keys.rows.ages().written(self.records.bytes(), limit);
             }
             let mut appender = operation.appender();
             for (epoch, record) in self.records.iter() {
@@ -214,10 +213,10 @@ impl<'s> Writer<'s> {
     #[inline]
     fn enter_again(&mut self) -> Result<()> {
         if self.operation.is_none() {
-            match self.core.enter(self.log_shard) {
+            match self.core.commit.enter(self.log_shard) {
                 Ok(operation) => {
                     self.operation = Some(operation);
-                    self.keeps = self.core.snapshots.are_live();
+                    self.keeps = self.core.keys.snapshots.are_live();
                 }
                 Err(error) => {
                     self.failed.get_or_insert_with(|| error.clone());
@@ -236,7 +235,12 @@ impl<'s> Writer<'s> {
         }
         self.core.check_sizes(key, after)?;
         if !self.checks_limit {
-            return self.core.admit_growth(before.unwrap_or(0), after);
+            return self.core.budget.admit_growth(
+                &self.core.keys,
+                &self.core.commit.log,
+                before.unwrap_or(0),
+                after,
+            );
         }
         match &self.over_budget {
             Some(error) if before.is_none_or(|before| after > before) => Err(error.clone()),
@@ -252,7 +256,7 @@ impl<'s> Writer<'s> {
         self.admit(key, seen.map(RowRef::content_len), row.as_ref().content_len())?;
         Error::check_record_len(self.records.bytes() - start)?;
         if row.as_ref().expires_at().is_some() {
-            self.core.rows.note_expiring();
+            self.core.keys.rows.note_expiring();
         }
         Ok(())
     }
@@ -267,7 +271,7 @@ impl<'s> Writer<'s> {
     pub(super) fn note_epoch(&mut self, epoch: u64) {
         // Epochs of different keys differ by at most one, in either order.
         self.epoch = self.epoch.max(epoch);
-        self.core.written();
+        self.core.commit.written();
     }
 
     /// Updates the expiry index after a row that expired at `replaced` was replaced by a row that
@@ -275,7 +279,7 @@ impl<'s> Writer<'s> {
     #[inline]
     pub(super) fn update_expiry_index(&self, key: &[u8], replaced: Option<u64>, now: Option<u64>) {
         if replaced.is_some() || now.is_some() {
-            self.core.expiry_index.refresh(&self.core.index, key, replaced, &self.guard);
+            self.core.keys.expiry_index.refresh(&self.core.keys.index, key, replaced, &self.guard);
         }
     }
 
@@ -292,8 +296,8 @@ impl<'s> Writer<'s> {
 
     /// Reads a key between the writes.
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
-        let row = self.time().live(self.core.index.get(key, &self.guard));
-        self.core.used(row);
+        let row = self.time().live(self.core.keys.index.get(key, &self.guard));
+        self.core.keys.used(row);
         look(row)
     }
 
@@ -303,7 +307,7 @@ impl<'s> Writer<'s> {
     pub fn prefetch(&mut self, keys: &[&[u8]]) {
         let prefetched = &mut self.prefetched;
         prefetched.begin(keys.len());
-        self.core.index.locate_many(keys, &self.guard, |at, row, place| {
+        self.core.keys.index.locate_many(keys, &self.guard, |at, row, place| {
             // A write reads the version first.
             std::hint::black_box(row.map(RowRef::version));
             if let Some(place) = place {
@@ -325,7 +329,7 @@ impl<'s> Writer<'s> {
         // guard (invariants 1 and 2 of `prefetched_places`).
         let done = unsafe { self.core.change_row(self.keeps, key, place, change, &self.guard) }?;
         let before = done.before.filter(|_| done.changed);
-        self.removed_bytes += self.core.rows.note_removed(before, &self.guard);
+        self.removed_bytes += self.core.keys.rows.note_removed(before, &self.guard);
         let collection = before.and_then(RowRef::shared_collection);
         Ok((done.changed, ReplacedRow { row: before.map(RowRef::pin), collection }))
     }
@@ -372,14 +376,14 @@ impl<'s> Writer<'s> {
 
     pub(super) fn put_now(&mut self, key: &[u8], value: &[u8], expires: Option<u64>) -> Result<RowUpdate> {
         // The present row matters only while memory is used up, so only then it is looked up.
-        let looked = self.over_budget.is_some().then(|| self.core.index.get(key, &self.guard)).flatten();
+        let looked = self.over_budget.is_some().then(|| self.core.keys.index.get(key, &self.guard)).flatten();
         self.admit(key, looked.map(RowRef::content_len), value.len())?;
         let (core, time) = (self.core, self.time());
-        let mut row = core.rows.value_until(&[value], expires)?;
+        let mut row = core.keys.rows.value_until(&[value], expires)?;
         let start = self.records.begin(|out| record::write_value(out, key, 0, value, expires));
         let (mut existed, mut version, mut epoch, mut replaced) = (false, 0, 0, None);
         let put = self.compute(key, |current| {
-            (version, epoch) = (core.next_version(key, current), core.epoch());
+            (version, epoch) = (core.keys.next_version(key, current), core.commit.epoch());
             existed = time.live(current).is_some();
             replaced = current.and_then(RowRef::expires_at);
             row.set_version(version);
@@ -396,98 +400,6 @@ impl<'s> Writer<'s> {
         self.update_expiry_index(key, replaced, expires);
         self.note_replaced(replaced_row, version, false);
         Ok(RowUpdate { existed, changed: true, version })
-    }
-
-    /// Removes a key; `existed` tells whether it was present.
-    ///
-    /// # Errors
-    /// The key is over its limit.
-    pub fn remove(&mut self, key: &[u8]) -> Result<RowUpdate> {
-        self.begin_write()?;
-        self.remove_now(key)
-    }
-
-    pub(super) fn remove_now(&mut self, key: &[u8]) -> Result<RowUpdate> {
-        let time = self.time();
-        let mut existed = false;
-        let removal = self.remove_if(key, |row| {
-            existed = time.shows(row);
-            true
-        })?;
-        let version = removal.as_ref().map_or(0, |removal| removal.version);
-        if let Some(removal) = removal {
-            self.note_replaced(removal.replaced, version, true);
-        }
-        // An expired key is removed too, but did not exist.
-        Ok(RowUpdate { existed, changed: existed, version })
-    }
-
-    /// Removes a key that the expiry index lists at the time `at`, if its row expires before `end`.
-    /// Returns whether it was removed.
-    pub(crate) fn remove_overdue(&mut self, key: &[u8], at: u64, end: u64) -> Result<bool> {
-        self.begin_write()?;
-        let removed = self.remove_if(key, |row| row.has_expired(end))?;
-        if removed.is_none() {
-            // A writer that has changed the row is about to update the expiry index. If it never
-            // does, the stale entry would block the search.
-            self.update_expiry_index(key, Some(at), None);
-        }
-        let done = removed.is_some();
-        removed.map(Removal::release_collection);
-        Ok(done)
-    }
-
-    /// Removes a key if `wanted` accepts its row.
-    pub(super) fn remove_if(
-        &mut self,
-        key: &[u8],
-        wanted: impl FnOnce(RowRef<'_>) -> bool,
-    ) -> Result<Option<Removal>> {
-        StoreCore::check_key(key)?;
-        let core = self.core;
-        if key.len() > core.options.index.key_bytes_max() {
-            // The index cannot hold this key, so it is absent.
-            return Ok(None);
-        }
-        let (mut version, mut epoch, mut replaced) = (0, 0, None);
-        let start = self.records.begin(|out| record::write_remove(out, key, 0));
-        let removed = self.compute(key, |current| {
-            let Some(row) = current.filter(|row| wanted(*row)) else { return ComputeAction::Keep };
-            (version, epoch, replaced) = (row.version() + 1, core.epoch(), row.expires_at());
-            core.stripes.raise_floor(key, version);
-            ComputeAction::Remove
-        });
-        let gone = match removed {
-            Ok((true, gone)) => gone,
-            kept => {
-                self.records.cancel(start);
-                return kept.map(|_| None);
-            }
-        };
-        self.recorded(start, version, epoch);
-        self.update_expiry_index(key, replaced, None);
-        Ok(Some(Removal { version, replaced: gone }))
-    }
-}
-
-pub(super) struct Removal {
-    pub(super) version: u64,
-    /// The removed row. The caller must release its collection.
-    pub(super) replaced: ReplacedRow,
-}
-
-impl Removal {
-    /// Releases the collection of the removed row, if any. Returns about how many bytes it used.
-    pub(super) fn release_collection(self) -> usize {
-        self.replaced.collection.map_or(0, |collection| collection.remove_main_row())
-    }
-}
-
-/// Tells a collection that its main row was removed. The caller must not hold the lock of a
-/// collection.
-pub(super) fn release_collection(collection: Option<Arc<Collection>>) {
-    if let Some(collection) = collection {
-        collection.remove_main_row();
     }
 }
 

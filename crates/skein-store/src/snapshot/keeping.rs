@@ -6,17 +6,19 @@
 //! ```
 
 use skein_index::{ComputeAction, Computed, Guard, IndexError};
+use skein_log::Log;
 
 use super::kept_rows::{KeptRows, PendingRow};
-use crate::index::{IndexPlace, StoreIndex};
-use crate::row::{Row, RowRef};
-use crate::store::StoreCore;
+use crate::collection::MemberIndex;
+use crate::index::IndexPlace;
+use crate::row::{Row, RowIndex, RowRef};
 
 /// Keeps the replaced rows of one of the indexes of a store.
 #[derive(Clone, Copy)]
 pub(crate) struct RowKeeper<'s> {
-    core: &'s StoreCore,
-    index: &'s StoreIndex,
+    log: &'s Log,
+    members: &'s MemberIndex,
+    index: &'s RowIndex,
     kept: &'s KeptRows,
 }
 
@@ -31,12 +33,12 @@ struct KeepAttempt<'s, 'g> {
 }
 
 impl<'s> RowKeeper<'s> {
-    pub(crate) fn main(core: &'s StoreCore) -> Self {
-        Self { core, index: &core.index, kept: &core.snapshots.rows }
+    pub(crate) fn main(index: &'s RowIndex, members: &'s MemberIndex, log: &'s Log) -> Self {
+        Self { log, members, index, kept: &members.snapshots.rows }
     }
 
-    pub(crate) fn members(core: &'s StoreCore) -> Self {
-        Self { core, index: &core.members.index, kept: &core.snapshots.members }
+    pub(crate) fn members(members: &'s MemberIndex, log: &'s Log) -> Self {
+        Self { log, members, index: &members.index, kept: &members.snapshots.members }
     }
 
     /// Keeps the present row of a key, as pending, if a live snapshot needs it.
@@ -46,10 +48,10 @@ impl<'s> RowKeeper<'s> {
         's: 'g,
     {
         // The order of these three matters: see `KeptRows`.
-        let moment = self.core.log.moment();
+        let moment = self.log.moment();
         let seen = self.index.get(key, guard);
-        let copy = || seen.map(|row| self.core.rows.kept_copy(row));
-        let pending = self.kept.keep(&self.core.snapshots.live, key, copy);
+        let copy = || seen.map(|row| self.members.rows.kept_copy(row));
+        let pending = self.kept.keep(&self.members.snapshots.live, key, copy);
         KeepAttempt { keeper: self, moment, seen, pending }
     }
 }
@@ -65,7 +67,7 @@ impl KeepAttempt<'_, '_> {
             _ => false,
         };
         // Without a kept row, only the moment matters (invariant 2 of `KeptRows`).
-        let holds = self.keeper.core.log.moment() == self.moment && (self.pending.is_none() || is_same());
+        let holds = self.keeper.log.moment() == self.moment && (self.pending.is_none() || is_same());
         if let Some(pending) = self.pending.as_ref().filter(|_| holds) {
             pending.verified(self.moment);
         }
@@ -75,23 +77,23 @@ impl KeepAttempt<'_, '_> {
     /// Ends the attempt. If the change was not `made`, the kept row is dropped.
     #[cold]
     fn finish(self, made: bool) {
-        let RowKeeper { core, kept, .. } = self.keeper;
+        let RowKeeper { members, kept, .. } = self.keeper;
         match self.pending {
             Some(pending) if !made => kept.void(pending),
-            Some(_) => core.snapshots.enforce_limit(core),
+            Some(_) => members.snapshots.enforce_limit(members),
             None => {}
         }
     }
 }
 
-/// Changes a key as [`StoreIndex::compute_at`] does. With a keeper, it keeps the replaced row for
+/// Changes a key as [`RowIndex::compute_at`] does. With a keeper, it keeps the replaced row for
 /// the live snapshots. `change` is called at most once.
 ///
 /// # Safety
-/// As for [`StoreIndex::compute_at`].
+/// As for [`RowIndex::compute_at`].
 #[inline]
 pub(crate) unsafe fn compute_at<'g>(
-    index: &'g StoreIndex,
+    index: &'g RowIndex,
     keeper: Option<RowKeeper<'g>>,
     key: &[u8],
     mut place: Option<IndexPlace>,

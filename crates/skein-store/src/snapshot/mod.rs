@@ -22,7 +22,7 @@
 //!
 //! # Files
 //! `live` has the registry, `kept_rows` the kept rows, `keeping` the protocol of writers, `scan`
-//! the merged scan. `handle` has the public types.
+//! the merged scan. `store/snapshot.rs` has the public types.
 //!
 //! # Invariants
 //! 1. A writer that is inside the epoch gate has read, after it entered, whether a snapshot is
@@ -38,7 +38,6 @@
 //!
 //! Design: `docs/design/store.md`.
 
-mod handle;
 mod keeping;
 mod kept_rows;
 mod live;
@@ -50,17 +49,18 @@ use std::sync::{Arc, Mutex};
 use skein_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use skein_sync::locks::lock;
 
-pub(crate) use handle::SnapshotMoment;
-pub use handle::{Snapshot, SnapshotRelease};
 pub(crate) use keeping::{RowKeeper, compute_at};
 pub(crate) use kept_rows::KeptRow;
 use kept_rows::KeptRows;
 use live::{LiveSnapshots, SnapshotNumbers};
 
-use crate::index::{KeyBounds, StoreIndex};
-use crate::row::RowRef;
-use crate::store::StoreCore;
-use crate::{Error, Result, ScanDirection, StoreLimits};
+use skein_log::Log;
+
+use crate::collection::MemberIndex;
+use crate::index::KeyBounds;
+use crate::options::StoreLimits;
+use crate::row::{RowIndex, RowRef};
+use crate::{Error, Result, ScanDirection};
 
 /// The number of kept rows that a writer frees at a time while they exceed their limit.
 const FREED_AT_ONCE: usize = 256;
@@ -82,7 +82,11 @@ pub(crate) struct StoreSnapshots {
     /// Snapshots that were ended because of the limit, and whose rows are not all freed.
     ending: Mutex<Vec<u64>>,
     limit: usize,
-    bytes_max: Option<usize>,
+    /// The limit of the options for kept rows.
+    bytes_limit: Option<usize>,
+    /// The largest number of bytes that may be kept. It follows the memory limit, if the options
+    /// have no limit for kept rows.
+    bytes_max: AtomicUsize,
 }
 
 /// The moment of a snapshot, without its handle.
@@ -94,11 +98,11 @@ pub(crate) struct TakenMoment {
 
 impl TakenMoment {
     /// Errors if the snapshot has ended, so that earlier reads may have missed rows.
-    pub(crate) fn check(&self, core: &StoreCore) -> Result<()> {
+    pub(crate) fn check(&self, snapshots: &StoreSnapshots) -> Result<()> {
         // Acquire: pairs with the Release in `LiveSnapshots::end`. A reader that has missed a freed
         // row has acquired the flag with the lock of the row's shard.
         if self.ended.load(Ordering::Acquire) {
-            return Err(Error::SnapshotEnded { limit: core.snapshots.bytes_max(core) });
+            return Err(Error::SnapshotEnded { limit: snapshots.bytes_max() });
         }
         Ok(())
     }
@@ -106,7 +110,7 @@ impl TakenMoment {
 
 impl StoreSnapshots {
     pub(crate) fn new(limits: &StoreLimits) -> Arc<Self> {
-        Arc::new(Self {
+        let snapshots = Self {
             live: LiveSnapshots::default(),
             taking: Mutex::new(()),
             rows: KeptRows::new(),
@@ -114,8 +118,18 @@ impl StoreSnapshots {
             held: AtomicUsize::new(0),
             ending: Mutex::default(),
             limit: limits.snapshots,
-            bytes_max: limits.snapshot_bytes,
-        })
+            bytes_limit: limits.snapshot_bytes,
+            bytes_max: AtomicUsize::new(usize::MAX),
+        };
+        snapshots.set_memory_limit(limits.memory_bytes);
+        Arc::new(snapshots)
+    }
+
+    /// Adapts the limit for kept rows to this memory limit of the store.
+    pub(crate) fn set_memory_limit(&self, limit: Option<usize>) {
+        let part = || limit.map(|limit| limit / PART_OF_MEMORY);
+        // Relaxed: seen soon; it orders nothing.
+        self.bytes_max.store(self.bytes_limit.or_else(part).unwrap_or(usize::MAX), Ordering::Relaxed);
     }
 
     /// Returns whether writers must keep the rows that they replace. Read it inside the epoch gate
@@ -158,25 +172,26 @@ impl StoreSnapshots {
     }
 
     /// Takes a snapshot. REQUIRES: the thread is not inside the epoch gate.
-    pub(crate) fn take(&self, core: &StoreCore, of_checkpoint: bool) -> Result<TakenMoment> {
+    pub(crate) fn take(&self, log: &Log, of_checkpoint: bool) -> Result<TakenMoment> {
         let _taking = lock(&self.taking);
         let is_first = !self.are_live();
-        let (limit, moment) = (self.limit, core.log.moment());
+        let (limit, moment) = (self.limit, log.moment());
         let ended = self
             .live
             .add(moment, of_checkpoint, limit)
             .map_err(|live| Error::TooManySnapshots { live, limit })?;
         if is_first {
             // Invariant 1.
-            core.log.wait_for_operations();
+            log.wait_for_operations();
         }
-        Ok(TakenMoment { moment: core.log.close_moment(), ended })
+        Ok(TakenMoment { moment: log.close_moment(), ended })
     }
 
-    /// Ends a snapshot: its rows may be freed. Does nothing if it has ended.
-    pub(crate) fn end(&self, core: &StoreCore, moment: u64) {
+    /// Ends a snapshot: its rows may be freed, and dead collections of `members` that only it could
+    /// show. Does nothing if it has ended.
+    pub(crate) fn end(&self, members: &MemberIndex, moment: u64) {
         self.live.end(moment);
-        core.members.release_held(self.live.oldest());
+        members.release_held(self.live.oldest());
     }
 
     /// Frees up to `most` rows that were kept for an ended snapshot. Returns whether there are
@@ -188,21 +203,21 @@ impl StoreSnapshots {
     }
 
     /// Returns the largest number of bytes that may be kept.
-    fn bytes_max(&self, core: &StoreCore) -> usize {
-        let part = || core.budget.limit().map(|limit| limit / PART_OF_MEMORY);
-        self.bytes_max.or_else(part).unwrap_or(usize::MAX)
+    fn bytes_max(&self) -> usize {
+        // Relaxed: as in `set_memory_limit`.
+        self.bytes_max.load(Ordering::Relaxed)
     }
 
     /// If more is kept than allowed, ends the oldest snapshot, or frees some rows of an ended one.
-    fn enforce_limit(&self, core: &StoreCore) {
-        if self.bytes() <= self.bytes_max(core) {
+    fn enforce_limit(&self, members: &MemberIndex) {
+        if self.bytes() <= self.bytes_max() {
             return;
         }
         let mut ending = lock(&self.ending);
         let Some(moment) = ending.last().copied().or_else(|| self.live.oldest()) else { return };
         if ending.is_empty() {
             ending.push(moment);
-            self.end(core, moment);
+            self.end(members, moment);
         }
         if !self.give_back(moment, FREED_AT_ONCE) {
             ending.pop();
@@ -213,18 +228,18 @@ impl StoreSnapshots {
 /// One of the indexes of a store with its kept rows, as a snapshot sees them.
 #[derive(Clone, Copy)]
 pub(crate) struct IndexAtMoment<'i> {
-    index: &'i StoreIndex,
+    index: &'i RowIndex,
     kept: &'i KeptRows,
     moment: u64,
 }
 
 impl<'i> IndexAtMoment<'i> {
-    pub(crate) fn main(core: &'i StoreCore, moment: u64) -> Self {
-        Self { index: &core.index, kept: &core.snapshots.rows, moment }
+    pub(crate) fn main(index: &'i RowIndex, snapshots: &'i StoreSnapshots, moment: u64) -> Self {
+        Self { index, kept: &snapshots.rows, moment }
     }
 
-    pub(crate) fn members(core: &'i StoreCore, moment: u64) -> Self {
-        Self { index: &core.members.index, kept: &core.snapshots.members, moment }
+    pub(crate) fn members(members: &'i MemberIndex, moment: u64) -> Self {
+        Self { index: &members.index, kept: &members.snapshots.members, moment }
     }
 
     /// Returns the kept row of a key, which takes precedence over the row in the index. REQUIRES:

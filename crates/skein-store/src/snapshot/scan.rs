@@ -19,8 +19,8 @@ use std::ops::{Bound, ControlFlow};
 use super::IndexAtMoment;
 use super::kept_rows::{KeptRange, direction_cmp};
 use crate::ScanDirection;
-use crate::index::{KeyBounds, RowChunk};
-use crate::row::RowRef;
+use crate::index::{IndexChunk, KeyBounds};
+use crate::row::{Row, RowRef};
 
 /// The number of keys of the first chunk, for short scans, and of the largest.
 const CHUNK_FIRST: usize = 16;
@@ -54,7 +54,7 @@ pub(super) fn scan(
 
 /// Shows the rows of one part of the range.
 fn merge(
-    chunk: &RowChunk<'_>,
+    chunk: &IndexChunk<'_, Row>,
     kept: &KeptRange,
     direction: ScanDirection,
     each: &mut impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,

@@ -1,32 +1,33 @@
 //! The store: opens and closes it, waits for durability, writes checkpoints and returns statistics.
 //!
-//! Read `store_core` first, for the state that all handles share; `read` and `write` have the
-//! simple methods.
+//! Read `open_store` first: it opens the folder, puts the parts of a store together and starts the
+//! threads. `read` and `write` have the simple methods, `snapshot` the handle of a snapshot.
 //!
 //! Design: `docs/design/store.md`.
 
+pub(crate) mod expiry_thread;
+mod open_store;
 mod read;
-mod store_core;
+mod snapshot;
 mod write;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use open_store::{OpenStore, RunningStore};
 use skein_log::Durability;
 use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
-use store_core::RunningStore;
-pub(crate) use store_core::StoreCore;
 
-use crate::checkpoint::{CheckpointReport, schedule::CheckpointScheduler};
-use crate::collection::sweep;
-use crate::expiry::expiry_thread;
+use crate::checkpoint::CheckpointReport;
+use crate::recovery::RecoveryReport;
 use crate::session::active_writes;
+use crate::store_core::StoreCore;
 use crate::{Error, Eviction, MemoryUse, Result, Session, StoreOptions, Ticket};
 
-pub(crate) use read::gather;
 pub use read::{ColumnFound, KeyEntry};
+pub use snapshot::{Snapshot, SnapshotRelease};
 
 /// A durable ordered map from keys to rows.
 ///
@@ -58,40 +59,11 @@ impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let core = self.core();
         f.debug_struct("Store")
-            .field("folder", &core.folder.path)
+            .field("folder", &self.handle.open.folder.path)
             .field("durability", &core.options.durability)
             .field("keys", &self.len())
             .finish_non_exhaustive()
     }
-}
-
-/// The result of the recovery of a store.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct RecoveryReport {
-    /// Rows loaded from the checkpoint.
-    pub checkpoint_rows: u64,
-    /// Log records replayed.
-    pub log_records: u64,
-    /// Bytes of these records in the logs.
-    pub log_bytes: u64,
-    /// The last durable epoch.
-    pub epoch: u64,
-    /// Torn tails that were cut off: the file, and the number of bytes.
-    pub torn_tails: Vec<(PathBuf, u64)>,
-    /// Missing log folders that were given up. With them, all log records since the checkpoint were
-    /// dropped.
-    pub log_folders_given_up: Vec<PathBuf>,
-    /// Epochs that were not durable and were discarded.
-    pub voided_epochs: Vec<u64>,
-    /// The number of keys after recovery.
-    pub keys: usize,
-    /// The time for loading the checkpoint.
-    pub load_took: Duration,
-    /// The time for replaying the logs.
-    pub replay_took: Duration,
-    /// The total time.
-    pub took: Duration,
 }
 
 /// The result of closing a store.
@@ -179,20 +151,17 @@ impl Store {
     /// An option does not work; the folder is a file, in use, another store's or the disk engine's;
     /// a file operation failed; a format is unknown; a file is damaged.
     pub fn open(path: impl AsRef<Path>, options: StoreOptions) -> Result<Self> {
-        let core = Arc::new(StoreCore::open(path.as_ref(), options)?);
-        let scheduler = CheckpointScheduler::start(core.clone())?;
-        let expiry = expiry_thread::start(core.clone())?;
-        let sweeper = sweep::start(core.members.clone())?;
-        Ok(Self { handle: Arc::new(RunningStore { core, scheduler, expiry, sweeper }) })
+        let open = OpenStore::open(path.as_ref(), options)?;
+        Ok(Self { handle: Arc::new(RunningStore::start(open)?) })
     }
 
     pub(crate) fn core(&self) -> &StoreCore {
-        &self.handle.core
+        &self.handle.open.core
     }
 
     /// Returns the result of the recovery when the store was opened.
     pub fn recovery(&self) -> &RecoveryReport {
-        &self.core().recovery
+        &self.handle.open.recovery
     }
 
     /// Returns the options with which the store was opened.
@@ -218,7 +187,8 @@ impl Store {
     /// ```
     pub fn session(&self) -> Session {
         // Relaxed: a ticket.
-        let log_shard = self.core().next_log_shard.fetch_add(1, Ordering::Relaxed) % self.core().log.logs();
+        let log_shard =
+            self.handle.open.next_log_shard.fetch_add(1, Ordering::Relaxed) % self.core().commit.log.logs();
         Session::new(self.clone(), log_shard)
     }
 
@@ -228,7 +198,7 @@ impl Store {
     /// one to subtract them.
     pub fn len(&self) -> usize {
         let core = self.core();
-        core.len(core.time(None))
+        core.keys.len(core.time(None))
     }
 
     /// Returns whether there are no keys.
@@ -243,7 +213,7 @@ impl Store {
 
     /// Returns the last durable epoch: it and all earlier epochs are durable.
     pub fn durable_epoch(&self) -> u64 {
-        self.core().log.durable_epoch()
+        self.core().commit.log.durable_epoch()
     }
 
     /// Waits until the ticket's writes are durable; the calling thread may do the commit itself. At
@@ -259,14 +229,14 @@ impl Store {
             return Ok(());
         }
         active_writes::check(self.core(), "waiting for durability")?;
-        Ok(self.core().log.wait_durable(ticket.epoch)?)
+        Ok(self.core().commit.log.wait_durable(ticket.epoch)?)
     }
 
     /// Requests that the ticket's epoch becomes durable soon, without waiting; see
     /// [`on_durable`](Self::on_durable).
     pub fn request_durable(&self, ticket: Ticket) {
         if ticket.epoch > 0 {
-            self.core().log.request_durable(ticket.epoch);
+            self.core().commit.log.request_durable(ticket.epoch);
         }
     }
 
@@ -274,12 +244,12 @@ impl Store {
     /// or writes have stopped. It must return quickly, and may call only
     /// [`durable_epoch`](Self::durable_epoch) of the store.
     pub fn on_durable(&self, callback: impl Fn() + Send + Sync + 'static) {
-        self.core().log.on_durable(callback);
+        self.core().commit.log.on_durable(callback);
     }
 
     /// Returns the reason why writes are stopped, if they are.
     pub fn writes_stopped(&self) -> Option<Error> {
-        self.core().log.poisoned().map(Error::from)
+        self.core().commit.log.poisoned().map(Error::from)
     }
 
     /// Makes all writes so far durable. At `None` it writes nothing; use
@@ -299,7 +269,7 @@ impl Store {
     /// Writes are stopped, or the store is closed.
     pub fn flush(&self) -> Result<()> {
         active_writes::check(self.core(), "`flush`")?;
-        self.core().log.commit()?;
+        self.core().commit.log.commit()?;
         Ok(())
     }
 
@@ -323,19 +293,18 @@ impl Store {
     /// A file operation failed (then the logs are kept), writes are stopped, or the store is
     /// closed.
     pub fn checkpoint(&self) -> Result<CheckpointReport> {
-        if self.core().is_closed() {
+        if self.core().commit.is_closed() {
             return Err(Error::Closed);
         }
         active_writes::check(self.core(), "`checkpoint`")?;
-        self.core().checkpoint(self.options().checkpoint_threads)
+        self.handle.open.checkpoint(self.options().checkpoint_threads)
     }
 
     /// Requests a checkpoint from the background thread. Returns false if one is being written, or
     /// was requested and has not begun. The next checkpoint satisfies the request, also if
     /// [`checkpoint`](Self::checkpoint) writes it. BGSAVE.
     pub fn checkpoint_in_background(&self) -> bool {
-        let core = self.core();
-        !core.checkpoints.running.load(Ordering::Relaxed) && self.handle.scheduler.request(core)
+        !self.handle.open.checkpoints.running.load(Ordering::Relaxed) && self.handle.request_checkpoint()
     }
 
     /// Returns the statistics of the store.
@@ -352,13 +321,13 @@ impl Store {
     /// ```
     pub fn stats(&self) -> StoreStats {
         let core = self.core();
-        let (log, memory) = (core.log.stats(), core.memory());
+        let (log, memory) = (core.commit.log.stats(), core.memory());
         let time = core.time(None).fixed();
-        let expiring = core.expiry_index.numbers(time.now());
-        let snapshots = core.snapshots.numbers();
-        let checkpoints = &core.checkpoints;
+        let expiring = core.keys.expiry_index.numbers(time.now());
+        let snapshots = core.keys.snapshots.numbers();
+        let checkpoints = &self.handle.open.checkpoints;
         StoreStats {
-            keys: core.len(time),
+            keys: core.keys.len(time),
             expires: expiring.keys,
             average_ttl: Duration::from_millis(expiring.average_ttl_ms),
             expired: core.expired.load(Ordering::Relaxed),
@@ -370,10 +339,10 @@ impl Store {
             memory,
             snapshots: snapshots.count,
             oldest_snapshot: snapshots.oldest,
-            snapshot_bytes: core.snapshots.bytes(),
+            snapshot_bytes: core.keys.snapshots.bytes(),
             epoch: log.epoch,
             durable_epoch: log.durable_epoch,
-            log_bytes: core.log_bytes(),
+            log_bytes: checkpoints.log_bytes(&core.commit),
             log_bytes_behind: log.behind_bytes,
             checkpoint_at_log_bytes: core.options.checkpoint_log_bytes.unwrap_or(0),
             log_segments: log.segments,
@@ -389,7 +358,8 @@ impl Store {
     /// Sets the memory limit in bytes (`None` for no limit) and the keys to evict at the limit. It
     /// replaces the values of the options.
     pub fn set_memory_limit(&self, limit: Option<usize>, eviction: Eviction) {
-        self.core().set_limit(limit, eviction);
+        let core = self.core();
+        core.budget.set_limit(&core.keys, limit, eviction);
     }
 
     /// Returns the memory limit, if there is one, and the keys to evict at the limit.

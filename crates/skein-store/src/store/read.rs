@@ -40,7 +40,7 @@ impl KeyEntry {
 }
 
 /// Collects the first `limit` rows of `scan`.
-pub(crate) fn gather(
+pub(super) fn gather(
     limit: usize,
     scan: impl FnOnce(&mut dyn FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>),
 ) -> Vec<KeyEntry> {
@@ -75,7 +75,7 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn expires_at(&self, key: &[u8]) -> Option<u64> {
-        let index = &self.core().index;
+        let index = &self.core().keys.index;
         let guard = index.collector().enter();
         self.time().live(index.get(key, &guard)).and_then(RowRef::expires_at)
     }
@@ -95,7 +95,7 @@ impl Store {
     /// # Errors
     /// `WrongKind` if the key holds columns.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let index = &self.core().index;
+        let index = &self.core().keys.index;
         let guard = index.collector().enter();
         let Some(row) = self.time().live(index.get(key, &guard)) else { return Ok(None) };
         match row.value() {
@@ -117,7 +117,7 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get_entry(&self, key: &[u8]) -> Option<KeyEntry> {
-        let index = &self.core().index;
+        let index = &self.core().keys.index;
         let guard = index.collector().enter();
         self.time().live(index.get(key, &guard)).map(|row| KeyEntry::new(key, row))
     }
@@ -144,7 +144,7 @@ impl Store {
     /// # Errors
     /// `WrongKind` if the key holds a value.
     pub fn get_columns(&self, key: &[u8], names: Option<&[&[u8]]>) -> Result<Vec<ColumnFound>> {
-        let index = &self.core().index;
+        let index = &self.core().keys.index;
         let guard = index.collector().enter();
         let row = self.time().live(index.get(key, &guard));
         let columns = row.map(|row| {
@@ -184,7 +184,7 @@ impl Store {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn range(&self, bounds: KeyBounds<'_>, direction: ScanDirection, limit: usize) -> Vec<KeyEntry> {
-        gather(limit, |each| self.core().scan(self.time(), bounds, direction, each))
+        gather(limit, |each| self.core().keys.scan(self.time(), bounds, direction, each))
     }
 
     /// Returns the rows whose keys start with `prefix`, at most `limit`, in order.

@@ -17,7 +17,7 @@ impl Store {
         thread_local! { static NUMBER: Cell<Option<usize>> = const { Cell::new(None) } }
         let number = NUMBER.get().unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
         NUMBER.set(Some(number));
-        number % self.core().log.logs()
+        number % self.core().commit.log.logs()
     }
 
     /// Returns a session on the calling thread's log, for one call.

@@ -219,6 +219,27 @@ fn expired_keys_stay_in_an_earlier_snapshot() {
     assert!(late.get_entry(b"goose").unwrap().is_none() && late.get_entry(b"geese").unwrap().is_none());
 }
 
+/// A view that a snapshot gave is no handle: it stays readable after the last handle was dropped,
+/// and the folder is free then. Once, it kept the store open.
+#[test]
+fn a_view_of_a_snapshot_does_not_keep_the_store_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), Durability::Buffered);
+    put(&mut store.session(), b"geese", &[(1, 1.0), (2, 2.0)]);
+    let snapshot = store.snapshot().unwrap();
+    let all = |row: Option<RowRef<'_>>| row?.sorted_set()?.read().view(0, 2, ScanDirection::Forward);
+    let mut view = snapshot.get_with(b"geese", all).unwrap().unwrap();
+    drop((snapshot, store));
+    let store = open(folder.path(), Durability::Buffered);
+    assert_eq!(store.session().get_with(b"geese", sum_of), Some((3.0, 2)));
+    let mut scores = Vec::new();
+    view.step(10, |score, _| {
+        scores.push(score);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(scores, [1.0, 2.0]);
+}
+
 /// A checkpoint beside writes of collections, without a log: the sums hold after a kill.
 #[test]
 fn a_checkpoint_without_a_log_has_whole_collections() {

@@ -19,7 +19,7 @@ use crate::session::memory_members::MemoryCollection;
 use crate::session::row_writer::{Recorder, RowWriter};
 use crate::session::undo_journal::ReplacedRow;
 use crate::session::whole_rows::rename_row;
-use crate::store::StoreCore;
+use crate::store_core::StoreCore;
 use crate::{Error, Result};
 
 /// The collections of the old and the new row of an exchange; both `None` if they are the same.
@@ -42,7 +42,7 @@ impl CollectionHandover {
         if old.as_ref().is_some_and(|old| Arc::ptr_eq(old, &new)) {
             return Ok(Self { old: None, new: None });
         }
-        if !writer.renames || !Arc::ptr_eq(new.members(), &writer.core.members) {
+        if !writer.renames || !Arc::ptr_eq(new.members(), &writer.core.keys.members) {
             return Err(Error::OfAnotherKey);
         }
         if !new.add_main_row() {
@@ -122,16 +122,16 @@ impl RowWriter for Writer<'_> {
     ) -> std::result::Result<RowUpdate, E> {
         self.begin_write()?;
         StoreCore::check_key(key)?;
-        let (rows, time) = (&self.core.rows, self.time());
+        let (rows, time) = (&self.core.keys.rows, self.time());
         let mut place = self.prefetched.place_of(key);
         // The place belongs to the main index and to an equal key, and was found under this guard
         // (invariants 1 and 2 of `prefetched_places`).
         loop {
             let mut decided = Ok(RowChange::Keep);
             // SAFETY: see above.
-            let seen = unsafe { self.core.index.get_at(key, place, &self.guard) };
+            let seen = unsafe { self.core.keys.index.get_at(key, place, &self.guard) };
             let live = time.live(seen);
-            self.core.used(live);
+            self.core.keys.used(live);
             let start = self.records.begin(|out| {
                 let mut recorder = Recorder(Some(out));
                 decided = decide(live, rows, &mut recorder)
@@ -229,16 +229,16 @@ pub(in crate::session) unsafe fn exchange(
         if !same {
             return ComputeAction::Keep;
         }
-        let version = core.next_version(key, current);
+        let version = core.keys.next_version(key, current);
         match change {
             RowChange::Put(mut row) => {
-                taken = Some((version, core.epoch()));
+                taken = Some((version, core.commit.epoch()));
                 row.set_version(version);
                 ComputeAction::Put(row)
             }
             RowChange::Remove => {
-                taken = Some((version, core.epoch()));
-                core.stripes.raise_floor(key, version);
+                taken = Some((version, core.commit.epoch()));
+                core.keys.stripes.raise_floor(key, version);
                 ComputeAction::Remove
             }
             RowChange::Keep | RowChange::Expire(_) => ComputeAction::Keep,
@@ -246,6 +246,7 @@ pub(in crate::session) unsafe fn exchange(
     };
     // SAFETY: guaranteed by the caller.
     let exchanged = unsafe { core.change_row(keeps, key, place, exchange, guard) }?;
-    let removed_bytes = if taken.is_some() { core.rows.note_removed(exchanged.before, guard) } else { 0 };
+    let removed_bytes =
+        if taken.is_some() { core.keys.rows.note_removed(exchanged.before, guard) } else { 0 };
     Ok(taken.map(|(version, epoch)| Exchanged { version, epoch, removed_bytes }))
 }

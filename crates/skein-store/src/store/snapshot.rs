@@ -1,15 +1,16 @@
 //! The handle of a snapshot, and its end.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use super::{IndexAtMoment, TakenMoment};
+use super::Store;
+use super::read::{KeyEntry, gather};
 use crate::expiry::OperationTime;
 use crate::index::KeyBounds;
 use crate::row::{Row, RowRef};
 use crate::session::active_writes;
-use crate::store::{KeyEntry, StoreCore, gather};
-use crate::{Result, ScanDirection, Store};
+use crate::snapshot::{IndexAtMoment, TakenMoment};
+use crate::store_keys::StoreKeys;
+use crate::{Result, ScanDirection};
 
 /// All keys of a [`Store`] as they were at one moment; see [`Store::snapshot`].
 ///
@@ -24,58 +25,11 @@ use crate::{Result, ScanDirection, Store};
 /// ends, and its reads return [`SnapshotEnded`](crate::Error::SnapshotEnded).
 #[derive(Debug)]
 pub struct Snapshot {
-    moment: Arc<SnapshotMoment>,
-    /// Ends the snapshot when it is dropped.
-    kept: SnapshotRelease,
-}
-
-/// The moment of a snapshot, shared with the frozen collections that it shows.
-pub(crate) struct SnapshotMoment {
-    store: Store,
     taken: TakenMoment,
     /// The time of the snapshot, by which keys expire.
     now: u64,
-}
-
-impl std::fmt::Debug for SnapshotMoment {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SnapshotMoment").field("taken", &self.taken).finish_non_exhaustive()
-    }
-}
-
-impl SnapshotMoment {
-    fn core(&self) -> &StoreCore {
-        self.store.core()
-    }
-
-    fn time(&self) -> OperationTime<'_> {
-        self.core().time(Some(self.now))
-    }
-
-    fn main(&self) -> IndexAtMoment<'_> {
-        IndexAtMoment::main(self.core(), self.taken.moment)
-    }
-
-    /// Returns the members of all collections at this moment.
-    pub(crate) fn members(&self) -> IndexAtMoment<'_> {
-        IndexAtMoment::members(self.core(), self.taken.moment)
-    }
-
-    fn check(&self) -> Result<()> {
-        self.taken.check(self.core())
-    }
-
-    /// Calls `look` with a row of the main index. The main row of a collection is replaced by one
-    /// of the frozen collection.
-    fn show<R>(self: &Arc<Self>, row: Option<RowRef<'_>>, look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
-        let Some((row, collection)) = row.and_then(|row| Some((row, row.collection()?))) else {
-            return look(row);
-        };
-        let frozen = collection.frozen(self);
-        let mut main_row = Row::of_collection(&self.core().rows, frozen, row.expires_at());
-        main_row.set_version(row.version());
-        look(Some(main_row.as_ref()))
-    }
+    /// Ends the snapshot when it is dropped.
+    kept: SnapshotRelease,
 }
 
 impl Store {
@@ -112,27 +66,51 @@ impl Store {
     pub fn snapshot(&self) -> Result<Snapshot> {
         let core = self.core();
         active_writes::check(core, "`snapshot`")?;
-        let taken = core.snapshots.take(core, false)?;
+        let taken = core.keys.snapshots.take(&core.commit.log, false)?;
         let kept = SnapshotRelease { store: self.clone(), moment: taken.moment };
         let now = self.options().clock.now();
-        Ok(Snapshot { moment: Arc::new(SnapshotMoment { store: self.clone(), taken, now }), kept })
+        Ok(Snapshot { taken, now, kept })
     }
 }
 
 impl Snapshot {
+    fn keys(&self) -> &StoreKeys {
+        &self.store().core().keys
+    }
+
+    fn time(&self) -> OperationTime<'_> {
+        self.store().core().time(Some(self.now))
+    }
+
+    fn main(&self) -> IndexAtMoment<'_> {
+        IndexAtMoment::main(&self.keys().index, &self.keys().snapshots, self.taken.moment)
+    }
+
+    /// Calls `look` with a row of the main index. The main row of a collection is replaced by one
+    /// of the frozen collection.
+    fn show<R>(&self, row: Option<RowRef<'_>>, look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
+        let Some((row, collection)) = row.and_then(|row| Some((row, row.collection()?))) else {
+            return look(row);
+        };
+        let frozen = collection.frozen(self.taken.moment);
+        let mut main_row = Row::of_collection(&self.keys().rows, frozen, row.expires_at());
+        main_row.set_version(row.version());
+        look(Some(main_row.as_ref()))
+    }
+
     /// Calls `look` with the row that `key` had, without copying it.
     ///
     /// # Errors
     /// `SnapshotEnded`; then `look` may have been called, and its answer is dropped.
     pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> Result<R> {
-        let (moment, core) = (&self.moment, self.moment.core());
-        let guard = core.index.collector().enter();
+        let index = &self.keys().index;
+        let guard = index.collector().enter();
         // The index first: see `KeptRows`.
-        let present = core.index.get(key, &guard);
-        let kept = moment.main().kept(key);
+        let present = index.get(key, &guard);
+        let kept = self.main().kept(key);
         let row = kept.as_ref().map_or(present, |kept| kept.row());
-        let answer = moment.show(moment.time().live(row), look);
-        moment.check().map(|()| answer)
+        let answer = self.show(self.time().live(row), look);
+        self.check().map(|()| answer)
     }
 
     /// Returns the contents and the version that `key` had.
@@ -174,18 +152,17 @@ impl Snapshot {
         direction: ScanDirection,
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        let (moment, core) = (&self.moment, self.moment.core());
         let mut checked = Ok(());
         let show = |key: &[u8], row: RowRef<'_>| {
             // Before the call, so that no row is shown after the end but the last one.
-            checked = moment.check();
+            checked = self.check();
             if checked.is_err() {
                 return ControlFlow::Break(());
             }
-            moment.show(Some(row), |row| row.map_or(ControlFlow::Continue(()), |row| each(key, row)))
+            self.show(Some(row), |row| row.map_or(ControlFlow::Continue(()), |row| each(key, row)))
         };
-        moment.main().scan(bounds, direction, core.live(moment.time(), show));
-        checked.and_then(|()| moment.check())
+        self.main().scan(bounds, direction, self.keys().live(self.time(), show));
+        checked.and_then(|()| self.check())
     }
 
     /// Returns the rows that were within `bounds`, at most `limit`, in order.
@@ -209,7 +186,7 @@ impl Snapshot {
     /// # Errors
     /// `SnapshotEnded`.
     pub fn check(&self) -> Result<()> {
-        self.moment.check()
+        self.taken.check(&self.keys().snapshots)
     }
 
     /// Ends the snapshot and frees its rows step by step, for callers that must not be delayed. A
@@ -233,7 +210,7 @@ impl Snapshot {
 
     /// Returns the store of this snapshot.
     pub fn store(&self) -> &Store {
-        &self.moment.store
+        &self.kept.store
     }
 }
 
@@ -247,13 +224,13 @@ pub struct SnapshotRelease {
 
 impl SnapshotRelease {
     fn end(&self) {
-        let core = self.store.core();
-        core.snapshots.end(core, self.moment);
+        let keys = &self.store.core().keys;
+        keys.snapshots.end(&keys.members, self.moment);
     }
 
     /// Frees up to `most` rows. Returns whether there are more.
     pub fn step(&mut self, most: usize) -> bool {
-        self.store.core().snapshots.give_back(self.moment, most)
+        self.store.core().keys.snapshots.give_back(self.moment, most)
     }
 }
 

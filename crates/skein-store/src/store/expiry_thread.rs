@@ -12,12 +12,10 @@ use skein_log::Durability;
 use skein_sync::atomic::Ordering;
 use skein_sync::background::{BackgroundThread, ThreadSignal};
 
+use super::open_store::OpenStore;
 use crate::session::Writer;
-use crate::store::StoreCore;
+use crate::store_core::StoreCore;
 use crate::{Error, Result};
-
-/// The default interval of the ticks.
-pub(crate) const INTERVAL: Duration = Duration::from_millis(100);
 
 /// An expired key is removed only this much later, so that an operation with a frozen time (for
 /// example a transaction) never sees the removal. The half second is measured by the steady clock,
@@ -37,9 +35,9 @@ const PATIENCE: u32 = 10;
 
 /// Starts the thread, if the options want it. The thread keeps the store's memory alive until it is
 /// stopped.
-pub(crate) fn start(core: Arc<StoreCore>) -> Result<Option<BackgroundThread>> {
-    let Some(interval) = core.options.expiry_interval else { return Ok(None) };
-    let run = move |signal: &ThreadSignal| run(&core, interval, signal);
+pub(super) fn start(store: Arc<OpenStore>) -> Result<Option<BackgroundThread>> {
+    let Some(interval) = store.core.options.expiry_interval else { return Ok(None) };
+    let run = move |signal: &ThreadSignal| run(&store.core, interval, signal);
     BackgroundThread::start("skein-expiry", Arc::default(), run)
         .map(Some)
         .map_err(|error| Error::io("start a thread for", Path::new("expiry"), &error))
@@ -49,7 +47,7 @@ fn run(core: &StoreCore, interval: Duration, signal: &ThreadSignal) {
     // Consecutive ticks that did not remove all overdue keys.
     let mut behind: u32 = 0;
     while signal.wait_timeout(interval) {
-        if !core.rows.any_expiring() {
+        if !core.keys.rows.any_expiring() {
             continue;
         }
         let share = if behind < PATIENCE { SHARE } else { SHARE_BEHIND };
@@ -76,15 +74,15 @@ fn tick(core: &StoreCore, time: Duration) -> Result<bool> {
 /// Removes the first overdue keys, at most `most`. Returns the number of keys that it visited.
 pub(crate) fn remove_overdue(core: &StoreCore, most: usize) -> Result<usize> {
     let end = core.options.clock.before(Duration::from_millis(GRACE_MS));
-    let overdue = core.expiry_index.first_before(end, most);
+    let overdue = core.keys.expiry_index.first_before(end, most);
     if overdue.is_empty() {
         return Ok(0);
     }
     let mut writer = Writer::enter(core, 0, None)?;
     let removed = remove_all(&mut writer, end, &overdue);
     let ticket = writer.finish()?;
-    if core.options.durability == Durability::Sync && ticket.epoch > 0 {
-        core.log.request_durable(ticket.epoch);
+    if core.commit.durability == Durability::Sync && ticket.epoch > 0 {
+        core.commit.log.request_durable(ticket.epoch);
     }
     // Relaxed: a count.
     core.expired.fetch_add(removed? as u64, Ordering::Relaxed);

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use skein_sync::atomic::{AtomicUsize, Ordering};
 use skein_sync::threads;
 
-use crate::index::KeyBounds;
+use super::KeyBounds;
 
 /// More than one, so that a slow range does not delay the other threads.
 const RANGES_PER_THREAD: usize = 8;

@@ -1,4 +1,4 @@
-//! The clock of a store, and the test whether a row is still present at a time.
+//! The clock of a store: a wall clock that never goes back.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -6,8 +6,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::locks::lock;
-
-use crate::row::RowRef;
 
 /// Microseconds of a millisecond.
 const MS: u64 = 1_000;
@@ -184,40 +182,4 @@ impl ExpiryClock {
 
 fn microseconds(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// The time of an operation: the present, or a frozen time.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OperationTime<'c> {
-    clock: &'c ExpiryClock,
-    frozen: Option<u64>,
-}
-
-impl<'c> OperationTime<'c> {
-    pub(crate) fn new(clock: &'c ExpiryClock, frozen: Option<u64>) -> Self {
-        Self { clock, frozen }
-    }
-
-    /// Returns the time, in milliseconds since 1970.
-    #[inline]
-    pub(crate) fn now(self) -> u64 {
-        self.frozen.unwrap_or_else(|| self.clock.now())
-    }
-
-    /// Freezes the present time.
-    pub(crate) fn fixed(self) -> Self {
-        Self { frozen: Some(self.now()), ..self }
-    }
-
-    /// Returns whether a row is still present. Reads the clock only if the row expires.
-    #[inline]
-    pub(crate) fn shows(self, row: RowRef<'_>) -> bool {
-        row.expires_at().is_none() || !row.has_expired(self.now())
-    }
-
-    /// Returns the row if it is still present.
-    #[inline]
-    pub(crate) fn live(self, row: Option<RowRef<'_>>) -> Option<RowRef<'_>> {
-        row.filter(|row| self.shows(*row))
-    }
 }

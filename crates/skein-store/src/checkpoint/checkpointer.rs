@@ -1,0 +1,173 @@
+//! The checkpoints of an open store: one at a time, when one is due, and their numbers.
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use skein_log::LogError;
+use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use skein_sync::locks::lock;
+
+use super::{CheckpointReport, CheckpointSource, write};
+use crate::commit_log::CommitLog;
+use crate::options::StoreOptions;
+use crate::{Error, Result};
+
+/// The state of the checkpoints of this run.
+#[derive(Debug)]
+pub(crate) struct Checkpointer {
+    /// See [`StoreOptions::checkpoint_log_bytes`].
+    log_bytes_max: Option<u64>,
+    /// See [`StoreOptions::checkpoint_interval`].
+    interval: Option<Duration>,
+    /// The log bytes that the recovery replayed.
+    replayed_bytes: u64,
+    /// Held while a checkpoint is written.
+    one_at_a_time: Mutex<()>,
+    /// A checkpoint was requested, and no checkpoint has begun since.
+    requested: AtomicBool,
+    pub(crate) running: AtomicBool,
+    pub(crate) finished: AtomicU64,
+    pub(crate) last_unix_s: AtomicU64,
+    /// The failure of the last checkpoint, if it failed.
+    pub(crate) last_failure: Mutex<Option<String>>,
+    /// `logged` when the last checkpoint began.
+    logged_before: AtomicU64,
+    began: Mutex<Instant>,
+    pub(crate) stop: CheckpointStop,
+}
+
+/// Whether a running checkpoint is to be given up.
+#[derive(Debug, Default)]
+pub(crate) struct CheckpointStop {
+    /// Set while closing waits for a running checkpoint, which is then abandoned.
+    closing: AtomicBool,
+    /// The time at which the checkpoint of closing is abandoned.
+    close_by: Mutex<Option<Instant>>,
+}
+
+impl CheckpointStop {
+    /// Returns whether a running checkpoint should be abandoned.
+    pub(super) fn is_set(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the checkpoint of closing has used up its time.
+    pub(super) fn is_late(&self) -> bool {
+        lock(&self.close_by).is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// Abandons running checkpoints, or no longer does.
+    pub(crate) fn set(&self, closing: bool) {
+        // Relaxed: a hint that is seen soon.
+        self.closing.store(closing, Ordering::Relaxed);
+    }
+
+    /// Gives the checkpoint of closing this time.
+    pub(crate) fn limit(&self, within: Duration) {
+        *lock(&self.close_by) = Instant::now().checked_add(within);
+    }
+}
+
+impl Checkpointer {
+    /// Returns the state after a recovery that replayed `replayed_bytes` log bytes on top of a
+    /// checkpoint from `last_unix_s`.
+    pub(crate) fn new(options: &StoreOptions, last_unix_s: u64, replayed_bytes: u64) -> Self {
+        Self {
+            log_bytes_max: options.checkpoint_log_bytes,
+            interval: options.checkpoint_interval,
+            replayed_bytes,
+            one_at_a_time: Mutex::new(()),
+            requested: AtomicBool::new(false),
+            running: AtomicBool::new(false),
+            finished: AtomicU64::new(0),
+            last_unix_s: AtomicU64::new(last_unix_s),
+            last_failure: Mutex::new(None),
+            logged_before: AtomicU64::new(0),
+            began: Mutex::new(Instant::now()),
+            stop: CheckpointStop::default(),
+        }
+    }
+
+    /// Writes a checkpoint, after the one that is being written.
+    pub(crate) fn write(&self, source: CheckpointSource<'_>, threads: usize) -> Result<CheckpointReport> {
+        self.write_in_turn(source, threads, &lock(&self.one_at_a_time))
+    }
+
+    /// Requests a checkpoint. Returns false if one was requested and none has begun since.
+    pub(crate) fn request(&self) -> bool {
+        !self.requested.swap(true, Ordering::Relaxed)
+    }
+
+    /// Writes a checkpoint if one is requested, or if one is due and `may_be_due`.
+    pub(crate) fn write_if_wanted(
+        &self,
+        source: CheckpointSource<'_>,
+        threads: usize,
+        may_be_due: bool,
+    ) -> Option<Result<CheckpointReport>> {
+        let is_wanted =
+            || self.requested.load(Ordering::Relaxed) || (may_be_due && self.is_due(source.commit));
+        if !is_wanted() {
+            return None;
+        }
+        // Checked again under the lock, because another checkpoint may have begun meanwhile.
+        let turn = lock(&self.one_at_a_time);
+        is_wanted().then(|| self.write_in_turn(source, threads, &turn))
+    }
+
+    fn write_in_turn(
+        &self,
+        source: CheckpointSource<'_>,
+        threads: usize,
+        _turn: &MutexGuard<'_, ()>,
+    ) -> Result<CheckpointReport> {
+        self.running.store(true, Ordering::Relaxed);
+        // This checkpoint contains everything that was written before the request.
+        self.requested.store(false, Ordering::Relaxed);
+        *lock(&self.began) = Instant::now();
+        let logged = self.logged(source.commit);
+        source.commit.begin_checkpoint();
+        let written = write::write(&source, threads);
+        self.running.store(false, Ordering::Relaxed);
+        let failure =
+            written.as_ref().err().filter(|error| !matches!(error, Error::Closed)).map(Error::to_string);
+        *lock(&self.last_failure) = failure;
+        if written.is_ok() {
+            self.logged_before.store(logged, Ordering::Relaxed);
+            self.finished.fetch_add(1, Ordering::Relaxed);
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+            self.last_unix_s.store(now, Ordering::Relaxed);
+        } else {
+            source.commit.written();
+        }
+        written
+    }
+
+    /// Returns the log bytes that the checkpoint at the start of this run does not cover: replayed
+    /// bytes, and bytes appended since.
+    fn logged(&self, commit: &CommitLog) -> u64 {
+        self.replayed_bytes + commit.log.stats().appended_bytes
+    }
+
+    /// Returns the log bytes that no checkpoint covers.
+    pub(crate) fn log_bytes(&self, commit: &CommitLog) -> u64 {
+        self.logged(commit) - self.logged_before.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether a checkpoint should start without a request.
+    fn is_due(&self, commit: &CommitLog) -> bool {
+        let by_size = self.log_bytes_max.is_some_and(|limit| self.log_bytes(commit) >= limit);
+        let by_time = self.interval.is_some_and(|interval| {
+            let began = *lock(&self.began);
+            began.elapsed() >= interval && commit.is_written()
+        });
+        match commit.log.poisoned() {
+            None => by_size || by_time,
+            // A checkpoint frees space if anything was written since the last one.
+            Some(LogError::NoRoom { .. }) => {
+                (self.log_bytes_max.is_some() || self.interval.is_some()) && commit.is_written()
+            }
+            Some(_) => false,
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The hard limits: no option can raise them.
+
+use skein_index::index::MAX_KEY_LEN;
+
+/// The longest key that an option can allow, in bytes: the limit of the index.
+pub const KEY_BYTES_MAX: usize = MAX_KEY_LEN;
+
+/// The longest value that an option can allow: 512 MiB less one byte.
+pub const VALUE_BYTES_MAX: usize = (512 << 20) - 1;
+
+/// The largest number of snapshots that an option can allow.
+pub const SNAPSHOTS_MAX: usize = 255;

@@ -1,0 +1,68 @@
+//! The memory that a row uses, and the count of rows that wait to be freed.
+
+use std::sync::atomic::Ordering;
+
+use super::age_clock::REMOVED;
+use super::{BLOCKS_FOOTPRINT, RowKind, RowRef, alloc};
+use crate::index::NODE_SHARE;
+
+impl RowRef<'_> {
+    /// Returns the bytes of the contents: of the value, or of all columns and their names.
+    pub fn content_len(self) -> usize {
+        match self.kind() {
+            RowKind::Value => self.len(),
+            RowKind::Table | RowKind::Blocks => {
+                (0..self.table_count()).map(|i| self.table(i).content_len()).sum()
+            }
+            RowKind::Other => 0,
+        }
+    }
+
+    /// Returns about how many bytes a key with this row uses in memory, including its share of the
+    /// index and all members or spread columns. A row of the disk engine uses them only while it is
+    /// read.
+    pub fn usage(self, key: &[u8]) -> usize {
+        let members = self.shared_collection().map_or(0, |collection| collection.memory());
+        key.len() + NODE_SHARE + self.memory() + members
+    }
+
+    /// Returns the bytes that the row uses in memory, including its blocks and the allocator's
+    /// rounding. A block that several versions share counts for each of them.
+    #[inline]
+    pub fn memory(self) -> usize {
+        alloc::footprint(self.size()) + self.blocks_bytes()
+    }
+
+    /// Returns about the same as [`memory`](Self::memory), without the rounding.
+    #[inline]
+    pub(crate) fn bytes(self) -> usize {
+        self.size() + self.blocks_bytes()
+    }
+
+    /// Returns the bytes of the blocks, including the rounding.
+    #[inline]
+    fn blocks_bytes(self) -> usize {
+        match self.kind() {
+            // SAFETY: the body of this kind has the footprint at a multiple of 8 (invariant 3).
+            RowKind::Blocks => unsafe { self.start.add(BLOCKS_FOOTPRINT).cast::<u64>().read() as usize },
+            _ => 0,
+        }
+    }
+
+    /// Returns whether [`mark_removed`](Self::mark_removed) was called.
+    pub(super) fn is_marked_removed(self) -> bool {
+        self.stamp() == REMOVED
+    }
+
+    /// Counts the row as waiting to be freed. The caller has just removed it from an index, and
+    /// holds a guard from before, or owns it.
+    #[cold]
+    pub(crate) fn mark_removed(self) {
+        // Relaxed: the counters are statistics; the thread that frees the row has synchronized with
+        // the end of the guard.
+        if self.word().fetch_or(REMOVED, Ordering::Relaxed) & REMOVED != REMOVED {
+            // SAFETY: the guard keeps the row (invariant 5); until now it was counted as a row.
+            unsafe { alloc::count_as_removed(self.start, self.size()) };
+        }
+    }
+}

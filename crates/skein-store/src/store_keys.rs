@@ -1,0 +1,113 @@
+//! All keys of a store in memory: rows, their indexes, and what is derived from them.
+//!
+//! ```text
+//!   index         key ──► row, or the main row of a collection
+//!   members       collection id and member ──► row
+//!   expiry_index  time and key, of the keys that expire
+//!   snapshots     rows that were replaced while snapshots are live
+//!   stripes       the version floors of removed keys, and the latches of batches
+//! ```
+//!
+//! This part of a store does not know how rows become durable.
+
+mod loader;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::ScanDirection;
+use crate::collection::MemberIndex;
+use crate::expiry::{ExpiryIndex, OperationTime};
+use crate::index::{IndexKind, KeyBounds};
+use crate::options::StoreLimits;
+use crate::row::{RowAllocator, RowIndex, RowRef};
+use crate::snapshot::StoreSnapshots;
+use crate::stripes::Stripes;
+
+pub(crate) use loader::{Loader, LoaderGuards};
+
+/// The keys of a store; see the module head.
+pub(crate) struct StoreKeys {
+    pub(crate) index: RowIndex,
+    /// The snapshots, and the rows that are kept for them.
+    pub(crate) snapshots: Arc<StoreSnapshots>,
+    pub(crate) rows: RowAllocator,
+    /// The members of all collections. Their rows are allocated in `rows`, too.
+    pub(crate) members: Arc<MemberIndex>,
+    /// The keys that expire, by time.
+    pub(crate) expiry_index: ExpiryIndex,
+    pub(crate) stripes: Stripes,
+}
+
+impl StoreKeys {
+    /// Makes the indexes, without keys.
+    pub(crate) fn new(kind: IndexKind, limits: &StoreLimits) -> Self {
+        let rows = RowAllocator::new();
+        let snapshots = StoreSnapshots::new(limits);
+        let members = MemberIndex::new(kind, snapshots.clone(), rows.clone());
+        Self {
+            index: RowIndex::new(kind),
+            snapshots,
+            rows,
+            members,
+            expiry_index: ExpiryIndex::new(),
+            stripes: Stripes::new(),
+        }
+    }
+
+    /// Returns the number of keys at this time. It is exact while no thread writes.
+    pub(crate) fn len(&self, time: OperationTime<'_>) -> usize {
+        let expired = if self.rows.any_expiring() { self.expiry_index.count_before(time.now()) } else { 0 };
+        self.index.len().saturating_sub(expired)
+    }
+
+    /// As [`RowIndex::scan`], without expired rows.
+    pub(crate) fn scan(
+        &self,
+        time: OperationTime<'_>,
+        bounds: KeyBounds<'_>,
+        direction: ScanDirection,
+        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) {
+        self.index.scan(bounds, direction, self.live(time, each));
+    }
+
+    /// Wraps `each` so that it skips expired rows. While no key expires, a caller that needs only
+    /// keys reads no row.
+    pub(crate) fn live<'s>(
+        &'s self,
+        time: OperationTime<'s>,
+        mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()> + 's,
+    ) -> impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()> + 's {
+        move |key, row| {
+            let gone = self.rows.any_expiring() && !time.shows(row);
+            if gone { ControlFlow::Continue(()) } else { each(key, row) }
+        }
+    }
+
+    /// Notes the use of a row, if eviction needs it.
+    #[inline]
+    pub(crate) fn used(&self, row: Option<RowRef<'_>>) {
+        let now = self.rows.ages().now();
+        if let Some(row) = row.filter(|_| now != 0) {
+            row.touch(now);
+        }
+    }
+
+    /// Returns the version that a write to `key` takes. REQUIRES: called under the key's latch.
+    #[inline]
+    pub(crate) fn next_version(&self, key: &[u8], current: Option<RowRef<'_>>) -> u64 {
+        current.map_or_else(|| self.stripes.first_version(key), |row| row.version() + 1)
+    }
+
+    /// Returns an upper bound of the live bytes, with a few reads. It is nearly equal if few keys
+    /// were removed.
+    pub(crate) fn allocated_bytes(&self) -> usize {
+        self.index.allocated_bytes()
+            + self.expiry_index.allocated_bytes()
+            + self.members.index.allocated_bytes()
+            + self.rows.allocated_bytes()
+            + self.members.bytes()
+            + self.snapshots.outside()
+    }
+}
