@@ -16,7 +16,7 @@
 //! - `writer`: the single-key writes of a batch.
 //! - `transaction`: many reads and writes as one.
 //! - `keyspace`: a session or a transaction, as commands see the keys.
-//! - `collections`: reads of columns and sorted sets.
+//! - `collections`: reads of columns and sets.
 //! - `disk`, `error`.
 //!
 //! Design: `docs/design/data-model.md`, `docs/design/disk.md`.
@@ -44,7 +44,7 @@ pub use keyspace::Keyspace;
 pub use session::{EngineSession, RangeRemovalStep};
 pub use skein_store::{
     CollectionKind, Durability, Eviction, IndexKind, Member, OpenProgress, OpenProgressSeen, Row,
-    RowAllocator, RowChange, RowRef, RowWriter, ScanDirection, SetWriter, StoreStats, Ticket,
+    RowAllocator, RowChange, RowRef, RowWriter, SET_SCORE, ScanDirection, SetWriter, StoreStats, Ticket,
     VALUE_BYTES_MAX, successor,
 };
 pub use snapshot::{DiskEngineSnapshot, EngineSnapshot, SnapshotRelease};

@@ -53,8 +53,8 @@ mod stripes;
 pub use batch::Batch;
 pub use checkpoint::CheckpointReport;
 pub use collection::{
-    CollectionKind, ColumnsReader, MEMBER_BYTES_MAX, Member, MembersView, ScoreRangeView, SetReader,
-    SortedSet,
+    CollectionKind, ColumnsReader, MEMBER_BYTES_MAX, Member, MembersView, SET_SCORE, ScoreRangeView,
+    SetReader, SortedSet,
 };
 pub use error::{Error, Result};
 pub use expiry::ExpiryClock;
