@@ -37,7 +37,7 @@
 //! - `writer`: the single-key writes of a batch.
 //! - `transaction`: many reads and writes as one.
 //! - `keyspace`: a session or a transaction, as commands see the keys.
-//! - `collections`: reads of columns and sorted sets.
+//! - `collections`: reads of columns and sets.
 //! - `disk`, `range_steps`, `error`.
 //!
 //! Design: `docs/design/data-model.md`, `docs/design/disk.md`.
@@ -67,7 +67,7 @@ pub use range_steps::RangeRemovalStep;
 pub use session::EngineSession;
 pub use skein_store::{
     CollectionKind, Durability, Eviction, IndexKind, Member, OpenProgress, OpenProgressSeen, Row,
-    RowAllocator, RowChange, RowRef, RowWriter, ScanDirection, SetWriter, StoreStats, Ticket,
+    RowAllocator, RowChange, RowRef, RowWriter, SET_SCORE, ScanDirection, SetWriter, StoreStats, Ticket,
     VALUE_BYTES_MAX, successor,
 };
 pub use snapshot::{DiskEngineSnapshot, EngineSnapshot, SnapshotRelease};

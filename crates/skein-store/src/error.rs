@@ -86,7 +86,7 @@ pub enum Error {
         /// The contents that the operation needs.
         needed: &'static str,
     },
-    /// The member of a sorted set is too long.
+    /// The member of a set is too long.
     #[error("member of {len} bytes is longer than the limit of {limit} bytes; shorten it or hash its tail")]
     MemberTooLong {
         /// The member's length in bytes.
@@ -105,14 +105,14 @@ pub enum Error {
         /// The longest name, in bytes.
         limit: usize,
     },
-    /// A row that stands for a sorted set or for spread columns was put to another key or to
+    /// A row that stands for a set or for spread columns was put to another key or to
     /// another store.
     #[error(
-        "the row stands for a sorted set or for spread columns, which belong to its own key; \
+        "the row stands for a set or for spread columns, which belong to its own key; \
          use `rename`, or copy the members"
     )]
     OfAnotherKey,
-    /// During a rename, the sorted set or the spread columns of the row were removed.
+    /// During a rename, the set or the spread columns of the row were removed.
     #[error("the contents of the key were removed meanwhile; look the key up again")]
     SetIsGone,
     /// The score is NaN.

@@ -64,8 +64,8 @@ pub use batch::Batch;
 pub use checkpoint::CheckpointReport;
 pub use clock::ExpiryClock;
 pub use collection::{
-    CollectionKind, ColumnsReader, MEMBER_BYTES_MAX, Member, MembersView, ScoreRangeView, SetReader,
-    SortedSet,
+    CollectionKind, ColumnsReader, MEMBER_BYTES_MAX, Member, MembersView, SET_SCORE, ScoreRangeView,
+    SetReader, SortedSet,
 };
 pub use error::{Error, Result};
 pub use identity::is_data_folder;

@@ -6,7 +6,7 @@
 //! before their own: `Merge`, for rows whose columns are in blocks, and `Expiry`, for a new time of
 //! a large row.
 
-use crate::collection;
+use crate::collection::CollectionKind;
 use crate::encoding::{ByteReader, EXPIRES, flagged, put_expiry, put_kind};
 use crate::row::table::{self, Column, ColumnTable};
 use crate::row::{Row, RowAllocator, RowRef, TABLE_BYTES_MAX};
@@ -16,8 +16,6 @@ const COLUMNS: u8 = 2;
 const REMOVE: u8 = 3;
 const MERGE: u8 = 4;
 const EXPIRY: u8 = 5;
-const SORTED_SET: u8 = 6;
-const HASH: u8 = 7;
 
 /// A bit of the kind: the key belongs to the member index (a collection's id, then a member). Used
 /// in log records and in the rows of checkpoints.
@@ -44,7 +42,7 @@ pub(crate) enum RecordEffect<'a> {
     /// The key is absent.
     Remove,
     /// The key holds the collection with this id.
-    Collection(collection::CollectionKind, u64),
+    Collection(CollectionKind, u64),
     /// The version just before was changed.
     Delta(RowDelta<'a>),
 }
@@ -92,11 +90,7 @@ pub(crate) fn write_row(out: &mut Vec<u8>, key: &[u8], row: RowRef<'_>) {
     if let Some(value) = row.value() {
         write_value(out, key, row.version(), value, row.expires_at());
     } else if let Some(collection) = row.collection() {
-        let kind = match collection.kind() {
-            collection::CollectionKind::SortedSet => SORTED_SET,
-            collection::CollectionKind::Hash => HASH,
-        };
-        head(out, kind, key, row.version(), row.expires_at());
+        head(out, collection.kind().record_code(), key, row.version(), row.expires_at());
         out.extend_from_slice(&collection.id().to_le_bytes());
     } else {
         head(out, COLUMNS, key, row.version(), row.expires_at());
@@ -185,11 +179,9 @@ impl<'a> StoreRecord<'a> {
             REMOVE if body.is_empty() && expires.is_none() => RecordEffect::Remove,
             _ if member => return None,
             COLUMNS => RecordEffect::Columns(body),
-            SORTED_SET => RecordEffect::Collection(collection::CollectionKind::SortedSet, id_of(body)?),
-            HASH => RecordEffect::Collection(collection::CollectionKind::Hash, id_of(body)?),
             MERGE if expires.is_none() => RecordEffect::Delta(RowDelta::Merge(body)),
             EXPIRY if body.is_empty() => RecordEffect::Delta(RowDelta::Expiry(expires)),
-            _ => return None,
+            other => RecordEffect::Collection(CollectionKind::of_record_code(other)?, id_of(body)?),
         };
         Some(Self { member, key, version, expires, effect })
     }

@@ -1,9 +1,9 @@
-//! Reads of collections: the columns of a hash and the members of a sorted set, in memory or on
-//! disk.
+//! Reads of collections: the columns of a hash and the members of a set, sorted or not, in memory
+//! or on disk.
 //!
 //! ```text
 //!   RowView ─┬─ columns(|reader| …)      ColumnsReader ─┬─ in memory: a row, a locked collection
-//!            └─ sorted_set(|reader| …)   SetReader     ─┘  on disk: a StoredReader of one moment
+//!            └─ set_of(|reader| …)       SetReader     ─┘  on disk: a StoredReader of one moment
 //!                                          │
 //!                                          └─ view ─► MembersView, ScoreRangeView: read in steps
 //! ```
@@ -111,10 +111,34 @@ impl<'r> RowView<'r> {
     /// # Errors
     /// A page of the disk engine cannot be read or is damaged.
     pub fn sorted_set<R>(self, look: impl FnOnce(&SetReader<'_>) -> R) -> Result<Option<R>> {
-        if let Some(set) = self.row.sorted_set() {
+        self.set_of(CollectionKind::SortedSet, look)
+    }
+
+    /// Does the same with the set of the key, sorted or not.
+    ///
+    /// # Errors
+    /// As for [`sorted_set`](Self::sorted_set).
+    pub fn any_set<R>(self, look: impl FnOnce(&SetReader<'_>) -> R) -> Result<Option<R>> {
+        match self.row.collection_kind().filter(|kind| kind.has_scores()) {
+            Some(kind) => self.set_of(kind, look),
+            None => Ok(None),
+        }
+    }
+
+    /// Does the same with a set of this kind. The members of a set that is not sorted have the
+    /// score [`SET_SCORE`](skein_store::SET_SCORE).
+    ///
+    /// # Errors
+    /// As for [`sorted_set`](Self::sorted_set).
+    pub fn set_of<R>(
+        self,
+        kind: CollectionKind,
+        look: impl FnOnce(&SetReader<'_>) -> R,
+    ) -> Result<Option<R>> {
+        if let Some(set) = self.row.set_of(kind) {
             return Ok(Some(look(&SetReader::Memory(set.read()))));
         }
-        let Some(opened) = self.open(CollectionKind::SortedSet)? else { return Ok(None) };
+        let Some(opened) = self.open(kind)? else { return Ok(None) };
         let reader = SetReader::Stored(opened);
         let answer = look(&reader);
         reader.check().map(|()| Some(answer))

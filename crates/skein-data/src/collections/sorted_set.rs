@@ -1,4 +1,4 @@
-//! Reads of sorted sets.
+//! Reads of sets, sorted or not.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -9,7 +9,7 @@ use super::stored::OpenedReader;
 use super::views::{MembersView, ScoreRangeView};
 use crate::Result;
 
-/// A sorted set, as of one moment; see [`RowView::sorted_set`](super::RowView::sorted_set).
+/// A set, sorted or not, as of one moment; see [`RowView::set_of`](super::RowView::set_of).
 #[derive(Debug)]
 pub enum SetReader<'r> {
     /// A set in memory, whose lock is held shared.

@@ -1,7 +1,8 @@
 //! The keys of the disk engine's spaces beside `main`; see "Collections" in `docs/format.md`.
 //!
 //! ```text
-//!   members   id u64 │ name                    value: the column's value, or the score
+//!   members   id u64 │ name                    value: the column's value, or the score,
+//!                                              or nothing in a set that is not sorted
 //!             0 u64  │ id u64                  a collection whose members are to be removed:
 //!                                              1 if it has scores, else 0
 //!   scores    id u64 │ score u64 │ member      sorts as the score does

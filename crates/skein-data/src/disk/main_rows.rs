@@ -2,7 +2,7 @@
 //! collections.
 
 use skein_disk::{DiskTransaction, KeySpace};
-use skein_store::{CollectionHead, CollectionKind, RowRef};
+use skein_store::{CollectionHead, RowRef};
 
 use super::DiskEngine;
 use super::keys::{dead_key, expiry_key};
@@ -66,7 +66,7 @@ pub(super) fn write_main_row(
 
 /// Removes the members of a collection that no row stands for any more, now or in the background.
 fn discard(engine: &DiskEngine, transaction: &mut DiskTransaction<'_>, head: CollectionHead) -> Result<()> {
-    let has_scores = head.kind == CollectionKind::SortedSet;
+    let has_scores = head.kind.has_scores();
     if head.len <= REMOVED_AT_ONCE {
         return remove_members(transaction, head.id, has_scores, usize::MAX).map(drop);
     }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 
 use skein_disk::{DiskTransaction, KeySpace, ScanRequest, WalkDirection};
-use skein_store::{CollectionHead, CollectionKind, EachNamed, Member, MemberStore, ScanDirection};
+use skein_store::{CollectionHead, EachNamed, Member, MemberStore, ScanDirection};
 
 use super::DiskEngine;
 use super::keys::{member_key, name_in, score_key};
@@ -62,14 +62,13 @@ impl<'m, 'w> DiskMembers<'m, 'w> {
     pub(super) fn undo(&mut self) -> crate::Result<()> {
         self.cleared = false;
         for (name, before) in std::mem::take(&mut self.changes).into_iter().rev() {
-            match self.head.kind {
-                CollectionKind::Hash => self.write(&name, before.as_deref())?,
-                CollectionKind::SortedSet => {
-                    let now = self.read(&name)?.then(|| MembersView::score_in(&self.value));
-                    let before = before.map(|value| MembersView::score_in(&value));
-                    self.write_score(&name, now, before)?;
-                }
+            if !self.head.kind.has_scores() {
+                self.write(&name, before.as_deref())?;
+                continue;
             }
+            let now = self.read(&name)?.then(|| MembersView::score_in(&self.value));
+            let before = before.map(|value| MembersView::score_in(&value));
+            self.write_score(&name, now, before)?;
         }
         self.changes.clear();
         Ok(())
@@ -100,7 +99,8 @@ impl<'m, 'w> DiskMembers<'m, 'w> {
     }
 
     fn write_score(&mut self, name: &[u8], before: Option<f64>, score: Option<f64>) -> crate::Result<()> {
-        self.write(name, score.map(f64::to_le_bytes).as_ref().map(<[u8; 8]>::as_slice))?;
+        let (kind, score_bytes) = (self.head.kind, score.map(f64::to_le_bytes));
+        self.write(name, score_bytes.as_ref().map(|score| kind.value_of(score)))?;
         if let Some(before) = before {
             let key = score_key(&mut self.key, self.head.id, before, name);
             self.transaction.remove_key(KeySpace::Scores, key)?;

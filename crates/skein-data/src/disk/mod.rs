@@ -4,7 +4,7 @@
 //! (`skein_store::RowBuffer`). So commands handle one kind of row. "Rows" in `docs/format.md`
 //! defines the bytes.
 //!
-//! Columns that are too many for a row, and the members of sorted sets, are entries of spaces of
+//! Columns that are too many for a row, and the members of sets, are entries of spaces of
 //! their own (`keys`), and the row has only their number (`CollectionHead`). A transaction changes
 //! all of them at once. Expired rows are hidden from readers until a thread removes them
 //! (`cleaner`).

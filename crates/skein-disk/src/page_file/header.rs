@@ -42,11 +42,15 @@ pub(crate) enum FileFormat {
     /// Several key spaces. The header counts the keys of the main one, and its checksum covers the
     /// format.
     KeySpaces = 3,
+    /// As `KeySpaces`, and rows may be sets.
+    Sets = 4,
 }
 
 impl FileFormat {
+    const NEWEST: Self = Self::Sets;
+
     fn of_number(number: u32) -> Option<Self> {
-        [Self::OneTrie, Self::KeySpaces].into_iter().find(|format| *format as u32 == number)
+        [Self::OneTrie, Self::KeySpaces, Self::NEWEST].into_iter().find(|format| *format as u32 == number)
     }
 }
 
@@ -112,12 +116,7 @@ impl FileHeader {
         let found = u32_at(page, FORMAT);
         let Some(format) = FileFormat::of_number(found) else {
             let (path, oldest) = (file.path().to_owned(), FileFormat::OneTrie as u32);
-            return Err(DiskError::UnknownFormat {
-                path,
-                found,
-                oldest,
-                known: FileFormat::KeySpaces as u32,
-            });
+            return Err(DiskError::UnknownFormat { path, found, oldest, known: FileFormat::NEWEST as u32 });
         };
         let generation = u64_at(page, 16);
         let pages = u32_at(page, 56);

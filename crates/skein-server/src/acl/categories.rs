@@ -108,6 +108,7 @@ pub(super) fn of_command(command: &CommandSpec) -> Categories {
         ("keyspace", (group("generic") && !named(NO_KEYSPACE)) || named(KEYSPACE)),
         ("read", command.has_flag("readonly")),
         ("write", command.has_flag("write")),
+        ("set", group("set")),
         ("sortedset", group("sorted-set")),
         ("hash", group("hash")),
         ("string", group("string")),

@@ -17,6 +17,7 @@ mod hashes;
 mod keys;
 pub(crate) mod request_keys;
 mod server;
+mod sets;
 mod skein;
 mod sorted_sets;
 mod strings;
@@ -118,7 +119,7 @@ impl CommandSpec {
 }
 
 /// The families. Strings come first, because their first two commands are the most frequent.
-const FAMILIES: [&[CommandSpec]; 9] = [
+const FAMILIES: [&[CommandSpec]; 10] = [
     strings::COMMANDS,
     hashes::COMMANDS,
     keys::COMMANDS,
@@ -127,6 +128,7 @@ const FAMILIES: [&[CommandSpec]; 9] = [
     server::COMMANDS,
     skein::COMMANDS,
     sorted_sets::COMMANDS,
+    sets::COMMANDS,
     transactions::COMMANDS,
 ];
 

@@ -6,7 +6,7 @@ use super::{
 
 const GROUP: &str = "sorted-set";
 const WRITE_MOVABLE: &[&str] = &["write", "movablekeys"];
-const READ_MOVABLE: &[&str] = &["readonly", "movablekeys"];
+pub(super) const READ_MOVABLE: &[&str] = &["readonly", "movablekeys"];
 const STORES_MOVABLE: &[&str] = &["write", "denyoom", "movablekeys"];
 
 #[rustfmt::skip]

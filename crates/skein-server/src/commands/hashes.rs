@@ -19,8 +19,8 @@ use crate::long_double::LongDouble;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{ColumnsReader, EngineWriter, Error, RowError, RowView, RowWriter as _, VALUE_BYTES_MAX};
 
-pub(super) use all::{ColumnsReply, hgetall, hkeys, hvals};
-pub(super) use random::{hrand_field, hrand_field_in_slices};
+pub(super) use all::{ColumnsReply, HGetAll, HKeys, HVals};
+pub(super) use random::HRandField;
 pub(super) use scan::hscan;
 
 /// Approximate bytes of a reply for each column besides its name and value.

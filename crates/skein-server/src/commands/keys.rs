@@ -41,8 +41,11 @@ pub(super) fn kind_name(row: Option<RowView<'_>>) -> &'static str {
     match row {
         None => "none",
         Some(row) if row.value().is_some() => "string",
-        Some(row) if row.collection_kind() == Some(CollectionKind::SortedSet) => "zset",
-        Some(_) => "hash",
+        Some(row) => match row.collection_kind() {
+            Some(CollectionKind::SortedSet) => "zset",
+            Some(CollectionKind::Set) => "set",
+            Some(CollectionKind::Hash) | None => "hash",
+        },
     }
 }
 

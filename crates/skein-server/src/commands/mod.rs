@@ -39,6 +39,7 @@ pub(crate) mod random_entries;
 mod reply_limit;
 pub(crate) mod scan;
 pub(crate) mod server;
+pub(crate) mod sets;
 pub(crate) mod skein;
 pub(crate) mod slowlog;
 pub(crate) mod sorted_sets;

@@ -1,5 +1,5 @@
-//! Random columns or members of a key: HRANDFIELD and ZRANDMEMBER. The two commands differ in how
-//! they find a few entries; this module has their common parts.
+//! Random columns or members of a key: HRANDFIELD, ZRANDMEMBER and SRANDMEMBER. They differ in how
+//! they find a few entries ([`DrawSource`]); this module has their common parts.
 //!
 //! ```text
 //!   distinct     view ─► takes or skips each entry ─► reply
@@ -15,8 +15,8 @@ use std::ops::ControlFlow;
 use skein_syntax::number::parse_i64;
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
-use super::task::{SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice, full_from};
-use super::{CommandError, is};
+use super::task::{LongReply, SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice, full_from};
+use super::{CommandError, SlicedTask, is};
 use crate::random::{CommandRng, SortedDraws};
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 use skein_data::MembersView;
@@ -26,7 +26,47 @@ use skein_data::MembersView;
 pub(super) enum RandomEntryKind {
     Columns,
     /// Members of a sorted set; their values are their scores.
+    ScoredMembers,
+    /// Members of a set that is not sorted.
     Members,
+}
+
+impl RandomEntryKind {
+    /// Returns the option that adds the values to the reply.
+    fn option(self) -> Option<&'static str> {
+        match self {
+            Self::Columns => Some("WITHVALUES"),
+            Self::ScoredMembers => Some("WITHSCORES"),
+            Self::Members => None,
+        }
+    }
+}
+
+/// Entries of a key, as a command finds some of them at once.
+pub(super) trait DrawSource {
+    /// Returns whether the reply to a query can be written at once.
+    fn is_quick(&self, asked: &RandomQuery) -> bool;
+
+    /// Writes the reply at once.
+    fn write_some(&self, asked: &RandomQuery, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError>;
+
+    /// Returns a task that writes the reply in slices.
+    fn task(&self, asked: RandomQuery) -> Option<RandomTask>;
+}
+
+/// Replies with random entries of a key; `None` if it is absent.
+pub(super) fn draw<S: DrawSource>(
+    source: Option<&S>,
+    asked: RandomQuery,
+    reply: &mut ReplyWriter<'_>,
+    long: &mut LongReply,
+) -> Result<(), CommandError> {
+    match source {
+        None => asked.nothing(reply),
+        Some(source) if source.is_quick(&asked) => return source.write_some(&asked, reply),
+        Some(source) => long.begin(reply, || source.task(asked).map(SlicedTask::Any)),
+    }
+    Ok(())
 }
 
 /// The requested number of entries, and their form in the reply.
@@ -52,8 +92,7 @@ impl RandomQuery {
         if count == i64::MIN {
             return Err(CommandError::out_of_range(-i64::MAX, i64::MAX));
         }
-        let option = if entries == RandomEntryKind::Columns { "WITHVALUES" } else { "WITHSCORES" };
-        let values = args.len() == 4 && is(args.get(3), option);
+        let values = args.len() == 4 && entries.option().is_some_and(|option| is(args.get(3), option));
         if args.len() > 3 && !values {
             return Err(SYNTAX);
         }
@@ -85,8 +124,8 @@ impl RandomQuery {
         reply.bulk(name);
         match self.entries {
             _ if !self.values => {}
-            RandomEntryKind::Columns => reply.bulk(value),
-            RandomEntryKind::Members => reply.double(MembersView::score_in(value)),
+            RandomEntryKind::Columns | RandomEntryKind::Members => reply.bulk(value),
+            RandomEntryKind::ScoredMembers => reply.double(MembersView::score_in(value)),
         }
     }
 
@@ -156,7 +195,7 @@ impl RandomTask {
     ) -> Result<TaskProgress, CommandError> {
         let way_out = match self.asked().entries {
             RandomEntryKind::Columns => "ask for fewer columns",
-            RandomEntryKind::Members => "ask for fewer members",
+            RandomEntryKind::ScoredMembers | RandomEntryKind::Members => "ask for fewer members",
         };
         let more = match self {
             Self::Distinct(task) => task.step(reply)?,

@@ -13,6 +13,7 @@ use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::glob::{Glob, STEPS_MAX, literal_prefix};
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
+use skein_data::RowView;
 
 /// Maximum number of keys that one call visits, whatever COUNT says: COUNT is a hint, and the
 /// worker has other clients.
@@ -24,7 +25,7 @@ pub(super) struct ScanOptions<'a> {
     /// Steps of matching taken so far.
     steps: Cell<usize>,
     kind: Option<&'a [u8]>,
-    pub count: usize,
+    count: usize,
 }
 
 impl<'a> ScanOptions<'a> {
@@ -70,7 +71,7 @@ impl<'a> ScanOptions<'a> {
     }
 
     /// Returns whether a few hundred matches may take too long for one page.
-    pub(super) fn is_costly(&self) -> bool {
+    fn is_costly(&self) -> bool {
         self.glob().is_some_and(Glob::is_costly)
     }
 }
@@ -85,7 +86,7 @@ pub(super) struct ScanPage {
     pub more_after: Option<Vec<u8>>,
 }
 
-/// Builds a page of pairs from a hash or a sorted set.
+/// Builds a page of pairs from a hash or a sorted set, or of names from a set.
 pub(super) struct ScanPageFiller<'o, 'a> {
     options: &'o ScanOptions<'a>,
     protocol: Protocol,
@@ -101,19 +102,39 @@ pub(super) struct ScanPageFiller<'o, 'a> {
 }
 
 impl<'o, 'a> ScanPageFiller<'o, 'a> {
-    pub(super) fn new(options: &'o ScanOptions<'a>, most: usize, reply: &ReplyWriter<'_>) -> Self {
-        let (protocol, last, page) = (reply.protocol(), Vec::new(), ScanPage::default());
+    fn new(options: &'o ScanOptions<'a>, most: usize, protocol: Protocol) -> Self {
+        let (last, page) = (Vec::new(), ScanPage::default());
         Self { options, protocol, most, seen: 0, last, page, fault: None, ends_early: true }
     }
 
     /// Returns a filler whose page has all pairs, however long matching takes.
-    pub(super) fn whole(options: &'o ScanOptions<'a>, reply: &ReplyWriter<'_>) -> Self {
-        Self { ends_early: false, ..Self::new(options, usize::MAX, reply) }
+    fn whole(options: &'o ScanOptions<'a>, protocol: Protocol) -> Self {
+        Self { ends_early: false, ..Self::new(options, usize::MAX, protocol) }
+    }
+
+    /// Returns whether the page has all entries.
+    pub(super) fn is_whole(&self) -> bool {
+        !self.ends_early
     }
 
     /// Adds the next pair if its name matches; `write` writes its second half. Breaks at the first
     /// pair of the next page.
     pub(super) fn take(&mut self, name: &[u8], write: impl FnOnce(&mut ReplyWriter<'_>)) -> ControlFlow<()> {
+        self.take_some(name, 2, write)
+    }
+
+    /// Does the same with a name alone.
+    pub(super) fn take_name(&mut self, name: &[u8]) -> ControlFlow<()> {
+        self.take_some(name, 1, |_| {})
+    }
+
+    /// Does the same with a number of elements, the first of which is the name.
+    fn take_some(
+        &mut self,
+        name: &[u8],
+        elements: usize,
+        write: impl FnOnce(&mut ReplyWriter<'_>),
+    ) -> ControlFlow<()> {
         let matched_long = self.ends_early && self.seen > 0 && self.options.has_matched_long();
         if self.seen == self.most || matched_long {
             self.page.more_after = Some(std::mem::take(&mut self.last));
@@ -127,7 +148,7 @@ impl<'o, 'a> ScanPageFiller<'o, 'a> {
         self.last.clear();
         self.last.extend_from_slice(name);
         if self.options.matches(name) {
-            self.page.count += 2;
+            self.page.count += elements;
             let mut list = ReplyWriter::new(&mut self.page.elements, self.protocol);
             list.bulk(name);
             write(&mut list);
@@ -149,7 +170,7 @@ fn too_long(len: usize) -> CommandError {
     ))
 }
 
-pub(super) fn parse_cursor(text: &[u8]) -> Result<u64, CommandError> {
+fn parse_cursor(text: &[u8]) -> Result<u64, CommandError> {
     cursor_of(text).ok_or(CommandError::text("ERR invalid cursor"))
 }
 
@@ -171,15 +192,57 @@ fn cursor_of(text: &[u8]) -> Option<u64> {
 
 /// Returns the name after which a cursor continues, or `None` for cursor 0, which starts a scan.
 /// Errors if the cursor is unknown.
-pub(super) fn after_cursor(shared: &ServerShared, cursor: u64) -> Result<Option<Vec<u8>>, CommandError> {
+fn after_cursor(shared: &ServerShared, cursor: u64) -> Result<Option<Vec<u8>>, CommandError> {
     match cursor {
         0 => Ok(None),
         _ => shared.cursors.resume(cursor).map(Some).ok_or_else(|| unknown_cursor(cursor, shared)),
     }
 }
 
+/// A scan of the entries of one key, whose options are not parsed yet.
+pub(super) struct EntryScan<'s, 'a, 'o> {
+    shared: &'s ServerShared,
+    cursor: u64,
+    args: &'s RequestArgs<'a>,
+    options: &'o mut Option<ScanOptions<'a>>,
+    protocol: Protocol,
+}
+
+impl<'a, 'o> EntryScan<'_, 'a, 'o> {
+    /// Parses the options. Returns a page, and the name after which it begins. If there are `few`
+    /// entries, the page has all of them, whatever COUNT says, like Redis's small types; unless
+    /// matching them takes long.
+    pub(super) fn page(self, few: bool) -> Result<(ScanPageFiller<'o, 'a>, Option<Vec<u8>>), CommandError> {
+        let options = self.options.insert(ScanOptions::parse(self.args, 3, false)?);
+        if few && !options.is_costly() {
+            return Ok((ScanPageFiller::whole(options, self.protocol), None));
+        }
+        let after = after_cursor(self.shared, self.cursor)?;
+        Ok((ScanPageFiller::new(options, options.count, self.protocol), after))
+    }
+}
+
+/// Runs HSCAN, SSCAN or ZSCAN: `fill` fills a page from the row of the key. As in Redis, the
+/// options are not checked if the key does not exist.
+pub(super) fn scan_entries(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    fill: impl FnOnce(RowView<'_>, EntryScan<'_, '_, '_>) -> Result<ScanPage, CommandError>,
+) -> Result<AfterCommand, CommandError> {
+    let cursor = parse_cursor(args.get(2))?;
+    let (shared, protocol, mut options) = (context.shared, reply.protocol(), None);
+    let scan = EntryScan { shared, cursor, args, options: &mut options, protocol };
+    let page = context.look_up(args.get(1), |row| match row? {
+        None => Ok(ScanPage::default()),
+        Some(row) => fill(row, scan),
+    })?;
+    write_page(shared, cursor, &page, reply);
+    Ok(AfterCommand::Done)
+}
+
 /// Replies with a page, and with the cursor that continues after it.
-pub(super) fn write_page(shared: &ServerShared, cursor: u64, page: &ScanPage, reply: &mut ReplyWriter<'_>) {
+fn write_page(shared: &ServerShared, cursor: u64, page: &ScanPage, reply: &mut ReplyWriter<'_>) {
     let next = page.more_after.as_ref().map_or(0, |last| shared.cursors.put(last, cursor));
     reply.array(2);
     reply.bulk_number(next);

@@ -13,6 +13,7 @@
 //! keeps the snapshot until its last key. Further slices then free the versions that were kept for
 //! it, because other clients may have written much meanwhile.
 
+mod long_read;
 mod view;
 
 use std::ops::{Bound, ControlFlow, Deref};
@@ -33,6 +34,7 @@ use crate::glob::{Glob, STEPS_MAX};
 use crate::resp::{Protocol, ReplyWriter};
 use skein_data::{EngineSnapshot, Keyspace, RowView, ScanDirection, SnapshotRelease, Ticket};
 
+pub(super) use long_read::{LongRead, LongReply, read_or_slices};
 pub(super) use view::{SlicedView, ViewTask, full_from};
 
 /// Maximum number of keys in a slice that writes their contents.

@@ -16,7 +16,7 @@ const fn family(
     UnsupportedFamily { what, names, prefixes }
 }
 
-const FAMILIES: [UnsupportedFamily; 14] = [
+const FAMILIES: [UnsupportedFamily; 13] = [
     family(
         "SkeinDB has no lists",
         &[
@@ -42,29 +42,6 @@ const FAMILIES: [UnsupportedFamily; 14] = [
             "blmove",
             "blmpop",
             "brpoplpush",
-        ],
-        &[],
-    ),
-    family(
-        "SkeinDB has no sets; use a sorted set with a score of 0",
-        &[
-            "sadd",
-            "srem",
-            "smembers",
-            "sismember",
-            "smismember",
-            "scard",
-            "spop",
-            "srandmember",
-            "smove",
-            "sinter",
-            "sinterstore",
-            "sintercard",
-            "sunion",
-            "sunionstore",
-            "sdiff",
-            "sdiffstore",
-            "sscan",
         ],
         &[],
     ),

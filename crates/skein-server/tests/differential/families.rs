@@ -61,7 +61,7 @@ pub const KEYS: &str = "
     RENAME|RENAMENX <key> <key>
     COPY <key> <key> REPLACE? DB_0?
     KEYS <pattern>
-    SCAN 0 MATCH_<pattern>? COUNT_1000 TYPE_string|TYPE_hash|TYPE_zset|TYPE_list?
+    SCAN 0 MATCH_<pattern>? COUNT_1000 TYPE_string|TYPE_hash|TYPE_zset|TYPE_set|TYPE_list?
     RANDOMKEY
     DBSIZE
     FLUSHDB|FLUSHALL SYNC|ASYNC?
@@ -124,6 +124,35 @@ pub const SORTED_SETS: &str = "
     COPY <key> <key> REPLACE?
 ";
 
+/// SPOP takes all members or none, because the servers draw different ones.
+pub const SETS: &str = "
+    SADD <key> <member>+
+    SADD <key> <integer>+
+    SREM <key> <member>+
+    SISMEMBER <key> <member>
+    SMISMEMBER <key> <member>+
+    SCARD|SMEMBERS <key>
+    SMOVE <key> <key> <member>
+    SPOP <key> 0|100|-1
+    SRANDMEMBER <key>
+    SRANDMEMBER <key> <count>
+    SUNION|SINTER|SDIFF <key>+
+    SUNIONSTORE|SINTERSTORE|SDIFFSTORE <key> <key>+
+    SINTERCARD 1_<key>|2_<key>_<key>|0_<key> LIMIT_<count>?
+    SSCAN <key> 0 MATCH_<pattern>? COUNT_1000
+    ZADD <key> <score>_<member>+
+    ZUNION|ZINTER 2_<key>_<key>|3_<key>_<key>_<key> WEIGHTS_<float>_<float>? AGGREGATE_SUM|AGGREGATE_MIN|AGGREGATE_MAX? WITHSCORES?
+    ZDIFF 2_<key>_<key> WITHSCORES?
+    ZUNIONSTORE|ZINTERSTORE <key> 2_<key>_<key>
+    ZINTERCARD 2_<key>_<key>
+    SCAN 0 COUNT_1000 TYPE_set
+    SET <key> <value>
+    TYPE|DEL|EXISTS <key>
+    EXPIRE <key> 1000
+    RENAME <key> <key>
+    COPY <key> <key> REPLACE?
+";
+
 /// Every sequence uses two connections, so the other connection changes watched keys too.
 pub const TRANSACTIONS: &str = "
     MULTI
@@ -156,4 +185,4 @@ pub const MIXED: &str = "
 ";
 
 /// All families above except `MIXED`.
-pub const ALL: [&str; 7] = [STRINGS, BITS, HASHES, KEYS, EXPIRY, SORTED_SETS, TRANSACTIONS];
+pub const ALL: [&str; 8] = [STRINGS, BITS, HASHES, KEYS, EXPIRY, SORTED_SETS, SETS, TRANSACTIONS];

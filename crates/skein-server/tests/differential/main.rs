@@ -209,6 +209,11 @@ fn sorted_sets() {
 }
 
 #[test]
+fn sets() {
+    assert_same_replies(families::SETS);
+}
+
+#[test]
 fn transactions() {
     assert_same_replies(families::TRANSACTIONS);
 }

@@ -105,11 +105,13 @@ pub fn same(name: &[u8], before: &ReplyContext, ours: &DiffReply, theirs: &DiffR
         b"DBSIZE" if before.expired && ours.integer().is_some() => theirs.integer().is_some(),
         // On purpose: SkeinDB accepts WITHSCORE, as Redis 7.2 does.
         b"ZRANK" | b"ZREVRANK" if theirs.is_wrong_arity() => true,
-        b"KEYS" | b"HKEYS" | b"HVALS" => by(&|reply| reply.sorted(1)),
+        b"KEYS" | b"HKEYS" | b"HVALS" | b"SMEMBERS" | b"SUNION" | b"SINTER" | b"SDIFF" | b"SPOP" => {
+            by(&|reply| reply.sorted(1))
+        }
         b"HGETALL" => by(&|reply| reply.sorted(2)),
-        b"SCAN" => by(&|reply| reply.sorted_scan(1)),
+        b"SCAN" | b"SSCAN" => by(&|reply| reply.sorted_scan(1)),
         b"HSCAN" | b"ZSCAN" => by(&|reply| reply.sorted_scan(2)),
-        b"RANDOMKEY" | b"HRANDFIELD" | b"ZRANDMEMBER" => by(&DiffReply::outline),
+        b"RANDOMKEY" | b"HRANDFIELD" | b"ZRANDMEMBER" | b"SRANDMEMBER" => by(&DiffReply::outline),
         b"TTL" | b"EXPIRETIME" => near(SLACK_MILLIS / 1000),
         b"PTTL" | b"PEXPIRETIME" => near(SLACK_MILLIS),
         b"EXEC" => match (ours, theirs) {

@@ -290,7 +290,7 @@ fn a_reply_over_its_limit_is_an_error() {
     let server = start_filled(ServerOptions { reply_bytes_max: 20_000, ..options() });
     let mut client = server.connect();
     for (request, way_out) in [
-        ("ZRANGE z 0 -1", "ask for fewer members, or use ZSCAN"),
+        ("ZRANGE z 0 -1", "ask for fewer members, or use ZSCAN or SSCAN"),
         ("HGETALL h", "ask for single columns, or use HSCAN"),
         ("HRANDFIELD h 2900", "ask for fewer columns"),
     ] {

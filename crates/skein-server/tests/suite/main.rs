@@ -25,6 +25,7 @@ mod pause;
 mod protected_mode;
 mod rewriting;
 mod serving;
+mod sets;
 mod skein_commands;
 mod slices;
 mod slow_readers;

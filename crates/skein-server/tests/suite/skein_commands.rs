@@ -193,7 +193,6 @@ fn unsupported_commands_are_named_in_the_error() {
     for (name, what) in [
         ("SUBSCRIBE", "(SkeinDB has no publish/subscribe channels)"),
         ("LPUSH", "(SkeinDB has no lists)"),
-        ("sadd", "(SkeinDB has no sets; use a sorted set with a score of 0)"),
         ("XADD", "(SkeinDB has no streams)"),
         ("PFADD", "(SkeinDB has no HyperLogLogs)"),
         ("GEOADD", "(SkeinDB has no geospatial indexes)"),

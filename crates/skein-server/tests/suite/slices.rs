@@ -7,7 +7,7 @@ use skein_store::StoreOptions;
 
 const MANY: usize = 6000;
 
-/// Starts a server with one worker, a large set, many columns and many keys.
+/// Starts a server with one worker, large sets, many columns and many keys.
 fn start_filled(options: ServerOptions) -> TestServer {
     let options = ServerOptions { workers: 1, debug_command: true, ..options };
     let server = start_on(options, StoreOptions { index: index(), ..StoreOptions::default() });
@@ -25,6 +25,8 @@ fn fill(client: &mut TestClient) {
     let requests = [
         each("ZADD z", |i| format!("{} member:{i:05}", i % 700)),
         each("ZADD y", |i| format!("1 member:{:05}", i + 1000)),
+        each("SADD s", |i| format!("member:{i:05}")),
+        each("SADD t", |i| format!("member:{:05}", i + 1000)),
         each("HSET h", |i| format!("column:{i:05} {i}")),
         each("MSET", |i| format!("k:{i:05} {i}")),
     ];
@@ -97,6 +99,14 @@ fn other_clients_are_answered_between_slices() {
         "HGETALL h",
         "ZUNION 2 z y",
         "ZINTERCARD 2 z y",
+        "SMEMBERS s",
+        "SRANDMEMBER s 5000",
+        "SRANDMEMBER s -5000",
+        "SUNION s t",
+        "SINTER s t",
+        "SDIFF s t",
+        "SINTERCARD 2 s t",
+        "SK.GETV s",
         "SK.RANGE - + LIMIT 100000000",
         "SK.NEXT k:05999",
         "SK.GETV z",
@@ -218,6 +228,8 @@ fn memory_for_a_reply_is_limited() {
     assert_eq!(client.ask("ZINTERCARD 2 short short"), ":4000|");
     assert_eq!(client.ask("HRANDFIELD h -7000"), refusal("ask for fewer columns"));
     assert_eq!(client.ask("ZRANDMEMBER z -7000"), refusal("ask for fewer members"));
+    assert_eq!(client.ask("SRANDMEMBER s -7000"), refusal("ask for fewer members"));
+    assert_eq!(client.ask("SUNION s t"), refusal(in_parts));
 }
 
 /// Incident: all positions were drawn before the length of the reply was checked.
@@ -231,6 +243,7 @@ fn draws_may_request_any_number() {
         ("HRANDFIELD h", "columns"),
         ("HRANDFIELD few:h", "columns"),
         ("ZRANDMEMBER z", "members"),
+        ("SRANDMEMBER s", "members"),
         ("ZRANDMEMBER few", "members"),
     ] {
         for count in ["-9223372036854775807", "-4611686018427387903", "-1000000000000", "-20000"] {

@@ -61,6 +61,7 @@ fn collections_in_a_range_show_a_single_moment() {
         let mut client = server.connect();
         client.ask("ZADD s 1 a 2 b");
         client.ask("HSET h x 7 y 8");
+        client.ask("SADD p a b");
         let members = |score: u32| (0..500).map(move |member| format!(" {score} m{member:03}"));
         client.ask(&format!("ZADD z{}", members(1).collect::<String>()));
         let columns = |value: u32| (0..500).map(move |column| format!(" c{column:03} {value}"));
@@ -71,6 +72,7 @@ fn collections_in_a_range_show_a_single_moment() {
         client.ask(&format!("ZADD z{}", members(2).collect::<String>()));
         client.ask(&format!("HSET w{}", columns(2).collect::<String>()));
         client.ask("ZREM s a b");
+        client.ask("SREM p a");
         client.ask("DEL h");
         let entry = |key: &[u8]| snapshot.get_entry(key).unwrap().unwrap();
         assert!(entry(b"w").columns.iter().all(|(_, value)| value == b"1"), "{index}");

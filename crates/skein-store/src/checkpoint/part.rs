@@ -33,8 +33,6 @@ const BLOCK_BYTES: usize = 256 << 10;
 
 const VALUE: u8 = 1;
 const COLUMNS: u8 = 2;
-const SORTED_SET: u8 = 3;
-const HASH: u8 = 4;
 
 fn head(id: StoreId, begin: u64, part: usize) -> [u8; HEAD] {
     let mut bytes = [0; HEAD];
@@ -75,8 +73,7 @@ impl PartWriter {
     pub(super) fn row(&mut self, member: bool, key: &[u8], row: RowRef<'_>) -> Result<()> {
         let start = self.block.len();
         let kind = match row.collection().map(Collection::kind) {
-            Some(CollectionKind::SortedSet) => SORTED_SET,
-            Some(CollectionKind::Hash) => HASH,
+            Some(kind) => kind.part_code(),
             None if row.has_columns() => COLUMNS,
             None => VALUE,
         };
@@ -151,12 +148,12 @@ impl PartRow<'_> {
         }
         let mut row = match self.kind {
             VALUE => rows.value_until(&[self.body], self.expires).ok()?,
-            SORTED_SET | HASH => {
-                let kind = if self.kind == HASH { CollectionKind::Hash } else { CollectionKind::SortedSet };
+            COLUMNS => record::row_of_tables(rows, self.body, self.expires)?,
+            code => {
+                let kind = CollectionKind::of_part_code(code)?;
                 let collection = members.collection(kind, record::id_of(self.body)?);
                 Row::of_collection(rows, collection, self.expires)
             }
-            _ => record::row_of_tables(rows, self.body, self.expires)?,
         };
         row.set_version(self.version);
         Some(row)
@@ -165,7 +162,11 @@ impl PartRow<'_> {
     fn take<'a>(reader: &mut ByteReader<'a>) -> Option<PartRow<'a>> {
         let byte = reader.u8()?;
         let member = byte & MEMBER != 0;
-        let known = |kind: &u8| matches!((*kind, member), (VALUE, _) | (COLUMNS | SORTED_SET | HASH, false));
+        let known = |kind: &u8| match *kind {
+            VALUE => true,
+            COLUMNS => !member,
+            code => !member && CollectionKind::of_part_code(code).is_some(),
+        };
         let kind = Some(byte & !(EXPIRES | MEMBER)).filter(known)?;
         let key_len = reader.u16()? as usize;
         let body_len = reader.u32()? as usize;

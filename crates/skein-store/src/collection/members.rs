@@ -7,10 +7,10 @@ use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use skein_sync::background::ThreadSignal;
 use skein_sync::locks::{alone, shared};
 
-use super::ScoreIndex;
 use super::frozen::FrozenMoment;
 use super::sweep_queue::{DeadCollection, SweepQueue};
 use super::views::CollectionViews;
+use super::{CollectionKind, SET_SCORE, ScoreIndex};
 use crate::index::{IndexKind, NODE_SHARE};
 use crate::limits::KEY_BYTES_MAX;
 use crate::row::{RowAllocator, RowIndex, RowRef};
@@ -39,15 +39,6 @@ pub(crate) struct MemberIndex {
     pub(super) sweep_queue: Mutex<SweepQueue>,
     /// Wakes the sweeper thread when there is a dead collection.
     pub(crate) sweeper: Arc<ThreadSignal>,
-}
-
-/// The kind of a collection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CollectionKind {
-    /// Members with scores.
-    SortedSet,
-    /// Spread columns: too many for a row.
-    Hash,
 }
 
 #[derive(Debug)]
@@ -109,10 +100,10 @@ pub(crate) fn score_of(row: RowRef<'_>) -> f64 {
     row.value().map_or(0.0, score_in)
 }
 
-/// Returns the score in the value of a member.
+/// Returns the score in the value of a member. The members of a set have no value.
 #[inline]
 pub(crate) fn score_in(value: &[u8]) -> f64 {
-    value.try_into().map_or(0.0, f64::from_le_bytes)
+    value.try_into().map_or(SET_SCORE, f64::from_le_bytes)
 }
 
 impl MemberIndex {

@@ -1,8 +1,8 @@
-//! Collections: sorted sets and large hashes. A key holds a collection, and the members of all
-//! collections are entries of an index of their own.
+//! Collections: sets, sorted or not, and large hashes. A key holds a collection, and the members of
+//! all collections are entries of an index of their own.
 //!
 //! ```text
-//!   main index     key ── main row (kind other, code 1 or 2) ──► Collection: id, kind, state
+//!   main index     key ── main row (kind other, code of its kind) ──► Collection: id, kind, state
 //!   member index   id, 8 bytes, big-endian │ member ── row: the score, or the column's value
 //!   score index    (score, member) in a counted B+-tree, part of the collection's state
 //! ```
@@ -12,10 +12,11 @@
 //! rebuilds it. So adding a member costs the same in any set: one lookup in the member index, and
 //! one descent in the tree.
 //!
-//! There are two kinds. A *sorted set* is read through `sorted_set`. A *hash* is a row of columns
-//! that has too many for one row (`columns_reader`); its columns are called spread. Its members are
-//! the names of the columns. The member index has them in order, so a hash has no score index, only
-//! a count. The text below says set and means both.
+//! There are three kinds (`kind`). A *sorted set* is read through `sorted_set`. A *set* is one
+//! whose members all have the score 1 and no value. A *hash* is a row of columns that has too many
+//! for one row (`columns_reader`); its columns are called spread. Its members are the names of the
+//! columns. The member index has them in order, so a hash has no score index, only a count. The
+//! text below says set and means all three.
 //!
 //! Long reads take views (`views`): a view shows one moment in many steps, and writers do not wait
 //! between the steps. A snapshot shows frozen collections (`frozen`).
@@ -31,8 +32,8 @@
 //!    too.
 //!
 //! # Files
-//! Read `members`, `score_index`, `sorted_set` and `columns_reader`, then `views` and `frozen`,
-//! then `sweep_queue`, `sweep` and `recover`. Writes are in `session/member_writer.rs`.
+//! Read `kind`, `members`, `score_index`, `sorted_set` and `columns_reader`, then `views` and
+//! `frozen`, then `sweep_queue`, `sweep` and `recover`. Writes are in `session/member_writer.rs`.
 //!
 //! Design: `docs/design/data-model.md`.
 //!
@@ -49,6 +50,7 @@
 
 mod columns_reader;
 mod frozen;
+mod kind;
 mod members;
 pub(crate) mod recover;
 mod score_index;
@@ -58,7 +60,7 @@ mod sweep_queue;
 mod views;
 
 pub use columns_reader::ColumnsReader;
-pub use members::CollectionKind;
+pub use kind::{CollectionKind, SET_SCORE};
 pub(crate) use members::{
     Collection, CollectionState, ID, MemberIndex, member_key, score_in, score_of, weight,
 };
@@ -67,6 +69,6 @@ pub(crate) use score_index::ScoreIndex;
 pub use sorted_set::{SetReader, SortedSet};
 pub use views::{MembersView, ScoreRangeView};
 
-/// The longest member of a sorted set and the longest name of a spread column, in bytes: with the
+/// The longest member of a set and the longest name of a spread column, in bytes: with the
 /// id of the collection it must fit the member index.
 pub const MEMBER_BYTES_MAX: usize = crate::limits::KEY_BYTES_MAX - ID;

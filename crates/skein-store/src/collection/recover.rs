@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use skein_index::ComputeAction;
 use skein_sync::locks::{alone, lock, shared};
 
-use super::members::{CollectionKind, MemberIndex, score_of, weight};
+use super::members::{MemberIndex, score_of, weight};
 use super::{Collection, ID, ScoreIndex};
 use crate::index::ranges;
 use crate::row::RowIndex;
@@ -76,7 +76,7 @@ impl<'f> GatheredMembers<'f> {
     pub(super) fn add(&mut self, row: RowRef<'_>, member: &[u8]) {
         self.count += 1;
         self.weight += weight(member, row);
-        if self.of.is_some_and(|of| of.kind() == CollectionKind::SortedSet) {
+        if self.of.is_some_and(|of| of.kind().has_scores()) {
             let start = self.bytes.len();
             self.bytes.extend_from_slice(member);
             self.entries.push((score_of(row), start, self.bytes.len()));
@@ -88,7 +88,7 @@ impl<'f> GatheredMembers<'f> {
         match self.of {
             _ if self.count == 0 => {}
             None => members.discard_members(self.id, self.count, self.weight),
-            Some(hash) if hash.kind() == CollectionKind::Hash => {
+            Some(hash) if !hash.kind().has_scores() => {
                 let mut state = alone(hash.state());
                 (state.columns, state.bytes) = (self.count, self.weight);
             }

@@ -63,7 +63,7 @@ impl RowAllocator {
     }
 
     /// Makes a row with the contents of `row` that expires at `expires`, or never. It shares the
-    /// column blocks. If `row` stands for a sorted set or for spread columns, the new row can be
+    /// column blocks. If `row` stands for a set or for spread columns, the new row can be
     /// put only to the same key.
     pub fn until(&self, row: RowRef<'_>, expires: Option<u64>) -> Row {
         Row::until(self, row, expires)

@@ -3,8 +3,8 @@
 //! ```text
 //!   kind u8 │ the value                               kind 1
 //!   kind u8 │ one table of columns                    kind 2, see `table`
-//!   kind u8 │ id u64 │ count u64                      kinds 3 and 4, the head of a sorted set or
-//!                                                     hash, see `collection`
+//!   kind u8 │ id u64 │ count u64                      kinds 3 to 5, the head of a sorted set, a
+//!                                                     hash or a set, see `collection`
 //!   kind u8 + 0x80 │ expires at u64 │ the same        of a row that expires
 //! ```
 //!
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn heads_of_stored_collections_are_decoded() {
         let (rows, mut buffer) = (RowAllocator::new(), RowBuffer::default());
-        for kind in [CollectionKind::SortedSet, CollectionKind::Hash] {
+        for kind in CollectionKind::ALL {
             for expires in [None, Some(9)] {
                 let head = CollectionHead { kind, id: u64::MAX - 1, len: 7 };
                 let row = rows.stored_collection(head, expires);
@@ -234,7 +234,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn garbage_is_a_row_or_none(kind in 0u8..6, expires: bool, body: Vec<u8>) {
+        fn garbage_is_a_row_or_none(kind in 0u8..7, expires: bool, body: Vec<u8>) {
             let kind = if expires { kind | EXPIRES } else { kind };
             let bytes = [&[kind][..], &body].concat();
             let mut buffer = RowBuffer::default();

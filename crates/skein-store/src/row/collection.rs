@@ -8,13 +8,6 @@ use skein_sync::locks::shared;
 use super::{BODY, LEN_MASK, Row, RowAllocator, RowKind, RowRef};
 use crate::collection::{Collection, CollectionKind, ColumnsReader, SortedSet};
 
-/// The codes of the kinds of collections.
-const SORTED_SET: u32 = 1;
-const HASH: u32 = 2;
-/// The codes of the kinds of collections outside of memory.
-const STORED_SET: u32 = 3;
-const STORED_HASH: u32 = 4;
-
 /// Bytes of a [`CollectionHead`] in a row.
 pub(super) const HEAD: usize = 2 * size_of::<u64>();
 
@@ -31,10 +24,7 @@ pub struct CollectionHead {
 
 impl CollectionHead {
     pub(super) fn code(self) -> u32 {
-        match self.kind {
-            CollectionKind::SortedSet => STORED_SET,
-            CollectionKind::Hash => STORED_HASH,
-        }
+        self.kind.stored_code()
     }
 
     pub(super) fn to_bytes(self) -> [u8; HEAD] {
@@ -47,11 +37,7 @@ impl CollectionHead {
     /// Returns the head in the body of a row. `None` if the code is not that of a stored collection
     /// or the body has another length.
     pub(super) fn parse(code: u32, body: &[u8]) -> Option<Self> {
-        let kind = match code {
-            STORED_SET => CollectionKind::SortedSet,
-            STORED_HASH => CollectionKind::Hash,
-            _ => return None,
-        };
+        let kind = CollectionKind::of_stored_code(code)?;
         let (id, len) = body.split_first_chunk()?;
         Some(Self { kind, id: u64::from_le_bytes(*id), len: u64::from_le_bytes(len.try_into().ok()?) })
     }
@@ -59,10 +45,12 @@ impl CollectionHead {
 
 /// Returns the bytes of the body of rows of kind `other`, by their code.
 pub(super) fn body_len(code: u32) -> usize {
-    match code {
-        SORTED_SET | HASH => size_of::<*const Collection>(),
-        STORED_SET | STORED_HASH => HEAD,
-        _ => 0,
+    if CollectionKind::is_row_code(code) {
+        size_of::<*const Collection>()
+    } else if CollectionKind::of_stored_code(code).is_some() {
+        HEAD
+    } else {
+        0
     }
 }
 
@@ -73,10 +61,7 @@ impl Row {
         collection: Arc<Collection>,
         expires: Option<u64>,
     ) -> Self {
-        let code = match collection.kind() {
-            CollectionKind::SortedSet => SORTED_SET,
-            CollectionKind::Hash => HASH,
-        };
+        let code = collection.kind().row_code();
         let row = Self::with_body(rows, RowKind::Other, code as usize, expires);
         // SAFETY: the body of these codes has room for a pointer, at any alignment; the row owns
         // the reference (invariant 6).
@@ -105,10 +90,10 @@ impl Row {
 impl<'g> RowRef<'g> {
     /// Returns the collection to which the row owns a reference.
     fn pointer(self) -> Option<*const Collection> {
-        let is_set = self.kind() == RowKind::Other && matches!(self.tag() & LEN_MASK, SORTED_SET | HASH);
+        let is_pointer = self.kind() == RowKind::Other && CollectionKind::is_row_code(self.tag() & LEN_MASK);
         // SAFETY: the body of these codes is a pointer (invariant 6), and the row lives for `'g`
         // (invariant 5).
-        is_set.then(|| unsafe { self.start.add(BODY).cast::<*const Collection>().read_unaligned() })
+        is_pointer.then(|| unsafe { self.start.add(BODY).cast::<*const Collection>().read_unaligned() })
     }
 
     /// Returns the collection of the row.
@@ -151,7 +136,13 @@ impl<'g> RowRef<'g> {
 
     /// Returns the sorted set of the key, if it is in memory; `None` for other rows.
     pub fn sorted_set(self) -> Option<SortedSet<'g>> {
-        let set = self.collection().filter(|collection| collection.kind() == CollectionKind::SortedSet)?;
+        self.set_of(CollectionKind::SortedSet)
+    }
+
+    /// Returns the set of this kind, sorted or not, if the key holds it and it is in memory. The
+    /// members of a set that is not sorted have the score [`SET_SCORE`](crate::SET_SCORE).
+    pub fn set_of(self, kind: CollectionKind) -> Option<SortedSet<'g>> {
+        let set = self.collection().filter(|set| set.kind() == kind && kind.has_scores())?;
         Some(SortedSet::new(set, self))
     }
 

@@ -13,10 +13,10 @@
 //!   blocks     count u32 │ footprint u64 │ pointers to column blocks (see `block`), each 8 bytes
 //!   other      the length field is a code, which gives the contents and the length of the body
 //!              code 0: a tombstone, without a body; exists only during a recovery
-//!              code 1: a sorted set; the body is a pointer to it (see `collection`), 8 bytes
-//!              code 2: spread columns; the body is a pointer to them, 8 bytes
-//!              codes 3, 4: a sorted set and spread columns that an engine keeps outside of memory;
-//!              the body is a `CollectionHead`: id u64 │ count u64
+//!              codes 1, 2, 6: a sorted set, spread columns, a set; the body is a pointer to the
+//!              collection (see `collection`), 8 bytes
+//!              codes 3, 4, 5: the same, if an engine keeps them outside of memory; the body is a
+//!              `CollectionHead`: id u64 │ count u64
 //! ```
 //!
 //! From its time of expiry on, a row counts as absent: readers check the time (`OperationTime`).
@@ -42,7 +42,7 @@
 //! 4. If the tag says that the row expires, 8 bytes of time follow the body, at any alignment.
 //! 5. A [`RowRef`] is made only from a row that outlives it: one behind a guard, one borrowed, or
 //!    one in a [`RowBuffer`] that is borrowed.
-//! 6. The body of codes 1 and 2 is a pointer that owns one reference to a collection, at any
+//! 6. The body of codes 1, 2 and 6 is a pointer that owns one reference to a collection, at any
 //!    alignment.
 //!
 //! Design: `docs/design/data-model.md`.
@@ -69,6 +69,7 @@ pub use buffer::{RowBuffer, encode_value};
 pub use collection::CollectionHead;
 pub use columns::ColumnIter;
 
+use crate::collection::CollectionKind;
 use crate::index::StoreIndex;
 use crate::limits::VALUE_BYTES_MAX;
 use age_clock::{REMOVED, VERSION_MASK};
@@ -432,8 +433,7 @@ impl<'g> RowRef<'g> {
     pub(crate) fn holds(self) -> &'static str {
         match self.kind() {
             RowKind::Table | RowKind::Blocks => "columns",
-            RowKind::Other if self.is_hash() => "columns",
-            RowKind::Other => "a sorted set",
+            RowKind::Other => self.collection_kind().map_or("nothing", CollectionKind::contents),
             RowKind::Value => "a value",
         }
     }

@@ -27,7 +27,7 @@ use std::collections::HashMap;
 use skein_log::LogOperation;
 
 use super::hashes::put_checked_columns;
-use super::row_writer::{check_columns, decide_put};
+use super::row_columns::{check_columns, decide_put};
 use super::undo_journal::UndoJournal;
 use super::writer::KEYS_PER_PREFETCH;
 use super::{RowWriter as _, Session, Writer};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::Writer;
 use super::member_writer::MemberWriter;
 use super::undo_journal::WriteRuns;
-use crate::collection::{Collection, CollectionKind, CollectionState, score_of};
+use crate::collection::{Collection, CollectionState, score_in, score_of};
 use crate::row::{PinnedRow, RowRef};
 use crate::{Error, Result};
 
@@ -133,13 +133,13 @@ impl MemberWriter<'_> {
     }
 
     fn try_put_back(&mut self, name: &[u8], before: Option<&[u8]>) -> Result<()> {
-        let score = |value: &[u8]| value.try_into().map_or(0.0, f64::from_le_bytes);
-        let old = before.map(score);
+        let old = before.map(score_in);
         let (now, seen) = self.look(name).map(|row| (score_of(row), row.version())).unzip();
-        let kind = self.kind();
-        match kind {
-            CollectionKind::SortedSet => self.note_score(name, now, old),
-            CollectionKind::Hash => self.note_value(name),
+        let has_scores = self.kind().has_scores();
+        if has_scores {
+            self.note_score(name, now, old);
+        } else {
+            self.note_value(name);
         }
         match (before, seen) {
             (Some(value), _) => self.put(seen, value)?,
@@ -147,18 +147,15 @@ impl MemberWriter<'_> {
             (None, None) => {}
         }
         let state = &mut *self.state;
-        match kind {
-            CollectionKind::SortedSet => {
-                if let Some(score) = now {
-                    state.score_index.remove(score, name);
-                }
-                if let Some(score) = old {
-                    state.score_index.insert(score, name);
-                }
-            }
-            CollectionKind::Hash => {
-                state.columns = state.columns + u64::from(before.is_some()) - u64::from(seen.is_some());
-            }
+        if !has_scores {
+            state.columns = state.columns + u64::from(before.is_some()) - u64::from(seen.is_some());
+            return Ok(());
+        }
+        if let Some(score) = now {
+            state.score_index.remove(score, name);
+        }
+        if let Some(score) = old {
+            state.score_index.insert(score, name);
         }
         Ok(())
     }

@@ -337,14 +337,13 @@ impl MemberWriter<'_> {
     /// Restores the members that a rejected change has removed.
     fn keep_leaving(&mut self) {
         for member in std::mem::take(self.leaving).into_keys() {
-            match self.kind() {
-                CollectionKind::SortedSet => {
-                    let Some(score) = self.look(&member).map(score_of) else { continue };
-                    self.note_score(&member, None, Some(score));
-                    self.state.score_index.insert(score, &member);
-                }
-                CollectionKind::Hash => self.state.columns += 1,
+            if !self.kind().has_scores() {
+                self.state.columns += 1;
+                continue;
             }
+            let Some(score) = self.look(&member).map(score_of) else { continue };
+            self.note_score(&member, None, Some(score));
+            self.state.score_index.insert(score, &member);
         }
     }
 

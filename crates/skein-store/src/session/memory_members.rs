@@ -36,7 +36,7 @@ impl MemberStore for MemberWriter<'_> {
 
     fn put_score(&mut self, member: &[u8], before: Option<f64>, score: f64) -> Result<()> {
         self.note_score(member, before, Some(score));
-        self.put(self.seen, &score.to_le_bytes())?;
+        self.put(self.seen, self.kind().value_of(&score.to_le_bytes()))?;
         if let Some(before) = before {
             self.state.score_index.remove(before, member);
         }

@@ -1,10 +1,11 @@
-//! Writes to sorted sets, for every engine.
+//! Writes to sets, sorted or not, for every engine. The members of a set that is not sorted all
+//! have one score, so the writes are the same.
 
 use std::ops::ControlFlow;
 
 use super::RowWriter;
 use super::member_store::{MemberStore, StoredCollection};
-use crate::collection::{CollectionKind, MEMBER_BYTES_MAX, Member};
+use crate::collection::{CollectionKind, MEMBER_BYTES_MAX, Member, SET_SCORE};
 use crate::row::RowRef;
 use crate::{Error, Result, ScanDirection};
 
@@ -15,30 +16,31 @@ enum FoundSet<C> {
 }
 
 impl<C: StoredCollection> FoundSet<C> {
-    fn of(row: Option<RowRef<'_>>) -> Result<Self> {
+    fn of(row: Option<RowRef<'_>>, kind: CollectionKind) -> Result<Self> {
         let Some(row) = row else { return Ok(Self::Nothing) };
-        match C::of(row).filter(|found| found.kind() == CollectionKind::SortedSet) {
+        match C::of(row).filter(|found| found.kind() == kind) {
             Some(collection) => Ok(Self::Set(collection)),
-            None => Err(Error::WrongKind { found: row.holds(), needed: "a sorted set" }),
+            None => Err(Error::WrongKind { found: row.holds(), needed: kind.contents() }),
         }
     }
 }
 
-/// Changes a sorted set; see [`RowWriter::change_set`].
+/// Changes a set; see [`RowWriter::change_set_of`].
 pub(super) fn change_set<W: RowWriter + ?Sized, R, E: From<Error> + From<W::Error>>(
     writer: &mut W,
+    kind: CollectionKind,
     key: &[u8],
     make: bool,
     mut change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
 ) -> std::result::Result<Option<R>, E> {
     writer.check_sizes(key, 0)?;
     loop {
-        let found = writer.begin_at(key, FoundSet::of)??;
+        let found = writer.begin_at(key, |row| FoundSet::of(row, kind))??;
         let change = |members: &mut dyn MemberStore| change(&mut SetWriter::new(members));
         let done = match found {
             FoundSet::Set(collection) => writer.change_collection(key, &collection, change)?,
             FoundSet::Nothing if make => {
-                let made = writer.make_collection(key, CollectionKind::SortedSet, None, None, change)?;
+                let made = writer.make_collection(key, kind, None, None, change)?;
                 made.map(|(answer, _)| answer)
             }
             FoundSet::Nothing => return Ok(None),
@@ -50,7 +52,8 @@ pub(super) fn change_set<W: RowWriter + ?Sized, R, E: From<Error> + From<W::Erro
     }
 }
 
-/// A sorted set that is being changed; see [`RowWriter::change_set`](super::RowWriter::change_set).
+/// A set that is being changed, sorted or not; see
+/// [`RowWriter::change_set`](super::RowWriter::change_set).
 pub struct SetWriter<'w> {
     members: &'w mut dyn MemberStore,
 }
@@ -116,6 +119,14 @@ impl<'w> SetWriter<'w> {
             Ok(Some(score))
         })?;
         Ok(before)
+    }
+
+    /// Adds a member to a set that is not sorted. Returns whether it is new.
+    ///
+    /// # Errors
+    /// As for [`update`](Self::update).
+    pub fn add(&mut self, member: &[u8]) -> Result<bool> {
+        Ok(self.put(member, SET_SCORE)?.is_none())
     }
 
     /// Sets the score of a member to the result of `decide`, which receives the present score

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use super::member_store::{MemberStore, StoredCollection};
-use super::row_writer::{RowWriter, check_columns};
+use super::row_columns::check_columns;
+use super::row_writer::RowWriter;
 use super::sorted_sets::SetWriter;
 use super::writer::RowChange;
 use crate::Error;
@@ -137,8 +138,9 @@ fn put_member(
     name: &[u8],
     value: &[u8],
 ) -> crate::Result<()> {
-    match kind {
-        CollectionKind::Hash => members.put_value(name, value).map(drop),
-        CollectionKind::SortedSet => SetWriter::new(members).put(name, score_in(value)).map(drop),
+    if kind.has_scores() {
+        SetWriter::new(members).put(name, score_in(value)).map(drop)
+    } else {
+        members.put_value(name, value).map(drop)
     }
 }

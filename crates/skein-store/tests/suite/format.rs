@@ -1,8 +1,9 @@
 //! Data folders of earlier versions stay readable, and unknown versions are rejected and left
 //! unchanged. The folders are kept in `tests/data`: `format` has `identity` version 2, `format-3`
-//! has version 3; all other files have version 1.
+//! and `format-4` have versions 3 and 4; all other files have version 1.
 //!
-//! The folders were written by [`write`], the second also by [`write_kinds`], with
+//! The folders were written by [`write`], from the second on also by [`write_kinds`], the third
+//! also by [`write_sets`], with
 //! `SKEIN_WRITE_FORMAT=DIR cargo test -p skein-store --test suite format`. If a format gets a new
 //! version, write another folder and keep these.
 
@@ -12,7 +13,9 @@ use std::path::{Path, PathBuf};
 
 use crate::common::{copy, files, open, options, skipped};
 use skein_log::storage::OsStorage;
-use skein_store::{Batch, Durability, Error, KeyEntry, RowWriter as _, ScanDirection, Store, inspect};
+use skein_store::{
+    Batch, CollectionKind, Durability, Error, KeyEntry, RowWriter as _, ScanDirection, Store, inspect,
+};
 
 /// Writes a store with every kind of row and record: some in a checkpoint, some in two logs after
 /// it.
@@ -91,14 +94,41 @@ fn write_kinds(folder: &Path) {
     store.close().unwrap();
 }
 
-/// The entry of a key, and the members in order if it is a sorted set.
+/// Writes the kind that was added after those: sets.
+fn write_sets(folder: &Path) {
+    let store = open(folder, Durability::Sync);
+    let mut session = store.session();
+    for part in ["checkpoint", "log"] {
+        let of_part = format!("plain set of the {part}").into_bytes();
+        let written = session.write(|w| {
+            for set in [&b"plain set"[..], &of_part] {
+                w.change_set_of::<_, Error>(CollectionKind::Set, set, true, |set| {
+                    set.add(part.as_bytes())?;
+                    set.add(b"")?;
+                    set.add(b"gone")?;
+                    set.remove(b"gone")
+                })?;
+            }
+            w.expire(&of_part, Some(FAR))
+        });
+        written.unwrap().0.unwrap();
+        if part == "checkpoint" {
+            store.checkpoint().unwrap();
+        }
+    }
+    drop(session);
+    store.close().unwrap();
+}
+
+/// The entry of a key, and the members in order if it is a set, sorted or not.
 type FormatEntry = (KeyEntry, Vec<(Vec<u8>, u64)>);
 
 fn entries(store: &Store) -> Vec<FormatEntry> {
     let members = |entry: &KeyEntry| {
         store.session().get_with(&entry.key, |row| {
             let mut found = Vec::new();
-            if let Some(set) = row.and_then(skein_store::RowRef::sorted_set) {
+            let of_kind = |kind| row.and_then(|row| row.set_of(kind));
+            if let Some(set) = CollectionKind::ALL.into_iter().find_map(of_kind) {
                 set.read().walk(0, ScanDirection::Forward, |score, member| {
                     found.push((member.to_vec(), score.to_bits()));
                     ControlFlow::Continue(())
@@ -147,13 +177,15 @@ fn folders_of_earlier_versions_are_read() {
     if let Some(folder) = std::env::var_os("SKEIN_WRITE_FORMAT") {
         write(folder.as_ref());
         write_kinds(folder.as_ref());
+        write_sets(folder.as_ref());
     }
     check_kept("format", 6, &[write]);
     check_kept("format-3", 90, &[write, write_kinds]);
+    check_kept("format-4", 174, &[write, write_kinds, write_sets]);
 }
 
 /// The version of `identity` that is written.
-const IDENTITY: u32 = 3;
+const IDENTITY: u32 = 4;
 
 /// Returns the version of a kind of file, as in `docs/format.md`.
 fn version_of(path: &Path) -> u32 {
@@ -166,7 +198,7 @@ fn other_versions_are_refused_and_not_touched() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    copy(&kept("format-3"), folder.path());
+    copy(&kept("format-4"), folder.path());
     let mut kinds = 0;
     for (path, bytes) in files(folder.path()).into_iter().filter(|(_, bytes)| !bytes.is_empty()) {
         let known = version_of(&path);

@@ -24,6 +24,7 @@ mod power_cut_harness;
 mod power_failures;
 mod racing_removals;
 mod reopen;
+mod sets;
 mod size_limits;
 mod snapshot_collections;
 mod snapshot_history;

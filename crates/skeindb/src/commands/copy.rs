@@ -5,6 +5,7 @@
 //!     string   GET                ─► SET key value [PX t]
 //!     hash     HSCAN, in pieces   ─► DEL, HSET ..., PEXPIRE
 //!     zset     ZSCAN, in pieces   ─► DEL, ZADD ..., PEXPIRE
+//!     set      SSCAN, in pieces   ─► DEL, SADD ..., PEXPIRE
 //!     others   named and counted
 //! ```
 //!
@@ -46,7 +47,7 @@ Examples:
   skein copy --from 127.0.0.1:6379 --to-cluster 10.0.0.1:7000
       into a Redis cluster, each key to its node
 
-An existing key is replaced. Lists, sets and streams are not copied: the first ones are named, all are counted by type, and exit \
+An existing key is replaced. Lists and streams are not copied: the first ones are named, all are counted by type, and exit \
 code 4 says that there were some. A source that is the target under another name, or a node of it, is rejected. Ctrl-C ends the \
 copy with a message about its progress; keys that were copied remain.";
 
@@ -179,6 +180,7 @@ impl<T: CommandPeer> ServerCopy<T> {
                 "string" => strings.push(found),
                 "hash" => self.pieces(&found, b"HSCAN", b"HSET", false)?,
                 "zset" => self.pieces(&found, b"ZSCAN", b"ZADD", true)?,
+                "set" => self.pieces(&found, b"SSCAN", b"SADD", false)?,
                 // It was removed after the page was read.
                 "none" => self.progress.advance(1),
                 _ => self.refuse(&found),

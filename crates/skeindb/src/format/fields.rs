@@ -4,6 +4,7 @@
 //!   a value              value                                     value  time  (empty)
 //!   columns              name  value  name  value ...              name  value ...  time
 //!   a sorted set         member  score  member  score ...  zset    member  score ...  zset:time
+//!   a set                member  (empty)  member ...       set     member  (empty) ...  set:time
 //! ```
 //!
 //! The right column is for a key that expires. Times are milliseconds since 1970. Counted with the
@@ -14,8 +15,9 @@ use skein_server::{parse_double, write_double};
 
 use super::{RecordBody, TextRecord};
 
-/// The last field of a sorted set.
+/// The last field of a sorted set, and of a set.
 const SORTED_SET: &[u8] = b"zset";
+const SET: &[u8] = b"set";
 
 /// Returns the record of these fields, which include the key.
 ///
@@ -32,9 +34,14 @@ pub(super) fn parse(line: u64, fields: Vec<Vec<u8>>) -> Result<TextRecord, Strin
             (RecordBody::Value(fields.swap_remove(0)), Some(expires))
         }
         [.., end] if fields.len() % 2 == 1 && end.starts_with(SORTED_SET) => {
-            let expires = set_time(&end[SORTED_SET.len()..])?;
+            let expires = set_time(end, SORTED_SET)?;
             fields.pop();
             (RecordBody::Members(members(fields)?), expires)
+        }
+        [.., end] if fields.len() % 2 == 1 && end.starts_with(SET) => {
+            let expires = set_time(end, SET)?;
+            fields.pop();
+            (RecordBody::Set(plain_members(fields)?), expires)
         }
         [.., end] if fields.len() % 2 == 1 => {
             let expires = time_of(end).ok_or_else(|| neither(fields.len()))?;
@@ -49,6 +56,10 @@ pub(super) fn parse(line: u64, fields: Vec<Vec<u8>>) -> Result<TextRecord, Strin
 /// Passes the fields of a body, and the key's expiry time, to `add`.
 pub(super) fn write(body: &RecordBody, expires: Option<u64>, add: &mut impl FnMut(&[u8])) {
     let time = expires.map(|time| time.to_string());
+    let last_field = |word: &[u8]| {
+        let colon: &[u8] = if time.is_some() { b":" } else { b"" };
+        [word, colon, time.as_deref().unwrap_or_default().as_bytes()].concat()
+    };
     match body {
         RecordBody::Value(value) => add(value),
         RecordBody::Columns(columns) => columns.iter().for_each(|(name, value)| {
@@ -63,8 +74,14 @@ pub(super) fn write(body: &RecordBody, expires: Option<u64>, add: &mut impl FnMu
                 write_double(&mut text, *score);
                 add(&text);
             }
-            let colon: &[u8] = if time.is_some() { b":" } else { b"" };
-            return add(&[SORTED_SET, colon, time.unwrap_or_default().as_bytes()].concat());
+            return add(&last_field(SORTED_SET));
+        }
+        RecordBody::Set(members) => {
+            for member in members {
+                add(member);
+                add(b"");
+            }
+            return add(&last_field(SET));
         }
     }
     if let Some(time) = time {
@@ -79,16 +96,16 @@ fn time_of(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Parses the rest of a sorted set's last field: empty, or a colon and a time.
-fn set_time(text: &[u8]) -> Result<Option<u64>, String> {
-    if text.is_empty() {
+/// Parses the last field of a set or a sorted set: its word, and a colon and a time if it expires.
+fn set_time(field: &[u8], word: &[u8]) -> Result<Option<u64>, String> {
+    if field == word {
         return Ok(None);
     }
-    let time = text.strip_prefix(b":").and_then(time_of);
+    let time = field.strip_prefix(word).and_then(|rest| rest.strip_prefix(b":")).and_then(time_of);
     time.map(Some).ok_or_else(|| {
+        let (field, word) = (field.escape_ascii(), word.escape_ascii());
         format!(
-            "a last field of \"zset{}\"; a sorted set ends in zset or, if it expires, in zset: and a time in milliseconds",
-            text.escape_ascii()
+            "a last field of \"{field}\"; such a key ends in {word} or, if it expires, in {word}: and a time in milliseconds"
         )
     })
 }
@@ -96,7 +113,8 @@ fn set_time(text: &[u8]) -> Result<Option<u64>, String> {
 fn neither(fields: usize) -> String {
     format!(
         "{} fields without a time in milliseconds at the end; write a key and a value, or a key and name-value pairs of \
-         columns, or a key, member-score pairs and zset; a key that expires needs its time at the end, and for a value \
+         columns, or a key, member-score pairs and zset, or a key, members with an empty field behind each, and set; a \
+         key that expires needs its time at the end, and for a value \
          an empty field behind it",
         fields + 1
     )
@@ -109,6 +127,19 @@ fn pairs(fields: Vec<Vec<u8>>) -> Vec<(Vec<u8>, Vec<u8>)> {
         pairs.push((first, second));
     }
     pairs
+}
+
+fn plain_members(fields: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, String> {
+    let member = |(member, empty): (Vec<u8>, Vec<u8>)| {
+        if empty.is_empty() {
+            return Ok(member);
+        }
+        let (empty, member) = (empty.escape_ascii(), member.escape_ascii());
+        Err(format!(
+            "\"{empty}\" behind the member \"{member}\" of a set; an empty field follows each member"
+        ))
+    };
+    pairs(fields).into_iter().map(member).collect()
 }
 
 fn members(fields: Vec<Vec<u8>>) -> Result<Vec<(Vec<u8>, f64)>, String> {

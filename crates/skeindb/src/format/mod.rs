@@ -8,7 +8,7 @@
 //! | `hex`   | key, tab, value, all in hexadecimal | none                                    |
 //!
 //! [`fields`] has the meaning of a record's fields. `tsv`, `csv` and `hex` preserve all bytes. A
-//! large hash or sorted set has several records, each with a part of it.
+//! large hash, set or sorted set has several records, each with a part of it.
 
 use std::io::{self, BufRead, Write};
 
@@ -57,6 +57,8 @@ pub enum RecordBody {
     Columns(Vec<(Vec<u8>, Vec<u8>)>),
     /// Members of a sorted set, and their scores.
     Members(Vec<(Vec<u8>, f64)>),
+    /// Members of a set that is not sorted.
+    Set(Vec<Vec<u8>>),
 }
 
 /// A record of the input.

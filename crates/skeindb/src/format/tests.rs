@@ -127,6 +127,25 @@ fn sorted_sets_say_so_at_the_end() {
 }
 
 #[test]
+fn sets_say_so_at_the_end() {
+    let text =
+        "a\tm\t\tset\nb\tm\t\tn\t\tset:1700\nc\tm\tx\tset\nd\tm\t\tset:\ne\tm\t\tsets\nf\tset\ng\tm\tset\n";
+    let read = read_all(text.as_bytes(), options(Format::Tsv));
+    let set = |line, key: &str, members: &[&str], expires| {
+        let members = members.iter().map(|member| member.as_bytes().to_vec()).collect();
+        Ok(TextRecord { line, key: key.into(), body: RecordBody::Set(members), expires })
+    };
+    assert_eq!(read[0], set(1, "a", &["m"], None));
+    assert_eq!(read[1], set(2, "b", &["m", "n"], Some(1700)));
+    bad(&read[2], 3, "\"x\" behind the member \"m\"");
+    bad(&read[3], 4, "\"set:\"");
+    bad(&read[4], 5, "\"sets\"");
+    assert_eq!(read[5], value(6, "f", "set"));
+    let column = RecordBody::Columns(vec![(b"m".to_vec(), b"set".to_vec())]);
+    assert_eq!(read[6], Ok(TextRecord { line: 7, key: b"g".to_vec(), body: column, expires: None }));
+}
+
+#[test]
 fn lines_cannot_hold_a_newline() {
     let mut out = Vec::new();
     assert!(!write(&mut out, Format::Lines, b"a\nb", &RecordBody::Value(vec![]), None).unwrap());
@@ -153,6 +172,7 @@ proptest! {
                     bytes().prop_map(RecordBody::Value),
                     prop::collection::vec((bytes(), bytes()), 1..4).prop_map(RecordBody::Columns),
                     prop::collection::vec((bytes(), score()), 1..4).prop_map(RecordBody::Members),
+                    prop::collection::vec(bytes(), 1..4).prop_map(RecordBody::Set),
                 ],
                 any::<Option<u64>>(),
             ),

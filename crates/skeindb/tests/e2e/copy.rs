@@ -45,7 +45,8 @@ impl Drop for RedisProcess {
     }
 }
 
-/// Writes many strings, a hash and a sorted set of several pieces, awkward bytes, and expiry times.
+/// Writes many strings, a hash, a set and a sorted set of several pieces, awkward bytes, and expiry
+/// times.
 fn fill(address: &str) {
     let mut client = Client::connect(address).unwrap();
     let mut commands: Vec<Vec<Vec<u8>>> = Vec::new();
@@ -54,6 +55,7 @@ fn fill(address: &str) {
         let text = n.to_string();
         command(&[b"SET", format!("string:{n}").as_bytes(), text.as_bytes()]);
         command(&[b"HSET", b"hash", format!("field:{n}").as_bytes(), text.as_bytes()]);
+        command(&[b"SADD", b"plain", text.as_bytes()]);
         command(&[b"ZADD", b"sorted", format!("{}.5", n % 100).as_bytes(), text.as_bytes()]);
     }
     command(&[b"SET", b"\0\r\n\xff", b"\r\n\0"]);
@@ -68,7 +70,7 @@ fn fill(address: &str) {
 /// Asserts that both servers answer these commands alike.
 fn assert_same(from: &str, to: &str) {
     let mut clients = [from, to].map(|address| Client::connect(address).unwrap());
-    let asked: [&[&[u8]]; 7] = [
+    let asked: [&[&[u8]]; 9] = [
         &[b"DBSIZE"],
         &[b"GET", b"\0\r\n\xff"],
         &[b"GET", b"string:1234"],
@@ -76,6 +78,8 @@ fn assert_same(from: &str, to: &str) {
         &[b"HGET", b"hash", b"field:2499"],
         &[b"ZRANGE", b"sorted", b"0", b"-1", b"WITHSCORES"],
         &[b"TYPE", b"brief hash"],
+        &[b"SCARD", b"plain"],
+        &[b"SMISMEMBER", b"plain", b"0", b"2499", b"2500"],
     ];
     for command in asked {
         let [theirs, ours] = clients.each_mut().map(|client| client.call(command).unwrap());
@@ -98,7 +102,7 @@ fn everything_but_lists_comes_over_from_redis() {
     client.call(&[b"HSET", b"hash", b"old", b"1"]).unwrap();
     let copied = run(["copy", "--from", &redis.address, "--to", &server.address]);
     let said = String::from_utf8(stdout_of(copied)).unwrap();
-    assert!(said.starts_with("2505 keys copied, 0 refused"), "{said}");
+    assert!(said.starts_with("2506 keys copied, 0 refused"), "{said}");
     assert_same(&redis.address, &server.address);
 
     let mut theirs = Client::connect(&redis.address).unwrap();
@@ -139,7 +143,7 @@ fn refused_keys_are_counted_by_type() {
     for command in [
         &[&b"RPUSH"[..], b"l1", b"x"][..],
         &[b"RPUSH", b"l2", b"x"],
-        &[b"SADD", b"s", b"x"],
+        &[b"XADD", b"s", b"*", b"f", b"x"],
         &[b"SET", b"k", b"v"],
     ] {
         theirs.call(command).unwrap();
@@ -148,7 +152,7 @@ fn refused_keys_are_counted_by_type() {
     let server = SkeinServe::start(folder.path(), &[]);
     let output = run(["copy", "--from", &redis.address, "--to", &server.address, "--show-refused", "1"]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(said.starts_with("1 keys copied, 3 (2 lists, 1 set) refused, in "), "{said}");
+    assert!(said.starts_with("1 keys copied, 3 (2 lists, 1 stream) refused, in "), "{said}");
     assert_refused(&output, 4, &["not copied: "]);
     assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "one is named");
     // Its keys are not dumped either, but the message names a way.

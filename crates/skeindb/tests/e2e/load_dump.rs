@@ -189,7 +189,8 @@ fn large_values_pass_both_ways() {
     server.stop();
 }
 
-/// Returns commands for small and large sorted sets and hashes, with and without an expiry time.
+/// Returns commands for small and large sets, sorted sets and hashes, with and without an expiry
+/// time.
 fn collections() -> Vec<Vec<String>> {
     let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
     let mut commands: Vec<Vec<String>> = vec![
@@ -198,12 +199,18 @@ fn collections() -> Vec<Vec<String>> {
         words(&["ZADD", "set/timed", "1", "m"]),
         words(&["PEXPIREAT", "set/timed", "99999999999000"]),
         words(&["HSET", "hash/small", "name", "value"]),
+        words(&["SADD", "plain/small", "", "a\tb", "x\ny", "set"]),
+        words(&["SADD", "plain/timed", "m"]),
+        words(&["PEXPIREAT", "plain/timed", "99999999999002"]),
     ];
     for first in (0..2500).step_by(500) {
         let pairs = |pair: fn(u32) -> [String; 2]| (first..first + 500).flat_map(pair);
         let large = |name: &str, key: &str| words(&[name, key]);
         let mut command = large("ZADD", "set/large");
         command.extend(pairs(|n| [format!("{}", f64::from(n * 7919 % 2500) / 8.0), format!("member {n}")]));
+        commands.push(command);
+        let mut command = large("SADD", "plain/large");
+        command.extend((first..first + 500).map(|n| format!("member {n}")));
         commands.push(command);
         let mut command = large("HSET", "hash/large");
         command.extend(pairs(|n| [format!("field {n}"), format!("value {n}")]));
@@ -215,7 +222,7 @@ fn collections() -> Vec<Vec<String>> {
 
 /// Asserts that a server answers as if it had all of them.
 fn assert_collections(server: &SkeinServe, before: &SkeinServe) {
-    let questions: [&[&str]; 9] = [
+    let questions: [&[&str]; 13] = [
         &["ZRANGE", "set/small", "0", "-1", "WITHSCORES"],
         &["ZRANGE", "set/timed", "0", "-1", "WITHSCORES"],
         &["ZRANGE", "set/large", "0", "-1", "WITHSCORES"],
@@ -224,6 +231,10 @@ fn assert_collections(server: &SkeinServe, before: &SkeinServe) {
         &["PEXPIRETIME", "set/timed"],
         &["PEXPIRETIME", "hash/large"],
         &["PEXPIRETIME", "set/large"],
+        &["SMEMBERS", "plain/small"],
+        &["SMEMBERS", "plain/timed"],
+        &["SMEMBERS", "plain/large"],
+        &["PEXPIRETIME", "plain/timed"],
         &["DBSIZE"],
     ];
     let (mut now, mut then) = (server.client(), before.client());
@@ -236,7 +247,7 @@ fn assert_collections(server: &SkeinServe, before: &SkeinServe) {
 }
 
 #[test]
-fn sorted_sets_and_large_hashes_pass_both_ways() {
+fn sets_and_large_hashes_pass_both_ways() {
     if disk_trie().is_some() {
         return;
     }
@@ -249,7 +260,7 @@ fn sorted_sets_and_large_hashes_pass_both_ways() {
         assert!(!matches!(client.call(&command).unwrap(), Reply::Error(_)));
     }
     let keys = stdout_of(run(["dump", "--from", &server.address, "--format", "lines"]));
-    assert_eq!(keys, b"a\nhash/large\nhash/small\nset/large\nset/small\nset/timed\n");
+    assert_eq!(keys, b"a\nhash/large\nhash/small\nplain/large\nplain/small\nplain/timed\nset/large\nset/small\nset/timed\n");
     let first = stdout_of(run(["dump", "--from", &server.address, "--limit", "2"]));
     assert_eq!(first.split(|byte| *byte == b'\n').count(), 1 + 3 + 1, "a value, 2,500 fields, and the end");
     for format in ["tsv", "csv", "hex"] {
@@ -268,22 +279,23 @@ fn sorted_sets_and_large_hashes_pass_both_ways() {
     server.stop();
 }
 
-/// A record that is no sorted set is refused with its line, and the rest is loaded.
+/// A record that is no set is refused with its line, and the rest is loaded.
 #[test]
-fn the_disk_engine_loads_sorted_sets() {
+fn the_disk_engine_loads_sets() {
     let folder = tempfile::tempdir().unwrap();
     let options = DiskOptions { values: Values::Rows, ..DiskOptions::default() };
     DiskStore::open(folder.path(), options).unwrap().close().unwrap();
-    let text = "a\t1\nb\tm\t1.5\tzset\nc\tm\tx\tzset\nd\t2\n";
+    let text = "a\t1\nb\tm\t1.5\tzset\nc\tm\tx\tzset\nd\tm\t\tn\t\tset:99999999999000\ne\t2\n";
     let load = ["load", "-", "--format", "tsv", "--data", folder.path().to_str().unwrap()];
     let output = run_with_input(load, text.as_bytes());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{errors}");
     let reason = "line 3: the score \"x\" is not a number";
     assert!(errors.contains(reason), "{reason:?} is not in: {errors}");
-    assert!(output.stdout.starts_with(b"4 records read, 3 loaded, 1 refused"));
+    assert!(output.stdout.starts_with(b"5 records read, 4 loaded, 1 refused"));
     let dump = ["dump", "--format", "tsv", "--data", folder.path().to_str().unwrap()];
-    assert_eq!(String::from_utf8_lossy(&stdout_of(run(dump))), "a\t1\nb\tm\t1.5\tzset\nd\t2\n");
+    let expected = "a\t1\nb\tm\t1.5\tzset\nd\tm\t\tn\t\tset:99999999999000\ne\t2\n";
+    assert_eq!(String::from_utf8_lossy(&stdout_of(run(dump))), expected);
 }
 
 /// Incident: `dump -o` truncated an existing file before the first row, and a failed dump left half

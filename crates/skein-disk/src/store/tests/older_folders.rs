@@ -73,7 +73,7 @@ fn an_older_folder_gets_the_missing_space() {
         assert_eq!(kind_of(FOLDER, &storage).unwrap(), Some(TrieKind { shape, values: Values::Rows }));
         assert_eq!(formats(&storage), [2, 2]);
         let store = open(&storage, shape, Values::Rows).unwrap();
-        assert_eq!(formats(&storage), [3, 3], "before the first write");
+        assert_eq!(formats(&storage), [4, 4], "before the first write");
         assert_eq!(store.stats().replayed, IN_LOG as u64);
         assert_has_older_keys(&store, "opened");
         set_in(&store, KeySpace::Members, b"new", b"member").unwrap();
@@ -111,11 +111,49 @@ fn the_first_opening_of_an_older_folder_may_fail_anywhere() {
             let seen = inspect(FOLDER, &storage).unwrap();
             assert!(seen.damage.is_empty(), "{about}: {:?}", seen.damage);
             let store = open(&storage, shape, Values::Rows).unwrap();
-            assert_eq!(formats(&storage), [3, 3], "{about}");
+            assert_eq!(formats(&storage), [4, 4], "{about}");
             assert_has_older_keys(&store, &about);
             set_in(&store, KeySpace::Members, b"new", b"member").unwrap();
             let census = store.check().unwrap();
             assert_eq!(census.members.unwrap().keys, 1, "{about}");
         }
+    }
+}
+
+/// Writes another format version into both headers, whose checksums do not cover it.
+fn forge_format(storage: &SimStorage, format: u32) {
+    let file = storage.open(&Path::new(FOLDER).join(FILE), true).unwrap();
+    for header in [0, PAGE as u64] {
+        file.write_at(&format.to_le_bytes(), header + 8).unwrap();
+    }
+    file.sync_data().unwrap();
+}
+
+/// A file of rows from before there were sets has all spaces. It is opened with its contents and
+/// with the rest of its log, and then has the newer version before the first write.
+#[test]
+fn a_file_from_before_sets_gets_the_newer_version() {
+    for shape in SHAPES {
+        let storage = SimStorage::new();
+        let store = open(&storage, shape, Values::Rows).unwrap();
+        for number in 0..IN_FILE + IN_LOG {
+            store.set(&key(number), &[number as u8; 50]).unwrap();
+            if number + 1 == IN_FILE {
+                store.checkpoint().unwrap();
+            }
+        }
+        crash(&storage, store, 1);
+        forge_format(&storage, 3);
+        let store = open(&storage, shape, Values::Rows).unwrap();
+        assert_eq!(formats(&storage), [4, 4], "before the first write");
+        assert_has_older_keys(&store, "opened");
+        crash(&storage, store, 2);
+        forge_format(&storage, 5);
+        let unknown = open(&storage, shape, Values::Rows).unwrap_err();
+        let text = unknown.to_string();
+        assert!(
+            matches!(unknown, crate::DiskError::UnknownFormat { found: 5, oldest: 2, known: 4, .. }),
+            "{text}"
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! Commands on columns, one line each.
 
-use super::super::Handler::{General, Read, ReadOrSlices, Write};
+use super::super::Handler::{General, Read, Write};
 use super::super::hashes;
+use super::super::task::read_or_slices;
 use super::{HandlerRow, row};
 
 #[rustfmt::skip]
@@ -9,17 +10,17 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("hdel", Write(hashes::hdel)),
     row("hexists", Read(hashes::hexists)),
     row("hget", Read(hashes::hget)),
-    row("hgetall", ReadOrSlices(hashes::hgetall::now, hashes::hgetall::in_slices)),
+    row("hgetall", read_or_slices::<hashes::HGetAll>()),
     row("hincrby", Write(hashes::hincr_by)),
     row("hincrbyfloat", Write(hashes::hincr_by_float)),
-    row("hkeys", ReadOrSlices(hashes::hkeys::now, hashes::hkeys::in_slices)),
+    row("hkeys", read_or_slices::<hashes::HKeys>()),
     row("hlen", Read(hashes::hlen)),
     row("hmget", Read(hashes::hmget)),
     row("hmset", Write(hashes::hmset)),
-    row("hrandfield", ReadOrSlices(hashes::hrand_field, hashes::hrand_field_in_slices)),
+    row("hrandfield", read_or_slices::<hashes::HRandField>()),
     row("hscan", General(hashes::hscan)),
     row("hset", Write(hashes::hset)),
     row("hsetnx", Write(hashes::hset_nx)),
     row("hstrlen", Read(hashes::hstrlen)),
-    row("hvals", ReadOrSlices(hashes::hvals::now, hashes::hvals::in_slices)),
+    row("hvals", read_or_slices::<hashes::HVals>()),
 ];

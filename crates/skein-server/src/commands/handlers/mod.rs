@@ -8,6 +8,7 @@ mod expiry;
 mod hashes;
 mod keys;
 mod server;
+mod sets;
 mod skein;
 mod sorted_sets;
 mod strings;
@@ -44,7 +45,7 @@ impl HandlerRow {
 }
 
 /// The families, in the order of the table.
-const FAMILIES: [&[HandlerRow]; 9] = [
+const FAMILIES: [&[HandlerRow]; 10] = [
     strings::HANDLERS,
     hashes::HANDLERS,
     keys::HANDLERS,
@@ -53,6 +54,7 @@ const FAMILIES: [&[HandlerRow]; 9] = [
     server::HANDLERS,
     skein::HANDLERS,
     sorted_sets::HANDLERS,
+    sets::HANDLERS,
     transactions::HANDLERS,
 ];
 

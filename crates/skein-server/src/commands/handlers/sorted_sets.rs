@@ -1,7 +1,8 @@
 //! Commands on sorted sets, one line each.
 
-use super::super::Handler::{Exclusive, General, Read, ReadOrSlices, Write};
+use super::super::Handler::{Exclusive, General, Read, Write};
 use super::super::sorted_sets as z;
+use super::super::task::read_or_slices;
 use super::{HandlerRow, row};
 
 #[rustfmt::skip]
@@ -20,19 +21,19 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("zmscore", Read(z::zmscore)),
     row("zpopmax", Write(z::zpop_max)),
     row("zpopmin", Write(z::zpop_min)),
-    row("zrandmember", ReadOrSlices(z::zrand_member, z::zrand_member_in_slices)),
-    row("zrange", ReadOrSlices(z::zrange::now, z::zrange::in_slices)),
-    row("zrangebylex", ReadOrSlices(z::zrange_by_lex::now, z::zrange_by_lex::in_slices)),
-    row("zrangebyscore", ReadOrSlices(z::zrange_by_score::now, z::zrange_by_score::in_slices)),
+    row("zrandmember", read_or_slices::<z::ZRandMember>()),
+    row("zrange", read_or_slices::<z::ZRange>()),
+    row("zrangebylex", read_or_slices::<z::ZRangeByLex>()),
+    row("zrangebyscore", read_or_slices::<z::ZRangeByScore>()),
     row("zrangestore", Exclusive(z::zrange_store)),
     row("zrank", Read(z::zrank)),
     row("zrem", Write(z::zrem)),
     row("zremrangebylex", Write(z::zrem_range_by_lex)),
     row("zremrangebyrank", Write(z::zrem_range_by_rank)),
     row("zremrangebyscore", Write(z::zrem_range_by_score)),
-    row("zrevrange", ReadOrSlices(z::zrevrange::now, z::zrevrange::in_slices)),
-    row("zrevrangebylex", ReadOrSlices(z::zrevrange_by_lex::now, z::zrevrange_by_lex::in_slices)),
-    row("zrevrangebyscore", ReadOrSlices(z::zrevrange_by_score::now, z::zrevrange_by_score::in_slices)),
+    row("zrevrange", read_or_slices::<z::ZRevRange>()),
+    row("zrevrangebylex", read_or_slices::<z::ZRevRangeByLex>()),
+    row("zrevrangebyscore", read_or_slices::<z::ZRevRangeByScore>()),
     row("zrevrank", Read(z::zrevrank)),
     row("zscan", General(z::zscan)),
     row("zscore", Read(z::zscore)),

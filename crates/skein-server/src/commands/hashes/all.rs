@@ -4,8 +4,8 @@
 use std::ops::ControlFlow;
 
 use super::{answer_of, write_each};
-use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, SlicedView, ViewTask};
-use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
+use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongRead, LongReply, SlicedView, ViewTask};
+use crate::commands::{CommandError, SlicedTask};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{ColumnsReader, MembersView, RowView};
 
@@ -36,12 +36,12 @@ impl ColumnParts {
     }
 }
 
-/// Replies with columns that are few or in a row. Otherwise writes nothing and calls `long`.
+/// Replies with columns that are few or in a row.
 fn answer(
     row: Option<RowView<'_>>,
     reply: &mut ReplyWriter<'_>,
     part: ColumnParts,
-    long: impl FnOnce(&ColumnsReader<'_>, &mut ReplyWriter<'_>),
+    long: &mut LongReply,
 ) -> Result<(), CommandError> {
     answer_of(row, reply, |columns, reply| {
         let start = reply.position();
@@ -53,7 +53,8 @@ fn answer(
             }
             Some(columns) => {
                 if !write_short(columns, reply, part) {
-                    long(columns, reply);
+                    let task = || columns.view().map(|view| ViewTask::new(ColumnsReply { view, part }));
+                    long.begin(reply, || task().map(SlicedTask::Columns));
                 }
             }
         }
@@ -79,46 +80,20 @@ fn write_short(columns: &ColumnsReader<'_>, reply: &mut ReplyWriter<'_>, part: C
     fits
 }
 
-fn answer_now(row: Option<RowView<'_>>, reply: &mut ReplyWriter<'_>, part: ColumnParts) {
-    let start = reply.position();
-    if let Err(fault) = answer(row, reply, part, |_, reply| reply.put_off()) {
-        reply.truncate(start);
-        fault.write(reply);
-    }
-}
-
-fn answer_in_slices(
-    context: &mut CommandContext<'_>,
-    key: &[u8],
-    reply: &mut ReplyWriter<'_>,
-    part: ColumnParts,
-) -> Result<AfterCommand, CommandError> {
-    let mut task = None;
-    context.look_up(key, |row| {
-        answer(row?, reply, part, |columns, _| {
-            task = columns.view().map(|view| ViewTask::new(ColumnsReply { view, part }));
-        })
-    })?;
-    Ok(task.map_or(AfterCommand::Done, |task| AfterCommand::Slices(Box::new(SlicedTask::Columns(task)))))
-}
-
-/// Defines a module for each command, with its handlers for a batch of reads and for slices.
+/// Defines a type for each command.
 macro_rules! all_columns {
     ($($name:ident = $part:expr;)+) => {
         $(
-            pub(in crate::commands) mod $name {
-                use super::*;
+            pub(in crate::commands) struct $name;
 
-                pub(in crate::commands) fn now(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
-                    answer_now(row, reply, $part);
-                }
-
-                pub(in crate::commands) fn in_slices(
-                    context: &mut CommandContext<'_>,
-                    args: &RequestArgs<'_>,
+            impl LongRead for $name {
+                fn answer(
+                    row: Option<RowView<'_>>,
+                    _: &RequestArgs<'_>,
                     reply: &mut ReplyWriter<'_>,
-                ) -> Result<AfterCommand, CommandError> {
-                    answer_in_slices(context, args.get(1), reply, $part)
+                    long: &mut LongReply,
+                ) -> Result<(), CommandError> {
+                    answer(row, reply, $part, long)
                 }
             }
         )+
@@ -126,9 +101,9 @@ macro_rules! all_columns {
 }
 
 all_columns! {
-    hgetall = ColumnParts::Both;
-    hkeys = ColumnParts::Names;
-    hvals = ColumnParts::Values;
+    HGetAll = ColumnParts::Both;
+    HKeys = ColumnParts::Names;
+    HVals = ColumnParts::Values;
 }
 
 /// The reply of HGETALL and its relatives with many columns; also inside a range of keys.

@@ -6,9 +6,9 @@
 use std::ops::ControlFlow;
 
 use super::{COLUMN_OVERHEAD, answer_of};
-use crate::commands::random_entries::{RandomEntryKind, RandomQuery, RandomTask};
-use crate::commands::task::AT_ONCE;
-use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
+use crate::commands::CommandError;
+use crate::commands::random_entries::{DrawSource, RandomEntryKind, RandomQuery, RandomTask, draw};
+use crate::commands::task::{AT_ONCE, LongRead, LongReply};
 use crate::random::CommandRng;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{ColumnsReader, RowView, VALUE_BYTES_MAX};
@@ -21,55 +21,36 @@ fn bytes_of(asked: &RandomQuery, (name, value): &NameAndValue) -> usize {
     COLUMN_OVERHEAD + name.len() + if asked.values { value.len() } else { 0 }
 }
 
-/// Replies at once if that is quick. Otherwise writes nothing and calls `long`.
-fn answer(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-    long: impl FnOnce(&ColumnsReader<'_>, RandomQuery, &mut ReplyWriter<'_>),
-) -> Result<(), CommandError> {
-    let asked = RandomQuery::parse(RandomEntryKind::Columns, args)?;
-    answer_of(row, reply, |columns, reply| {
-        let Some(columns) = columns else {
-            asked.nothing(reply);
-            return Ok(());
-        };
-        let few = columns.in_row() || columns.len() <= AT_ONCE;
-        if few && (asked.distinct || asked.count <= AT_ONCE) {
-            return write_some(columns, &asked, reply);
-        }
-        long(columns, asked, reply);
-        Ok(())
-    })
-}
+pub(in crate::commands) struct HRandField;
 
-pub(in crate::commands) fn hrand_field(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) {
-    let start = reply.position();
-    if let Err(fault) = answer(row, args, reply, |_, _, reply| reply.put_off()) {
-        reply.truncate(start);
-        fault.write(reply);
+impl LongRead for HRandField {
+    fn answer(
+        row: Option<RowView<'_>>,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+        long: &mut LongReply,
+    ) -> Result<(), CommandError> {
+        let asked = RandomQuery::parse(RandomEntryKind::Columns, args)?;
+        answer_of(row, reply, |columns, reply| draw(columns, asked, reply, long))
     }
 }
 
-pub(in crate::commands) fn hrand_field_in_slices(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    let mut task = None;
-    context.look_up(args.get(1), |row| {
-        answer(row?, args, reply, |columns, asked, _| {
-            task = Some(match columns.view() {
-                Some(view) => RandomTask::new(view, asked),
-                None => RandomTask::of_few(&columns.to_vec(), asked),
-            });
+impl DrawSource for ColumnsReader<'_> {
+    fn is_quick(&self, asked: &RandomQuery) -> bool {
+        let few = self.in_row() || self.len() <= AT_ONCE;
+        few && (asked.distinct || asked.count <= AT_ONCE)
+    }
+
+    fn write_some(&self, asked: &RandomQuery, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+        write_some(self, asked, reply)
+    }
+
+    fn task(&self, asked: RandomQuery) -> Option<RandomTask> {
+        Some(match self.view() {
+            Some(view) => RandomTask::new(view, asked),
+            None => RandomTask::of_few(&self.to_vec(), asked),
         })
-    })?;
-    Ok(task.map_or(AfterCommand::Done, |task| AfterCommand::Slices(Box::new(SlicedTask::Any(task)))))
+    }
 }
 
 /// Returns the columns at these ascending positions, found in one walk.

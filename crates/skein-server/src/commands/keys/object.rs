@@ -8,7 +8,7 @@ use crate::command_table::subcommands;
 use crate::commands::subcommands::{help, subcommand};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{ColumnsReader, RowView, ScanDirection, SetReader};
+use skein_data::{CollectionKind, ColumnsReader, RowView, ScanDirection, SetReader};
 
 const HELP: &[&str] = &[
     "OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -67,17 +67,33 @@ fn encoding(row: RowView<'_>) -> Result<&'static str, CommandError> {
         Some(value) if parse_i64(value).is_some() => "int",
         Some(value) if value.len() <= EMBEDDED_MAX => "embstr",
         Some(_) => "raw",
-        None => match row.sorted_set(set_encoding)? {
-            Some(encoding) => encoding,
-            None => row.columns(hash_encoding)?.unwrap_or(HASH_TABLE),
-        },
+        None => match row.collection_kind() {
+            Some(CollectionKind::SortedSet) => row.sorted_set(sorted_set_encoding)?,
+            Some(CollectionKind::Set) => row.set_of(CollectionKind::Set, set_encoding)?,
+            Some(CollectionKind::Hash) | None => row.columns(hash_encoding)?,
+        }
+        .unwrap_or(HASH_TABLE),
     })
+}
+
+/// Redis keeps a set of integers as an array up to this number of members.
+const INTEGERS_MAX: u64 = 512;
+
+fn set_encoding(set: &SetReader<'_>) -> &'static str {
+    let mut integers = set.len() <= INTEGERS_MAX;
+    if integers {
+        set.walk(0, ScanDirection::Forward, |_, member| {
+            integers = parse_i64(&member.to_vec()).is_some();
+            if integers { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+    }
+    if integers { "intset" } else { HASH_TABLE }
 }
 
 /// Redis keeps a sorted set as a list up to this number of members.
 const LIST_MEMBERS_MAX: u64 = 128;
 
-fn set_encoding(set: &SetReader<'_>) -> &'static str {
+fn sorted_set_encoding(set: &SetReader<'_>) -> &'static str {
     let mut list = set.len() <= LIST_MEMBERS_MAX;
     if list {
         set.walk(0, ScanDirection::Forward, |_, member| {

@@ -15,13 +15,14 @@ pub(super) use versions::{cas, getv, getv_in_slices};
 use super::{CommandError, SlicedTask};
 use crate::commands::hashes::{ColumnsReply, write_columns};
 use crate::commands::keys::kind_name;
-use crate::commands::sorted_sets::{MembersReply, write_members};
+use crate::commands::sorted_sets::{MemberFormat, MembersReply, write_members};
 use crate::resp::ReplyWriter;
 use skein_data::RowView;
 
 /// Returns a task that writes the contents of a row in slices, or `None` if the row is short.
 pub(crate) fn long_contents(row: RowView<'_>) -> Result<Option<SlicedTask>, CommandError> {
-    if let Some(members) = row.sorted_set(MembersReply::all)? {
+    let format = MemberFormat::of_contents(row);
+    if let Some(members) = row.any_set(|set| MembersReply::all(set, format))? {
         return Ok(members.map(SlicedTask::Members));
     }
     Ok(row.columns(ColumnsReply::all)?.flatten().map(SlicedTask::Columns))
@@ -36,14 +37,15 @@ pub(crate) fn write_details(row: RowView<'_>, reply: &mut ReplyWriter<'_>) {
     versions::write_version(row.version(), reply);
 }
 
-/// Writes the contents of a row: its value, its columns as a map, or the members of a sorted set
-/// with their scores as a map.
+/// Writes the contents of a row: its value, its columns as a map, the members of a sorted set with
+/// their scores as a map, or the members of a set.
 pub(crate) fn write_contents(row: RowView<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
     if let Some(value) = row.value() {
         reply.bulk(value);
         return Ok(());
     }
-    if row.sorted_set(|set| write_members(set, reply))?.is_none()
+    let format = MemberFormat::of_contents(row);
+    if row.any_set(|set| write_members(set, format, reply))?.is_none()
         && row.columns(|columns| write_columns(columns, reply))?.is_none()
     {
         reply.map(0);

@@ -1,4 +1,5 @@
-//! ZUNION, ZINTER, ZDIFF, ZINTERCARD, their forms that store the result, and ZRANGESTORE.
+//! ZUNION, ZINTER, ZDIFF, ZINTERCARD, their forms that store the result, and ZRANGESTORE; and what
+//! the same commands on sets that are not sorted need (`commands::sets`).
 //!
 //! All are exclusive (`Handler::Exclusive`), so they see a single moment, and their writes are
 //! atomic. For large sets, the commands that only read take views and continue in slices
@@ -19,11 +20,11 @@ use crate::commands::task::AT_ONCE;
 use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask, is};
 use crate::resp::double::parse_double;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{Keyspace, Member, ScanDirection, SetReader};
+use skein_data::{CollectionKind, Keyspace, Member, ScanDirection, SetReader};
 
 /// The operation on several sets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum SetOperation {
+pub(in crate::commands) enum SetOperation {
     Union,
     Intersection,
     Difference,
@@ -52,6 +53,14 @@ pub(super) fn number(value: f64) -> f64 {
     if value.is_nan() { 0.0 } else { value }
 }
 
+/// The kinds of sets that a command reads.
+#[derive(Clone, Copy)]
+pub(super) enum SetKinds {
+    /// Sorted or not. The members of a set that is not sorted have the score 1, as in Redis.
+    Any,
+    Only(CollectionKind),
+}
+
 /// One input set: its key, its length, and the factor for its scores.
 #[derive(Clone, Copy)]
 pub(super) struct WeightedInput<'a> {
@@ -61,8 +70,9 @@ pub(super) struct WeightedInput<'a> {
 }
 
 /// The parsed arguments of one of the commands.
-pub(super) struct SetOperationQuery<'a> {
+pub(in crate::commands) struct SetOperationQuery<'a> {
     pub(super) operation: SetOperation,
+    pub(super) kinds: SetKinds,
     pub(super) inputs: Vec<WeightedInput<'a>>,
     pub(super) aggregate: Aggregate,
     scores: bool,
@@ -79,8 +89,39 @@ enum SetOperationUse {
 }
 
 impl<'a> SetOperationQuery<'a> {
+    /// Makes a query on sets that are not sorted. Errors if a key holds another kind.
+    pub(in crate::commands) fn of_plain_sets(
+        keyspace: &mut Keyspace<'_>,
+        operation: SetOperation,
+        keys: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<Self, CommandError> {
+        let mut wanted = Self {
+            operation,
+            kinds: SetKinds::Only(CollectionKind::Set),
+            inputs: Vec::new(),
+            // All scores are the same, and so remain the same.
+            aggregate: Aggregate::Least,
+            scores: false,
+            limit: None,
+        };
+        wanted.add_inputs(keyspace, keys)?;
+        Ok(wanted)
+    }
+
+    fn add_inputs(
+        &mut self,
+        keyspace: &mut Keyspace<'_>,
+        keys: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<(), CommandError> {
+        for key in keys {
+            let len = with_set(keyspace, self.kinds, key, |set| set.map_or(0, SetReader::len))?;
+            self.inputs.push(WeightedInput { key, len, weight: 1.0 });
+        }
+        Ok(())
+    }
+
     /// Parses the arguments from `first` on: a number of keys, the keys, and options. Errors if a
-    /// key holds another kind than a sorted set.
+    /// key holds no set.
     fn parse(
         keyspace: &mut Keyspace<'_>,
         args: &RequestArgs<'a>,
@@ -99,12 +140,15 @@ impl<'a> SetOperationQuery<'a> {
         if count > args.len() - first - 1 {
             return Err(SYNTAX);
         }
-        let mut inputs = Vec::with_capacity(count);
-        for key in args.from(first + 1).take(count) {
-            let len = with_set(keyspace, key, |set| set.map_or(0, SetReader::len))?;
-            inputs.push(WeightedInput { key, len, weight: 1.0 });
-        }
-        let mut wanted = Self { operation, inputs, aggregate: Aggregate::Sum, scores: false, limit: None };
+        let mut wanted = Self {
+            operation,
+            kinds: SetKinds::Any,
+            inputs: Vec::with_capacity(count),
+            aggregate: Aggregate::Sum,
+            scores: false,
+            limit: None,
+        };
+        wanted.add_inputs(keyspace, args.from(first + 1).take(count))?;
         wanted.options(args, first + 1 + count, purpose)?;
         Ok(wanted)
     }
@@ -132,8 +176,7 @@ impl<'a> SetOperationQuery<'a> {
             } else if purpose == SetOperationUse::Reply && is(word, "WITHSCORES") {
                 self.scores = true;
             } else if purpose == SetOperationUse::Count && is(word, "LIMIT") && rest.len() > 0 {
-                let limit = parse_count(rest.next().unwrap_or_default());
-                self.limit = Some(limit.map_err(|_| CommandError::text("ERR LIMIT can't be negative"))?);
+                self.limit = Some(parse_limit(rest.next().unwrap_or_default())?);
             } else {
                 return Err(SYNTAX);
             }
@@ -163,7 +206,10 @@ impl<'a> SetOperationQuery<'a> {
     }
 
     /// Returns the members of the result, in no order.
-    fn find(mut self, keyspace: &mut Keyspace<'_>) -> Result<ScoredMembers, CommandError> {
+    pub(in crate::commands) fn find(
+        mut self,
+        keyspace: &mut Keyspace<'_>,
+    ) -> Result<ScoredMembers, CommandError> {
         self.sort();
         match self.operation {
             SetOperation::Union => self.union(keyspace),
@@ -174,7 +220,7 @@ impl<'a> SetOperationQuery<'a> {
     fn union(self, keyspace: &mut Keyspace<'_>) -> Result<ScoredMembers, CommandError> {
         let mut found: HashMap<Vec<u8>, f64> = HashMap::new();
         for input in self.inputs {
-            with_set(keyspace, input.key, |set| {
+            with_set(keyspace, self.kinds, input.key, |set| {
                 each(set, |score, member| {
                     let score = number(score * input.weight);
                     let present = found.entry(member.to_vec());
@@ -189,7 +235,7 @@ impl<'a> SetOperationQuery<'a> {
     fn reduce(self, keyspace: &mut Keyspace<'_>) -> Result<ScoredMembers, CommandError> {
         let Some((first, others)) = self.inputs.split_first() else { return Ok(ScoredMembers::new()) };
         let mut found = ScoredMembers::new();
-        with_set(keyspace, first.key, |set| {
+        with_set(keyspace, self.kinds, first.key, |set| {
             each(set, |score, member| found.push((number(score * first.weight), member.to_vec())));
         })?;
         let kept = self.operation == SetOperation::Intersection;
@@ -197,7 +243,7 @@ impl<'a> SetOperationQuery<'a> {
             if found.is_empty() {
                 break;
             }
-            with_set(keyspace, other.key, |set| {
+            with_set(keyspace, self.kinds, other.key, |set| {
                 found.retain_mut(|(score, member)| match set.and_then(|set| set.score(member)) {
                     Some(theirs) => {
                         *score = self.aggregate.of(*score, number(theirs * other.weight));
@@ -211,15 +257,26 @@ impl<'a> SetOperationQuery<'a> {
     }
 }
 
+/// Parses the argument of LIMIT in ZINTERCARD and SINTERCARD.
+pub(in crate::commands) fn parse_limit(text: &[u8]) -> Result<u64, CommandError> {
+    parse_count(text).map_err(|_| CommandError::text("ERR LIMIT can't be negative"))
+}
+
 /// Calls `look` with the set of a key, or with `None`.
 pub(super) fn with_set<R>(
     keyspace: &mut Keyspace<'_>,
+    kinds: SetKinds,
     key: &[u8],
     look: impl FnOnce(Option<&SetReader<'_>>) -> R,
 ) -> Result<R, CommandError> {
     keyspace.get_with(key, |row| {
         let Some(row) = row? else { return Ok(look(None)) };
-        row.sorted_set(|set| look(Some(set)))?.ok_or_else(CommandError::wrong_type)
+        let look = |set: &SetReader<'_>| look(Some(set));
+        let found = match kinds {
+            SetKinds::Any => row.any_set(look),
+            SetKinds::Only(kind) => row.set_of(kind, look),
+        };
+        found?.ok_or_else(CommandError::wrong_type)
     })
 }
 
@@ -240,9 +297,20 @@ fn answer(
     name: &str,
     operation: SetOperation,
 ) -> Result<AfterCommand, CommandError> {
-    let keyspace = &mut context.session;
-    let mut wanted = SetOperationQuery::parse(keyspace, args, name, 1, operation, SetOperationUse::Reply)?;
+    let purpose = SetOperationUse::Reply;
+    let wanted = SetOperationQuery::parse(&mut context.session, args, name, 1, operation, purpose)?;
     let shape = MemberFormat::of(wanted.scores, reply);
+    reply_with(context, wanted, shape, reply)
+}
+
+/// Replies with the members of the result.
+pub(in crate::commands) fn reply_with(
+    context: &mut CommandContext<'_>,
+    mut wanted: SetOperationQuery<'_>,
+    shape: MemberFormat,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    let keyspace = &mut context.session;
     wanted.sort();
     if wanted.is_long() {
         let task = SetOperationTask::new(keyspace, &wanted, SetOperationReply::Members(shape))?;
@@ -268,16 +336,18 @@ fn store(
     let keyspace = &mut context.session;
     let found = SetOperationQuery::parse(keyspace, args, name, 2, operation, SetOperationUse::Store)?
         .find(keyspace)?;
-    put_found(context, args.get(1), &found, reply)
+    put_found(context, CollectionKind::SortedSet, args.get(1), &found, reply)
 }
 
-fn put_found(
+/// Stores the members in a set of this kind, and replies with their number.
+pub(in crate::commands) fn put_found(
     context: &mut CommandContext<'_>,
+    kind: CollectionKind,
     key: &[u8],
     found: &ScoredMembers,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
-    let (stored, ticket) = context.session.write(|writer| replace_set(writer, key, found, None));
+    let (stored, ticket) = context.session.write(|writer| replace_set(writer, kind, key, found));
     context.ticket = context.ticket.max(ticket);
     stored??;
     reply.count(found.len());
@@ -337,17 +407,27 @@ pub(in crate::commands) fn zinter_card(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
-    let keyspace = &mut context.session;
-    let mut wanted = SetOperationQuery::parse(
-        keyspace,
+    let wanted = SetOperationQuery::parse(
+        &mut context.session,
         args,
         "zintercard",
         1,
         SetOperation::Intersection,
         SetOperationUse::Count,
     )?;
-    // A limit of 0 means no limit.
-    let limit = wanted.limit.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
+    let limit = wanted.limit.unwrap_or(0);
+    count_with(context, wanted, limit, reply)
+}
+
+/// Replies with the number of members of the result, up to `limit`. A limit of 0 means no limit.
+pub(in crate::commands) fn count_with(
+    context: &mut CommandContext<'_>,
+    mut wanted: SetOperationQuery<'_>,
+    limit: u64,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    let keyspace = &mut context.session;
+    let limit = if limit > 0 { limit } else { u64::MAX };
     wanted.sort();
     if wanted.is_long() {
         let task = SetOperationTask::new(keyspace, &wanted, SetOperationReply::Count(limit))?;
@@ -363,7 +443,8 @@ pub(in crate::commands) fn zrange_store(
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
     let asked = RangeQuery::parse(args, 3, STORED)?;
-    let found = with_set(&mut context.session, args.get(2), |set| {
+    let kinds = SetKinds::Only(CollectionKind::SortedSet);
+    let found = with_set(&mut context.session, kinds, args.get(2), |set| {
         let mut found = ScoredMembers::new();
         if let Some(set) = set {
             asked.walk(set, &asked.places(set)?, |score, member| {
@@ -373,5 +454,5 @@ pub(in crate::commands) fn zrange_store(
         }
         Ok::<_, CommandError>(found)
     })??;
-    put_found(context, args.get(1), &found, reply)
+    put_found(context, CollectionKind::SortedSet, args.get(1), &found, reply)
 }

@@ -12,40 +12,40 @@ use crate::commands::task::{AT_ONCE, SlicedView, ViewTask};
 use crate::resp::ReplyWriter;
 use skein_data::{ScanDirection, ScoreRangeView, SetReader};
 
-/// The reply of ZRANGE and its relatives, and of a set inside a range of keys.
+/// The reply of ZRANGE and its relatives and of SMEMBERS, and of a set inside a range of keys.
 pub(crate) struct MembersReply {
     view: ScoreRangeView,
     shape: MemberFormat,
-    /// The reply is a map.
-    map: bool,
 }
 
 impl MembersReply {
     pub(super) fn task(view: ScoreRangeView, shape: MemberFormat) -> ViewTask<Self> {
-        ViewTask::new(Self { view, shape, map: false })
+        ViewTask::new(Self { view, shape })
     }
 
-    /// Returns a task that writes all members with their scores as a map, or `None` if there are
-    /// few.
-    pub(in crate::commands) fn all(set: &SetReader<'_>) -> Option<ViewTask<Self>> {
-        if set.len() <= AT_ONCE as u64 {
+    /// Returns whether a set has so many members that its reply is written in slices.
+    pub(in crate::commands) fn is_long(set: &SetReader<'_>) -> bool {
+        set.len() > AT_ONCE as u64
+    }
+
+    /// Returns a task that writes all members, or `None` if there are few.
+    pub(in crate::commands) fn all(set: &SetReader<'_>, shape: MemberFormat) -> Option<ViewTask<Self>> {
+        if !Self::is_long(set) {
             return None;
         }
-        let view = set.view(0, set.len(), ScanDirection::Forward)?;
-        let shape = MemberFormat { scores: true, pairs: false };
-        Some(ViewTask::new(Self { view, shape, map: true }))
+        Some(Self::task(set.view(0, set.len(), ScanDirection::Forward)?, shape))
     }
 }
 
 impl SlicedView for MembersReply {
-    const WAY_OUT: &'static str = "ask for fewer members, or use ZSCAN";
+    const WAY_OUT: &'static str = "ask for fewer members, or use ZSCAN or SSCAN";
 
     fn left(&self) -> u64 {
         self.view.left()
     }
 
     fn head(&self, count: usize, reply: &mut ReplyWriter<'_>) {
-        if self.map { reply.map(count) } else { self.shape.head(count, reply) }
+        self.shape.head(count, reply);
     }
 
     fn some(

@@ -29,18 +29,19 @@ mod set_operation_task;
 
 pub(super) use add::{zadd, zincr_by};
 pub(super) use algebra::{
-    zdiff, zdiff_store, zinter, zinter_card, zinter_store, zrange_store, zunion, zunion_store,
+    SetOperation, SetOperationQuery, count_with, parse_limit, put_found, reply_with, zdiff, zdiff_store,
+    zinter, zinter_card, zinter_store, zrange_store, zunion, zunion_store,
 };
 pub(super) use long_ranges::MembersReply;
 pub(super) use members::{zcard, zmscore, zrank, zrevrank, zscore};
-pub(super) use multi_set::zmpop;
-pub(super) use random::{zrand_member, zrand_member_in_slices};
+pub(super) use multi_set::{parse_positive, zmpop};
+pub(super) use random::ZRandMember;
 pub(super) use ranges::{
-    zcount, zlex_count, zrange, zrange_by_lex, zrange_by_score, zrevrange, zrevrange_by_lex,
-    zrevrange_by_score,
+    ZRange, ZRangeByLex, ZRangeByScore, ZRevRange, ZRevRangeByLex, ZRevRangeByScore, zcount, zlex_count,
 };
 pub(super) use remove::{
-    zpop_max, zpop_min, zrem, zrem_range_by_lex, zrem_range_by_rank, zrem_range_by_score,
+    ScoredMembers, parse_count, remove_named, remove_popped, write_popped, zpop_max, zpop_min, zrem,
+    zrem_range_by_lex, zrem_range_by_rank, zrem_range_by_score,
 };
 pub(super) use scan::zscan;
 pub(super) use set_operation_task::SetOperationTask;
@@ -50,35 +51,55 @@ use std::ops::ControlFlow;
 
 use super::CommandError;
 use crate::resp::{Protocol, ReplyWriter};
-use skein_data::{Member, RowView, ScanDirection, SetReader, VALUE_BYTES_MAX};
+use skein_data::{CollectionKind, Member, RowView, ScanDirection, SetReader, VALUE_BYTES_MAX};
 
 /// Maximum bytes of a reply for each member besides its own: the heads of an array, a bulk string
 /// and a score.
 const MEMBER_OVERHEAD: usize = 64;
 
-/// Replies from a sorted set, or from `None` for an absent key. Errors for other kinds.
-fn answer_of<R>(
+/// Replies from a set of this kind, or from `None` for an absent key. Errors for other kinds.
+pub(super) fn answer_of_kind<R>(
+    kind: CollectionKind,
     row: Option<RowView<'_>>,
     reply: &mut ReplyWriter<'_>,
     answer: impl FnOnce(Option<&SetReader<'_>>, &mut ReplyWriter<'_>) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
     let Some(row) = row else { return answer(None, reply) };
     // A set that was removed since the row was read has no members, and counts as absent.
-    row.sorted_set(|set| answer(Some(set).filter(|set| !set.is_empty()), reply))?
+    row.set_of(kind, |set| answer(Some(set).filter(|set| !set.is_empty()), reply))?
         .ok_or_else(CommandError::wrong_type)?
 }
 
-/// Does the same and writes the error.
-fn with_set(
+/// Does the same with a sorted set.
+fn answer_of<R>(
+    row: Option<RowView<'_>>,
+    reply: &mut ReplyWriter<'_>,
+    answer: impl FnOnce(Option<&SetReader<'_>>, &mut ReplyWriter<'_>) -> Result<R, CommandError>,
+) -> Result<R, CommandError> {
+    answer_of_kind(CollectionKind::SortedSet, row, reply, answer)
+}
+
+/// Replies from a set of this kind and writes the error.
+pub(super) fn with_set_of(
+    kind: CollectionKind,
     row: Option<RowView<'_>>,
     reply: &mut ReplyWriter<'_>,
     answer: impl FnOnce(Option<&SetReader<'_>>, &mut ReplyWriter<'_>) -> Result<(), CommandError>,
 ) {
     let start = reply.position();
-    if let Err(fault) = answer_of(row, reply, answer) {
+    if let Err(fault) = answer_of_kind(kind, row, reply, answer) {
         reply.truncate(start);
         fault.write(reply);
     }
+}
+
+/// Does the same with a sorted set.
+fn with_set(
+    row: Option<RowView<'_>>,
+    reply: &mut ReplyWriter<'_>,
+    answer: impl FnOnce(Option<&SetReader<'_>>, &mut ReplyWriter<'_>) -> Result<(), CommandError>,
+) {
+    with_set_of(CollectionKind::SortedSet, row, reply, answer);
 }
 
 /// Errors if a reply would be longer than the longest value.
@@ -91,15 +112,14 @@ fn check_reply_len(bytes: usize) -> Result<(), CommandError> {
     )))
 }
 
-/// Writes all members with their scores as a map; an error if the set is too long for a reply.
-pub(super) fn write_members(set: &SetReader<'_>, reply: &mut ReplyWriter<'_>) {
+/// Writes all members; an error if the set is too long for a reply.
+pub(super) fn write_members(set: &SetReader<'_>, format: MemberFormat, reply: &mut ReplyWriter<'_>) {
     let (start, len) = (reply.position(), usize::try_from(set.len()).unwrap_or(usize::MAX));
     let mut checked = check_reply_len(len.saturating_mul(MEMBER_OVERHEAD));
     if checked.is_ok() {
-        reply.map(len);
+        format.head(len, reply);
         set.walk(0, ScanDirection::Forward, |score, member| {
-            reply.bulk_parts(member.parts());
-            reply.double(score);
+            format.member(score, member, reply);
             checked = check_reply_len(reply.position() - start);
             if checked.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
@@ -115,32 +135,53 @@ fn in_order<M: Ord>(a: &(f64, M), b: &(f64, M)) -> Ordering {
     a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal).then_with(|| a.1.cmp(&b.1))
 }
 
-/// The form of members in a reply: with scores or without.
-#[derive(Clone, Copy)]
-struct MemberFormat {
-    scores: bool,
-    /// Each member with its score is an array of its own.
-    pairs: bool,
+/// The form of members in a reply.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum MemberFormat {
+    /// An array of members.
+    Members,
+    /// A set of members.
+    Set,
+    /// An array in which each member's score follows the member.
+    Flat,
+    /// An array of pairs of a member and its score.
+    Pairs,
+    /// A map from members to scores.
+    Map,
 }
 
 impl MemberFormat {
     /// Returns the form for ranges: pairs in RESP3.
     fn of(scores: bool, reply: &ReplyWriter<'_>) -> Self {
-        Self { scores, pairs: scores && reply.protocol() == Protocol::Resp3 }
+        match reply.protocol() {
+            _ if !scores => Self::Members,
+            Protocol::Resp2 => Self::Flat,
+            Protocol::Resp3 => Self::Pairs,
+        }
     }
 
-    /// Writes the head of an array of `count` members.
-    fn head(self, count: usize, reply: &mut ReplyWriter<'_>) {
-        reply.array(if self.scores && !self.pairs { 2 * count } else { count });
+    /// Returns the form for the whole contents of a key.
+    pub(super) fn of_contents(row: RowView<'_>) -> Self {
+        if row.collection_kind() == Some(CollectionKind::Set) { Self::Set } else { Self::Map }
+    }
+
+    /// Writes the head of a reply with `count` members.
+    pub(super) fn head(self, count: usize, reply: &mut ReplyWriter<'_>) {
+        match self {
+            Self::Members | Self::Pairs => reply.array(count),
+            Self::Set => reply.set(count),
+            Self::Flat => reply.array(2 * count),
+            Self::Map => reply.map(count),
+        }
     }
 
     #[inline]
-    fn member(self, score: f64, member: Member<'_>, reply: &mut ReplyWriter<'_>) {
-        if self.pairs {
+    pub(super) fn member(self, score: f64, member: Member<'_>, reply: &mut ReplyWriter<'_>) {
+        if self == Self::Pairs {
             reply.array(2);
         }
         reply.bulk_parts(member.parts());
-        if self.scores {
+        if !matches!(self, Self::Members | Self::Set) {
             reply.double(score);
         }
     }

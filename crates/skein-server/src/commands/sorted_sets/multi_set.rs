@@ -7,10 +7,10 @@ use super::remove::{ScoredMembers, parse_end, pop, write_popped};
 use crate::commands::command_error::SYNTAX;
 use crate::commands::{AfterCommand, CommandContext, CommandError, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineWriter, RowWriter as _};
+use skein_data::{CollectionKind, EngineWriter, RowWriter as _};
 
 /// Parses a positive number of keys or members.
-fn parse_positive(text: &[u8], refusal: &'static str) -> Result<u64, CommandError> {
+pub(in crate::commands) fn parse_positive(text: &[u8], refusal: &'static str) -> Result<u64, CommandError> {
     let number = parse_i64(text).filter(|number| *number > 0).ok_or(CommandError::text(refusal))?;
     Ok(number.unsigned_abs())
 }
@@ -23,15 +23,15 @@ fn parse_keys(args: &RequestArgs<'_>, at: usize, after: usize) -> Result<usize, 
     if keys > args.len() - at - 1 || args.len() - at - 1 - keys < after { Err(SYNTAX) } else { Ok(keys) }
 }
 
-/// Replaces whatever a key holds by a sorted set with these members and this expiry time. Without
-/// members, removes the key.
+/// Replaces whatever a key holds by a set of this kind with these members. Without members, removes
+/// the key.
 pub(super) fn replace_set(
     writer: &mut EngineWriter<'_, '_>,
+    kind: CollectionKind,
     key: &[u8],
     entries: &ScoredMembers,
-    expires: Option<u64>,
 ) -> Result<(), CommandError> {
-    writer.replace_set(key, expires, |set| {
+    writer.replace_set_of(kind, key, None, |set| {
         entries.iter().try_for_each(|(score, member)| set.put(member, *score).map(drop))?;
         Ok::<_, CommandError>(())
     })
@@ -66,7 +66,7 @@ pub(in crate::commands) fn zmpop(
         Some((key, members)) => {
             reply.array(2);
             reply.bulk(key);
-            write_popped(&members, MemberFormat { scores: true, pairs: true }, reply);
+            write_popped(&members, MemberFormat::Pairs, reply);
         }
     }
     Ok(AfterCommand::Done)

@@ -8,8 +8,8 @@ use super::bounds::{MemberRange, RangeBy};
 use super::long_ranges::MembersReply;
 use super::{MemberFormat, answer_of, with_set};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES};
-use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask, is};
+use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongRead, LongReply};
+use crate::commands::{CommandError, SlicedTask, is};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{RowView, ScanDirection, ScoreRangeView, SetReader};
 
@@ -135,13 +135,13 @@ impl<'a> RangeQuery<'a> {
 /// ZRANGESTORE, which has options for everything and always keeps the scores.
 pub(super) const STORED: RangeSyntax = RangeSyntax { fixed: None, scores: false };
 
-/// Replies with a short range. For a long one, writes nothing and calls `long`.
+/// Replies with a short range.
 fn answer(
     row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
     form: RangeSyntax,
-    long: impl FnOnce(&RangeQuery<'_>, &SetReader<'_>, &Range<u64>, &mut ReplyWriter<'_>),
+    long: &mut LongReply,
 ) -> Result<(), CommandError> {
     let asked = RangeQuery::parse(args, 2, form)?;
     answer_of(row, reply, |set, reply| match set {
@@ -152,7 +152,9 @@ fn answer(
         Some(set) => {
             let places = asked.places(set)?;
             if !write_short(&asked, set, &places, reply) {
-                long(&asked, set, &places, reply);
+                let shape = MemberFormat::of(asked.scores, reply);
+                let task = || asked.view(set, &places).map(|view| MembersReply::task(view, shape));
+                long.begin(reply, || task().map(SlicedTask::Members));
             }
             Ok(())
         }
@@ -188,56 +190,20 @@ fn write_short(
     fits
 }
 
-/// Runs `answer` in a batch of reads.
-fn answer_now(
-    row: Option<RowView<'_>>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-    form: RangeSyntax,
-) {
-    let start = reply.position();
-    if let Err(fault) = answer(row, args, reply, form, |_, _, _, reply| reply.put_off()) {
-        reply.truncate(start);
-        fault.write(reply);
-    }
-}
-
-/// Replies with a range of any length, as of one moment.
-fn answer_in_slices(
-    context: &mut CommandContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-    form: RangeSyntax,
-) -> Result<AfterCommand, CommandError> {
-    let mut task = None;
-    context.look_up(args.get(1), |row| {
-        answer(row?, args, reply, form, |asked, set, places, reply| {
-            let shape = MemberFormat::of(asked.scores, reply);
-            task = asked.view(set, places).map(|view| MembersReply::task(view, shape));
-        })
-    })?;
-    Ok(task.map_or(AfterCommand::Done, |task| AfterCommand::Slices(Box::new(SlicedTask::Members(task)))))
-}
-
-/// Defines a module for each command, with its handlers for a batch of reads and for slices.
+/// Defines a type for each command.
 macro_rules! range_commands {
     ($($name:ident = $fixed:expr;)+) => {
         $(
-            pub(in crate::commands) mod $name {
-                use super::*;
+            pub(in crate::commands) struct $name;
 
-                const FORM: RangeSyntax = RangeSyntax { fixed: $fixed, scores: true };
-
-                pub(in crate::commands) fn now(row: Option<RowView<'_>>, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
-                    answer_now(row, args, reply, FORM);
-                }
-
-                pub(in crate::commands) fn in_slices(
-                    context: &mut CommandContext<'_>,
+            impl LongRead for $name {
+                fn answer(
+                    row: Option<RowView<'_>>,
                     args: &RequestArgs<'_>,
                     reply: &mut ReplyWriter<'_>,
-                ) -> Result<AfterCommand, CommandError> {
-                    answer_in_slices(context, args, reply, FORM)
+                    long: &mut LongReply,
+                ) -> Result<(), CommandError> {
+                    answer(row, args, reply, RangeSyntax { fixed: $fixed, scores: true }, long)
                 }
             }
         )+
@@ -245,12 +211,12 @@ macro_rules! range_commands {
 }
 
 range_commands! {
-    zrange = None;
-    zrevrange = Some((RangeBy::Rank, ScanDirection::Backward));
-    zrange_by_score = Some((RangeBy::Score, ScanDirection::Forward));
-    zrevrange_by_score = Some((RangeBy::Score, ScanDirection::Backward));
-    zrange_by_lex = Some((RangeBy::Lex, ScanDirection::Forward));
-    zrevrange_by_lex = Some((RangeBy::Lex, ScanDirection::Backward));
+    ZRange = None;
+    ZRevRange = Some((RangeBy::Rank, ScanDirection::Backward));
+    ZRangeByScore = Some((RangeBy::Score, ScanDirection::Forward));
+    ZRevRangeByScore = Some((RangeBy::Score, ScanDirection::Backward));
+    ZRangeByLex = Some((RangeBy::Lex, ScanDirection::Forward));
+    ZRevRangeByLex = Some((RangeBy::Lex, ScanDirection::Backward));
 }
 
 pub(in crate::commands) fn zcount(

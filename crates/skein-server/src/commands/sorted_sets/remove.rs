@@ -8,27 +8,36 @@ use super::bounds::{MemberRange, RangeBy};
 use super::{MEMBER_OVERHEAD, MemberFormat, check_reply_len};
 use crate::commands::command_error::SYNTAX;
 use crate::commands::{CommandError, is};
-use crate::resp::{Protocol, ReplyWriter, RequestArgs};
-use skein_data::{EngineWriter, Member, RowWriter as _, ScanDirection, SetWriter, VALUE_BYTES_MAX};
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{CollectionKind, EngineWriter, Member, RowWriter as _, ScanDirection, SetWriter};
 
 pub(in crate::commands) fn zrem(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    let removed = writer.change_set(args.get(1), false, |set| {
+    reply.count(remove_named(writer, CollectionKind::SortedSet, args)?);
+    Ok(())
+}
+
+/// Removes the members from argument 2 on from a set of this kind. Returns how many there were.
+pub(in crate::commands) fn remove_named(
+    writer: &mut EngineWriter<'_, '_>,
+    kind: CollectionKind,
+    args: &RequestArgs<'_>,
+) -> Result<usize, CommandError> {
+    let removed = writer.change_set_of(kind, args.get(1), false, |set| {
         let mut removed = 0;
         for member in args.from(2) {
             removed += usize::from(set.remove(member)?.is_some());
         }
         Ok::<_, CommandError>(removed)
     })?;
-    reply.count(removed.unwrap_or(0));
-    Ok(())
+    Ok(removed.unwrap_or(0))
 }
 
 /// Scores with their members.
-pub(super) type ScoredMembers = Vec<(f64, Vec<u8>)>;
+pub(in crate::commands) type ScoredMembers = Vec<(f64, Vec<u8>)>;
 
 /// Returns the members at these ranks, with their scores.
 fn members_at(
@@ -107,7 +116,7 @@ pub(in crate::commands) fn zrem_range_by_lex(
 }
 
 /// Parses a number that is not negative.
-pub(super) fn parse_count(text: &[u8]) -> Result<u64, CommandError> {
+pub(in crate::commands) fn parse_count(text: &[u8]) -> Result<u64, CommandError> {
     let count = parse_i64(text).filter(|count| *count >= 0);
     let count = count.ok_or(CommandError::text("ERR value is out of range, must be positive"))?;
     Ok(count.unsigned_abs())
@@ -123,21 +132,30 @@ pub(super) fn pop(
     writer.change_set(key, false, |set| {
         let first = if direction == ScanDirection::Forward { 0 } else { set.len().saturating_sub(1) };
         let members = members_at(set, &(first..first + count.min(set.len())), direction)?;
-        let bytes: usize = members.iter().map(|(_, member)| member.len() + MEMBER_OVERHEAD).sum();
-        if bytes > VALUE_BYTES_MAX {
-            check_reply_len(bytes)?;
-        }
-        if members.len() as u64 == set.len() {
-            set.clear();
-        } else {
-            remove_members(set, &members)?;
-        }
+        remove_popped(set, &members)?;
         Ok::<_, CommandError>(members)
     })
 }
 
+/// Removes members that the reply returns. Errors if they are too long for a reply.
+pub(in crate::commands) fn remove_popped(
+    set: &mut SetWriter<'_>,
+    members: &ScoredMembers,
+) -> Result<(), CommandError> {
+    check_reply_len(members.iter().map(|(_, member)| member.len() + MEMBER_OVERHEAD).sum())?;
+    if members.len() as u64 == set.len() {
+        set.clear();
+        return Ok(());
+    }
+    remove_members(set, members)
+}
+
 /// Writes the removed members.
-pub(super) fn write_popped(members: &[(f64, Vec<u8>)], shape: MemberFormat, reply: &mut ReplyWriter<'_>) {
+pub(in crate::commands) fn write_popped(
+    members: &[(f64, Vec<u8>)],
+    shape: MemberFormat,
+    reply: &mut ReplyWriter<'_>,
+) {
     shape.head(members.len(), reply);
     for (score, member) in members {
         shape.member(*score, Member::of(member), reply);
@@ -156,7 +174,7 @@ fn pop_one_end(
     let counted = args.len() == 3;
     let count = if counted { parse_count(args.get(2))? } else { 1 };
     let members = pop(writer, args.get(1), direction, count)?.unwrap_or_default();
-    let shape = MemberFormat { scores: true, pairs: counted && reply.protocol() == Protocol::Resp3 };
+    let shape = if counted { MemberFormat::of(true, reply) } else { MemberFormat::Flat };
     write_popped(&members, shape, reply);
     Ok(())
 }

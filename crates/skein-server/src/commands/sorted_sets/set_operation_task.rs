@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::MemberFormat;
-use super::algebra::{Aggregate, SetOperation, SetOperationQuery, WeightedInput, number, with_set};
+use super::algebra::{Aggregate, SetKinds, SetOperation, SetOperationQuery, WeightedInput, number, with_set};
 use super::remove::ScoredMembers;
 use crate::commands::CommandError;
 use crate::commands::task::{TaskProgress, TaskSlice};
@@ -82,14 +82,18 @@ struct InputSet {
 impl InputSet {
     /// Returns the inputs that have members, each set once. If a set is named several times, its
     /// scores are combined before those of other sets.
-    fn all(keyspace: &mut Keyspace<'_>, inputs: &[WeightedInput<'_>]) -> Result<Vec<Self>, CommandError> {
+    fn all(
+        keyspace: &mut Keyspace<'_>,
+        kinds: SetKinds,
+        inputs: &[WeightedInput<'_>],
+    ) -> Result<Vec<Self>, CommandError> {
         let mut sets = Vec::<Self>::new();
         let mut places = HashMap::<&[u8], usize>::with_capacity(inputs.len());
         for input in inputs {
             match places.entry(input.key) {
                 Entry::Occupied(place) => sets[*place.get()].weights.0.push(input.weight),
                 Entry::Vacant(place) => {
-                    let view = with_set(keyspace, input.key, |set| {
+                    let view = with_set(keyspace, kinds, input.key, |set| {
                         set.filter(|set| !set.is_empty()).and_then(SetReader::view_members)
                     })?;
                     if let Some(view) = view {

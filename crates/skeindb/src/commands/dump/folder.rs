@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use skein_data::{Engine, EngineError, RowView};
+use skein_data::{CollectionKind, Engine, EngineError, RowView};
 use skein_disk::{DiskStore, Durability, ScanRequest};
 use skein_store::ScanDirection;
 
@@ -96,9 +96,10 @@ fn write_row(key: &[u8], row: RowView<'_>, output: &mut DumpOutput) -> Result<Co
     // Remembered here, because a walk does not return the break.
     let mut go_on = ControlFlow::Continue(());
     let mut pieces = output.pieces(key, row.expires_at());
-    let members = row.sorted_set(|set| {
+    let is_sorted = row.collection_kind() == Some(CollectionKind::SortedSet);
+    let members = row.any_set(|set| {
         set.members_after(None, |member, score| {
-            go_on = pieces.member(member, score);
+            go_on = if is_sorted { pieces.member(member, score) } else { pieces.plain_member(member) };
             go_on
         });
     })?;

@@ -198,6 +198,15 @@ impl DumpPieces<'_> {
         self.added(bytes)
     }
 
+    /// Adds a member of a set that is not sorted.
+    pub fn plain_member(&mut self, member: &[u8]) -> ControlFlow<()> {
+        match &mut self.body {
+            Some(RecordBody::Set(members)) => members.push(member.to_vec()),
+            body => *body = Some(RecordBody::Set(vec![member.to_vec()])),
+        }
+        self.added(member.len())
+    }
+
     fn added(&mut self, bytes: usize) -> ControlFlow<()> {
         self.len += 1;
         self.bytes += bytes;

@@ -76,6 +76,36 @@ fn dump_part(
     Ok(ControlFlow::Continue(()))
 }
 
+/// A kind of collection, as a scan reads it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ScannedKind {
+    Hash,
+    SortedSet,
+    Set,
+}
+
+impl ScannedKind {
+    const ALL: [Self; 3] = [Self::Hash, Self::SortedSet, Self::Set];
+
+    /// Returns the kind that TYPE names so, if it is a kind of collection.
+    pub fn of(name: &[u8]) -> Option<Self> {
+        match name {
+            b"hash" => Some(Self::Hash),
+            b"zset" => Some(Self::SortedSet),
+            b"set" => Some(Self::Set),
+            _ => None,
+        }
+    }
+
+    fn scan(self) -> &'static [u8] {
+        match self {
+            Self::Hash => b"HSCAN",
+            Self::SortedSet => b"ZSCAN",
+            Self::Set => b"SSCAN",
+        }
+    }
+}
+
 /// Writes a collection. If the key receives a value of another type meanwhile, the part that was
 /// read so far is written.
 fn dump_pieces(
@@ -85,10 +115,10 @@ fn dump_pieces(
     output: &mut DumpOutput,
 ) -> Result<ControlFlow<()>, Failure> {
     let mut pieces = output.pieces(key, expires);
-    for (scan, scored) in [(b"HSCAN", false), (b"ZSCAN", true)] {
+    for kind in ScannedKind::ALL {
         let (mut cursor, mut connection) = (b"0".to_vec(), 0);
         loop {
-            let page = peer.call(&[&scan[..], key, &cursor, b"COUNT", PIECE])?;
+            let page = peer.call(&[kind.scan(), key, &cursor, b"COUNT", PIECE])?;
             let is_first = cursor == b"0";
             if matches!(&page, Reply::Error(text) if text.starts_with(OTHER_KIND)) {
                 if is_first {
@@ -104,7 +134,7 @@ fn dump_pieces(
             }
             connection = peer.connection();
             let (next, items) = peer.page(page)?;
-            if add_items(peer, items, scored, &mut pieces)?.is_break() {
+            if add_items(peer, items, kind, &mut pieces)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             if next == b"0" {
@@ -117,18 +147,23 @@ fn dump_pieces(
     refuse(peer, key, output)
 }
 
-fn add_items(
+/// Adds the columns or members that a reply has, in the order of their bytes.
+pub fn add_items(
     peer: &impl CommandPeer,
-    items: Vec<Vec<u8>>,
-    scored: bool,
+    mut items: Vec<Vec<u8>>,
+    kind: ScannedKind,
     pieces: &mut DumpPieces<'_>,
 ) -> Result<ControlFlow<()>, Failure> {
+    if kind == ScannedKind::Set {
+        items.sort_unstable();
+        return Ok(items.iter().try_for_each(|member| pieces.plain_member(member)));
+    }
     let mut items = items.into_iter();
     let mut found: Vec<_> = std::iter::from_fn(|| Some((items.next()?, items.next()?))).collect();
     // The scan of a large sorted set returns members in this sequence, that of a small one by score.
     found.sort_unstable();
     for (name, text) in found {
-        let added = if scored {
+        let added = if kind == ScannedKind::SortedSet {
             let score = parse_double(&text).ok_or_else(|| peer.unexpected(&Reply::Bulk(text)))?;
             pieces.member(&name, score)
         } else {
@@ -149,7 +184,7 @@ fn refuse(
 ) -> Result<ControlFlow<()>, Failure> {
     match peer.one(&[b"TYPE", key])? {
         // It changed after it was read, so it did not have its present type all the time.
-        Reply::Simple(kind) if matches!(&*kind, "none" | "string" | "hash" | "zset") => {
+        Reply::Simple(kind) if matches!(&*kind, "none" | "string" | "hash" | "zset" | "set") => {
             Ok(ControlFlow::Continue(()))
         }
         Reply::Simple(kind) => Ok(output.refuse(&kind)),

@@ -2,11 +2,11 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use skein_server::parse_double;
 use skeindb::client::{Reply, bound};
 
+use super::DumpOutput;
+use super::rows::{self, ScannedKind};
 use super::server::{NO_ORDER, NO_SUCH_COMMAND, PAGE};
-use super::{DumpOutput, rows};
 use crate::bounds::OwnedBounds;
 use crate::console;
 use crate::exit::Failure;
@@ -132,45 +132,21 @@ fn write_key(
     };
     // Negative if it does not expire.
     let expires = u64::try_from(*expires).ok();
-    match (&kind[..], contents) {
-        (b"string", Reply::Bulk(value)) => Ok(output.value(key, value, expires)),
-        (b"hash" | b"zset", Reply::Array(items)) => {
+    match (ScannedKind::of(kind), contents) {
+        (None, Reply::Bulk(value)) => Ok(output.value(key, value, expires)),
+        (Some(kind), Reply::Array(items)) => {
             let items = items.into_iter().map(|item| match item {
                 Reply::Bulk(bytes) => Ok(bytes),
                 other => Err(peer.unexpected(&other)),
             });
             let items = items.collect::<Result<Vec<_>, _>>()?;
-            write_pairs(peer, key, (expires, kind == b"zset"), items, output)
+            let mut pieces = output.pieces(key, expires);
+            let added = rows::add_items(peer, items, kind, &mut pieces)?;
+            Ok(if added.is_break() { added } else { pieces.finish() })
         }
-        (_, Reply::Array(_)) => Ok(output.refuse(&String::from_utf8_lossy(kind))),
+        (None, Reply::Array(_)) => Ok(output.refuse(&String::from_utf8_lossy(kind))),
         (_, other) => Err(peer.unexpected(&other)),
     }
-}
-
-/// Writes the columns of a hash, or the members of a sorted set, in the order of their bytes.
-fn write_pairs(
-    peer: &ServerPeer,
-    key: &[u8],
-    (expires, scored): (Option<u64>, bool),
-    items: Vec<Vec<u8>>,
-    output: &mut DumpOutput,
-) -> Result<ControlFlow<()>, Failure> {
-    let mut items = items.into_iter();
-    let mut pairs: Vec<_> = std::iter::from_fn(|| Some((items.next()?, items.next()?))).collect();
-    pairs.sort_unstable();
-    let mut pieces = output.pieces(key, expires);
-    for (name, text) in pairs {
-        let added = if scored {
-            let score = parse_double(&text).ok_or_else(|| peer.unexpected(&Reply::Bulk(text)))?;
-            pieces.member(&name, score)
-        } else {
-            pieces.column(&name, &text)
-        };
-        if added.is_break() {
-            return Ok(added);
-        }
-    }
-    Ok(pieces.finish())
 }
 
 /// Writes the first key of a range, whose contents are too long for one reply, in pieces as they

@@ -19,8 +19,8 @@ pub struct SentCommand {
     pub last: bool,
 }
 
-/// Calls `push` with each command of a record: SET, HSET or ZADD, and PEXPIREAT for collections
-/// that expire.
+/// Calls `push` with each command of a record: SET, HSET, ZADD or SADD, and PEXPIREAT for
+/// collections that expire.
 pub fn each(record: &TextRecord, mut push: impl FnMut(&[&[u8]])) {
     let key = record.key.as_slice();
     let expires = record.expires.map(|expires| expires.to_string());
@@ -44,8 +44,15 @@ pub fn each(record: &TextRecord, mut push: impl FnMut(&[&[u8]])) {
                 push(&command);
             }
         }
+        (RecordBody::Set(members), _) => {
+            for members in members.chunks(PAIRS) {
+                let mut command: Vec<&[u8]> = vec![b"SADD", key];
+                command.extend(members.iter().map(Vec::as_slice));
+                push(&command);
+            }
+        }
     }
-    if let (RecordBody::Columns(_) | RecordBody::Members(_), Some(expires)) = (&record.body, expires) {
+    if let (false, Some(expires)) = (matches!(record.body, RecordBody::Value(_)), expires) {
         push(&[b"PEXPIREAT", key, expires]);
     }
 }

@@ -7,7 +7,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::mpsc::Receiver;
 
-use skein_data::{Engine, EngineError, EngineSession, EngineWriter};
+use skein_data::{CollectionKind, Engine, EngineError, EngineSession, EngineWriter};
 use skein_disk::DiskError;
 use skein_store::{Error, RowWriter as _, StoreOptions};
 
@@ -190,6 +190,13 @@ fn write_record(writer: &mut EngineWriter<'_, '_>, record: &TextRecord) -> Resul
             })?;
             expire(writer, record)
         }
+        RecordBody::Set(members) => {
+            writer.change_set_of::<_, EngineError>(CollectionKind::Set, &record.key, true, |set| {
+                members.iter().try_for_each(|member| set.add(member).map(drop))?;
+                Ok(())
+            })?;
+            expire(writer, record)
+        }
     }
 }
 
@@ -207,6 +214,7 @@ fn body_bytes(body: &RecordBody) -> usize {
         RecordBody::Members(members) => {
             members.iter().map(|(member, _)| member.len() + size_of::<f64>()).sum()
         }
+        RecordBody::Set(members) => members.iter().map(Vec::len).sum(),
     }
 }
 

@@ -33,7 +33,8 @@ Formats:
 In tsv, csv and hex, an odd number of fields from three up is a key with columns: key, name, value, name, value ...
 If a key expires, the time follows at the end, in milliseconds since 1970; behind a value's time follows an empty field.
 A sorted set is a key, member, score, member, score ... and at the end the word zset, or zset:TIME if it expires.
-Loading adds to an existing hash or sorted set.
+A set is a key, members with an empty field behind each, and at the end the word set, or set:TIME if it expires.
+Loading adds to an existing hash, set or sorted set.
 
 Examples:
   skein load paths.txt

@@ -13,7 +13,10 @@ pub fn body(held: Reply) -> Result<RecordBody, String> {
     match held {
         Reply::Bulk(value) => Ok(RecordBody::Value(value)),
         Reply::Map(pairs) => pairs_of(pairs).ok_or_else(|| "unknown value".to_owned()),
-        Reply::Set(_) => Err("set".to_owned()),
+        Reply::Set(members) => {
+            let members = members.into_iter().map(name).collect::<Option<_>>();
+            members.map(RecordBody::Set).ok_or_else(|| "unknown value".to_owned())
+        }
         Reply::Array(_) => Err("list".to_owned()),
         // The module's line names the type: `stream: read it by XRANGE; ...`.
         Reply::Simple(text) if text.starts_with("stream") => Err("stream".to_owned()),
@@ -21,9 +24,12 @@ pub fn body(held: Reply) -> Result<RecordBody, String> {
     }
 }
 
+fn name(reply: Reply) -> Option<Vec<u8>> {
+    if let Reply::Bulk(name) = reply { Some(name) } else { None }
+}
+
 /// Returns a hash if the values are strings, a sorted set if they are numbers, else `None`.
 fn pairs_of(pairs: Vec<(Reply, Reply)>) -> Option<RecordBody> {
-    let name = |reply| if let Reply::Bulk(name) = reply { Some(name) } else { None };
     if matches!(pairs.first(), Some((_, Reply::Number(_)))) {
         let member = |(member, score)| match score {
             Reply::Number(score) => Some((name(member)?, parse_double(score.as_bytes())?)),
@@ -53,8 +59,10 @@ mod tests {
         assert_eq!(body(hash), Ok(RecordBody::Columns(vec![(b"f".to_vec(), b"1".to_vec())])));
         let sorted = Reply::Map(vec![(bulk("m"), Reply::Number("1.5".to_owned()))]);
         assert_eq!(body(sorted), Ok(RecordBody::Members(vec![(b"m".to_vec(), 1.5)])));
+        let set = Reply::Set(vec![bulk("m")]);
+        assert_eq!(body(set), Ok(RecordBody::Set(vec![b"m".to_vec()])));
         for (held, kind) in [
-            (Reply::Set(vec![]), "set"),
+            (Reply::Set(vec![Reply::Null]), "unknown value"),
             (Reply::Array(vec![]), "list"),
             (Reply::Simple("stream: read it by XRANGE".to_owned()), "stream"),
             (Reply::Simple("a module's own value".to_owned()), "module value"),

@@ -1,5 +1,5 @@
-//! Sorted sets and large hashes under kills: acknowledged writes must survive, in the order of the
-//! commands, and a set's two sequences, by member and by score, must agree.
+//! Sets, sorted or not, and large hashes under kills: acknowledged writes must survive, in the
+//! order of the commands, and a set's two sequences, by member and by score, must agree.
 
 use skeindb::client::{Client, Reply};
 
@@ -8,8 +8,11 @@ use super::writers::WriterProgress;
 /// The pipelined writers of collections, as the number of steps that each sends at once.
 pub const DEPTHS: [u64; 2] = [1, 16];
 
-/// A writer's sets that `read` returns whole.
+/// A writer's sorted sets that `read` returns whole.
 const SETS: [&str; 4] = ["set", "pair", "union", "brief"];
+
+/// A writer's sets that are not sorted.
+const PLAIN_SETS: [&str; 2] = ["plain", "moved"];
 
 /// Returns a score whose sequence differs from that of the steps.
 fn scrambled(step: u64) -> u64 {
@@ -32,6 +35,10 @@ pub fn step_commands(name: &str, step: u64) -> Vec<Vec<String>> {
         command(&["HSET", &key("hash"), &format!("field {step:010}"), &n, "last", &n]),
         command(&["HDEL", &key("hash"), &format!("gone {:010}", step - 1)]),
         command(&["HSET", &key("hash"), &format!("gone {step:010}"), &n]),
+        command(&["SADD", &key("plain"), &format!("member {step:010}"), &format!("twin {step:010}")]),
+        command(&["SMOVE", &key("plain"), &key("moved"), &format!("twin {step:010}")]),
+        command(&["SREM", &key("plain"), &format!("gone {:010}", step - 1)]),
+        command(&["SADD", &key("plain"), &format!("gone {step:010}")]),
         command(&["DEL", &key("brief")]),
         command(&["ZADD", &key("brief"), &n, "x", &n, "y", &n, "z"]),
     ]
@@ -46,6 +53,12 @@ pub fn read(client: &mut Client, name: &str) -> OracleRows {
             let key = format!("{own}/{set}");
             for (member, score) in pairs(client, &["ZRANGE", &key, "0", "-1", "WITHSCORES"]) {
                 rows.insert(format!("{key}/{member}"), score);
+            }
+        }
+        for set in PLAIN_SETS {
+            let key = format!("{own}/{set}");
+            for member in texts(client, &["SMEMBERS", &key]) {
+                rows.insert(format!("{key}/{member}"), String::new());
             }
         }
         for (field, value) in pairs(client, &["HGETALL", &format!("{own}/hash")]) {
@@ -67,9 +80,12 @@ fn text(reply: Reply) -> String {
     }
 }
 
+fn texts(client: &mut Client, command: &[&str]) -> Vec<String> {
+    ask(client, command).into_array().expect("a list").into_iter().map(text).collect()
+}
+
 fn pairs(client: &mut Client, command: &[&str]) -> Vec<(String, String)> {
-    let reply = ask(client, command);
-    let mut items = reply.into_array().expect("a list").into_iter().map(text);
+    let mut items = texts(client, command).into_iter();
     std::iter::from_fn(|| Some((items.next()?, items.next()?))).collect()
 }
 
@@ -86,6 +102,9 @@ pub fn check(
         let own = format!("{name}/c{writer}");
         for set in SETS {
             check_orders(client, &format!("{own}/{set}"));
+        }
+        for set in PLAIN_SETS {
+            check_plain_set(client, &format!("{own}/{set}"));
         }
         let fields = pairs(client, &["HGETALL", &format!("{own}/hash")]).len();
         let count = i64::try_from(fields).expect("it fits");
@@ -119,6 +138,24 @@ fn check_orders(client: &mut Client, key: &str) {
     let mut by_bytes = by_score;
     by_bytes.sort_unstable();
     assert_eq!(scan(client, key), by_bytes, "{key}: ZSCAN");
+}
+
+/// Checks that a set's members by rank, by bytes, and their number are the same.
+fn check_plain_set(client: &mut Client, key: &str) {
+    let members = texts(client, &["SMEMBERS", key]);
+    let count = i64::try_from(members.len()).expect("it fits");
+    assert_eq!(ask(client, &["SCARD", key]), Reply::Integer(count), "{key}: SCARD");
+    let (mut cursor, mut found) = ("0".to_owned(), Vec::new());
+    loop {
+        let (next, items) =
+            ask(client, &["SSCAN", key, &cursor, "COUNT", "500"]).into_page().expect("a page");
+        found.extend(items.into_iter().map(|item| text(Reply::Bulk(item))));
+        cursor = text(Reply::Bulk(next));
+        if cursor == "0" {
+            break;
+        }
+    }
+    assert_eq!(found, members, "{key}: SSCAN");
 }
 
 /// Returns the result of ZSCAN, sorted. It reads the members, not the score index.
@@ -171,8 +208,21 @@ fn check_steps(rows: &OracleRows, own: &str, progress: WriterProgress, promise: 
     };
     let (hash_removed, hash_added) = alone(in_hash.first().copied(), with_fields);
     let union = same(&["union/a", "union/b"]).unwrap_or(0) / 2;
+    let plain = gone(&format!("{own}/plain/member "));
+    let moved = gone(&format!("{own}/moved/twin "));
+    let twins = [moved.clone(), gone(&format!("{own}/plain/twin "))].concat();
+    for steps in [&plain, &moved, &twins] {
+        assert!(
+            (1..=steps.len() as u64).eq(steps.iter().copied()),
+            "{own}: a hole in a set, or half a move: {steps:?}"
+        );
+    }
+    assert_eq!(plain.len(), twins.len(), "{own}: half an SADD");
+    let in_plain = gone(&format!("{own}/plain/gone "));
+    assert!(in_plain.len() <= 1, "{own}: members are back: {in_plain:?}");
+    let (plain_removed, plain_added) = alone(in_plain.first().copied(), moved.len() as u64);
     let brief = same(&["brief/x", "brief/y", "brief/z"]);
-    let (removed, made) = alone(brief, hash_added);
+    let (removed, made) = alone(brief, plain_added);
     let reached = [
         members.len() as u64,
         number("set/count").unwrap_or(0),
@@ -183,6 +233,10 @@ fn check_steps(rows: &OracleRows, own: &str, progress: WriterProgress, promise: 
         with_fields,
         hash_removed,
         hash_added,
+        plain.len() as u64,
+        moved.len() as u64,
+        plain_removed,
+        plain_added,
         removed,
         made,
     ];

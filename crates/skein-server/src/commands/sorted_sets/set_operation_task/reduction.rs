@@ -30,7 +30,8 @@ impl Reduction {
         wanted: &SetOperationQuery<'_>,
     ) -> Result<Self, CommandError> {
         let (first, others) = wanted.inputs.split_at(1.min(wanted.inputs.len()));
-        let (first, others) = (InputSet::all(keyspace, first)?.pop(), InputSet::all(keyspace, others)?);
+        let mut all = |inputs| InputSet::all(keyspace, wanted.kinds, inputs);
+        let (first, others) = (all(first)?.pop(), all(others)?);
         Ok(Self {
             operation: wanted.operation,
             aggregate: wanted.aggregate,

@@ -69,7 +69,7 @@ impl Union {
         keyspace: &mut Keyspace<'_>,
         wanted: &SetOperationQuery<'_>,
     ) -> Result<Self, CommandError> {
-        let sets = InputSet::all(keyspace, &wanted.inputs)?;
+        let sets = InputSet::all(keyspace, wanted.kinds, &wanted.inputs)?;
         Ok(Self {
             aggregate: wanted.aggregate,
             bytes: sets.iter().map(|set| SOURCE + set.memory()).sum(),

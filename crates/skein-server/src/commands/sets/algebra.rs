@@ -1,0 +1,100 @@
+//! SUNION, SINTER, SDIFF, SINTERCARD, and their forms that store the result. As for sorted sets,
+//! all are exclusive, and those that only read continue in slices if the sets are large.
+
+use crate::commands::command_error::SYNTAX;
+use crate::commands::sorted_sets::{
+    MemberFormat, SetOperation, SetOperationQuery, count_with, parse_limit, parse_positive, put_found,
+    reply_with,
+};
+use crate::commands::{CommandContext, CommandError, CommandResult, is};
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::CollectionKind;
+
+fn answer(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    operation: SetOperation,
+) -> CommandResult {
+    let wanted = SetOperationQuery::of_plain_sets(&mut context.session, operation, args.from(1))?;
+    reply_with(context, wanted, MemberFormat::Set, reply)
+}
+
+fn store(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    operation: SetOperation,
+) -> CommandResult {
+    let keyspace = &mut context.session;
+    let found = SetOperationQuery::of_plain_sets(keyspace, operation, args.from(2))?.find(keyspace)?;
+    put_found(context, CollectionKind::Set, args.get(1), &found, reply)
+}
+
+pub(in crate::commands) fn sunion(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    answer(context, args, reply, SetOperation::Union)
+}
+
+pub(in crate::commands) fn sinter(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    answer(context, args, reply, SetOperation::Intersection)
+}
+
+pub(in crate::commands) fn sdiff(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    answer(context, args, reply, SetOperation::Difference)
+}
+
+pub(in crate::commands) fn sunion_store(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    store(context, args, reply, SetOperation::Union)
+}
+
+pub(in crate::commands) fn sinter_store(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    store(context, args, reply, SetOperation::Intersection)
+}
+
+pub(in crate::commands) fn sdiff_store(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    store(context, args, reply, SetOperation::Difference)
+}
+
+pub(in crate::commands) fn sinter_card(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    let count = parse_positive(args.get(1), "ERR numkeys should be greater than 0")?;
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    if count > args.len() - 2 {
+        return Err(CommandError::text("ERR Number of keys can't be greater than number of args"));
+    }
+    let (mut rest, mut limit) = (args.from(2 + count), 0);
+    while let Some(word) = rest.next() {
+        let (true, Some(number)) = (is(word, "LIMIT"), rest.next()) else { return Err(SYNTAX) };
+        limit = parse_limit(number)?;
+    }
+    let (keyspace, keys) = (&mut context.session, args.from(2).take(count));
+    let wanted = SetOperationQuery::of_plain_sets(keyspace, SetOperation::Intersection, keys)?;
+    count_with(context, wanted, limit, reply)
+}

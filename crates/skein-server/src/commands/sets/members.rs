@@ -1,0 +1,154 @@
+//! Commands on single members, and on all of them.
+
+use crate::commands::scan::scan_entries;
+use crate::commands::sorted_sets::{
+    MemberFormat, MembersReply, answer_of_kind, remove_named, with_set_of, write_members,
+};
+use crate::commands::task::{LongRead, LongReply};
+use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{CollectionKind, EngineWriter, Error, Keyspace, RowView, RowWriter as _, SetReader};
+
+/// Up to this number of members are returned at once by SSCAN, like Redis's small sets.
+const SCANNED_AT_ONCE: u64 = 512;
+
+pub(in crate::commands) fn sadd(
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let added = writer.change_set_of(CollectionKind::Set, args.get(1), true, |set| {
+        set.expect(args.from(2));
+        let mut added = 0;
+        for member in args.from(2) {
+            added += usize::from(set.add(member)?);
+        }
+        Ok::<_, CommandError>(added)
+    })?;
+    reply.count(added.unwrap_or(0));
+    Ok(())
+}
+
+pub(in crate::commands) fn srem(
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    reply.count(remove_named(writer, CollectionKind::Set, args)?);
+    Ok(())
+}
+
+pub(in crate::commands) fn scard(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+    with_set_of(CollectionKind::Set, row, reply, |set, reply| {
+        reply.places(set.map_or(0, SetReader::len));
+        Ok(())
+    });
+}
+
+/// Writes for each named member whether it is in the set.
+fn write_are_members(
+    set: Option<&SetReader<'_>>,
+    members: impl Iterator<Item = impl AsRef<[u8]>>,
+    reply: &mut ReplyWriter<'_>,
+) {
+    for member in members {
+        reply.int(set.is_some_and(|set| set.score(member.as_ref()).is_some()).into());
+    }
+}
+
+pub(in crate::commands) fn sis_member(
+    row: Option<RowView<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) {
+    with_set_of(CollectionKind::Set, row, reply, |set, reply| {
+        write_are_members(set, args.from(2), reply);
+        Ok(())
+    });
+}
+
+pub(in crate::commands) fn smis_member(
+    row: Option<RowView<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) {
+    with_set_of(CollectionKind::Set, row, reply, |set, reply| {
+        reply.array(args.len() - 2);
+        write_are_members(set, args.from(2), reply);
+        Ok(())
+    });
+}
+
+/// Returns whether a member is in the set of a key; `None` if the key is absent.
+fn is_member(keyspace: &mut Keyspace<'_>, key: &[u8], member: &[u8]) -> Result<Option<bool>, CommandError> {
+    keyspace.get_with(key, |row| {
+        let Some(row) = row? else { return Ok(None) };
+        let found = row.set_of(CollectionKind::Set, |set| set.score(member).is_some())?;
+        found.map(Some).ok_or_else(CommandError::wrong_type)
+    })
+}
+
+/// Runs SMOVE. As in Redis, the type of the second key does not matter if the first key is absent.
+pub(in crate::commands) fn smove(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    let (from, to, member) = (args.get(1), args.get(2), args.get(3));
+    let found = is_member(&mut context.session, from, member)?;
+    if found.is_some() {
+        is_member(&mut context.session, to, member)?;
+    }
+    let found = found.unwrap_or(false);
+    reply.int(found.into());
+    if !found || from == to {
+        return Ok(AfterCommand::Done);
+    }
+    let (moved, ticket) = context.session.write(|writer| {
+        // First, because only this write may be refused.
+        writer.change_set_of(CollectionKind::Set, to, true, |set| Ok::<_, Error>(set.add(member)?))?;
+        writer.change_set_of(CollectionKind::Set, from, false, |set| Ok::<_, Error>(set.remove(member)?))?;
+        Ok::<_, CommandError>(())
+    });
+    context.ticket = context.ticket.max(ticket);
+    moved??;
+    Ok(AfterCommand::Done)
+}
+
+pub(in crate::commands) struct SMembers;
+
+impl LongRead for SMembers {
+    fn answer(
+        row: Option<RowView<'_>>,
+        _: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+        long: &mut LongReply,
+    ) -> Result<(), CommandError> {
+        answer_of_kind(CollectionKind::Set, row, reply, |set, reply| {
+            match set {
+                None => MemberFormat::Set.head(0, reply),
+                Some(set) if MembersReply::is_long(set) => {
+                    long.begin(reply, || MembersReply::all(set, MemberFormat::Set).map(SlicedTask::Members));
+                }
+                Some(set) => write_members(set, MemberFormat::Set, reply),
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Runs SSCAN. The pages are ordered by the members' bytes.
+pub(in crate::commands) fn sscan(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    scan_entries(context, args, reply, |row, scan| {
+        row.set_of(CollectionKind::Set, |set| {
+            let (mut page, after) = scan.page(set.len() <= SCANNED_AT_ONCE)?;
+            set.members_after(after.as_deref(), |member, _| page.take_name(member));
+            page.finish()
+        })?
+        .ok_or_else(CommandError::wrong_type)?
+    })
+}

@@ -1,0 +1,22 @@
+//! Commands on sets.
+//!
+//! ```text
+//!   SADD ...     Handler::Write      ─► writer.change_set_of(Set, ...)
+//!   SMEMBERS     Handler::Read       ─► row.set_of(Set, |set| ...)
+//!   SINTER ...   Handler::Exclusive  ─► sorted_sets::algebra
+//! ```
+//!
+//! A set is a sorted set whose members all have one score, which is not stored. So its members have
+//! ranks, in the order of their bytes: SPOP and SRANDMEMBER draw ranks, and long replies and the
+//! algebra are those of sorted sets.
+//!
+//! Read in this order: `members` (single members, SMEMBERS, SSCAN), `random` (SPOP, SRANDMEMBER),
+//! `algebra` (SUNION and its relatives).
+
+mod algebra;
+mod members;
+mod random;
+
+pub(super) use algebra::{sdiff, sdiff_store, sinter, sinter_card, sinter_store, sunion, sunion_store};
+pub(super) use members::{SMembers, sadd, scard, sis_member, smis_member, smove, srem, sscan};
+pub(super) use random::{SRandMember, spop};
