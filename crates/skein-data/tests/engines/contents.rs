@@ -1,11 +1,13 @@
 //! The contents of an engine at one moment, read in every way that the contract offers.
 
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::{Bound, ControlFlow, Deref, RangeBounds};
 
-use skein_data::{ColumnsReader, EngineError, EngineSnapshot, Keyspace, RowView, ScanDirection, SetReader};
+use skein_data::{
+    CollectionKind, ColumnsReader, EngineError, EngineSnapshot, Keyspace, RowView, ScanDirection, SetReader,
+};
 
 /// Bytes that a failed assertion shows as text, shortened.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,12 +50,15 @@ impl From<&str> for Text {
 pub type Columns = BTreeMap<Text, Text>;
 /// The members of a sorted set, by name. Scores are whole numbers, so they can be compared.
 pub type Scores = BTreeMap<Text, i32>;
+/// The members of a set.
+pub type Members = BTreeSet<Text>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents {
     Value(Text),
     Columns(Columns),
     Scores(Scores),
+    Members(Members),
 }
 
 /// The contents of a key, and the time at which it expires.
@@ -79,7 +84,13 @@ pub fn contents_of(row: RowView<'_>) -> Result<KeyContents, EngineError> {
     }
     let contents = match row.columns(columns_of)? {
         Some(columns) => Contents::Columns(columns),
-        None => Contents::Scores(row.sorted_set(scores_of)?.expect("a value, columns or a sorted set")),
+        None => {
+            let scores = row.any_set(scores_of)?.expect("a value, columns or a set");
+            match row.collection_kind() {
+                Some(CollectionKind::Set) => Contents::Members(scores.into_keys().collect()),
+                _ => Contents::Scores(scores),
+            }
+        }
     };
     Ok(KeyContents { contents, expires })
 }

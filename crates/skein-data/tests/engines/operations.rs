@@ -3,9 +3,9 @@
 use std::ops::Bound;
 
 use proptest::prelude::*;
-use skein_data::{EngineError, EngineWriter, Keyspace, RowError, RowWriter, Ticket};
+use skein_data::{CollectionKind, EngineError, EngineWriter, Keyspace, RowError, RowWriter, Ticket};
 
-use crate::contents::{Columns, Contents, KeyContents, Scores, State, Text};
+use crate::contents::{Columns, Contents, KeyContents, Members, Scores, State, Text};
 
 type Name = Text;
 
@@ -30,6 +30,8 @@ pub enum KeyWrite {
     PutScores(Name, Scores),
     RemoveScores(Name, Vec<Name>),
     ReplaceScores(Name, Scores, Option<i64>),
+    AddMembers(Name, Members),
+    RemoveMembers(Name, Vec<Name>),
     Rename(Name, Name, bool),
     Copy(Name, Name, bool),
 }
@@ -115,7 +117,9 @@ fn do_write(writer: &mut EngineWriter<'_, '_>, write: &KeyWrite) -> Result<Answe
         }
         W::IncrementColumn(key, name, by) => Answer::Number(writer.increment_column(key, name, *by)?),
         W::PutScores(key, scores) => put_scores(writer, key, scores)?,
-        W::RemoveScores(key, names) => remove_scores(writer, key, names)?,
+        W::RemoveScores(key, names) => remove_members(writer, CollectionKind::SortedSet, key, names)?,
+        W::AddMembers(key, members) => add_members(writer, key, members)?,
+        W::RemoveMembers(key, names) => remove_members(writer, CollectionKind::Set, key, names)?,
         W::ReplaceScores(key, scores, offset) => {
             let expires = offset.map(|offset| at(now, offset));
             writer.replace_set::<_, EngineError>(key, expires, |set| {
@@ -139,12 +143,28 @@ fn put_scores(writer: &mut EngineWriter<'_, '_>, key: &[u8], scores: &Scores) ->
     Ok(Answer::Count(new.unwrap_or(0) as usize))
 }
 
-fn remove_scores(
+fn add_members(
     writer: &mut EngineWriter<'_, '_>,
+    key: &[u8],
+    members: &Members,
+) -> Result<Answer, EngineError> {
+    let new = writer.change_set_of::<_, EngineError>(CollectionKind::Set, key, true, |set| {
+        let mut count = 0;
+        for member in members {
+            count += usize::from(set.add(member)?);
+        }
+        Ok(count)
+    })?;
+    Ok(Answer::Count(new.unwrap_or(0)))
+}
+
+fn remove_members(
+    writer: &mut EngineWriter<'_, '_>,
+    kind: CollectionKind,
     key: &[u8],
     names: &[Name],
 ) -> Result<Answer, EngineError> {
-    let removed = writer.change_set::<_, EngineError>(key, false, |set| {
+    let removed = writer.change_set_of::<_, EngineError>(kind, key, false, |set| {
         let mut count = 0;
         for name in names {
             count += usize::from(set.remove(name)?.is_some());
@@ -227,6 +247,20 @@ pub fn apply(state: &mut State, write: &KeyWrite, now: u64) -> Result<Answer, Re
             set_contents(state, key, Contents::Scores(scores));
             Answer::Count(removed)
         }
+        W::AddMembers(key, new) => {
+            let mut members = members_of(state, key)?;
+            let before = members.len();
+            members.extend(new.iter().cloned());
+            let answer = Answer::Count(members.len() - before);
+            set_contents(state, key, Contents::Members(members));
+            answer
+        }
+        W::RemoveMembers(key, names) => {
+            let mut members = members_of(state, key)?;
+            let removed = names.iter().filter(|name| members.remove(*name)).count();
+            set_contents(state, key, Contents::Members(members));
+            Answer::Count(removed)
+        }
         W::ReplaceScores(key, scores, offset) => {
             put(state, key, Contents::Scores(scores.clone()), offset.map(|offset| at(now, offset)))
         }
@@ -243,6 +277,7 @@ fn put(state: &mut State, key: &Name, contents: Contents, expires: Option<u64>) 
         Contents::Value(_) => false,
         Contents::Columns(columns) => columns.is_empty(),
         Contents::Scores(scores) => scores.is_empty(),
+        Contents::Members(members) => members.is_empty(),
     };
     state.remove(key);
     if !empty {
@@ -277,6 +312,14 @@ fn scores_of(state: &State, key: &Name) -> Result<Scores, Refusal> {
     match state.get(key).map(|found| &found.contents) {
         None => Ok(Scores::new()),
         Some(Contents::Scores(scores)) => Ok(scores.clone()),
+        Some(_) => Err(Refusal::WrongKind),
+    }
+}
+
+fn members_of(state: &State, key: &Name) -> Result<Members, Refusal> {
+    match state.get(key).map(|found| &found.contents) {
+        None => Ok(Members::new()),
+        Some(Contents::Members(members)) => Ok(members.clone()),
         Some(_) => Err(Refusal::WrongKind),
     }
 }
@@ -389,6 +432,15 @@ fn scores_write() -> impl Strategy<Value = KeyWrite> {
     ]
 }
 
+fn members_write() -> impl Strategy<Value = KeyWrite> {
+    use KeyWrite as W;
+    let members = prop::collection::btree_set(name(), 1..6);
+    prop_oneof![
+        2 => (name(), members).prop_map(|(key, members)| W::AddMembers(key, members)),
+        1 => (name(), names()).prop_map(|(key, names)| W::RemoveMembers(key, names)),
+    ]
+}
+
 fn whole_write() -> impl Strategy<Value = KeyWrite> {
     use KeyWrite as W;
     prop_oneof![
@@ -400,7 +452,7 @@ fn whole_write() -> impl Strategy<Value = KeyWrite> {
 }
 
 pub fn key_write() -> impl Strategy<Value = KeyWrite> {
-    prop_oneof![8 => value_write(), 6 => columns_write(), 5 => scores_write(), 5 => whole_write()]
+    prop_oneof![8 => value_write(), 6 => columns_write(), 5 => scores_write(), 3 => members_write(), 5 => whole_write()]
 }
 
 /// Bounds of a range, in order or not.

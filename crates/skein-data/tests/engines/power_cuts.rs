@@ -51,6 +51,7 @@ fn groups() -> Vec<Vec<KeyWrite>> {
         vec![put("a", 10)],
         vec![put("b", 2000), put("c", 3), W::Remove(Text::from("a"))],
         vec![W::PutScores(Text::from("set"), scores(5)), W::Increment(Text::from("n"), 7)],
+        vec![W::AddMembers(Text::from("plain"), [Text::from("x"), Text::from("y")].into())],
         vec![W::PutManyColumns(Text::from("hash"), 70)],
         vec![W::RemoveScores(Text::from("set"), vec![Text::from("m1")]), put("a", 2900)],
         vec![
