@@ -16,7 +16,7 @@ use crate::{Error, Result};
 
 impl DiskWriter<'_> {
     /// Changes members, and writes the main row for the head that `change` leaves. After an error
-    /// of `change` the members are unchanged.
+    /// of `change` the members are unchanged, or the transaction has failed.
     fn write_members<R, E: From<skein_store::Error> + From<Error>>(
         &mut self,
         key: &[u8],
@@ -25,13 +25,13 @@ impl DiskWriter<'_> {
         expires: Option<u64>,
         change: impl FnOnce(&mut dyn MemberStore) -> Result<R, E>,
     ) -> Result<(R, u64), E> {
-        let engine = self.engine;
+        let (engine, begin) = (self.engine, self.begin_write());
         let (reader, transaction) = self.parts();
         let mut members = DiskMembers::new(engine, transaction, head);
         let answer = change(&mut members);
         if answer.is_err() {
             let undone = members.undo();
-            self.note_result(undone)?;
+            self.end_write(begin, undone)?;
             return answer.map(|answer| (answer, 0));
         }
         let (head, is_gone, is_changed) = (members.head(), members.is_gone(), members.is_changed());
@@ -51,7 +51,7 @@ impl DiskWriter<'_> {
             }
             (false, _) => Ok(0),
         };
-        let version = self.note_result(done)?;
+        let version = self.end_write(begin, done)?;
         Ok((answer?, version))
     }
 }

@@ -22,7 +22,8 @@ pub struct DiskWriter<'w> {
     transaction: Option<DiskTransaction<'w>>,
     /// Whether all writes form one transaction, which is published at its end.
     whole: bool,
-    /// If `whole`: the error that prevents the publication.
+    /// The error that prevents the publication: of a write that was done in part, or, if `whole`, of
+    /// any write.
     failed: Option<Error>,
     published: bool,
     /// The time that decides which keys have expired.
@@ -81,10 +82,19 @@ impl<'w> DiskWriter<'w> {
         if full { self.publish() } else { Ok(()) }
     }
 
-    /// Handles the result of a write. In a `whole` transaction, an error fails the transaction,
-    /// because the command may have done other writes already.
-    pub(super) fn note_result<T>(&mut self, done: Result<T>) -> Result<T> {
-        if let (true, Err(error)) = (self.whole, &done) {
+    /// Begins a write of several steps. Returns the number of the last step before it, for
+    /// [`end_write`](Self::end_write).
+    pub(super) fn begin_write(&mut self) -> u64 {
+        self.parts().1.version_of_last()
+    }
+
+    /// Handles the result of a write. If it was done in part, its transaction fails, because no step
+    /// can be taken back. In a `whole` transaction any error does so: the command may have done
+    /// other writes already.
+    pub(super) fn end_write<T>(&mut self, begin: u64, done: Result<T>) -> Result<T> {
+        if let Err(error) = &done
+            && (self.whole || self.parts().1.version_of_last() != begin)
+        {
             self.failed.get_or_insert_with(|| error.clone());
         }
         done
@@ -132,10 +142,11 @@ impl<'w> DiskWriter<'w> {
         let old = self.replaced(key)?;
         let new = RowReferences { expires, collection: None };
         let engine = self.engine;
+        let begin = self.begin_write();
         let (reader, transaction) = self.parts();
         let bytes = reader.of_value(value, expires);
         let done = write_main_row(engine, transaction, key, Some(bytes), old, new);
-        self.note_result(done).map(drop)
+        self.end_write(begin, done).map(drop)
     }
 
     pub(crate) fn remove(&mut self, key: &[u8]) -> Result<bool> {
@@ -148,9 +159,10 @@ impl<'w> DiskWriter<'w> {
             Err(Error::NotARow { .. }) => (true, RowReferences::default()),
             Err(error) => return Err(error),
         };
+        let begin = self.begin_write();
         let transaction = self.parts().1;
         let done = write_main_row(engine, transaction, key, None, old, RowReferences::default());
-        self.note_result(done)?;
+        self.end_write(begin, done)?;
         Ok(was_there)
     }
 
@@ -197,6 +209,7 @@ impl<'w> DiskWriter<'w> {
         let mut recorder = Recorder::none();
         let change = decide(current, engine.rows(), &mut recorder)?;
         let change = recorder.resolve_expiry(key, current, change, engine.rows());
+        let begin = self.begin_write();
         let (reader, transaction) = self.parts();
         let done = match &change {
             RowChange::Put(row) => {
@@ -213,7 +226,7 @@ impl<'w> DiskWriter<'w> {
             }
             RowChange::Keep | RowChange::Expire(_) | RowChange::Remove => return Ok(unchanged),
         };
-        let version = self.note_result(done)?;
+        let version = self.end_write(begin, done)?;
         Ok(RowUpdate { changed: true, version, ..unchanged })
     }
 
@@ -231,6 +244,7 @@ impl<'w> DiskWriter<'w> {
             return Ok(Some(false));
         }
         let old = RowReferences::of(present);
+        let begin = self.begin_write();
         let (reader, transaction) = self.parts();
         let bytes = reader.of_row(row.as_ref());
         let done = write_main_row(engine, transaction, to, Some(bytes), old, moved).and_then(|_| {
@@ -238,7 +252,7 @@ impl<'w> DiskWriter<'w> {
             let old = RowReferences { collection: None, ..moved };
             write_main_row(engine, transaction, from, None, old, RowReferences::default())
         });
-        self.note_result(done)?;
+        self.end_write(begin, done)?;
         Ok(Some(true))
     }
 }

@@ -134,3 +134,80 @@ fn live_snapshots_have_a_limit() {
         engine.snapshot().expect("a place was given back");
     });
 }
+
+/// Returns a name that is far from the names of the numbers beside it.
+fn scattered(number: u32) -> Vec<u8> {
+    format!("{:08x}", number.wrapping_mul(0x9e37_79b9)).into_bytes()
+}
+
+/// Incident: the disk engine refuses a write when its pages fill the cache. A command of many
+/// members was refused in its middle, and what undoes it was refused, too. Consequence: a part of
+/// the command stayed, the number of members was wrong, and whole rows were lost. Fix: such a
+/// command undoes its transaction.
+#[test]
+fn a_write_that_is_too_large_is_done_whole_or_not_at_all() {
+    over_each(|kind| {
+        let engine = kind.open_fresh();
+        let mut session = engine.session();
+        for from in (0..8000).step_by(20) {
+            let names: Vec<Vec<u8>> = (from..from + 20).map(scattered).collect();
+            let columns: Vec<(&[u8], &[u8])> = names.iter().map(|name| (&name[..], &LONG[..60])).collect();
+            let (hash, _) = session.write(|writer| writer.put_columns(b"hash", &columns).map(drop));
+            let (set, _) = session.write(|writer| {
+                writer.change_set::<_, EngineError>(b"set", true, |set| {
+                    names.iter().try_for_each(|name| set.put(name, 1.0).map(drop).map_err(Into::into))
+                })
+            });
+            hash.and(set).expect("batches").expect("small writes");
+        }
+        for number in 0..50u32 {
+            let member = [&number.to_be_bytes()[..], &LONG_NAME[..9000]].concat();
+            let (done, _) = session.write(|writer| {
+                writer.change_set::<_, EngineError>(b"big", true, |set| Ok(set.put(&member, 1.0)?))
+            });
+            done.expect("a batch").expect("a small write");
+        }
+        for (what, write) in LARGE {
+            let before = contents(&mut session);
+            let (done, _) = session.write(write);
+            let after = contents(&mut session);
+            assert_eq!(engine.len(), after.len(), "{kind}, {what}");
+            if !matches!(done, Ok(Ok(()))) {
+                assert_eq!(after, before, "{kind}, {what}: refused, and yet done in part");
+            }
+        }
+    });
+}
+
+/// Writes of many pages.
+const LARGE: [(&str, Refused); 7] = [
+    ("columns", |writer| {
+        let names: Vec<Vec<u8>> = (4000..12_000).map(scattered).collect();
+        let columns: Vec<(&[u8], &[u8])> = names.iter().map(|name| (&name[..], &LONG[..61])).collect();
+        writer.put_columns(b"hash", &columns).map(drop)
+    }),
+    ("members", |writer| {
+        writer.change_set::<_, EngineError>(b"set", true, |set| {
+            (4000..12_000)
+                .try_for_each(|number| set.put(&scattered(number), 2.0).map(drop).map_err(Into::into))
+        })?;
+        Ok(())
+    }),
+    ("members, after another write", |writer| {
+        writer.put(b"other", b"x")?;
+        writer.change_set::<_, EngineError>(b"set", true, |set| {
+            (4000..12_000)
+                .try_for_each(|number| set.put(&scattered(number), 3.0).map(drop).map_err(Into::into))
+        })?;
+        Ok(())
+    }),
+    ("removal of members", |writer| {
+        writer.change_set::<_, EngineError>(b"set", false, |set| {
+            (0..7000).try_for_each(|number| set.remove(&scattered(number)).map(drop).map_err(Into::into))
+        })?;
+        Ok(())
+    }),
+    ("copy", |writer| writer.copy(b"big", b"twin", true).map(drop)),
+    ("expiry in the past", |writer| writer.expire(b"big", Some(1)).map(drop)),
+    ("removal", |writer| writer.remove(b"big").map(drop)),
+];
