@@ -53,9 +53,10 @@ pub(super) fn run(engine: &DiskEngine, signal: &ThreadSignal) {
         let until = Instant::now() + WORK;
         let go_on = || Instant::now() < until && !signal.is_stopped();
         let overdue = past.overdue(engine.now());
-        let cleaned = overdue.map_or(Ok(()), |end| engine.remove_expired(end, go_on));
-        if let Err(error) = cleaned.and_then(|()| engine.remove_dead(go_on)) {
-            // Writes are stopped. The rest stays until the next start.
+        let expired = overdue.map_or(Ok(()), |end| engine.remove_expired(end, go_on));
+        let dead = engine.remove_dead(go_on);
+        if let Err(error) = expired.and(dead) {
+            // Writes are stopped, or a page is damaged. The rest stays until the next start.
             tracing::debug!("expired keys and removed members stay: {error}");
         }
     }
@@ -83,6 +84,9 @@ impl DiskEngine {
                 let old = RowReferences::of(Some(row));
                 write_main_row(self, &mut transaction, key, None, old, RowReferences::default())?;
                 self.core().expired.fetch_add(1, Ordering::Relaxed);
+                if transaction.is_full() {
+                    break;
+                }
             }
             transaction.commit()?;
         }

@@ -9,8 +9,8 @@ use super::keys::{dead_key, expiry_key};
 use super::members::remove_members;
 use crate::Result;
 
-/// Members that are removed together with their collection. Those of a larger one are removed in
-/// the background.
+/// Members that are removed together with their collection, if they fit the transaction. Those of a
+/// larger one are removed in the background.
 const REMOVED_AT_ONCE: u64 = 64;
 
 /// The parts of a row to which other spaces refer.
@@ -67,8 +67,8 @@ pub(super) fn write_main_row(
 /// Removes the members of a collection that no row stands for any more, now or in the background.
 fn discard(engine: &DiskEngine, transaction: &mut DiskTransaction<'_>, head: CollectionHead) -> Result<()> {
     let has_scores = head.kind.has_scores();
-    if head.len <= REMOVED_AT_ONCE {
-        return remove_members(transaction, head.id, has_scores, usize::MAX).map(drop);
+    if head.len <= REMOVED_AT_ONCE && !remove_members(transaction, head.id, has_scores, usize::MAX)? {
+        return Ok(());
     }
     transaction.set_in(KeySpace::Members, &dead_key(head.id), &[u8::from(has_scores)])?;
     engine.wake_cleaner();

@@ -183,8 +183,8 @@ impl MemberStore for DiskMembers<'_, '_> {
     }
 }
 
-/// Removes up to `most` members of a dead collection, and their scores if it has an order by score.
-/// Returns whether there are more.
+/// Removes up to `most` members of a dead collection, and their scores if it has an order by score,
+/// as far as the transaction is not full. Returns whether there are more.
 pub(super) fn remove_members(
     transaction: &mut DiskTransaction<'_>,
     id: u64,
@@ -205,6 +205,9 @@ pub(super) fn remove_members(
             },
         )?;
         for entry in &found.entries {
+            if transaction.is_full() {
+                return Ok(true);
+            }
             if has_scores {
                 let (name, score) = (name_in(&entry.key), MembersView::score_in(&entry.value));
                 transaction.remove_key(KeySpace::Scores, score_key(&mut key, id, score, name))?;

@@ -12,6 +12,7 @@
 //! Read `rows` and `reader` (reads), `writer`, `main_rows`, `row_writer` and `members` (writes).
 
 mod cleaner;
+mod expiry_fill;
 mod keys;
 mod main_rows;
 mod members;
@@ -101,7 +102,8 @@ impl DiskEngine {
         if let values @ Values::Bytes = store.options().values {
             return Err(Error::NotOfRows { values });
         }
-        let any = !store.space(KeySpace::Members)?.is_empty()? || store.key_count(KeySpace::Expiry)? > 0;
+        expiry_fill::fill(&store)?;
+        let any = !store.space(KeySpace::Members)?.is_empty()? || expiry_fill::entries(&store)? > 0;
         let core = Arc::new(DiskCore {
             store,
             limits,
@@ -208,7 +210,7 @@ impl DiskEngine {
     /// milliseconds.
     fn expiring(&self, now: u64) -> (u64, u64) {
         let store = &self.core.store;
-        let count = store.key_count(KeySpace::Expiry).unwrap_or(0);
+        let count = expiry_fill::entries(store).unwrap_or(0);
         let samples = count.min(EXPIRY_SAMPLES);
         let at = |sample: u64| {
             let place = sample * count / samples;
