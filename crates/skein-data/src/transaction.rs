@@ -14,7 +14,7 @@
 use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 
-use skein_disk::{DiskError, ScanRequest};
+use skein_disk::{DiskError, KeySpace, ScanRequest};
 use skein_store::OpenBatch;
 
 use crate::disk::{DiskWriter, TransactionSource, live};
@@ -50,12 +50,17 @@ impl<'t> EngineTransaction<'t> {
         self.now
     }
 
-    /// Returns the number of keys, including the writes of this transaction.
+    /// Returns the number of keys without the expired ones, including the writes of this
+    /// transaction.
     pub(crate) fn len(&mut self) -> usize {
+        let now = self.now;
         match &mut self.backend {
             TransactionBackend::Memory(_) => self.engine.len(),
             TransactionBackend::Disk(writer) => {
-                usize::try_from(writer.parts().1.keys()).unwrap_or(usize::MAX)
+                let (engine, transaction) = (writer.engine(), writer.parts().1);
+                engine.without_expired(transaction.keys(), now, |is_before| {
+                    transaction.key_rank_by(KeySpace::Expiry, is_before)
+                })
             }
         }
     }

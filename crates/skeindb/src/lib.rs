@@ -48,7 +48,6 @@
 //! - [`Store::range`] is not a snapshot. It returns every key that is present throughout, in order
 //!   and once. It may or may not return a key that is inserted or removed meanwhile.
 //! - [`Store::snapshot`] is one moment, with whole batches, for any number of ranges and lookups.
-//!   Only [`IndexKind::SkipList`] has it.
 //!
 //! # Durability
 //!

@@ -195,15 +195,23 @@ impl DiskEngine {
 
     /// Returns the number of keys without the expired ones.
     pub(crate) fn len(&self) -> usize {
-        let expired = if self.has_references() { self.expired_before(self.now()) } else { 0 };
-        usize::try_from(self.core.store.len().saturating_sub(expired)).unwrap_or(usize::MAX)
+        self.without_expired(self.core.store.len(), self.now(), |is_before| {
+            self.core.store.key_rank_by(KeySpace::Expiry, is_before)
+        })
     }
 
-    /// Returns how many keys have expired at this time and are not removed yet; 0 if they cannot be
-    /// counted.
-    fn expired_before(&self, now: u64) -> u64 {
+    /// Returns the number of keys without those that have expired at `now`, which are counted by
+    /// their rank in the expiry index. If this fails, they count as keys.
+    pub(crate) fn without_expired(
+        &self,
+        keys: u64,
+        now: u64,
+        rank_by: impl FnOnce(&mut dyn FnMut(&[u8]) -> bool) -> skein_disk::Result<u64>,
+    ) -> usize {
         let start = now.to_be_bytes();
-        self.core.store.key_rank_by(KeySpace::Expiry, |entry| entry < &start[..]).unwrap_or(0)
+        let expired =
+            if self.has_references() { rank_by(&mut |entry| entry < &start[..]).unwrap_or(0) } else { 0 };
+        usize::try_from(keys.saturating_sub(expired)).unwrap_or(usize::MAX)
     }
 
     /// Returns the number of keys that expire, and about the average of their remaining times in

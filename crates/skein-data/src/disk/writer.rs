@@ -52,6 +52,10 @@ impl<'w> DiskWriter<'w> {
         self.now
     }
 
+    pub(crate) fn engine(&self) -> &'w DiskEngine {
+        self.engine
+    }
+
     /// Returns whether writes were published since the last call.
     pub(crate) fn published(&mut self) -> bool {
         std::mem::take(&mut self.published)

@@ -246,7 +246,8 @@ impl<'a> SetOperationQuery<'a> {
             with_set(keyspace, self.kinds, other.key, |set| {
                 found.retain_mut(|(score, member)| match set.and_then(|set| set.score(member)) {
                     Some(theirs) => {
-                        *score = self.aggregate.of(*score, number(theirs * other.weight));
+                        // As in Redis, NaN is the product of a later set and makes the sum 0.
+                        *score = self.aggregate.of(*score, theirs * other.weight);
                         kept
                     }
                     None => !kept,

@@ -57,14 +57,23 @@ pub(super) enum SetOperationReply {
 struct ScoreWeights(Vec<f64>);
 
 impl ScoreWeights {
-    /// Returns a score multiplied by each weight.
+    /// Returns a score multiplied by each weight. A product of 0 and infinity is NaN.
     fn each(&self, score: f64) -> impl Iterator<Item = f64> {
-        self.0.iter().map(move |weight| number(score * weight))
+        self.0.iter().map(move |weight| score * weight)
     }
 
-    /// Returns these products combined.
+    /// Returns these products combined for a union: each NaN counts as 0, as in Redis.
     fn combined(&self, score: f64, aggregate: Aggregate) -> f64 {
-        self.each(score).reduce(|sum, score| aggregate.of(sum, score)).unwrap_or_default()
+        let products = self.each(score).map(number);
+        products.reduce(|sum, score| aggregate.of(sum, score)).unwrap_or_default()
+    }
+
+    /// Returns these products combined for the first set of an intersection. As in Redis only a
+    /// first NaN counts as 0, and a later one makes the sum 0.
+    fn combined_first(&self, score: f64, aggregate: Aggregate) -> f64 {
+        let mut products = self.each(score);
+        let first = products.next().map_or(0.0, number);
+        products.fold(first, |sum, score| aggregate.of(sum, score))
     }
 
     /// Returns the work for this number of scores, in lookups.

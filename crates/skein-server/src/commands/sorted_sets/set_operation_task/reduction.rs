@@ -87,7 +87,7 @@ impl Reduction {
         let InputSet { view, weights } = set;
         let more = view.step(*together, |name, value| {
             let score = MembersView::score_in(value);
-            taken.push((weights.combined(score, *aggregate), name.to_vec()));
+            taken.push((weights.combined_first(score, *aggregate), name.to_vec()));
             ControlFlow::Continue(())
         })?;
         if !more {
