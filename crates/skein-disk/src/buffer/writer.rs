@@ -20,8 +20,10 @@ use std::sync::{Arc, MutexGuard};
 
 use skein_sync::atomic::{Ordering, fence};
 use skein_sync::locks::lock;
+use skein_sync::reclaim::PROTECT;
 
 use super::frame::PageFrame;
+use super::page_table::PageTableEntry;
 use super::{BufferManager, UncachedPage, WalkStop};
 use crate::page::{DiskPageKind, PageBytes, PageId};
 use crate::page_buf::PageBuf;
@@ -98,6 +100,12 @@ impl PageWriter<'_> {
                 }
             }
         }
+    }
+
+    /// Returns whether the page can be read without the file.
+    pub(crate) fn is_in_memory(&self, id: PageId) -> bool {
+        let is_loaded = |entry: &PageTableEntry| !entry.frame.load(PROTECT).is_null();
+        self.copies.contains_key(&id) || self.buffer.table.get(id).is_some_and(is_loaded)
     }
 
     /// Passes a page to `look` without keeping it for this write.
