@@ -53,7 +53,7 @@ impl BufferManager {
             let mut writer = self.write();
             let mut batch = 0;
             // All pages of a write are in memory besides those that readers reference.
-            while next < self.table.len() && batch < BATCH.min(self.cache / 4) {
+            while next < self.table.len() && batch < BATCH.min(writer.cache() / 4) {
                 let id = PageId(next);
                 next += 1;
                 let lies_at = self.table.get(id).and_then(super::page_table::PageTableEntry::place);

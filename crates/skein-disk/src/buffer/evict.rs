@@ -27,39 +27,43 @@ pub(super) enum EvictFailure {
 impl BufferManager {
     /// Reserves room for one page. Evicts pages if the cache is full.
     pub(super) fn reserve(&self) -> std::result::Result<(), EvictFailure> {
-        while !self.try_reserve(self.cache) {
+        while !self.room.try_take() {
             self.evict()?;
         }
         Ok(())
     }
 
-    /// Reserves room for a page that a write has in memory already. If no page can be evicted, the
-    /// cache may grow to twice its size; later evictions shrink it again.
+    /// Reserves room for a page that a write has in memory already, in a cache of `capacity` pages.
+    /// If no page can be evicted, the cache may grow to twice its size. The end of the publication
+    /// shrinks it again.
     ///
     /// # Errors
     /// A changed page cannot be written.
-    pub(super) fn reserve_for_write(&self) -> Result<()> {
+    pub(super) fn reserve_for_write(&self, capacity: usize) -> Result<()> {
         let mut backoff = Backoff::new();
-        loop {
-            match self.reserve() {
-                Ok(()) => return Ok(()),
+        while !self.room.try_take_within(capacity) {
+            match self.evict() {
+                Ok(()) => {}
                 Err(EvictFailure::Failed(error)) => return Err(error),
-                Err(EvictFailure::InUse) if self.try_reserve(self.cache.saturating_mul(2)) => return Ok(()),
+                Err(EvictFailure::InUse) if self.room.try_take_within(capacity.saturating_mul(2)) => break,
                 // Readers reference at most half of the cache, so other pages are only in use for
                 // the moment.
                 Err(EvictFailure::InUse) => backoff.wait(),
             }
         }
+        Ok(())
     }
 
-    /// Reserves room for a page if fewer than `most` pages have room.
-    fn try_reserve(&self, most: usize) -> bool {
-        let fits = |resident| Some(resident + 1).filter(|count| *count <= most);
-        self.counts.resident.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
+    /// Evicts pages while the cache is over its capacity.
+    pub(super) fn evict_excess(&self) -> std::result::Result<(), EvictFailure> {
+        while self.room.is_over() {
+            self.evict()?;
+        }
+        Ok(())
     }
 
     pub(super) fn release_reserved(&self) {
-        self.counts.resident.fetch_sub(1, Ordering::Relaxed);
+        self.room.give_back();
     }
 
     /// Evicts one page, and writes it first if it has changed. Does nothing if the page was freed

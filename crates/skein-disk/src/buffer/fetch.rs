@@ -1,7 +1,8 @@
 //! Loading pages into the cache. A loaded page stays there while it is referenced.
 //!
 //! # Invariant
-//! Readers reference at most half of the cache, including pages that are being loaded. A load first
+//! Readers reference at most half of the cache, including pages that are being loaded. After a resize
+//! it is half of the former one until those references end. A load first
 //! takes one of that many slots, and its reference keeps the slot. So a writer always finds pages
 //! to evict.
 
@@ -59,7 +60,7 @@ pub(super) enum FetchOutcome<'b> {
 
 impl BufferManager {
     fn slot(&self) -> Option<ReferenceSlot<'_>> {
-        let more = |referred| Some(referred + 1).filter(|count| *count <= self.cache / 2);
+        let more = |referred| Some(referred + 1).filter(|count| *count <= self.room.capacity() / 2);
         let taken = self.counts.referred.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         taken.is_ok().then(|| ReferenceSlot(self))
     }
@@ -81,7 +82,7 @@ impl BufferManager {
                 return Ok(FetchOutcome::Loaded(PageReference { frame, _slot: slot }));
             }
             // A loaded page evicts another one, which would be one retired frame more.
-            if self.retired.is_full() || self.reserve().is_err() {
+            if self.retired.is_full(self.room.capacity()) || self.reserve().is_err() {
                 return Ok(FetchOutcome::NoRoom);
             }
             let loaded = {

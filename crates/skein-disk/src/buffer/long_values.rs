@@ -135,7 +135,7 @@ impl BufferManager {
         while let Some(id) = pieces.next_page() {
             // A long value uses at most half of the cache. If it is loaded again, its first half is
             // still there.
-            let is_cached = count < self.cache / 2;
+            let is_cached = count < self.room.capacity() / 2;
             let read =
                 self.with_page(id, is_cached, |page| pieces.piece(page).map(|piece| bytes.extend(piece)))?;
             match read {

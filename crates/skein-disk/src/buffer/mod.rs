@@ -11,6 +11,8 @@
 //!   fetch.rs          loads a page into the cache
 //!   uncached_page.rs  reads a page without the cache
 //!   evict.rs          frees room in the cache; policy/ selects the page
+//!   cache_room.rs     the capacity of the cache, and the room that is taken
+//!   resize.rs         changes the capacity
 //!   retired_frames.rs frames outside the table, until no walk can see them
 //!   checkpoint.rs     makes all published changes the file's state
 //!   moments/          snapshots: keeps replaced pages, and reads them
@@ -51,6 +53,7 @@
 //!
 //! Design: `docs/design/disk.md`.
 
+mod cache_room;
 mod checkpoint;
 mod compact;
 mod evict;
@@ -62,6 +65,7 @@ mod moments;
 mod open;
 mod page_table;
 mod page_view;
+mod resize;
 mod retired_frames;
 #[cfg(test)]
 mod tests;
@@ -80,6 +84,7 @@ use crate::page::{PageId, PagePlace};
 use crate::page_file::{FreeSpaceMap, PER_PAGE, PageFile, PageMemory};
 use crate::policy::Replacement;
 use crate::{DiskError, Result};
+use cache_room::CacheRoom;
 pub(crate) use checkpoint::{CheckpointMoment, DurableState};
 use fetch::{FetchOutcome, PageReference};
 use frame::PageFrame;
@@ -92,6 +97,7 @@ use page_table::{PageTable, PageTableEntry};
 #[cfg(test)]
 pub(crate) use page_view::PageView;
 pub(crate) use page_view::{SharedPages, WalkStop, WantedPages};
+pub(crate) use resize::check_capacity;
 use retired_frames::RetiredFrames;
 use uncached_page::UncachedPage;
 pub(crate) use writer::PageWriter;
@@ -117,6 +123,8 @@ pub struct BufferStats {
     pub writes: u64,
     /// Evictions that failed because a changed page could not be written.
     pub failed_evictions: u64,
+    /// Pages that the cache can hold.
+    pub capacity: usize,
     /// Pages in memory.
     pub resident: usize,
     /// Pages with a reference, and pages that are being loaded.
@@ -138,8 +146,6 @@ struct BufferCounters {
     evictions: AtomicU64,
     failed_evictions: AtomicU64,
     writes: AtomicU64,
-    /// Pages in memory and reserved room.
-    resident: AtomicUsize,
     /// References and loads in progress.
     referred: AtomicUsize,
 }
@@ -149,7 +155,9 @@ struct BufferCounters {
 pub(crate) struct BufferManager {
     file: PageFile,
     table: PageTable,
-    cache: usize,
+    room: CacheRoom,
+    /// Held by a resize.
+    resizing: Mutex<()>,
     policy: Mutex<Box<dyn Replacement>>,
     /// Whether the policy must be told of each use.
     reports_uses: bool,
@@ -180,7 +188,8 @@ impl BufferManager {
             evictions: counts.evictions.load(Ordering::Relaxed),
             writes: counts.writes.load(Ordering::Relaxed),
             failed_evictions: counts.failed_evictions.load(Ordering::Relaxed),
-            resident: counts.resident.load(Ordering::Relaxed),
+            capacity: self.room.capacity(),
+            resident: self.room.taken(),
             referred: counts.referred.load(Ordering::Relaxed),
             retired: self.retired.count(),
             policy_entries: lock(&self.policy).entries(),

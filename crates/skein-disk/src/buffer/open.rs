@@ -8,12 +8,14 @@ use skein_log::storage::Storage;
 use skein_sync::atomic::AtomicU64;
 use skein_sync::reclaim::Collector;
 
+use super::cache_room::CacheRoom;
 use super::checkpoint::DurableState;
 use super::moments::Moments;
 use super::page_table::PageTable;
+use super::resize::check_capacity;
 use super::retired_frames::RetiredFrames;
 use super::writer::PageWriterState;
-use super::{BufferCounters, BufferManager, CACHE_LEAST, STRIPES};
+use super::{BufferCounters, BufferManager, STRIPES};
 use crate::page::{DiskPageKind, HEAD, PageBytes, PageId, PagePlace, u32_at};
 use crate::page_buf::PageBuf;
 use crate::page_file::{FileHeader, FreeSpaceMap, GROWTH, PER_PAGE, PageFile, ReadMode, offset_of};
@@ -40,13 +42,7 @@ impl BufferManager {
         database: [u8; 16],
         cache: CacheOptions,
     ) -> Result<Self> {
-        if cache.pages < CACHE_LEAST {
-            return Err(DiskError::BadOption {
-                name: "cache-pages",
-                value: cache.pages.to_string(),
-                why: format!("a cache has {CACHE_LEAST} pages at least"),
-            });
-        }
+        check_capacity(cache.pages)?;
         let file = match PageFile::open(storage, path, true)? {
             Some(file) => file,
             None => make(storage, path, database)?,
@@ -75,7 +71,8 @@ impl BufferManager {
         Ok(Self {
             file,
             table,
-            cache: cache.pages,
+            room: CacheRoom::new(cache.pages),
+            resizing: Mutex::new(()),
             reports_uses: policy.wants_uses(),
             policy: Mutex::new(policy),
             stripes: [const { Mutex::new(()) }; STRIPES],
@@ -84,8 +81,8 @@ impl BufferManager {
             publishing: Mutex::new(()),
             writing: Mutex::new(writing),
             durable: Mutex::new(durable),
-            moments: Moments::new(cache.pages),
-            retired: RetiredFrames::new(cache.pages),
+            moments: Moments::new(),
+            retired: RetiredFrames::default(),
             collector: Collector::new(),
             counts: BufferCounters::default(),
         })

@@ -8,8 +8,8 @@
 //! 1. Only walks in memory hold a guard of the collector. No guard is held across a file operation
 //!    or between two calls of a transaction; those pin the one frame that they need. So a retired
 //!    frame waits for walks, never for the disk or for a user.
-//! 2. Retired frames are counted until they are dropped. If there are [`RetiredFrames::most`] of
-//!    them, a reader evicts no page and reads without the cache, and a writer waits a limited time
+//! 2. Retired frames are counted until they are dropped. If there are as many
+//!    of them as pages of the cache, or [`LEAST`], a reader evicts no page and reads without the cache, and a writer waits a limited time
 //!    for walks before it publishes.
 //! 3. Frames are passed to the collector in batches. So no frame waits in the batch of a thread
 //!    that never calls the collector again.
@@ -44,27 +44,20 @@ impl Drop for RetiredFrameCount {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RetiredFrames {
     next_batch: Mutex<Vec<Arc<PageFrame>>>,
     count: Arc<AtomicUsize>,
-    most: usize,
 }
 
 impl RetiredFrames {
-    /// Returns an empty list for a cache of so many pages.
-    pub(super) fn new(cache: usize) -> Self {
-        let (next_batch, count) = (Mutex::default(), Arc::default());
-        Self { next_batch, count, most: cache.max(LEAST) }
-    }
-
     pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the limit is reached.
-    pub(super) fn is_full(&self) -> bool {
-        self.count() >= self.most
+    /// Returns whether the limit for a cache of so many pages is reached.
+    pub(super) fn is_full(&self, cache: usize) -> bool {
+        self.count() >= cache.max(LEAST)
     }
 
     /// Drops a frame that is out of the table after all walks that may have found it.
@@ -86,12 +79,12 @@ impl RetiredFrames {
         }
     }
 
-    /// Waits a limited time for walks to end if too many frames are retired. The caller must not
-    /// hold a guard.
-    pub(super) fn wait_for_walks(&self, collector: &Collector) {
+    /// Waits a limited time for walks to end if too many frames are retired for a cache of so many
+    /// pages. The caller must not hold a guard.
+    pub(super) fn wait_for_walks(&self, cache: usize, collector: &Collector) {
         let mut backoff = Backoff::new();
         for _ in 0..WAITS {
-            if !self.is_full() {
+            if !self.is_full(cache) {
                 return;
             }
             hand_over(std::mem::take(&mut *lock(&self.next_batch)), collector);

@@ -20,8 +20,10 @@ use std::sync::{Arc, MutexGuard};
 
 use skein_sync::atomic::{Ordering, fence};
 use skein_sync::locks::lock;
+use skein_sync::reclaim::PROTECT;
 
 use super::frame::PageFrame;
+use super::page_table::PageTableEntry;
 use super::{BufferManager, UncachedPage, WalkStop};
 use crate::page::{DiskPageKind, PageBytes, PageId};
 use crate::page_buf::PageBuf;
@@ -44,6 +46,8 @@ pub(super) struct PageWriterState {
 #[derive(Debug)]
 pub(crate) struct PageWriter<'b> {
     buffer: &'b BufferManager,
+    /// The pages of the cache when the write began (`cache_room.rs`).
+    cache: usize,
     writing: MutexGuard<'b, PageWriterState>,
     /// The frame of the last access. A write may take as long as its caller likes, so it holds no
     /// guard (`retired_frames.rs`).
@@ -61,6 +65,7 @@ impl BufferManager {
         let writing = lock(&self.writing);
         PageWriter {
             buffer: self,
+            cache: self.room.capacity(),
             writing,
             pinned: None,
             copies: BTreeMap::new(),
@@ -95,6 +100,12 @@ impl PageWriter<'_> {
                 }
             }
         }
+    }
+
+    /// Returns whether the page can be read without the file.
+    pub(crate) fn is_in_memory(&self, id: PageId) -> bool {
+        let is_loaded = |entry: &PageTableEntry| !entry.frame.load(PROTECT).is_null();
+        self.copies.contains_key(&id) || self.buffer.table.get(id).is_some_and(is_loaded)
     }
 
     /// Passes a page to `look` without keeping it for this write.
@@ -226,7 +237,7 @@ impl PageWriter<'_> {
 
     /// Returns the pages of the cache; a write must not use more.
     pub(crate) fn cache(&self) -> usize {
-        self.buffer.cache
+        self.cache
     }
 
     /// Publishes all changes at once.
@@ -246,16 +257,16 @@ impl PageWriter<'_> {
     pub(crate) fn publish_then(mut self, published: impl FnOnce()) -> Result<()> {
         let buffer = self.buffer;
         let count = self.copies.len();
-        if count >= buffer.cache {
-            return Err(DiskError::WriteTooLarge { pages: count, cache: buffer.cache });
+        if count >= self.cache {
+            return Err(DiskError::WriteTooLarge { pages: count, cache: self.cache });
         }
         self.pinned = None;
         buffer.trim_kept()?;
-        buffer.retired.wait_for_walks(&buffer.collector);
+        buffer.retired.wait_for_walks(self.cache, &buffer.collector);
         let reservations =
             PlaceReservation::make(&buffer.places, &buffer.file, count, buffer.map_and_directory_count())?;
         for reserved in 0..count {
-            if let Err(error) = buffer.reserve_for_write() {
+            if let Err(error) = buffer.reserve_for_write(self.cache) {
                 (0..reserved).for_each(|_| buffer.release_reserved());
                 return Err(error);
             }
@@ -272,6 +283,8 @@ impl PageWriter<'_> {
         let old = self.swap_frames(&new, &freed, published);
         self.note_published(&new, &freed, &old);
         self.uncached.drain(..).for_each(UncachedPage::move_to_cache);
+        // The write is published. Pages that cannot be evicted now leave by a later eviction.
+        _ = buffer.evict_excess();
         Ok(())
     }
 

@@ -92,6 +92,17 @@ impl Replacement for Lru {
         }
     }
 
+    fn resize(&mut self, _: usize) {
+        // Anew, because free cells lie between those in use.
+        let mut cells = Self::new();
+        let mut next = self.first;
+        while let Some(cell) = self.cells.get(next) {
+            cells.insert(cell.page);
+            next = cell.after;
+        }
+        *self = cells;
+    }
+
     fn choose_victim(
         &mut self,
         _: &mut dyn FnMut(PageId) -> bool,

@@ -66,6 +66,9 @@ pub(crate) trait Replacement: Send + std::fmt::Debug {
     /// Removes a page that was freed. The page may be evicted already.
     fn remove(&mut self, page: PageId);
 
+    /// Adapts to a cache of this many pages, and frees memory that a larger one needed.
+    fn resize(&mut self, pages: usize);
+
     /// Proposes pages in the order of eviction until `fate` accepts one; removes and returns it.
     /// Proposes each page a limited number of times, and returns `None` if all stay.
     ///
@@ -201,6 +204,25 @@ mod tests {
             let left =
                 (0..20).map_while(|_| replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Evict));
             assert_eq!(left.count(), 10, "{policy:?}: a sweep keeps resident pages");
+        }
+    }
+
+    #[test]
+    fn a_resize_keeps_the_resident_pages_and_their_order() {
+        for policy in [ReplacementPolicy::Lru, ReplacementPolicy::S3Fifo] {
+            let mut replacement = policy.for_cache(1_000);
+            (0..1_000).for_each(|page| replacement.insert(PageId(page)));
+            let evict = |replacement: &mut dyn Replacement, count| -> Vec<u32> {
+                let evict =
+                    |_| replacement.choose_victim(&mut |_| false, &mut |_| VictimFate::Evict).map(|id| id.0);
+                (0..count).map_while(evict).collect()
+            };
+            assert_eq!(evict(&mut *replacement, 990), (0..990).collect::<Vec<_>>(), "{policy:?}");
+            replacement.resize(10);
+            assert!(replacement.entries() <= 20, "{policy:?}: {} entries", replacement.entries());
+            (2_000..2_005).for_each(|page| replacement.insert(PageId(page)));
+            let rest = [990, 991, 992, 993, 994, 995, 996, 997, 998, 999, 2_000, 2_001, 2_002, 2_003, 2_004];
+            assert_eq!(evict(&mut *replacement, 100), rest, "{policy:?}");
         }
     }
 

@@ -27,6 +27,11 @@ const STALE_MOST: usize = 64;
 /// How often a page can be proposed: for each of its uses, from the small queue, and once more.
 const ROUNDS: usize = USES_MOST as usize + 2;
 
+/// Returns the most pages of the small queue, for a cache of this many pages.
+fn small_most(pages: usize) -> usize {
+    (pages / SMALL_PART).max(1)
+}
+
 /// A page, and the number of its load.
 type S3FifoEntry = (PageId, u64);
 
@@ -54,7 +59,7 @@ impl S3Fifo {
             ghosts: VecDeque::new(),
             remembered: HashMap::new(),
             loads: 0,
-            small_most: (pages / SMALL_PART).max(1),
+            small_most: small_most(pages),
             ghosts_most: pages,
         }
     }
@@ -71,11 +76,17 @@ impl S3Fifo {
     fn remember(&mut self, entry: S3FifoEntry) {
         self.remembered.insert(entry.0, entry.1);
         self.ghosts.push_back(entry);
-        if self.ghosts.len() > self.ghosts_most
+        self.forget_oldest();
+    }
+
+    /// Forgets ghosts until there are no more than the limit.
+    fn forget_oldest(&mut self) {
+        while self.ghosts.len() > self.ghosts_most
             && let Some((page, load)) = self.ghosts.pop_front()
-            && self.remembered.get(&page) == Some(&load)
         {
-            self.remembered.remove(&page);
+            if self.remembered.get(&page) == Some(&load) {
+                self.remembered.remove(&page);
+            }
         }
     }
 
@@ -115,6 +126,16 @@ impl Replacement for S3Fifo {
     fn remove(&mut self, page: PageId) {
         self.resident.remove(&page);
         self.sweep_if_stale();
+    }
+
+    fn resize(&mut self, pages: usize) {
+        (self.small_most, self.ghosts_most) = (small_most(pages), pages);
+        self.forget_oldest();
+        for queue in [&mut self.small, &mut self.main, &mut self.ghosts] {
+            queue.shrink_to_fit();
+        }
+        self.resident.shrink_to_fit();
+        self.remembered.shrink_to_fit();
     }
 
     fn choose_victim(

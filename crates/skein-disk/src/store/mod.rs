@@ -226,6 +226,35 @@ impl DiskStore {
         &self.shared.options
     }
 
+    /// Returns the number of pages that the cache can hold.
+    pub fn cache_pages(&self) -> usize {
+        self.shared.buffer.capacity()
+    }
+
+    /// Changes the number of pages that the cache can hold, at least [`CACHE_LEAST`](crate::CACHE_LEAST). Reads and
+    /// writes continue. If the number falls, pages are evicted before this returns, and changed ones
+    /// are written to the file first. Pages that readers use at this moment are evicted later. An
+    /// open transaction keeps the former limit.
+    ///
+    /// # Errors
+    /// The number is too small, or the store is closed: the cache keeps its size. A changed page
+    /// cannot be written: the cache has its new size, and the page is evicted later.
+    ///
+    /// ```
+    /// # use skein_disk::{DiskOptions, DiskStore};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = DiskStore::open(folder.path(), DiskOptions::default())?;
+    /// store.resize_cache(100)?;
+    /// assert_eq!(store.cache_pages(), 100);
+    /// assert!(store.stats().buffer.resident <= 100);
+    /// assert!(store.resize_cache(3).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn resize_cache(&self, pages: usize) -> Result<()> {
+        self.shared.check_open()?;
+        self.shared.buffer.resize(pages)
+    }
+
     /// Takes a last checkpoint and unlocks the folder, so that another process may use it. All
     /// later and concurrent calls return [`DiskError::Closed`], and so do reads of its snapshots.
     /// Dropping the store does the same but reports no errors. A store that maps its file

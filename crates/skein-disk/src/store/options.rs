@@ -7,7 +7,7 @@ use std::time::Duration;
 use skein_log::storage::LOCK_WAIT;
 use skein_log::{Durability, LogOptions, OpenProgress};
 
-use crate::buffer::CACHE_LEAST;
+use crate::buffer::check_capacity;
 use crate::trie::TrieShape;
 use crate::{DiskError, ReadMode, ReplacementPolicy, Result, TrieKind, Values};
 
@@ -81,14 +81,7 @@ impl DiskOptions {
     /// # Errors
     /// An option is out of its range.
     pub fn check(&self) -> Result<()> {
-        if self.cache_pages < CACHE_LEAST {
-            let why = format!("a cache has {CACHE_LEAST} pages at least");
-            return Err(DiskError::BadOption {
-                name: "cache-pages",
-                value: self.cache_pages.to_string(),
-                why,
-            });
-        }
+        check_capacity(self.cache_pages)?;
         if !(1..=SNAPSHOTS_MOST).contains(&self.snapshots) {
             let (value, why) = (self.snapshots.to_string(), format!("it can be 1 to {SNAPSHOTS_MOST}"));
             return Err(DiskError::BadOption { name: "snapshots", value, why });

@@ -6,10 +6,7 @@
 //!   owner ─► P 50 % │ R 90 %                      S joins the owner's page, if it fits
 //! ```
 //!
-//! Only pages of one owner can be joined, with each other or with the owner's page (invariant 1 of
-//! `placement.rs`). If a sparse page fits nowhere, its owner moves into it, with all nodes below
-//! the owner in its page. Then the page belongs to the owner's parent, which may have other pages
-//! to join it with.
+//! A removal joins the pages on its path by the same steps (`join.rs`); this walk reaches all pages.
 //!
 //! A walk visits the nodes in descending order of their paths, so it visits a node after all nodes
 //! below it, and never visits a node that was moved. Each step is a write of few pages. The path of
@@ -19,19 +16,16 @@
 use super::KEY_MOST;
 use super::core::{TrieCore, damaged_record, node, replace};
 use super::decoded_node::DecodedNode;
+use super::join::{SPARSE_MOST, fits, move_down, nodes_that_fit, pages_below};
 use super::node::{RECORD_MOST, TrieNode};
-use super::placement::{relocate, room};
+use super::placement::room;
 use super::symbols::{SymbolPath, TrieSymbols};
 use super::visited_records::VisitedRecords;
 use super::walk::push_prefix;
 use crate::buffer::PageWriter;
 use crate::page::PageId;
-use crate::record::{BODY, PageReader, RecordId, SLOT, WalkResult, change, record, records};
+use crate::record::{RecordId, WalkResult, change, record, records};
 
-/// Room that is left in a joined page, so that the next write does not split it again.
-const SPARE: usize = BODY / 16;
-/// A page with no more bytes than this is sparse.
-const SPARSE_MOST: usize = BODY / 2;
 /// The most pages that a step reads besides those on its path. Other writes wait no longer than
 /// that.
 const READS_MOST: usize = 64;
@@ -219,9 +213,8 @@ impl TrieCore {
     }
 }
 
-/// Moves a node, with all nodes below it in its page, into a sparse page that it owns. Then this
-/// page belongs to the node's parent, which may have other pages to join it with. Returns false if
-/// the write is already large enough.
+/// Moves a node, with all nodes below it in its page, into a sparse page that it owns. Returns false
+/// if the write is already large enough.
 fn move_node_down(
     writer: &mut PageWriter<'_>,
     id: RecordId,
@@ -231,40 +224,20 @@ fn move_node_down(
     let Some(parent) = parent else { return Ok(true) };
     for page in pages_below(writer, id)? {
         writer.release_many_reads();
-        let here = records(writer, page)?;
-        let (used, room) = (here.used(), here.room().unwrap_or(0));
-        if used > SPARSE_MOST {
+        if records(writer, page)?.used() > SPARSE_MOST {
             continue;
         }
-        let (ids, bytes) = below(writer, id)?;
-        if bytes + SPARE > room {
-            continue;
-        }
+        let Some(ids) = nodes_that_fit(writer, id, page)? else { continue };
         if is_step_full(writer) {
             return Ok(false);
         }
-        relocate(writer, &ids, parent, page)?;
         merged.is_changed = true;
-        if records(writer, id.page)?.len() == 0 {
-            writer.free(id.page);
+        if move_down(writer, &ids, parent, page)? {
             merged.count_page();
         }
         break;
     }
     Ok(true)
-}
-
-/// Returns a record and all records below it in its page, with the bytes that they take.
-fn below(pages: &mut impl PageReader, id: RecordId) -> WalkResult<(Vec<RecordId>, usize)> {
-    let (mut ids, mut at, mut bytes) = (vec![id], 0, 0);
-    // Ends even if pointers form a ring; a page has no more than its bytes.
-    while at < ids.len() && bytes <= BODY {
-        bytes += record(pages, ids[at])?.len() + SLOT;
-        let children = node(pages, ids[at])?.children.iter().map(|child| child.1);
-        ids.extend(children.filter(|child| child.page == id.page));
-        at += 1;
-    }
-    Ok((ids, bytes))
 }
 
 /// The position of a node relative to the path where a step starts.
@@ -291,21 +264,4 @@ fn merge_position(symbols: TrieSymbols, path: &SymbolPath, before: &SymbolPath) 
 /// Returns whether the write is large enough. Something was merged then.
 fn is_step_full(writer: &PageWriter<'_>) -> bool {
     writer.copies() > (writer.cache() / CACHE_SHARE).min(READS_MOST)
-}
-
-/// Returns the pages that a node owns, in the order of its children.
-fn pages_below(pages: &mut impl PageReader, owner: RecordId) -> WalkResult<Vec<PageId>> {
-    let mut below: Vec<PageId> = Vec::new();
-    for (_, child) in node(pages, owner)?.children.iter() {
-        if child.page != owner.page && !below.contains(&child.page) {
-            below.push(child.page);
-        }
-    }
-    Ok(below)
-}
-
-/// Returns whether all records of a page fit another page.
-fn fits(pages: &mut impl PageReader, page: PageId, to: PageId) -> WalkResult<bool> {
-    let used = records(pages, page)?.used();
-    Ok(records(pages, to)?.room().is_some_and(|room| used + SLOT + SPARE <= room))
 }

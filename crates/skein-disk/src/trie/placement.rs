@@ -21,7 +21,7 @@
 //! moves between a quarter and three quarters of the page. Otherwise those adjacent siblings move,
 //! of any node in the page, whose weight is closest to half of it. The target is the page of a
 //! sibling next to them, if it has room and would not be full afterwards, or a new page. A page
-//! that becomes sparse moves as a whole to such a page or to its owner's.
+//! that becomes sparse moves as a whole (`join.rs`).
 //!
 //! Design: `docs/design/disk.md`. The paper does not say where it places nodes, so this is ours.
 //! Partitions of trees into pages by weight are as old as B-trees (Knuth, volume 3, section 6.2.4).
@@ -36,8 +36,7 @@ use crate::buffer::PageWriter;
 use crate::page::{DiskPageKind, PageId};
 use crate::record::{BODY, PageReader, RecordId, SLOT, WalkResult, change, record, records};
 
-/// Room that a move leaves in its target, so that the page is not split soon. A page with no more
-/// bytes than this is sparse, and is given up.
+/// Room that a move leaves in its target, so that the page is not split soon.
 const SLACK: usize = BODY / 4;
 
 /// Returns the owner of the page of the trail's last node, or `None` for the page of the trie's
@@ -115,31 +114,6 @@ impl TrieCore {
         let left = forest.ids(&forest.roots).into_iter().filter(|id| !moved.contains(id));
         change(writer, page, |records| records.arrange(left.map(|id| id.slot)))?;
         Ok(true)
-    }
-
-    /// Frees a page if it is empty. If it is sparse, moves its nodes to another page and frees it.
-    pub(super) fn tidy(
-        &self,
-        writer: &mut PageWriter<'_>,
-        page: PageId,
-        owner: Option<RecordId>,
-    ) -> WalkResult<()> {
-        let Some(owner) = owner else { return Ok(()) };
-        let here = records(writer, page)?;
-        let (count, used) = (here.len(), here.used());
-        if count > 0 {
-            if used > SLACK {
-                return Ok(());
-            }
-            let forest = self.forest(writer, page, Some(owner))?;
-            let ends = forest.ends(&forest.roots);
-            let mut others = beside(writer, owner, ends, &[page, owner.page])?;
-            others.push(owner.page);
-            let Some(to) = first_with_room(writer, &others, used + SLOT + SLACK)? else { return Ok(()) };
-            relocate(writer, &forest.ids(&forest.roots), owner, to)?;
-        }
-        writer.free(page);
-        Ok(())
     }
 
     /// Moves all nodes of a page to another page, which must have room, and frees the page.

@@ -12,36 +12,48 @@
 
 use super::core::{DescentEnd, NodeId, RecordVisit, TrieCore, damaged_record, free_value, node, replace};
 use super::decoded_node::DecodedNode;
+use super::join::ShrunkPage;
 use super::node::{PREFIX_MOST, RECORD_MOST, TrieNode};
 use super::placement::{owner, room};
 use super::symbols::SymbolPath;
 use crate::buffer::PageWriter;
 use crate::page::PageId;
-use crate::record::{PageReader, RecordId, WalkResult, change, record};
+use crate::record::{PageReader, RecordId, SLOT, WalkResult, change, record, records};
 
-/// Pages that have lost records, each once and with its owner. A page precedes the page of its
-/// owner: tidying a page needs the owner's id, which changes when the owner's page is tidied.
+/// Pages that have lost records, each once, deeper ones first.
 #[derive(Default)]
-struct ShrunkPages(Vec<(PageId, Option<RecordId>)>);
+struct ShrunkPages(Vec<ShrunkPage>);
 
 impl ShrunkPages {
-    /// Adds a page that lies above all pages in the list.
-    fn push(&mut self, page: PageId, owner: Option<RecordId>) {
+    /// Adds the page of the trail's last node before it changes. It lies above all pages in the
+    /// list.
+    fn push(&mut self, pages: &mut impl PageReader, trail: &[RecordVisit]) -> WalkResult<()> {
+        let Some(page) = trail.last().map(|visit| visit.id.page) else { return Ok(()) };
         if !self.has(page) {
-            self.0.push((page, owner));
+            let before = records(pages, page)?.used();
+            self.0.push(ShrunkPage { page, owner: owner(trail), before });
         }
+        Ok(())
     }
 
-    /// Adds a page that lies below all pages in the list. If the page is in the list already, it
-    /// keeps its position: the pages before it are empty then and need no owner's id.
-    fn push_below(&mut self, page: PageId, owner: RecordId) {
+    /// Adds a page of `owner` that lies below all pages in the list, after `lost` bytes of it were
+    /// removed.
+    fn push_below(
+        &mut self,
+        pages: &mut impl PageReader,
+        page: PageId,
+        owner: RecordId,
+        lost: usize,
+    ) -> WalkResult<()> {
         if !self.has(page) {
-            self.0.insert(0, (page, Some(owner)));
+            let before = records(pages, page)?.used() + lost;
+            self.0.insert(0, ShrunkPage { page, owner: Some(owner), before });
         }
+        Ok(())
     }
 
     fn has(&self, page: PageId) -> bool {
-        self.0.iter().any(|other| other.0 == page)
+        self.0.iter().any(|other| other.page == page)
     }
 }
 
@@ -62,9 +74,8 @@ impl TrieCore {
         };
         let Some(value) = value else { return Ok(false) };
         free_value(writer, Some(value))?;
-        for (page, owner) in self.shrink(writer, descent.trail, &content)?.0 {
-            self.tidy(writer, page, owner)?;
-        }
+        let shrunk = self.shrink(writer, &descent.trail, &content)?;
+        self.tidy(writer, &descent.trail, &shrunk.0)?;
         Ok(true)
     }
 
@@ -74,24 +85,25 @@ impl TrieCore {
     fn shrink(
         &self,
         writer: &mut PageWriter<'_>,
-        mut trail: Vec<RecordVisit>,
+        mut trail: &[RecordVisit],
         content: &DecodedNode<'_>,
     ) -> WalkResult<ShrunkPages> {
         let mut touched = ShrunkPages::default();
         let mut record = content.encode(self.layout);
-        while let Some(at) = trail.last().copied() {
+        while let Some((at, above)) = trail.split_last() {
+            let at = *at;
             let content = DecodedNode::of(TrieNode::of(&record).map_err(|what| damaged_record(at.id, what))?);
             let is_needed = at.id == self.root || content.value.is_some() || !content.is_childless();
-            touched.push(at.id.page, owner(&trail));
+            touched.push(writer, trail)?;
             if is_needed {
-                if let Some(page) = self.merge_child(writer, at, &content)? {
-                    touched.push_below(page, at.id);
+                if let Some((page, lost)) = self.merge_child(writer, at, &content)? {
+                    touched.push_below(writer, page, at.id, lost)?;
                 }
                 break;
             }
             change(writer, at.id.page, |records| records.remove(at.id.slot))?;
-            trail.pop();
-            let Some(parent) = trail.last() else { break };
+            trail = above;
+            let Some(parent) = above.last() else { break };
             record = self.without_child(writer, parent.id, at.id)?;
         }
         Ok(touched)
@@ -110,13 +122,13 @@ impl TrieCore {
     }
 
     /// Writes a node, merged with its child if it has one child and no value. Returns the child's
-    /// page if it is another one.
+    /// page if it is another one, and the bytes that this page has lost.
     fn merge_child(
         &self,
         writer: &mut PageWriter<'_>,
         at: RecordVisit,
         content: &DecodedNode<'_>,
-    ) -> WalkResult<Option<PageId>> {
+    ) -> WalkResult<Option<(PageId, usize)>> {
         let alone = if at.id == self.root { None } else { only_child(at.id, content) };
         // The new bytes are not longer than the old ones.
         replace(writer, at.id, &content.encode(self.layout))?;
@@ -127,11 +139,13 @@ impl TrieCore {
         if !is_here && growth > room(writer, at.id.page)? {
             return Ok(None);
         }
+        let mut lost = 0;
         if child.leaf.is_none() {
+            lost = record(writer, child.record)?.len() + SLOT;
             change(writer, child.record.page, |records| records.remove(child.record.slot))?;
         }
         replace(writer, at.id, &both)?;
-        Ok((!is_here).then_some(child.record.page))
+        Ok((!is_here).then_some((child.record.page, lost)))
     }
 
     /// Returns the record of a node merged with its only child, or `None` if they do not fit one

@@ -3,7 +3,7 @@
 //! Each writer has its own groups of keys. A transaction sets all keys of a group to the next
 //! number or removes them all. If a reader sees two numbers in a group, or a number less than an
 //! earlier one, it has not seen a single moment. Some crowds have the last key of each group in the
-//! space of members, and see both spaces change together.
+//! space of members, and see both spaces change together. The cache grows and shrinks meanwhile.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use skein_disk::{
-    DiskError, DiskOptions, DiskStore, Durability, KeySpace, ReadMode, ReplacementPolicy, Result,
-    ScanRequest, TrieShape, Values, WalkDirection, inspect,
+    CACHE_LEAST, DiskError, DiskOptions, DiskStore, Durability, KeySpace, ReadMode, ReplacementPolicy,
+    Result, ScanRequest, TrieShape, Values, WalkDirection, inspect,
 };
 use skein_log::storage::sim::SimStorage;
 use skein_log::storage::{OsStorage, Storage};
@@ -21,6 +21,8 @@ use skein_log::storage::{OsStorage, Storage};
 use crate::random::SplitMixDraw;
 
 const SHAPES: [TrieShape; 3] = [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }];
+/// Pages of the cache.
+const CACHES: [usize; 4] = [CACHE_LEAST, 24, 64, 300];
 /// Keys of a group.
 const KEYS: usize = 4;
 const GROUPS: usize = 60;
@@ -66,7 +68,7 @@ pub fn run(seed: u64) {
     let options = DiskOptions {
         values: if spaces[MEMBER] == KeySpace::Members { Values::Rows } else { Values::Bytes },
         shape: draw.of(&SHAPES),
-        cache_pages: draw.of(&[16, 24, 64]),
+        cache_pages: draw.of(&CACHES),
         policy: draw.of(&[ReplacementPolicy::Lru, ReplacementPolicy::S3Fifo]),
         // The simulated storage cannot be mapped.
         reading: if seed.is_multiple_of(3) { mapping() } else { ReadMode::Calls },
@@ -194,7 +196,11 @@ impl Crowd {
 
     fn maintain(&self, mut draw: SplitMixDraw) {
         while !self.has_ended.load(Ordering::Relaxed) {
-            let done = if draw.one_in(4) { self.store.compact().map(drop) } else { self.store.checkpoint() };
+            let done = match draw.below(8) {
+                0 | 1 => self.store.compact().map(drop),
+                2..=4 => self.store.resize_cache(draw.of(&CACHES)),
+                _ => self.store.checkpoint(),
+            };
             match done {
                 Ok(()) | Err(DiskError::WriteTooLarge { .. }) => {}
                 Err(error) => panic!("maintenance: {error}"),

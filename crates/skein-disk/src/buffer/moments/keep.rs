@@ -56,7 +56,7 @@ impl BufferManager {
     /// # Errors
     /// A frame cannot be written. It stays in memory.
     pub(in crate::buffer) fn trim_kept(&self) -> Result<()> {
-        if self.moments.is_empty() { Ok(()) } else { self.trim_kept_to(self.moments.most) }
+        if self.moments.is_empty() { Ok(()) } else { self.trim_kept_to(self.kept_most()) }
     }
 
     /// Removes frames of kept versions from memory until at most `most` are left.

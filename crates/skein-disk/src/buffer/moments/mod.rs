@@ -33,7 +33,7 @@
 //! 4. A kept version has exactly one reason of its own for its place. A dirty frame has no place
 //!    yet, but the one that was promised to it. Whoever writes the frame adds the reason
 //!    (`frame.rs`). So an old version can be written on a full disk, too.
-//! 5. At most [`Moments::most`] frames of kept versions, and the replaced ones of one publication,
+//! 5. At most [`BufferManager::kept_most`] frames of kept versions, and the replaced ones of one publication,
 //!    stay in memory. Before the next publication the writer writes the dirty ones among the rest
 //!    to their promised places. If that fails, the publication is refused.
 //! 6. A frame that leaves the kept versions is retired through the collector. A reader enters its
@@ -77,8 +77,6 @@ pub(super) struct Moments {
     /// The number of live snapshots. It rises only under the lock `publishing`.
     live: AtomicUsize,
     kept: RwLock<KeptVersions>,
-    /// The most frames in memory (invariant 5).
-    most: usize,
 }
 
 /// Numbers about snapshots.
@@ -94,13 +92,9 @@ pub(crate) struct MomentStats {
 }
 
 impl Moments {
-    /// Returns the registry for a cache of this many pages.
-    pub(super) fn new(cache: usize) -> Self {
-        Self {
-            live: AtomicUsize::new(0),
-            kept: RwLock::new(KeptVersions::new()),
-            most: (cache / KEPT_SHARE).max(KEPT_LEAST),
-        }
+    /// Returns an empty registry.
+    pub(super) fn new() -> Self {
+        Self { live: AtomicUsize::new(0), kept: RwLock::new(KeptVersions::new()) }
     }
 
     /// Returns whether no snapshot is live. Under the lock `publishing`, none begins meanwhile.
@@ -111,6 +105,11 @@ impl Moments {
 }
 
 impl BufferManager {
+    /// Returns the most frames of kept versions in memory (invariant 5).
+    pub(super) fn kept_most(&self) -> usize {
+        (self.room.capacity() / KEPT_SHARE).max(KEPT_LEAST)
+    }
+
     /// Takes a snapshot. Calls `at` while nothing is published, and returns its result. Does not
     /// wait for a write that has not begun its publication.
     ///

@@ -19,8 +19,8 @@ use skein_sync::atomic::Ordering;
 use skein_sync::locks::{alone, lock, shared};
 use skein_sync::reclaim::{LocalGuard, PROTECT};
 
+use super::MomentKey;
 use super::kept_versions::{KeptVersion, KeptVersionKey};
-use super::{MomentKey, Moments};
 use crate::buffer::frame::PageFrame;
 use crate::buffer::{BufferManager, FetchOutcome, UncachedPage, WalkStop};
 use crate::page::{PageBytes, PageId, PagePlace};
@@ -72,7 +72,7 @@ impl<'b> MomentPages<'b> {
     pub(crate) fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
         // As for the store's reads: a value uses at most half of the cache.
         self.cached_pieces += 1;
-        let is_cached = self.cached_pieces <= self.buffer.cache / 2;
+        let is_cached = self.cached_pieces <= self.buffer.room.capacity() / 2;
         self.find_or_load(id, is_cached).map(look)
     }
 
@@ -229,10 +229,9 @@ impl BufferManager {
         self.counts.misses.fetch_add(1, Ordering::Relaxed);
         let page = self.file.page(place, key.id, &self.places)?;
         let frame = Arc::new(PageFrame::read(key.id, page, place));
-        let Moments { most, kept, .. } = &self.moments;
         // Without room, the frame is for this reader alone.
-        if is_cached && self.trim_kept_to(most - 1).is_ok() {
-            alone(kept).load(key, &frame);
+        if is_cached && self.trim_kept_to(self.kept_most() - 1).is_ok() {
+            alone(&self.moments.kept).load(key, &frame);
         }
         Ok(frame)
     }
