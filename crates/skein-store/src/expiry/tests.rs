@@ -462,7 +462,8 @@ fn the_time_is_the_system_clock_by_default() {
     let mut last = 0;
     for _ in 0..1_000 {
         let now = clock.now();
-        assert!(now >= last && now <= unix_ms(), "{last}, {now}, {}", unix_ms());
+        // The system's clock may be set back meanwhile, by some milliseconds at a time.
+        assert!(now >= last && now <= unix_ms() + 1_000, "{last}, {now}, {}", unix_ms());
         last = now;
     }
 }

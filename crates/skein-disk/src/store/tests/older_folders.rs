@@ -120,11 +120,15 @@ fn the_first_opening_of_an_older_folder_may_fail_anywhere() {
     }
 }
 
-/// Writes another format version into both headers, whose checksums do not cover it.
+/// Writes another format version of 3 or more into both headers, and the checksum that covers it.
 fn forge_format(storage: &SimStorage, format: u32) {
     let file = storage.open(&Path::new(FOLDER).join(FILE), true).unwrap();
     for header in [0, PAGE as u64] {
-        file.write_at(&format.to_le_bytes(), header + 8).unwrap();
+        let mut page = [0; PAGE];
+        assert_eq!(file.read_at(&mut page, header).unwrap(), PAGE);
+        let format = format.to_le_bytes();
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(&format), &page[16..]).to_le_bytes();
+        file.write_at(&[format, checksum].concat(), header + 8).unwrap();
     }
     file.sync_data().unwrap();
 }
