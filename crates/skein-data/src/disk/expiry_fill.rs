@@ -32,6 +32,9 @@ fn is_complete(store: &DiskStore) -> Result<bool> {
 }
 
 /// Adds missing entries to the expiry index, unless it is marked as complete. Takes O(n) once.
+///
+/// # Errors
+/// A page cannot be read or is damaged, or a write fails. Then the mark is missing.
 pub(super) fn fill(store: &DiskStore) -> Result<()> {
     if is_complete(store)? {
         return Ok(());

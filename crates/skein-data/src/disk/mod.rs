@@ -102,7 +102,10 @@ impl DiskEngine {
         if let values @ Values::Bytes = store.options().values {
             return Err(Error::NotOfRows { values });
         }
-        expiry_fill::fill(&store)?;
+        if let Err(error) = expiry_fill::fill(&store) {
+            // A damaged page or a full disk must not keep readers out.
+            tracing::warn!("the expiry index is not complete, and is filled at the next opening: {error}");
+        }
         let any = !store.space(KeySpace::Members)?.is_empty()? || expiry_fill::entries(&store)? > 0;
         let core = Arc::new(DiskCore {
             store,
