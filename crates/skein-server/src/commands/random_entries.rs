@@ -88,6 +88,10 @@ impl RandomQuery {
         if args.len() == 2 {
             return Ok(Self { entries, count: 1, distinct: true, values: false, single: true });
         }
+        // As in Redis, a command without an option counts its arguments first.
+        if args.len() > 3 && entries.option().is_none() {
+            return Err(SYNTAX);
+        }
         let count = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
         if count == i64::MIN {
             return Err(CommandError::out_of_range(-i64::MAX, i64::MAX));
