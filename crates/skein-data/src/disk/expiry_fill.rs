@@ -8,7 +8,7 @@
 use std::ops::Bound;
 
 use skein_disk::{DiskStore, KeySpace, ScanEntries, ScanRequest, WalkDirection};
-use skein_store::RowBuffer;
+use skein_store::{RowBuffer, RowRef};
 
 use super::keys::expiry_key;
 use crate::Result;
@@ -67,7 +67,7 @@ fn add_entries(store: &DiskStore, found: &ScanEntries) -> Result<()> {
     let mut transaction = store.begin();
     for stored in &found.entries {
         // A value that is no row does not expire.
-        let expires = row.read(stored.version, &stored.value).and_then(|row| row.expires_at());
+        let expires = row.read(stored.version, &stored.value).and_then(RowRef::expires_at);
         let Some(at) = expires else { continue };
         transaction.insert_key(KeySpace::Expiry, expiry_key(&mut entry, at, &stored.key))?;
         if transaction.is_full() {
