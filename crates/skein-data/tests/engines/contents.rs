@@ -82,14 +82,13 @@ pub fn contents_of(row: RowView<'_>) -> Result<KeyContents, EngineError> {
     if let Some(value) = row.value() {
         return Ok(KeyContents { contents: Contents::Value(value.into()), expires });
     }
-    let contents = match row.columns(columns_of)? {
-        Some(columns) => Contents::Columns(columns),
-        None => {
-            let scores = row.any_set(scores_of)?.expect("a value, columns or a set");
-            match row.collection_kind() {
-                Some(CollectionKind::Set) => Contents::Members(scores.into_keys().collect()),
-                _ => Contents::Scores(scores),
-            }
+    let contents = if let Some(columns) = row.columns(columns_of)? {
+        Contents::Columns(columns)
+    } else {
+        let scores = row.any_set(scores_of)?.expect("a value, columns or a set");
+        match row.collection_kind() {
+            Some(CollectionKind::Set) => Contents::Members(scores.into_keys().collect()),
+            _ => Contents::Scores(scores),
         }
     };
     Ok(KeyContents { contents, expires })
