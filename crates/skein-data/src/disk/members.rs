@@ -205,14 +205,15 @@ pub(super) fn remove_members(
             },
         )?;
         for entry in &found.entries {
-            if transaction.is_full() {
-                return Ok(true);
-            }
             if has_scores {
                 let (name, score) = (name_in(&entry.key), MembersView::score_in(&entry.value));
                 transaction.remove_key(KeySpace::Scores, score_key(&mut key, id, score, name))?;
             }
             transaction.remove_in(KeySpace::Members, &entry.key)?;
+            // Listing alone may fill it, so each call removes at least one member.
+            if transaction.is_full() {
+                return Ok(true);
+            }
         }
         if !found.more {
             return Ok(false);

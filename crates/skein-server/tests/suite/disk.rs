@@ -196,6 +196,27 @@ fn collections_larger_than_the_cache_are_read_and_removed() {
     assert_eq!(engine.store().check().expect("whole spaces").set_keys, 2);
 }
 
+/// Incident: the thread that removes the members of dead collections listed as many as fit a step,
+/// and found its transaction full before the first removal. Consequence: members of 20 KB stayed for
+/// ever, and so did those of all later collections. Fix: each step removes one member at least.
+#[test]
+fn long_members_of_a_removed_set_leave_a_small_cache() {
+    let server = start_on_disk(options(), DiskOptions { cache_pages: 128, ..small(TrieShape::Linked) });
+    let mut client = server.connect();
+    for number in 0..100 {
+        let member = format!("{number}{}", "v".repeat(20_000));
+        assert_eq!(client.ask(&format!("ZADD long {number} {member}")), ":1|");
+    }
+    let fields: Vec<_> = (0..500).map(|field| format!("{field} v")).collect();
+    for chunk in fields.chunks(50) {
+        client.ask(&format!("HSET other {}", chunk.join(" ")));
+    }
+    assert_eq!(client.ask("DEL long other"), ":2|");
+    let Engine::Disk(engine) = &server.store else { panic!("a disk engine") };
+    let members = || engine.store().check().expect("whole spaces").members.expect("a store of rows").keys;
+    crate::common::wait_for(|| members() == 0);
+}
+
 #[test]
 fn a_snapshot_shows_the_collections_of_its_moment() {
     let server = start_on_disk(options(), small(TrieShape::Linked));
