@@ -219,7 +219,7 @@ impl Engine {
     /// Takes a snapshot of all keys.
     ///
     /// # Errors
-    /// The engine or its index has no snapshots, or too many snapshots are live.
+    /// Too many snapshots are live, or the engine is closed.
     pub fn snapshot(&self) -> Result<EngineSnapshot> {
         match self {
             Self::Memory(store) => Ok(EngineSnapshot::Memory(store.snapshot()?)),

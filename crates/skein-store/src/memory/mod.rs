@@ -29,6 +29,7 @@ use std::sync::Mutex;
 
 use skein_log::Log;
 use skein_sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use skein_sync::locks::lock;
 
 pub(crate) use balance::MemoryBalance;
 pub(crate) use clock_hand::ClockHand;
@@ -86,6 +87,8 @@ const UNLIMITED: usize = 0;
 /// The memory limit of a store and the state of its evictions.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
+    /// Held while the limit is set, so that the snapshots have the same one.
+    setting: Mutex<()>,
     limit: AtomicUsize,
     eviction: AtomicU8,
     /// The greatest number of live bytes that was ever counted.
@@ -98,6 +101,7 @@ pub(crate) struct MemoryBudget {
 impl MemoryBudget {
     pub(crate) fn new(logs: usize) -> Self {
         Self {
+            setting: Mutex::new(()),
             limit: AtomicUsize::new(UNLIMITED),
             eviction: AtomicU8::new(0),
             peak: AtomicUsize::new(0),
@@ -126,6 +130,7 @@ impl MemoryBudget {
 
     /// Sets the limit and the keys to evict at the limit.
     pub(crate) fn set_limit(&self, keys: &StoreKeys, limit: Option<usize>, eviction: Eviction) {
+        let _setting = lock(&self.setting);
         let ages = keys.rows.ages();
         let at = Eviction::ALL.iter().position(|one| *one == eviction).unwrap_or(0);
         self.eviction.store(at as u8, Ordering::Relaxed);

@@ -16,6 +16,8 @@ use crate::remote::{CommandPeer, ServerPeer};
 const PAGE_BYTES: usize = 4 << 20;
 /// Keys of the first page, whose length nobody knows.
 const FIRST_PAGE: u64 = 64;
+/// A part of the error of a Redis with the module, which has no snapshots.
+const NO_SNAPSHOTS: &str = "there are no snapshots here";
 /// A part of the error for a page over the server's limit.
 const TOO_LONG: &str = "the reply would be longer than the limit";
 
@@ -33,7 +35,9 @@ pub fn dump(
     output: &mut DumpOutput,
 ) -> Result<SnapshotDump, Failure> {
     match peer.call(&[b"SK.SNAPSHOT", b"BEGIN"])? {
-        Reply::Error(text) if text.starts_with(NO_SUCH_COMMAND) => return Ok(SnapshotDump::Impossible),
+        Reply::Error(text) if text.starts_with(NO_SUCH_COMMAND) || text.contains(NO_SNAPSHOTS) => {
+            return Ok(SnapshotDump::Impossible);
+        }
         reply => peer.checked(reply)?,
     };
     let (mut min, max) = range.clone();
