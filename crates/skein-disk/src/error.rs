@@ -82,17 +82,6 @@ pub enum DiskError {
         /// The file.
         path: PathBuf,
     },
-    /// A write, or the writes of a transaction, use more pages than the cache has. Nothing was
-    /// changed.
-    #[error(
-        "the write uses at least {pages} pages at once, but the cache has {cache}; write less at once, or open the file with a larger cache"
-    )]
-    WriteTooLarge {
-        /// Pages that the write uses, at least.
-        pages: usize,
-        /// Pages of the cache.
-        cache: usize,
-    },
     /// A transaction's writes are longer than a record of the log can be. Nothing was changed.
     #[error(
         "the writes of the transaction have {len} bytes, and a record of the log holds at most {limit}; write less at once"

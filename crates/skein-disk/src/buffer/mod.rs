@@ -3,7 +3,9 @@
 //! ```text
 //!   readers ──► page_view.rs      walks over pages, without locks but after many restarts
 //!               long_values.rs    loads a long value outside of a walk
-//!   writer  ──► writer.rs         copies the pages that it changes, publishes all copies at once
+//!   writer  ──► writer.rs         copies the pages that it changes
+//!               private_pages.rs  the copies, in memory or spilled to the file
+//!               publish.rs        all copies replace the former pages at once
 //!               frozen_pages.rs   walks over all pages while writes wait
 //!
 //!   page_table.rs     page id ─► frame and place in the file
@@ -35,7 +37,8 @@
 //! 3. Frames are freed after a grace period, and a walk holds a guard.
 //! 4. No thread waits for the file while it holds a lock that readers of other pages need. A page
 //!    is loaded and written under the lock of its stripe alone, which a share of the pages has in
-//!    common. The writer loads all its pages before it publishes.
+//!    common. The writer loads all its pages before it publishes. There is one exception: a
+//!    publication of spilled pages waits for loads of such pages, while it holds `publishing`.
 //! 5. A changed page is written to a free place, never over a page that a header leads to
 //!    (`page_file/`). So it can be evicted at any time, even before its log record is on disk: the
 //!    page belongs to the file only after a checkpoint, which makes the log durable first.
@@ -47,9 +50,9 @@
 //! all room from the writer.
 //!
 //! # Room
-//! A reader never fails for lack of room: it reads the page without the cache. All pages of a
-//! writer are in memory before they are published. If a changed page cannot be written and evicted,
-//! the writer is refused, because such pages would fill the memory.
+//! A reader never fails for lack of room: it reads the page without the cache. A writer has its
+//! copies besides the cache, and spills those that are too many. If a changed page cannot be written
+//! and evicted, the writer is refused, because such pages would fill the memory.
 //!
 //! Design: `docs/design/disk.md`.
 
@@ -65,6 +68,8 @@ mod moments;
 mod open;
 mod page_table;
 mod page_view;
+mod private_pages;
+mod publish;
 mod resize;
 mod retired_frames;
 #[cfg(test)]

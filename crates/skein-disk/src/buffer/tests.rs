@@ -4,6 +4,7 @@
 mod concurrent;
 mod moments;
 mod place_census;
+mod spilled;
 
 use std::collections::BTreeMap;
 use std::path::Path;

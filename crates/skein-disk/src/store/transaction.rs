@@ -15,8 +15,9 @@
 //! 2. A write that failed half-way may have changed some copies. Then the transaction is *broken*
 //!    and can only be dropped. A write that is refused before it begins (a long key, another
 //!    version) does not break it.
-//! 3. The copies and the pages that were read for them fit the cache. A write that would exceed it
-//!    is refused.
+//!
+//! A transaction may change more pages than the cache has (`buffer/private_pages.rs`). Its record
+//! stays in memory.
 //!
 //! Design: `docs/design/disk.md`.
 
@@ -30,7 +31,6 @@ use skein_syntax::number::parse_i64;
 use super::log_record::{self, LoggedWrite};
 use super::{DiskShared, DiskStore};
 use crate::buffer::PageWriter;
-use crate::page::PAGE;
 use crate::trie::{ScanEntries, ScanRequest, exceeds_capacity};
 use crate::{DiskError, KeySpace, Result};
 
@@ -185,8 +185,8 @@ impl<'s> DiskTransaction<'s> {
     /// Sets the value of a key. Returns its version.
     ///
     /// # Errors
-    /// The key or the value is too long, the transaction does not fit the cache or a record of the
-    /// log, or a file operation failed.
+    /// The key or the value is too long, the transaction does not fit a record of the log, or a file
+    /// operation failed.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<u64> {
         self.set_in(KeySpace::Main, key, value)
     }
@@ -313,11 +313,6 @@ impl<'s> DiskTransaction<'s> {
     fn admit(&self, write: &LoggedWrite<'_>) -> Result<()> {
         if !self.shared.spaces.has(write.space) {
             return Err(DiskError::NoSuchSpace { space: write.space });
-        }
-        let (pages, cache) =
-            (self.writer.pages() + write.value.map_or(0, <[u8]>::len) / PAGE, self.writer.cache());
-        if pages >= cache {
-            return Err(DiskError::WriteTooLarge { pages, cache });
         }
         let len = 8 + self.record.len() + write.len();
         if len > MAX_PAYLOAD {

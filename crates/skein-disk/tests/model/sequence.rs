@@ -353,9 +353,7 @@ fn is_refusal(error: &DiskError) -> bool {
     use DiskError as E;
     matches!(
         error,
-        E::WriteTooLarge { .. }
-            | E::KeyTooLong { .. }
-            | E::ValueTooLong { .. }
+        E::KeyTooLong { .. } | E::ValueTooLong { .. }
             | E::TransactionTooLong { .. }
     )
 }

@@ -162,7 +162,6 @@ fn stops(error: &EngineError) -> bool {
             error,
             DiskError::KeyTooLong { .. }
                 | DiskError::ValueTooLong { .. }
-                | DiskError::WriteTooLarge { .. }
                 | DiskError::TransactionTooLong { .. }
         ),
         _ => false,
