@@ -75,9 +75,10 @@ impl PrivatePages {
         self.pages.contains_key(&id)
     }
 
-    /// Returns whether the page is one of the write, and in memory.
-    pub(super) fn is_loaded(&self, id: PageId) -> bool {
-        self.pages.get(&id).is_some_and(|page| page.bytes.is_some())
+    /// Returns whether the page is one of the write, and not in memory. Looks for it only if some
+    /// page is spilled.
+    pub(super) fn is_spilled(&self, id: PageId) -> bool {
+        self.pages.len() > self.loaded && self.pages.get(&id).is_some_and(|page| page.bytes.is_none())
     }
 
     /// Adds a page, or replaces it.
@@ -115,7 +116,9 @@ impl PrivatePages {
 
     fn load(&mut self, buffer: &BufferManager, id: PageId) -> Result<Option<&mut PrivatePage>> {
         let Some(page) = self.pages.get_mut(&id) else { return Ok(None) };
-        if page.bytes.is_none() && let Some(place) = page.place {
+        if page.bytes.is_none()
+            && let Some(place) = page.place
+        {
             page.bytes = Some(buffer.file.page(place, id, &buffer.places)?.into_copy());
             self.loaded += 1;
         }

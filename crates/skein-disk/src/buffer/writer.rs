@@ -98,7 +98,7 @@ impl PageWriter<'_> {
     pub(crate) fn is_in_memory(&self, id: PageId) -> bool {
         let is_loaded = |entry: &PageTableEntry| !entry.frame.load(PROTECT).is_null();
         if self.copies.contains(id) {
-            return self.copies.is_loaded(id);
+            return !self.copies.is_spilled(id);
         }
         self.buffer.table.get(id).is_some_and(is_loaded)
     }
@@ -161,7 +161,7 @@ impl PageWriter<'_> {
 
     /// Returns a page if this write has copied or allocated it.
     fn copy_of(&mut self, id: PageId) -> Result<Option<&PageBytes>> {
-        if self.copies.contains(id) && !self.copies.is_loaded(id) {
+        if self.copies.is_spilled(id) {
             self.make_room()?;
         }
         self.copies.get(self.buffer, id)
@@ -174,12 +174,12 @@ impl PageWriter<'_> {
 
     /// Returns the bytes of a page for changing.
     pub(crate) fn page_mut(&mut self, id: PageId) -> Result<&mut PageBytes> {
-        if !self.copies.is_loaded(id) {
-            self.make_room()?;
-        }
         if !self.copies.contains(id) {
+            self.make_room()?;
             let copy = self.copy(id)?;
             self.copies.insert(self.buffer, id, copy);
+        } else if self.copies.is_spilled(id) {
+            self.make_room()?;
         }
         let buffer = self.buffer;
         let copy = self.copies.get_mut(buffer, id)?;

@@ -351,9 +351,5 @@ fn write(transaction: &mut DiskTransaction<'_>, change: &OracleWrite, is_there: 
 /// Returns whether a write was refused as invalid and changed nothing.
 fn is_refusal(error: &DiskError) -> bool {
     use DiskError as E;
-    matches!(
-        error,
-        E::KeyTooLong { .. } | E::ValueTooLong { .. }
-            | E::TransactionTooLong { .. }
-    )
+    matches!(error, E::KeyTooLong { .. } | E::ValueTooLong { .. } | E::TransactionTooLong { .. })
 }

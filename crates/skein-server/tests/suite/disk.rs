@@ -356,6 +356,31 @@ fn a_damaged_page_fails_only_the_commands_that_need_it() {
     }
 }
 
+/// A write that fails half-way fails the whole transaction. The error of a command that wrote
+/// nothing is in its place.
+#[test]
+fn a_damaged_page_aborts_a_transaction() {
+    let (_storage, server, _engine) = damaged(Durability::Buffered);
+    let mut client =
+        TestClient::new(std::net::TcpStream::connect(server.local_addr()).expect("a connection"));
+    let is_damaged = |number: &u32| client.ask(&format!("GET {}", key(*number))).starts_with("-ERR");
+    let damaged = (0..2_000).find(is_damaged).expect("a damaged key");
+    let append = format!("APPEND {} x", key(damaged));
+    client.ask("MSET a before counter 5");
+    let mut transaction = |append: &str| {
+        let requests = ["MULTI", "SET a after", "INCR a", append, "INCR counter"];
+        requests.map(|request| client.ask(request));
+        (client.ask("EXEC"), client.ask("MGET a counter"))
+    };
+    let (aborted, unchanged) = transaction(&append);
+    let because = "-EXECABORT Transaction discarded because of: ERR /db/data.skein is damaged in the page";
+    assert!(aborted.starts_with(because), "{aborted}");
+    assert_eq!(unchanged, "*2|$6|before|$1|5|");
+    let (done, changed) = transaction("APPEND b x");
+    assert_eq!(done, "*4|+OK|-ERR value is not an integer or out of range|:1|:6|");
+    assert_eq!(changed, "*2|$5|after|$1|6|");
+}
+
 /// The disk fails during a batch: the server must not acknowledge a write that may be lost.
 #[test]
 fn writes_stop_when_the_log_fails_and_reads_continue() {

@@ -162,14 +162,16 @@ fn readers_see_whole_large_writes_beside_checkpoints() {
             for _ in 0..2 {
                 scope.spawn(|| {
                     while !is_done() {
-                        same(buffer
-                            .read_with(|view| {
-                                let one = |id: &PageId| {
-                                    number(view.page(*id)?).map_err(|what| WalkStop::Damaged(*id, what))
-                                };
-                                ids.iter().map(one).collect()
-                            })
-                            .unwrap());
+                        same(
+                            buffer
+                                .read_with(|view| {
+                                    let one = |id: &PageId| {
+                                        number(view.page(*id)?).map_err(|what| WalkStop::Damaged(*id, what))
+                                    };
+                                    ids.iter().map(one).collect()
+                                })
+                                .unwrap(),
+                        );
                     }
                 });
             }
