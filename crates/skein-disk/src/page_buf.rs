@@ -1,8 +1,13 @@
-//! Pages on the heap, recycled by each thread.
+//! Pages on the heap, recycled.
+//!
+//! ```text
+//!   page dropped ─► spare pages of the thread ◄── batches ──► spare pages of all threads
+//! ```
 //!
 //! A lookup beyond the cache reads a page and evicts another one. To allocate each page, fill it
 //! with zeros and then overwrite it would take about a tenth of the lookup's time. So each thread
-//! keeps some of the pages that it drops.
+//! keeps some of the pages that it drops. A thread that only drops pages, such as the evictor,
+//! passes them on to those that only need some.
 //!
 //! # Invariants
 //! 1. A [`PageBuf`] owns its page until it is dropped, and does not access it afterwards.
@@ -10,15 +15,47 @@
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
+use std::sync::Mutex;
+
+use skein_sync::locks::lock;
 
 use crate::page::{DiskPageKind, PAGE, PageBytes, PageId};
 
 /// Pages that a thread keeps: a quarter of a megabyte. One batch of retired frames, dropped at
 /// once, gives back as many.
 const SPARE_MOST: usize = 64;
+/// Pages that a thread passes on or takes over at once.
+const BATCH: usize = 32;
+/// Pages that wait for any thread: a megabyte.
+const SHARED_MOST: usize = 256;
+
+type SparePages = Vec<Box<PageBytes>>;
 
 thread_local! {
-    static SPARE: RefCell<Vec<Box<PageBytes>>> = const { RefCell::new(Vec::new()) };
+    static SPARE: RefCell<SparePages> = const { RefCell::new(Vec::new()) };
+}
+
+static SHARED: Mutex<SparePages> = Mutex::new(Vec::new());
+
+/// Returns a spare page, of this thread if it has one.
+fn take_spare(spare: &mut SparePages) -> Option<Box<PageBytes>> {
+    if spare.is_empty() {
+        let mut shared = lock(&SHARED);
+        let from = shared.len().saturating_sub(BATCH);
+        spare.extend(shared.drain(from..));
+    }
+    spare.pop()
+}
+
+/// Keeps a page that was dropped. Passes some on if the thread has too many.
+fn give_spare(spare: &mut SparePages, page: Box<PageBytes>) {
+    if spare.len() == SPARE_MOST {
+        let passed = spare.drain(SPARE_MOST - BATCH..);
+        let mut shared = lock(&SHARED);
+        let room = SHARED_MOST - shared.len();
+        shared.extend(passed.take(room));
+    }
+    spare.push(page);
 }
 
 /// A page on the heap.
@@ -35,7 +72,7 @@ impl PageBuf {
     /// Returns a page with arbitrary bytes: those of its last use.
     pub(crate) fn of_any_bytes() -> Self {
         // The access fails in a thread that is ending.
-        let spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
+        let spare = SPARE.try_with(|spare| take_spare(&mut spare.borrow_mut())).ok().flatten();
         Self(ManuallyDrop::new(spare.unwrap_or_else(|| Box::new(PageBytes([0; PAGE])))))
     }
 
@@ -50,12 +87,7 @@ impl Drop for PageBuf {
     fn drop(&mut self) {
         // SAFETY: invariant 1.
         let page = unsafe { ManuallyDrop::take(&mut self.0) };
-        let _ = SPARE.try_with(|spare| {
-            let mut spare = spare.borrow_mut();
-            if spare.len() < SPARE_MOST {
-                spare.push(page);
-            }
-        });
+        let _ = SPARE.try_with(|spare| give_spare(&mut spare.borrow_mut(), page));
     }
 }
 
@@ -104,5 +136,17 @@ mod tests {
         let pages: Vec<_> = (0..2 * SPARE_MOST).map(|_| PageBuf::of_any_bytes()).collect();
         drop(pages);
         assert_eq!(SPARE.with(|spare| spare.borrow().len()), SPARE_MOST);
+        assert!(lock(&SHARED).len() <= SHARED_MOST);
+    }
+
+    /// Other tests use the shared pages, too, so any pages may come, but some do.
+    #[test]
+    fn pages_that_a_thread_dropped_serve_another_one() {
+        let mut spare: SparePages = (0..SPARE_MOST).map(|_| Box::new(PageBytes([0; PAGE]))).collect();
+        let served = (0..100).any(|_| {
+            give_spare(&mut spare, Box::new(PageBytes([0; PAGE])));
+            std::thread::spawn(|| take_spare(&mut SparePages::new()).is_some()).join().unwrap()
+        });
+        assert!(served && spare.len() <= SPARE_MOST);
     }
 }

@@ -66,21 +66,28 @@ impl BufferManager {
         self.room.give_back();
     }
 
-    /// Evicts one page, and writes it first if it has changed. Does nothing if the page was freed
-    /// or used meanwhile.
+    /// Evicts one page. If it had to be written, wakes the evictor.
     fn evict(&self) -> std::result::Result<(), EvictFailure> {
+        if self.evict_quietly()? {
+            self.evictor.wake();
+        }
+        Ok(())
+    }
+
+    /// Evicts one page, and writes it first if it has changed. Does nothing if the page was freed
+    /// or used meanwhile. Returns whether a page was written.
+    pub(super) fn evict_quietly(&self) -> std::result::Result<bool, EvictFailure> {
         let id = self.victim().ok_or(EvictFailure::InUse)?;
-        let Some(entry) = self.table.get(id) else { return Ok(()) };
+        let Some(entry) = self.table.get(id) else { return Ok(false) };
         let _stripe = lock(self.stripe(id));
         // Pinned, so that no guard is held during the write.
-        let Some(frame) = self.pin(entry) else { return Ok(()) };
+        let Some(frame) = self.pin(entry) else { return Ok(false) };
         if !frame.close() {
             lock(&self.policy).insert(id);
-            return Ok(());
+            return Ok(false);
         }
-        if frame.is_dirty()
-            && let Err(error) = self.write_out(entry, &frame)
-        {
+        let is_dirty = frame.is_dirty();
+        if is_dirty && let Err(error) = self.write_out(entry, &frame) {
             frame.reopen();
             lock(&self.policy).insert(id);
             self.counts.failed_evictions.fetch_add(1, Ordering::Relaxed);
@@ -95,7 +102,7 @@ impl BufferManager {
         } else {
             lock(&self.policy).insert(id);
         }
-        Ok(())
+        Ok(is_dirty)
     }
 
     fn victim(&self) -> Option<PageId> {

@@ -13,6 +13,7 @@
 //!   fetch.rs          loads a page into the cache
 //!   uncached_page.rs  reads a page without the cache
 //!   evict.rs          frees room in the cache; policy/ selects the page
+//!   evictor.rs        a thread that frees room before it is needed
 //!   cache_room.rs     the capacity of the cache, and the room that is taken
 //!   resize.rs         changes the capacity
 //!   retired_frames.rs frames outside the table, until no walk can see them
@@ -60,6 +61,7 @@ mod cache_room;
 mod checkpoint;
 mod compact;
 mod evict;
+mod evictor;
 mod fetch;
 mod frame;
 mod frozen_pages;
@@ -82,6 +84,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex};
 
 use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use skein_sync::background::ThreadSignal;
 use skein_sync::locks::lock;
 use skein_sync::reclaim::{Collector, PROTECT};
 
@@ -163,6 +166,8 @@ pub(crate) struct BufferManager {
     room: CacheRoom,
     /// Held by a resize.
     resizing: Mutex<()>,
+    /// Wakes the thread of `evictor.rs`.
+    pub(crate) evictor: Arc<ThreadSignal>,
     policy: Mutex<Box<dyn Replacement>>,
     /// Whether the policy must be told of each use.
     reports_uses: bool,

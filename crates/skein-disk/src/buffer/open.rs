@@ -73,6 +73,7 @@ impl BufferManager {
             table,
             room: CacheRoom::new(cache.pages),
             resizing: Mutex::new(()),
+            evictor: Arc::default(),
             reports_uses: policy.wants_uses(),
             policy: Mutex::new(policy),
             stripes: [const { Mutex::new(()) }; STRIPES],

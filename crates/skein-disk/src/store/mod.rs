@@ -17,7 +17,8 @@
 //!   transactions.
 //! - Reads: `space_reader.rs`, `read.rs` and `snapshot.rs`.
 //! - Replay: `open.rs` and `log_record.rs`.
-//! - Maintenance: `checkpointer.rs` (the thread that takes checkpoints), `durability.rs` (tickets),
+//! - Maintenance: `checkpointer.rs` (the thread that takes checkpoints; another one is in
+//!   `buffer/evictor.rs`), `durability.rs` (tickets),
 //!   `compact.rs`, `check.rs` and `inspect.rs`.
 //!
 //! # Invariants
@@ -107,6 +108,8 @@ pub struct DiskStore {
     shared: Arc<DiskShared>,
     /// The thread that takes checkpoints when the log has grown.
     checkpointer: BackgroundThread,
+    /// The thread that evicts pages before their room is needed.
+    evictor: BackgroundThread,
     /// Dropped last, because a mapped file must stay locked until it is unmapped. Snapshots share
     /// it for the same reason.
     folder: Arc<Mutex<FolderLock>>,
@@ -270,6 +273,7 @@ impl DiskStore {
             return Ok(());
         }
         self.checkpointer.stop();
+        self.evictor.stop();
         // First the flag, so that later transactions are refused; then the lock, which waits for
         // the current commit.
         self.shared.closed.store(true, Ordering::Relaxed);

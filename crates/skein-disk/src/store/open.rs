@@ -79,12 +79,18 @@ impl DiskStore {
             // space (`spaces.rs`, invariant 1). A crash before that leaves the file as it was.
             shared.checkpoint()?;
         }
-        let (signal, worked_on) = (shared.checkpoints.thread.clone(), shared.clone());
-        let run = move |signal: &ThreadSignal| worked_on.take_checkpoints(signal);
-        let checkpointer = BackgroundThread::start("skein-disk-checkpoint", signal, run)
-            .map_err(|error| DiskError::io("start a thread for", folder, &error))?;
+        let start = |name, signal: &Arc<ThreadSignal>, run: fn(&DiskShared, &ThreadSignal)| {
+            let shared = shared.clone();
+            BackgroundThread::start(name, signal.clone(), move |signal| run(&shared, signal))
+                .map_err(|error| DiskError::io("start a thread for", folder, &error))
+        };
+        let checkpointer =
+            start("skein-disk-checkpoint", &shared.checkpoints.thread, DiskShared::take_checkpoints)?;
+        let evictor = start("skein-disk-evict", &shared.buffer.evictor, |shared, signal| {
+            shared.buffer.evict_ahead(signal);
+        })?;
         let folder = Arc::new(Mutex::new(FolderLock { lock: Some(held), is_closed: false }));
-        Ok(Self { shared, checkpointer, folder })
+        Ok(Self { shared, checkpointer, evictor, folder })
     }
 }
 
