@@ -181,7 +181,7 @@ fn a_write_of_more_pages_than_the_cache_is_done() {
 /// Writes of many pages.
 const LARGE: [(&str, Refused); 7] = [
     ("columns", |writer| {
-        let names: Vec<Vec<u8>> = (4000..12_000).map(scattered).collect();
+        let names: Vec<Vec<u8>> = (7200..8400).map(scattered).collect();
         let columns: Vec<(&[u8], &[u8])> = names.iter().map(|name| (&name[..], &LONG[..61])).collect();
         writer.put_columns(b"hash", &columns).map(drop)
     }),

@@ -194,7 +194,9 @@ impl PrivatePages {
         let places: Vec<PagePlace> = self.pages.values_mut().filter_map(|page| page.place.take()).collect();
         if !places.is_empty() {
             let mut kept = lock(&buffer.places);
-            places.into_iter().for_each(|place| kept.release(place));
+            for place in places {
+                kept.release(place);
+            }
         }
         self.pages.clear();
         self.loaded = 0;

@@ -197,7 +197,9 @@ fn readers_see_whole_large_writes_beside_checkpoints() {
                 let mut writer = buffer.write();
                 // Each third write changes the pages twice, so that spilled ones come back.
                 for pass in 0..=u64::from(to % 3 == 0) {
-                    ids.iter().for_each(|id| set(writer.page_mut(*id).unwrap(), to + pass));
+                    for id in &ids {
+                        set(writer.page_mut(*id).unwrap(), to + pass);
+                    }
                 }
                 writer.publish().unwrap();
             }
