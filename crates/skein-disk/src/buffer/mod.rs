@@ -66,6 +66,8 @@ mod fetch;
 mod frame;
 mod frozen_pages;
 mod long_values;
+#[cfg(all(test, skein_loom))]
+mod models;
 mod moments;
 mod open;
 mod page_table;
