@@ -26,7 +26,8 @@
 //!    of live snapshots has a limit.
 //! 9. A scan shows keys in the order of their bytes, in both directions. A key that is present
 //!    throughout is shown once, also if the scan stops and goes on behind its last key. Bounds in
-//!    the wrong order are an empty range.
+//!    the wrong order are an empty range. A hash trie has no order: it refuses scans, and `walk`
+//!    shows its keys.
 //! 10. After `close`, writes are refused. A second `close` does nothing.
 //!
 //! The suite `tests/engines` checks it over all engines.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use skein_disk::{DiskSnapshot, DiskSnapshotRelease, ScanRequest};
+use skein_disk::{DiskSnapshot, DiskSnapshotRelease, ScanEntries, ScanRequest};
 
 use crate::disk::{DiskEngine, DiskRowReader, SnapshotPlace, SnapshotSource};
 use crate::{EngineBounds, Result, RowView, ScanDirection};
@@ -45,6 +45,29 @@ impl EngineSnapshot {
         &self,
         bounds: EngineBounds<'_>,
         direction: ScanDirection,
+        each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.visit(bounds, direction, DiskSnapshot::range, each)
+    }
+
+    /// Does the same as [`scan`](Self::scan), forward only. If keys have no order, calls `each`
+    /// with all rows in no particular order, starting behind the key that the lower bound excludes.
+    ///
+    /// # Errors
+    /// If keys have no order and there are other bounds; otherwise as [`scan`](Self::scan).
+    pub fn walk(
+        &self,
+        bounds: EngineBounds<'_>,
+        each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.visit(bounds, ScanDirection::Forward, DiskSnapshot::walk, each)
+    }
+
+    fn visit(
+        &self,
+        bounds: EngineBounds<'_>,
+        direction: ScanDirection,
+        read: impl Fn(&DiskSnapshot, &ScanRequest<'_>) -> skein_disk::Result<ScanEntries>,
         mut each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         let (snapshot, taken) = match self {
@@ -55,7 +78,7 @@ impl EngineSnapshot {
         };
         let source = SnapshotSource(snapshot);
         let read = |portion: &ScanRequest<'_>, before| {
-            let found = snapshot.range(portion)?;
+            let found = read(snapshot, portion)?;
             snapshot.check_scanned(before, before + found.entries.len() as u64)?;
             Ok(found)
         };

@@ -150,8 +150,29 @@ fn scanned(
     bounds: Everything<'_>,
     direction: ScanDirection,
 ) -> Result<Vec<(Text, KeyContents)>, EngineError> {
+    collected(|each| keys.scan(bounds, direction, usize::MAX, each))
+}
+
+/// Returns all contents, read in the order of the keys, or without one.
+pub fn state_of(keys: &mut Keyspace<'_>) -> Result<State, EngineError> {
+    let found =
+        if keys.is_ordered() { scanned(keys, EVERYTHING, ScanDirection::Forward) } else { walked(keys) };
+    Ok(found?.into_iter().collect())
+}
+
+/// Returns all contents in the engine's own order.
+fn walked(keys: &mut Keyspace<'_>) -> Result<Vec<(Text, KeyContents)>, EngineError> {
+    collected(|each| keys.walk(EVERYTHING, usize::MAX, each))
+}
+
+type OneRow<'r> = dyn FnMut(&[u8], RowView<'_>) -> ControlFlow<()> + 'r;
+
+/// Returns the contents of the rows that a read shows, in its order.
+fn collected(
+    read: impl FnOnce(&mut OneRow<'_>) -> Result<(), EngineError>,
+) -> Result<Vec<(Text, KeyContents)>, EngineError> {
     let (mut found, mut failed) = (Vec::new(), None);
-    keys.scan(bounds, direction, usize::MAX, |key, row| match contents_of(row) {
+    read(&mut |key, row| match contents_of(row) {
         Ok(contents) => {
             found.push((key.into(), contents));
             GO_ON
@@ -164,15 +185,10 @@ fn scanned(
     failed.map_or(Ok(found), Err)
 }
 
-/// Returns all contents.
-pub fn state_of(keys: &mut Keyspace<'_>) -> Result<State, EngineError> {
-    Ok(scanned(keys, EVERYTHING, ScanDirection::Forward)?.into_iter().collect())
-}
-
 /// Returns all contents as a snapshot shows them.
 pub fn state_in(snapshot: &EngineSnapshot) -> Result<State, EngineError> {
     let mut state = State::new();
-    snapshot.scan(EVERYTHING, ScanDirection::Forward, |key, row| {
+    snapshot.walk(EVERYTHING, |key, row| {
         state.insert(key.into(), contents_of(row).expect("contents"));
         GO_ON
     })?;
@@ -181,23 +197,27 @@ pub fn state_in(snapshot: &EngineSnapshot) -> Result<State, EngineError> {
 
 /// Reads everything in every way, and compares it with `expected`.
 pub fn assert_contents(keys: &mut Keyspace<'_>, expected: &State, bounds: Everything<'_>) {
+    assert_lookups(keys, expected);
+    let all = walked(keys).expect("a walk");
+    assert_eq!(all.len(), expected.len(), "a key is shown once");
+    assert_eq!(all.into_iter().collect::<State>(), *expected);
+    if keys.is_ordered() {
+        assert_ranges(keys, expected, bounds);
+    } else {
+        scanned(keys, EVERYTHING, ScanDirection::Backward).expect_err("there is no order");
+    }
+}
+
+/// Reads ranges in both directions. Bounds in the wrong order are an empty range.
+fn assert_ranges(keys: &mut Keyspace<'_>, expected: &State, bounds: Everything<'_>) {
     let forward: Vec<_> = expected.iter().map(|(key, contents)| (key.clone(), contents.clone())).collect();
     assert_eq!(scanned(keys, EVERYTHING, ScanDirection::Forward).expect("a scan"), forward);
-    // Bounds in the wrong order are an empty range.
-    let mut part = forward.clone();
+    let mut part = forward;
     part.retain(|(key, _)| RangeBounds::<[u8]>::contains(&bounds, &key[..]));
     assert_eq!(scanned(keys, bounds, ScanDirection::Forward).expect("a scan"), part, "{bounds:?}");
     assert_counts(keys, bounds, part.len());
     part.reverse();
     assert_eq!(scanned(keys, bounds, ScanDirection::Backward).expect("a scan"), part, "{bounds:?}");
-    assert_lookups(keys, expected);
-    let mut walked = State::new();
-    keys.walk(EVERYTHING, usize::MAX, |key, row| {
-        walked.insert(key.into(), contents_of(row).expect("contents"));
-        GO_ON
-    })
-    .expect("a walk");
-    assert_eq!(walked, *expected);
 }
 
 /// Counts the keys of a range in pages of three.

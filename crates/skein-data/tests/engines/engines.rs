@@ -25,9 +25,10 @@ impl fmt::Display for EngineKind {
     }
 }
 
-/// Returns all engines with an order. Keys of these tests have at most 8 bytes, the limit of `mlp`.
+/// Returns all engines. Keys of these tests have at most 8 bytes, the limit of `mlp`.
 pub fn all() -> Vec<EngineKind> {
-    let disk = [TrieShape::Linked, TrieShape::Classical { n: 16 }].map(EngineKind::Disk);
+    let shapes = [TrieShape::Linked, TrieShape::Classical { n: 16 }, TrieShape::Hash { n: 16 }];
+    let disk = shapes.map(EngineKind::Disk);
     IndexKind::ALL.map(EngineKind::Memory).into_iter().chain(disk).collect()
 }
 

@@ -1,5 +1,5 @@
 //! The contract of the engines, as one suite that every engine passes: the engine in memory over
-//! each index, and the disk engine over each ordered trie.
+//! each index, and the disk engine over each trie. A hash trie passes all that needs no order.
 //!
 //! ```text
 //!   operation ─┬─► EngineSession, EngineTransaction ─► answer, contents ─┐

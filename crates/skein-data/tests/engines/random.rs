@@ -9,7 +9,7 @@ use skein_data::{Engine, EngineSnapshot, Keyspace};
 use skein_log::storage::sim::SimStorage;
 use skein_store::ExpiryClock;
 
-use crate::contents::{State, Text, assert_contents, state_in};
+use crate::contents::{EVERYTHING, State, Text, assert_contents, state_in};
 use crate::engines::{EngineKind, over_each};
 use crate::operations::{KeyWrite, apply, bounds, expire, key_write, name, write, write_in};
 
@@ -113,6 +113,9 @@ impl EngineHistory {
                 for (key, value) in pairs {
                     let _ = apply(&mut self.state, &KeyWrite::Put(key.clone(), value.clone()), now);
                 }
+            }
+            Step::RemoveRange(bounds) if !session.is_ordered() && borrowed(bounds) != EVERYTHING => {
+                session.remove_some(borrowed(bounds)).expect_err("there is no order");
             }
             Step::RemoveRange(bounds) => {
                 let mut rest = Some(bounds.0.as_ref().map(|name| name.to_vec()));
