@@ -1,6 +1,7 @@
 //! The errors of the engines.
 
 use skein_disk::{DiskError, Values};
+use skein_store::Eviction;
 
 /// The reason why an engine did not do an operation. Nothing of the operation was done, unless the
 /// variant says otherwise.
@@ -27,9 +28,24 @@ pub enum EngineError {
         /// The key, or its beginning.
         key: String,
     },
-    /// The disk engine has no memory limit besides its cache.
-    #[error("the disk engine evicts no keys: its cache limits its memory, and the disk limits its keys")]
-    NoMemoryLimit,
+    /// The memory limit of the disk engine, which is the size of its cache, is too small.
+    #[error(
+        "over the disk engine maxmemory is the size of the cache and cannot be {bytes} bytes; choose {least} or more, or 0 for the size at the start"
+    )]
+    CacheTooSmall {
+        /// The requested limit.
+        bytes: usize,
+        /// The smallest limit.
+        least: usize,
+    },
+    /// The disk engine evicts no keys.
+    #[error(
+        "the disk engine evicts pages from its cache and never keys, so the policy cannot be {policy}; choose noeviction, or the engine in memory"
+    )]
+    NoEviction {
+        /// The requested policy.
+        policy: Eviction,
+    },
     /// A background thread could not be started.
     #[error("no thread could be started: {reason}; raise the limit of processes and threads")]
     NoThread {

@@ -244,26 +244,42 @@ impl Engine {
         }
     }
 
-    /// Returns the memory limit of the engine in memory, if there is one, and its eviction policy.
-    /// The disk engine is bounded by its cache and evicts no keys.
+    /// Returns the memory limit, if there is one, and the eviction policy. Over the disk engine it is
+    /// the size of the cache, and no key is evicted.
     pub fn memory_limit(&self) -> (Option<usize>, Eviction) {
         match self {
             Self::Memory(store) => store.memory_limit(),
-            Self::Disk(_) => (None, Eviction::None),
+            Self::Disk(disk) => (Some(disk.cache_bytes()), Eviction::None),
         }
     }
 
-    /// Sets the memory limit and the eviction policy.
+    /// Checks whether [`set_memory_limit`](Self::set_memory_limit) accepts these values.
     ///
     /// # Errors
-    /// If this is the disk engine, which has no such limit.
+    /// Over the disk engine: the limit is less than the smallest cache, or the policy evicts keys.
+    pub fn check_memory_limit(&self, limit: Option<usize>, eviction: Eviction) -> Result<()> {
+        match self {
+            Self::Memory(_) => Ok(()),
+            Self::Disk(disk) => disk.cache_pages_for(limit, eviction).map(drop),
+        }
+    }
+
+    /// Sets the memory limit and the eviction policy. Over the disk engine it sets the size of the
+    /// cache, rounded down to pages; without a limit the cache gets the size that it was opened with.
+    ///
+    /// # Errors
+    /// As [`check_memory_limit`](Self::check_memory_limit); or a changed page cannot be written, and
+    /// leaves the cache later.
     pub fn set_memory_limit(&self, limit: Option<usize>, eviction: Eviction) -> Result<()> {
         match self {
             Self::Memory(store) => {
                 store.set_memory_limit(limit, eviction);
                 Ok(())
             }
-            Self::Disk(_) => Err(Error::NoMemoryLimit),
+            Self::Disk(disk) => {
+                let pages = disk.cache_pages_for(limit, eviction)?;
+                Ok(disk.store().resize_cache(pages)?)
+            }
         }
     }
 

@@ -66,7 +66,8 @@ impl EngineSession {
         }
     }
 
-    /// Returns the memory limit in bytes.
+    /// Returns the limit in bytes for which keys are evicted or writes rejected. The disk engine does
+    /// neither.
     #[inline]
     pub fn memory_limit(&self) -> Option<usize> {
         match &self.backend {

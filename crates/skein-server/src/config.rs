@@ -41,6 +41,8 @@ pub enum OptionValue {
     Number(u64),
     /// Whether the option is given at all.
     Switch(bool),
+    /// The file must not have the option.
+    Absent,
 }
 
 /// The smallest and the largest time that is set in seconds, as in Redis.

@@ -194,7 +194,7 @@ fn engine(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     let buffer = stats.buffer;
     lines.add("engine", "disk");
     lines.add("trie", disk.store().shape());
-    lines.add("cache_pages", disk.store().options().cache_pages);
+    lines.add("cache_pages", buffer.capacity);
     lines.add("cache_pages_used", buffer.resident);
     lines.add("cache_pages_pinned", buffer.referred);
     lines.add("cache_hits", buffer.hits);

@@ -25,8 +25,8 @@ use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use skein_disk::{DiskStore, KeySpace, PAGE, Values, WalkDirection};
-use skein_store::{ExpiryClock, RowAllocator, RowRef, StoreLimits, StoreStats};
+use skein_disk::{CACHE_LEAST, DiskStore, KeySpace, PAGE, Values, WalkDirection};
+use skein_store::{Eviction, ExpiryClock, RowAllocator, RowRef, StoreLimits, StoreStats};
 use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use skein_sync::background::{BackgroundThread, ThreadSignal};
 
@@ -192,6 +192,27 @@ impl DiskEngine {
         &self.core.store
     }
 
+    /// Returns the size of the cache.
+    pub(crate) fn cache_bytes(&self) -> usize {
+        self.core.store.cache_pages().saturating_mul(PAGE)
+    }
+
+    /// Returns the pages of a cache of this size; without one, those that the store was opened with.
+    ///
+    /// # Errors
+    /// The size is less than the smallest cache, or the policy evicts keys.
+    pub(crate) fn cache_pages_for(&self, limit: Option<usize>, eviction: Eviction) -> Result<usize> {
+        if eviction != Eviction::None {
+            return Err(Error::NoEviction { policy: eviction });
+        }
+        let least = CACHE_LEAST * PAGE;
+        match limit {
+            None => Ok(self.core.store.options().cache_pages),
+            Some(bytes) if bytes < least => Err(Error::CacheTooSmall { bytes, least }),
+            Some(bytes) => Ok(bytes / PAGE),
+        }
+    }
+
     pub(crate) fn rows(&self) -> &RowAllocator {
         &self.core.rows
     }
@@ -256,7 +277,7 @@ impl DiskEngine {
         numbers.oldest_snapshot = stats.oldest_snapshot;
         numbers.index_bytes = (stats.buffer.resident + stats.buffer.retired) * PAGE;
         numbers.row_bytes = self.core.rows.memory();
-        numbers.reserved_bytes = store.options().cache_pages.saturating_mul(PAGE);
+        numbers.reserved_bytes = self.cache_bytes();
         numbers.epoch = stats.log.epoch;
         numbers.durable_epoch = stats.log.durable_epoch;
         numbers.log_bytes = stats.logged;

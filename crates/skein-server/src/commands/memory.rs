@@ -143,7 +143,10 @@ fn doctor(context: &CommandContext<'_>) -> String {
         return "The server uses less than 5 MiB of memory, too little for a report.".into();
     }
     let mut found = Vec::new();
-    if let (Some(limit), eviction) = context.session.engine().memory_limit()
+    let engine = context.session.engine();
+    // A full cache of the disk engine is normal.
+    if let (Some(limit), eviction) = engine.memory_limit()
+        && engine.disk().is_none()
         && used > limit - limit / 10
     {
         found.push(format!(

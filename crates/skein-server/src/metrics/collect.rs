@@ -290,10 +290,9 @@ fn persistence(numbers: &StoreStats, out: &mut MetricsEncoder<'_>) -> fmt::Resul
 
 /// Writes the page statistics of the disk engine.
 fn disk(shared: &ServerShared, out: &mut MetricsEncoder<'_>) -> fmt::Result {
-    let Some((disk, stats)) = shared.store.disk() else { return Ok(()) };
+    let Some((_, stats)) = shared.store.disk() else { return Ok(()) };
     let buffer = stats.buffer;
-    let pages = disk.store().options().cache_pages as u64;
-    out.gauge("cache_pages", "Pages that the cache can hold", None, float(pages))?;
+    out.gauge("cache_pages", "Pages that the cache can hold", None, float(buffer.capacity as u64))?;
     out.gauge("cache_pages_used", "Pages in the cache", None, float(buffer.resident as u64))?;
     out.counter("cache_hits", "Pages found in the cache", None, buffer.hits)?;
     out.counter("cache_misses", "Pages read from the file", None, buffer.misses)?;

@@ -401,3 +401,61 @@ fn writes_stop_when_the_log_fails_and_reads_continue() {
     server.handle().shutdown();
     assert!(server.wait().flushed.is_err());
 }
+
+/// Returns a number of a section of INFO.
+fn number(client: &mut TestClient, section: &str, name: &str) -> u64 {
+    let info = client.ask(&format!("INFO {section}"));
+    let value = info.split('|').find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{name} is not in {info}"))
+}
+
+#[test]
+fn maxmemory_is_the_size_of_the_cache() {
+    let server = start_on_disk(options(), small(TrieShape::Linked));
+    let mut client = server.connect();
+    assert_eq!(
+        client.ask("CONFIG GET maxmemory*"),
+        "*4|$9|maxmemory|$6|131072|$16|maxmemory-policy|$10|noeviction|"
+    );
+    fill(&mut client, 0..6_000, "value ");
+    let used = |client: &mut TestClient| {
+        ["cache_pages", "cache_pages_used"].map(|name| number(client, "engine", name))
+    };
+    assert_eq!(used(&mut client)[0], 32);
+    // It grows and is used, and shrinks again; both within EXEC, which holds the write lock.
+    for (limit, pages) in [("1mb", 256), ("100000", 24)] {
+        for request in ["MULTI", "SET first 1", &format!("CONFIG SET maxmemory {limit}"), "SET last 1"] {
+            client.ask(request);
+        }
+        assert_eq!(client.ask("EXEC"), "*3|+OK|+OK|+OK|");
+        pipeline(
+            &mut client,
+            0..6_000,
+            |number| vec!["GET".to_owned(), key(number)],
+            |number| bulk(&format!("value {number}")),
+        );
+        let [capacity, taken] = used(&mut client);
+        assert_eq!(capacity, pages);
+        // The keys are on some 65 pages.
+        assert!(taken <= pages && taken > pages.min(80) / 2, "{taken} of {pages}");
+        assert_eq!(number(&mut client, "memory", "maxmemory"), pages * 4096);
+        assert!(number(&mut client, "memory", "used_memory") >= taken * 4096);
+    }
+    for (request, expected) in [
+        ("CONFIG SET maxmemory 65535", "cannot be 65535 bytes; choose 65536 or more"),
+        ("CONFIG SET maxmemory 1", "cannot be 1 bytes; choose 65536 or more, or 0 for the size at the start"),
+        ("CONFIG SET maxmemory-policy allkeys-lru", "never keys, so the policy cannot be allkeys-lru"),
+        ("CONFIG SET maxmemory 1mb maxmemory-policy volatile-ttl", "the policy cannot be volatile-ttl"),
+    ] {
+        let error = client.ask(request);
+        assert!(
+            error.starts_with("-ERR CONFIG SET failed") && error.contains(expected),
+            "{request}: {error}"
+        );
+    }
+    assert_eq!(client.ask("CONFIG SET maxmemory-policy noeviction"), "+OK|");
+    assert_eq!(used(&mut client)[0], 24, "a refused request changes nothing");
+    assert_eq!(client.ask("CONFIG SET maxmemory 0"), "+OK|");
+    assert_eq!(used(&mut client)[0], 32, "the size at the start");
+    assert_eq!(client.ask("CONFIG GET maxmemory"), "*2|$9|maxmemory|$6|131072|");
+}

@@ -11,6 +11,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::ops::Range;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
@@ -43,20 +44,29 @@ impl OptionsFile for ConfigFile {
 /// Returns the text with these options.
 fn edited(text: &str, options: &[(&'static str, OptionValue)]) -> Result<String, String> {
     let table = DeTable::parse(text).map_err(|error| error.message().to_owned())?;
+    let entry_of = |name: &str| table.get_ref().iter().find(|(key, _)| key.get_ref() == name);
     // The positions of the values that change.
     let mut places = Vec::new();
     let mut new = String::new();
     for (name, value) in options {
-        let line = || format!("{name} = {}\n", written(value));
-        if let Some((_, old)) = table.get_ref().iter().find(|(key, _)| key.get_ref() == name) {
-            places.push((old.span(), written(value)));
+        let Some(value) = written(value) else {
+            places.extend(
+                entry_of(name)
+                    .map(|(key, old)| (lines_of(text, key.span().start..old.span().end), String::new())),
+            );
+            continue;
+        };
+        let line = || format!("{name} = {value}\n");
+        if let Some((_, old)) = entry_of(name) {
+            places.push((old.span(), value));
         } else if let Some(at) = after_comment(text, name) {
             places.push((at..at, line()));
         } else {
             new += &line();
         }
     }
-    places.sort_by_key(|(span, _)| span.start);
+    // A new line stands before a removed one at the same position.
+    places.sort_by_key(|(span, _)| (span.start, span.end));
     let (mut out, mut from) = (String::new(), 0);
     for (span, value) in places {
         out += &text[from..span.start];
@@ -80,12 +90,21 @@ fn after_comment(text: &str, name: &str) -> Option<usize> {
     })
 }
 
-fn written(value: &OptionValue) -> String {
-    match value {
+/// Returns the whole lines of a part of the text.
+fn lines_of(text: &str, part: Range<usize>) -> Range<usize> {
+    let start = text[..part.start].rfind('\n').map_or(0, |end| end + 1);
+    let end = text[part.end..].find('\n').map_or(text.len(), |end| part.end + end + 1);
+    start..end
+}
+
+/// Returns a value in the file's notation, or `None` for an option that the file must not have.
+fn written(value: &OptionValue) -> Option<String> {
+    Some(match value {
         OptionValue::Text(text) => super::file::quoted(text),
         OptionValue::Number(number) => number.to_string(),
         OptionValue::Switch(on) => on.to_string(),
-    }
+        OptionValue::Absent => return None,
+    })
 }
 
 /// Replaces the file by the text. Keeps the file's permissions, and its owner and group if the
@@ -156,6 +175,13 @@ mod tests {
         assert_eq!(edited(expected, &options).as_deref(), Ok(expected), "a second time nothing changes");
         assert_eq!(edited("", &options[2..3]).as_deref(), Ok("max-clients = 7\n"));
         assert!(edited("a = ", &options).is_err(), "somebody has spoiled it meanwhile");
+        let absent =
+            [("cache", OptionValue::Absent), ("max-memory", number(9)), ("cache-pages", OptionValue::Absent)];
+        let text = "# a\n  cache = \"1g\" # all\n# b\ncache-pages = 7";
+        assert_eq!(edited(text, &absent).as_deref(), Ok("# a\n# b\nmax-memory = 9\n"));
+        let beside = edited("#max-memory = 0\ncache = \"1g\"\n", &absent);
+        assert_eq!(beside.as_deref(), Ok("#max-memory = 0\nmax-memory = 9\n"));
+        assert_eq!(edited("#cache = \"1g\"\n", &absent[..1]).as_deref(), Ok("#cache = \"1g\"\n"));
     }
 
     /// Incident: a value was written in Rust's notation, with `\u{301}`. Consequence: no server
@@ -170,7 +196,7 @@ mod tests {
             let entries = crate::config::file::parse(&line).expect(&line);
             assert_eq!(entries[0].value, crate::config::file::ConfigValue::One(text.to_owned()), "{line}");
         }
-        assert_eq!(written(&OptionValue::Text("u\u{308}".to_owned())), "\"u\u{308}\"");
+        assert_eq!(written(&OptionValue::Text("u\u{308}".to_owned())).as_deref(), Some("\"u\u{308}\""));
     }
 
     /// Incident: a server of root replaced a file of another owner by a file of root. Consequence:

@@ -55,7 +55,16 @@ fn lists_are_replaced_whole_and_exclusions_are_left_out() {
     for text in ["cache = \"1g\"\nengine = \"disk\"", "cache-pages = 70\nengine = \"disk\""] {
         assert!(read(text, "--cache-pages 100").is_ok(), "{text}");
         assert!(read(text, "--cache 2g").is_ok(), "{text}");
+        assert!(read(text, "--max-memory 2g").is_ok(), "{text}");
     }
+    assert!(read("engine = \"disk\"\nmax-memory = \"1g\"", "--cache-pages 100").is_ok());
+    let Err(both) = read("engine = \"disk\"\nmax-memory = \"1g\"\ncache = \"1g\"", "") else {
+        panic!("two sizes");
+    };
+    assert_eq!(
+        both.message,
+        "the argument '--max-memory <SIZE>' cannot be used with '--cache <SIZE>' (FILE:2)"
+    );
 }
 
 #[test]

@@ -79,6 +79,34 @@ fn config_rewrite_survives_a_restart() {
     server.stop();
 }
 
+/// `CONFIG REWRITE` leaves one option for the cache of the disk engine, whatever its name was.
+#[test]
+fn a_rewritten_cache_size_survives_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("skein.toml");
+    std::fs::write(&file, "engine = \"disk\"\ncache = \"1m\" # small\nmax-clients = 50\n").unwrap();
+    let start = || {
+        let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
+        command.arg(folder.path().join("data")).arg("--config").arg(&file);
+        SkeinServe::launch(command).expect("the server starts")
+    };
+    let ask = |server: &SkeinServe, words: &[&[u8]]| server.client().call(words).expect("a reply");
+    let size = |server: &SkeinServe| {
+        let told = ask(server, &[b"CONFIG", b"GET", b"maxmemory"]).into_array().expect("a pair");
+        told[1].clone()
+    };
+    let server = start();
+    assert_eq!(size(&server), Reply::Bulk(b"1048576".to_vec()));
+    assert_eq!(ask(&server, &[b"CONFIG", b"SET", b"maxmemory", b"2mb"]), Reply::Simple("OK".into()));
+    assert_eq!(ask(&server, &[b"CONFIG", b"REWRITE"]), Reply::Simple("OK".into()));
+    server.stop();
+    let expected = "engine = \"disk\"\nmax-clients = 50\nmax-memory = 2097152\n";
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), expected);
+    let server = start();
+    assert_eq!(size(&server), Reply::Bulk(b"2097152".to_vec()));
+    server.stop();
+}
+
 #[test]
 fn a_service_manager_hears_when_it_begins_and_ends() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,11 +1,12 @@
-//! `maxmemory` and `maxmemory-policy`: the memory limit, and what happens when it is reached.
+//! `maxmemory` and `maxmemory-policy`: the memory limit, and what happens when it is reached. Over
+//! the disk engine the limit is the size of the cache.
 
 use std::str::FromStr as _;
 
 use super::table::ApplyChange;
 use super::values::{NumberUnit, parse};
 use crate::shared::ServerShared;
-use skein_data::{Eviction, Result as Done};
+use skein_data::Eviction;
 
 pub(super) fn limit(shared: &ServerShared) -> String {
     shared.store.memory_limit().0.unwrap_or(0).to_string()
@@ -15,16 +16,12 @@ pub(super) fn policy(shared: &ServerShared) -> String {
     shared.store.memory_limit().1.to_string()
 }
 
-/// Parses a number of bytes; 0 means no limit.
+/// Parses a number of bytes; 0 means no limit, or the cache's size at the start.
 pub(super) fn change_limit(shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
     let bytes = parse(text, NumberUnit::Bytes, (0, usize::MAX))?;
-    if bytes > 0 {
-        check(shared)?;
-    }
-    Ok(Box::new(move |shared| {
-        let (_, eviction) = shared.store.memory_limit();
-        log_failure(shared.store.set_memory_limit((bytes > 0).then_some(bytes), eviction));
-    }))
+    let limit = (bytes > 0).then_some(bytes);
+    check(shared, limit, shared.store.memory_limit().1)?;
+    Ok(Box::new(move |shared| set(shared, limit, shared.store.memory_limit().1)))
 }
 
 pub(super) fn change_policy(shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
@@ -33,25 +30,18 @@ pub(super) fn change_policy(shared: &ServerShared, text: &[u8]) -> Result<ApplyC
         let known = Eviction::ALL.map(Eviction::name).join(", ");
         format!("argument(s) must be one of the following: {known}")
     })?;
-    if eviction != Eviction::None {
-        check(shared)?;
-    }
-    Ok(Box::new(move |shared| {
-        let (limit, _) = shared.store.memory_limit();
-        log_failure(shared.store.set_memory_limit(limit, eviction));
-    }))
+    check(shared, shared.store.memory_limit().0, eviction)?;
+    Ok(Box::new(move |shared| set(shared, shared.store.memory_limit().0, eviction)))
 }
 
-/// Returns an error if the engine has no such limit.
-fn check(shared: &ServerShared) -> Result<(), String> {
-    let (limit, eviction) = shared.store.memory_limit();
-    shared.store.set_memory_limit(limit, eviction).map_err(|error| error.to_string())
+fn check(shared: &ServerShared, limit: Option<usize>, eviction: Eviction) -> Result<(), String> {
+    shared.store.check_memory_limit(limit, eviction).map_err(|error| error.to_string())
 }
 
-/// Logs a failure. It cannot happen after `check`, except that an engine without a limit stays
-/// without one.
-fn log_failure(done: Done<()>) {
-    if let Err(error) = done {
-        tracing::debug!("the memory limit stays: {error}");
+/// Sets the limit after `check`. Over the disk engine this can still fail if a changed page cannot be
+/// written. The limit holds nevertheless, and the page leaves the cache later.
+fn set(shared: &ServerShared, limit: Option<usize>, eviction: Eviction) {
+    if let Err(error) = shared.store.set_memory_limit(limit, eviction) {
+        tracing::warn!(%error, "maxmemory is set, but some pages of the cache are over it until they can be written");
     }
 }

@@ -85,7 +85,7 @@ fn options_of(name: &str, value: &str) -> Option<RewrittenOptions> {
         "max-pipeline" => ("max-pipeline", number()),
         "max-reply" => ("max-reply", number()),
         "maxclients" => ("max-clients", number()),
-        "maxmemory" => ("max-memory", number()),
+        "maxmemory" => return Some(memory_limit(number())),
         "maxmemory-policy" => ("max-memory-policy", text(value)),
         "proto-max-bulk-len" => ("max-argument", number()),
         "slowlog-log-slower-than" => ("slowlog-slower-than", text(&slower_than(value))),
@@ -99,6 +99,11 @@ fn options_of(name: &str, value: &str) -> Option<RewrittenOptions> {
         "tls-key-file" => ("tls-key", text(value)),
         _ => return None,
     }])
+}
+
+/// Writes the limit. Other options for the size of the disk engine's cache would contradict it.
+fn memory_limit(bytes: OptionValue) -> RewrittenOptions {
+    vec![("max-memory", bytes), ("cache-pages", OptionValue::Absent), ("cache", OptionValue::Absent)]
 }
 
 fn text(value: &str) -> OptionValue {
@@ -162,7 +167,7 @@ mod tests {
         let number = OptionValue::Number;
         for (name, value, options) in [
             ("timeout", "60", vec![("idle-timeout", text("60s"))]),
-            ("maxmemory", "1024", vec![("max-memory", number(1024))]),
+            ("maxmemory", "1024", memory_limit(number(1024))),
             ("latency-tracking", "no", vec![("no-latency-tracking", OptionValue::Switch(true))]),
             ("slowlog-log-slower-than", "1500", vec![("slowlog-slower-than", text("1500us"))]),
             ("slowlog-log-slower-than", "-1", vec![("slowlog-slower-than", text("never"))]),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use skein_disk::DiskOptions;
 use skein_server::{ServerOptions, StartError, UnixSocket};
-use skein_store::{CloseCheckpoint, StoreLimits, StoreOptions};
+use skein_store::{CloseCheckpoint, Eviction, StoreLimits, StoreOptions};
 
 use crate::config::OptionOrigins;
 use crate::disk;
@@ -196,7 +196,6 @@ impl ServeArgs {
             ("--checkpoint-interval", storage.checkpoint_interval.is_some()),
             ("--checkpoint-on-stop", storage.checkpoint_on_stop.is_some()),
             ("--checkpoint-threads", storage.checkpoint_threads.is_some()),
-            ("--max-memory", limits.max_memory.is_some()),
             ("--max-snapshots", limits.max_snapshots.is_some()),
         ];
         given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
@@ -204,12 +203,18 @@ impl ServeArgs {
 
     fn disk_options(&self) -> Result<DiskOptions, Failure> {
         let defaults = DiskOptions::default();
+        let policy = self.limits.max_memory_policy;
+        if policy != Eviction::None {
+            return Err(Failure::usage(format!(
+                "--max-memory-policy {policy}: the disk engine evicts pages from its cache and never keys; leave the option out"
+            )));
+        }
         Ok(DiskOptions {
             durability: self.durability.into(),
             checkpoint_bytes: self.storage.checkpoint_log_size.unwrap_or(defaults.checkpoint_bytes),
             segment_bytes: self.storage.log_segment_size,
             lock_wait: self.storage.lock_wait,
-            ..self.engine.disk_options()?
+            ..self.engine.disk_options(self.limits.max_memory)?
         })
     }
 

@@ -31,10 +31,10 @@ pub struct EngineArgs {
     #[arg(long, value_name = "N")]
     trie_size: Option<u16>,
     /// The number of 4 KiB pages that the disk engine keeps in memory [default: 65536].
-    #[arg(long, value_name = "N", conflicts_with = "cache")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["cache", "max_memory"])]
     cache_pages: Option<usize>,
-    /// The same limit as a size.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    /// The same limit as a size; --max-memory means the same.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "max_memory")]
     cache: Option<u64>,
     /// How the disk engine reads pages: pread or mmap [default: pread].
     #[arg(long, value_name = "WAY", value_parser = parse_reading)]
@@ -113,14 +113,20 @@ impl EngineArgs {
         self.index.unwrap_or_default()
     }
 
-    /// Returns the options of the disk engine.
-    pub fn disk_options(&self) -> Result<DiskOptions, Failure> {
+    /// Returns the options of the disk engine. `max_memory` is another name for the cache's size; 0
+    /// means the default.
+    pub fn disk_options(&self, max_memory: Option<u64>) -> Result<DiskOptions, Failure> {
         let defaults = DiskOptions::default();
-        let by_size = self.cache.map(|size| usize::try_from(size / PAGE as u64).unwrap_or(usize::MAX));
         let least = CACHE_LEAST * PAGE;
-        if let Some(size) = self.cache.filter(|size| *size < least as u64) {
-            return Err(Failure::usage(format!("--cache {size}: a cache has {least} bytes at least")));
+        let max_memory = max_memory.filter(|size| *size > 0);
+        for (name, size) in [("--cache", self.cache), ("--max-memory", max_memory)] {
+            if let Some(size) = size.filter(|size| *size < least as u64) {
+                let what = "over the disk engine it is the size of the cache";
+                return Err(Failure::usage(format!("{name} {size}: {what}, {least} bytes at least")));
+            }
         }
+        let size = self.cache.or(max_memory);
+        let by_size = size.map(|size| usize::try_from(size / PAGE as u64).unwrap_or(usize::MAX));
         Ok(DiskOptions {
             shape: self.shape()?,
             values: Values::Rows,

@@ -17,7 +17,7 @@ pub struct LimitArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_value: Option<u64>,
     /// The memory limit, past which keys are evicted, or writes that add data are rejected; 0 for
-    /// no limit [default: 0].
+    /// no limit [default: 0]. With --engine disk it is the size of the cache; 0 for the default size.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_memory: Option<u64>,
     /// The action at --max-memory: noeviction rejects writes that add data, allkeys-lru evicts the

@@ -68,6 +68,12 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
     let (engine, _) = options("--engine disk --trie classical --cache 1m");
     let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
     assert_eq!((disk.shape, disk.cache_pages), (TrieShape::Classical { n: 16 }, 256));
+    let (engine, _) = options("--engine disk --max-memory 2m --max-memory-policy noeviction");
+    let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
+    assert_eq!(disk.cache_pages, 512);
+    let (engine, _) = options("--engine disk --max-memory 0");
+    let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
+    assert_eq!(disk.cache_pages, DiskOptions::default().cache_pages);
 }
 
 #[test]
@@ -76,7 +82,15 @@ fn options_that_make_no_sense_together_are_refused() {
         ("--trie linked", "--trie is of --engine disk"),
         ("--policy lru", "--policy is of --engine disk"),
         ("--engine disk --index masstree", "--index is of --engine memory"),
-        ("--engine disk --max-memory 1g", "--max-memory is of --engine memory"),
+        (
+            "--engine disk --max-memory 65535",
+            "--max-memory 65535: over the disk engine it is the size of the cache, 65536",
+        ),
+        (
+            "--engine disk --cache 65535",
+            "--cache 65535: over the disk engine it is the size of the cache, 65536",
+        ),
+        ("--engine disk --max-memory-policy allkeys-lru", "--max-memory-policy allkeys-lru: the disk engine"),
         ("--engine disk --log-dir a", "--log-dir is of --engine memory"),
         ("--engine disk --checkpoint-interval 1h", "--checkpoint-interval is of --engine memory"),
         ("--engine disk --trie-size 16", "--trie-size is of --trie classical and --trie hash"),
