@@ -204,6 +204,13 @@ impl RowWriter for EngineWriter<'_, '_> {
         }
     }
 
+    fn move_member(&mut self, kind: CollectionKind, from: &[u8], to: &[u8], member: &[u8]) -> Result<bool> {
+        match self {
+            Self::Memory(writer) => Ok(writer.move_member(kind, from, to, member)?),
+            Self::Disk(disk) => disk.as_one_write(|disk| disk.move_member(kind, from, to, member)),
+        }
+    }
+
     fn update_recorded<E: From<skein_store::Error> + From<Error>>(
         &mut self,
         key: &[u8],

@@ -104,6 +104,14 @@ impl<'w> DiskWriter<'w> {
         done
     }
 
+    /// Does several writes as one. If one fails after the first step, the transaction fails.
+    pub(crate) fn as_one_write<R>(&mut self, writes: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        let begin = self.begin_write();
+        let done = writes(self);
+        // Before the first step a refusal leaves the transaction as it was.
+        if self.parts().1.version_of_last() == begin { done } else { self.end_write(begin, done) }
+    }
+
     /// Reads the row of a key, also if it has expired.
     pub(super) fn row(&mut self, key: &[u8]) -> Result<Option<RowRef<'_>>> {
         let (reader, transaction) = self.parts();
@@ -267,4 +275,38 @@ fn transaction_of<'t, 'w>(
     transaction: &'t mut Option<DiskTransaction<'w>>,
 ) -> &'t mut DiskTransaction<'w> {
     transaction.get_or_insert_with(|| engine.store().begin())
+}
+
+#[cfg(test)]
+mod tests {
+    use skein_disk::{DiskOptions, DiskStore, Values};
+    use skein_log::storage::Storage as _;
+    use skein_log::storage::sim::SimStorage;
+    use skein_store::StoreLimits;
+
+    use super::*;
+
+    /// A write of several steps is not published in part, and a refusal before its first step does
+    /// not concern the other writes of the transaction.
+    #[test]
+    fn several_writes_as_one_are_done_whole_or_not_at_all() {
+        let options = DiskOptions { values: Values::Rows, ..DiskOptions::default() };
+        let store = DiskStore::open_on(SimStorage::new().share(), "/data", options).expect("a store");
+        let engine = DiskEngine::new(store, StoreLimits::default()).expect("an engine");
+        let mut reader = DiskRowReader::default();
+        let refused = || Err::<(), Error>(skein_store::Error::NotAnInteger.into());
+        let mut writer = DiskWriter::new(&engine, &mut reader, engine.now());
+        writer.put(b"before", b"1", None).expect("a put");
+        writer.as_one_write(|_| refused()).expect_err("refused");
+        writer.publish().expect("the put is published");
+        let done = writer.as_one_write(|writer| {
+            writer.put(b"step", b"1", None)?;
+            refused()
+        });
+        done.expect_err("refused after a step");
+        assert!(writer.is_broken());
+        writer.publish().expect_err("a part of a write");
+        let present = [&b"before"[..], b"step"].map(|key| engine.store().get(key).expect("a read").is_some());
+        assert_eq!(present, [true, false]);
+    }
 }

@@ -32,6 +32,7 @@ pub enum KeyWrite {
     ReplaceScores(Name, Scores, Option<i64>),
     AddMembers(Name, Members),
     RemoveMembers(Name, Vec<Name>),
+    MoveMember(Name, Name, Name),
     Rename(Name, Name, bool),
     Copy(Name, Name, bool),
 }
@@ -120,6 +121,9 @@ fn do_write(writer: &mut EngineWriter<'_, '_>, write: &KeyWrite) -> Result<Answe
         W::RemoveScores(key, names) => remove_members(writer, CollectionKind::SortedSet, key, names)?,
         W::AddMembers(key, members) => add_members(writer, key, members)?,
         W::RemoveMembers(key, names) => remove_members(writer, CollectionKind::Set, key, names)?,
+        W::MoveMember(from, to, member) => {
+            Answer::Flag(writer.move_member(CollectionKind::Set, from, to, member)?)
+        }
         W::ReplaceScores(key, scores, offset) => {
             let expires = offset.map(|offset| at(now, offset));
             writer.replace_set::<_, EngineError>(key, expires, |set| {
@@ -261,6 +265,7 @@ pub fn apply(state: &mut State, write: &KeyWrite, now: u64) -> Result<Answer, Re
             set_contents(state, key, Contents::Members(members));
             Answer::Count(removed)
         }
+        W::MoveMember(from, to, member) => move_member(state, from, to, member)?,
         W::ReplaceScores(key, scores, offset) => {
             put(state, key, Contents::Scores(scores.clone()), offset.map(|offset| at(now, offset)))
         }
@@ -322,6 +327,20 @@ fn members_of(state: &State, key: &Name) -> Result<Members, Refusal> {
         Some(Contents::Members(members)) => Ok(members.clone()),
         Some(_) => Err(Refusal::WrongKind),
     }
+}
+
+fn move_member(state: &mut State, from: &Name, to: &Name, member: &Name) -> Result<Answer, Refusal> {
+    if !state.contains_key(from) {
+        return Ok(Answer::Flag(false));
+    }
+    let (mut source, mut target) = (members_of(state, from)?, members_of(state, to)?);
+    let moved = source.remove(member);
+    if moved && from != to {
+        target.insert(member.clone());
+        set_contents(state, from, Contents::Members(source));
+        set_contents(state, to, Contents::Members(target));
+    }
+    Ok(Answer::Flag(moved))
 }
 
 fn put_columns(state: &mut State, key: &Name, columns: &Columns) -> Result<Answer, Refusal> {
@@ -438,6 +457,7 @@ fn members_write() -> impl Strategy<Value = KeyWrite> {
     prop_oneof![
         2 => (name(), members).prop_map(|(key, members)| W::AddMembers(key, members)),
         1 => (name(), names()).prop_map(|(key, names)| W::RemoveMembers(key, names)),
+        1 => (name(), name(), name()).prop_map(|(from, to, member)| W::MoveMember(from, to, member)),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! A power cut at every operation of the disk leaves an earlier state, not older than the last
 //! acknowledged one, and groups are whole (contract 1, 3 and 5).
 
-use skein_data::{Engine, EngineError, Keyspace, Ticket};
+use skein_data::{CollectionKind, Engine, EngineError, Keyspace, RowWriter, Ticket};
 use skein_log::storage::sim::SimStorage;
 use skein_store::ExpiryClock;
 
@@ -63,6 +63,7 @@ fn groups() -> Vec<Vec<KeyWrite>> {
             W::Expire(Text::from("c"), Some(1_000_000)),
         ],
         vec![
+            W::MoveMember(Text::from("plain"), Text::from("other"), Text::from("x")),
             W::Remove(Text::from("twin")),
             W::RemoveScores(Text::from("moved"), vec![Text::from("m0")]),
             put("set", 1),
@@ -136,5 +137,52 @@ fn no_power_cut_loses_an_acknowledged_write() {
             disk.reboot(at * 31);
             assert_recovers(kind, &disk, &history, &format!("cut at {at} of {operations}"));
         }
+    });
+}
+
+/// Moves a member to and fro, as fast as it goes, while the log makes the moves durable.
+fn move_to_and_fro(engine: &Engine) -> Result<(), EngineError> {
+    const SETS: [&[u8]; 2] = [b"one", b"two"];
+    let mut session = engine.session();
+    let (added, _) = session.write(|writer| {
+        writer.change_set_of::<_, EngineError>(CollectionKind::Set, SETS[0], true, |set| {
+            Ok(set.add(b"member")?)
+        })
+    });
+    added??;
+    for _ in 0..30 {
+        // So many that most epochs end during one of them.
+        let (done, ticket) = session.write(|writer| {
+            (0..20).try_for_each(|round| {
+                let (from, to) = (SETS[round % 2], SETS[(round + 1) % 2]);
+                writer.move_member(CollectionKind::Set, from, to, b"member").map(|moved| assert!(moved))
+            })
+        });
+        done??;
+        engine.request_durable(ticket);
+    }
+    engine.close()
+}
+
+/// Incident: a move wrote to its two sets one after the other. Consequence: after a power cut in
+/// between, the member was in both sets. Fix: a move is one group.
+#[test]
+fn a_moved_member_is_in_one_set_after_a_power_cut() {
+    over_each(|kind| {
+        let mut seen = 0;
+        for at in 1..=100 {
+            let (disk, clock) = (SimStorage::new(), ExpiryClock::manual(1_000_000));
+            let engine = kind.open(&disk, &clock).expect("an engine");
+            disk.cut_power_at(disk.operations() + at);
+            let _ = move_to_and_fro(&engine);
+            drop(engine);
+            disk.reboot(at * 31);
+            let engine = kind.open(&disk, &clock).expect("an engine");
+            let mut session = engine.session();
+            let found = state_of(&mut Keyspace::Session(&mut session)).expect("the state");
+            assert!(found.len() < 2, "{kind}, cut at {at}: {found:?}");
+            seen += found.len();
+        }
+        assert!(seen > 30, "{kind}: {seen} of the cuts left a move");
     });
 }

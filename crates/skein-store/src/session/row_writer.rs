@@ -5,7 +5,7 @@ use skein_syntax::number::parse_i64;
 
 use super::hashes::{put_columns, remove_columns, replace_columns, update_column};
 use super::member_store::{MemberStore, StoredCollection};
-use super::sorted_sets::{SetWriter, change_set};
+use super::sorted_sets::{SetWriter, change_set, move_member};
 use super::whole_rows::{copy_row, rename_row, replace_by_collection};
 use super::writer::{RowChange, RowUpdate};
 use crate::collection::CollectionKind;
@@ -391,6 +391,23 @@ pub trait RowWriter {
         change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<R>, E> {
         change_set(self, kind, key, make, change)
+    }
+
+    /// Moves a member from one set of this kind to another, which is made if its key is absent.
+    /// Returns whether the first set had the member. After a crash the move is complete or absent.
+    /// The caller must exclude other writers of the two keys.
+    ///
+    /// # Errors
+    /// As for [`change_set`](Self::change_set). If the first key is absent, the second one may hold
+    /// anything.
+    fn move_member(
+        &mut self,
+        kind: CollectionKind,
+        from: &[u8],
+        to: &[u8],
+        member: &[u8],
+    ) -> std::result::Result<bool, Self::Error> {
+        move_member(self, kind, from, to, member)
     }
 
     /// Replaces the contents of `key` by a sorted set with the members that `change` puts, until

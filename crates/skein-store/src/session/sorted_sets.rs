@@ -52,6 +52,28 @@ pub(super) fn change_set<W: RowWriter + ?Sized, R, E: From<Error> + From<W::Erro
     }
 }
 
+/// Moves a member to another set; see [`RowWriter::move_member`].
+pub(super) fn move_member<W: RowWriter + ?Sized>(
+    writer: &mut W,
+    kind: CollectionKind,
+    from: &[u8],
+    to: &[u8],
+    member: &[u8],
+) -> std::result::Result<bool, W::Error> {
+    let found = writer.begin_at(from, |row| FoundSet::of(row, kind))??;
+    let FoundSet::Set(collection) = found else { return Ok(false) };
+    writer.begin_at(to, |row| FoundSet::<W::Collection>::of(row, kind).map(drop))??;
+    // The caller excludes writers, so only an expired set is gone.
+    let score = writer.change_collection::<_, W::Error>(from, &collection, |set| Ok(set.score(member)?))?;
+    let Some(score) = score.flatten() else { return Ok(false) };
+    if from != to {
+        // First, because only this write may be refused.
+        writer.change_set_of::<_, W::Error>(kind, to, true, |set| Ok(set.put(member, score)?))?;
+        writer.change_set_of::<_, W::Error>(kind, from, false, |set| Ok(set.remove(member)?))?;
+    }
+    Ok(true)
+}
+
 /// A set that is being changed, sorted or not; see
 /// [`RowWriter::change_set`](super::RowWriter::change_set).
 pub struct SetWriter<'w> {

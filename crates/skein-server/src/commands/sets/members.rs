@@ -7,7 +7,7 @@ use crate::commands::sorted_sets::{
 use crate::commands::task::{LongRead, LongReply};
 use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{CollectionKind, EngineWriter, Error, Keyspace, RowView, RowWriter as _, SetReader};
+use skein_data::{CollectionKind, EngineWriter, RowView, RowWriter as _, SetReader};
 
 /// Up to this number of members are returned at once by SSCAN, like Redis's small sets.
 const SCANNED_AT_ONCE: u64 = 512;
@@ -79,15 +79,6 @@ pub(in crate::commands) fn smis_member(
     });
 }
 
-/// Returns whether a member is in the set of a key; `None` if the key is absent.
-fn is_member(keyspace: &mut Keyspace<'_>, key: &[u8], member: &[u8]) -> Result<Option<bool>, CommandError> {
-    keyspace.get_with(key, |row| {
-        let Some(row) = row? else { return Ok(None) };
-        let found = row.set_of(CollectionKind::Set, |set| set.score(member).is_some())?;
-        found.map(Some).ok_or_else(CommandError::wrong_type)
-    })
-}
-
 /// Runs SMOVE. As in Redis, the type of the second key does not matter if the first key is absent.
 pub(in crate::commands) fn smove(
     context: &mut CommandContext<'_>,
@@ -95,23 +86,10 @@ pub(in crate::commands) fn smove(
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
     let (from, to, member) = (args.get(1), args.get(2), args.get(3));
-    let found = is_member(&mut context.session, from, member)?;
-    if found.is_some() {
-        is_member(&mut context.session, to, member)?;
-    }
-    let found = found.unwrap_or(false);
-    reply.int(found.into());
-    if !found || from == to {
-        return Ok(AfterCommand::Done);
-    }
-    let (moved, ticket) = context.session.write(|writer| {
-        // First, because only this write may be refused.
-        writer.change_set_of(CollectionKind::Set, to, true, |set| Ok::<_, Error>(set.add(member)?))?;
-        writer.change_set_of(CollectionKind::Set, from, false, |set| Ok::<_, Error>(set.remove(member)?))?;
-        Ok::<_, CommandError>(())
-    });
-    context.ticket = context.ticket.max(ticket);
-    moved??;
+    let (moved, ticket) =
+        context.session.write(|writer| writer.move_member(CollectionKind::Set, from, to, member));
+    context.ticket = ticket;
+    reply.int(moved??.into());
     Ok(AfterCommand::Done)
 }
 

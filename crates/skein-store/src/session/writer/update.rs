@@ -17,6 +17,7 @@ use crate::row::{RowAllocator, RowRef};
 use crate::session::member_store::MemberStore;
 use crate::session::memory_members::MemoryCollection;
 use crate::session::row_writer::{Recorder, RowWriter};
+use crate::session::sorted_sets::move_member;
 use crate::session::undo_journal::ReplacedRow;
 use crate::session::whole_rows::rename_row;
 use crate::store_core::StoreCore;
@@ -62,6 +63,20 @@ impl CollectionHandover {
     }
 }
 
+impl Writer<'_> {
+    /// Does writes as one group: of one epoch and one moment.
+    fn as_group<R>(&mut self, writes: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        self.begin_write()?;
+        // A writer that is one batch already holds its epoch and its moment.
+        let alone = !self.is_group;
+        let _group = self.operation.as_ref().filter(|_| alone).map(LogOperation::group);
+        self.is_group = true;
+        let done = writes(self);
+        self.is_group = !alone;
+        done
+    }
+}
+
 impl RowWriter for Writer<'_> {
     type Error = Error;
     type Collection = MemoryCollection;
@@ -101,14 +116,16 @@ impl RowWriter for Writer<'_> {
     }
 
     fn rename(&mut self, from: &[u8], to: &[u8], replace: bool) -> Result<Option<bool>> {
-        self.begin_write()?;
-        // A writer that is one batch already holds its epoch and its moment.
-        let alone = !self.is_group;
-        let _group = self.operation.as_ref().filter(|_| alone).map(LogOperation::group);
-        (self.is_group, self.renames) = (true, true);
-        let renamed = rename_row(self, from, to, replace);
-        (self.is_group, self.renames) = (!alone, false);
-        renamed
+        self.as_group(|writer| {
+            writer.renames = true;
+            let renamed = rename_row(writer, from, to, replace);
+            writer.renames = false;
+            renamed
+        })
+    }
+
+    fn move_member(&mut self, kind: CollectionKind, from: &[u8], to: &[u8], member: &[u8]) -> Result<bool> {
+        self.as_group(|writer| move_member(writer, kind, from, to, member))
     }
 
     fn update_recorded<E: From<Error>>(
