@@ -88,11 +88,37 @@ impl FuzzScore {
     }
 }
 
+/// An operation on several sets.
+#[derive(Debug, Clone, Copy, Arbitrary)]
+#[allow(missing_docs, reason = "they are the operations' names")]
+pub enum FuzzSetOperation {
+    Union,
+    Intersection,
+    Difference,
+}
+
+impl FuzzSetOperation {
+    /// Returns the command that replies with the result.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Union => "SUNION",
+            Self::Intersection => "SINTER",
+            Self::Difference => "SDIFF",
+        }
+    }
+}
+
 /// A command.
 #[derive(Debug, Clone, Arbitrary)]
 #[allow(missing_docs, reason = "they are the commands' names and arguments")]
 pub enum FuzzCommand {
-    Set { key: FuzzName, value: FuzzText, when: SetCondition, get: bool, until: SetExpiry },
+    Set {
+        key: FuzzName,
+        value: FuzzText,
+        when: SetCondition,
+        get: bool,
+        until: SetExpiry,
+    },
     Get(FuzzName),
     GetDel(FuzzName),
     Append(FuzzName, FuzzText),
@@ -113,13 +139,27 @@ pub enum FuzzCommand {
     PExpireTime(FuzzName),
     Persist(FuzzName),
     DbSize,
-    Keys { above: FuzzName, reverse: bool },
+    Keys {
+        above: FuzzName,
+        reverse: bool,
+    },
     ZAdd(FuzzName, (FuzzScore, FuzzName), Vec<(FuzzScore, FuzzName)>),
     ZRem(FuzzName, FuzzName),
     ZScore(FuzzName, FuzzName),
     ZRank(FuzzName, FuzzName),
     ZCard(FuzzName),
     ZRange(FuzzName, i8, i8),
+    SAdd(FuzzName, FuzzName, Vec<FuzzName>),
+    SRem(FuzzName, FuzzName, Vec<FuzzName>),
+    SMove(FuzzName, FuzzName, FuzzName),
+    SIsMember(FuzzName, FuzzName),
+    SCard(FuzzName),
+    SMembers(FuzzName),
+    /// SPOP with a count above the number of members.
+    SPopAll(FuzzName),
+    SCombine(FuzzSetOperation, FuzzName, Vec<FuzzName>),
+    /// The first key receives the result.
+    SCombineStore(FuzzSetOperation, FuzzName, FuzzName, Vec<FuzzName>),
 }
 
 impl FuzzCommand {

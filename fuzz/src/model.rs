@@ -1,6 +1,8 @@
 //! The model: computes a server's expected replies, in RESP2, with ordered maps in memory.
 
-use std::collections::BTreeMap;
+mod sets;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::FuzzCommand;
 use crate::call::{FuzzName, FuzzScore, FuzzText, SetCondition, SetExpiry};
@@ -14,6 +16,7 @@ enum FuzzValue {
     Value(Vec<u8>),
     Columns(BTreeMap<Vec<u8>, Vec<u8>>),
     Members(BTreeMap<Vec<u8>, f64>),
+    Set(BTreeSet<Vec<u8>>),
 }
 
 /// A key's row.
@@ -168,6 +171,7 @@ impl FuzzModel {
                     Some(FuzzValue::Value(_)) => "string",
                     Some(FuzzValue::Columns(_)) => "hash",
                     Some(FuzzValue::Members(_)) => "zset",
+                    Some(FuzzValue::Set(_)) => "set",
                 };
                 (words("TYPE", &[key.bytes()]), Ok(format!("+{kind}\r\n").into_bytes()))
             }
@@ -332,7 +336,7 @@ impl FuzzModel {
                     answer,
                 )
             }
-            other => unreachable!("{other:?} is answered above"),
+            _ => self.answer_sets(call),
         }
     }
 
@@ -437,7 +441,7 @@ impl FuzzModel {
         let empty = match self.rows.get(key).map(|row| &row.held) {
             Some(FuzzValue::Columns(columns)) => columns.is_empty(),
             Some(FuzzValue::Members(members)) => members.is_empty(),
-            Some(FuzzValue::Value(_)) | None => false,
+            Some(FuzzValue::Value(_) | FuzzValue::Set(_)) | None => false,
         };
         if empty {
             self.rows.remove(key);
