@@ -229,6 +229,43 @@ func zsets(r client) {
 	equal(scanned, 6000)
 }
 
+func sets(r client) {
+	equal(try(r.SAdd(ctx, "s", "a", "b", "c", "a").Result()), 3)
+	equal(try(r.SCard(ctx, "s").Result()), 3)
+	equal(try(r.SIsMember(ctx, "s", "a").Result()), true)
+	equal(try(r.SMIsMember(ctx, "s", "a", "none").Result()), []bool{true, false})
+	equal(sorted(try(r.SMembers(ctx, "s").Result())), []string{"a", "b", "c"})
+	equal(len(try(r.SMembersMap(ctx, "none").Result())), 0)
+	equal(try(r.SRem(ctx, "s", "a", "none").Result()), 1)
+	equal(try(r.SMove(ctx, "s", "t", "b").Result()), true)
+	equal(try(r.SMove(ctx, "s", "t", "b").Result()), false)
+	equal(try(r.SRandMemberN(ctx, "s", -3).Result()), []string{"c", "c", "c"})
+	equal(try(r.SPop(ctx, "s").Result()), "c")
+	equal[error](r.SPop(ctx, "s").Err(), redis.Nil)
+	equal(try(r.Exists(ctx, "s").Result()), 0)
+	try(r.SAdd(ctx, "x", "a", "b", "c").Result())
+	try(r.SAdd(ctx, "y", "b", "c", "d").Result())
+	equal(sorted(try(r.SUnion(ctx, "x", "y").Result())), []string{"a", "b", "c", "d"})
+	equal(sorted(try(r.SInter(ctx, "x", "y").Result())), []string{"b", "c"})
+	equal(try(r.SDiff(ctx, "x", "y").Result()), []string{"a"})
+	equal(try(r.SInterCard(ctx, 1, "x", "y").Result()), 1)
+	equal(try(r.SUnionStore(ctx, "u", "x", "y").Result()), 4)
+	equal(try(r.SInterStore(ctx, "u", "x", "y").Result()), 2)
+	equal(try(r.SDiffStore(ctx, "u", "x", "y").Result()), 1)
+	equal(sorted(try(r.SPopN(ctx, "x", 9).Result())), []string{"a", "b", "c"})
+	large := make([]any, 3000)
+	for i := range large {
+		large[i] = fmt.Sprint("m", i)
+	}
+	equal(try(r.SAdd(ctx, "large", large...).Result()), 3000)
+	scanned := map[string]bool{}
+	for scan := r.SScan(ctx, "large", 0, "*", 100).Iterator(); scan.Next(ctx); {
+		scanned[scan.Val()] = true
+	}
+	equal(len(scanned), 3000)
+	equal(try(r.Type(ctx, "large").Result()), "set")
+}
+
 func transactions(r client) {
 	got := try(r.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		p.Set(ctx, "a", 1, 0)
@@ -319,8 +356,8 @@ var parts = []struct {
 	run  func(client)
 }{
 	{"server", server}, {"strings", values}, {"bits", bits}, {"hashes", hashes}, {"keys", keys}, {"scans", scans},
-	{"expiry", expiry}, {"zsets", zsets}, {"transactions", transactions}, {"pipelines", pipelines},
-	{"errors", mistakes}, {"binary", binary},
+	{"expiry", expiry}, {"zsets", zsets}, {"sets", sets}, {"transactions", transactions},
+	{"pipelines", pipelines}, {"errors", mistakes}, {"binary", binary},
 }
 
 // attempt turns a failed assertion into an error.

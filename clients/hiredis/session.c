@@ -224,6 +224,37 @@ static void zsets(void) {
     HOLDS(scan("ZSCAN large", "COUNT 50") == 2000, "another count");
 }
 
+/* Members are numbers of one digit, which Redis returns in order, as our server does. */
+static void sets(void) {
+    IS("(3)", "SADD s 3 1 2 1");
+    IS("(3)", "SCARD s");
+    IS("(1)", "SISMEMBER s 1");
+    IS("[(1) (0)]", "SMISMEMBER s 1 9");
+    IS("[1 2 3]", "SMEMBERS s");
+    IS("[]", "SMEMBERS none");
+    IS("(1)", "SREM s 1 9");
+    IS("(1)", "SMOVE s t 2");
+    IS("(0)", "SMOVE s t 2");
+    IS("[2]", "SMEMBERS t");
+    IS("[3 3]", "SRANDMEMBER s -2");
+    IS("3", "SPOP s");
+    IS("nil", "SPOP s");
+    IS("(0)", "EXISTS s");
+    IS("(3)", "SADD x 1 2 3");
+    IS("(3)", "SADD y 2 3 4");
+    IS("[1 2 3 4]", "SUNION x y");
+    IS("[2 3]", "SINTER x y");
+    IS("[1]", "SDIFF x y");
+    IS("(1)", "SINTERCARD 2 x y LIMIT 1");
+    IS("(4)", "SUNIONSTORE u x y");
+    IS("(2)", "SINTERSTORE u x y");
+    IS("(1)", "SDIFFSTORE u x y");
+    IS("[1]", "SPOP u 9");
+    for (int i = 0; i < 1000; i++) IS("(1)", "SADD large m%d", i);
+    HOLDS(scan("SSCAN large", "COUNT 50") == 1000, "another count");
+    IS("set", "TYPE large");
+}
+
 static void transactions(void) {
     IS("OK", "MULTI");
     IS("QUEUED", "SET a 1");
@@ -298,8 +329,8 @@ static const struct {
     void (*run)(void);
 } parts[] = {
     {"server", server}, {"strings", strings}, {"bits", bits}, {"hashes", hashes}, {"keys", keys}, {"scans", scans},
-    {"expiry", expiry}, {"zsets", zsets}, {"transactions", transactions}, {"pipelines", pipelines},
-    {"errors", errors}, {"binary", binary},
+    {"expiry", expiry}, {"zsets", zsets}, {"sets", sets}, {"transactions", transactions},
+    {"pipelines", pipelines}, {"errors", errors}, {"binary", binary},
 };
 
 /* Returns whether `list`, which is separated by commas, names a part. */

@@ -173,6 +173,37 @@ async function zsets(r) {
   equal(await r.zrank("large", "m2345"), 2345);
 }
 
+async function sets(r) {
+  equal(await r.sadd("s", "a", "b", "c", "a"), 3);
+  equal(await r.scard("s"), 3);
+  equal(await r.sismember("s", "a"), 1);
+  equal(await r.smismember("s", "a", "none"), [1, 0]);
+  equal((await r.smembers("s")).sort(), ["a", "b", "c"]);
+  equal(await r.smembers("none"), []);
+  equal(await r.srem("s", "a", "none"), 1);
+  equal(await r.smove("s", "t", "b"), 1);
+  equal(await r.smove("s", "t", "b"), 0);
+  equal(await r.srandmember("s", -3), ["c", "c", "c"]);
+  equal(await r.spop("s"), "c");
+  equal(await r.spop("s"), null);
+  equal(await r.exists("s"), 0);
+  await r.sadd("x", "a", "b", "c");
+  await r.sadd("y", "b", "c", "d");
+  equal((await r.sunion("x", "y")).sort(), ["a", "b", "c", "d"]);
+  equal((await r.sinter("x", "y")).sort(), ["b", "c"]);
+  equal(await r.sdiff("x", "y"), ["a"]);
+  equal(await r.sintercard(2, "x", "y", "LIMIT", 1), 1);
+  equal(await r.sunionstore("u", "x", "y"), 4);
+  equal(await r.sinterstore("u", "x", "y"), 2);
+  equal(await r.sdiffstore("u", "x", "y"), 1);
+  equal(await r.smembers("u"), ["a"]);
+  equal((await r.spop("x", 9)).sort(), ["a", "b", "c"]);
+  equal(await r.sadd("large", ...numbers(3000).map((i) => `m${i}`)), 3000);
+  equal(new Set(await drain(r.sscanStream("large", { count: 100 }))).size, 3000);
+  equal(new Set(await r.srandmember("large", 100)).size, 100);
+  equal(await r.type("large"), "set");
+}
+
 async function transactions(r) {
   equal(await r.multi().set("a", 1).incr("a").get("a").exec(), [[null, "OK"], [null, 2], [null, "2"]]);
   await r.watch("a");
@@ -229,7 +260,7 @@ async function binary(r) {
   equal(await r.hmgetBuffer("h", ALL_BYTES), [Buffer.from("\r\n$5\r\n")]);
 }
 
-const PARTS = [server, strings, bits, hashes, keys, scans, expiry, zsets, transactions, pipelines, errors, binary];
+const PARTS = [server, strings, bits, hashes, keys, scans, expiry, zsets, sets, transactions, pipelines, errors, binary];
 
 async function main([host, port, leftOut = ""]) {
   const parts = PARTS.filter(({ name }) => !leftOut.split(",").includes(name));

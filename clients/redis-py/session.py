@@ -241,6 +241,44 @@ def zsets(r):
     equal(r.type("large"), b"zset")
 
 
+def sets(r):
+    equal(r.sadd("s", "a", "b", "c", "a"), 3)
+    equal(r.scard("s"), 3)
+    equal(bool(r.sismember("s", "a")), True)
+    equal(bool(r.sismember("s", "none")), False)
+    equal(r.smismember("s", ["a", "none"]), [1, 0])
+    equal(set(r.smembers("s")), {b"a", b"b", b"c"})
+    equal(set(r.smembers("none")), set())
+    equal(r.srem("s", "a", "none"), 1)
+    equal(bool(r.smove("s", "t", "b")), True)
+    equal(bool(r.smove("s", "t", "b")), False)
+    equal(set(r.smembers("t")), {b"b"})
+    assert r.srandmember("s") == b"c"
+    equal(r.srandmember("s", -3), [b"c"] * 3)
+    equal(r.spop("s"), b"c")
+    equal(r.spop("s"), None)
+    equal(r.exists("s"), 0)
+    r.sadd("x", "a", "b", "c")
+    r.sadd("y", "b", "c", "d")
+    equal(set(r.sunion("x", "y")), {b"a", b"b", b"c", b"d"})
+    equal(set(r.sinter("x", "y")), {b"b", b"c"})
+    equal(set(r.sdiff("x", "y")), {b"a"})
+    equal(r.sintercard(2, ["x", "y"], limit=1), 1)
+    equal(r.sunionstore("u", "x", "y"), 4)
+    equal(r.sinterstore("u", "x", "y"), 2)
+    equal(r.sdiffstore("u", "x", "y"), 1)
+    equal(set(r.smembers("u")), {b"a"})
+    equal(set(r.spop("x", 9)), {b"a", b"b", b"c"})
+    large = {f"m:{i}".encode() for i in range(3000)}
+    equal(r.sadd("large", *large), 3000)
+    equal(set(r.smembers("large")), large)
+    equal(set(r.sscan_iter("large", count=100)), large)
+    equal(len(set(r.sscan_iter("large", match="m:99*"))), 11)
+    equal(len(set(r.srandmember("large", 100))), 100)
+    equal(r.type("large"), b"set")
+    fails("wrong kind of value", r.zadd, "large", {"a": 1})
+
+
 def transactions(r):
     with r.pipeline(transaction=True) as p:
         p.set("a", 1).incr("a").hset("h", "f", "v").get("a")
@@ -324,7 +362,7 @@ def binary(r):
     equal(len(list(r.scan_iter(count=100))), 259)
 
 
-PARTS = [server, strings, bits, hashes, keys, scans, expiry, zsets, transactions, pipelines, errors, binary]
+PARTS = [server, strings, bits, hashes, keys, scans, expiry, zsets, sets, transactions, pipelines, errors, binary]
 
 
 def main():

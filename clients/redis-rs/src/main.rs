@@ -199,6 +199,40 @@ fn zsets(c: &mut Connection) {
     assert_eq!(c.zscan::<_, (String, f64)>("large").expect("ZSCAN").count(), 3000);
 }
 
+fn sets(c: &mut Connection) {
+    let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<String>>();
+    assert_eq!(c.sadd::<_, _, u64>("s", &["a", "b", "c", "a"]).expect("SADD"), 3);
+    assert_eq!(c.scard::<_, u64>("s").expect("SCARD"), 3);
+    assert!(c.sismember::<_, _, bool>("s", "a").expect("SISMEMBER"));
+    assert_eq!(c.smismember::<_, _, Vec<bool>>("s", &["a", "none"]).expect("SMISMEMBER"), [true, false]);
+    assert_eq!(c.smembers::<_, BTreeSet<String>>("s").expect("SMEMBERS"), names(&["a", "b", "c"]));
+    assert_eq!(c.smembers::<_, BTreeSet<String>>("none").expect("SMEMBERS"), names(&[]));
+    assert_eq!(c.srem::<_, _, u64>("s", &["a", "none"]).expect("SREM"), 1);
+    assert!(c.smove::<_, _, _, bool>("s", "t", "b").expect("SMOVE"));
+    assert!(!c.smove::<_, _, _, bool>("s", "t", "b").expect("SMOVE"));
+    assert_eq!(ask::<Vec<String>>(c, "SRANDMEMBER s -3"), ["c", "c", "c"]);
+    assert_eq!(c.spop::<_, Text>("s").expect("SPOP"), some("c"));
+    assert_eq!(c.spop::<_, Text>("s").expect("SPOP"), None);
+    assert!(!c.exists::<_, bool>("s").expect("EXISTS"));
+    ask::<()>(c, "SADD x a b c");
+    ask::<()>(c, "SADD y b c d");
+    let union: BTreeSet<String> = c.sunion(&["x", "y"]).expect("SUNION");
+    assert_eq!(union, names(&["a", "b", "c", "d"]));
+    assert_eq!(c.sinter::<_, BTreeSet<String>>(&["x", "y"]).expect("SINTER"), names(&["b", "c"]));
+    assert_eq!(c.sdiff::<_, BTreeSet<String>>(&["x", "y"]).expect("SDIFF"), names(&["a"]));
+    assert_eq!(ask::<u64>(c, "SINTERCARD 2 x y LIMIT 1"), 1);
+    assert_eq!(c.sunionstore::<_, _, u64>("u", &["x", "y"]).expect("SUNIONSTORE"), 4);
+    assert_eq!(c.sinterstore::<_, _, u64>("u", &["x", "y"]).expect("SINTERSTORE"), 2);
+    assert_eq!(c.sdiffstore::<_, _, u64>("u", &["x", "y"]).expect("SDIFFSTORE"), 1);
+    assert_eq!(ask::<BTreeSet<String>>(c, "SPOP x 9"), names(&["a", "b", "c"]));
+    let large: Vec<String> = (0..3000).map(|i| format!("m{i}")).collect();
+    assert_eq!(c.sadd::<_, _, u64>("large", &large).expect("SADD"), 3000);
+    let scanned: BTreeSet<String> =
+        c.sscan::<_, String>("large").expect("SSCAN").map(|member| member.expect("a member")).collect();
+    assert_eq!(scanned, large.into_iter().collect());
+    assert_eq!(ask::<String>(c, "TYPE large"), "set");
+}
+
 fn transactions(c: &mut Connection) {
     let got: (String, i64, i64) = pipe().atomic().set("a", 1).incr("a", 1).get("a").query(c).expect("EXEC");
     assert_eq!(got, ("OK".to_owned(), 2, 2));
@@ -257,7 +291,7 @@ fn binary(c: &mut Connection) {
     assert_eq!(got, [(all, b"\r\n$5\r\n".to_vec())]);
 }
 
-const PARTS: [(&str, fn(&mut Connection)); 12] = [
+const PARTS: [(&str, fn(&mut Connection)); 13] = [
     ("server", server),
     ("strings", strings),
     ("bits", bits),
@@ -266,6 +300,7 @@ const PARTS: [(&str, fn(&mut Connection)); 12] = [
     ("scans", scans),
     ("expiry", expiry),
     ("zsets", zsets),
+    ("sets", sets),
     ("transactions", transactions),
     ("pipelines", pipelines),
     ("errors", errors),
