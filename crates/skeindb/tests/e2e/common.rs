@@ -16,10 +16,11 @@ pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Returns the servers' `--index` or `--engine`, if the environment variable `SKEIN_TEST_INDEX` or
 /// `SKEIN_TEST_ENGINE` (`disk-linked`, ...) names one. So the tests can run over each. The cache of
-/// the disk engine is so small that it evicts pages all the time.
-fn engine() -> Vec<String> {
+/// the disk engine is so small that it evicts pages all the time, unless the options have a size.
+fn engine(options: &[&str]) -> Vec<String> {
+    let cache = if options.contains(&"--max-memory") { "" } else { "--cache-pages 64" };
     let line = match (std::env::var("SKEIN_TEST_INDEX"), disk_trie()) {
-        (_, Some(trie)) => format!("--engine disk --trie {trie} --cache-pages 64"),
+        (_, Some(trie)) => format!("--engine disk --trie {trie} {cache}"),
         (Ok(index), None) => format!("--index {index}"),
         (Err(_), None) => String::new(),
     };
@@ -135,14 +136,14 @@ impl SkeinServe {
     /// Starts a server. If it fails, returns its output.
     pub fn try_start(folder: &Path, options: &[&str]) -> Result<Self, Output> {
         let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
-        command.arg(folder).args(engine()).args(options);
+        command.arg(folder).args(engine(options)).args(options);
         Self::launch(command)
     }
 
     /// Starts a server, and redirects its standard error.
     pub fn start_with_errors_to(errors: impl Into<Stdio>, folder: &Path, options: &[&str]) -> Self {
         let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
-        command.arg(folder).args(engine()).args(options);
+        command.arg(folder).args(engine(options)).args(options);
         Self::launch_with(command, errors.into()).expect("the server starts")
     }
 
@@ -161,7 +162,7 @@ impl SkeinServe {
             "127.0.0.1:0",
             "--data",
         ]);
-        command.arg(folder).args(engine()).args(options);
+        command.arg(folder).args(engine(options)).args(options);
         Self::launch(command).expect("the server starts")
     }
 
@@ -196,7 +197,7 @@ impl SkeinServe {
     /// Starts a server and kills it before it reports that it serves, or soon after.
     pub fn start_and_kill(folder: &Path, options: &[&str], after: Duration) {
         let mut command = skein(["serve", "--listen", "127.0.0.1:0", "--data"]);
-        command.arg(folder).args(engine()).args(options).stdout(Stdio::null()).stderr(Stdio::null());
+        command.arg(folder).args(engine(options)).args(options).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("skein runs");
         thread::sleep(after);
         child.kill().expect("the server can be killed");

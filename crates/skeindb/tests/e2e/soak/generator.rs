@@ -68,10 +68,6 @@ impl StepGenerator<'_> {
         self.random.below(u64::from(end)) as u32
     }
 
-    fn chance(&mut self, percent: u64) -> bool {
-        self.random.below(100) < percent
-    }
-
     fn key(&mut self, class: KeyClass) -> SoakKey {
         SoakKey { class, number: self.below(class.keys()) }
     }
@@ -127,8 +123,8 @@ impl StepGenerator<'_> {
                 SoakStep::Range(from, from + 1 + self.below(30))
             }
             3..6 => {
-                let from = self.below(KeyClass::LargeSet.members()) as usize;
-                SoakStep::Ranks(self.key(KeyClass::LargeSet), from, from + 1 + self.below(100) as usize)
+                let from = self.below(KeyClass::LargeSortedSet.members()) as usize;
+                SoakStep::Ranks(self.key(KeyClass::LargeSortedSet), from, from + 1 + self.below(100) as usize)
             }
             6..40 => SoakStep::Read(self.key(KeyClass::Text)),
             40..80 => SoakStep::Read(self.key(KeyClass::Brief)),
@@ -137,8 +133,11 @@ impl StepGenerator<'_> {
                     KeyClass::Count,
                     KeyClass::Hash,
                     KeyClass::LargeHash,
+                    KeyClass::SortedSet,
                     KeyClass::Set,
+                    KeyClass::LargeSet,
                     KeyClass::BriefHash,
+                    KeyClass::BriefSortedSet,
                     KeyClass::BriefSet,
                 ];
                 let class = class[self.random.below(class.len() as u64) as usize];
@@ -160,8 +159,14 @@ impl StepGenerator<'_> {
 
     /// Returns a write of keys that may have an expiry time: these are written whole.
     fn brief_write(&mut self) -> SoakWrite {
-        let class =
-            [KeyClass::Brief, KeyClass::Brief, KeyClass::Brief, KeyClass::BriefHash, KeyClass::BriefSet];
+        let class = [
+            KeyClass::Brief,
+            KeyClass::Brief,
+            KeyClass::Brief,
+            KeyClass::BriefHash,
+            KeyClass::BriefSortedSet,
+            KeyClass::BriefSet,
+        ];
         let any = class[self.random.below(class.len() as u64) as usize];
         let key = self.key(KeyClass::Brief);
         match self.below(100) {
@@ -188,9 +193,10 @@ impl StepGenerator<'_> {
         }
     }
 
-    /// Replaces a key by a small hash or sorted set with an expiry time.
+    /// Replaces a key by a small hash, sorted set or set with an expiry time.
     fn replace_members(&mut self) -> Vec<SoakWrite> {
-        let class = if self.chance(50) { KeyClass::BriefHash } else { KeyClass::BriefSet };
+        let class = [KeyClass::BriefHash, KeyClass::BriefSortedSet, KeyClass::BriefSet];
+        let class = class[self.random.below(3) as usize];
         let (key, to) = (self.key(class), i64::from(self.below(1_000_000)));
         let members = (0..class.members()).map(|member| (member, to + i64::from(member))).collect();
         vec![SoakWrite::Delete(key), SoakWrite::Put(key, members), SoakWrite::Expire(key, self.time())]
@@ -214,13 +220,21 @@ impl StepGenerator<'_> {
     }
 
     fn other_than(&mut self, key: SoakKey) -> SoakKey {
-        let step = 1 + self.below(KeyClass::Text.keys() - 1);
-        SoakKey { number: (key.number + step) % KeyClass::Text.keys(), ..key }
+        let keys = key.class.keys();
+        let step = 1 + self.below(keys - 1);
+        SoakKey { number: (key.number + step) % keys, ..key }
     }
 
     fn change_members(&mut self) -> SoakWrite {
-        let class =
-            [KeyClass::Hash, KeyClass::LargeHash, KeyClass::Set, KeyClass::LargeSet, KeyClass::LargeSet];
+        let class = [
+            KeyClass::Hash,
+            KeyClass::LargeHash,
+            KeyClass::SortedSet,
+            KeyClass::LargeSortedSet,
+            KeyClass::LargeSortedSet,
+            KeyClass::Set,
+            KeyClass::LargeSet,
+        ];
         let class = class[self.random.below(class.len() as u64) as usize];
         let key = self.key(class);
         let members: BTreeSet<u32> =
@@ -229,6 +243,9 @@ impl StepGenerator<'_> {
             0..50 => {
                 let value = i64::from(self.below(1_000_000));
                 SoakWrite::Put(key, members.into_iter().zip(value..).collect())
+            }
+            50..70 if class.is_set() => {
+                SoakWrite::Move(key, self.other_than(key), self.below(class.members()))
             }
             50..70 => SoakWrite::Increase(key, self.below(class.members()), 1 + i64::from(self.below(9))),
             70..72 => SoakWrite::Delete(key),

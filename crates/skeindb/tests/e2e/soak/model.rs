@@ -34,6 +34,8 @@ pub enum KeyClass {
     Count,
     Hash,
     LargeHash,
+    SortedSet,
+    LargeSortedSet,
     Set,
     LargeSet,
     /// Strings with or without an expiry time, always written whole.
@@ -41,19 +43,24 @@ pub enum KeyClass {
     /// Small hashes with an expiry time, always replaced whole.
     BriefHash,
     /// Small sorted sets of the same kind.
+    BriefSortedSet,
+    /// Small sets of the same kind.
     BriefSet,
 }
 
 impl KeyClass {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Text,
         Self::Count,
         Self::Hash,
         Self::LargeHash,
+        Self::SortedSet,
+        Self::LargeSortedSet,
         Self::Set,
         Self::LargeSet,
         Self::Brief,
         Self::BriefHash,
+        Self::BriefSortedSet,
         Self::BriefSet,
     ];
 
@@ -62,10 +69,10 @@ impl KeyClass {
         match self {
             Self::Text => 9_000,
             Self::Brief => 40_000,
-            Self::Count | Self::BriefHash | Self::BriefSet => 1_000,
-            Self::Hash | Self::Set => 400,
+            Self::Count | Self::BriefHash | Self::BriefSortedSet | Self::BriefSet => 1_000,
+            Self::Hash | Self::SortedSet | Self::Set => 400,
             Self::LargeHash => 20,
-            Self::LargeSet => 8,
+            Self::LargeSortedSet | Self::LargeSet => 8,
         }
     }
 
@@ -73,15 +80,20 @@ impl KeyClass {
     pub fn members(self) -> u32 {
         match self {
             Self::Text | Self::Count | Self::Brief => 0,
-            Self::Hash | Self::BriefHash | Self::BriefSet => 12,
-            Self::Set => 40,
+            Self::Hash | Self::BriefHash | Self::BriefSortedSet | Self::BriefSet => 12,
+            Self::SortedSet | Self::Set => 40,
             Self::LargeHash => 300,
-            Self::LargeSet => 4_000,
+            Self::LargeSortedSet | Self::LargeSet => 4_000,
         }
     }
 
     pub fn is_hash(self) -> bool {
         matches!(self, Self::Hash | Self::LargeHash | Self::BriefHash)
+    }
+
+    /// Returns whether the keys are sets that are not sorted.
+    pub fn is_set(self) -> bool {
+        matches!(self, Self::Set | Self::LargeSet | Self::BriefSet)
     }
 }
 
@@ -128,7 +140,7 @@ pub fn bytes(pieces: &[SeededBytes]) -> Vec<u8> {
 pub enum ModelValue {
     Text(Vec<SeededBytes>),
     Count(i64),
-    /// Fields with their values, or members with their scores.
+    /// Fields with their values, members with their scores, or members of a set with any numbers.
     Members(BTreeMap<u32, i64>),
 }
 

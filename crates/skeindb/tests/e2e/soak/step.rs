@@ -38,6 +38,7 @@ pub fn read_command(key: SoakKey, worker: usize) -> CommandBytes {
     match key.class {
         KeyClass::Text | KeyClass::Count | KeyClass::Brief => words(&["GET", &name]),
         class if class.is_hash() => words(&["HGETALL", &name]),
+        class if class.is_set() => words(&["SMEMBERS", &name]),
         _ => words(&["ZRANGE", &name, "0", "-1", "WITHSCORES"]),
     }
 }
@@ -61,6 +62,10 @@ pub fn shows(content: &ModelValue, class: KeyClass, reply: &Reply) -> bool {
                 .into_iter()
                 .flat_map(|(name, value)| [Reply::Bulk(name.unwrap_or_default()), value])
                 .eq(pairs_of(expected))
+        }
+        (ModelValue::Members(members), Reply::Array(items)) if class.is_set() => {
+            let names = members.keys().map(|&member| Reply::Bulk(member_name(member).into_bytes()));
+            items.iter().cloned().eq(names)
         }
         (ModelValue::Members(members), Reply::Array(items)) => {
             items.iter().cloned().eq(pairs_of(by_score(members).into_iter()))
@@ -166,7 +171,11 @@ impl SoakStep {
     fn wrote(&self, reply: &Reply) -> bool {
         match self {
             Self::Write(
-                SoakWrite::Delete(_) | SoakWrite::Remove(..) | SoakWrite::Expire(..) | SoakWrite::Persist(_),
+                SoakWrite::Delete(_)
+                | SoakWrite::Remove(..)
+                | SoakWrite::Move(..)
+                | SoakWrite::Expire(..)
+                | SoakWrite::Persist(_),
             ) => *reply != Reply::Integer(0),
             Self::Write(_) | Self::Transaction(_) => true,
             Self::Read(_) | Self::Ranks(..) | Self::Range(..) => false,

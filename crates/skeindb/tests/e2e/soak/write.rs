@@ -18,10 +18,12 @@ pub enum SoakWrite {
     Append(SoakKey, SeededBytes),
     Rename(SoakKey, SoakKey),
     SetSeveral(Vec<(SoakKey, SeededBytes)>),
-    /// `HSET` or `ZADD`.
+    /// `HSET`, `ZADD` or `SADD`.
     Put(SoakKey, Vec<(u32, i64)>),
     Increase(SoakKey, u32, i64),
     Remove(SoakKey, Vec<u32>),
+    /// `SMOVE` to another key.
+    Move(SoakKey, SoakKey, u32),
     Expire(SoakKey, u64),
     Persist(SoakKey),
 }
@@ -38,11 +40,20 @@ pub fn member_name(member: u32) -> String {
     format!("member {member:08}")
 }
 
+/// Returns the command for a hash, a sorted set or a set.
+fn command_of(key: SoakKey, [hash, sorted_set, set]: [&str; 3]) -> &str {
+    match key.class {
+        class if class.is_hash() => hash,
+        class if class.is_set() => set,
+        _ => sorted_set,
+    }
+}
+
 impl SoakWrite {
     pub fn keys(&self) -> Vec<SoakKey> {
         match self {
             Self::SetSeveral(pairs) => pairs.iter().map(|&(key, _)| key).collect(),
-            Self::Rename(from, to) => vec![*from, *to],
+            Self::Rename(from, to) | Self::Move(from, to, _) => vec![*from, *to],
             Self::Set(key, ..)
             | Self::SetUntil(key, ..)
             | Self::Delete(key)
@@ -84,16 +95,14 @@ impl SoakWrite {
                 command
             }
             Self::Put(key, members) => {
-                let hash = key.class.is_hash();
-                let mut command = words(&[if hash { "HSET" } else { "ZADD" }, &name(key)]);
-                for (member, to) in members {
-                    let pair = [member_name(*member).into_bytes(), to.to_string().into_bytes()];
-                    command.extend(if hash {
-                        pair
-                    } else {
-                        let [a, b] = pair;
-                        [b, a]
-                    });
+                let mut command = words(&[command_of(*key, ["HSET", "ZADD", "SADD"]), &name(key)]);
+                for &(member, to) in members {
+                    let (member, to) = (member_name(member).into_bytes(), to.to_string().into_bytes());
+                    match key.class {
+                        class if class.is_hash() => command.extend([member, to]),
+                        class if class.is_set() => command.push(member),
+                        _ => command.extend([to, member]),
+                    }
                 }
                 command
             }
@@ -104,10 +113,11 @@ impl SoakWrite {
                 words(&["ZINCRBY", &name(key), &by.to_string(), &member_name(*member)])
             }
             Self::Remove(key, members) => {
-                let mut command = words(&[if key.class.is_hash() { "HDEL" } else { "ZREM" }, &name(key)]);
+                let mut command = words(&[command_of(*key, ["HDEL", "ZREM", "SREM"]), &name(key)]);
                 command.extend(members.iter().map(|&member| member_name(member).into_bytes()));
                 command
             }
+            Self::Move(from, to, member) => words(&["SMOVE", &name(from), &name(to), &member_name(*member)]),
             Self::Expire(key, ms) => words(&["PEXPIRE", &name(key), &ms.to_string()]),
             Self::Persist(key) => words(&["PERSIST", &name(key)]),
         }
@@ -194,6 +204,14 @@ impl SoakWrite {
                 expect(Reply::Integer(count(there.len())))?;
                 for member in there {
                     model.set_member(*key, member, None);
+                }
+            }
+            Self::Move(from, to, member) => {
+                let held = member_of(model, *from, *member);
+                expect(Reply::Integer(held.is_some().into()))?;
+                if held.is_some() {
+                    model.set_member(*from, *member, None);
+                    model.set_member(*to, *member, held);
                 }
             }
             Self::Expire(key, ms) => {

@@ -6,7 +6,9 @@ use super::*;
 
 const TEXT: SoakKey = SoakKey { class: KeyClass::Text, number: 1 };
 const OTHER: SoakKey = SoakKey { class: KeyClass::Text, number: 2 };
-const SET: SoakKey = SoakKey { class: KeyClass::LargeSet, number: 1 };
+const SET: SoakKey = SoakKey { class: KeyClass::LargeSortedSet, number: 1 };
+const FROM: SoakKey = SoakKey { class: KeyClass::Set, number: 1 };
+const TO: SoakKey = SoakKey { class: KeyClass::Set, number: 2 };
 const BRIEF: SoakKey = SoakKey { class: KeyClass::Brief, number: 1 };
 const FAR: u64 = 600_000;
 
@@ -34,13 +36,16 @@ fn worker(steps: &[SoakStep]) -> SoakWorker {
 
 /// Returns the data of a server that matches the model.
 fn shown(model: &WorkerModel, policy: EvictionPolicy) -> BTreeMap<SoakKey, ServerRow> {
-    let found = [TEXT, OTHER, SET, BRIEF].map(|key| {
+    let found = [TEXT, OTHER, SET, FROM, TO, BRIEF].map(|key| {
         let bulk = |text: String| Reply::Bulk(text.into_bytes());
         let held = model.keys.get(&key);
         let reply = match held.map(|held| &held.content) {
             None => Reply::Null,
             Some(ModelValue::Text(pieces)) => Reply::Bulk(super::super::model::bytes(pieces)),
             Some(ModelValue::Count(count)) => bulk(count.to_string()),
+            Some(ModelValue::Members(members)) if key.class.is_set() => {
+                Reply::Array(members.keys().map(|&member| bulk(member_name(member))).collect())
+            }
             Some(ModelValue::Members(members)) => {
                 let mut pairs: Vec<_> = members.iter().map(|(&member, &score)| (score, member)).collect();
                 pairs.sort_unstable();
@@ -142,6 +147,29 @@ fn uncommitted_entries_are_lost_only_from_the_end() {
         judge(&mut worker(&all), &found, EvictionPolicy::NoEviction).is_err(),
         "half a transaction is not noticed"
     );
+}
+
+#[test]
+fn half_a_move_is_noticed() {
+    let put = SoakStep::Write(SoakWrite::Put(FROM, vec![(1, 0), (2, 0), (3, 0)]));
+    let moved = [put.clone(), SoakStep::Write(SoakWrite::Move(FROM, TO, 2))];
+    let absent = SoakStep::Write(SoakWrite::Move(FROM, TO, 9));
+    let settled = || {
+        let mut settled = worker(std::slice::from_ref(&put));
+        settled.model.settle();
+        settled.in_flight = vec![absent.clone(), moved[1].clone()];
+        settled
+    };
+    for (done, left) in [(&moved[..1], 3), (&moved[..], 2)] {
+        let found = shown(&worker(done).model, EvictionPolicy::NoEviction);
+        let mut killed = settled();
+        judge(&mut killed, &found, EvictionPolicy::NoEviction).unwrap();
+        let ModelValue::Members(members) = &killed.model.keys[&FROM].content else { panic!("a set") };
+        assert_eq!(members.len(), left);
+    }
+    let mut found = shown(&worker(&moved).model, EvictionPolicy::NoEviction);
+    found.insert(FROM, shown(&worker(&moved[..1]).model, EvictionPolicy::NoEviction)[&FROM].clone());
+    assert!(judge(&mut settled(), &found, EvictionPolicy::NoEviction).is_err(), "it is in both sets");
 }
 
 #[test]
