@@ -10,7 +10,7 @@ use crate::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, RowView, ScanDirection};
 
-pub(super) use object::object;
+pub(super) use object::{is_list, object};
 pub(super) use random::random_key;
 pub(super) use remove::{RemoveKeysTask, del, del_in_slices};
 

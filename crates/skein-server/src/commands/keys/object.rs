@@ -93,7 +93,8 @@ fn set_encoding(set: &SetReader<'_>) -> &'static str {
 /// Redis keeps a sorted set as a list up to this number of members.
 const LIST_MEMBERS_MAX: u64 = 128;
 
-fn sorted_set_encoding(set: &SetReader<'_>) -> &'static str {
+/// Returns whether Redis would keep a sorted set as a list.
+pub(in crate::commands) fn is_list(set: &SetReader<'_>) -> bool {
     let mut list = set.len() <= LIST_MEMBERS_MAX;
     if list {
         set.walk(0, ScanDirection::Forward, |_, member| {
@@ -101,7 +102,11 @@ fn sorted_set_encoding(set: &SetReader<'_>) -> &'static str {
             if list { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
     }
-    if list { "listpack" } else { "skiplist" }
+    list
+}
+
+fn sorted_set_encoding(set: &SetReader<'_>) -> &'static str {
+    if is_list(set) { "listpack" } else { "skiplist" }
 }
 
 const HASH_TABLE: &str = "hashtable";

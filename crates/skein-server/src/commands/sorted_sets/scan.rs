@@ -1,5 +1,6 @@
 //! ZSCAN: the members of a set, one page at a time.
 
+use crate::commands::keys::is_list;
 use crate::commands::scan::scan_entries;
 use crate::commands::{AfterCommand, CommandContext, CommandError};
 use crate::resp::double::write_double;
@@ -21,8 +22,9 @@ pub(in crate::commands) fn zscan(
         row.sorted_set(|set| {
             let (mut page, after) = scan.page(set.len() <= AT_ONCE)?;
             if page.is_whole() {
+                let write = if is_list(set) { write_listed_score } else { write_score };
                 set.walk(0, ScanDirection::Forward, |score, member| {
-                    page.take(&member.to_vec(), |list| write_score(list, score))
+                    page.take(&member.to_vec(), |list| write(list, score))
                 });
             } else {
                 set.members_after(after.as_deref(), |member, score| {
@@ -33,6 +35,19 @@ pub(in crate::commands) fn zscan(
         })?
         .ok_or_else(CommandError::wrong_type)?
     })
+}
+
+/// The greatest score that Redis stores as an integer in a list, and that ZSCAN then returns without
+/// an exponent.
+const LISTED_INTEGER_MAX: f64 = 4_611_686_018_427_387_904.0;
+
+/// Writes a score of a set that Redis would keep as a list.
+fn write_listed_score(list: &mut ReplyWriter<'_>, score: f64) {
+    if score.fract() == 0.0 && score.abs() <= LISTED_INTEGER_MAX {
+        list.bulk((score as i64).to_string().as_bytes());
+    } else {
+        write_score(list, score);
+    }
 }
 
 /// Writes a score as a bulk string, in both versions of the protocol.
