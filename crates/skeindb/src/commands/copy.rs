@@ -1,11 +1,11 @@
 //! `skein copy`: copies all keys of a server, Redis or SkeinDB, into a running SkeinDB server.
 //!
 //! ```text
-//!   SCAN a page ─► TYPE, PTTL of each key, in one pipeline
-//!     string   GET                ─► SET key value [PX t]
-//!     hash     HSCAN, in pieces   ─► DEL, HSET ..., PEXPIRE
-//!     zset     ZSCAN, in pieces   ─► DEL, ZADD ..., PEXPIRE
-//!     set      SSCAN, in pieces   ─► DEL, SADD ..., PEXPIRE
+//!   SCAN a page ─► TYPE, PEXPIRETIME of each key, in one pipeline
+//!     string   GET                ─► SET key value [PXAT t]
+//!     hash     HSCAN, in pieces   ─► DEL, HSET ..., PEXPIREAT
+//!     zset     ZSCAN, in pieces   ─► DEL, ZADD ..., PEXPIREAT
+//!     set      SSCAN, in pieces   ─► DEL, SADD ..., PEXPIREAT
 //!     others   named and counted
 //! ```
 //!
@@ -13,7 +13,9 @@
 //! while slots migrate and primaries fail over. All writes of a copy may be repeated, so the client
 //! sends a write again if its connection broke.
 //!
-//! The source needs only commands that Redis has since version 2.8. It continues to serve clients.
+//! The source needs only commands that Redis has since version 2.8. Before version 7 it has no
+//! PEXPIRETIME, so the copy asks with PTTL and writes the remaining time with PX and PEXPIRE: the
+//! key then expires later, by the time that the copy took between the two. The source continues to serve clients.
 //! A key that changes meanwhile is copied as it was before or after the change, or in pieces of
 //! both.
 
@@ -97,6 +99,7 @@ pub fn run(args: &CopyArgs) -> Result<Exit, Failure> {
 fn copy_into(to: impl CommandPeer, mut from: ServerPeer, args: &CopyArgs) -> Result<Exit, Failure> {
     let mut copy = ServerCopy {
         progress: KeyProgress::start(total(&mut from, &args.pattern)?, args.quiet),
+        times: TimeCommands::of(&mut from)?,
         from,
         to,
         named_most: args.show_refused,
@@ -135,13 +138,35 @@ fn total(from: &mut ServerPeer, pattern: &str) -> Result<Option<u64>, Failure> {
 struct SourceKey {
     key: Vec<u8>,
     kind: String,
-    /// The remaining milliseconds, if the key expires.
-    left: Option<i64>,
+    /// The milliseconds of its expiry time, if it has one, as [`TimeCommands`] return them.
+    expires: Option<i64>,
+}
+
+/// The commands that read and write expiry times.
+struct TimeCommands {
+    read: &'static [u8],
+    /// The word of SET.
+    word: &'static [u8],
+    expire: &'static [u8],
+}
+
+impl TimeCommands {
+    /// Milliseconds since 1970.
+    const ABSOLUTE: Self = Self { read: b"PEXPIRETIME", word: b"PXAT", expire: b"PEXPIREAT" };
+    /// Remaining milliseconds, for a source that has or permits no PEXPIRETIME.
+    const REMAINING: Self = Self { read: b"PTTL", word: b"PX", expire: b"PEXPIRE" };
+
+    /// Returns the best commands that the source has.
+    fn of(from: &mut ServerPeer) -> Result<Self, Failure> {
+        let told = from.call(&[Self::ABSOLUTE.read, b""])?;
+        Ok(if let Reply::Integer(_) = told { Self::ABSOLUTE } else { Self::REMAINING })
+    }
 }
 
 struct ServerCopy<T> {
     from: ServerPeer,
     to: T,
+    times: TimeCommands,
     progress: KeyProgress,
     named_most: u64,
     copied: u64,
@@ -166,15 +191,17 @@ impl<T: CommandPeer> ServerCopy<T> {
 
     fn page(&mut self, keys: Vec<Vec<u8>>) -> Result<(), Failure> {
         let asked: Vec<[&[u8]; 2]> =
-            keys.iter().flat_map(|key| [[b"TYPE".as_slice(), key], [b"PTTL", key]]).collect();
+            keys.iter().flat_map(|key| [[b"TYPE".as_slice(), key], [self.times.read, key]]).collect();
         let mut replies = self.from.ask(&asked)?.into_iter();
         let mut strings = Vec::new();
         for key in keys {
-            let (Some(Reply::Simple(kind)), Some(Reply::Integer(left))) = (replies.next(), replies.next())
+            let (Some(Reply::Simple(kind)), Some(Reply::Integer(time))) = (replies.next(), replies.next())
             else {
-                return Err(Failure::new(format!("{} answered TYPE or PTTL strangely", self.from.address)));
+                let (address, read) = (&self.from.address, self.times.read.escape_ascii());
+                return Err(Failure::new(format!("{address} answered TYPE or {read} strangely")));
             };
-            let found = SourceKey { key, kind, left: (left >= 0).then_some(left.max(1)) };
+            // The last millisecond is 0 for PTTL.
+            let found = SourceKey { key, kind, expires: (time >= 0).then_some(time.max(1)) };
             self.interrupt.check()?;
             match &*found.kind {
                 "string" => strings.push(found),
@@ -197,8 +224,8 @@ impl<T: CommandPeer> ServerCopy<T> {
             // Otherwise it was removed, now or earlier.
             let Reply::Bulk(value) = value else { continue };
             let mut set = vec![b"SET".to_vec(), found.key.clone(), value];
-            if let Some(left) = found.left {
-                set.extend([b"PX".to_vec(), left.to_string().into_bytes()]);
+            if let Some(expires) = found.expires {
+                set.extend([self.times.word.to_vec(), expires.to_string().into_bytes()]);
             }
             sets.push(set);
         }
@@ -228,8 +255,8 @@ impl<T: CommandPeer> ServerCopy<T> {
             }
             cursor = next;
         }
-        if let Some(left) = found.left {
-            self.to.one(&[b"PEXPIRE", &found.key, left.to_string().as_bytes()])?;
+        if let Some(expires) = found.expires {
+            self.to.one(&[self.times.expire, &found.key, expires.to_string().as_bytes()])?;
         }
         self.copied += 1;
         self.progress.advance(1);

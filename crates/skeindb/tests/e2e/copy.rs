@@ -16,6 +16,11 @@ struct RedisProcess {
 impl RedisProcess {
     /// Returns `None` if tests with a Redis are to be skipped.
     fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// Starts one with more options.
+    fn start_with(options: &[&str]) -> Option<Self> {
         if std::env::var("SKEIN_TEST_REDIS").is_ok_and(|value| value == "none") {
             return None;
         }
@@ -24,6 +29,7 @@ impl RedisProcess {
         let child = Command::new("redis-server")
             .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", "", "--dir"])
             .arg(folder.path())
+            .args(options)
             .stdout(Stdio::null())
             .spawn()
             .expect("redis-server runs; install it (`apt-get install redis-server`), or leave this out with SKEIN_TEST_REDIS=none");
@@ -85,10 +91,15 @@ fn assert_same(from: &str, to: &str) {
         let [theirs, ours] = clients.each_mut().map(|client| client.call(command).unwrap());
         assert_eq!(theirs, ours, "{}", command[0].escape_ascii());
     }
-    for key in [&b"brief"[..], b"brief hash"] {
-        let Reply::Integer(left) = clients[1].call(&[b"PTTL", key]).unwrap() else { panic!("no time") };
-        assert!((1_000_000..=10_000_000).contains(&left), "{left} ms");
-    }
+}
+
+/// Returns the expiry times that the server answers to this command.
+fn times(address: &str, command: &[u8]) -> [i64; 2] {
+    let mut client = Client::connect(address).unwrap();
+    [&b"brief"[..], b"brief hash"].map(|key| match client.call(&[command, key]).unwrap() {
+        Reply::Integer(time) => time,
+        other => panic!("{}: {other}", key.escape_ascii()),
+    })
 }
 
 #[test]
@@ -104,11 +115,27 @@ fn everything_but_lists_comes_over_from_redis() {
     let said = String::from_utf8(stdout_of(copied)).unwrap();
     assert!(said.starts_with("2506 keys copied, 0 refused"), "{said}");
     assert_same(&redis.address, &server.address);
+    // To the millisecond.
+    assert_eq!(times(&redis.address, b"PEXPIRETIME"), times(&server.address, b"PEXPIRETIME"));
 
     let mut theirs = Client::connect(&redis.address).unwrap();
     theirs.call(&[b"RPUSH", b"a list", b"x"]).unwrap();
     let partly = run(["copy", "--from", &redis.address, "--to", &server.address, "--pattern", "a*"]);
     assert_refused(&partly, 4, &["not copied: \"a list\", a list"]);
+}
+
+/// Redis has PEXPIRETIME since version 7.
+#[test]
+fn expiry_times_come_over_from_an_older_redis() {
+    let Some(redis) = RedisProcess::start_with(&["--rename-command", "PEXPIRETIME", ""]) else { return };
+    fill(&redis.address);
+    let folder = tempfile::tempdir().unwrap();
+    let server = SkeinServe::start(folder.path(), &[]);
+    stdout_of(run(["copy", "--from", &redis.address, "--to", &server.address, "--quiet"]));
+    assert_same(&redis.address, &server.address);
+    for left in times(&server.address, b"PTTL") {
+        assert!((1_000_000..=10_000_000).contains(&left), "{left} ms");
+    }
 }
 
 #[test]
