@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use crate::range_steps::RangeRemovalStep;
 use crate::{
     Engine, EngineBounds, EngineSession, EngineSnapshot, EngineTransaction, EngineWriter, Result, RowView,
-    ScanDirection, Ticket,
+    ScanDirection, StoreStats, Ticket,
 };
 
 /// The keys, through a worker's session or within its open transaction.
@@ -44,6 +44,14 @@ impl Keyspace<'_> {
         match self {
             Self::Session(session) => session.engine().len(),
             Self::Transaction(transaction) => transaction.len(),
+        }
+    }
+
+    /// Returns the engine's statistics, with the writes of the transaction.
+    pub fn stats(&mut self) -> StoreStats {
+        match self {
+            Self::Session(session) => session.engine().stats(),
+            Self::Transaction(transaction) => transaction.stats(),
         }
     }
 

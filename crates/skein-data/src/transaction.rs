@@ -14,10 +14,10 @@
 use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 
-use skein_disk::{DiskError, KeySpace, ScanRequest};
-use skein_store::OpenBatch;
+use skein_disk::{DiskError, ScanRequest};
+use skein_store::{OpenBatch, StoreStats};
 
-use crate::disk::{DiskWriter, TransactionSource, live};
+use crate::disk::{DiskWriter, ExpiryEntries as _, TransactionSource, live};
 use crate::range_steps::{REMOVALS, RangeRemovalStep, count_keys, present};
 use crate::writer::EngineWriter;
 use crate::{Engine, EngineBounds, Result, RowView, ScanDirection, Ticket};
@@ -58,9 +58,20 @@ impl<'t> EngineTransaction<'t> {
             TransactionBackend::Memory(_) => self.engine.len(),
             TransactionBackend::Disk(writer) => {
                 let (engine, transaction) = (writer.engine(), writer.parts().1);
-                engine.without_expired(transaction.keys(), now, |is_before| {
-                    transaction.key_rank_by(KeySpace::Expiry, is_before)
-                })
+                engine.without_expired(transaction.keys(), now, transaction)
+            }
+        }
+    }
+
+    /// Returns the engine's statistics, with the numbers of keys after the writes of this
+    /// transaction.
+    pub(crate) fn stats(&mut self) -> StoreStats {
+        let (keys, now) = (self.len(), self.now);
+        match &mut self.backend {
+            TransactionBackend::Memory(_) => self.engine.stats(),
+            TransactionBackend::Disk(writer) => {
+                let (engine, expiring) = (writer.engine(), writer.parts().1.expiring(now));
+                engine.stats_with(keys, expiring)
             }
         }
     }

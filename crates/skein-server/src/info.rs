@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::UNIX_EPOCH;
 
 use crate::shared::ServerShared;
-use skein_data::{Durability, Engine, StoreStats};
+use skein_data::{Durability, StoreStats};
 
 mod commands;
 pub(crate) mod cpu;
@@ -50,11 +50,10 @@ impl InfoLines {
 
 /// Returns the named sections (in any case). Returns all but the long ones if no section or
 /// `default` is named, and all for `all` and `everything`.
-pub(crate) fn text(shared: &ServerShared, store: &Engine, names: &[&[u8]]) -> String {
+pub(crate) fn text(shared: &ServerShared, numbers: &StoreStats, names: &[&[u8]]) -> String {
     let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted.as_bytes()));
     let all = has("all") || has("everything");
     let default = names.is_empty() || has("default");
-    let numbers = store.stats();
     let mut lines = InfoLines::default();
     for (name, title, section) in SECTIONS {
         if all || has(name) || (default && !NOT_DEFAULT.contains(name)) {
@@ -62,7 +61,7 @@ pub(crate) fn text(shared: &ServerShared, store: &Engine, names: &[&[u8]]) -> St
                 lines.0.push_str("\r\n");
             }
             let _ = write!(lines.0, "# {title}\r\n");
-            section(shared, &numbers, &mut lines);
+            section(shared, numbers, &mut lines);
         }
     }
     lines.0

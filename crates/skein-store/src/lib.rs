@@ -71,7 +71,7 @@ pub use error::{Error, Result};
 pub use identity::is_data_folder;
 pub use index::IndexKind;
 pub use inspect::{CheckpointFound, StoreInspection, inspect};
-pub use limits::{KEY_BYTES_MAX, SNAPSHOTS_MAX, VALUE_BYTES_MAX};
+pub use limits::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX, SNAPSHOTS_MAX, VALUE_BYTES_MAX};
 pub use memory::MemoryUse;
 pub use options::{CloseCheckpoint, Durability, Eviction, StoreLimits, StoreOptions};
 pub use recovery::RecoveryReport;

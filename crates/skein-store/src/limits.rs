@@ -5,6 +5,9 @@ use skein_index::index::MAX_KEY_LEN;
 /// The longest key that an option can allow, in bytes: the limit of the index.
 pub const KEY_BYTES_MAX: usize = MAX_KEY_LEN;
 
+/// The longest key that can expire: with its time, of 8 bytes, it must fit an index.
+pub const EXPIRING_KEY_BYTES_MAX: usize = KEY_BYTES_MAX - size_of::<u64>();
+
 /// The longest value that an option can allow: 512 MiB less one byte.
 pub const VALUE_BYTES_MAX: usize = (512 << 20) - 1;
 

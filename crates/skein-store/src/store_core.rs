@@ -7,9 +7,9 @@ use skein_index::{ComputeAction, Computed, Guard, IndexError};
 use skein_sync::atomic::AtomicU64;
 
 use crate::commit_log::CommitLog;
-use crate::expiry::{self, OperationTime};
+use crate::expiry::OperationTime;
 use crate::index::IndexPlace;
-use crate::limits::KEY_BYTES_MAX;
+use crate::limits::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX};
 use crate::memory::{MemoryBalance, MemoryBudget, MemoryUse};
 use crate::options::StoreOptions;
 use crate::row::{Row, RowRef};
@@ -88,7 +88,7 @@ impl StoreCore {
     /// Errors if the key is too long to expire.
     #[inline]
     pub(crate) fn check_expiry(key: &[u8], expires: Option<u64>) -> Result<()> {
-        if expires.is_some() { within(key, expiry::KEY_BYTES_MAX) } else { Ok(()) }
+        if expires.is_some() { within(key, EXPIRING_KEY_BYTES_MAX) } else { Ok(()) }
     }
 }
 

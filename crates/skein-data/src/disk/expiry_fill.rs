@@ -10,33 +10,20 @@ use std::ops::Bound;
 use skein_disk::{DiskStore, KeySpace, ScanEntries, ScanRequest, WalkDirection};
 use skein_store::{RowBuffer, RowRef};
 
+use super::expiry_entries::{COMPLETE, ExpiryEntries as _};
 use super::keys::expiry_key;
 use crate::Result;
-
-/// The mark of a complete index: shorter than an entry, so it is none.
-const COMPLETE: &[u8] = &[0xff];
 
 /// Rows that are read at once.
 const ROWS: usize = 256;
 const ROW_BYTES: usize = 1 << 20;
 
-/// Returns the number of entries of the expiry index, without the mark.
-pub(super) fn entries(store: &DiskStore) -> Result<u64> {
-    Ok(store.key_count(KeySpace::Expiry)?.saturating_sub(u64::from(is_complete(store)?)))
-}
-
-fn is_complete(store: &DiskStore) -> Result<bool> {
-    let place = store.key_rank_by(KeySpace::Expiry, |entry| entry < COMPLETE)?;
-    let found = store.keys_from(KeySpace::Expiry, place, WalkDirection::Forward, 1)?;
-    Ok(found.first().is_some_and(|entry| &entry[..] == COMPLETE))
-}
-
 /// Adds missing entries to the expiry index, unless it is marked as complete. Takes O(n) once.
 ///
 /// # Errors
 /// A page cannot be read or is damaged, or a write fails. Then the mark is missing.
-pub(super) fn fill(store: &DiskStore) -> Result<()> {
-    if is_complete(store)? {
+pub(super) fn fill(mut store: &DiskStore) -> Result<()> {
+    if store.is_complete()? {
         return Ok(());
     }
     let mut after: Option<Vec<u8>> = None;
@@ -133,7 +120,7 @@ mod tests {
             drop(engine);
             let store = open_store(&disk, shape);
             forget_index(&store);
-            assert_eq!(entries(&store).expect("a count"), 0);
+            assert_eq!((&store).count().expect("a count"), 0);
             let engine = engine_of(store, &clock);
             assert_eq!(engine.stats().expires, 1000, "{shape}");
             clock.advance(Duration::from_millis(11));

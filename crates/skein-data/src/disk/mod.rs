@@ -12,6 +12,7 @@
 //! Read `rows` and `reader` (reads), `writer`, `main_rows`, `row_writer` and `members` (writes).
 
 mod cleaner;
+mod expiry_entries;
 mod expiry_fill;
 mod keys;
 mod main_rows;
@@ -25,21 +26,20 @@ use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use skein_disk::{CACHE_LEAST, DiskStore, KeySpace, PAGE, Values, WalkDirection};
-use skein_store::{Eviction, ExpiryClock, RowAllocator, RowRef, StoreLimits, StoreStats};
+use skein_disk::{CACHE_LEAST, DiskStore, KeySpace, PAGE, Values};
+use skein_store::{
+    EXPIRING_KEY_BYTES_MAX, Eviction, ExpiryClock, RowAllocator, RowRef, StoreLimits, StoreStats,
+};
 use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use skein_sync::background::{BackgroundThread, ThreadSignal};
 
-use keys::parse_expiry_key;
+pub(crate) use expiry_entries::{ExpiringKeys, ExpiryEntries};
 pub(crate) use keys::walk_direction;
 pub(crate) use reader::{SnapshotSource, StoreSource, TransactionSource};
 pub(crate) use rows::DiskRowReader;
 pub use writer::DiskWriter;
 
 use crate::{Error, Result, RowError};
-
-/// Entries of the expiry index that an average is made of.
-const EXPIRY_SAMPLES: u64 = 16;
 
 /// The counters of removals of absent keys; several keys share one.
 const REMOVAL_COUNTERS: usize = 4096;
@@ -106,7 +106,7 @@ impl DiskEngine {
             // A damaged page or a full disk must not keep readers out.
             tracing::warn!("the expiry index is not complete, and is filled at the next opening: {error}");
         }
-        let any = !store.space(KeySpace::Members)?.is_empty()? || expiry_fill::entries(&store)? > 0;
+        let any = !store.space(KeySpace::Members)?.is_empty()? || (&store).count()? > 0;
         let core = Arc::new(DiskCore {
             store,
             limits,
@@ -219,38 +219,14 @@ impl DiskEngine {
 
     /// Returns the number of keys without the expired ones.
     pub(crate) fn len(&self) -> usize {
-        self.without_expired(self.core.store.len(), self.now(), |is_before| {
-            self.core.store.key_rank_by(KeySpace::Expiry, is_before)
-        })
+        self.without_expired(self.core.store.len(), self.now(), &mut &self.core.store)
     }
 
     /// Returns the number of keys without those that have expired at `now`, which are counted by
     /// their rank in the expiry index. If this fails, they count as keys.
-    pub(crate) fn without_expired(
-        &self,
-        keys: u64,
-        now: u64,
-        rank_by: impl FnOnce(&mut dyn FnMut(&[u8]) -> bool) -> skein_disk::Result<u64>,
-    ) -> usize {
-        let start = now.to_be_bytes();
-        let expired =
-            if self.has_references() { rank_by(&mut |entry| entry < &start[..]).unwrap_or(0) } else { 0 };
+    pub(crate) fn without_expired(&self, keys: u64, now: u64, entries: &mut impl ExpiryEntries) -> usize {
+        let expired = if self.has_references() { entries.expired(now).unwrap_or(0) } else { 0 };
         usize::try_from(keys.saturating_sub(expired)).unwrap_or(usize::MAX)
-    }
-
-    /// Returns the number of keys that expire, and about the average of their remaining times in
-    /// milliseconds.
-    fn expiring(&self, now: u64) -> (u64, u64) {
-        let store = &self.core.store;
-        let count = expiry_fill::entries(store).unwrap_or(0);
-        let samples = count.min(EXPIRY_SAMPLES);
-        let at = |sample: u64| {
-            let place = sample * count / samples;
-            let found = store.keys_from(KeySpace::Expiry, place, WalkDirection::Forward, 1).ok()?;
-            found.first().and_then(|entry| parse_expiry_key(entry)).map(|(at, _)| at.saturating_sub(now))
-        };
-        let sum: u64 = (0..samples).filter_map(at).sum();
-        (count, sum.checked_div(samples).unwrap_or(0))
     }
 
     pub(crate) fn check_key(key: &[u8]) -> skein_store::Result<()> {
@@ -263,15 +239,26 @@ impl DiskEngine {
         if bytes > limit { Err(RowError::ValueTooLong { len: bytes, limit }) } else { Ok(()) }
     }
 
+    /// Refuses to give a time to a key that is too long to expire, as the engine in memory does.
+    /// Older programs gave times to such keys, which may keep them.
+    pub(crate) fn check_expiry(key: &[u8], old: Option<u64>, new: Option<u64>) -> skein_store::Result<()> {
+        if new.is_some() && new != old { within(key, EXPIRING_KEY_BYTES_MAX) } else { Ok(()) }
+    }
+
     /// Returns the store's statistics, under the names of the engine in memory.
     pub(crate) fn row_stats(&self) -> StoreStats {
-        let (store, now) = (&self.core.store, self.now());
+        let mut store = &self.core.store;
+        self.stats_with(self.len(), store.expiring(self.now()))
+    }
+
+    /// Returns the store's statistics with these numbers of keys.
+    pub(crate) fn stats_with(&self, keys: usize, expiring: ExpiringKeys) -> StoreStats {
+        let store = &self.core.store;
         let stats = store.stats();
         let mut numbers = StoreStats::default();
-        numbers.keys = self.len();
-        let (expires, average_ttl_ms) = self.expiring(now);
-        numbers.expires = usize::try_from(expires).unwrap_or(usize::MAX);
-        numbers.average_ttl = Duration::from_millis(average_ttl_ms);
+        numbers.keys = keys;
+        numbers.expires = usize::try_from(expiring.count).unwrap_or(usize::MAX);
+        numbers.average_ttl = Duration::from_millis(expiring.average_ttl_ms);
         numbers.expired = self.core.expired.load(Ordering::Relaxed);
         numbers.snapshots = self.core.snapshots.load(Ordering::Relaxed);
         numbers.oldest_snapshot = stats.oldest_snapshot;

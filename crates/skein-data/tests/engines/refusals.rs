@@ -1,11 +1,11 @@
 //! An engine refuses a write before it changes anything, and accepts the next one (contract 2, 8 and
 //! 10).
 
-use skein_data::{Engine, EngineError, EngineSession, Keyspace, RowError, RowWriter};
+use skein_data::{Engine, EngineError, EngineSession, IndexKind, Keyspace, RowError, RowWriter};
 use skein_store::StoreLimits;
 
 use crate::contents::{Contents, State, state_of};
-use crate::engines::{EngineKind, VALUE_BYTES, over_each};
+use crate::engines::{EngineKind, VALUE_BYTES, all, over_each};
 
 /// Opens an engine with a value, columns and a sorted set.
 fn filled(kind: EngineKind) -> Engine {
@@ -27,13 +27,16 @@ fn contents(session: &mut EngineSession) -> State {
 type Refused = fn(&mut skein_data::EngineWriter<'_, '_>) -> Result<(), EngineError>;
 
 static LONG: [u8; VALUE_BYTES + 1] = [b'x'; VALUE_BYTES + 1];
+/// The longest key that can expire.
+const EXPIRES: usize = 65_527;
 static LONG_NAME: [u8; 1 << 16] = [b'k'; 1 << 16];
 
 /// Writes that must be refused over the contents of [`filled`].
-const REFUSED: [(&str, Refused); 14] = [
+const REFUSED: [(&str, Refused); 15] = [
     ("put of a long key", |writer| writer.put(&LONG_NAME, b"x")),
     ("put of a long value", |writer| writer.put(b"value", &LONG)),
     ("put_until of a long value", |writer| writer.put_until(b"value", &LONG, u64::MAX)),
+    ("a time for a long key", |writer| writer.put_until(&LONG_NAME[..=EXPIRES], b"x", u64::MAX)),
     ("columns at a value", |writer| writer.put_columns(b"value", &[(b"a", b"b")]).map(drop)),
     ("columns at a set", |writer| writer.put_columns(b"set", &[(b"a", b"b")]).map(drop)),
     ("a long column", |writer| writer.put_columns(b"columns", &[(b"a", &LONG)]).map(drop)),
@@ -68,6 +71,45 @@ fn a_refused_write_changes_nothing() {
             assert_eq!(contents(&mut session), before, "{what}");
         }
     });
+}
+
+/// Incident: the disk engine gave times to keys that are longer than the documented limit.
+/// Consequence: such keys could not be copied to the engine in memory. Fix: it has the same limit.
+#[test]
+fn a_key_that_is_too_long_to_expire_is_refused() {
+    let short_keys = EngineKind::Memory(IndexKind::Mlp);
+    for kind in all().into_iter().filter(|kind| *kind != short_keys) {
+        let (longest, long) = (&LONG_NAME[..EXPIRES], &LONG_NAME[..=EXPIRES]);
+        let engine = kind.open_fresh();
+        let mut session = engine.session();
+        let (put, _) = session.write(|writer| {
+            writer.put_until(longest, b"x", u64::MAX)?;
+            writer.put(long, b"x")
+        });
+        put.expect("a batch").expect("no time for the longer key");
+        let before = contents(&mut session);
+        let refused: [(&str, Refused); 5] = [
+            ("put", |writer| writer.put_until(&LONG_NAME[..=EXPIRES], b"y", u64::MAX)),
+            ("expire", |writer| writer.expire(&LONG_NAME[..=EXPIRES], Some(u64::MAX)).map(drop)),
+            ("columns", |writer| {
+                writer.replace_columns(&LONG_NAME[..=EXPIRES], &[(b"a", b"b")], Some(u64::MAX))
+            }),
+            ("a set", |writer| {
+                writer.replace_set::<_, EngineError>(&LONG_NAME[..=EXPIRES], Some(u64::MAX), |set| {
+                    Ok(set.put(b"m", 1.0).map(drop)?)
+                })
+            }),
+            ("rename", |writer| writer.rename(&LONG_NAME[..EXPIRES], &LONG_NAME[..=EXPIRES], true).map(drop)),
+        ];
+        for (what, write) in refused {
+            let error = session.write(write).0.expect("a batch").expect_err(what).to_string();
+            assert!(
+                error.contains("65528 bytes is longer than the limit of 65527"),
+                "{kind}, {what}: {error}"
+            );
+            assert_eq!(contents(&mut session), before, "{kind}, {what}");
+        }
+    }
 }
 
 #[test]

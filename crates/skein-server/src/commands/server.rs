@@ -42,7 +42,7 @@ pub(super) fn info(
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
     let sections: Vec<&[u8]> = args.from(1).collect();
-    reply.text(&info::text(context.shared, context.session.engine(), &sections));
+    reply.text(&info::text(context.shared, &context.session.stats(), &sections));
     Ok(AfterCommand::Done)
 }
 

@@ -459,3 +459,22 @@ fn maxmemory_is_the_size_of_the_cache() {
     assert_eq!(used(&mut client)[0], 32, "the size at the start");
     assert_eq!(client.ask("CONFIG GET maxmemory"), "*2|$9|maxmemory|$6|131072|");
 }
+
+/// Incident: INFO within a transaction counted the keys without its writes. Consequence: it
+/// contradicted DBSIZE beside it, and the engine in memory. Fix: it counts as DBSIZE does.
+#[test]
+fn info_within_a_transaction_counts_its_writes() {
+    let server = start_on_disk(options(), small(TrieShape::Linked));
+    let mut client = server.connect();
+    client.ask("SET before 1");
+    for request in ["MULTI", "DEL before", "SET a 1", "SET b 1 PX 100000", "DBSIZE", "INFO keyspace"] {
+        client.ask(request);
+    }
+    let replies = client.ask("EXEC");
+    assert!(replies.contains("|:2|"), "{replies}");
+    for info in [replies, client.ask("INFO keyspace")] {
+        let average = info.split_once("db0:keys=2,expires=1,avg_ttl=").unwrap_or_else(|| panic!("{info}")).1;
+        let average: u64 = average.split('|').next().and_then(|text| text.parse().ok()).expect("a number");
+        assert!((1..=100_000).contains(&average), "{info}");
+    }
+}

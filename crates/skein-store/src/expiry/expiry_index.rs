@@ -29,9 +29,6 @@ use crate::row::{RowIndex, RowRef};
 
 const TIME: usize = size_of::<u64>();
 
-/// The longest key that can expire: with its time it must fit this index.
-pub(crate) const KEY_BYTES_MAX: usize = crate::limits::KEY_BYTES_MAX - TIME;
-
 /// The number of stripes of keys. With some dozens of threads two seldom meet, and never for long.
 const STRIPES: usize = 64;
 

@@ -19,7 +19,7 @@
 mod expiry_index;
 mod operation_time;
 
-pub(crate) use expiry_index::{ExpiryIndex, KEY_BYTES_MAX};
+pub(crate) use expiry_index::ExpiryIndex;
 pub(crate) use operation_time::OperationTime;
 
 #[cfg(all(test, not(skein_loom)))]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::*;
+use crate::limits::EXPIRING_KEY_BYTES_MAX;
 use crate::store::expiry_thread::{GRACE_MS, remove_overdue};
 use crate::{
     Batch, Durability, Error, ExpiryClock, IndexKind, RowAllocator, RowChange, RowWriter as _, ScanDirection,
@@ -195,10 +195,13 @@ fn writes_that_change_a_key_keep_its_time_and_puts_do_not() {
     store.put(b"n", b"x").unwrap();
     store.persist(b"h").unwrap();
     assert_eq!(check(&store), 0);
-    let long = vec![b'k'; KEY_BYTES_MAX + 1];
+    let long = vec![b'k'; EXPIRING_KEY_BYTES_MAX + 1];
     store.put(&long, b"").unwrap();
     for refused in [store.put_until(&long, b"", at).map(drop), store.expire(&long, at).map(drop)] {
-        assert!(matches!(refused, Err(Error::KeyTooLong { limit: KEY_BYTES_MAX, .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Err(Error::KeyTooLong { limit: EXPIRING_KEY_BYTES_MAX, .. })),
+            "{refused:?}"
+        );
     }
     store.put_until(&long[1..], b"", at).unwrap();
     assert_eq!(check(&store), 1);

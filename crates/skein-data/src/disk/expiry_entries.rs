@@ -1,0 +1,78 @@
+//! Counts in the expiry index, of the store or within an open transaction.
+
+use skein_disk::{DiskStore, DiskTransaction, KeySpace, Result, WalkDirection};
+
+use super::keys::parse_expiry_key;
+
+/// The mark of a complete index: shorter than an entry, so it is none.
+pub(super) const COMPLETE: &[u8] = &[0xff];
+
+/// Entries of the index that an average is made of.
+const SAMPLES: u64 = 16;
+
+/// The keys that expire, and about the average of their remaining times in milliseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ExpiringKeys {
+    pub(crate) count: u64,
+    pub(crate) average_ttl_ms: u64,
+}
+
+/// The entries of an expiry index, in order.
+pub(crate) trait ExpiryEntries {
+    /// Returns the number of entries for which `is_before` is true; it must be true for the first
+    /// entries and false for all others.
+    fn rank_by(&mut self, is_before: impl FnMut(&[u8]) -> bool) -> Result<u64>;
+
+    /// Returns the entry at this position.
+    fn entry_at(&mut self, position: u64) -> Result<Option<Vec<u8>>>;
+
+    /// Returns whether the index has the mark.
+    fn is_complete(&mut self) -> Result<bool> {
+        let place = self.rank_by(|entry| entry < COMPLETE)?;
+        Ok(self.entry_at(place)?.is_some_and(|entry| entry == COMPLETE))
+    }
+
+    /// Returns the number of entries without the mark.
+    fn count(&mut self) -> Result<u64> {
+        Ok(self.rank_by(|_| true)?.saturating_sub(u64::from(self.is_complete()?)))
+    }
+
+    /// Returns the number of keys that have expired at `now`.
+    fn expired(&mut self, now: u64) -> Result<u64> {
+        let start = now.to_be_bytes();
+        self.rank_by(|entry| entry < &start[..])
+    }
+
+    /// Samples the keys that expire. Those that cannot be read do not count.
+    fn expiring(&mut self, now: u64) -> ExpiringKeys {
+        let count = self.count().unwrap_or(0);
+        let samples = count.min(SAMPLES);
+        let mut sum = 0;
+        for sample in 0..samples {
+            let found = self.entry_at(sample * count / samples).ok().flatten();
+            let at = found.as_deref().and_then(parse_expiry_key).map_or(0, |(at, _)| at);
+            sum += at.saturating_sub(now);
+        }
+        ExpiringKeys { count, average_ttl_ms: sum.checked_div(samples).unwrap_or(0) }
+    }
+}
+
+impl ExpiryEntries for &DiskStore {
+    fn rank_by(&mut self, is_before: impl FnMut(&[u8]) -> bool) -> Result<u64> {
+        self.key_rank_by(KeySpace::Expiry, is_before)
+    }
+
+    fn entry_at(&mut self, position: u64) -> Result<Option<Vec<u8>>> {
+        Ok(self.keys_from(KeySpace::Expiry, position, WalkDirection::Forward, 1)?.pop())
+    }
+}
+
+impl ExpiryEntries for DiskTransaction<'_> {
+    fn rank_by(&mut self, is_before: impl FnMut(&[u8]) -> bool) -> Result<u64> {
+        self.key_rank_by(KeySpace::Expiry, is_before)
+    }
+
+    fn entry_at(&mut self, position: u64) -> Result<Option<Vec<u8>>> {
+        Ok(self.keys_from(KeySpace::Expiry, position, WalkDirection::Forward, 1)?.pop())
+    }
+}
