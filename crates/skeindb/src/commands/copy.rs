@@ -15,9 +15,9 @@
 //!
 //! The source needs only commands that Redis has since version 2.8. Before version 7 it has no
 //! PEXPIRETIME, so the copy asks with PTTL and writes the remaining time with PX and PEXPIRE: the
-//! key then expires later, by the time that the copy took between the two. The source continues to serve clients.
-//! A key that changes meanwhile is copied as it was before or after the change, or in pieces of
-//! both.
+//! key then expires later, by the time that the copy took between the two. The source continues to
+//! serve clients. A key that changes meanwhile is copied as it was before or after the change, or
+//! in pieces of both.
 
 use std::collections::BTreeMap;
 
