@@ -1,4 +1,4 @@
-//! Compaction of a store: merges sparse pages (`trie/merge.rs`), then moves pages
+//! Compaction of a store: packs and merges pages (`trie/merge.rs`), then moves pages
 //! (`buffer/compact.rs`).
 
 use super::{DiskShared, DiskStore};
@@ -30,8 +30,8 @@ pub struct CompactReport {
 }
 
 impl DiskStore {
-    /// Merges sparse pages, moves pages to free places near the start of the file, and cuts the
-    /// file off behind the last one, in steps of 1,024 pages (4 MiB). Takes a checkpoint before,
+    /// Packs the contents into fewer pages, moves pages to free places near the start of the file,
+    /// and cuts the file off behind the last one, in steps of 1,024 pages (4 MiB). Takes a checkpoint before,
     /// and one or more afterwards. The time grows with the pages of the file and the bytes that
     /// move. Merged pages are written again, so the file may grow before it shrinks.
     ///
@@ -87,7 +87,7 @@ impl DiskShared {
         Ok(CompactReport { bytes_before, bytes_after: buffer.file_bytes(), pages_merged, pages_moved })
     }
 
-    /// Merges sparse pages of all spaces. Returns the number of freed pages.
+    /// Packs and merges the pages of all spaces. Returns the number of freed pages.
     pub(super) fn merge(&self) -> Result<usize> {
         self.spaces.tries().map(|(_, trie)| self.merge_trie(trie)).sum()
     }

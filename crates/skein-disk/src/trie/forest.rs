@@ -72,6 +72,11 @@ impl PageForest {
         trees.iter().map(|tree| self.trees[*tree].weight).sum()
     }
 
+    /// Returns the roots with the bytes of each and of all nodes below it.
+    pub(super) fn weights(&self) -> Vec<(RecordId, usize)> {
+        self.roots.iter().map(|root| (self.trees[*root].id, self.trees[*root].weight)).collect()
+    }
+
     /// Returns the siblings to move, or `None` if no node can move.
     pub(super) fn choose(&self, has_owner: bool) -> Option<SiblingRun<'_>> {
         let total = self.weight(&self.roots);

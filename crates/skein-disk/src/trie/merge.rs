@@ -1,9 +1,10 @@
-//! Merging for a compaction: leaves move into their parents' records, and sparse pages are joined,
-//! owner by owner.
+//! Merging for a compaction: leaves move into their parents' records, and the pages of each node are
+//! packed.
 //!
 //! ```text
-//!   owner ─► P 20 % │ Q 30 % │ R 90 % │ S 10 %
-//!   owner ─► P 50 % │ R 90 %                      S joins the owner's page, if it fits
+//!   owner ─► P 20 % │ Q 30 % │ R 90 % │ S 40 %
+//!   owner ─► P 90 % │ R 90 %                      packed (pack.rs)
+//!   owner ─► R 90 %                               P joins the owner's page, if it fits
 //! ```
 //!
 //! A removal joins the pages on its path by the same steps (`join.rs`); this walk reaches all pages.
@@ -23,7 +24,6 @@ use super::symbols::{SymbolPath, TrieSymbols};
 use super::visited_records::VisitedRecords;
 use super::walk::push_prefix;
 use crate::buffer::PageWriter;
-use crate::page::PageId;
 use crate::record::{RecordId, WalkResult, change, record, records};
 
 /// The most pages that a step reads besides those on its path. Other writes wait no longer than
@@ -177,29 +177,30 @@ impl TrieCore {
         Ok(true)
     }
 
-    /// Joins the pages that a node owns. Returns false if the write became large enough before the
-    /// end.
+    /// Packs the pages that a node owns, and joins them with its own page. Returns false if the
+    /// write became large enough before the end.
     fn merge_below(
         &self,
         writer: &mut PageWriter<'_>,
         owner: RecordId,
         merged: &mut MergeStep,
     ) -> WalkResult<bool> {
-        let mut left: Vec<PageId> = Vec::new();
-        for page in pages_below(writer, owner)? {
+        for planned in self.plan_packing(writer, owner)? {
             writer.release_many_reads();
             if is_step_full(writer) {
                 return Ok(false);
             }
-            match left.last() {
-                Some(to) if fits(writer, page, *to)? => {
-                    self.move_all_nodes(writer, page, owner, *to)?;
-                    merged.count_page();
-                }
-                _ => left.push(page),
+            if !planned.execute(writer, owner)? {
+                continue;
+            }
+            merged.is_changed = true;
+            let page = planned.child.page;
+            if records(writer, page)?.len() == 0 {
+                writer.free(page);
+                merged.count_page();
             }
         }
-        for page in left {
+        for page in pages_below(writer, owner)? {
             writer.release_many_reads();
             if is_step_full(writer) {
                 return Ok(false);

@@ -12,7 +12,7 @@
 //!   (records), `decoded_node.rs` (a node in memory).
 //! - Operations: `core.rs` (descent from the root to a value), `set.rs`, `remove.rs`, `hash.rs`.
 //! - Pages: `placement.rs` and `forest.rs` (which nodes share a page), `join.rs` (sparse pages),
-//!   `merge.rs` (a compaction).
+//!   `merge.rs` and `pack.rs` (a compaction).
 //! - Many keys: `walk.rs` and `cursor.rs` (in order), `batch_lookup.rs` (overlapping lookups).
 //! - Checks: `check.rs` (all invariants), `visited_records.rs` (bounds on walks over damaged
 //!   pages).
@@ -44,6 +44,7 @@ mod leaves;
 mod merge;
 mod node;
 mod overflow;
+mod pack;
 mod placement;
 mod remove;
 mod set;

@@ -130,7 +130,7 @@ impl TrieCore {
         Ok(())
     }
 
-    fn forest(
+    pub(super) fn forest(
         &self,
         pages: &mut impl PageReader,
         page: PageId,

@@ -3,6 +3,7 @@
 
 mod damage;
 mod model;
+mod pack;
 pub(crate) mod remove;
 mod scale;
 pub(crate) mod shared;
