@@ -93,9 +93,7 @@ fn is_one_of_four(at: u32) -> bool {
 fn removals_at_random_give_pages_back() {
     for shape in SHAPES {
         let percent = percent_of_a_fresh_store(shape, KeySpace::Main, is_one_of_four);
-        // Nodes of a classical trie have fewer children, so fewer pages have the same owner.
-        let most = if shape == SHAPES[1] { 175 } else { 140 };
-        assert!(percent <= most, "{shape}: {percent} percent of a fresh store's pages");
+        assert!(percent <= 140, "{shape}: {percent} percent of a fresh store's pages");
     }
     for space in [KeySpace::Members, KeySpace::Scores, KeySpace::Expiry] {
         let percent = percent_of_a_fresh_store(TrieShape::Linked, space, is_one_of_four);

@@ -35,7 +35,7 @@ impl DiskStore {
     /// and one or more afterwards. The time grows with the pages of the file and the bytes that
     /// move. Merged pages are written again, so the file may grow before it shrinks.
     ///
-    /// Reads continue. A write may wait until about 64 pages were read. A crash at any moment
+    /// Reads continue. A write may wait until a few hundred pages were read. A crash at any moment
     /// leaves the store as it was before or after, with all acknowledged writes. The file may stay
     /// longer than necessary because of concurrent writes and live snapshots; with
     /// [`ReadMode::mapping`](crate::ReadMode::mapping) also because of earlier reads, until the

@@ -12,7 +12,7 @@
 //!
 //! A removal joins the pages on its path, and looks at a page only if it is sparse and has lost
 //! another [`STEP`] of its bytes. So a removal seldom looks, and a page that fits nowhere is not
-//! tried again and again. It tries few pages that it has to read from the file.
+//! tried again and again. It tries few pages, and fewer that it has to read from the file.
 
 use super::core::{RecordVisit, TrieCore, node};
 use super::placement::{owner, relocate, room};
@@ -29,7 +29,12 @@ const JOINED_MOST: usize = BODY / 4 * 3;
 /// A removal looks at a sparse page once for so many bytes that the page loses.
 const STEP: usize = BODY / 32;
 
-/// A removal joins no pages if the write has changed this share of the cache already.
+/// The pages on each side of a page, of the same owner, that a removal tries. An owner may have
+/// hundreds, and trying all of them frees hardly more.
+const NEIGHBOURS: usize = 2;
+
+/// A removal joins no pages and moves no leaf to another page if the write has changed this share of
+/// the cache already.
 const CACHE_SHARE: usize = 4;
 
 /// A page that has lost records, with its owner and the bytes that it had before.
@@ -62,8 +67,7 @@ impl TrieCore {
             }
         }
         for (page, owner) in sparse {
-            // A join changes pages that the removal alone would not change.
-            if writer.copies() > writer.cache() / CACHE_SHARE {
+            if !may_change_more(writer) {
                 break;
             }
             let Some(at) = trail.iter().rposition(|visit| visit.id == owner) else { continue };
@@ -113,15 +117,18 @@ impl TrieCore {
         Ok(())
     }
 
-    /// Joins a page with another one of its owner, or with the owner's page. Returns false if it fits
-    /// none. Pages that are not in memory are tried only beside it.
+    /// Joins a page with one of its [`NEIGHBOURS`] among the owner's pages, or with the owner's page.
+    /// Returns false if it fits none. Pages that are not in memory are tried only directly beside
+    /// it.
     fn join(&self, writer: &mut PageWriter<'_>, page: PageId, owner: RecordId) -> WalkResult<bool> {
         let pages = pages_below(writer, owner)?;
         let Some(at) = pages.iter().position(|other| *other == page) else { return Ok(false) };
-        let beside = at.saturating_sub(1)..at + 2;
-        for (other, to) in pages.into_iter().chain([owner.page]).enumerate() {
-            let is_near = to == owner.page || beside.contains(&other);
-            if to != page && (is_near || writer.is_in_memory(to)) && fits(writer, page, to)? {
+        let used = records(writer, page)?.used();
+        let near = at.saturating_sub(NEIGHBOURS)..pages.len().min(at + NEIGHBOURS + 1);
+        for other in near.chain([pages.len()]) {
+            let to = pages.get(other).copied().unwrap_or(owner.page);
+            let is_tried = to == owner.page || at.abs_diff(other) <= 1 || writer.is_in_memory(to);
+            if to != page && is_tried && takes(writer, to, used)? {
                 self.move_all_nodes(writer, page, owner, to)?;
                 return Ok(true);
             }
@@ -130,13 +137,20 @@ impl TrieCore {
     }
 }
 
+/// Returns whether a removal may change pages that the removal alone would not change.
+pub(super) fn may_change_more(writer: &PageWriter<'_>) -> bool {
+    writer.copies() <= writer.cache() / CACHE_SHARE
+}
+
 /// Returns the pages that a node owns, in the order of its children.
 pub(super) fn pages_below(pages: &mut impl PageReader, owner: RecordId) -> WalkResult<Vec<PageId>> {
-    let mut below: Vec<PageId> = Vec::new();
+    let (mut below, mut last) = (Vec::new(), owner.page);
     for (_, child) in node(pages, owner)?.children.iter() {
-        if child.page != owner.page && !below.contains(&child.page) {
+        // The page of the child before it, mostly.
+        if child.page != last && child.page != owner.page && !below.contains(&child.page) {
             below.push(child.page);
         }
+        last = child.page;
     }
     Ok(below)
 }
@@ -144,6 +158,11 @@ pub(super) fn pages_below(pages: &mut impl PageReader, owner: RecordId) -> WalkR
 /// Returns whether all records of a page fit another page and leave room there.
 pub(super) fn fits(pages: &mut impl PageReader, page: PageId, to: PageId) -> WalkResult<bool> {
     let used = records(pages, page)?.used();
+    takes(pages, to, used)
+}
+
+/// Returns whether records of these bytes, with their slots, fit a page and leave room there.
+fn takes(pages: &mut impl PageReader, to: PageId, used: usize) -> WalkResult<bool> {
     Ok(records(pages, to)?.room().is_some_and(|room| used + SLOT + SPARE <= room))
 }
 

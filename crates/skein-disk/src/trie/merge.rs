@@ -15,19 +15,17 @@
 //! steps.
 
 use super::KEY_MOST;
-use super::core::{TrieCore, damaged_record, node, replace};
-use super::decoded_node::DecodedNode;
+use super::core::{TrieCore, node};
 use super::join::{SPARSE_MOST, fits, move_down, nodes_that_fit, pages_below};
-use super::node::{RECORD_MOST, TrieNode};
-use super::placement::room;
+use super::leaf_records::take_leaf_in;
 use super::symbols::{SymbolPath, TrieSymbols};
 use super::visited_records::VisitedRecords;
 use super::walk::push_prefix;
 use crate::buffer::PageWriter;
-use crate::record::{RecordId, WalkResult, change, record, records};
+use crate::record::{RecordId, WalkResult, records};
 
-/// The most pages that a step reads besides those on its path. Other writes wait no longer than
-/// that.
+/// A step ends behind a node when it has read this many pages besides those on its path. It reads
+/// all pages of a node to plan their packing, so other writes may wait for a few hundred pages.
 const READS_MOST: usize = 64;
 /// A step ends when it has copied this share of the cache.
 const CACHE_SHARE: usize = 4;
@@ -144,30 +142,11 @@ impl TrieCore {
     ) -> WalkResult<bool> {
         for (symbol, child) in node(writer, id)?.children.iter().collect::<Vec<_>>() {
             writer.release_many_reads();
-            let leaf = record(writer, child)?;
-            let below = TrieNode::of(leaf).map_err(|what| damaged_record(child, what))?;
-            if below.value.is_none() || !DecodedNode::of(below).is_childless() {
-                continue;
-            }
-            let leaf = leaf.to_vec();
-            let before = record(writer, id)?.to_vec();
-            let mut content =
-                DecodedNode::of(TrieNode::of(&before).map_err(|what| damaged_record(id, what))?);
-            if !content.takes_leaf(symbol, leaf.len(), self.layout) {
-                continue;
-            }
-            let freed = if child.page == id.page { leaf.len() } else { 0 };
-            content.children.retain(|other| other.0 != symbol);
-            content.set_leaf(symbol, leaf.into());
-            let after = content.encode(self.layout);
-            if after.len() > RECORD_MOST || after.len() > before.len() + freed + room(writer, id.page)? {
-                continue;
-            }
+            let Some(with_leaf) = self.record_with_leaf(writer, id, (symbol, child))? else { continue };
             if is_step_full(writer) {
                 return Ok(false);
             }
-            change(writer, child.page, |records| records.remove(child.slot))?;
-            replace(writer, id, &after)?;
+            take_leaf_in(writer, id, child, &with_leaf)?;
             merged.is_changed = true;
             if child.page != id.page && records(writer, child.page)?.len() == 0 {
                 writer.free(child.page);

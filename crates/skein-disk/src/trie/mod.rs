@@ -11,8 +11,9 @@
 //! - Bytes: `symbols.rs` (keys as symbols), `node.rs`, `leaves.rs`, `value.rs`, `overflow.rs`
 //!   (records), `decoded_node.rs` (a node in memory).
 //! - Operations: `core.rs` (descent from the root to a value), `set.rs`, `remove.rs`, `hash.rs`.
-//! - Pages: `placement.rs` and `forest.rs` (which nodes share a page), `join.rs` (sparse pages),
-//!   `merge.rs` and `pack.rs` (a compaction).
+//! - Pages: `placement.rs` and `forest.rs` (which nodes share a page), `leaf_records.rs` (leaves
+//!   back into their parents' records), `join.rs` (sparse pages), `merge.rs` and `pack.rs` (a
+//!   compaction).
 //! - Many keys: `walk.rs` and `cursor.rs` (in order), `batch_lookup.rs` (overlapping lookups).
 //! - Checks: `check.rs` (all invariants), `visited_records.rs` (bounds on walks over damaged
 //!   pages).
@@ -40,6 +41,7 @@ mod fixed;
 mod forest;
 mod hash;
 mod join;
+mod leaf_records;
 mod leaves;
 mod merge;
 mod node;

@@ -4,6 +4,8 @@
 //!   no value, no child     the node is removed from its parent; then the same for the parent
 //!   no value, one child    "he" ─l─► "lo"  ─►  "hello": merged into the node, which keeps its id
 //!   a leaf in its parent   the parent's record gets shorter; then as above
+//!   value, no child left   in an array of children, the node moves into its parent's record
+//!                          (leaf_records.rs)
 //! ```
 //!
 //! A node with one child and no value stays if both do not fit one prefix or one record, or if the
@@ -12,8 +14,9 @@
 
 use super::core::{DescentEnd, NodeId, RecordVisit, TrieCore, damaged_record, free_value, node, replace};
 use super::decoded_node::DecodedNode;
-use super::join::ShrunkPage;
-use super::node::{PREFIX_MOST, RECORD_MOST, TrieNode};
+use super::join::{ShrunkPage, may_change_more};
+use super::leaf_records::take_leaf_in;
+use super::node::{ChildLayout, PREFIX_MOST, RECORD_MOST, TrieNode};
 use super::placement::{owner, room};
 use super::symbols::SymbolPath;
 use crate::buffer::PageWriter;
@@ -99,6 +102,7 @@ impl TrieCore {
                 if let Some((page, lost)) = self.merge_child(writer, at, &content)? {
                     touched.push_below(writer, page, at.id, lost)?;
                 }
+                self.take_in(writer, trail, &mut touched)?;
                 break;
             }
             change(writer, at.id.page, |records| records.remove(at.id.slot))?;
@@ -107,6 +111,30 @@ impl TrieCore {
             record = self.without_child(writer, parent.id, at.id)?;
         }
         Ok(touched)
+    }
+
+    /// Moves the trail's last node into the record of its parent if the node has become a leaf and
+    /// fits. A parent whose children are all leaves needs no array of pointers. With a list of
+    /// children this saves few bytes, and costs time, also when the leaf gets a child again.
+    fn take_in(
+        &self,
+        writer: &mut PageWriter<'_>,
+        trail: &[RecordVisit],
+        touched: &mut ShrunkPages,
+    ) -> WalkResult<()> {
+        let [.., RecordVisit { id: parent, .. }, RecordVisit { id, .. }] = *trail else { return Ok(()) };
+        let may_change = id.page == parent.page || may_change_more(writer);
+        if self.layout == ChildLayout::List || !may_change || TrieNode::of_leaf(record(writer, id)?).is_err()
+        {
+            return Ok(());
+        }
+        let child = node(writer, parent)?.children.iter().find(|child| child.1 == id);
+        let Some(child) = child else { return Ok(()) };
+        if let Some(with_leaf) = self.record_with_leaf(writer, parent, child)? {
+            touched.push(writer, &trail[..trail.len() - 1])?;
+            take_leaf_in(writer, parent, id, &with_leaf)?;
+        }
+        Ok(())
     }
 
     /// Returns the record of a node without one of its children.
