@@ -33,8 +33,7 @@ const STEP: usize = BODY / 32;
 /// hundreds, and trying all of them frees hardly more.
 const NEIGHBOURS: usize = 2;
 
-/// A removal joins no pages and moves no leaf to another page if the write has changed this share of
-/// the cache already.
+/// A removal joins no pages if the write has changed this share of the cache already.
 const CACHE_SHARE: usize = 4;
 
 /// A page that has lost records, with its owner and the bytes that it had before.
@@ -138,7 +137,7 @@ impl TrieCore {
 }
 
 /// Returns whether a removal may change pages that the removal alone would not change.
-pub(super) fn may_change_more(writer: &PageWriter<'_>) -> bool {
+fn may_change_more(writer: &PageWriter<'_>) -> bool {
     writer.copies() <= writer.cache() / CACHE_SHARE
 }
 

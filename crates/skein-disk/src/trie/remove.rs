@@ -14,7 +14,7 @@
 
 use super::core::{DescentEnd, NodeId, RecordVisit, TrieCore, damaged_record, free_value, node, replace};
 use super::decoded_node::DecodedNode;
-use super::join::{ShrunkPage, may_change_more};
+use super::join::ShrunkPage;
 use super::leaf_records::take_leaf_in;
 use super::node::{ChildLayout, PREFIX_MOST, RECORD_MOST, TrieNode};
 use super::placement::{owner, room};
@@ -102,7 +102,7 @@ impl TrieCore {
                 if let Some((page, lost)) = self.merge_child(writer, at, &content)? {
                     touched.push_below(writer, page, at.id, lost)?;
                 }
-                self.take_in(writer, trail, &mut touched)?;
+                self.take_in(writer, trail)?;
                 break;
             }
             change(writer, at.id.page, |records| records.remove(at.id.slot))?;
@@ -113,25 +113,20 @@ impl TrieCore {
         Ok(touched)
     }
 
-    /// Moves the trail's last node into the record of its parent if the node has become a leaf and
-    /// fits. A parent whose children are all leaves needs no array of pointers. With a list of
-    /// children this saves few bytes, and costs time, also when the leaf gets a child again.
-    fn take_in(
-        &self,
-        writer: &mut PageWriter<'_>,
-        trail: &[RecordVisit],
-        touched: &mut ShrunkPages,
-    ) -> WalkResult<()> {
+    /// Moves the trail's last node into the record of its parent in the same page, if the node has
+    /// become a leaf and fits. A parent whose children are all leaves needs no array of pointers.
+    /// With a list of children this saves few bytes, and costs time, also when the leaf gets a child
+    /// again.
+    fn take_in(&self, writer: &mut PageWriter<'_>, trail: &[RecordVisit]) -> WalkResult<()> {
         let [.., RecordVisit { id: parent, .. }, RecordVisit { id, .. }] = *trail else { return Ok(()) };
-        let may_change = id.page == parent.page || may_change_more(writer);
-        if self.layout == ChildLayout::List || !may_change || TrieNode::of_leaf(record(writer, id)?).is_err()
-        {
+        // In another page it would be one more page that the write changes.
+        let is_here = id.page == parent.page;
+        if self.layout == ChildLayout::List || !is_here || TrieNode::of_leaf(record(writer, id)?).is_err() {
             return Ok(());
         }
         let child = node(writer, parent)?.children.iter().find(|child| child.1 == id);
         let Some(child) = child else { return Ok(()) };
         if let Some(with_leaf) = self.record_with_leaf(writer, parent, child)? {
-            touched.push(writer, &trail[..trail.len() - 1])?;
             take_leaf_in(writer, parent, id, &with_leaf)?;
         }
         Ok(())
