@@ -56,8 +56,8 @@ impl PageWriter<'_> {
     /// Publishes all changes at once.
     ///
     /// # Errors
-    /// The file cannot grow by a place for each page, or no page can be evicted because the file
-    /// cannot be written. Nothing is changed then.
+    /// A page could not be spilled, the file cannot grow by a place for each page, or no page can be
+    /// evicted because the file cannot be written. Nothing is changed then.
     pub(crate) fn publish(self) -> Result<()> {
         self.publish_then(|| ())
     }
@@ -68,6 +68,7 @@ impl PageWriter<'_> {
     /// # Errors
     /// As [`publish`](Self::publish).
     pub(crate) fn publish_then(mut self, published: impl FnOnce()) -> Result<()> {
+        self.failed()?;
         let buffer = self.buffer;
         self.pinned = None;
         buffer.trim_kept()?;

@@ -49,6 +49,8 @@ pub(crate) struct PageWriter<'b> {
     pub(super) made: BTreeSet<PageId>,
     pub(super) freed: BTreeSet<PageId>,
     pub(super) uncached: Vec<UncachedPage<'b>>,
+    /// The error of a copy that could not be spilled. The write can only be dropped then.
+    pub(super) failed: Option<DiskError>,
 }
 
 impl BufferManager {
@@ -64,6 +66,7 @@ impl BufferManager {
             made: BTreeSet::new(),
             freed: BTreeSet::new(),
             uncached: Vec::new(),
+            failed: None,
         }
     }
 }
@@ -169,7 +172,18 @@ impl PageWriter<'_> {
 
     /// Makes room in memory for one more copy.
     fn make_room(&mut self) -> Result<()> {
-        self.copies.make_room(self.buffer, self.cache * COPIES_SHARE.0 / COPIES_SHARE.1)
+        self.failed()?;
+        let done = self.copies.make_room(self.buffer, self.cache * COPIES_SHARE.0 / COPIES_SHARE.1);
+        self.failed = done.as_ref().err().cloned();
+        done
+    }
+
+    /// Checks that every copy that had to be spilled was.
+    ///
+    /// # Errors
+    /// The reason why one was not.
+    pub(crate) fn failed(&self) -> Result<()> {
+        self.failed.clone().map_or(Ok(()), Err)
     }
 
     /// Returns the bytes of a page for changing.

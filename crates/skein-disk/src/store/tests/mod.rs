@@ -13,13 +13,14 @@ mod transactions;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 use skein_log::{Durability, LogError, OpenProgress};
 
-use super::{DiskOptions, DiskStore};
+use super::{DiskOptions, DiskStore, DiskTransaction};
 use crate::trie::TrieShape;
 use crate::{DiskError, Result};
 
@@ -352,6 +353,37 @@ fn a_store_takes_checkpoints_as_its_log_grows() {
     let other = DiskOptions { shape: TrieShape::Hash { n: 16 }, ..DiskOptions::default() };
     let refused = DiskStore::open(folder.path(), other).unwrap_err().to_string();
     assert!(refused.contains("is a linked trie, but was opened as a hash trie of 16 children"), "{refused}");
+}
+
+/// Incident: a checkpoint was requested when the log grew beyond its limit. After a crash, more than
+/// that was replayed, so the log never grew beyond it again. Consequence: the server took no
+/// checkpoint until its end, and a log of gigabytes had to be replayed. Fix: each further part of
+/// the log of that size requests a checkpoint.
+#[test]
+fn a_store_takes_checkpoints_after_a_long_replay() {
+    let storage = SimStorage::new();
+    let open_with = |checkpoint_bytes| {
+        let options =
+            DiskOptions { durability: Durability::Sync, checkpoint_bytes, ..DiskOptions::default() };
+        DiskStore::open_on(storage.share(), FOLDER, options).unwrap()
+    };
+    let fill = |store: &DiskStore| {
+        let set = |transaction: &mut DiskTransaction<'_>| {
+            (0..150_u8).try_for_each(|number| transaction.set(&[number], &[7; 1_000]).map(drop))
+        };
+        store.write::<_, DiskError>(set).unwrap();
+    };
+    let store = open_with(0);
+    fill(&store);
+    storage.reboot(1);
+    drop(store);
+    let store = open_with(100_000);
+    assert_eq!((store.stats().replayed, store.stats().checkpoints), (150, 0));
+    let begun = Instant::now();
+    while store.stats().checkpoints == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", store.stats());
+        fill(&store);
+    }
 }
 
 /// Incident: SAVE right after BGSAVE returned while the checkpoint of BGSAVE was still to be taken
