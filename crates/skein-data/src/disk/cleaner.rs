@@ -1,7 +1,9 @@
 //! The thread that removes expired keys, and the members of removed collections.
 //!
 //! At each tick it removes the first overdue keys of the expiry index, each with its row and its
-//! members, and then members of dead collections. It works at most half of the time. Expired keys
+//! members, and then members of dead collections. It works at most half of the time. A transaction
+//! that replaces a large collection removes former members itself (`main_rows.rs`), so the rest is
+//! what small commands leave. Expired keys
 //! that are not removed yet are hidden from readers.
 
 use std::collections::VecDeque;
@@ -18,9 +20,11 @@ use super::members::remove_members;
 use super::{DiskEngine, DiskRowReader};
 use crate::Result;
 
-/// The interval of the ticks, and the time of work in each.
+/// The interval of the ticks, and the time of work in each. To wait for another writer is no work.
 const INTERVAL: Duration = Duration::from_millis(100);
 const WORK: Duration = Duration::from_millis(50);
+/// The time of one transaction that removes members. Other writers wait no longer.
+const STEP: Duration = Duration::from_millis(5);
 
 /// An expired key is removed only this much later, so that an operation with a frozen time never
 /// sees the removal. It is measured by the steady clock, so a jump of the wall clock does not
@@ -54,7 +58,7 @@ pub(super) fn run(engine: &DiskEngine, signal: &ThreadSignal) {
         let go_on = || Instant::now() < until && !signal.is_stopped();
         let overdue = past.overdue(engine.now());
         let expired = overdue.map_or(Ok(()), |end| engine.remove_expired(end, go_on));
-        let dead = engine.remove_dead(go_on);
+        let dead = engine.remove_dead(signal);
         if let Err(error) = expired.and(dead) {
             // Writes are stopped, or a page is damaged. The rest stays until the next start.
             tracing::debug!("expired keys and removed members stay: {error}");
@@ -93,8 +97,8 @@ impl DiskEngine {
         Ok(())
     }
 
-    /// Removes members of dead collections, while `go_on` agrees.
-    fn remove_dead(&self, go_on: impl Fn() -> bool) -> Result<()> {
+    /// Removes members of dead collections, for the time of a tick.
+    fn remove_dead(&self, signal: &ThreadSignal) -> Result<()> {
         let first = ScanRequest {
             lower: Bound::Included(&dead_key(0)[..8]),
             upper: Bound::Excluded(&dead_key(1)[8..]),
@@ -103,16 +107,23 @@ impl DiskEngine {
             bytes: 1,
             values: true,
         };
-        while go_on() {
+        let mut worked = Duration::ZERO;
+        while worked < WORK && !signal.is_stopped() {
             let mut found = self.store().space(KeySpace::Members)?.range(&first)?;
             let Some(marker) = found.entries.pop() else { return Ok(()) };
             let id = marker.key.get(8..).and_then(|id| id.try_into().ok()).map_or(0, u64::from_be_bytes);
             let has_scores = marker.value.first() == Some(&1);
             let mut transaction = self.store().begin();
-            if !remove_members(&mut transaction, id, has_scores, REMOVED_TOGETHER)? {
+            let begun = Instant::now();
+            let mut more = true;
+            while more && begun.elapsed() < STEP && !transaction.is_full() {
+                more = remove_members(&mut transaction, id, has_scores, REMOVED_TOGETHER, false)?;
+            }
+            if !more {
                 transaction.remove_in(KeySpace::Members, &marker.key)?;
             }
             transaction.commit()?;
+            worked += begun.elapsed();
         }
         Ok(())
     }

@@ -64,10 +64,24 @@ pub(super) fn write_main_row(
     Ok(version)
 }
 
-/// Removes the members of a collection that no row stands for any more, now or in the background.
+/// Removes the members of a collection that no row stands for any more, now or in the background. A
+/// transaction of many writes removes as many members itself. Otherwise a large collection that is
+/// replaced again and again would leave members faster than the thread removes them.
 fn discard(engine: &DiskEngine, transaction: &mut DiskTransaction<'_>, head: CollectionHead) -> Result<()> {
-    let has_scores = head.kind.has_scores();
-    if head.len <= REMOVED_AT_ONCE && !remove_members(transaction, head.id, has_scores, usize::MAX)? {
+    let (has_scores, writes) = (head.kind.has_scores(), transaction.writes());
+    let is_whole = if head.len <= REMOVED_AT_ONCE {
+        !remove_members(transaction, head.id, has_scores, usize::MAX, false)?
+    } else {
+        writes > REMOVED_AT_ONCE
+            && !remove_members(
+                transaction,
+                head.id,
+                has_scores,
+                usize::try_from(writes).unwrap_or(usize::MAX),
+                true,
+            )?
+    };
+    if is_whole {
         return Ok(());
     }
     transaction.set_in(KeySpace::Members, &dead_key(head.id), &[u8::from(has_scores)])?;

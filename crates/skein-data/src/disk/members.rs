@@ -183,13 +183,14 @@ impl MemberStore for DiskMembers<'_, '_> {
     }
 }
 
-/// Removes up to `most` members of a dead collection, and their scores if it has an order by score,
-/// as far as the transaction is not full. Returns whether there are more.
+/// Removes up to `most` members of a dead collection, and their scores if it has an order by score.
+/// Stops when the transaction is full, or `fills` it. Returns whether there are more.
 pub(super) fn remove_members(
     transaction: &mut DiskTransaction<'_>,
     id: u64,
     has_scores: bool,
     most: usize,
+    fills: bool,
 ) -> crate::Result<bool> {
     let (mut left, mut key, (start, end)) = (most, Vec::new(), bounds_of(id));
     while left > 0 {
@@ -211,7 +212,7 @@ pub(super) fn remove_members(
             }
             transaction.remove_in(KeySpace::Members, &entry.key)?;
             // Listing alone may fill it, so each call removes at least one member.
-            if transaction.is_full() {
+            if !fills && transaction.is_full() {
                 return Ok(true);
             }
         }

@@ -13,11 +13,12 @@
 //! - `operations` has the operations, once for the engine and once for the map.
 //! - `random` does random operations, checkpoints, reopenings and snapshots.
 //! - `power_cuts` and `io_errors` fail each operation of the disk.
-//! - `refusals` and `visibility` check single promises.
+//! - `refusals`, `large_writes` and `visibility` check single promises.
 
 mod contents;
 mod engines;
 mod io_errors;
+mod large_writes;
 mod operations;
 mod power_cuts;
 mod random;

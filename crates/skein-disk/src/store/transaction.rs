@@ -13,7 +13,7 @@
 //!    publication, before another write, a checkpoint or a snapshot begins
 //!    (`PageWriter::publish_then`).
 //! 2. A write that failed half-way may have changed some copies. Then the transaction is *broken*
-//!    and can only be dropped. A write that is refused before it begins (a long key, another
+//!    and can only be dropped. So it is if a copy could not be spilled. A write that is refused before it begins (a long key, another
 //!    version) does not break it.
 //!
 //! A transaction may change more pages than the cache has (`buffer/private_pages.rs`). Its record
@@ -74,6 +74,8 @@ pub struct DiskTransaction<'s> {
     record: MutexGuard<'s, Vec<u8>>,
     /// The number of the last write.
     sequence: u64,
+    /// The number of the last write before it.
+    begun_at: u64,
     /// The number of keys of the main space.
     keys: u64,
     /// See invariant 2.
@@ -94,11 +96,13 @@ impl<'s> DiskTransaction<'s> {
         let mut record = lock(&shared.record);
         record.clear();
         // The numbers change only under the lock of `record`.
+        let sequence = shared.sequence.load(Ordering::Relaxed);
         Self {
             shared,
             writer: shared.buffer.write(),
             record,
-            sequence: shared.sequence.load(Ordering::Relaxed),
+            sequence,
+            begun_at: sequence,
             keys: shared.keys.load(Ordering::Relaxed),
             broken: None,
             value: Vec::new(),
@@ -142,11 +146,17 @@ impl<'s> DiskTransaction<'s> {
 
     /// Returns whether an error has broken the transaction. It can only be dropped then.
     pub fn is_broken(&self) -> bool {
-        self.broken.is_some()
+        self.check().is_err()
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        self.broken.clone().map_or(Ok(()), Err)
+        self.broken.clone().map_or(Ok(()), Err)?;
+        self.writer.failed()
+    }
+
+    /// Returns the number of its writes.
+    pub fn writes(&self) -> u64 {
+        self.sequence - self.begun_at
     }
 
     /// Returns the number of its last write, which is the version of the key that it set or
@@ -333,11 +343,12 @@ impl DiskShared {
         self.spaces.write(writer, number, write)
     }
 
-    /// Counts logged bytes, and requests a checkpoint when there are enough.
+    /// Counts logged bytes, and requests a checkpoint for each `checkpoint_bytes` of them. After a
+    /// replay, or after a checkpoint that failed, there may be more already.
     fn count(&self, bytes: usize) {
-        let most = self.options.checkpoint_bytes;
         let before = self.logged.fetch_add(bytes as u64, Ordering::Relaxed);
-        if most > 0 && before < most && before + bytes as u64 >= most {
+        let times = |logged: u64| logged.checked_div(self.options.checkpoint_bytes);
+        if times(before) != times(before + bytes as u64) {
             self.checkpoints.request();
         }
     }
