@@ -13,7 +13,9 @@
 mod loader;
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+
+use skein_sync::locks::lock;
 
 use crate::ScanDirection;
 use crate::collection::MemberIndex;
@@ -36,6 +38,8 @@ pub(crate) struct StoreKeys {
     pub(crate) members: Arc<MemberIndex>,
     /// The keys that expire, by time.
     pub(crate) expiry_index: ExpiryIndex,
+    /// Held while overdue keys are removed. A removal changes first `index` and then `expiry_index`.
+    pub(crate) removing_overdue: Mutex<()>,
     pub(crate) stripes: Stripes,
 }
 
@@ -51,14 +55,19 @@ impl StoreKeys {
             rows,
             members,
             expiry_index: ExpiryIndex::new(),
+            removing_overdue: Mutex::new(()),
             stripes: Stripes::new(),
         }
     }
 
-    /// Returns the number of keys at this time. It is exact while no thread writes.
+    /// Returns the number of keys at this time. It is exact while no thread writes; the thread that
+    /// removes expired keys may run.
     pub(crate) fn len(&self, time: OperationTime<'_>) -> usize {
-        let expired = if self.rows.any_expiring() { self.expiry_index.count_before(time.now()) } else { 0 };
-        self.index.len().saturating_sub(expired)
+        if !self.rows.any_expiring() {
+            return self.index.len();
+        }
+        let _none = lock(&self.removing_overdue);
+        self.index.len().saturating_sub(self.expiry_index.count_before(time.now()))
     }
 
     /// As [`RowIndex::scan`], without expired rows.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use skein_log::Durability;
 use skein_sync::atomic::Ordering;
 use skein_sync::background::{BackgroundThread, ThreadSignal};
+use skein_sync::locks::lock;
 
 use super::open_store::OpenStore;
 use crate::session::Writer;
@@ -79,7 +80,10 @@ pub(crate) fn remove_overdue(core: &StoreCore, most: usize) -> Result<usize> {
         return Ok(0);
     }
     let mut writer = Writer::enter(core, 0, None)?;
-    let removed = remove_all(&mut writer, end, &overdue);
+    let removed = {
+        let _removing = lock(&core.keys.removing_overdue);
+        remove_all(&mut writer, end, &overdue)
+    };
     let ticket = writer.finish()?;
     if core.commit.durability == Durability::Sync && ticket.epoch > 0 {
         core.commit.log.request_durable(ticket.epoch);
