@@ -92,7 +92,7 @@ impl PrivatePages {
             Some(page) => page.place,
             None => self.spilled.remove(&id),
         };
-        place.into_iter().for_each(|place| lock(&buffer.places).release(place));
+        release_place(buffer, place);
     }
 
     /// Returns the bytes of a page if it is one of the write. Loads it if it is spilled.
@@ -109,7 +109,7 @@ impl PrivatePages {
     /// As [`get`](Self::get).
     pub(super) fn get_mut(&mut self, buffer: &BufferManager, id: PageId) -> Result<Option<&mut PageBytes>> {
         let Some(page) = self.load(buffer, id)? else { return Ok(None) };
-        page.place.take().into_iter().for_each(|place| lock(&buffer.places).release(place));
+        release_place(buffer, page.place.take());
         Ok(Some(&mut page.bytes))
     }
 
@@ -119,11 +119,9 @@ impl PrivatePages {
             self.spilled.remove(&id);
             self.loaded.insert(id, LoadedCopy { bytes, place: Some(place), is_used: true });
         }
-        let page = self.loaded.get_mut(&id);
-        Ok(page.map(|page| {
-            page.is_used = true;
-            page
-        }))
+        let Some(page) = self.loaded.get_mut(&id) else { return Ok(None) };
+        page.is_used = true;
+        Ok(Some(page))
     }
 
     /// Spills pages if `most` or more are in memory.
@@ -199,5 +197,11 @@ impl PrivatePages {
                 places.release(place);
             }
         }
+    }
+}
+
+fn release_place(buffer: &BufferManager, place: Option<PagePlace>) {
+    if let Some(place) = place {
+        lock(&buffer.places).release(place);
     }
 }

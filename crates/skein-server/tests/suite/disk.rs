@@ -366,7 +366,9 @@ fn a_damaged_page_aborts_a_transaction() {
     client.ask("MSET a before counter 5");
     let mut transaction = |set: &str| {
         let requests = ["MULTI", "SET a after", "INCR a", set, "INCR counter"];
-        requests.map(|request| client.ask(request));
+        for request in requests {
+            client.ask(request);
+        }
         (client.ask("EXEC"), client.ask("MGET a counter"))
     };
     let (aborted, unchanged) = transaction(&set);
