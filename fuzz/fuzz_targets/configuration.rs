@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 
 // Included by path: the parser belongs to the command, and the whole command would be a large
 // dependency.
-#[path = "../../crates/skeindb/src/config/file.rs"]
+#[path = "../../crates/skein-cli/src/config/file.rs"]
 mod file;
 
 use file::{ConfigValue, parse};

@@ -66,8 +66,8 @@
 //! - [`cluster`] reads ranges over all nodes of a Redis or Valkey cluster that has SkeinDB's
 //!   module.
 //!
-//! Programs that embed the store should turn off the feature `cli`, which only the `skein` command
-//! needs.
+//! The feature `tls` adds TLS to [`client`]. The server and the `skein` command are in the package
+//! `skein-cli`.
 
 pub use skein_index as index;
 pub use skein_log::storage;

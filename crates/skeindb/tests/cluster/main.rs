@@ -2,7 +2,6 @@
 //!
 //! The nodes are threads of the test (`fake`), so a test decides what happens between two pages.
 
-mod commands;
 mod fake;
 mod ranges;
 mod routes;

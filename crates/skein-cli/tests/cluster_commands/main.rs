@@ -5,7 +5,11 @@ use std::process::{Command, Output, Stdio};
 
 use skein_syntax::slots::slot_of_key;
 
-use crate::fake::{FakeCluster, FakeValue, NodeFault};
+#[path = "../../../skeindb/tests/cluster/fake/mod.rs"]
+#[allow(dead_code, reason = "the tests of the library use the rest")]
+mod fake;
+
+use fake::{FakeCluster, FakeValue, NodeFault};
 
 fn skein(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_skein")).args(args).stdin(Stdio::null()).output().expect("skein runs")

@@ -11,7 +11,7 @@
 //!
 //! Checkpoints run all the time and log segments are small, so that kills hit those too. Some kills
 //! hit a server that is still recovering from the last one. For a longer run:
-//! `SKEIN_KILL_SECONDS=600 cargo test --release -p skeindb --test e2e kill`.
+//! `SKEIN_KILL_SECONDS=600 cargo test --release -p skein-cli --test e2e kill`.
 
 mod collections;
 mod oracle;

@@ -33,7 +33,7 @@ Examples:
       the changes beyond the noise
 
 Rivals are measured beside ours if this program was built with them:
-  cargo build --release -p skeindb --features rivals";
+  cargo build --release -p skein-cli --features rivals";
 
 /// Repeat the papers' figures and tables on this machine, beside the rivals that a user would
 /// otherwise choose.
