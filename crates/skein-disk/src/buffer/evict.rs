@@ -54,10 +54,11 @@ impl BufferManager {
         Ok(())
     }
 
-    /// Evicts pages while the cache is over its capacity.
+    /// Evicts pages while the cache is over its capacity. This is no sign that room is needed, so
+    /// the evictor sleeps on.
     pub(super) fn evict_excess(&self) -> std::result::Result<(), EvictFailure> {
         while self.room.is_over() {
-            self.evict()?;
+            self.evict_quietly()?;
         }
         Ok(())
     }
