@@ -86,6 +86,11 @@ pub mod cluster;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// Compiles the example of the crate's own README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;
+
 /// Runs the Rust example of the page on clusters as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/cluster.md")]

@@ -3,8 +3,7 @@
 //! At each tick it removes the first overdue keys of the expiry index, each with its row and its
 //! members, and then members of dead collections. It works at most half of the time. A transaction
 //! that replaces a large collection removes former members itself (`main_rows.rs`), so the rest is
-//! what small commands leave. Expired keys
-//! that are not removed yet are hidden from readers.
+//! what small commands leave. Expired keys that are not removed yet are hidden from readers.
 
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -20,7 +19,8 @@ use super::members::remove_members;
 use super::{DiskEngine, DiskRowReader};
 use crate::Result;
 
-/// The interval of the ticks, and the time of work in each. To wait for another writer is no work.
+/// The interval of the ticks, and the time of work of each kind. Waiting for another writer is no
+/// work.
 const INTERVAL: Duration = Duration::from_millis(100);
 const WORK: Duration = Duration::from_millis(50);
 /// The time of one transaction that removes members. Other writers wait no longer.
@@ -54,11 +54,9 @@ impl PastTimes {
 pub(super) fn run(engine: &DiskEngine, signal: &ThreadSignal) {
     let mut past = PastTimes::default();
     while signal.wait_timeout(INTERVAL) {
-        let until = Instant::now() + WORK;
-        let go_on = || Instant::now() < until && !signal.is_stopped();
         let overdue = past.overdue(engine.now());
-        let expired = overdue.map_or(Ok(()), |end| engine.remove_expired(end, go_on));
-        let dead = engine.remove_dead(signal);
+        let expired = overdue.map_or(Ok(()), |end| in_steps(signal, || engine.remove_expired(end)));
+        let dead = in_steps(signal, || engine.remove_dead());
         if let Err(error) = expired.and(dead) {
             // Writes are stopped, or a page is damaged. The rest stays until the next start.
             tracing::debug!("expired keys and removed members stay: {error}");
@@ -66,39 +64,44 @@ pub(super) fn run(engine: &DiskEngine, signal: &ThreadSignal) {
     }
 }
 
+/// Does steps for [`WORK`]. A step returns the time of its work, or `None` if there was nothing to do.
+fn in_steps(signal: &ThreadSignal, mut step: impl FnMut() -> Result<Option<Duration>>) -> Result<()> {
+    let mut worked = Duration::ZERO;
+    while worked < WORK && !signal.is_stopped() {
+        let Some(time) = step()? else { break };
+        worked += time;
+    }
+    Ok(())
+}
+
 impl DiskEngine {
-    /// Removes keys that expire before `end`, while `go_on` agrees.
-    fn remove_expired(&self, end: u64, go_on: impl Fn() -> bool) -> Result<()> {
-        while go_on() {
-            let first =
-                self.store().keys_from(KeySpace::Expiry, 0, WalkDirection::Forward, REMOVED_TOGETHER)?;
-            let overdue: Vec<_> = first
-                .iter()
-                .filter_map(|entry| parse_expiry_key(entry))
-                .filter(|(at, _)| *at < end)
-                .collect();
-            if overdue.is_empty() {
-                return Ok(());
-            }
-            let (mut transaction, mut buffer) = (self.store().begin(), DiskRowReader::default());
-            for (at, key) in overdue {
-                let row = buffer.row(key, |value| transaction.get_into(key, value))?;
-                // The entries that were read may be older than the transaction.
-                let Some(row) = row.filter(|row| row.expires_at() == Some(at)) else { continue };
-                let old = RowReferences::of(Some(row));
-                write_main_row(self, &mut transaction, key, None, old, RowReferences::default())?;
-                self.core().expired.fetch_add(1, Ordering::Relaxed);
-                if transaction.is_full() {
-                    break;
-                }
-            }
-            transaction.commit()?;
+    /// Removes some keys that expire before `end`, in one transaction.
+    fn remove_expired(&self, end: u64) -> Result<Option<Duration>> {
+        let first = self.store().keys_from(KeySpace::Expiry, 0, WalkDirection::Forward, REMOVED_TOGETHER)?;
+        let overdue: Vec<_> =
+            first.iter().filter_map(|entry| parse_expiry_key(entry)).filter(|(at, _)| *at < end).collect();
+        if overdue.is_empty() {
+            return Ok(None);
         }
-        Ok(())
+        let (mut transaction, mut buffer) = (self.store().begin(), DiskRowReader::default());
+        let begun = Instant::now();
+        for (at, key) in overdue {
+            let row = buffer.row(key, |value| transaction.get_into(key, value))?;
+            // The entries that were read may be older than the transaction.
+            let Some(row) = row.filter(|row| row.expires_at() == Some(at)) else { continue };
+            let old = RowReferences::of(Some(row));
+            write_main_row(self, &mut transaction, key, None, old, RowReferences::default())?;
+            self.core().expired.fetch_add(1, Ordering::Relaxed);
+            if transaction.is_full() {
+                break;
+            }
+        }
+        transaction.commit()?;
+        Ok(Some(begun.elapsed()))
     }
 
-    /// Removes members of dead collections, for the time of a tick.
-    fn remove_dead(&self, signal: &ThreadSignal) -> Result<()> {
+    /// Removes some members of a dead collection, in one transaction.
+    fn remove_dead(&self) -> Result<Option<Duration>> {
         let first = ScanRequest {
             lower: Bound::Included(&dead_key(0)[..8]),
             upper: Bound::Excluded(&dead_key(1)[8..]),
@@ -107,24 +110,20 @@ impl DiskEngine {
             bytes: 1,
             values: true,
         };
-        let mut worked = Duration::ZERO;
-        while worked < WORK && !signal.is_stopped() {
-            let mut found = self.store().space(KeySpace::Members)?.range(&first)?;
-            let Some(marker) = found.entries.pop() else { return Ok(()) };
-            let id = marker.key.get(8..).and_then(|id| id.try_into().ok()).map_or(0, u64::from_be_bytes);
-            let has_scores = marker.value.first() == Some(&1);
-            let mut transaction = self.store().begin();
-            let begun = Instant::now();
-            let mut more = true;
-            while more && begun.elapsed() < STEP && !transaction.is_full() {
-                more = remove_members(&mut transaction, id, has_scores, REMOVED_TOGETHER, false)?;
-            }
-            if !more {
-                transaction.remove_in(KeySpace::Members, &marker.key)?;
-            }
-            transaction.commit()?;
-            worked += begun.elapsed();
+        let mut found = self.store().space(KeySpace::Members)?.range(&first)?;
+        let Some(marker) = found.entries.pop() else { return Ok(None) };
+        let id = marker.key.get(8..).and_then(|id| id.try_into().ok()).map_or(0, u64::from_be_bytes);
+        let has_scores = marker.value.first() == Some(&1);
+        let mut transaction = self.store().begin();
+        let begun = Instant::now();
+        let mut more = true;
+        while more && begun.elapsed() < STEP && !transaction.is_full() {
+            more = remove_members(&mut transaction, id, has_scores, REMOVED_TOGETHER, false)?;
         }
-        Ok(())
+        if !more {
+            transaction.remove_in(KeySpace::Members, &marker.key)?;
+        }
+        transaction.commit()?;
+        Ok(Some(begun.elapsed()))
     }
 }

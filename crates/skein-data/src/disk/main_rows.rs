@@ -69,19 +69,11 @@ pub(super) fn write_main_row(
 /// replaced again and again would leave members faster than the thread removes them.
 fn discard(engine: &DiskEngine, transaction: &mut DiskTransaction<'_>, head: CollectionHead) -> Result<()> {
     let (has_scores, writes) = (head.kind.has_scores(), transaction.writes());
-    let is_whole = if head.len <= REMOVED_AT_ONCE {
-        !remove_members(transaction, head.id, has_scores, usize::MAX, false)?
-    } else {
-        writes > REMOVED_AT_ONCE
-            && !remove_members(
-                transaction,
-                head.id,
-                has_scores,
-                usize::try_from(writes).unwrap_or(usize::MAX),
-                true,
-            )?
-    };
-    if is_whole {
+    let is_small = head.len <= REMOVED_AT_ONCE;
+    let most = if is_small { usize::MAX } else { usize::try_from(writes).unwrap_or(usize::MAX) };
+    if (is_small || writes > REMOVED_AT_ONCE)
+        && !remove_members(transaction, head.id, has_scores, most, !is_small)?
+    {
         return Ok(());
     }
     transaction.set_in(KeySpace::Members, &dead_key(head.id), &[u8::from(has_scores)])?;

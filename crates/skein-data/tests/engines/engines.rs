@@ -32,6 +32,11 @@ pub fn all() -> Vec<EngineKind> {
     IndexKind::ALL.map(EngineKind::Memory).into_iter().chain(disk).collect()
 }
 
+/// Returns the disk engine over each trie.
+pub fn on_disk() -> impl Iterator<Item = EngineKind> {
+    all().into_iter().filter(|kind| matches!(kind, EngineKind::Disk(_)))
+}
+
 /// Runs a test over each engine.
 pub fn over_each(test: impl Fn(EngineKind)) {
     for kind in all() {

@@ -5,7 +5,7 @@ use skein_log::storage::sim::{SimError, SimStorage};
 use skein_store::ExpiryClock;
 
 use crate::contents::state_of;
-use crate::engines::{EngineKind, all, over_each};
+use crate::engines::{on_disk, over_each};
 
 type Write = fn(&mut EngineWriter<'_, '_>) -> Result<(), EngineError>;
 
@@ -96,10 +96,6 @@ fn put_columns(
     let names: Vec<Vec<u8>> = numbers.map(scattered).collect();
     let columns: Vec<(&[u8], &[u8])> = names.iter().map(|name| (&name[..], &VALUE[..])).collect();
     session.write(|writer| writer.put_columns(key, &columns).map(drop)).0?
-}
-
-fn on_disk() -> impl Iterator<Item = EngineKind> {
-    all().into_iter().filter(|kind| matches!(kind, EngineKind::Disk(_)))
 }
 
 fn store_of(engine: &Engine) -> &skein_disk::DiskStore {

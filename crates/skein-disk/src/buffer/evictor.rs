@@ -16,12 +16,12 @@ use super::BufferManager;
 /// The free share of the cache at which the evictor sleeps, and its most pages.
 const FREE_SHARE: usize = 16;
 const FREE_MOST: usize = 256;
-/// A smaller cache needs all its pages, and has no evictor.
-const CACHE_LEAST: usize = 256;
+/// A cache of fewer pages needs all of them, and nothing is evicted ahead.
+const LARGE_CACHE: usize = 256;
 
 /// Returns the number of pages that the evictor keeps free in a cache of so many pages.
 fn free_pages(capacity: usize) -> usize {
-    if capacity < CACHE_LEAST { 0 } else { (capacity / FREE_SHARE).min(FREE_MOST) }
+    if capacity < LARGE_CACHE { 0 } else { (capacity / FREE_SHARE).min(FREE_MOST) }
 }
 
 impl BufferManager {

@@ -1,14 +1,16 @@
 //! The publication of a write: all its pages replace the former ones at one moment.
 //!
-//! These are its steps. The first two may fail, and change nothing then.
+//! These are its steps. The first three may fail, and change nothing then.
 //!
-//! 1. Promise a place in the file to each page in memory, so that it can be written later even if
+//! 1. Check that no copy failed to be spilled, and write kept versions of snapshots that are too many
+//!    for the memory (`moments/`).
+//! 2. Promise a place in the file to each page in memory, so that it can be written later even if
 //!    the disk is full (`page_file/reservation.rs`).
-//! 2. Reserve room in the cache (`evict.rs`).
-//! 3. If there are snapshots, keep the versions that are replaced (`moments/`). Then replace all
+//! 3. Reserve room in the cache (`evict.rs`).
+//! 4. If there are snapshots, keep the versions that are replaced (`moments/`). Then replace all
 //!    frames in the table, between two increments of `published`. A spilled page has no frame: its
 //!    place replaces the former place.
-//! 4. Retire the old frames, and update the policy, the places and the list of changed pages.
+//! 5. Retire the old frames, and update the policy, the places and the list of changed pages.
 //!
 //! # Invariant
 //! A thread that loads a page reads its place and stores its frame under the lock of its stripe. A

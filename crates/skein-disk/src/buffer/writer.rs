@@ -190,7 +190,7 @@ impl PageWriter<'_> {
     pub(crate) fn page_mut(&mut self, id: PageId) -> Result<&mut PageBytes> {
         if !self.copies.contains(id) {
             self.make_room()?;
-            let copy = self.copy(id)?;
+            let copy = self.make_copy(id)?;
             self.copies.insert(self.buffer, id, copy);
         } else if self.copies.is_spilled(id) {
             self.make_room()?;
@@ -202,7 +202,7 @@ impl PageWriter<'_> {
 
     /// Returns a copy of a page. If the page was read for this write alone, takes that page
     /// instead.
-    fn copy(&mut self, id: PageId) -> Result<PageBuf> {
+    fn make_copy(&mut self, id: PageId) -> Result<PageBuf> {
         // Reads the page if it was not read before.
         self.page(id)?;
         let read = self.uncached.iter().position(|uncached| uncached.bytes_of(id).is_some());

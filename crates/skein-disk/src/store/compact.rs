@@ -31,9 +31,9 @@ pub struct CompactReport {
 
 impl DiskStore {
     /// Packs the contents into fewer pages, moves pages to free places near the start of the file,
-    /// and cuts the file off behind the last one, in steps of 1,024 pages (4 MiB). Takes a checkpoint before,
-    /// and one or more afterwards. The time grows with the pages of the file and the bytes that
-    /// move. Merged pages are written again, so the file may grow before it shrinks.
+    /// and cuts the file off behind the last one, in steps of 1,024 pages (4 MiB). Takes a checkpoint
+    /// before, and one or more afterwards. The time grows with the pages of the file and the bytes
+    /// that move. Merged pages are written again, so the file may grow before it shrinks.
     ///
     /// Reads continue. A write may wait until a few hundred pages were read. A crash at any moment
     /// leaves the store as it was before or after, with all acknowledged writes. The file may stay

@@ -17,9 +17,8 @@
 //!   transactions.
 //! - Reads: `space_reader.rs`, `read.rs` and `snapshot.rs`.
 //! - Replay: `open.rs` and `log_record.rs`.
-//! - Maintenance: `checkpointer.rs` (the thread that takes checkpoints; another one is in
-//!   `buffer/evictor.rs`), `durability.rs` (tickets),
-//!   `compact.rs`, `check.rs` and `inspect.rs`.
+//! - Maintenance: `checkpointer.rs` (the thread that takes checkpoints), `durability.rs` (tickets),
+//!   `compact.rs`, `check.rs` and `inspect.rs`. The thread that evicts is `buffer/evictor.rs`.
 //!
 //! # Invariants
 //! 1. Writes have increasing numbers over all spaces, and transactions are published and logged in

@@ -13,8 +13,8 @@
 //!    publication, before another write, a checkpoint or a snapshot begins
 //!    (`PageWriter::publish_then`).
 //! 2. A write that failed half-way may have changed some copies. Then the transaction is *broken*
-//!    and can only be dropped. So it is if a copy could not be spilled. A write that is refused before it begins (a long key, another
-//!    version) does not break it.
+//!    and can only be dropped. So it is if a copy could not be spilled. A write that is refused
+//!    before it begins (a long key, another version) does not break it.
 //!
 //! A transaction may change more pages than the cache has (`buffer/private_pages.rs`). Its record
 //! stays in memory.

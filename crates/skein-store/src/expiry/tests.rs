@@ -258,7 +258,7 @@ fn the_thread_removes_overdue_keys() {
 
 /// Incident: the number of keys was read while the thread removed an expired key: the row was gone,
 /// and the key still counted as expired. Consequence: DBSIZE was one or two too low for a moment.
-/// Fix: the number is read again if a removal ran meanwhile.
+/// Fix: the thread holds a lock while it removes keys, and counting takes it.
 #[test]
 fn the_number_of_keys_is_exact_while_expired_ones_are_removed() {
     let folder = tempfile::tempdir().unwrap();

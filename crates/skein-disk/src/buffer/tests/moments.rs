@@ -9,17 +9,17 @@ use crate::record::PageReader;
 
 const SNAPSHOTS_MOST: usize = 6;
 
-fn take(buffer: &BufferManager) -> MomentKey {
+pub(super) fn take(buffer: &BufferManager) -> MomentKey {
     buffer.take_moment(usize::MAX, || ()).unwrap().0
 }
 
-fn end(buffer: &BufferManager, key: MomentKey) {
+pub(super) fn end(buffer: &BufferManager, key: MomentKey) {
     let mut rest = buffer.end_moment(key);
     while buffer.release_versions(&mut rest, 3) {}
 }
 
 /// Reads a page of a moment in both ways.
-fn read_at(buffer: &BufferManager, key: MomentKey, id: PageId) -> crate::Result<u64> {
+pub(super) fn read_at(buffer: &BufferManager, key: MomentKey, id: PageId) -> crate::Result<u64> {
     let as_number = |page: &PageBytes| number(page).map_err(|what| WalkStop::Damaged(id, what));
     let one = buffer.read_at(key, |pages| as_number(PageReader::page(pages, id)?))?;
     assert_eq!(buffer.read_many_at(key, |view| as_number(SharedPages::page(view, id)?))?, one);
@@ -67,9 +67,9 @@ fn change(buffer: &BufferManager, ids: &[PageId], to: u64) {
     writer.publish().unwrap();
 }
 
-type PageModel = BTreeMap<PageId, u64>;
+pub(super) type PageModel = BTreeMap<PageId, u64>;
 
-fn assert_moment(buffer: &BufferManager, key: MomentKey, model: &PageModel) {
+pub(super) fn assert_moment(buffer: &BufferManager, key: MomentKey, model: &PageModel) {
     for (id, to) in model {
         assert_eq!(read_at(buffer, key, *id).unwrap(), *to, "page {} at {key:?}", id.0);
     }

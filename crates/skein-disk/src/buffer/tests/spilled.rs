@@ -2,6 +2,7 @@
 
 use skein_sync::atomic::{AtomicBool, Ordering};
 
+use super::moments::{PageModel, assert_moment, end, read_at, take};
 use super::*;
 use crate::buffer::{MomentKey, PageWriter};
 
@@ -44,8 +45,6 @@ fn spill_steps() -> impl Strategy<Value = Vec<SpillStep>> {
     prop::collection::vec(step, 1..12)
 }
 
-type PageModel = BTreeMap<PageId, u64>;
-
 /// Does the steps in a write and in the model of its pages.
 fn do_steps(writer: &mut PageWriter<'_>, model: &mut PageModel, steps: &[PageStep], cache: usize) {
     for step in steps {
@@ -81,15 +80,6 @@ fn assert_pages(buffer: &BufferManager, model: &PageModel) {
     for (id, to) in model {
         assert_eq!(read(buffer, *id).unwrap(), *to, "page {}", id.0);
     }
-}
-
-fn take(buffer: &BufferManager) -> MomentKey {
-    buffer.take_moment(usize::MAX, || ()).unwrap().0
-}
-
-fn end(buffer: &BufferManager, key: MomentKey) {
-    let mut ended = buffer.end_moment(key);
-    while buffer.release_versions(&mut ended, 7) {}
 }
 
 proptest! {
@@ -133,12 +123,7 @@ proptest! {
             prop_assert_eq!(buffer.ids_in_use(), model.len());
             prop_assert!(buffer.stats().resident <= cache);
             for (key, pages) in &snapshots {
-                for (id, to) in pages {
-                    let seen = buffer.read_at(*key, |pages| {
-                        number(pages.page(*id)?).map_err(|what| WalkStop::Damaged(*id, what))
-                    });
-                    prop_assert_eq!(seen.unwrap(), *to);
-                }
+                assert_moment(&buffer, *key, pages);
             }
             buffer.check_places();
         }
@@ -178,12 +163,7 @@ fn readers_see_whole_large_writes_beside_checkpoints() {
             scope.spawn(|| {
                 while !is_done() {
                     let key = take(&buffer);
-                    let one = |id: &PageId| {
-                        buffer.read_at(key, |pages| {
-                            number(pages.page(*id)?).map_err(|what| WalkStop::Damaged(*id, what))
-                        })
-                    };
-                    same(ids.iter().map(|id| one(id).unwrap()).collect());
+                    same(ids.iter().map(|id| read_at(&buffer, key, *id).unwrap()).collect());
                     end(&buffer, key);
                 }
             });
