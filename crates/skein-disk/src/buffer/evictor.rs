@@ -82,7 +82,8 @@ mod tests {
         publish(&buffer, 320).unwrap();
         assert_eq!(buffer.stats().evictions, 0, "the cache was not full before");
         publish(&buffer, 1).unwrap();
-        assert!(waits_until(|| buffer.stats().resident <= 300), "{:?}", buffer.stats());
+        // The page of the publication may come after the evictor's last look.
+        assert!(waits_until(|| buffer.stats().resident <= 301), "{:?}", buffer.stats());
         assert!(buffer.stats().resident >= 299, "no more than a sixteenth: {:?}", buffer.stats());
         // It does not evict from a disk that fails, and evicts again when it works.
         storage.fail_at(storage.operations() + 1, SimError::NoSpace, true);
