@@ -36,7 +36,7 @@
 //!
 //! - `session`: the access of one thread to an engine.
 //! - `writer`: the single-key writes of a batch.
-//! - `transaction`: many reads and writes as one.
+//! - `transaction`: many reads and writes as one. `conditional`: a batch that depends on reads.
 //! - `keyspace`: a session or a transaction, as commands see the keys.
 //! - `collections`: reads of columns and sets.
 //! - `disk`, `range_steps`, `error`.
@@ -46,8 +46,10 @@
 #![forbid(unsafe_code)]
 
 mod collections;
+mod conditional;
 mod disk;
 mod error;
+mod found_value;
 mod keyspace;
 mod range_steps;
 mod session;
@@ -61,13 +63,15 @@ pub use skein_disk::{DiskError, DiskStats, PAGE};
 pub use skein_store::Error as RowError;
 
 pub use collections::{ColumnsReader, MembersView, OpenedReader, RowView, ScoreRangeView, SetReader};
+pub use conditional::PresentRows;
 pub use disk::DiskEngine;
 pub use error::EngineError;
+pub use found_value::FoundValue;
 pub use keyspace::Keyspace;
 pub use range_steps::RangeRemovalStep;
 pub use session::EngineSession;
 pub use skein_store::{
-    CollectionKind, Durability, Eviction, IndexKind, Member, OpenProgress, OpenProgressSeen, Row,
+    Batch, BatchWrite, CollectionKind, Durability, Eviction, IndexKind, Member, OpenProgress, OpenProgressSeen, Row,
     RowAllocator, RowChange, RowRef, RowWriter, SET_SCORE, ScanDirection, SetWriter, StoreStats, Ticket,
     VALUE_BYTES_MAX, successor,
 };
@@ -104,9 +108,15 @@ impl From<DiskEngine> for Engine {
 }
 
 impl Engine {
-    /// Opens a session. Each thread needs its own.
+    /// Opens a session. Each thread needs its own. The caller keeps the memory limit by
+    /// [`make_room`](EngineSession::make_room).
     pub fn session(&self) -> EngineSession {
-        EngineSession::new(self)
+        EngineSession::new(self, true)
+    }
+
+    /// Opens a session whose writes check the memory limit themselves.
+    pub fn limited_session(&self) -> EngineSession {
+        EngineSession::new(self, false)
     }
 
     /// Returns the time that decides which keys have expired, in milliseconds since 1970.
@@ -143,6 +153,17 @@ impl Engine {
         match self {
             Self::Memory(store) => store.durable_epoch(),
             Self::Disk(disk) => disk.store().durable_epoch(),
+        }
+    }
+
+    /// Blocks until the ticket's writes are durable. At [`Durability::None`] it returns at once.
+    ///
+    /// # Errors
+    /// Writes are stopped, or the engine is closed.
+    pub fn wait_durable(&self, ticket: Ticket) -> Result<()> {
+        match self {
+            Self::Memory(store) => Ok(store.wait_durable(ticket)?),
+            Self::Disk(disk) => Ok(disk.store().wait_durable(ticket)?),
         }
     }
 

@@ -14,24 +14,26 @@ use crate::{Engine, EngineBounds, Result, RowView, ScanDirection, Ticket};
 #[derive(Debug)]
 pub struct EngineSession {
     engine: Engine,
-    backend: SessionBackend,
+    pub(crate) backend: SessionBackend,
     /// The time that the session uses as the current one; see [`EngineSession::freeze`].
     frozen: Option<u64>,
 }
 
 #[derive(Debug)]
-enum SessionBackend {
+pub(crate) enum SessionBackend {
     Memory(skein_store::Session),
     Disk(DiskEngine, DiskRowReader),
 }
 
 impl EngineSession {
-    pub(crate) fn new(engine: &Engine) -> Self {
+    pub(crate) fn new(engine: &Engine, admits_all: bool) -> Self {
         let backend = match engine {
             Engine::Memory(store) => {
                 let mut session = store.session();
                 session.spread_columns(true);
-                session.admit_all();
+                if admits_all {
+                    session.admit_all();
+                }
                 SessionBackend::Memory(session)
             }
             Engine::Disk(disk) => SessionBackend::Disk(disk.clone(), DiskRowReader::default()),

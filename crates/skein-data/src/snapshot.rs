@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use skein_disk::{DiskSnapshot, DiskSnapshotRelease, ScanEntries, ScanRequest};
 
-use crate::disk::{DiskEngine, DiskRowReader, SnapshotPlace, SnapshotSource};
+use crate::disk::{DiskEngine, DiskRowReader, SnapshotPlace, SnapshotSource, live};
 use crate::{EngineBounds, Result, RowView, ScanDirection};
 
 /// All keys as they were at one moment, while writers continue. It keeps what writers replace, so
@@ -37,6 +37,24 @@ impl DiskEngineSnapshot {
 }
 
 impl EngineSnapshot {
+    /// Calls `look` with the row that a key had.
+    ///
+    /// # Errors
+    /// The snapshot has ended (see [`check`](Self::check)), a page cannot be read or is damaged, or
+    /// the store is closed.
+    pub fn get_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowView<'_>>) -> R) -> Result<R> {
+        let (snapshot, taken) = match self {
+            Self::Memory(snapshot) => {
+                return Ok(snapshot.get_with(key, |row| look(row.map(RowView::from)))?);
+            }
+            Self::Disk(DiskEngineSnapshot { snapshot, taken, .. }) => (snapshot, *taken),
+        };
+        let mut reader = DiskRowReader::default();
+        let row = live(reader.row(key, |value| snapshot.get_into(key, value))?, taken);
+        let source = SnapshotSource(snapshot);
+        Ok(look(row.map(|row| RowView::stored(row, &source))))
+    }
+
     /// Calls `each` with the rows that were within bounds, in order, until it breaks.
     ///
     /// # Errors

@@ -1,67 +1,42 @@
 //! The gate that lets either all workers run requests side by side, or one worker alone.
 //!
 //! ```text
-//!   worker 0    door, room ├─ requests of a turn ─┤      door, room ├─ requests ─┤
-//!   worker 1    door, room ├─ EXEC ┤ all doors and rooms ├─ alone ─┤ door, room ├─ rest ─┤
-//!                                    └ waits for the end of worker 0's turn
+//!   worker 0    room ├─ requests of a turn ─┤      room ├─ requests ─┤
+//!   worker 1    room ├─ EXEC ┤ all rooms ├─ alone ─┤ room ├─ rest ─┤
+//!                            └ waits for the end of worker 0's turn
 //! ```
 //!
-//! Each worker has a room with a door: two mutexes on a cache line that no other worker touches
-//! while all run side by side. To run requests, a worker locks its door, locks its room, unlocks
-//! the door, and keeps the room. To run alone, a worker leaves its own room, then locks the door
-//! and the room of every worker in order, and keeps all of them. With one worker there are no
-//! rooms.
+//! Each worker has one of the [`Rooms`]. With one worker there are no rooms.
 //!
 //! # Invariants
 //! 1. A worker that runs requests holds its own room, or all rooms. So while a worker is alone, no
 //!    other worker runs requests.
 //! 2. No worker waits for a lock while it runs requests: it gives its room back before it asks to
-//!    be alone. While it waits to be alone, it holds rooms in the order of the workers, as all
-//!    others do. A worker that waits for its own door holds nothing. A worker that has its door
-//!    finds its room free, because other workers hold a room only with its door. So there is no
-//!    deadlock.
-//! 3. A worker that asks to be alone waits for at most one turn of each worker once it has that
-//!    worker's door, because the next turn needs the door. For the door itself it competes only for
-//!    the time of one free lock. (With one mutex instead of two, a busy worker would retake it
-//!    immediately and exclude others for long: such locks are not fair.)
+//!    be alone, as `Rooms` requires.
 //!
 //! Design: `docs/design/server.md`.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::MutexGuard;
 
-use skein_sync::locks::lock;
-
-/// The two locks of one worker, on their own cache lines.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct WorkerLocks {
-    door: Mutex<()>,
-    room: Mutex<()>,
-}
+use skein_sync::rooms::{AllRooms, Rooms};
 
 /// Separates a worker that runs alone from all others.
 #[derive(Debug)]
 pub(crate) struct ExclusionGate {
     /// Empty with one worker.
-    locks: Box<[WorkerLocks]>,
+    rooms: Rooms<()>,
 }
 
 impl ExclusionGate {
     pub(crate) fn new(workers: usize) -> Self {
-        let pairs = if workers > 1 { workers } else { 0 };
-        Self { locks: (0..pairs).map(|_| WorkerLocks::default()).collect() }
+        let rooms = if workers > 1 { workers } else { 0 };
+        Self { rooms: Rooms::new(std::iter::repeat_n((), rooms)) }
     }
 
     /// Permits a worker to run requests until the returned pass is dropped.
     #[inline]
     pub(crate) fn enter(&self, worker: usize) -> SharedPass<'_> {
-        SharedPass { gate: self, worker, room: self.room(worker) }
-    }
-
-    fn room(&self, worker: usize) -> Option<MutexGuard<'_, ()>> {
-        let own = self.locks.get(worker)?;
-        let _door = lock(&own.door);
-        Some(lock(&own.room))
+        SharedPass { gate: self, worker, room: self.rooms.enter(worker) }
     }
 }
 
@@ -78,7 +53,7 @@ impl<'g> SharedPass<'g> {
     /// Waits until no other worker runs requests. None runs until the returned value is dropped.
     pub(crate) fn alone(&mut self) -> ExclusivePass<'_, 'g> {
         self.room = None;
-        let all = self.gate.locks.iter().map(|locks| (lock(&locks.door), lock(&locks.room))).collect();
+        let all = self.gate.rooms.enter_all();
         ExclusivePass { pass: self, all }
     }
 }
@@ -87,14 +62,14 @@ impl<'g> SharedPass<'g> {
 #[derive(Debug)]
 pub(crate) struct ExclusivePass<'p, 'g> {
     pass: &'p mut SharedPass<'g>,
-    all: Vec<(MutexGuard<'g, ()>, MutexGuard<'g, ()>)>,
+    all: AllRooms<'g, ()>,
 }
 
 impl Drop for ExclusivePass<'_, '_> {
     /// Returns to running beside others.
     fn drop(&mut self) {
-        self.all.clear();
-        self.pass.room = self.pass.gate.room(self.pass.worker);
+        self.all.leave();
+        self.pass.room = self.pass.gate.rooms.enter(self.pass.worker);
     }
 }
 
@@ -138,24 +113,5 @@ mod tests {
             });
             assert_eq!(sum.into_inner(), workers as u64 * ALONE);
         }
-    }
-
-    /// A worker that never rests does not prevent others from running alone.
-    #[test]
-    fn busy_worker_does_not_starve_one_that_asks_to_be_alone() {
-        let gate = ExclusionGate::new(2);
-        let done = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
-                    let _pass = gate.enter(0);
-                }
-            });
-            for _ in 0..1000 {
-                let mut pass = gate.enter(1);
-                drop(pass.alone());
-            }
-            done.store(true, Ordering::Relaxed);
-        });
     }
 }

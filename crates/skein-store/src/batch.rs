@@ -7,11 +7,14 @@ pub struct Batch {
     pub(crate) writes: Vec<(Vec<u8>, BatchWrite)>,
 }
 
+/// One write of a [`Batch`].
 #[derive(Debug, Clone)]
-pub(crate) enum BatchWrite {
-    /// A value, and its time of expiry.
+pub enum BatchWrite {
+    /// A value, and its time of expiry in milliseconds since 1970.
     Put(Vec<u8>, Option<u64>),
+    /// Columns that are set; the others are kept.
     PutColumns(Vec<(Vec<u8>, Vec<u8>)>),
+    /// Removes the key.
     Remove,
 }
 
@@ -49,6 +52,17 @@ impl Batch {
     pub fn remove(&mut self, key: impl Into<Vec<u8>>) -> &mut Self {
         self.writes.push((key.into(), BatchWrite::Remove));
         self
+    }
+
+    /// Adds a write of a key.
+    pub fn push(&mut self, key: impl Into<Vec<u8>>, write: BatchWrite) -> &mut Self {
+        self.writes.push((key.into(), write));
+        self
+    }
+
+    /// Returns the writes in their order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &BatchWrite)> {
+        self.writes.iter().map(|(key, write)| (&key[..], write))
     }
 
     /// Returns the number of writes.

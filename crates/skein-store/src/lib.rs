@@ -60,7 +60,7 @@ mod store_core;
 mod store_keys;
 mod stripes;
 
-pub use batch::Batch;
+pub use batch::{Batch, BatchWrite};
 pub use checkpoint::CheckpointReport;
 pub use clock::ExpiryClock;
 pub use collection::{
@@ -83,4 +83,4 @@ pub use session::{
 pub use skein_index::{ScanDirection, successor};
 pub use skein_log::storage::LockHolder;
 pub use skein_log::{OpenProgress, OpenProgressSeen, Ticket};
-pub use store::{CloseReport, ColumnFound, KeyEntry, Snapshot, SnapshotRelease, Store, StoreStats};
+pub use store::{CloseReport, ColumnFound, KeyEntry, PinnedValue, Snapshot, SnapshotRelease, Store, StoreStats};

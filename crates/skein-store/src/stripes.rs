@@ -100,8 +100,13 @@ impl Stripes {
         }
     }
 
+    #[inline]
+    fn stripe_of(key: &[u8]) -> u16 {
+        (hash(key) / FLOORS % LATCHES) as u16
+    }
+
     fn stripes_of<'k>(keys: impl Iterator<Item = &'k [u8]>) -> Vec<u16> {
-        let mut stripes: Vec<u16> = keys.map(|key| (hash(key) / FLOORS % LATCHES) as u16).collect();
+        let mut stripes: Vec<u16> = keys.map(Self::stripe_of).collect();
         stripes.sort_unstable();
         stripes.dedup();
         stripes
@@ -129,6 +134,24 @@ impl Stripes {
             }
         }
         LatchedStripes { stripes: self, held: stripes }
+    }
+
+    /// Runs `read`, which looks up one key, until no multi-key write held the key's stripe
+    /// meanwhile. So a thread that has seen one key of such a write sees all of them.
+    #[inline]
+    pub(crate) fn settled<R>(&self, key: &[u8], mut read: impl FnMut() -> R) -> R {
+        let word = &self.latches[Self::stripe_of(key) as usize];
+        // Acquire: as in `consistent`.
+        let before = word.load(Ordering::Acquire);
+        if before.is_multiple_of(2) {
+            let answer = read();
+            // Acquire fence: as in `consistent`.
+            fence(Ordering::Acquire);
+            if word.load(Ordering::Relaxed) == before {
+                return answer;
+            }
+        }
+        self.consistent(std::iter::once(key), read)
     }
 
     /// Runs `read` until no multi-key write changed the stripes of `keys` meanwhile. Returns the
@@ -252,6 +275,23 @@ mod models {
             let read = || (cells[0].load(Ordering::Acquire), cells[1].load(Ordering::Acquire));
             let (first, second) = stripes.consistent(keys().into_iter(), read);
             assert_eq!(first, second);
+            writer.join().unwrap();
+        });
+    }
+
+    /// Two reads of one key each, one after the other: the second sees the batch that the first
+    /// has seen.
+    #[test]
+    fn a_batch_that_was_seen_in_one_key_is_seen_in_the_other() {
+        loom::model(|| {
+            let shared = Arc::new((Stripes::new(), [AtomicU64::new(0), AtomicU64::new(0)]));
+            let writer = shared.clone();
+            let writer = thread::spawn(move || write(&writer.0, &writer.1, 1));
+            let (stripes, cells) = &*shared;
+            let [first, second] = [0, 1].map(|at: usize| {
+                stripes.settled(keys()[at], || cells[at].load(Ordering::Acquire))
+            });
+            assert!(first <= second);
             writer.join().unwrap();
         });
     }

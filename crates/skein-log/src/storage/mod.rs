@@ -1,4 +1,4 @@
-//! File access: the [`Storage`] trait and its two implementations.
+//! File access: the [`Storage`] trait and its implementations.
 //!
 //! Logs and checkpoints use files only through [`Storage`]. So tests can replace the file system by
 //! one that cuts the power, tears writes and fails the N-th operation (`sim/`).
@@ -14,6 +14,7 @@
 //! 4. After an error from a sync, nothing is known about the changes that it covered.
 //!
 //! Read `os.rs` for the real file system, then `direct.rs`, `folder_lock.rs` and `lock_holder.rs`.
+//! `memory.rs` is for stores that have no folder.
 //!
 //! Design: `docs/design/log.md`.
 
@@ -25,12 +26,14 @@ use std::sync::Arc;
 mod direct;
 mod folder_lock;
 mod lock_holder;
+mod memory;
 mod os;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
 
 pub use folder_lock::{LOCK_WAIT, has_file, lock_folder, make_folder};
 pub use lock_holder::LockHolder;
+pub use memory::MemoryStorage;
 pub use os::OsStorage;
 
 /// An entry of a folder.
@@ -83,6 +86,11 @@ pub trait Storage: Send + Sync + std::fmt::Debug + 'static {
     /// Locks the file `path` for this process. Creates it if it is missing. Returns
     /// [`io::ErrorKind::WouldBlock`] if another process holds the lock.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn StorageLock>>;
+
+    /// Returns whether all files end with the process, so that nothing needs to be saved in them.
+    fn is_volatile(&self) -> bool {
+        false
+    }
 
     /// Returns the holder of the lock of the file `path`, as far as it is known.
     fn lock_holder(&self, _path: &Path) -> LockHolder {

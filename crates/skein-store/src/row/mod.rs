@@ -430,7 +430,7 @@ impl<'g> RowRef<'g> {
     }
 
     /// Returns a description of the contents, for messages.
-    pub(crate) fn holds(self) -> &'static str {
+    pub fn holds(self) -> &'static str {
         match self.kind() {
             RowKind::Table | RowKind::Blocks => "columns",
             RowKind::Other => self.collection_kind().map_or("nothing", CollectionKind::contents),

@@ -52,7 +52,7 @@ impl Session {
     /// A size limit or the memory limit; the store is closed, or writes are stopped. Nothing was
     /// written then.
     pub fn put_all(&mut self, pairs: &[Column<'_>]) -> Result<Ticket> {
-        self.group(&puts(pairs))
+        self.group(&puts(pairs), |_| true).map(Option::unwrap_or_default)
     }
 
     /// Applies all writes of a batch, in their order, or none. Of two writes to one key the last
@@ -63,6 +63,32 @@ impl Session {
     /// columns put to a value; the store is closed, or writes are stopped. Nothing was written
     /// then.
     pub fn apply(&mut self, batch: &Batch) -> Result<Ticket> {
+        self.apply_if(batch, |_| true).map(Option::unwrap_or_default)
+    }
+
+    /// Applies a batch as [`apply`](Self::apply) does, unless `check` returns false. Then nothing
+    /// was written, and this returns `None`.
+    ///
+    /// `check` runs within the group: no other batch changes the keys of this one after it, and no
+    /// snapshot begins. Single-key writes are not kept away; a caller that needs that must exclude
+    /// them. `check` may read, and must not write.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let mut session = store.session();
+    /// let mut batch = Batch::new();
+    /// batch.put("goose", "grey");
+    /// let absent = |session: &Session| session.get_with(b"goose", |row| row.is_none());
+    /// assert!(session.apply_if(&batch, absent)?.is_some());
+    /// assert!(session.apply_if(&batch, absent)?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn apply_if(&mut self, batch: &Batch, check: impl FnOnce(&Self) -> bool) -> Result<Option<Ticket>> {
         let columns: Vec<Vec<Column<'_>>> = batch.writes.iter().map(|(_, write)| columns_of(write)).collect();
         let writes: Vec<(&[u8], GroupOp<'_>)> = batch
             .writes
@@ -77,10 +103,14 @@ impl Session {
                 (&key[..], op)
             })
             .collect();
-        self.group(&writes)
+        self.group(&writes, check)
     }
 
-    fn group(&mut self, writes: &[(&[u8], GroupOp<'_>)]) -> Result<Ticket> {
+    fn group(
+        &mut self,
+        writes: &[(&[u8], GroupOp<'_>)],
+        check: impl FnOnce(&Self) -> bool,
+    ) -> Result<Option<Ticket>> {
         let core = self.core();
         let mut writer = self.enter()?;
         for (key, op) in writes {
@@ -99,10 +129,13 @@ impl Session {
             let _group = writer.operation.as_ref().map(LogOperation::group);
             writer.is_group = true;
             let _held = core.keys.stripes.lock(writes.iter().map(|(key, _)| *key));
+            if !check(self) {
+                return Ok(None);
+            }
             writer.check_group_limits(writes).and_then(|()| writer.write_group(writes))
         };
         done?;
-        writer.finish()
+        writer.finish().map(Some)
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub(crate) mod expiry_thread;
 mod open_store;
+mod pinned_value;
 mod read;
 mod snapshot;
 mod write;
@@ -26,6 +27,7 @@ use crate::session::active_writes;
 use crate::store_core::StoreCore;
 use crate::{Error, Eviction, MemoryUse, Result, Session, StoreOptions, Ticket};
 
+pub use pinned_value::PinnedValue;
 pub use read::{ColumnFound, KeyEntry};
 pub use snapshot::{Snapshot, SnapshotRelease};
 

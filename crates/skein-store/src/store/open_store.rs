@@ -109,7 +109,7 @@ impl OpenStore {
         if commit.durability == Durability::None {
             // When this epoch is closed, every writer has left it.
             commit.log.commit()?;
-            if commit.is_written() {
+            if commit.is_written() && !self.folder.storage.is_volatile() {
                 report.checkpoint = Some(self.checkpoint(self.core.options.recovery_threads)?);
             }
         } else {

@@ -1,0 +1,109 @@
+//! Batches that are applied only if what the caller has read is still true: the commit of an
+//! optimistic transaction.
+//!
+//! ```text
+//!   memory   begin group ─ latch the batch's stripes ─ check ─ write ─ unlatch
+//!   disk     begin transaction (one writer) ───────── check ─ write ─ publish
+//! ```
+//!
+//! On disk nobody writes between the check and the publication. In memory only the batch's own keys
+//! are latched, and single-key writes are not kept away at all: the caller must exclude them.
+
+use std::ops::ControlFlow;
+
+use skein_store::{Batch, BatchWrite, RowWriter as _};
+
+use crate::session::{EngineSession, SessionBackend};
+use crate::{EngineBounds, EngineTransaction, EngineWriter, Error, Keyspace, Result, ScanDirection, Ticket};
+
+/// The present rows, for the check of [`EngineSession::apply_if`].
+pub struct PresentRows<'p, 't>(Present<'p, 't>);
+
+enum Present<'p, 't> {
+    Memory(&'p skein_store::Session),
+    Disk(&'p mut EngineTransaction<'t>),
+}
+
+impl PresentRows<'_, '_> {
+    /// Returns the version of a key, or `None` if it is absent.
+    ///
+    /// # Errors
+    /// A page cannot be read or is damaged.
+    pub fn version(&mut self, key: &[u8]) -> Result<Option<u64>> {
+        match &mut self.0 {
+            Present::Memory(session) => Ok(session.get_with(key, |row| row.map(|row| row.version()))),
+            Present::Disk(transaction) => {
+                transaction.get_with(key, |row| Ok(row?.map(|row| row.version())))
+            }
+        }
+    }
+
+    /// Calls `each` with the keys within bounds and their versions, in order, until it breaks.
+    ///
+    /// # Errors
+    /// Keys have no order, or a page cannot be read or is damaged.
+    pub fn scan(
+        &mut self,
+        bounds: EngineBounds<'_>,
+        mut each: impl FnMut(&[u8], u64) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let direction = ScanDirection::Forward;
+        match &mut self.0 {
+            Present::Memory(session) => {
+                session.scan(bounds, direction, |key, row| each(key, row.version()));
+                Ok(())
+            }
+            Present::Disk(transaction) => {
+                transaction.scan(bounds, direction, usize::MAX, |key, row| each(key, row.version()))
+            }
+        }
+    }
+}
+
+impl EngineSession {
+    /// Applies all writes of a batch, or none, if `check` returns true. Returns `None` if it
+    /// returned false. A snapshot, a restart and [`Engine::get`](crate::Engine::get) see the batch
+    /// whole.
+    ///
+    /// In memory other threads may write single keys between the check and the batch; see the
+    /// module's head.
+    ///
+    /// # Errors
+    /// Those of `check`; a limit is exceeded, writes are stopped, or a file operation fails.
+    /// Nothing was written then.
+    pub fn apply_if(
+        &mut self,
+        batch: &Batch,
+        check: impl FnOnce(&mut PresentRows<'_, '_>) -> Result<bool>,
+    ) -> Result<Option<Ticket>> {
+        if let SessionBackend::Memory(session) = &mut self.backend {
+            let mut failed = None;
+            let applied = session.apply_if(batch, |session| {
+                check(&mut PresentRows(Present::Memory(session))).unwrap_or_else(|error| {
+                    failed = Some(error);
+                    false
+                })
+            })?;
+            return failed.map_or(Ok(applied), Err);
+        }
+        let mut transaction = self.begin()?;
+        if !check(&mut PresentRows(Present::Disk(&mut transaction)))? {
+            return Ok(None);
+        }
+        let mut transaction = Keyspace::Transaction(Box::new(transaction));
+        transaction.write(|writer| batch.iter().try_for_each(|(key, write)| put(writer, key, write))).0??;
+        transaction.commit().map(Some)
+    }
+}
+
+fn put(writer: &mut EngineWriter<'_, '_>, key: &[u8], write: &BatchWrite) -> Result<(), Error> {
+    match write {
+        BatchWrite::Put(value, None) => writer.put(key, value),
+        BatchWrite::Put(value, Some(expires)) => writer.put_until(key, value, *expires),
+        BatchWrite::PutColumns(columns) => {
+            let columns: Vec<_> = columns.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+            writer.put_columns(key, &columns).map(drop)
+        }
+        BatchWrite::Remove => writer.remove(key).map(drop),
+    }
+}
