@@ -31,10 +31,10 @@ impl PresentRows<'_, '_> {
     /// A page cannot be read or is damaged.
     pub fn version(&mut self, key: &[u8]) -> Result<Option<u64>> {
         match &mut self.0 {
-            Present::Memory(session) => Ok(session.get_with(key, |row| row.map(|row| row.version()))),
-            Present::Disk(transaction) => {
-                transaction.get_with(key, |row| Ok(row?.map(|row| row.version())))
+            Present::Memory(session) => {
+                Ok(session.get_with(key, |row| row.map(skein_store::RowRef::version)))
             }
+            Present::Disk(transaction) => transaction.get_with(key, |row| Ok(row?.map(|row| row.version()))),
         }
     }
 

@@ -62,7 +62,8 @@ impl Engine {
         };
         let mut reader = DiskRowReader::default();
         let row = reader.row(key, |value| disk.store().get_into(key, value))?;
-        let Some(row) = row.filter(|row| row.expires_at().is_none() || live(Some(*row), self.now()).is_some())
+        let Some(row) =
+            row.filter(|row| row.expires_at().is_none() || live(Some(*row), self.now()).is_some())
         else {
             return Ok(None);
         };

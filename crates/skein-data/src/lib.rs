@@ -71,9 +71,9 @@ pub use keyspace::Keyspace;
 pub use range_steps::RangeRemovalStep;
 pub use session::EngineSession;
 pub use skein_store::{
-    Batch, BatchWrite, CollectionKind, Durability, Eviction, IndexKind, Member, OpenProgress, OpenProgressSeen, Row,
-    RowAllocator, RowChange, RowRef, RowWriter, SET_SCORE, ScanDirection, SetWriter, StoreStats, Ticket,
-    VALUE_BYTES_MAX, successor,
+    Batch, BatchWrite, CollectionKind, Durability, Eviction, IndexKind, Member, OpenProgress,
+    OpenProgressSeen, Row, RowAllocator, RowChange, RowRef, RowWriter, SET_SCORE, ScanDirection, SetWriter,
+    StoreStats, Ticket, VALUE_BYTES_MAX, successor,
 };
 pub use snapshot::{DiskEngineSnapshot, EngineSnapshot, SnapshotRelease};
 pub use transaction::EngineTransaction;

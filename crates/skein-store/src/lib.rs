@@ -83,4 +83,6 @@ pub use session::{
 pub use skein_index::{ScanDirection, successor};
 pub use skein_log::storage::LockHolder;
 pub use skein_log::{OpenProgress, OpenProgressSeen, Ticket};
-pub use store::{CloseReport, ColumnFound, KeyEntry, PinnedValue, Snapshot, SnapshotRelease, Store, StoreStats};
+pub use store::{
+    CloseReport, ColumnFound, KeyEntry, PinnedValue, Snapshot, SnapshotRelease, Store, StoreStats,
+};

@@ -288,9 +288,8 @@ mod models {
             let writer = shared.clone();
             let writer = thread::spawn(move || write(&writer.0, &writer.1, 1));
             let (stripes, cells) = &*shared;
-            let [first, second] = [0, 1].map(|at: usize| {
-                stripes.settled(keys()[at], || cells[at].load(Ordering::Acquire))
-            });
+            let [first, second] =
+                [0, 1].map(|at: usize| stripes.settled(keys()[at], || cells[at].load(Ordering::Acquire)));
             assert!(first <= second);
             writer.join().unwrap();
         });

@@ -1,85 +1,98 @@
-//! SkeinDB: a durable, ordered key-value store, in memory and in your process.
+//! SkeinDB: an ordered key-value database in your process, in memory or on disk.
 //!
-//! Keys are byte strings in byte order. A row is one value, or columns that are written atomically.
-//! Many threads share one [`Store`] through `&self`. Writes are logged and checkpointed, and
-//! [`Store::open`] restores them.
+//! Keys are byte strings in byte order. Many threads share one [`Db`] through `&self`. It has named
+//! keyspaces, iterators from both ends, snapshots, and serializable transactions over all of it.
+//! Writes are logged and checkpointed, and [`Db::open`] restores them.
 //!
 //! # Usage
 //!
 //! ```
-//! use std::ops::Bound;
+//! use skeindb::Db;
 //!
-//! use skeindb::{ScanDirection, Durability, Store, StoreOptions};
-//!
-//! # let folder = tempfile::tempdir()?;
+//! # let folder = tempfile::tempdir().unwrap();
 //! # let path = folder.path().join("geese");
-//! let options = StoreOptions { durability: Durability::Sync, ..StoreOptions::default() };
-//! let store = Store::open(&path, options.clone())?;
+//! let db = Db::open(&path)?;
+//! let users = db.keyspace("users")?;
+//! let by_city = db.keyspace("by_city")?;
 //!
-//! store.put(b"goose:grey", b"Anser anser")?;
-//! store.put(b"goose:bean", b"Anser fabalis")?;
-//! store.put_columns(b"sighting:1", &[(b"species", b"goose:bean"), (b"count", b"12")])?;
-//! assert_eq!(store.get(b"goose:grey")?, Some(b"Anser anser".to_vec()));
+//! // Both rows, or neither.
+//! db.transaction(|tx| {
+//!     tx.insert(&users, "u1", "Ada")?;
+//!     tx.insert(&by_city, "London/u1", "")
+//! })?;
+//! assert_eq!(users.get("u1")?.as_deref(), Some(&b"Ada"[..]));
 //!
 //! // In order, from either end.
-//! let geese = store.prefix(b"goose:", ScanDirection::Forward, 10);
-//! assert_eq!(geese[0].key, b"goose:bean");
-//! let upward = (Bound::Excluded(&b"goose:bean"[..]), Bound::Unbounded);
-//! assert_eq!(store.range(upward, ScanDirection::Forward, 1)[0].key, b"goose:grey");
+//! for row in by_city.prefix("London/") {
+//!     let (key, _) = row?;
+//!     println!("{}", String::from_utf8_lossy(&key));
+//! }
+//! let last = by_city.last()?.expect("there is one");
+//! assert_eq!(last.0, b"London/u1");
 //!
 //! // Only if nobody was faster.
-//! let version = store.get_entry(b"goose:grey").expect("it was put").version;
-//! assert!(store.compare_and_swap(b"goose:grey", version, b"Anser anser rubrirostris")?.is_ok());
-//! assert!(store.compare_and_swap(b"goose:grey", version, b"too late")?.is_err());
-//!
-//! store.close()?;
-//! let store = Store::open(&path, options)?;
-//! assert_eq!(store.len(), 3);
-//! # store.close()?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! assert!(users.compare_and_swap("u1", Some(b"Ada"), Some(b"Ada L."))?.is_ok());
+//! db.close()?;
+//! # Ok::<(), skeindb::Error>(())
 //! ```
+//!
+//! # Choose an engine
+//!
+//! - [`Engine::Memory`], the default: all rows in memory, in an ordered index that keeps many memory
+//!   reads in flight; logs and checkpoints on disk.
+//! - [`Engine::Disk`]: rows on the pages of a file that may be larger than memory.
+//! - [`Db::in_memory`]: no folder at all, for tests and caches.
+//!
+//! All have the same operations and the same promises. A folder can be served to Redis clients by
+//! the `skein` command (package `skein-cli`); its keys are the [default
+//! keyspace](Db::default_keyspace).
 //!
 //! # Consistency
 //!
-//! - Reads and writes of one key are linearizable. So is read-modify-write
-//!   ([`Store::compare_and_swap`], [`Store::increment`]).
-//! - [`Store::apply`] applies a [`Batch`] entirely or not at all, on disk and for
-//!   [`Session::get_many_atomic`].
-//! - [`Store::range`] is not a snapshot. It returns every key that is present throughout, in order
-//!   and once. It may or may not return a key that is inserted or removed meanwhile.
-//! - [`Store::snapshot`] is one moment, with whole batches, for any number of ranges and lookups.
+//! - Reads and writes of one key are linearizable.
+//! - A [`Transaction`] is serializable, ranges included, and strictly so: it takes effect at one
+//!   moment between its begin and the return of its commit. A [`Batch`] is a transaction that only
+//!   writes.
+//! - An [`Iter`] of a [`Keyspace`] is not a snapshot: it yields every key that is present
+//!   throughout, in order and once, and may or may not yield one that comes or goes meanwhile. Those
+//!   of a [`Snapshot`] or a transaction show one moment.
 //!
 //! # Durability
 //!
-//! [`Durability`] defines the promise of a returned write. At `Buffered`, the default, the write is
-//! on disk within 200 ms, and a crash leaves a prefix of the writes with no holes. At `Sync` the
-//! write survives a power cut.
+//! [`Durability`] is the promise of a write that has returned. At `Buffered`, the default, it is on
+//! disk within 200 ms, and a crash leaves a prefix of the writes with no holes. At `Sync` it survives
+//! a power cut.
 //!
-//! # Parts
+//! # Misuse
 //!
-//! - [`Session`] is for servers: batched lookups whose memory reads overlap, rows without copies,
-//!   one log append for several writes.
+//! A database that was closed, or that was opened before a fork, returns errors. One folder is open
+//! once, in one process. Nothing panics on input.
+//!
+//! # Other parts
+//!
 //! - [`index`] has the ordered in-memory indexes by themselves, without logs.
-//! - [`storage`] is the trait behind all file access; [`inspect`] reads a data folder and changes
-//!   nothing.
-//! - [`client`] is a small blocking client for a SkeinDB server.
-//! - [`cluster`] reads ranges over all nodes of a Redis or Valkey cluster that has SkeinDB's
-//!   module.
+//! - [`store`] is the engine in memory with sessions, for servers: overlapping lookups, rows in
+//!   place, columns and sorted sets.
+//! - [`storage`] is the trait behind all file access of the engine in memory.
+//! - [`client`] is a small blocking client for a SkeinDB server, and [`cluster`] reads ranges over
+//!   all nodes of a Redis or Valkey cluster that has SkeinDB's module.
 //!
-//! The feature `tls` adds TLS to [`client`]. The server and the `skein` command are in the package
-//! `skein-cli`.
+//! The feature `tls` adds TLS to [`client`].
 
+pub use db::{
+    Batch, Db, DbBuilder, DbStats, Engine, Entry, Iter, Keys, Keyspace, Savepoint, Snapshot, SwapRefused,
+    Transaction, Value, Values,
+};
+pub use error::{Error, Result};
+pub use skein_data::{Durability, EngineError, Eviction, IndexKind, OpenProgress, RowError, ScanDirection};
 pub use skein_index as index;
 pub use skein_log::storage;
-pub use skein_store::{
-    Batch, CheckpointFound, CheckpointReport, CloseReport, ColumnFound, ColumnIter, Durability, Error,
-    ExpiryClock, IndexKind, KeyEntry, RecoveryReport, Result, Row, RowAllocator, RowChange, RowRef,
-    RowUpdate, RowWriter, SNAPSHOTS_MAX, ScanDirection, Session, Snapshot, SnapshotRelease, Store,
-    StoreInspection, StoreLimits, StoreOptions, StoreStats, Ticket, VALUE_BYTES_MAX, Writer, inspect,
-};
+pub use skein_store as store;
 
 pub mod client;
 pub mod cluster;
+mod db;
+mod error;
 
 /// Runs the README's Rust example as a test.
 #[cfg(doctest)]

@@ -56,10 +56,8 @@ impl MemoryFiles {
             .into_iter()
             .map(|(path, file)| (moved(&path).unwrap_or(path), file))
             .collect();
-        self.folders = std::mem::take(&mut self.folders)
-            .into_iter()
-            .map(|path| moved(&path).unwrap_or(path))
-            .collect();
+        self.folders =
+            std::mem::take(&mut self.folders).into_iter().map(|path| moved(&path).unwrap_or(path)).collect();
     }
 }
 

@@ -1,0 +1,272 @@
+//! Iterators over a range: lazy, from both ends, in bounded memory.
+//!
+//! ```text
+//!   yielded by next │ front │      rest, not read      │ back │ yielded by next_back
+//! ```
+//!
+//! Each end reads the rest in chunks that grow from some rows to some hundred. An iterator holds no
+//! lock and no position in the engine, so it may be kept for any time and be sent to another thread.
+
+use std::collections::VecDeque;
+use std::iter::FusedIterator;
+use std::ops::Bound;
+
+use skein_data::ScanDirection;
+
+use super::range_reader::{Chunk, ChunkRequest, OwnedBounds, RowRead, borrowed, earlier, later};
+use super::{Keyspace, Snapshot, Transaction};
+use crate::Result;
+
+/// Rows of the first chunk, of a later one at most, and the bytes that end a chunk.
+const FIRST_ROWS: usize = 16;
+const ROWS_MOST: usize = 512;
+const BYTES_MOST: usize = 256 << 10;
+
+/// Where an iterator reads.
+#[derive(Debug, Clone)]
+pub(super) enum Source<'a> {
+    /// The present keys.
+    Present,
+    Snapshot(Snapshot),
+    Transaction(&'a Transaction),
+}
+
+/// An iterator over the rows of a range in the order of their keys, from both ends.
+///
+/// Each item is a key with its value, or an error: of the engine, after which the iterator ends, or
+/// because the key has columns or a set and no value, after which it goes on.
+///
+/// An iterator of a [`Keyspace`] is not a snapshot: it yields each key that is present throughout
+/// exactly once, and may or may not yield a key that is inserted or removed meanwhile. An iterator
+/// of a [`Snapshot`] or of a [`Transaction`] shows one moment.
+///
+/// ```
+/// # let db = skeindb::Db::in_memory()?;
+/// let geese = db.keyspace("geese")?;
+/// for name in ["bean", "grey", "snow"] {
+///     geese.insert(name, "")?;
+/// }
+/// let mut iter = geese.iter();
+/// assert_eq!(iter.next().transpose()?.expect("three").0, b"bean");
+/// assert_eq!(iter.next_back().transpose()?.expect("two").0, b"snow");
+/// iter.seek("h");
+/// assert!(iter.next().is_none(), "nothing lies between h and snow");
+/// # Ok::<(), skeindb::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "iterators are lazy and do nothing unless they are consumed"]
+pub struct Iter<'a> {
+    source: Source<'a>,
+    keyspace: Keyspace,
+    values: bool,
+    /// The whole range, of the engine's keys.
+    range: OwnedBounds,
+    /// The part that is not read yet; `None` if all is.
+    rest: Option<OwnedBounds>,
+    front: VecDeque<RowRead>,
+    back: VecDeque<RowRead>,
+    /// The last keys that the ends have yielded.
+    yielded: (Option<Vec<u8>>, Option<Vec<u8>>),
+    chunk_rows: usize,
+}
+
+impl<'a> Iter<'a> {
+    pub(super) fn new(
+        source: Source<'a>,
+        keyspace: &Keyspace,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        values: bool,
+    ) -> Self {
+        let range = keyspace.number().bounds(bounds);
+        Self {
+            source,
+            keyspace: keyspace.clone(),
+            values,
+            rest: Some(range.clone()),
+            range,
+            front: VecDeque::new(),
+            back: VecDeque::new(),
+            yielded: (None, None),
+            chunk_rows: FIRST_ROWS,
+        }
+    }
+
+    /// Reads one row at most in the first chunk: for callers that want one.
+    pub(super) fn single(mut self) -> Self {
+        self.chunk_rows = 1;
+        self
+    }
+
+    /// Moves the front to the first key of the range that is not less than `key`, before or behind
+    /// its present place. What the back has yielded is not yielded again.
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) {
+        let key = self.keyspace.number().bounds((Bound::Included(key.as_ref()), Bound::Unbounded)).0;
+        let lower = later(self.range.0.as_ref().map(Vec::as_slice), key.as_ref().map(Vec::as_slice));
+        let lower = lower.map(<[u8]>::to_vec);
+        let upper = self.behind_back();
+        self.restart((lower, upper));
+        self.yielded.0 = None;
+    }
+
+    /// Moves the back to the last key of the range that is not greater than `key`, before or behind
+    /// its present place. What the front has yielded is not yielded again.
+    pub fn seek_back(&mut self, key: impl AsRef<[u8]>) {
+        let key = self.keyspace.number().bounds((Bound::Unbounded, Bound::Included(key.as_ref()))).1;
+        let upper = earlier(self.range.1.as_ref().map(Vec::as_slice), key.as_ref().map(Vec::as_slice));
+        let upper = upper.map(<[u8]>::to_vec);
+        let lower = self.before_front();
+        self.restart((lower, upper));
+        self.yielded.1 = None;
+    }
+
+    fn before_front(&self) -> Bound<Vec<u8>> {
+        self.yielded.0.as_ref().map_or_else(|| self.range.0.clone(), |key| self.beside(key).0)
+    }
+
+    fn behind_back(&self) -> Bound<Vec<u8>> {
+        self.yielded.1.as_ref().map_or_else(|| self.range.1.clone(), |key| self.beside(key).1)
+    }
+
+    /// Returns the bounds that begin behind a key and end before it.
+    fn beside(&self, key: &[u8]) -> OwnedBounds {
+        self.keyspace.number().bounds((Bound::Excluded(key), Bound::Excluded(key)))
+    }
+
+    fn restart(&mut self, rest: OwnedBounds) {
+        self.front.clear();
+        self.back.clear();
+        self.rest = Some(rest);
+        self.chunk_rows = FIRST_ROWS;
+    }
+
+    /// Reads the next chunk at one end of the rest.
+    fn read(&mut self, direction: ScanDirection) -> Result<()> {
+        let Some(rest) = self.rest.take() else { return Ok(()) };
+        let request = ChunkRequest {
+            number: self.keyspace.number(),
+            bounds: borrowed(&rest),
+            direction,
+            rows: self.chunk_rows,
+            bytes: BYTES_MOST,
+            values: self.values,
+        };
+        let Chunk { rows, more_after } = match &self.source {
+            Source::Present => self.keyspace.read_chunk(&request)?,
+            Source::Snapshot(snapshot) => snapshot.read_chunk(&self.keyspace, &request)?,
+            Source::Transaction(transaction) => transaction.read_chunk(&self.keyspace, &request)?,
+        };
+        self.chunk_rows = (self.chunk_rows * 2).clamp(FIRST_ROWS, ROWS_MOST);
+        match direction {
+            ScanDirection::Forward => {
+                self.front.extend(rows);
+                self.rest = more_after.map(|key| (Bound::Excluded(key), rest.1));
+            }
+            ScanDirection::Backward => {
+                self.back.extend(rows);
+                self.rest = more_after.map(|key| (rest.0, Bound::Excluded(key)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the iterator after an error.
+    fn end(&mut self) {
+        self.front.clear();
+        self.back.clear();
+        self.rest = None;
+    }
+}
+
+/// Notes a yielded key in a buffer that is used again.
+fn note(place: &mut Option<Vec<u8>>, row: &RowRead) {
+    if let Ok((key, _)) = row {
+        place.get_or_insert_default().clone_from(key);
+    }
+}
+
+impl Iterator for Iter<'_> {
+    type Item = Result<(Vec<u8>, Vec<u8>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.front.is_empty() && self.rest.is_some() {
+            if let Err(error) = self.read(ScanDirection::Forward) {
+                self.end();
+                return Some(Err(error));
+            }
+        }
+        let row = self.front.pop_front().or_else(|| self.back.pop_back())?;
+        note(&mut self.yielded.0, &row);
+        Some(row)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let read = self.front.len() + self.back.len();
+        (read, self.rest.is_none().then_some(read))
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        while self.back.is_empty() && self.rest.is_some() {
+            if let Err(error) = self.read(ScanDirection::Backward) {
+                self.end();
+                return Some(Err(error));
+            }
+        }
+        let row = self.back.pop_front().or_else(|| self.front.pop_back())?;
+        note(&mut self.yielded.1, &row);
+        Some(row)
+    }
+}
+
+impl FusedIterator for Iter<'_> {}
+
+/// An iterator over the keys of a range; see [`Iter`]. It reads no values.
+#[derive(Debug, Clone)]
+#[must_use = "iterators are lazy and do nothing unless they are consumed"]
+pub struct Keys<'a>(pub(super) Iter<'a>);
+
+/// An iterator over the values of a range, in the order of their keys; see [`Iter`].
+#[derive(Debug, Clone)]
+#[must_use = "iterators are lazy and do nothing unless they are consumed"]
+pub struct Values<'a>(pub(super) Iter<'a>);
+
+/// Implements an iterator over one half of the rows.
+macro_rules! half_of_rows {
+    ($name:ident, $half:tt) => {
+        impl $name<'_> {
+            /// Does the same as [`Iter::seek`].
+            pub fn seek(&mut self, key: impl AsRef<[u8]>) {
+                self.0.seek(key);
+            }
+
+            /// Does the same as [`Iter::seek_back`].
+            pub fn seek_back(&mut self, key: impl AsRef<[u8]>) {
+                self.0.seek_back(key);
+            }
+        }
+
+        impl Iterator for $name<'_> {
+            type Item = Result<Vec<u8>>;
+
+            fn next(&mut self) -> Option<Self::Item> {
+                self.0.next().map(|row| row.map(|row| row.$half))
+            }
+
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                self.0.size_hint()
+            }
+        }
+
+        impl DoubleEndedIterator for $name<'_> {
+            fn next_back(&mut self) -> Option<Self::Item> {
+                self.0.next_back().map(|row| row.map(|row| row.$half))
+            }
+        }
+
+        impl FusedIterator for $name<'_> {}
+    };
+}
+
+half_of_rows!(Keys, 0);
+half_of_rows!(Values, 1);

@@ -1,0 +1,128 @@
+//! Opening: chooses the engine, checks the options and reads the catalog.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use skein_data::{DiskEngine, PAGE};
+use skein_disk::{DiskOptions, DiskStore, SNAPSHOTS_MOST, Values, is_disk_folder, kind_of};
+use skein_log::storage::{MemoryStorage, OsStorage};
+use skein_store::{KEY_BYTES_MAX, SNAPSHOTS_MAX, Store, StoreLimits, StoreOptions, is_data_folder};
+use skein_sync::rooms::Rooms;
+use skein_sync::{forks, threads};
+
+use super::catalog::Catalog;
+use super::{Db, DbBuilder, DbShared, Engine};
+use crate::{Durability, Error, Eviction, Result};
+
+/// The folder of a database in memory alone, which exists in its own storage.
+const NO_FOLDER: &str = "/in-memory";
+/// The size of its log segments, of which no more than one is needed.
+const SMALL_SEGMENT: u64 = 64 << 10;
+/// Rooms for each core: several threads may share a core, and not wait for each other.
+const ROOMS_PER_CORE: usize = 4;
+/// The most rooms: a commit takes all of them.
+const ROOMS_MOST: usize = 64;
+
+pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
+    let engine = match (builder.path(), chosen_engine(builder)?) {
+        (None, _) => open_in_memory(builder)?,
+        (Some(path), Engine::Memory) => open_memory(builder, path)?,
+        (Some(path), Engine::Disk) => open_disk(builder, path)?,
+    };
+    let rooms = (threads::cores() * ROOMS_PER_CORE).min(ROOMS_MOST);
+    let sessions = (0..rooms).map(|_| engine.limited_session());
+    let shared = DbShared {
+        rooms: Rooms::new(sessions),
+        catalog: Catalog::default(),
+        key_bytes: KEY_BYTES_MAX,
+        closed: AtomicBool::new(false),
+        generation: forks::generation(),
+        engine,
+    };
+    shared.catalog.load(&shared.engine)?;
+    let db = Db { shared: Arc::new(shared) };
+    db.finish_drops()?;
+    Ok(db)
+}
+
+/// Returns the engine that the options name, or that the folder has.
+fn chosen_engine(builder: &DbBuilder) -> Result<Engine> {
+    let found = builder.path().and_then(|path| {
+        let disk = is_disk_folder(path).then_some(Engine::Disk);
+        disk.or_else(|| is_data_folder(path).then_some(Engine::Memory))
+    });
+    if let (Some(path), None, false) = (builder.path(), found, builder.create) {
+        let why = format!("{} has no database, and `create` is off", path.display());
+        return Err(Error::BadOption { name: "path", why });
+    }
+    let engine = builder.engine.or(found).unwrap_or(Engine::Memory);
+    let foreign = match engine {
+        Engine::Memory => [("cache_bytes", builder.cache_bytes.is_some()), ("", false), ("", false)],
+        Engine::Disk => [
+            ("index", builder.index.is_some()),
+            ("memory_limit", builder.memory_limit.is_some()),
+            ("eviction", builder.eviction != Eviction::None),
+        ],
+    };
+    if let Some((name, _)) = foreign.into_iter().find(|(_, given)| *given) {
+        let why = format!("it does not belong to {engine:?}; leave it out, or choose the other engine");
+        return Err(Error::BadOption { name, why });
+    }
+    if builder.path().is_none() && engine == Engine::Disk {
+        let why = "a database without a folder cannot be on disk; use `Db::builder` with a folder";
+        return Err(Error::BadOption { name: "engine", why: why.into() });
+    }
+    Ok(engine)
+}
+
+fn store_options(builder: &DbBuilder) -> StoreOptions {
+    StoreOptions {
+        durability: builder.durability.unwrap_or_default(),
+        index: builder.index.unwrap_or_default(),
+        limits: StoreLimits {
+            memory_bytes: builder.memory_limit,
+            eviction: builder.eviction,
+            snapshots: SNAPSHOTS_MAX,
+            ..StoreLimits::default()
+        },
+        progress: builder.progress.clone(),
+        ..StoreOptions::default()
+    }
+}
+
+fn open_memory(builder: &DbBuilder, path: &Path) -> Result<skein_data::Engine> {
+    Ok(Store::open(path, store_options(builder))?.into())
+}
+
+fn open_in_memory(builder: &DbBuilder) -> Result<skein_data::Engine> {
+    if let Some(durability @ (Durability::Sync | Durability::Buffered)) = builder.durability {
+        let why = format!("{durability:?}: a database without a folder is never durable; leave it out");
+        return Err(Error::BadOption { name: "durability", why });
+    }
+    let options = StoreOptions {
+        durability: Durability::None,
+        segment_bytes: SMALL_SEGMENT,
+        checkpoint_log_bytes: None,
+        checkpoint_interval: None,
+        storage: Arc::new(MemoryStorage::default()),
+        ..store_options(builder)
+    };
+    Ok(Store::open(NO_FOLDER, options)?.into())
+}
+
+fn open_disk(builder: &DbBuilder, path: &Path) -> Result<skein_data::Engine> {
+    let defaults = DiskOptions::default();
+    let kind = if is_disk_folder(path) { kind_of(path, &OsStorage)? } else { None };
+    let options = DiskOptions {
+        shape: kind.map_or(defaults.shape, |kind| kind.shape),
+        values: kind.map_or(Values::Rows, |kind| kind.values),
+        cache_pages: builder.cache_bytes.map_or(defaults.cache_pages, |bytes| bytes / PAGE),
+        durability: builder.durability.unwrap_or_default(),
+        snapshots: SNAPSHOTS_MOST,
+        progress: builder.progress.clone(),
+        ..defaults
+    };
+    let limits = StoreLimits { snapshots: SNAPSHOTS_MOST, ..StoreLimits::default() };
+    Ok(DiskEngine::new(DiskStore::open(path, options)?, limits)?.into())
+}

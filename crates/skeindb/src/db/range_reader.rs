@@ -1,0 +1,131 @@
+//! Ranges, read in chunks: what iterators stand on.
+
+use std::ops::{Bound, ControlFlow};
+
+use skein_data::{EngineBounds, RowView, ScanDirection};
+
+use super::physical_key::{AFTER_RESERVED, KeyspaceNumber, RESERVED};
+use crate::Result;
+
+/// The bounds of a range of the engine's keys.
+pub(super) type OwnedBounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+/// A key of a keyspace with its value, or the reason why it has none.
+pub(super) type RowRead = Result<(Vec<u8>, Vec<u8>)>;
+
+/// The part of a range that is to be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChunkRequest<'r> {
+    pub(super) number: KeyspaceNumber,
+    /// Of the engine's keys.
+    pub(super) bounds: EngineBounds<'r>,
+    pub(super) direction: ScanDirection,
+    /// The most rows.
+    pub(super) rows: usize,
+    /// The chunk ends with the row that reaches so many bytes.
+    pub(super) bytes: usize,
+    /// Whether values are read, or keys alone.
+    pub(super) values: bool,
+}
+
+/// Rows in the order of the direction.
+#[derive(Debug, Default)]
+pub(super) struct Chunk {
+    pub(super) rows: Vec<RowRead>,
+    /// The engine's key of the last row, if the range may have more.
+    pub(super) more_after: Option<Vec<u8>>,
+}
+
+pub(super) fn borrowed((lower, upper): &OwnedBounds) -> EngineBounds<'_> {
+    (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice))
+}
+
+/// Returns the greater of two lower bounds.
+pub(super) fn later<'b>(a: Bound<&'b [u8]>, b: Bound<&'b [u8]>) -> Bound<&'b [u8]> {
+    match (a, b) {
+        (Bound::Unbounded, bound) | (bound, Bound::Unbounded) => bound,
+        (Bound::Included(x) | Bound::Excluded(x), Bound::Included(y) | Bound::Excluded(y)) if x != y => {
+            if x > y { a } else { b }
+        }
+        (Bound::Excluded(_), _) => a,
+        _ => b,
+    }
+}
+
+/// Returns the less of two upper bounds.
+pub(super) fn earlier<'b>(a: Bound<&'b [u8]>, b: Bound<&'b [u8]>) -> Bound<&'b [u8]> {
+    match (a, b) {
+        (Bound::Unbounded, bound) | (bound, Bound::Unbounded) => bound,
+        (Bound::Included(x) | Bound::Excluded(x), Bound::Included(y) | Bound::Excluded(y)) if x != y => {
+            if x < y { a } else { b }
+        }
+        (Bound::Excluded(_), _) => a,
+        _ => b,
+    }
+}
+
+impl KeyspaceNumber {
+    /// Returns the parts of a range that belong to this keyspace, in order: the default keyspace has
+    /// keys before and behind those of the named ones.
+    pub(super) fn parts((lower, upper): EngineBounds<'_>, number: Self) -> [Option<EngineBounds<'_>>; 2] {
+        if !number.is_default() {
+            return [Some((lower, upper)), None];
+        }
+        let before = (lower, earlier(upper, Bound::Excluded(&RESERVED[..])));
+        let behind = (later(lower, Bound::Included(&AFTER_RESERVED[..])), upper);
+        [Some(before), Some(behind)]
+    }
+}
+
+/// Reads a chunk with `scan`, which is the scan of a session, a snapshot or a transaction.
+pub(super) fn read_chunk(
+    request: &ChunkRequest<'_>,
+    mut scan: impl FnMut(
+        EngineBounds<'_>,
+        &mut dyn FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
+    ) -> skein_data::Result<()>,
+) -> Result<Chunk> {
+    let mut parts = KeyspaceNumber::parts(request.bounds, request.number);
+    if request.direction == ScanDirection::Backward {
+        parts.reverse();
+    }
+    let (mut chunk, mut bytes) = (Chunk::default(), 0);
+    for bounds in parts.into_iter().flatten() {
+        scan(bounds, &mut |key, row| {
+            let read = row_read(request, key, row);
+            bytes += read.as_ref().map_or(0, |(key, value)| key.len() + value.len());
+            chunk.rows.push(read);
+            if chunk.rows.len() < request.rows && bytes < request.bytes {
+                return ControlFlow::Continue(());
+            }
+            chunk.more_after = Some(key.to_vec());
+            ControlFlow::Break(())
+        })?;
+        if chunk.more_after.is_some() {
+            break;
+        }
+    }
+    Ok(chunk)
+}
+
+fn row_read(request: &ChunkRequest<'_>, key: &[u8], row: RowView<'_>) -> RowRead {
+    let value = if request.values { row.needed_value()?.to_vec() } else { Vec::new() };
+    Ok((request.number.logical(key).to_vec(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Bound::{Excluded, Included, Unbounded};
+
+    use super::*;
+
+    #[test]
+    fn bounds_are_narrowed() {
+        let (a, b): (&[u8], &[u8]) = (b"a", b"b");
+        assert_eq!(later(Unbounded, Excluded(a)), Excluded(a));
+        assert_eq!(later(Included(b), Excluded(a)), Included(b));
+        assert_eq!(later(Included(a), Excluded(a)), Excluded(a));
+        assert_eq!(earlier(Included(a), Unbounded), Included(a));
+        assert_eq!(earlier(Included(a), Excluded(b)), Included(a));
+        assert_eq!(earlier(Excluded(a), Included(a)), Excluded(a));
+    }
+}

@@ -1,0 +1,116 @@
+//! Snapshots: all keyspaces as they were at one moment.
+
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use skein_data::EngineSnapshot;
+
+use super::iter::{Iter, Keys, Source};
+use super::keyspace::{key_bounds, prefix_bounds};
+use super::range_reader::{Chunk, ChunkRequest, read_chunk};
+use super::{DbShared, Entry, Keyspace};
+use crate::{Error, Result};
+
+/// All keyspaces as they were at one moment, while writers go on. Clones are cheap and share it.
+///
+/// It is a transaction that only reads: its reads never fail because of writers, and never delay
+/// them. While it lives, what writers replace is kept, in memory or in the file, so drop it soon.
+/// With a memory limit the engine in memory ends the oldest snapshot when all of them keep more
+/// than a quarter of the limit; then reads return an error that says so.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    shared: Arc<DbShared>,
+    snapshot: Arc<EngineSnapshot>,
+}
+
+impl Snapshot {
+    pub(super) fn new(shared: &Arc<DbShared>) -> Result<Self> {
+        shared.check_usable()?;
+        Ok(Self { shared: shared.clone(), snapshot: Arc::new(shared.engine.snapshot()?) })
+    }
+
+    /// Checks that a keyspace can be read here. A dropped one can.
+    fn check(&self, keyspace: &Keyspace) -> Result<()> {
+        if !Arc::ptr_eq(&self.shared, keyspace.shared()) {
+            return Err(Error::Foreign { what: "keyspace", of: "database" });
+        }
+        self.shared.check_usable()
+    }
+
+    /// Returns the value that a key had.
+    ///
+    /// # Errors
+    /// The key held columns or a set, or is longer than the limit; a page cannot be read; the
+    /// database is closed or the snapshot has ended.
+    pub fn get(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        self.check(keyspace)?;
+        let key = keyspace.physical(key.as_ref())?;
+        Ok(self.value_and_version(&key)?.map(|(value, _)| value))
+    }
+
+    /// Returns the value and the version that a key of the engine had.
+    pub(super) fn value_and_version(&self, key: &[u8]) -> Result<Option<(Vec<u8>, u64)>> {
+        self.snapshot.get_with(key, |row| {
+            row.map(|row| Ok((row.needed_value()?.to_vec(), row.version()))).transpose()
+        })?
+    }
+
+    /// Returns whether a key was present.
+    ///
+    /// # Errors
+    /// As for [`get`](Self::get), but the key may hold anything.
+    pub fn contains_key(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.check(keyspace)?;
+        let key = keyspace.physical(key.as_ref())?;
+        Ok(self.snapshot.get_with(&key, |row| row.is_some())?)
+    }
+
+    /// Returns the contents that a key had, whatever their kind.
+    ///
+    /// # Errors
+    /// As for [`get`](Self::get), but the key may hold anything.
+    pub fn entry(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Entry>> {
+        self.check(keyspace)?;
+        let key = keyspace.physical(key.as_ref())?;
+        self.snapshot.get_with(&key, |row| row.map(Entry::of).transpose())?
+    }
+
+    /// Returns an iterator over the rows that were within a range; see [`Iter`].
+    pub fn range<K: AsRef<[u8]>>(&self, keyspace: &Keyspace, range: impl RangeBounds<K>) -> Iter<'static> {
+        Iter::new(Source::Snapshot(self.clone()), keyspace, key_bounds(&range), true)
+    }
+
+    /// Returns an iterator over the rows whose keys begin with `prefix`.
+    pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Iter<'static> {
+        let source = Source::Snapshot(self.clone());
+        prefix_bounds(prefix.as_ref(), |bounds| Iter::new(source, keyspace, bounds, true))
+    }
+
+    /// Returns an iterator over all rows of a keyspace.
+    pub fn iter(&self, keyspace: &Keyspace) -> Iter<'static> {
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        Iter::new(Source::Snapshot(self.clone()), keyspace, all, true)
+    }
+
+    /// Returns an iterator over all keys of a keyspace, which reads no values.
+    pub fn keys(&self, keyspace: &Keyspace) -> Keys<'static> {
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        Keys(Iter::new(Source::Snapshot(self.clone()), keyspace, all, false))
+    }
+
+    pub(super) fn read_chunk(&self, keyspace: &Keyspace, request: &ChunkRequest<'_>) -> Result<Chunk> {
+        self.check(keyspace)?;
+        self.scan_chunk(request)
+    }
+
+    /// Reads a chunk and passes each key of the engine with its version to `seen`.
+    pub(super) fn scan_chunk(&self, request: &ChunkRequest<'_>) -> Result<Chunk> {
+        read_chunk(request, |bounds, each| {
+            self.snapshot.scan(bounds, request.direction, |key, row| each(key, row))
+        })
+    }
+
+    pub(super) fn engine_snapshot(&self) -> &EngineSnapshot {
+        &self.snapshot
+    }
+}
