@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use skein_log::small_file::{self, SmallFileKind};
-use skein_log::storage::Storage;
+use skein_log::storage::{OsStorage, Storage, has_file};
 
 use crate::encoding::ByteReader;
 use crate::{Error, Result};
@@ -20,7 +20,12 @@ const ACTIVE: u32 = 1;
 
 /// Returns whether a folder belongs to a store: whether it has an identity file.
 pub fn is_data_folder(folder: impl AsRef<Path>) -> bool {
-    folder.as_ref().join(NAME).exists()
+    is_data_folder_on(&OsStorage, folder)
+}
+
+/// Does the same on a given storage.
+pub fn is_data_folder_on(storage: &dyn Storage, folder: impl AsRef<Path>) -> bool {
+    has_file(storage, folder.as_ref(), NAME).unwrap_or(true)
 }
 
 /// Returns the absolute path, so that a change of the current folder does not matter.

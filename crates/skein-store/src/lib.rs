@@ -68,7 +68,7 @@ pub use collection::{
     SetReader, SortedSet,
 };
 pub use error::{Error, Result};
-pub use identity::is_data_folder;
+pub use identity::{is_data_folder, is_data_folder_on};
 pub use index::IndexKind;
 pub use inspect::{CheckpointFound, StoreInspection, inspect};
 pub use limits::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX, SNAPSHOTS_MAX, VALUE_BYTES_MAX};

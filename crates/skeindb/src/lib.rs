@@ -79,6 +79,8 @@
 //!
 //! The feature `tls` adds TLS to [`client`].
 
+#[cfg(feature = "planted-bugs")]
+pub use db::planted_bugs;
 pub use db::{
     Batch, Db, DbBuilder, DbStats, Engine, Entry, Iter, Keys, Keyspace, Savepoint, Snapshot, SwapRefused,
     Transaction, Value, Values,

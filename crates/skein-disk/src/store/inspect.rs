@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Mutex;
 
-use skein_log::storage::Storage;
+use skein_log::storage::{OsStorage, Storage, has_file};
 use skein_log::{CheckpointEpochs, LogRecoveryReport, Recovered};
 use skein_sync::locks::{into_inner, lock};
 
@@ -85,7 +85,12 @@ pub struct DiskInspection {
 
 /// Returns whether a folder belongs to this engine: it has a page file.
 pub fn is_disk_folder(folder: impl AsRef<Path>) -> bool {
-    folder.as_ref().join(FILE).exists()
+    is_disk_folder_on(&OsStorage, folder)
+}
+
+/// Does the same on a given storage.
+pub fn is_disk_folder_on(storage: &dyn Storage, folder: impl AsRef<Path>) -> bool {
+    has_file(storage, folder.as_ref(), FILE).unwrap_or(true)
 }
 
 /// Reads a whole store's folder, checks every checksum, every node and every record of the log, and

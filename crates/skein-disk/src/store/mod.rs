@@ -66,7 +66,9 @@ use skein_sync::locks::lock;
 pub use check::DiskCensus;
 use checkpointer::CheckpointStatus;
 pub use compact::CompactReport;
-pub use inspect::{DiskInspection, KeySetInspection, TrieInspection, inspect, is_disk_folder, kind_of};
+pub use inspect::{
+    DiskInspection, KeySetInspection, TrieInspection, inspect, is_disk_folder, is_disk_folder_on, kind_of,
+};
 pub use options::{DiskOptions, SNAPSHOTS_MOST};
 pub use remove_range::RangeRemoval;
 pub use snapshot::{DiskSnapshot, DiskSnapshotRelease};

@@ -61,11 +61,13 @@ pub struct Iter<'a> {
     values: bool,
     /// The whole range, of the engine's keys.
     range: OwnedBounds,
+    /// Where the ends began: the bounds of the range, or a later seek.
+    begins: OwnedBounds,
     /// The part that is not read yet; `None` if all is.
     rest: Option<OwnedBounds>,
     front: VecDeque<RowRead>,
     back: VecDeque<RowRead>,
-    /// The last keys that the ends have yielded.
+    /// The last keys that the ends have yielded since they began there.
     yielded: (Option<Vec<u8>>, Option<Vec<u8>>),
     chunk_rows: usize,
 }
@@ -83,6 +85,7 @@ impl<'a> Iter<'a> {
             keyspace: keyspace.clone(),
             values,
             rest: Some(range.clone()),
+            begins: range.clone(),
             range,
             front: VecDeque::new(),
             back: VecDeque::new(),
@@ -104,8 +107,9 @@ impl<'a> Iter<'a> {
         let lower = later(self.range.0.as_ref().map(Vec::as_slice), key.as_ref().map(Vec::as_slice));
         let lower = lower.map(<[u8]>::to_vec);
         let upper = self.behind_back();
-        self.restart((lower, upper));
+        self.begins.0.clone_from(&lower);
         self.yielded.0 = None;
+        self.restart((lower, upper));
     }
 
     /// Moves the back to the last key of the range that is not greater than `key`, before or behind
@@ -115,16 +119,17 @@ impl<'a> Iter<'a> {
         let upper = earlier(self.range.1.as_ref().map(Vec::as_slice), key.as_ref().map(Vec::as_slice));
         let upper = upper.map(<[u8]>::to_vec);
         let lower = self.before_front();
-        self.restart((lower, upper));
+        self.begins.1.clone_from(&upper);
         self.yielded.1 = None;
+        self.restart((lower, upper));
     }
 
     fn before_front(&self) -> Bound<Vec<u8>> {
-        self.yielded.0.as_ref().map_or_else(|| self.range.0.clone(), |key| self.beside(key).0)
+        self.yielded.0.as_ref().map_or_else(|| self.begins.0.clone(), |key| self.beside(key).0)
     }
 
     fn behind_back(&self) -> Bound<Vec<u8>> {
-        self.yielded.1.as_ref().map_or_else(|| self.range.1.clone(), |key| self.beside(key).1)
+        self.yielded.1.as_ref().map_or_else(|| self.begins.1.clone(), |key| self.beside(key).1)
     }
 
     /// Returns the bounds that begin behind a key and end before it.

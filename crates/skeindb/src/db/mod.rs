@@ -57,6 +57,8 @@ pub use keyspace::Keyspace;
 pub use options::{DbBuilder, Engine};
 pub use snapshot::Snapshot;
 pub use stats::DbStats;
+#[cfg(feature = "planted-bugs")]
+pub use transaction::planted_bugs;
 pub use transaction::{Savepoint, Transaction};
 pub use value::Value;
 pub use writes::SwapRefused;
@@ -234,8 +236,10 @@ impl DbShared {
 
 impl Drop for DbShared {
     fn drop(&mut self) {
-        // In a forked child the threads that closing waits for do not exist.
+        // In a forked child the threads that closing waits for do not exist. One more handle keeps
+        // the engine from closing.
         if self.check_process().is_err() {
+            std::mem::forget(self.engine.clone());
             return;
         }
         if let Err(error) = self.engine.close() {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use skein_data::{DiskEngine, PAGE};
-use skein_disk::{DiskOptions, DiskStore, SNAPSHOTS_MOST, Values, is_disk_folder, kind_of};
-use skein_log::storage::{MemoryStorage, OsStorage};
-use skein_store::{KEY_BYTES_MAX, SNAPSHOTS_MAX, Store, StoreLimits, StoreOptions, is_data_folder};
+use skein_disk::{DiskOptions, DiskStore, SNAPSHOTS_MOST, Values, is_disk_folder_on, kind_of};
+use skein_log::storage::{MemoryStorage, OsStorage, Storage};
+use skein_store::{KEY_BYTES_MAX, SNAPSHOTS_MAX, Store, StoreLimits, StoreOptions, is_data_folder_on};
 use skein_sync::rooms::Rooms;
 use skein_sync::{forks, threads};
 
@@ -49,8 +49,9 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
 /// Returns the engine that the options name, or that the folder has.
 fn chosen_engine(builder: &DbBuilder) -> Result<Engine> {
     let found = builder.path().and_then(|path| {
-        let disk = is_disk_folder(path).then_some(Engine::Disk);
-        disk.or_else(|| is_data_folder(path).then_some(Engine::Memory))
+        let storage = storage(builder);
+        let disk = is_disk_folder_on(&*storage, path).then_some(Engine::Disk);
+        disk.or_else(|| is_data_folder_on(&*storage, path).then_some(Engine::Memory))
     });
     if let (Some(path), None, false) = (builder.path(), found, builder.create) {
         let why = format!("{} has no database, and `create` is off", path.display());
@@ -76,6 +77,10 @@ fn chosen_engine(builder: &DbBuilder) -> Result<Engine> {
     Ok(engine)
 }
 
+fn storage(builder: &DbBuilder) -> Arc<dyn Storage> {
+    builder.storage.clone().unwrap_or_else(|| Arc::new(OsStorage))
+}
+
 fn store_options(builder: &DbBuilder) -> StoreOptions {
     StoreOptions {
         durability: builder.durability.unwrap_or_default(),
@@ -86,6 +91,7 @@ fn store_options(builder: &DbBuilder) -> StoreOptions {
             snapshots: SNAPSHOTS_MAX,
             ..StoreLimits::default()
         },
+        storage: storage(builder),
         progress: builder.progress.clone(),
         ..StoreOptions::default()
     }
@@ -113,7 +119,8 @@ fn open_in_memory(builder: &DbBuilder) -> Result<skein_data::Engine> {
 
 fn open_disk(builder: &DbBuilder, path: &Path) -> Result<skein_data::Engine> {
     let defaults = DiskOptions::default();
-    let kind = if is_disk_folder(path) { kind_of(path, &OsStorage)? } else { None };
+    let storage = storage(builder);
+    let kind = kind_of(path, &*storage)?;
     let options = DiskOptions {
         shape: kind.map_or(defaults.shape, |kind| kind.shape),
         values: kind.map_or(Values::Rows, |kind| kind.values),
@@ -124,5 +131,5 @@ fn open_disk(builder: &DbBuilder, path: &Path) -> Result<skein_data::Engine> {
         ..defaults
     };
     let limits = StoreLimits { snapshots: SNAPSHOTS_MOST, ..StoreLimits::default() };
-    Ok(DiskEngine::new(DiskStore::open(path, options)?, limits)?.into())
+    Ok(DiskEngine::new(DiskStore::open_on(storage, path, options)?, limits)?.into())
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use skein_data::{Durability, Eviction, IndexKind, OpenProgress};
+use skein_log::storage::Storage;
 
 use crate::{Db, Result};
 
@@ -41,6 +42,8 @@ pub struct DbBuilder {
     pub(super) memory_limit: Option<usize>,
     pub(super) eviction: Eviction,
     pub(super) create: bool,
+    /// `None` for the file system of the machine.
+    pub(super) storage: Option<Arc<dyn Storage>>,
     pub(super) progress: Arc<OpenProgress>,
 }
 
@@ -55,6 +58,7 @@ impl DbBuilder {
             memory_limit: None,
             eviction: Eviction::None,
             create: true,
+            storage: None,
             progress: Arc::default(),
         }
     }
@@ -103,6 +107,12 @@ impl DbBuilder {
     /// Sets whether a missing folder is created; it is by default.
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
+        self
+    }
+
+    /// Replaces the file system; see [`storage`](crate::storage). Tests use one that fails.
+    pub fn storage(mut self, storage: Arc<dyn Storage>) -> Self {
+        self.storage = Some(storage);
         self
     }
 

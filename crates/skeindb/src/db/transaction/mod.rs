@@ -21,6 +21,7 @@
 //!
 //! Read `private_writes`, `read_set`, then this file.
 
+pub mod planted_bugs;
 mod private_writes;
 mod read_set;
 

@@ -1,0 +1,12 @@
+//! Tests of the database over every engine and index.
+
+mod common;
+mod history;
+mod iterators;
+mod keyspaces;
+mod misuse;
+mod model;
+mod power_cuts;
+mod publication;
+mod transactions;
+mod writes;

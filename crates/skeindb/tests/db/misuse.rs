@@ -1,0 +1,186 @@
+//! What must be an error, and leave everything as it was.
+
+use std::process::Command;
+
+use skeindb::{Batch, Db, Durability, Engine, Error, IndexKind};
+
+use crate::common::{KINDS, on_every_kind};
+
+#[test]
+fn a_closed_database_refuses_everything() {
+    for kind in KINDS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let db = kind.builder(&folder.path().join("db")).open().expect("it opens");
+        let rows = db.keyspace("rows").expect("a keyspace");
+        rows.insert("a", "1").expect("a write");
+        let (mut iter, snapshot, open) =
+            (rows.iter(), db.snapshot().expect("a snapshot"), db.begin().expect("a transaction"));
+        db.close().expect("it closes");
+        db.close().expect("a second close does nothing");
+        let mut batch = Batch::new();
+        batch.insert(&rows, "b", "2");
+        for refused in [
+            rows.get("a").map(drop),
+            rows.insert("a", "2"),
+            rows.update("a", |old| old.map(<[u8]>::to_vec)).map(drop),
+            rows.first().map(drop),
+            rows.len().map(drop),
+            iter.next().expect("the error").map(drop),
+            snapshot.get(&rows, "a").map(drop),
+            open.get(&rows, "a").map(drop),
+            open.commit(),
+            db.apply(batch),
+            db.snapshot().map(drop),
+            db.begin().map(drop),
+            db.keyspace("others").map(drop),
+            db.keyspaces().map(drop),
+            db.rename_keyspace("rows", "others"),
+            db.flush(),
+            db.checkpoint(),
+            db.stats().map(drop),
+        ] {
+            assert!(matches!(refused, Err(Error::Closed)), "{kind:?}: {refused:?}");
+        }
+        assert!(iter.next().is_none(), "an iterator ends after its error");
+    }
+}
+
+#[test]
+fn a_folder_is_open_once() {
+    for kind in KINDS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("db");
+        let db = kind.builder(&path).open().expect("it opens");
+        let again = Db::open(&path).expect_err("it is open").to_string();
+        assert!(again.contains("db"), "{again}");
+        db.close().expect("it closes");
+        Db::open(&path).expect("it is free again");
+    }
+}
+
+#[test]
+fn handles_of_other_databases_are_refused() -> skeindb::Result<()> {
+    let (db, other) = (Db::in_memory()?, Db::in_memory()?);
+    let (own, foreign) = (db.keyspace("rows")?, other.keyspace("rows")?);
+    let mut batch = Batch::new();
+    batch.insert(&own, "a", "1").insert(&foreign, "b", "2");
+    let mut tx = db.begin()?;
+    let mut another = db.begin()?;
+    let savepoint = another.savepoint();
+    for refused in [
+        db.apply(batch),
+        tx.insert(&foreign, "a", "1"),
+        tx.get(&foreign, "a").map(drop),
+        tx.rollback_to(savepoint),
+        db.snapshot()?.get(&foreign, "a").map(drop),
+        tx.range(&foreign, "a"..).next().expect("the error").map(drop),
+    ] {
+        assert!(matches!(refused, Err(Error::Foreign { .. })), "{refused:?}");
+    }
+    tx.commit()?;
+    assert!(own.is_empty()? && foreign.is_empty()?);
+    Ok(())
+}
+
+#[test]
+fn keys_and_values_over_the_limit_are_refused() {
+    on_every_kind(|db| {
+        let (rows, default) = (db.keyspace("rows")?, db.default_keyspace());
+        let limit = skeindb::store::KEY_BYTES_MAX;
+        rows.insert(vec![1; limit - 8], "")?;
+        default.insert(vec![1; limit], "")?;
+        let long = rows.insert(vec![1; limit - 7], "");
+        assert!(matches!(long, Err(Error::KeyTooLong { len, limit: l }) if len == l + 1), "{long:?}");
+        rows.get(vec![1; limit]).expect_err("too long");
+        default.insert(vec![1; limit + 1], "").expect_err("too long");
+        assert!(matches!(default.insert(b"\xffSK\0x", ""), Err(Error::KeyReserved)));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_transaction_with_a_value_over_the_limit_writes_nothing() {
+    for engine in [Engine::Memory, Engine::Disk] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let db = Db::builder(folder.path().join("db")).engine(engine).open().expect("it opens");
+        let rows = db.keyspace("rows").expect("a keyspace");
+        let mut tx = db.begin().expect("it begins");
+        tx.insert(&rows, "fits", "").expect("a private write");
+        tx.insert(&rows, "a", vec![0; skeindb::store::VALUE_BYTES_MAX + 1]).expect("a private write");
+        let error = tx.commit().expect_err("the value is too long").to_string();
+        assert!(error.contains("536870911"), "{error}");
+        assert!(rows.is_empty().expect("a read"));
+    }
+}
+
+#[test]
+fn options_of_the_other_engine_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (memory, disk) = (folder.path().join("memory"), folder.path().join("disk"));
+    Db::builder(&memory).open().expect("it opens").close().expect("it closes");
+    Db::builder(&disk).engine(Engine::Disk).open().expect("it opens").close().expect("it closes");
+    let missing = folder.path().join("none");
+    for (name, builder) in [
+        ("cache_bytes", Db::builder(&memory).cache_bytes(1 << 20)),
+        ("index", Db::builder(&disk).index(IndexKind::Wormhole)),
+        ("memory_limit", Db::builder(&disk).memory_limit(1 << 20)),
+        ("path", Db::builder(&missing).create(false)),
+        ("engine", Db::memory_builder().engine(Engine::Disk)),
+        ("durability", Db::memory_builder().durability(Durability::Sync)),
+    ] {
+        let refused = builder.open();
+        assert!(
+            matches!(&refused, Err(Error::BadOption { name: n, .. }) if *n == name),
+            "{name}: {refused:?}"
+        );
+    }
+    assert!(!missing.exists());
+    Db::builder(&disk).engine(Engine::Memory).open().expect_err("of the other engine");
+    Db::builder(&memory).engine(Engine::Disk).open().expect_err("of the other engine");
+}
+
+/// The writes of a limited database stop with an error, and the memory comes back.
+#[test]
+fn a_memory_limit_refuses_writes() -> skeindb::Result<()> {
+    let db = Db::memory_builder().memory_limit(4 << 20).open()?;
+    let rows = db.keyspace("rows")?;
+    let refused =
+        (0..100_000u32).map(|number| rows.insert(number.to_be_bytes(), [7; 200])).find(Result::is_err);
+    let error = refused.expect("4 MiB do not suffice").expect_err("a refusal").to_string();
+    assert!(error.contains("memory"), "{error}");
+    rows.clear()?;
+    rows.insert("again", "there is room")
+}
+
+/// A child of a fork has the handles, but neither threads nor locks.
+#[test]
+fn a_forked_child_gets_errors() {
+    const CHILD: &str = "SKEINDB_TEST_FORKS";
+    if std::env::var_os(CHILD).is_none() {
+        let own = std::env::current_exe().expect("the test's program");
+        let mut run = Command::new(own);
+        run.args(["misuse::a_forked_child_gets_errors", "--exact", "--test-threads=1"]).env(CHILD, "1");
+        let output = run.output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let db = Db::open(folder.path().join("db")).expect("it opens");
+    let rows = db.keyspace("rows").expect("a keyspace");
+    rows.insert("a", "1").expect("a write");
+    // SAFETY: the child only reads memory and ends by `_exit`, which runs no destructors.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let refused = [rows.get("a").map(drop), rows.insert("a", "2"), db.close(), db.flush()];
+        let all = refused.iter().all(|refused| matches!(refused, Err(Error::Forked)));
+        drop(rows);
+        drop(db);
+        // SAFETY: it only ends the process.
+        unsafe { libc::_exit(i32::from(!all)) };
+    }
+    let mut status = 0;
+    // SAFETY: the child is ours, and the status is a variable of this thread.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!(status, 0, "the child saw something else");
+    assert_eq!(rows.get("a").expect("the parent goes on").as_deref(), Some(&b"1"[..]));
+}
