@@ -14,7 +14,9 @@ use std::ops::ControlFlow;
 use skein_store::{Batch, BatchWrite, RowWriter as _};
 
 use crate::session::{EngineSession, SessionBackend};
-use crate::{EngineBounds, EngineTransaction, EngineWriter, Error, Keyspace, Result, ScanDirection, Ticket};
+use crate::{
+    EngineBounds, EngineKeys, EngineTransaction, EngineWriter, Error, Result, ScanDirection, Ticket,
+};
 
 /// The present rows, for the check of [`EngineSession::apply_if`].
 pub struct PresentRows<'p, 't>(Present<'p, 't>);
@@ -90,7 +92,7 @@ impl EngineSession {
         if !check(&mut PresentRows(Present::Disk(&mut transaction)))? {
             return Ok(None);
         }
-        let mut transaction = Keyspace::Transaction(Box::new(transaction));
+        let mut transaction = EngineKeys::Transaction(Box::new(transaction));
         transaction.write(|writer| batch.iter().try_for_each(|(key, write)| put(writer, key, write))).0??;
         transaction.commit().map(Some)
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   server, library ─► EngineSession, EngineWriter, RowView ─┬─► skein-store   rows in memory
-//!                      Engine, Keyspace                      └─► skein-disk    rows as values of
+//!                      Engine, EngineKeys                      └─► skein-disk    rows as values of
 //!                                                                              a trie (`disk`)
 //! ```
 //!
@@ -37,7 +37,7 @@
 //! - `session`: the access of one thread to an engine.
 //! - `writer`: the single-key writes of a batch.
 //! - `transaction`: many reads and writes as one. `conditional`: a batch that depends on reads.
-//! - `keyspace`: a session or a transaction, as commands see the keys.
+//! - `engine_keys`: a session or a transaction, as commands see the keys.
 //! - `collections`: reads of columns and sets.
 //! - `disk`, `range_steps`, `error`.
 //!
@@ -48,9 +48,9 @@
 mod collections;
 mod conditional;
 mod disk;
+mod engine_keys;
 mod error;
 mod found_value;
-mod keyspace;
 mod range_steps;
 mod session;
 mod snapshot;
@@ -65,9 +65,9 @@ pub use skein_store::Error as RowError;
 pub use collections::{ColumnsReader, MembersView, OpenedReader, RowView, ScoreRangeView, SetReader};
 pub use conditional::PresentRows;
 pub use disk::DiskEngine;
+pub use engine_keys::EngineKeys;
 pub use error::EngineError;
 pub use found_value::FoundValue;
-pub use keyspace::Keyspace;
 pub use range_steps::RangeRemovalStep;
 pub use session::EngineSession;
 pub use skein_store::{

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::{Bound, ControlFlow, Deref, RangeBounds};
 
 use skein_data::{
-    CollectionKind, ColumnsReader, EngineError, EngineSnapshot, Keyspace, RowView, ScanDirection, SetReader,
+    CollectionKind, ColumnsReader, EngineError, EngineKeys, EngineSnapshot, RowView, ScanDirection, SetReader,
 };
 
 /// Bytes that a failed assertion shows as text, shortened.
@@ -146,7 +146,7 @@ fn whole(score: f64) -> i32 {
 
 /// Returns the contents within bounds, in the order in which the scan shows them.
 fn scanned(
-    keys: &mut Keyspace<'_>,
+    keys: &mut EngineKeys<'_>,
     bounds: Everything<'_>,
     direction: ScanDirection,
 ) -> Result<Vec<(Text, KeyContents)>, EngineError> {
@@ -154,14 +154,14 @@ fn scanned(
 }
 
 /// Returns all contents, read in the order of the keys, or without one.
-pub fn state_of(keys: &mut Keyspace<'_>) -> Result<State, EngineError> {
+pub fn state_of(keys: &mut EngineKeys<'_>) -> Result<State, EngineError> {
     let found =
         if keys.is_ordered() { scanned(keys, EVERYTHING, ScanDirection::Forward) } else { walked(keys) };
     Ok(found?.into_iter().collect())
 }
 
 /// Returns all contents in the engine's own order.
-fn walked(keys: &mut Keyspace<'_>) -> Result<Vec<(Text, KeyContents)>, EngineError> {
+fn walked(keys: &mut EngineKeys<'_>) -> Result<Vec<(Text, KeyContents)>, EngineError> {
     collected(|each| keys.walk(EVERYTHING, usize::MAX, each))
 }
 
@@ -196,7 +196,7 @@ pub fn state_in(snapshot: &EngineSnapshot) -> Result<State, EngineError> {
 }
 
 /// Reads everything in every way, and compares it with `expected`.
-pub fn assert_contents(keys: &mut Keyspace<'_>, expected: &State, bounds: Everything<'_>) {
+pub fn assert_contents(keys: &mut EngineKeys<'_>, expected: &State, bounds: Everything<'_>) {
     assert_lookups(keys, expected);
     let all = walked(keys).expect("a walk");
     assert_eq!(all.len(), expected.len(), "a key is shown once");
@@ -209,7 +209,7 @@ pub fn assert_contents(keys: &mut Keyspace<'_>, expected: &State, bounds: Everyt
 }
 
 /// Reads ranges in both directions. Bounds in the wrong order are an empty range.
-fn assert_ranges(keys: &mut Keyspace<'_>, expected: &State, bounds: Everything<'_>) {
+fn assert_ranges(keys: &mut EngineKeys<'_>, expected: &State, bounds: Everything<'_>) {
     let forward: Vec<_> = expected.iter().map(|(key, contents)| (key.clone(), contents.clone())).collect();
     assert_eq!(scanned(keys, EVERYTHING, ScanDirection::Forward).expect("a scan"), forward);
     let mut part = forward;
@@ -221,7 +221,7 @@ fn assert_ranges(keys: &mut Keyspace<'_>, expected: &State, bounds: Everything<'
 }
 
 /// Counts the keys of a range in pages of three.
-fn assert_counts(keys: &mut Keyspace<'_>, bounds: Everything<'_>, expected: usize) {
+fn assert_counts(keys: &mut EngineKeys<'_>, bounds: Everything<'_>, expected: usize) {
     let (mut count, mut lower) = (0, bounds.0.map(<[u8]>::to_vec));
     loop {
         let from = lower.as_ref().map(Vec::as_slice);
@@ -234,7 +234,7 @@ fn assert_counts(keys: &mut Keyspace<'_>, bounds: Everything<'_>, expected: usiz
 }
 
 /// Looks up each key, and one that is absent, alone and together.
-fn assert_lookups(keys: &mut Keyspace<'_>, expected: &State) {
+fn assert_lookups(keys: &mut EngineKeys<'_>, expected: &State) {
     let names: Vec<&[u8]> = expected.keys().map(|key| &key[..]).chain([&b"absent"[..]]).collect();
     let wanted: Vec<Option<KeyContents>> = names.iter().map(|key| expected.get(*key).cloned()).collect();
     let alone: Vec<_> = names.iter().map(|key| keys.get_with(key, look)).collect();

@@ -1,7 +1,7 @@
 //! An error at every operation of the disk, once or for good: no panic, nothing acknowledged is
 //! lost, and once the fault has ended a restart works (contract 5).
 
-use skein_data::{CollectionKind, Engine, EngineError, Keyspace, RowWriter};
+use skein_data::{CollectionKind, Engine, EngineError, EngineKeys, RowWriter};
 use skein_log::storage::sim::{SimError, SimStorage};
 use skein_store::ExpiryClock;
 
@@ -15,7 +15,7 @@ fn run_and_read(kind: EngineKind, disk: &SimStorage, history: &mut StateHistory)
     history.states.push(State::new());
     let _ = work(&engine, history);
     let mut session = engine.session();
-    let found = state_of(&mut Keyspace::Session(&mut session)).ok();
+    let found = state_of(&mut EngineKeys::Session(&mut session)).ok();
     drop(session);
     let _ = engine.close();
     found

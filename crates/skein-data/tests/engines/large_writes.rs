@@ -1,6 +1,6 @@
 //! Writes of more pages than the cache of the disk engine (contract 1 and 2).
 
-use skein_data::{Engine, EngineError, EngineSession, EngineWriter, Keyspace, RowWriter};
+use skein_data::{Engine, EngineError, EngineKeys, EngineSession, EngineWriter, RowWriter};
 use skein_log::storage::sim::{SimError, SimStorage};
 use skein_store::ExpiryClock;
 
@@ -48,7 +48,7 @@ fn a_write_of_more_pages_than_the_cache_is_done() {
             let (done, _) = session.write(write);
             done.expect("a batch").unwrap_or_else(|error| panic!("{kind}, {what}: {error}"));
         }
-        let after = state_of(&mut Keyspace::Session(&mut session)).expect("the contents");
+        let after = state_of(&mut EngineKeys::Session(&mut session)).expect("the contents");
         assert_eq!(engine.len(), after.len(), "{kind}");
         assert!(*reference.get_or_init(|| after.clone()) == after, "{kind} has other contents");
     });

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use proptest::prelude::*;
-use skein_data::{CollectionKind, EngineError, EngineWriter, Keyspace, RowError, RowWriter, Ticket};
+use skein_data::{CollectionKind, EngineError, EngineKeys, EngineWriter, RowError, RowWriter, Ticket};
 
 use crate::contents::{Columns, Contents, KeyContents, Members, Scores, State, Text};
 
@@ -376,7 +376,7 @@ fn transfer(state: &mut State, from: &Name, to: &Name, replace: bool, moves: boo
 
 /// Does the write in a session or a transaction.
 pub fn write_in(
-    keys: &mut Keyspace<'_>,
+    keys: &mut EngineKeys<'_>,
     one: &KeyWrite,
 ) -> Result<(Result<Answer, Refusal>, Ticket), EngineError> {
     let (done, ticket) = keys.write(|writer| write(writer, one));

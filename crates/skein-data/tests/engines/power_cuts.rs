@@ -1,7 +1,7 @@
 //! A power cut at every operation of the disk leaves an earlier state, not older than the last
 //! acknowledged one, and groups are whole (contract 1, 3 and 5).
 
-use skein_data::{CollectionKind, Engine, EngineError, Keyspace, RowWriter, Ticket};
+use skein_data::{CollectionKind, Engine, EngineError, EngineKeys, RowWriter, Ticket};
 use skein_log::storage::sim::SimStorage;
 use skein_store::ExpiryClock;
 
@@ -77,8 +77,8 @@ pub fn work(engine: &Engine, history: &mut StateHistory) -> Result<(), EngineErr
     for (at, group) in groups().iter().enumerate() {
         history.add(group, engine.now());
         let mut keys = match group.len() {
-            1 => Keyspace::Session(&mut session),
-            _ => Keyspace::Transaction(Box::new(session.begin()?)),
+            1 => EngineKeys::Session(&mut session),
+            _ => EngineKeys::Transaction(Box::new(session.begin()?)),
         };
         let mut last = Ticket::default();
         for write in group {
@@ -108,7 +108,7 @@ pub fn assert_recovers(kind: EngineKind, disk: &SimStorage, history: &StateHisto
     let engine = kind.open(disk, &ExpiryClock::manual(1_000_000));
     let engine = engine.unwrap_or_else(|error| panic!("{kind}, {about}: {error}"));
     let mut session = engine.session();
-    let mut keys = Keyspace::Session(&mut session);
+    let mut keys = EngineKeys::Session(&mut session);
     let found = state_of(&mut keys).unwrap_or_else(|error| panic!("{kind}, {about}: {error}"));
     let untouched = history.states.is_empty() && found.is_empty();
     assert!(untouched || history.allows(&found), "{kind}, {about}: a state that never was: {found:?}");
@@ -179,7 +179,7 @@ fn a_moved_member_is_in_one_set_after_a_power_cut() {
             disk.reboot(at * 31);
             let engine = kind.open(&disk, &clock).expect("an engine");
             let mut session = engine.session();
-            let found = state_of(&mut Keyspace::Session(&mut session)).expect("the state");
+            let found = state_of(&mut EngineKeys::Session(&mut session)).expect("the state");
             assert!(found.len() < 2, "{kind}, cut at {at}: {found:?}");
             seen += found.len();
         }

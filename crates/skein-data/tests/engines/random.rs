@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use skein_data::{Engine, EngineSnapshot, Keyspace};
+use skein_data::{Engine, EngineKeys, EngineSnapshot};
 use skein_log::storage::sim::SimStorage;
 use skein_store::ExpiryClock;
 
@@ -82,7 +82,7 @@ impl EngineHistory {
         match step {
             Step::One(one) => {
                 let expected = apply(&mut self.state, one, now);
-                let (done, _) = write_in(&mut Keyspace::Session(&mut session), one).expect("a write");
+                let (done, _) = write_in(&mut EngineKeys::Session(&mut session), one).expect("a write");
                 assert_eq!(done, expected, "{one:?}");
             }
             Step::Batch(writes) => {
@@ -98,7 +98,7 @@ impl EngineHistory {
                 assert_eq!(done.expect("a batch"), expected);
             }
             Step::Transaction(writes, bounds) => {
-                let mut keys = Keyspace::Transaction(Box::new(session.begin().expect("a transaction")));
+                let mut keys = EngineKeys::Transaction(Box::new(session.begin().expect("a transaction")));
                 for one in writes {
                     let expected = apply(&mut self.state, one, now);
                     let (done, _) = write_in(&mut keys, one).expect("a write");
@@ -157,7 +157,7 @@ impl EngineHistory {
         expire(&mut self.state, engine.now());
         let mut session = engine.session();
         session.freeze();
-        assert_contents(&mut Keyspace::Session(&mut session), &self.state, borrowed(bounds));
+        assert_contents(&mut EngineKeys::Session(&mut session), &self.state, borrowed(bounds));
         // Keys that have expired are counted until the thread removes them.
         let (len, expected) = (engine.len(), self.state.len());
         assert!(len == expected || self.has_expired && len > expected, "{len} keys, not {expected}");

@@ -1,7 +1,7 @@
 //! An engine refuses a write before it changes anything, and accepts the next one (contract 2, 8 and
 //! 10).
 
-use skein_data::{Engine, EngineError, EngineSession, IndexKind, Keyspace, RowError, RowWriter};
+use skein_data::{Engine, EngineError, EngineKeys, EngineSession, IndexKind, RowError, RowWriter};
 use skein_store::StoreLimits;
 
 use crate::contents::{Contents, State, state_of};
@@ -21,7 +21,7 @@ fn filled(kind: EngineKind) -> Engine {
 }
 
 fn contents(session: &mut EngineSession) -> State {
-    state_of(&mut Keyspace::Session(session)).expect("the contents")
+    state_of(&mut EngineKeys::Session(session)).expect("the contents")
 }
 
 type Refused = fn(&mut skein_data::EngineWriter<'_, '_>) -> Result<(), EngineError>;
@@ -119,7 +119,7 @@ fn a_group_goes_on_after_a_refused_write() {
             let engine = filled(kind);
             let mut session = engine.session();
             let mut expected = contents(&mut session);
-            let mut keys = Keyspace::Transaction(Box::new(session.begin().expect("a transaction")));
+            let mut keys = EngineKeys::Transaction(Box::new(session.begin().expect("a transaction")));
             keys.write(|writer| writer.put(b"first", b"1")).0.expect("a batch").expect("a put");
             let refused = keys.write(refused).0.expect("a batch");
             assert!(refused.is_err(), "{what}");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use skein_data::{Engine, EngineError, EngineSession, Keyspace, RowView, RowWriter, ScanDirection};
+use skein_data::{Engine, EngineError, EngineKeys, EngineSession, RowView, RowWriter, ScanDirection};
 use skein_log::storage::sim::SimStorage;
 use skein_store::ExpiryClock;
 
@@ -73,7 +73,7 @@ fn a_snapshot_shows_transactions_as_a_whole() {
             numbers.sum()
         };
         let moves = |session: &mut EngineSession, round: u32| {
-            let mut keys = Keyspace::Transaction(Box::new(session.begin().expect("a transaction")));
+            let mut keys = EngineKeys::Transaction(Box::new(session.begin().expect("a transaction")));
             let by = i64::from(round % 7);
             let (done, _) = keys.write(|writer| {
                 writer.increment(b"from", -by)?;
@@ -167,7 +167,7 @@ fn expired_keys_are_hidden_at_once_and_removed_soon() {
         done.expect("a batch").expect("writes");
         let snapshot = engine.snapshot().expect("a snapshot");
         clock.advance(Duration::from_millis(11));
-        assert_eq!(state_of(&mut Keyspace::Session(&mut session)).expect("a state").len(), 1, "{kind}");
+        assert_eq!(state_of(&mut EngineKeys::Session(&mut session)).expect("a state").len(), 1, "{kind}");
         assert_eq!(state_in(&snapshot).expect("a state").len(), 4, "{kind}: a snapshot is of its own time");
         let since = Instant::now();
         while engine.len() > 1 {
@@ -233,11 +233,11 @@ fn a_dropped_transaction_leaves_a_working_engine() {
         let engine = kind.open_fresh();
         let mut session = engine.session();
         session.write(|writer| writer.put(b"a", b"1")).0.expect("a batch").expect("a put");
-        let mut keys = Keyspace::Transaction(Box::new(session.begin().expect("a transaction")));
+        let mut keys = EngineKeys::Transaction(Box::new(session.begin().expect("a transaction")));
         keys.write(|writer| writer.put(b"b", b"2")).0.expect("a batch").expect("a put");
         drop(keys);
         let undone = session.can_roll_back();
-        let found = state_of(&mut Keyspace::Session(&mut session)).expect("a state");
+        let found = state_of(&mut EngineKeys::Session(&mut session)).expect("a state");
         assert_eq!(found.len(), if undone { 1 } else { 2 }, "{kind}");
         session.write(|writer| writer.put(b"c", b"3")).0.expect("a batch").expect("a put");
         engine.close().expect("a close");

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use crate::command_error::CommandError;
 use crate::resp::RequestArgs;
-use skein_data::{Keyspace, RowView};
+use skein_data::{EngineKeys, RowView};
 
 /// Approximate bytes of a watched key besides its own: a table that has just grown is half empty.
 const PER_KEY: usize = 112;
@@ -48,7 +48,7 @@ impl WatchedKeys {
     /// watched then.
     pub(crate) fn add(
         &mut self,
-        keyspace: &mut Keyspace<'_>,
+        engine_keys: &mut EngineKeys<'_>,
         args: &RequestArgs<'_>,
         limit: usize,
     ) -> Result<(), CommandError> {
@@ -61,7 +61,7 @@ impl WatchedKeys {
         }
         self.bytes += bytes;
         let (mut failed, mut absent) = (None, Vec::new());
-        keyspace.get_many(&keys, |at, row| match row {
+        engine_keys.get_many(&keys, |at, row| match row {
             Ok(Some(row)) => _ = self.keys.entry(keys[at].into()).or_insert_with(|| WatchedVersion::of(row)),
             Ok(None) => absent.push(keys[at]),
             Err(error) => failed = Some(error),
@@ -69,7 +69,7 @@ impl WatchedKeys {
         for key in absent {
             self.keys
                 .entry(key.into())
-                .or_insert_with(|| WatchedVersion::Absent(keyspace.removal_counter(key)));
+                .or_insert_with(|| WatchedVersion::Absent(engine_keys.removal_counter(key)));
         }
         failed.map_or(Ok(()), |error| Err(error.into()))
     }
@@ -91,10 +91,10 @@ impl WatchedKeys {
     /// meanwhile.
     ///
     /// # Errors If a key cannot be read.
-    pub(crate) fn changed(&self, keyspace: &mut Keyspace<'_>) -> skein_data::Result<bool> {
+    pub(crate) fn changed(&self, engine_keys: &mut EngineKeys<'_>) -> skein_data::Result<bool> {
         for (key, seen) in &self.keys {
-            let present = keyspace.get_with(key, |row| row.map(|row| row.map(WatchedVersion::of)))?;
-            if present.unwrap_or_else(|| WatchedVersion::Absent(keyspace.removal_counter(key))) != *seen {
+            let present = engine_keys.get_with(key, |row| row.map(|row| row.map(WatchedVersion::of)))?;
+            if present.unwrap_or_else(|| WatchedVersion::Absent(engine_keys.removal_counter(key))) != *seen {
                 return Ok(true);
             }
         }

@@ -55,7 +55,7 @@ use std::sync::Arc;
 use crate::client::ClientState;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
-use skein_data::{EngineWriter, Keyspace, RowView, Ticket};
+use skein_data::{EngineKeys, EngineWriter, RowView, Ticket};
 
 pub(crate) use crate::command_error::{self, CommandError};
 pub(crate) use crate::command_table::{BAD_ARITY, CommandSpec, ResolvedTag, find, is, resolve, takes};
@@ -141,7 +141,7 @@ pub(crate) fn is_short(args: &RequestArgs<'_>) -> bool {
 
 /// The session, the client and the server, as a general command sees them.
 pub(crate) struct CommandContext<'c> {
-    pub session: Keyspace<'c>,
+    pub session: EngineKeys<'c>,
     pub client: &'c mut ClientState,
     pub shared: &'c Arc<ServerShared>,
     /// The reply must be held back until this ticket is durable.

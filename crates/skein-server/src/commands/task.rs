@@ -32,7 +32,7 @@ use super::strings::lcs::LcsTask;
 use crate::client::HeldSnapshot;
 use crate::glob::{Glob, STEPS_MAX};
 use crate::resp::{Protocol, ReplyWriter};
-use skein_data::{EngineSnapshot, Keyspace, RowView, ScanDirection, SnapshotRelease, Ticket};
+use skein_data::{EngineKeys, EngineSnapshot, RowView, ScanDirection, SnapshotRelease, Ticket};
 
 pub(super) use long_read::{LongRead, LongReply, read_or_slices};
 pub(super) use view::{SlicedView, ViewTask, full_from};
@@ -112,7 +112,7 @@ pub(crate) enum TaskProgress {
 
 /// The session and the limits of the reply, as a slice sees them.
 pub(crate) struct TaskSlice<'s> {
-    pub session: Keyspace<'s>,
+    pub session: EngineKeys<'s>,
     /// The reply must be held back until this ticket is durable.
     pub ticket: Ticket,
     /// Maximum length of the reply.

@@ -11,7 +11,7 @@ use crate::commands::task::{SlicedTask, TaskProgress, TaskSlice};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag};
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineSession, Keyspace, Ticket};
+use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::general::GeneralContext;
 use super::request_timer::RequestTimer;
@@ -53,12 +53,12 @@ impl GeneralContext<'_> {
         // Waiting for the other workers may have taken a while.
         self.session.freeze();
         if !command.has_flag("write") {
-            let session = Keyspace::Session(self.session);
+            let session = EngineKeys::Session(self.session);
             let mut context =
                 CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
             return Ok((command.handler().run(&mut context, args, reply)?, context.ticket));
         }
-        let session = Keyspace::Transaction(Box::new(self.session.begin()?));
+        let session = EngineKeys::Transaction(Box::new(self.session.begin()?));
         let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
         let (context, done) = run(context, command.handler(), args, reply);
         // On disk, the transaction of a failed command is dropped, so nothing of it is done.
@@ -95,15 +95,15 @@ impl GeneralContext<'_> {
         }
         let _alone = self.pass.alone();
         self.session.freeze();
-        if watched.changed(&mut Keyspace::Session(self.session)).map_err(aborted)? {
+        if watched.changed(&mut EngineKeys::Session(self.session)).map_err(aborted)? {
             reply.null_array();
             return Ok((AfterCommand::Done, Ticket::default()));
         }
         let writes = multi.queue.tags().any(may_write);
         let session = if writes {
-            Keyspace::Transaction(Box::new(self.session.begin().map_err(aborted)?))
+            EngineKeys::Transaction(Box::new(self.session.begin().map_err(aborted)?))
         } else {
-            Keyspace::Session(self.session)
+            EngineKeys::Session(self.session)
         };
         let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
         run_queue(context, &multi, reply, &mut self.timer)

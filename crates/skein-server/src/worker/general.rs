@@ -16,7 +16,7 @@ use crate::observe::command_kinds::CommandKind;
 use crate::pause::PausedRequests;
 use crate::resp::ReplyWriter;
 use crate::shared::{STOPPING, ServerShared};
-use skein_data::{EngineSession, Keyspace, Ticket};
+use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::connection::Connection;
 use super::connection_slots::ConnectionSlots;
@@ -257,7 +257,7 @@ impl GeneralContext<'_> {
             Handler::Exclusive(_) => self.run_exclusive(command, client, &args, &mut reply),
             Handler::Exec => self.exec(client, &mut reply),
             handler => {
-                let session = Keyspace::Session(self.session);
+                let session = EngineKeys::Session(self.session);
                 let mut context =
                     CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
                 (handler.run(&mut context, &args, &mut reply), context.ticket)
@@ -338,7 +338,7 @@ impl GeneralContext<'_> {
         let start = output.open_start().unwrap_or(begin);
         let pending = output.pending_before(start);
         let mut slice = TaskSlice {
-            session: Keyspace::Session(self.session),
+            session: EngineKeys::Session(self.session),
             ticket: Ticket::default(),
             reply_bytes_max: self.shared.settings.reply_bytes_max.get(),
             start,

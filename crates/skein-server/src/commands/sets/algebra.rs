@@ -26,8 +26,8 @@ fn store(
     reply: &mut ReplyWriter<'_>,
     operation: SetOperation,
 ) -> CommandResult {
-    let keyspace = &mut context.session;
-    let found = SetOperationQuery::of_plain_sets(keyspace, operation, args.from(2))?.find(keyspace)?;
+    let engine_keys = &mut context.session;
+    let found = SetOperationQuery::of_plain_sets(engine_keys, operation, args.from(2))?.find(engine_keys)?;
     put_found(context, CollectionKind::Set, args.get(1), &found, reply)
 }
 
@@ -94,7 +94,7 @@ pub(in crate::commands) fn sinter_card(
         let (true, Some(number)) = (is(word, "LIMIT"), rest.next()) else { return Err(SYNTAX) };
         limit = parse_limit(number)?;
     }
-    let (keyspace, keys) = (&mut context.session, args.from(2).take(count));
-    let wanted = SetOperationQuery::of_plain_sets(keyspace, SetOperation::Intersection, keys)?;
+    let (engine_keys, keys) = (&mut context.session, args.from(2).take(count));
+    let wanted = SetOperationQuery::of_plain_sets(engine_keys, SetOperation::Intersection, keys)?;
     count_with(context, wanted, limit, reply)
 }

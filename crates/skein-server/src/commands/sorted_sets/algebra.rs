@@ -20,7 +20,7 @@ use crate::commands::task::AT_ONCE;
 use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask, is};
 use crate::resp::double::parse_double;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{CollectionKind, Keyspace, Member, ScanDirection, SetReader};
+use skein_data::{CollectionKind, EngineKeys, Member, ScanDirection, SetReader};
 
 /// The operation on several sets.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ enum SetOperationUse {
 impl<'a> SetOperationQuery<'a> {
     /// Makes a query on sets that are not sorted. Errors if a key holds another kind.
     pub(in crate::commands) fn of_plain_sets(
-        keyspace: &mut Keyspace<'_>,
+        engine_keys: &mut EngineKeys<'_>,
         operation: SetOperation,
         keys: impl Iterator<Item = &'a [u8]>,
     ) -> Result<Self, CommandError> {
@@ -104,17 +104,17 @@ impl<'a> SetOperationQuery<'a> {
             scores: false,
             limit: None,
         };
-        wanted.add_inputs(keyspace, keys)?;
+        wanted.add_inputs(engine_keys, keys)?;
         Ok(wanted)
     }
 
     fn add_inputs(
         &mut self,
-        keyspace: &mut Keyspace<'_>,
+        engine_keys: &mut EngineKeys<'_>,
         keys: impl Iterator<Item = &'a [u8]>,
     ) -> Result<(), CommandError> {
         for key in keys {
-            let len = with_set(keyspace, self.kinds, key, |set| set.map_or(0, SetReader::len))?;
+            let len = with_set(engine_keys, self.kinds, key, |set| set.map_or(0, SetReader::len))?;
             self.inputs.push(WeightedInput { key, len, weight: 1.0 });
         }
         Ok(())
@@ -123,7 +123,7 @@ impl<'a> SetOperationQuery<'a> {
     /// Parses the arguments from `first` on: a number of keys, the keys, and options. Errors if a
     /// key holds no set.
     fn parse(
-        keyspace: &mut Keyspace<'_>,
+        engine_keys: &mut EngineKeys<'_>,
         args: &RequestArgs<'a>,
         name: &str,
         first: usize,
@@ -148,7 +148,7 @@ impl<'a> SetOperationQuery<'a> {
             scores: false,
             limit: None,
         };
-        wanted.add_inputs(keyspace, args.from(first + 1).take(count))?;
+        wanted.add_inputs(engine_keys, args.from(first + 1).take(count))?;
         wanted.options(args, first + 1 + count, purpose)?;
         Ok(wanted)
     }
@@ -208,19 +208,19 @@ impl<'a> SetOperationQuery<'a> {
     /// Returns the members of the result, in no order.
     pub(in crate::commands) fn find(
         mut self,
-        keyspace: &mut Keyspace<'_>,
+        engine_keys: &mut EngineKeys<'_>,
     ) -> Result<ScoredMembers, CommandError> {
         self.sort();
         match self.operation {
-            SetOperation::Union => self.union(keyspace),
-            SetOperation::Intersection | SetOperation::Difference => self.reduce(keyspace),
+            SetOperation::Union => self.union(engine_keys),
+            SetOperation::Intersection | SetOperation::Difference => self.reduce(engine_keys),
         }
     }
 
-    fn union(self, keyspace: &mut Keyspace<'_>) -> Result<ScoredMembers, CommandError> {
+    fn union(self, engine_keys: &mut EngineKeys<'_>) -> Result<ScoredMembers, CommandError> {
         let mut found: HashMap<Vec<u8>, f64> = HashMap::new();
         for input in self.inputs {
-            with_set(keyspace, self.kinds, input.key, |set| {
+            with_set(engine_keys, self.kinds, input.key, |set| {
                 each(set, |score, member| {
                     let score = number(score * input.weight);
                     let present = found.entry(member.to_vec());
@@ -232,10 +232,10 @@ impl<'a> SetOperationQuery<'a> {
     }
 
     /// Returns the members of the first set that are in all others, or in none of them.
-    fn reduce(self, keyspace: &mut Keyspace<'_>) -> Result<ScoredMembers, CommandError> {
+    fn reduce(self, engine_keys: &mut EngineKeys<'_>) -> Result<ScoredMembers, CommandError> {
         let Some((first, others)) = self.inputs.split_first() else { return Ok(ScoredMembers::new()) };
         let mut found = ScoredMembers::new();
-        with_set(keyspace, self.kinds, first.key, |set| {
+        with_set(engine_keys, self.kinds, first.key, |set| {
             each(set, |score, member| found.push((number(score * first.weight), member.to_vec())));
         })?;
         let kept = self.operation == SetOperation::Intersection;
@@ -243,7 +243,7 @@ impl<'a> SetOperationQuery<'a> {
             if found.is_empty() {
                 break;
             }
-            with_set(keyspace, self.kinds, other.key, |set| {
+            with_set(engine_keys, self.kinds, other.key, |set| {
                 found.retain_mut(|(score, member)| match set.and_then(|set| set.score(member)) {
                     Some(theirs) => {
                         // As in Redis, NaN is the product of a later set and makes the sum 0.
@@ -265,12 +265,12 @@ pub(in crate::commands) fn parse_limit(text: &[u8]) -> Result<u64, CommandError>
 
 /// Calls `look` with the set of a key, or with `None`.
 pub(super) fn with_set<R>(
-    keyspace: &mut Keyspace<'_>,
+    engine_keys: &mut EngineKeys<'_>,
     kinds: SetKinds,
     key: &[u8],
     look: impl FnOnce(Option<&SetReader<'_>>) -> R,
 ) -> Result<R, CommandError> {
-    keyspace.get_with(key, |row| {
+    engine_keys.get_with(key, |row| {
         let Some(row) = row? else { return Ok(look(None)) };
         let look = |set: &SetReader<'_>| look(Some(set));
         let found = match kinds {
@@ -311,13 +311,13 @@ pub(in crate::commands) fn reply_with(
     shape: MemberFormat,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
-    let keyspace = &mut context.session;
+    let engine_keys = &mut context.session;
     wanted.sort();
     if wanted.is_long() {
-        let task = SetOperationTask::new(keyspace, &wanted, SetOperationReply::Members(shape))?;
+        let task = SetOperationTask::new(engine_keys, &wanted, SetOperationReply::Members(shape))?;
         return Ok(AfterCommand::Slices(Box::new(SlicedTask::Several(task))));
     }
-    let mut found = wanted.find(keyspace)?;
+    let mut found = wanted.find(engine_keys)?;
     check_reply_len(found.iter().map(|(_, member)| member.len() + MEMBER_OVERHEAD).sum())?;
     found.sort_unstable_by(in_order);
     shape.head(found.len(), reply);
@@ -334,9 +334,9 @@ fn store(
     name: &str,
     operation: SetOperation,
 ) -> Result<AfterCommand, CommandError> {
-    let keyspace = &mut context.session;
-    let found = SetOperationQuery::parse(keyspace, args, name, 2, operation, SetOperationUse::Store)?
-        .find(keyspace)?;
+    let engine_keys = &mut context.session;
+    let found = SetOperationQuery::parse(engine_keys, args, name, 2, operation, SetOperationUse::Store)?
+        .find(engine_keys)?;
     put_found(context, CollectionKind::SortedSet, args.get(1), &found, reply)
 }
 
@@ -427,14 +427,14 @@ pub(in crate::commands) fn count_with(
     limit: u64,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
-    let keyspace = &mut context.session;
+    let engine_keys = &mut context.session;
     let limit = if limit > 0 { limit } else { u64::MAX };
     wanted.sort();
     if wanted.is_long() {
-        let task = SetOperationTask::new(keyspace, &wanted, SetOperationReply::Count(limit))?;
+        let task = SetOperationTask::new(engine_keys, &wanted, SetOperationReply::Count(limit))?;
         return Ok(AfterCommand::Slices(Box::new(SlicedTask::Several(task))));
     }
-    reply.places((wanted.find(keyspace)?.len() as u64).min(limit));
+    reply.places((wanted.find(engine_keys)?.len() as u64).min(limit));
     Ok(AfterCommand::Done)
 }
 

@@ -27,7 +27,7 @@ use crate::commands::task::{TaskProgress, TaskSlice};
 use crate::resp::ReplyWriter;
 use packed_runs::PackedRuns;
 use reduction::Reduction;
-use skein_data::{Keyspace, MembersView, SetReader};
+use skein_data::{EngineKeys, MembersView, SetReader};
 use union::Union;
 
 /// Approximate number of members that are taken or looked up in a slice.
@@ -92,7 +92,7 @@ impl InputSet {
     /// Returns the inputs that have members, each set once. If a set is named several times, its
     /// scores are combined before those of other sets.
     fn all(
-        keyspace: &mut Keyspace<'_>,
+        engine_keys: &mut EngineKeys<'_>,
         kinds: SetKinds,
         inputs: &[WeightedInput<'_>],
     ) -> Result<Vec<Self>, CommandError> {
@@ -102,7 +102,7 @@ impl InputSet {
             match places.entry(input.key) {
                 Entry::Occupied(place) => sets[*place.get()].weights.0.push(input.weight),
                 Entry::Vacant(place) => {
-                    let view = with_set(keyspace, kinds, input.key, |set| {
+                    let view = with_set(engine_keys, kinds, input.key, |set| {
                         set.filter(|set| !set.is_empty()).and_then(SetReader::view_members)
                     })?;
                     if let Some(view) = view {
@@ -165,14 +165,14 @@ pub(crate) struct SetOperationTask {
 impl SetOperationTask {
     /// Takes the views. REQUIRES: no client writes meanwhile, and the inputs are sorted.
     pub(super) fn new(
-        keyspace: &mut Keyspace<'_>,
+        engine_keys: &mut EngineKeys<'_>,
         wanted: &SetOperationQuery<'_>,
         answer: SetOperationReply,
     ) -> Result<Self, CommandError> {
         let search = match wanted.operation {
-            SetOperation::Union => MemberSearch::Union(Union::new(keyspace, wanted)?),
+            SetOperation::Union => MemberSearch::Union(Union::new(engine_keys, wanted)?),
             SetOperation::Intersection | SetOperation::Difference => {
-                MemberSearch::Reduction(Reduction::new(keyspace, wanted)?)
+                MemberSearch::Reduction(Reduction::new(engine_keys, wanted)?)
             }
         };
         let (taken, runs) = (ScoredMembers::new(), PackedRuns::default());

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use super::{InputSet, ScoredMembers, taken_together};
 use crate::commands::CommandError;
 use crate::commands::sorted_sets::algebra::{Aggregate, SetOperation, SetOperationQuery};
-use skein_data::{Keyspace, MembersView};
+use skein_data::{EngineKeys, MembersView};
 
 /// The search for an intersection or difference.
 pub(super) struct Reduction {
@@ -26,11 +26,11 @@ pub(super) struct Reduction {
 
 impl Reduction {
     pub(super) fn new(
-        keyspace: &mut Keyspace<'_>,
+        engine_keys: &mut EngineKeys<'_>,
         wanted: &SetOperationQuery<'_>,
     ) -> Result<Self, CommandError> {
         let (first, others) = wanted.inputs.split_at(1.min(wanted.inputs.len()));
-        let mut all = |inputs| InputSet::all(keyspace, wanted.kinds, inputs);
+        let mut all = |inputs| InputSet::all(engine_keys, wanted.kinds, inputs);
         let (first, others) = (all(first)?.pop(), all(others)?);
         Ok(Self {
             operation: wanted.operation,

@@ -18,7 +18,7 @@ use std::vec;
 use super::{InputSet, ScoredMembers, taken_together};
 use crate::commands::CommandError;
 use crate::commands::sorted_sets::algebra::{Aggregate, SetOperationQuery};
-use skein_data::{Keyspace, MembersView};
+use skein_data::{EngineKeys, MembersView};
 
 /// The search for a union.
 pub(super) struct Union {
@@ -66,10 +66,10 @@ fn weight(member: &[u8]) -> usize {
 
 impl Union {
     pub(super) fn new(
-        keyspace: &mut Keyspace<'_>,
+        engine_keys: &mut EngineKeys<'_>,
         wanted: &SetOperationQuery<'_>,
     ) -> Result<Self, CommandError> {
-        let sets = InputSet::all(keyspace, wanted.kinds, &wanted.inputs)?;
+        let sets = InputSet::all(engine_keys, wanted.kinds, &wanted.inputs)?;
         Ok(Self {
             aggregate: wanted.aggregate,
             bytes: sets.iter().map(|set| SOURCE + set.memory()).sum(),

@@ -1,5 +1,5 @@
-//! The keyspace of a command: the current keys, or the keys with the writes of the open
-//! transaction.
+//! The keys of an engine, as a command sees them: the current keys, or the keys with the writes of
+//! the open transaction.
 //!
 //! Commands that run alone (`Handler::General`, `Handler::Exclusive`, tasks) must reach the data
 //! only through this type, so that each of them can be part of a transaction.
@@ -13,14 +13,14 @@ use crate::{
 };
 
 /// The keys, through a worker's session or within its open transaction.
-pub enum Keyspace<'k> {
+pub enum EngineKeys<'k> {
     /// The current keys.
     Session(&'k mut EngineSession),
     /// The keys with the writes of the transaction.
     Transaction(Box<EngineTransaction<'k>>),
 }
 
-impl Keyspace<'_> {
+impl EngineKeys<'_> {
     /// Returns the engine, for operations that are not about keys: statistics, checkpoints.
     pub fn engine(&self) -> &Engine {
         match self {
@@ -39,7 +39,7 @@ impl Keyspace<'_> {
     }
 
     /// Returns the number of keys.
-    #[expect(clippy::len_without_is_empty, reason = "no command asks whether a keyspace is empty")]
+    #[expect(clippy::len_without_is_empty, reason = "no command asks whether there are keys")]
     pub fn len(&mut self) -> usize {
         match self {
             Self::Session(session) => session.engine().len(),
