@@ -201,6 +201,26 @@ fn a_batch_is_applied_in_its_order_over_keyspaces() {
     });
 }
 
+/// Incident: a closure that returned the conflict of another transaction was committed before it was
+/// called again. Consequence: writes of a closure that had failed. Fix: any error ends it.
+#[test]
+fn a_closure_that_returns_a_conflict_of_another_transaction_writes_nothing() -> skeindb::Result<()> {
+    let db = Db::in_memory()?;
+    let rows = db.keyspace("rows")?;
+    let mut calls = 0;
+    let failed: skeindb::Result<()> = db.transaction(|tx| {
+        calls += 1;
+        tx.insert(&rows, "a", "1")?;
+        let mut other = db.begin()?;
+        other.increment(&rows, "b", 1)?;
+        rows.insert("b", "2")?;
+        other.commit()
+    });
+    assert!(conflicts(&failed) && calls == 1);
+    assert!(!rows.contains_key("a")?);
+    Ok(())
+}
+
 /// A transaction that is open for long does not keep others from committing.
 #[test]
 fn a_transaction_within_a_transaction_is_one_of_its_own() -> skeindb::Result<()> {

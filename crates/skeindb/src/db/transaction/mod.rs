@@ -96,17 +96,10 @@ impl Db {
     pub fn transaction<T>(&self, mut body: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
         for attempt in 1..=ATTEMPTS_MAX {
             let mut transaction = self.begin()?;
-            let answer = match body(&mut transaction) {
-                Err(Error::Conflict { .. }) => None,
-                answer => Some(answer?),
-            };
+            let answer = body(&mut transaction)?;
             match transaction.commit() {
                 Err(Error::Conflict { .. }) => wait_before(attempt),
-                done => match (done, answer) {
-                    (Ok(()), Some(answer)) => return Ok(answer),
-                    (Ok(()), None) => wait_before(attempt),
-                    (Err(error), _) => return Err(error),
-                },
+                done => return done.map(|()| answer),
             }
         }
         Err(Error::Conflict { attempts: ATTEMPTS_MAX })
