@@ -1,0 +1,34 @@
+//! Runs the examples, which check what they show.
+
+#![expect(dead_code, reason = "the examples' own main functions take their folders from the command line")]
+
+#[path = "../examples/inverted_index.rs"]
+mod inverted_index;
+#[path = "../examples/job_queue.rs"]
+mod job_queue;
+#[path = "../examples/quick_start.rs"]
+mod quick_start;
+#[path = "../examples/secondary_index.rs"]
+mod secondary_index;
+
+#[test]
+fn quick_start_runs_twice_in_one_folder() -> skeindb::Result<()> {
+    let folder = tempfile::tempdir().expect("a folder");
+    quick_start::run(folder.path())?;
+    quick_start::run(folder.path())
+}
+
+#[test]
+fn secondary_index_runs() -> skeindb::Result<()> {
+    secondary_index::main()
+}
+
+#[test]
+fn job_queue_runs() -> skeindb::Result<()> {
+    job_queue::main()
+}
+
+#[test]
+fn inverted_index_runs() -> skeindb::Result<()> {
+    inverted_index::main()
+}
