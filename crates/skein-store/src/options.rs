@@ -79,6 +79,8 @@ pub struct StoreLimits {
     pub memory_bytes: Option<usize>,
     /// The keys to evict at the limit; by default none are evicted.
     pub eviction: Eviction,
+    /// Keys that begin with these bytes are never evicted; none by default.
+    pub never_evicted: Option<Vec<u8>>,
     /// The largest number of live snapshots, 1 to [`SNAPSHOTS_MAX`]; 64 by default. While a
     /// snapshot lives, the rows that it shows stay in memory.
     pub snapshots: usize,
@@ -95,6 +97,7 @@ impl Default for StoreLimits {
             value_bytes: VALUE_BYTES_MAX,
             memory_bytes: None,
             eviction: Eviction::None,
+            never_evicted: None,
             snapshots: 64,
             snapshot_bytes: None,
         }

@@ -41,6 +41,7 @@ pub(crate) struct StoreKeys {
     /// Held while overdue keys are removed. A removal changes first `index` and then `expiry_index`.
     pub(crate) removing_overdue: Mutex<()>,
     pub(crate) stripes: Stripes,
+    never_evicted: Option<Vec<u8>>,
 }
 
 impl StoreKeys {
@@ -57,7 +58,13 @@ impl StoreKeys {
             expiry_index: ExpiryIndex::new(),
             removing_overdue: Mutex::new(()),
             stripes: Stripes::new(),
+            never_evicted: limits.never_evicted.clone(),
         }
+    }
+
+    /// Returns whether a key may be evicted.
+    pub(crate) fn is_evictable(&self, key: &[u8]) -> bool {
+        self.never_evicted.as_ref().is_none_or(|prefix| !key.starts_with(prefix))
     }
 
     /// Returns the number of keys at this time. It is exact while no thread writes; the thread that

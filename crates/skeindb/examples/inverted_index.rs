@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use skeindb::{Batch, Db, Keyspace, Result, Snapshot};
 
-pub fn main() -> Result<()> {
+pub(crate) fn main() -> Result<()> {
     let texts = Texts::new(&Db::in_memory()?)?;
     texts.add(1, "The grey goose flies to the lake")?;
     texts.add(2, "A swan is no goose")?;
@@ -26,7 +26,7 @@ pub fn main() -> Result<()> {
 }
 
 /// The texts and their words.
-pub struct Texts {
+struct Texts {
     db: Db,
     documents: Keyspace,
     words: Keyspace,
@@ -45,12 +45,12 @@ fn entry(word: &str, number: u32) -> Vec<u8> {
 }
 
 impl Texts {
-    pub fn new(db: &Db) -> Result<Self> {
+    fn new(db: &Db) -> Result<Self> {
         Ok(Self { db: db.clone(), documents: db.keyspace("documents")?, words: db.keyspace("words")? })
     }
 
     /// Adds a document with all its words, or nothing.
-    pub fn add(&self, number: u32, text: &str) -> Result<()> {
+    fn add(&self, number: u32, text: &str) -> Result<()> {
         let mut batch = Batch::new();
         batch.insert(&self.documents, number.to_be_bytes(), text);
         for (word, count) in words_of(text) {
@@ -60,7 +60,7 @@ impl Texts {
     }
 
     /// Removes a document with all its words.
-    pub fn remove(&self, number: u32) -> Result<()> {
+    fn remove(&self, number: u32) -> Result<()> {
         self.db.transaction(|tx| {
             let Some(text) = tx.get(&self.documents, number.to_be_bytes())? else { return Ok(()) };
             for word in words_of(&String::from_utf8_lossy(&text)).keys() {
@@ -72,7 +72,7 @@ impl Texts {
 
     /// Returns the documents that have all the words: their lists are in order, so each of them
     /// leaps to what the others have.
-    pub fn with_all(&self, words: &[&str]) -> Result<Vec<u32>> {
+    fn with_all(&self, words: &[&str]) -> Result<Vec<u32>> {
         let now = self.db.snapshot()?;
         let (mut found, mut from) = (Vec::new(), 0);
         'documents: loop {
@@ -100,7 +100,7 @@ impl Texts {
     }
 
     /// Returns the words that begin with `prefix`, without visiting their documents.
-    pub fn words_that_begin_with(&self, prefix: &str) -> Result<Vec<String>> {
+    fn words_that_begin_with(&self, prefix: &str) -> Result<Vec<String>> {
         let (mut words, mut rows) = (Vec::new(), self.words.prefix(prefix));
         while let Some((key, _)) = rows.next().transpose()? {
             let word = key.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();

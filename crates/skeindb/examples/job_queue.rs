@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use skeindb::{Db, Keyspace, Result};
 
-pub fn main() -> Result<()> {
+pub(crate) fn main() -> Result<()> {
     let queue = Queue::new(&Db::in_memory()?)?;
     for job in 0..100 {
         queue.add(&format!("job {job}"))?;
@@ -25,6 +25,7 @@ pub fn main() -> Result<()> {
                 scope.spawn(move || {
                     let mut done = 0;
                     while let Some(job) = queue.take(Duration::from_millis(20))? {
+                        assert!(job.text.starts_with("job "));
                         let forgets = worker == 0 && done % 10 == 9;
                         done += usize::from(!forgets && queue.finish(&job)?);
                         if forgets {
@@ -49,14 +50,14 @@ pub fn main() -> Result<()> {
 }
 
 /// A job that a worker has taken.
-pub struct Job {
+struct Job {
     /// Its key among the taken jobs.
     key: Vec<u8>,
-    pub text: String,
+    text: String,
 }
 
 /// The queue.
-pub struct Queue {
+struct Queue {
     db: Db,
     waiting: Keyspace,
     taken: Keyspace,
@@ -68,13 +69,13 @@ fn now_ms() -> u64 {
 }
 
 impl Queue {
-    pub fn new(db: &Db) -> Result<Self> {
+    fn new(db: &Db) -> Result<Self> {
         let [waiting, taken, counters] = ["waiting", "taken", "counters"].map(|name| db.keyspace(name));
         Ok(Self { db: db.clone(), waiting: waiting?, taken: taken?, counters: counters? })
     }
 
     /// Adds a job at the end.
-    pub fn add(&self, job: &str) -> Result<()> {
+    fn add(&self, job: &str) -> Result<()> {
         self.db.transaction(|tx| {
             let number = tx.increment(&self.counters, "jobs", 1)?;
             tx.insert(&self.waiting, number.to_be_bytes(), job)
@@ -82,7 +83,7 @@ impl Queue {
     }
 
     /// Takes the first job, which must be finished within `time`. Returns `None` if there is none.
-    pub fn take(&self, time: Duration) -> Result<Option<Job>> {
+    fn take(&self, time: Duration) -> Result<Option<Job>> {
         self.db.transaction(|tx| {
             let now = now_ms();
             // A job that was not finished in time, or else the first that waits.
@@ -104,7 +105,7 @@ impl Queue {
     }
 
     /// Finishes a job. Returns false if its time was over and another worker has taken it.
-    pub fn finish(&self, job: &Job) -> Result<bool> {
+    fn finish(&self, job: &Job) -> Result<bool> {
         self.taken.remove(&job.key)
     }
 }

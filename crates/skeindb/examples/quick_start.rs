@@ -12,7 +12,7 @@ fn main() -> Result<()> {
 }
 
 /// Runs the example in a folder.
-pub fn run(folder: &Path) -> Result<()> {
+pub(crate) fn run(folder: &Path) -> Result<()> {
     // `Engine::Disk` is for data that is larger than memory; nothing else changes.
     let db = Db::builder(folder).engine(Engine::Memory).durability(Durability::Sync).open()?;
     let birds = db.keyspace("birds")?;

@@ -4,7 +4,7 @@
 
 use skeindb::{Db, Error, Keyspace, Result, Transaction};
 
-pub fn main() -> Result<()> {
+pub(crate) fn main() -> Result<()> {
     let users = Users::new(&Db::in_memory()?)?;
     users.put("u1", "Ada", "London")?;
     users.put("u2", "Grace", "New York")?;
@@ -18,7 +18,7 @@ pub fn main() -> Result<()> {
 }
 
 /// The table and its index.
-pub struct Users {
+struct Users {
     db: Db,
     /// number → name, a zero byte, city
     by_number: Keyspace,
@@ -27,12 +27,12 @@ pub struct Users {
 }
 
 impl Users {
-    pub fn new(db: &Db) -> Result<Self> {
+    fn new(db: &Db) -> Result<Self> {
         Ok(Self { db: db.clone(), by_number: db.keyspace("users")?, by_city: db.keyspace("users by city")? })
     }
 
     /// Inserts or changes a user: the row and its place in the index, or neither.
-    pub fn put(&self, number: &str, name: &str, city: &str) -> Result<()> {
+    fn put(&self, number: &str, name: &str, city: &str) -> Result<()> {
         self.db.transaction(|tx| {
             self.forget_city(tx, number)?;
             tx.insert(&self.by_number, number, [name, city].join("\0"))?;
@@ -52,7 +52,7 @@ impl Users {
     }
 
     /// Returns the names of the users of a city, by their numbers, as of one moment.
-    pub fn names_in(&self, city: &str) -> Result<Vec<String>> {
+    fn names_in(&self, city: &str) -> Result<Vec<String>> {
         let now = self.db.snapshot()?;
         let prefix = format!("{city}\0");
         now.prefix(&self.by_city, &prefix)

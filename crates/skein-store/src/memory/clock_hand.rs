@@ -114,16 +114,18 @@ impl ClockHand {
         let near = if place.is_empty() { Bound::Unbounded } else { Bound::Excluded(&place[..]) };
         let mut last = Vec::new();
         keys.index.scan((near, Bound::Unbounded), ScanDirection::Forward, |key, row| {
-            let stamp = row.stamp();
-            let age = ages.age(stamp);
-            self.note(age);
-            let candidate = || EvictionCandidate { key: key.to_vec(), stamp, age };
-            if age >= self.old {
-                found.push(candidate());
-            } else if oldest.as_ref().is_none_or(|oldest| oldest.age < age) {
-                *oldest = Some(candidate());
-            }
             seen += 1;
+            if keys.is_evictable(key) {
+                let stamp = row.stamp();
+                let age = ages.age(stamp);
+                self.note(age);
+                let candidate = || EvictionCandidate { key: key.to_vec(), stamp, age };
+                if age >= self.old {
+                    found.push(candidate());
+                } else if oldest.as_ref().is_none_or(|oldest| oldest.age < age) {
+                    *oldest = Some(candidate());
+                }
+            }
             if seen < WINDOW {
                 return ControlFlow::Continue(());
             }

@@ -12,6 +12,7 @@ use skein_sync::rooms::Rooms;
 use skein_sync::{forks, threads};
 
 use super::catalog::Catalog;
+use super::physical_key::CATALOG;
 use super::{Db, DbBuilder, DbShared, Engine};
 use crate::{Durability, Error, Eviction, Result};
 
@@ -88,6 +89,7 @@ fn store_options(builder: &DbBuilder) -> StoreOptions {
         limits: StoreLimits {
             memory_bytes: builder.memory_limit,
             eviction: builder.eviction,
+            never_evicted: Some(CATALOG.to_vec()),
             snapshots: SNAPSHOTS_MAX,
             ..StoreLimits::default()
         },

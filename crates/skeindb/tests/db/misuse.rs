@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use skeindb::{Batch, Db, Durability, Engine, Error, IndexKind};
+use skeindb::{Batch, Db, Durability, Engine, Error, Eviction, IndexKind};
 
 use crate::common::{KINDS, on_every_kind};
 
@@ -150,6 +150,27 @@ fn a_memory_limit_refuses_writes() -> skeindb::Result<()> {
     assert!(error.contains("memory"), "{error}");
     rows.clear()?;
     rows.insert("again", "there is room")
+}
+
+/// A cache evicts rows, but never the names of its keyspaces.
+#[test]
+fn eviction_keeps_the_catalog() -> skeindb::Result<()> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = || Db::builder(folder.path()).memory_limit(4 << 20).eviction(Eviction::Lru).open();
+    let db = open()?;
+    let names: Vec<String> = (0..50).map(|number| format!("cache {number:02}")).collect();
+    for name in &names {
+        db.keyspace(name)?.insert("first", "")?;
+    }
+    let rows = db.keyspace("rows")?;
+    for number in 0..60_000u32 {
+        rows.insert(number.to_be_bytes(), [7; 200])?;
+    }
+    let kept = rows.len()?;
+    assert!((1000..30_000).contains(&kept), "{kept} of 60,000 fit");
+    db.close()?;
+    assert_eq!(open()?.keyspaces()?, [&names[..], &["rows".to_owned()]].concat());
+    Ok(())
 }
 
 /// A child of a fork has the handles, but neither threads nor locks.

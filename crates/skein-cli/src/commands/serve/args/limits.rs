@@ -64,6 +64,7 @@ impl LimitArgs {
             value_bytes: self.max_value.map_or(defaults.value_bytes, saturate),
             memory_bytes: self.max_memory.filter(|size| *size > 0).map(saturate),
             eviction: self.max_memory_policy,
+            never_evicted: defaults.never_evicted,
             snapshots: self.max_snapshots.unwrap_or(defaults.snapshots),
             snapshot_bytes: defaults.snapshot_bytes,
         }
