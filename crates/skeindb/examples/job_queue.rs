@@ -23,10 +23,11 @@ pub(crate) fn main() -> Result<()> {
             .map(|worker| {
                 let queue = &queue;
                 scope.spawn(move || {
-                    let mut done = 0;
+                    let (mut taken, mut done) = (0, 0);
                     while let Some(job) = queue.take(Duration::from_millis(20))? {
                         assert!(job.text.starts_with("job "));
-                        let forgets = worker == 0 && done % 10 == 9;
+                        taken += 1;
+                        let forgets = worker == 0 && taken % 10 == 0;
                         done += usize::from(!forgets && queue.finish(&job)?);
                         if forgets {
                             std::thread::sleep(Duration::from_millis(25));
