@@ -45,9 +45,15 @@ pub fn over(index: IndexKind, durability: Durability) -> StoreOptions {
     StoreOptions { index, ..options(durability) }
 }
 
+/// Returns the indexes of a test that goes over all of them: with `SKEIN_TEST_INDEX` that one alone,
+/// because the run without the variable has gone over all.
+pub fn indexes() -> Vec<IndexKind> {
+    if std::env::var_os("SKEIN_TEST_INDEX").is_some() { vec![index()] } else { IndexKind::ALL.to_vec() }
+}
+
 /// Runs a test over each index, in a fresh folder. Keys of these tests have at most 8 bytes.
 pub fn each_index(test: impl Fn(&Path, IndexKind)) {
-    for index in IndexKind::ALL {
+    for index in indexes() {
         eprintln!("over {index}");
         test(tempfile::tempdir().unwrap().path(), index);
     }

@@ -1,6 +1,6 @@
 //! Eviction at the memory limit: which keys are evicted, how many, and that they stay evicted.
 
-use crate::common::{StoreTestRng, options, skipped};
+use crate::common::{StoreTestRng, indexes, options, skipped};
 use skein_store::{
     Durability, Error, Eviction, ExpiryClock, IndexKind, RowWriter as _, Session, Store, StoreLimits,
     StoreOptions,
@@ -39,7 +39,7 @@ fn used(store: &Store) -> usize {
 
 #[test]
 fn endless_writes_stay_within_the_limit_over_every_index() {
-    for index in IndexKind::ALL {
+    for index in indexes() {
         let folder = tempfile::tempdir().unwrap();
         let options = StoreOptions { index, ..limited(Durability::None, LIMIT, Eviction::Lru) };
         let store = Store::open(folder.path(), options).unwrap();
@@ -146,7 +146,7 @@ fn the_simple_methods_evict_by_themselves() {
 
 #[test]
 fn a_collection_is_evicted_as_one_key() {
-    for index in IndexKind::ALL {
+    for index in indexes() {
         collections_go_as_one_key(index);
     }
 }

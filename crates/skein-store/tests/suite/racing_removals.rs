@@ -9,7 +9,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::options;
+use crate::common::{indexes, options};
 use skein_store::{
     Durability, Error, IndexKind, RowChange, RowUpdate, RowWriter as _, Session, Store, StoreOptions,
 };
@@ -23,7 +23,7 @@ fn open(path: &std::path::Path, index: IndexKind) -> Store {
 
 /// Runs `each` on every index, with a store that has the keys.
 fn over_each_index(each: impl Fn(IndexKind, &std::path::Path, &Store)) {
-    for index in IndexKind::ALL {
+    for index in indexes() {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path(), index);
         let mut session = store.session();
@@ -139,7 +139,7 @@ fn one_of_two_removals_finds_a_key() {
 /// A key is inserted and removed repeatedly: as many removals find it as puts find it absent.
 #[test]
 fn removals_and_puts_of_one_key_take_turns() {
-    for index in IndexKind::ALL {
+    for index in indexes() {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path(), index);
         let (created, removed) = (AtomicU64::new(0), AtomicU64::new(0));

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::common::{LEVELS, StopWritersOnDrop, copy, each_index, over};
+use crate::common::{LEVELS, StopWritersOnDrop, copy, each_index, indexes, over};
 use skein_store::{
     Batch, Durability, IndexKind, KeyEntry, RowRef, RowWriter as _, ScanDirection, Snapshot, Store,
 };
@@ -169,7 +169,9 @@ fn a_snapshot_is_one_moment_with_batches_whole() {
         });
         assert_eq!(store.stats().snapshot_bytes, 0);
     });
-    assert!(torn_scans.into_inner() > 0, "plain scans were as good: no writes were made meanwhile");
+    // Over a single index all scans may be lucky.
+    let torn = torn_scans.into_inner() > 0 || indexes().len() == 1;
+    assert!(torn, "plain scans were as good: no writes were made meanwhile");
 }
 
 /// Takes a snapshot and checks that it is one moment, whichever way it is read.

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::common::{StoreTestRng, options};
+use crate::common::{StoreTestRng, indexes, options};
 use skein_store::{Durability, IndexKind, Session, Store, StoreOptions};
 
 /// One of this many keys remains.
@@ -54,7 +54,7 @@ fn shuffle(numbers: &mut [usize]) {
 /// fresh one. Fix: both merge a sparse node with either neighbour.
 #[test]
 fn a_thinned_store_gives_its_nodes_back() {
-    for index in IndexKind::ALL {
+    for index in indexes() {
         let stays = |number: &usize| number % ONE_IN == 3;
         let (_folder, fresh) = opened(index);
         fill(&mut fresh.session(), (0..keys(index)).filter(stays));
@@ -77,7 +77,7 @@ fn a_thinned_store_gives_its_nodes_back() {
             while store.stats().memory.nodes > bound {
                 let nodes = store.stats().memory.nodes;
                 assert!(
-                    began.elapsed() < Duration::from_mins(1),
+                    began.elapsed() < Duration::from_secs(60),
                     "{index}, {order}: {nodes}, at most {bound}"
                 );
                 std::thread::yield_now();
