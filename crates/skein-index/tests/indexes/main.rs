@@ -12,6 +12,7 @@ mod support;
 mod conformance;
 mod linearizability;
 mod located_writes;
+mod pinned;
 mod property;
 mod snapshots;
 mod stress;
