@@ -26,7 +26,8 @@
 //! - Call `index.pin()` to use it: [`Pinned`] has the methods of `BTreeMap` that a concurrent map can
 //!   have, and says what a pin costs. [`ByteIndex::scan`] is for long scans.
 //!
-//! Indexes are `FromIterator` and `Extend`.
+//! Indexes are `FromIterator` and `Extend`. With the feature `serde`, they are also `Serialize` and
+//! `Deserialize`, as maps.
 //!
 //! [`OrderedIndex`] is the contract that all indexes keep, for code that is generic over them or
 //! passes guards explicitly. Values live in [`slot::Slot`]s. [`memory`] has the arenas for nodes,
@@ -49,6 +50,8 @@ pub mod mlp_index;
 mod pinned;
 pub mod range;
 mod record;
+#[cfg(feature = "serde")]
+mod serialize;
 pub mod skip_list;
 pub mod slot;
 mod tagged_pointer;

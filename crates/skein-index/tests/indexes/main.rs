@@ -14,6 +14,7 @@ mod linearizability;
 mod located_writes;
 mod pinned;
 mod property;
+mod serialize;
 mod snapshots;
 mod stress;
 mod thinning;
