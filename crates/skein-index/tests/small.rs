@@ -186,30 +186,59 @@ fn a_drop_that_panics<I: OrderedIndex<Boxed<DropCall>>>(index: I) {
     assert!(drops.load(Ordering::Relaxed) < 3 * usize::from(KEYS));
 }
 
+/// An index is dropped while a guard of its shared collector keeps what it has retired.
+fn a_collector_outlives_its_index<I: OrderedIndex<Boxed<DropCall>>>(new: fn(Arc<Collector>) -> I) {
+    let (collector, drops) = (collector(), Arc::new(AtomicUsize::new(0)));
+    let (index, other) = (new(collector.clone()), new(collector.clone()));
+    let held = collector.enter();
+    for round in 0..2 {
+        for number in 0..KEYS {
+            let guard = collector.enter();
+            assert_eq!(index.insert(&key(number), counted(&drops), &guard).unwrap().is_some(), round == 1);
+        }
+    }
+    for number in 0..KEYS / 2 {
+        assert!(index.remove(&key(number), &collector.enter()).is_some());
+    }
+    drop(index);
+    // Only the values that were still in the index.
+    assert_eq!(drops.load(Ordering::Relaxed), usize::from(KEYS / 2));
+    other.insert(&key(0), counted(&drops), &held).unwrap();
+    held.flush();
+    drop(held);
+    drop((other, collector));
+    assert_eq!(drops.load(Ordering::Relaxed), 2 * usize::from(KEYS) + 1);
+}
+
 /// The tests of one index.
 macro_rules! small {
-    ($name:ident, $index:expr) => {
+    ($name:ident, $new:expr) => {
         mod $name {
             use super::*;
 
             #[test]
             fn life_of_keys() {
-                super::life_of_keys(&$index);
+                super::life_of_keys(&$new(collector()));
             }
 
             #[test]
             fn crowd_of_threads() {
-                super::crowd_of_threads(&$index);
+                super::crowd_of_threads(&$new(collector()));
             }
 
             #[test]
             fn drops_use_the_index() {
-                super::drops_use_the_index($index);
+                super::drops_use_the_index($new(collector()));
             }
 
             #[test]
             fn a_drop_that_panics() {
-                super::a_drop_that_panics($index);
+                super::a_drop_that_panics($new(collector()));
+            }
+
+            #[test]
+            fn a_collector_outlives_its_index() {
+                super::a_collector_outlives_its_index($new);
             }
         }
     };
@@ -220,9 +249,9 @@ fn collector() -> Arc<Collector> {
 }
 
 // Narrow nodes if the index has a choice, so that few keys need many nodes.
-small!(masstree, Masstree::<_, MasstreeOfWidth<3>>::with_variant(collector()));
-small!(wormhole, Wormhole::<_, WormholeOfWidth<4>>::with_variant(collector()));
-small!(cuckoo_trie, CuckooTrie::<_, CuckooOfLeastBits<1>>::with_variant(collector()));
-small!(skip_list, SkipList::<_, SkipListOf<2, 0>>::with_variant(collector()));
-small!(bare_skip_list, SkipList::<_, BareSkipListOf<2, 0>>::with_variant(collector()));
-small!(mlp_index, MlpIndex::new());
+small!(masstree, Masstree::<_, MasstreeOfWidth<3>>::with_variant);
+small!(wormhole, Wormhole::<_, WormholeOfWidth<4>>::with_variant);
+small!(cuckoo_trie, CuckooTrie::<_, CuckooOfLeastBits<1>>::with_variant);
+small!(skip_list, SkipList::<_, SkipListOf<2, 0>>::with_variant);
+small!(bare_skip_list, SkipList::<_, BareSkipListOf<2, 0>>::with_variant);
+small!(mlp_index, MlpIndex::with_collector);
