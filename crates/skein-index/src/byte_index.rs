@@ -153,6 +153,24 @@ impl<S: Slot, E: IndexEngine<S>> OrderedIndex<S> for ByteIndex<S, E> {
         if key.len() > E::MAX_KEY_LEN { None } else { E::remove(self, key, guard) }
     }
 
+    fn remove_if<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        condition: impl FnOnce(S::Ref<'_>) -> bool,
+        guard: &'g G,
+    ) -> Option<S::Ref<'g>> {
+        // The lookup also rejects keys that are too long. Without it, the write would prepare a new
+        // leaf for an absent key.
+        self.get(key, guard)?;
+        let decide = |value: Option<S::Ref<'_>>| match value {
+            Some(value) if condition(value) => ComputeAction::Remove,
+            _ => ComputeAction::Keep,
+        };
+        // A write fails only if it has no room for a new key. Then the key is absent by now.
+        let done = E::write(self, key, decide, guard).ok()?;
+        done.before.filter(|_| done.changed)
+    }
+
     #[inline]
     fn compute<'g, G: Guard>(
         &'g self,

@@ -145,6 +145,18 @@ pub trait OrderedIndex<S: Slot>: Send + Sync {
     /// Removes `key`. Returns its value.
     fn remove<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>>;
 
+    /// Removes `key` if it is present and `condition` returns true for its value, with no other
+    /// write to the key in between. Returns the removed value.
+    ///
+    /// The closure must satisfy the rules of [`compute`](Self::compute). Unlike `compute`, this works
+    /// on an index that is full or over its budget.
+    fn remove_if<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        condition: impl FnOnce(S::Ref<'_>) -> bool,
+        guard: &'g G,
+    ) -> Option<S::Ref<'g>>;
+
     /// Atomic read-modify-write: passes the current value to `change` and carries out its decision
     /// before any other write to the key.
     ///

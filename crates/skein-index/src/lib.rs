@@ -1,23 +1,57 @@
-//! In-memory ordered indexes over byte strings that keep many memory reads in flight.
+//! In-memory ordered maps from byte strings to values, for many threads. They keep many memory
+//! reads in flight.
 //!
-//! Every index implements [`index::OrderedIndex`]. Values live in [`slot::Slot`]s. [`memory`] has
-//! the arenas for nodes, keys and rows. Read [`index`] (the contract), `byte_index` (its
+//! ```
+//! use skein_index::{Boxed, Masstree};
+//!
+//! let index = Masstree::<Boxed<String>>::new();
+//! std::thread::scope(|scope| {
+//!     for name in ["goose", "duck", "swan"] {
+//!         let index = &index;
+//!         scope.spawn(move || index.pin().insert(name, name.to_uppercase()).is_ok());
+//!     }
+//! });
+//! let map = index.pin();
+//! assert_eq!(map.get("goose").map(String::as_str), Some("GOOSE"));
+//! for (key, value) in map.range("e"..) {
+//!     println!("{} {value}", key.escape_ascii());
+//! }
+//! assert!(map.keys().eq([b"duck".as_slice(), b"goose", b"swan"]));
+//! ```
+//!
+//! - Choose an index: [`Masstree`] for any keys, [`Wormhole`] for long keys and fast scans,
+//!   [`CuckooTrie`] for fast single lookups, [`SkipList`] for snapshots, [`MlpIndex`] for keys of up
+//!   to 8 bytes, and [`MlpMap`] for integers, floats and pairs as keys.
+//! - Choose a slot for the values: [`Inline`] for numbers and booleans, [`Boxed`] for all others.
+//! - Call `index.pin()` to use it: [`Pinned`] has the methods of `BTreeMap` that a concurrent map can
+//!   have, and says what a pin costs. [`ByteIndex::scan`] is for long scans.
+//!
+//! Indexes are `FromIterator` and `Extend`. With the feature `serde`, they are also `Serialize` and
+//! `Deserialize`, as maps.
+//!
+//! [`OrderedIndex`] is the contract that all indexes keep, for code that is generic over them or
+//! passes guards explicitly. Values live in [`slot::Slot`]s. [`memory`] has the arenas for nodes,
+//! keys and rows. To read the code, begin with [`index`] (the contract), `byte_index` (its
 //! implementation for all indexes), `engine` (the part that an index implements), then the `mod.rs`
 //! of one index.
 
 mod buckets;
 mod byte_index;
+mod collect;
 mod counter;
 pub mod cuckoo_trie;
 mod engine;
 mod hash;
 pub mod index;
-
+mod key_bounds;
 pub mod masstree;
 pub mod memory;
 pub mod mlp_index;
+mod pinned;
 pub mod range;
 mod record;
+#[cfg(feature = "serde")]
+mod serialize;
 pub mod skip_list;
 pub mod slot;
 mod tagged_pointer;
@@ -28,13 +62,15 @@ pub mod wormhole;
 pub use byte_index::ByteIndex;
 pub use cuckoo_trie::CuckooTrie;
 pub use index::{ComputeAction, Computed, Cursor, IndexError, MemoryUsage, OrderedIndex};
+pub use key_bounds::KeyBounds;
 pub use masstree::Masstree;
 pub use mlp_index::{MlpError, MlpIndex, MlpKey, MlpMap, MlpRange, ShortBytes};
+pub use pinned::{IndexScan, Pinned};
 pub use range::{prefix, range, successor};
 pub use skein_sync::reclaim::{Collector, GracePeriod, Guard, LocalGuard, OwnedGuard};
 pub use skip_list::SkipList;
 pub use slot::{Boxed, Inline, Slot};
-pub use walk::{ScanDirection, walk};
+pub use walk::{KEYS_PER_GUARD, ScanDirection, walk, walk_chunk};
 pub use wormhole::Wormhole;
 
 /// Compiles the example of the crate's README.

@@ -15,6 +15,7 @@
 //! # Ok::<(), skein_index::IndexError>(())
 //! ```
 
+use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
@@ -160,3 +161,5 @@ impl<'g, S: Slot, C: Cursor<'g, S>> DoubleEndedIterator for IndexRange<'g, S, C>
         self.pull_back(<[u8]>::to_vec)
     }
 }
+
+impl<'g, S: Slot, C: Cursor<'g, S>> FusedIterator for IndexRange<'g, S, C> {}

@@ -14,6 +14,10 @@ use std::ops::{Bound, ControlFlow};
 use crate::index::Cursor;
 use crate::slot::Slot;
 
+/// The number of keys that a long scan should pass under one guard: small enough that memory is
+/// reclaimed meanwhile, large enough that the descent to resume costs nothing in comparison.
+pub const KEYS_PER_GUARD: usize = 1024;
+
 /// The direction of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScanDirection {
@@ -129,4 +133,52 @@ pub fn walk<'g, S: Slot>(
         ScanDirection::Forward => DirectedScan::<true>::walk(cursor, near, far, each),
         ScanDirection::Backward => DirectedScan::<false>::walk(cursor, near, far, each),
     }
+}
+
+/// Walks as [`walk`] does, but over at most `keys` keys (not 0). Returns the last key if the walk
+/// must continue after it.
+///
+/// A long scan takes its keys in chunks, each with a fresh guard, so that memory is reclaimed
+/// meanwhile: see [`KEYS_PER_GUARD`].
+///
+/// ```
+/// use std::ops::{Bound, ControlFlow};
+///
+/// use skein_index::{Inline, Masstree, OrderedIndex, ScanDirection, walk_chunk};
+///
+/// let tree = Masstree::<Inline<u64>>::from([("ant", 1), ("bee", 2), ("cat", 3)]);
+/// let (mut near, mut sum) = (Bound::Unbounded, 0);
+/// loop {
+///     let guard = tree.collector().enter();
+///     let from = near.as_ref().map(Vec::as_slice);
+///     let add = |_: &[u8], value| {
+///         sum += value;
+///         ControlFlow::Continue(())
+///     };
+///     let chunk =
+///         walk_chunk(&mut tree.cursor(&guard), from, Bound::Unbounded, ScanDirection::Forward, 2, add);
+///     let Some(last) = chunk else { break };
+///     near = Bound::Excluded(last);
+/// }
+/// assert_eq!(sum, 6);
+/// ```
+pub fn walk_chunk<'g, S: Slot>(
+    cursor: &mut impl Cursor<'g, S>,
+    near: Bound<&[u8]>,
+    far: Bound<&[u8]>,
+    direction: ScanDirection,
+    keys: usize,
+    mut each: impl FnMut(&[u8], S::Ref<'g>) -> ControlFlow<()>,
+) -> Option<Vec<u8>> {
+    let (mut left, mut last) = (keys, None);
+    walk(cursor, near, far, direction, |key, value| {
+        each(key, value)?;
+        left -= 1;
+        if left > 0 {
+            return ControlFlow::Continue(());
+        }
+        last = Some(key.to_vec());
+        ControlFlow::Break(())
+    });
+    last
 }

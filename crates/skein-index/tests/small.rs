@@ -16,6 +16,8 @@ use skein_index::{
     Wormhole,
 };
 use std::ops::Bound;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
@@ -112,20 +114,131 @@ fn walked_once(index: &impl OrderedIndex<Boxed<u16>>, guard: &impl Guard) -> Vec
     values
 }
 
+/// A value that calls a function when it is dropped.
+struct DropCall(Box<dyn Fn() + Send + Sync>);
+
+impl Drop for DropCall {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// Returns a value that adds 1 to `drops` when it is dropped.
+fn counted(drops: &Arc<AtomicUsize>) -> Boxed<DropCall> {
+    let drops = drops.clone();
+    Boxed::new(DropCall(Box::new(move || _ = drops.fetch_add(1, Ordering::Relaxed))))
+}
+
+/// Values whose drop reads and writes the index that is about to free them.
+fn drops_use_the_index<I: OrderedIndex<Boxed<DropCall>> + 'static>(index: I) {
+    let index = Arc::new(index);
+    let (drops, later) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let uses_index = |number: u16| {
+        let (index, drops, later) = (Arc::downgrade(&index), drops.clone(), later.clone());
+        let on_drop = move || {
+            drops.fetch_add(1, Ordering::Relaxed);
+            let Some(index) = index.upgrade() else { return };
+            let guard = index.collector().enter();
+            let own = index.get(&key(number), &guard).is_some();
+            index.insert(&key(KEYS + number), counted(&later), &guard).unwrap();
+            assert!(own && index.get(&key(KEYS + number), &guard).is_some());
+        };
+        Boxed::new(DropCall(Box::new(on_drop)))
+    };
+    for round in 0..2 {
+        for number in 0..KEYS {
+            let guard = index.collector().enter();
+            let before = index.insert(&key(number), uses_index(number), &guard).unwrap();
+            assert_eq!(before.is_some(), round == 1);
+        }
+    }
+    index.collector().enter().flush();
+    let added = later.load(Ordering::Relaxed);
+    assert!(drops.load(Ordering::Relaxed) > 0 && index.len() > usize::from(KEYS));
+    drop(index);
+    assert_eq!(drops.load(Ordering::Relaxed), 2 * usize::from(KEYS));
+    assert!(later.load(Ordering::Relaxed) >= added);
+}
+
+/// A value whose drop panics: values may leak, but none is dropped twice, and the index still works.
+fn a_drop_that_panics<I: OrderedIndex<Boxed<DropCall>>>(index: I) {
+    let drops = Arc::new(AtomicUsize::new(0));
+    let panics = || Boxed::new(DropCall(Box::new(|| panic!("a value's drop fails"))));
+    let insert = |number: u16, value| {
+        index.insert(&key(number), value, &index.collector().enter()).unwrap();
+    };
+    for number in 0..KEYS {
+        insert(number, if number == 7 { panics() } else { counted(&drops) });
+    }
+    let replace_all = || {
+        for number in 0..KEYS {
+            insert(number, counted(&drops));
+        }
+        index.collector().enter().flush();
+    };
+    assert!(catch_unwind(AssertUnwindSafe(replace_all)).is_err());
+    replace_all();
+    let guard = index.collector().enter();
+    assert!((0..KEYS).all(|number| index.get(&key(number), &guard).is_some()));
+    drop(guard);
+    insert(7, panics());
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(index))).is_err());
+    assert!(drops.load(Ordering::Relaxed) < 3 * usize::from(KEYS));
+}
+
+/// An index is dropped while a guard of its shared collector keeps what it has retired.
+fn a_collector_outlives_its_index<I: OrderedIndex<Boxed<DropCall>>>(new: fn(Arc<Collector>) -> I) {
+    let (collector, drops) = (collector(), Arc::new(AtomicUsize::new(0)));
+    let (index, other) = (new(collector.clone()), new(collector.clone()));
+    let held = collector.enter();
+    for round in 0..2 {
+        for number in 0..KEYS {
+            let guard = collector.enter();
+            assert_eq!(index.insert(&key(number), counted(&drops), &guard).unwrap().is_some(), round == 1);
+        }
+    }
+    for number in 0..KEYS / 2 {
+        assert!(index.remove(&key(number), &collector.enter()).is_some());
+    }
+    drop(index);
+    // Only the values that were still in the index.
+    assert_eq!(drops.load(Ordering::Relaxed), usize::from(KEYS / 2));
+    other.insert(&key(0), counted(&drops), &held).unwrap();
+    held.flush();
+    drop(held);
+    drop((other, collector));
+    assert_eq!(drops.load(Ordering::Relaxed), 2 * usize::from(KEYS) + 1);
+}
+
 /// The tests of one index.
 macro_rules! small {
-    ($name:ident, $index:expr) => {
+    ($name:ident, $new:expr) => {
         mod $name {
             use super::*;
 
             #[test]
             fn life_of_keys() {
-                super::life_of_keys(&$index);
+                super::life_of_keys(&$new(collector()));
             }
 
             #[test]
             fn crowd_of_threads() {
-                super::crowd_of_threads(&$index);
+                super::crowd_of_threads(&$new(collector()));
+            }
+
+            #[test]
+            fn drops_use_the_index() {
+                super::drops_use_the_index($new(collector()));
+            }
+
+            #[test]
+            fn a_drop_that_panics() {
+                super::a_drop_that_panics($new(collector()));
+            }
+
+            #[test]
+            fn a_collector_outlives_its_index() {
+                super::a_collector_outlives_its_index($new);
             }
         }
     };
@@ -136,9 +249,9 @@ fn collector() -> Arc<Collector> {
 }
 
 // Narrow nodes if the index has a choice, so that few keys need many nodes.
-small!(masstree, Masstree::<_, MasstreeOfWidth<3>>::with_variant(collector()));
-small!(wormhole, Wormhole::<_, WormholeOfWidth<4>>::with_variant(collector()));
-small!(cuckoo_trie, CuckooTrie::<_, CuckooOfLeastBits<1>>::with_variant(collector()));
-small!(skip_list, SkipList::<_, SkipListOf<2, 0>>::with_variant(collector()));
-small!(bare_skip_list, SkipList::<_, BareSkipListOf<2, 0>>::with_variant(collector()));
-small!(mlp_index, MlpIndex::new());
+small!(masstree, Masstree::<_, MasstreeOfWidth<3>>::with_variant);
+small!(wormhole, Wormhole::<_, WormholeOfWidth<4>>::with_variant);
+small!(cuckoo_trie, CuckooTrie::<_, CuckooOfLeastBits<1>>::with_variant);
+small!(skip_list, SkipList::<_, SkipListOf<2, 0>>::with_variant);
+small!(bare_skip_list, SkipList::<_, BareSkipListOf<2, 0>>::with_variant);
+small!(mlp_index, MlpIndex::with_collector);

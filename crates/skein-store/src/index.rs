@@ -9,9 +9,9 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use skein_index::{
-    Collector, ComputeAction, Computed, CuckooTrie, Cursor, GracePeriod, Guard, IndexError, LocalGuard,
-    Masstree, MemoryUsage, MlpIndex, OrderedIndex, ScanDirection, SkipList, Slot, Wormhole, masstree,
-    mlp_index, walk,
+    Collector, ComputeAction, Computed, CuckooTrie, GracePeriod, Guard, IndexError, KEYS_PER_GUARD,
+    LocalGuard, Masstree, MemoryUsage, MlpIndex, OrderedIndex, ScanDirection, SkipList, Slot, Wormhole,
+    masstree, mlp_index, walk, walk_chunk,
 };
 
 use crate::Error;
@@ -297,7 +297,7 @@ impl<S: Slot> StoreIndex<S> {
             self.collector(),
             bounds,
             direction,
-            |guard, near, far| each!(self, index => scan_chunk(index.cursor(guard), near, far, direction, &mut each)),
+            |guard, near, far| each!(self, index => walk_chunk(&mut index.cursor(guard), near, far, direction, KEYS_PER_GUARD, &mut each)),
         );
     }
 
@@ -388,31 +388,6 @@ fn scan_chunks(
     while let Some(key) = chunk(&collector.enter(), near.as_ref().map(Vec::as_slice), far) {
         near = Bound::Excluded(key);
     }
-}
-
-/// The number of keys that a scan passes under one guard: small enough that memory is reclaimed
-/// meanwhile, large enough that the descent to resume costs nothing in comparison.
-const KEYS_PER_GUARD: usize = 1024;
-
-/// Scans up to [`KEYS_PER_GUARD`] keys. Returns the last key if the scan must continue after it.
-fn scan_chunk<'g, S: Slot>(
-    mut cursor: impl Cursor<'g, S>,
-    near: Bound<&[u8]>,
-    far: Bound<&[u8]>,
-    direction: ScanDirection,
-    each: &mut impl FnMut(&[u8], S::Ref<'_>) -> ControlFlow<()>,
-) -> Option<Vec<u8>> {
-    let (mut left, mut last) = (KEYS_PER_GUARD, None);
-    walk(&mut cursor, near, far, direction, |key, row| {
-        each(key, row)?;
-        left -= 1;
-        if left > 0 {
-            return ControlFlow::Continue(());
-        }
-        last = Some(key.to_vec());
-        ControlFlow::Break(())
-    });
-    last
 }
 
 /// Simulates a full index in tests: refuses one of the calling thread's next writes, to any index,

@@ -82,6 +82,15 @@ impl OrderedIndex<Boxed<UniqueValue>> for Flawed {
         if self.has(Flaw::SecondRemoval) { before } else { done }
     }
 
+    fn remove_if<'g, G: Guard>(
+        &'g self,
+        key: &[u8],
+        condition: impl FnOnce(&UniqueValue) -> bool,
+        guard: &'g G,
+    ) -> ValueAnswer<'g> {
+        self.inner.remove_if(key, condition, guard)
+    }
+
     fn compute<'g, G: Guard>(
         &'g self,
         key: &[u8],

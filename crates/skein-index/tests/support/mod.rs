@@ -141,7 +141,8 @@ pub fn crowded_key() -> TestKeyStrategy {
         .boxed()
 }
 
-fn bound(key: TestKeyStrategy) -> impl Strategy<Value = Bound<TestKey>> {
+/// Returns bounds of ranges of these keys.
+pub fn bound(key: TestKeyStrategy) -> impl Strategy<Value = Bound<TestKey>> {
     prop_oneof![
         4 => key.clone().prop_map(Bound::Included),
         4 => key.prop_map(Bound::Excluded),
@@ -172,7 +173,7 @@ fn as_slices<'k>(start: &'k Bound<TestKey>, end: &'k Bound<TestKey>) -> (Bound<&
 }
 
 /// Returns the model's entries within bounds, which may cross.
-fn within(
+pub fn within(
     model: &BTreeMap<TestKey, u64>,
     start: &Bound<TestKey>,
     end: &Bound<TestKey>,
