@@ -39,6 +39,7 @@
 //! - `transaction`: many reads and writes as one. `conditional`: a batch that depends on reads.
 //! - `engine_keys`: a session or a transaction, as commands see the keys.
 //! - `collections`: reads of columns and sets.
+//! - `row_piece`: rows in pieces, for copies and dumps.
 //! - `disk`, `range_steps`, `error`.
 //!
 //! Design: `docs/design/data-model.md`, `docs/design/disk.md`.
@@ -52,6 +53,7 @@ mod engine_keys;
 mod error;
 mod found_value;
 mod range_steps;
+mod row_piece;
 mod session;
 mod snapshot;
 mod transaction;
@@ -69,6 +71,7 @@ pub use engine_keys::EngineKeys;
 pub use error::EngineError;
 pub use found_value::FoundValue;
 pub use range_steps::RangeRemovalStep;
+pub use row_piece::{PieceRead, RowPiece};
 pub use session::EngineSession;
 pub use skein_store::{
     Batch, BatchWrite, CollectionKind, Durability, Eviction, IndexKind, Member, OpenProgress,

@@ -1,6 +1,7 @@
 //! The error of the library.
 
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use skein_data::EngineError;
@@ -101,6 +102,20 @@ pub enum Error {
     /// A savepoint was rolled back before, or its transaction has ended.
     #[error("the savepoint is gone: an earlier one was rolled back to; make a new one")]
     SavepointGone,
+    /// A folder cannot be used for a backup.
+    #[error("{path}: {why}")]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why, and the way out.
+        why: String,
+    },
+    /// The progress callback of an operation returned a break.
+    #[error("the {operation} was canceled")]
+    Canceled {
+        /// The operation.
+        operation: &'static str,
+    },
     /// An option cannot have this value.
     #[error("the option {name}: {why}")]
     BadOption {

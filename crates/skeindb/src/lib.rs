@@ -82,8 +82,8 @@
 #[cfg(feature = "planted-bugs")]
 pub use db::planted_bugs;
 pub use db::{
-    Batch, Db, DbBuilder, DbStats, Engine, Entry, Iter, Keys, Keyspace, Savepoint, Snapshot, SwapRefused,
-    Transaction, Value, Values,
+    BackupReport, Batch, CompactReport, Db, DbBuilder, DbStats, Engine, Entry, Iter, Keys, Keyspace,
+    Progress, Savepoint, Snapshot, SwapRefused, Transaction, Value, Values, VerifyReport,
 };
 pub use error::{Error, Result};
 pub use skein_data::{Durability, EngineError, Eviction, IndexKind, OpenProgress, RowError, ScanDirection};

@@ -13,6 +13,7 @@
 use std::io::{self, BufRead, Write};
 
 use clap::ValueEnum;
+pub use skein_data::RowPiece as RecordBody;
 
 mod csv;
 mod fields;
@@ -46,19 +47,6 @@ pub enum LineValue {
     Empty,
     /// The key itself.
     Key,
-}
-
-/// The value of a key.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RecordBody {
-    /// One value.
-    Value(Vec<u8>),
-    /// Columns: names and values.
-    Columns(Vec<(Vec<u8>, Vec<u8>)>),
-    /// Members of a sorted set, and their scores.
-    Members(Vec<(Vec<u8>, f64)>),
-    /// Members of a set that is not sorted.
-    Set(Vec<Vec<u8>>),
 }
 
 /// A record of the input.

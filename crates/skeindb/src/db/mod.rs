@@ -23,12 +23,14 @@
 //! 4. Nobody waits for a disk while it holds a room: at [`Durability::Sync`] the wait follows.
 //!
 //! Read in this order: `open`, `catalog`, `physical_key`, `keyspace` (reads), `writes`, `iter`,
-//! `snapshot`, `transaction`.
+//! `snapshot`, `transaction`, `backup`.
 //!
 //! Design: `docs/design/library.md`.
 
+mod backup;
 mod batch;
 mod catalog;
+mod compact;
 mod entry;
 mod iter;
 mod keyspace;
@@ -50,7 +52,9 @@ use skein_data::{Durability, EngineSession, Ticket};
 use skein_sync::forks;
 use skein_sync::rooms::Rooms;
 
+pub use backup::{BackupReport, Progress, VerifyReport};
 pub use batch::Batch;
+pub use compact::CompactReport;
 pub use entry::Entry;
 pub use iter::{Iter, Keys, Values};
 pub use keyspace::Keyspace;

@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use skein_data::{CollectionKind, Engine, EngineError, RowView};
+use skein_data::{Engine, EngineError, RowView};
 use skein_disk::{DiskStore, Durability, ScanRequest};
 use skein_store::ScanDirection;
 
@@ -93,25 +93,11 @@ fn write_row(key: &[u8], row: RowView<'_>, output: &mut DumpOutput) -> Result<Co
     if let Some(value) = row.value() {
         return Ok(output.value(key, value.to_vec(), row.expires_at()));
     }
-    // Remembered here, because a walk does not return the break.
-    let mut go_on = ControlFlow::Continue(());
     let mut pieces = output.pieces(key, row.expires_at());
-    let is_sorted = row.collection_kind() == Some(CollectionKind::SortedSet);
-    let members = row.any_set(|set| {
-        set.members_after(None, |member, score| {
-            go_on = if is_sorted { pieces.member(member, score) } else { pieces.plain_member(member) };
-            go_on
-        });
-    })?;
-    if members.is_none() {
-        row.columns(|columns| {
-            columns.walk(None, |name, value| {
-                go_on = pieces.column(name, value);
-                go_on
-            });
-        })?;
+    if row.pieces(|piece| pieces.piece(&piece))?.is_break() {
+        return Ok(ControlFlow::Break(()));
     }
-    Ok(if go_on.is_break() { go_on } else { pieces.finish() })
+    Ok(pieces.finish())
 }
 
 fn borrow(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {

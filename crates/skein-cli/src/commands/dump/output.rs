@@ -12,11 +12,6 @@ use crate::format::{self, Format, RecordBody};
 use crate::interrupt::Interrupt;
 use crate::progress::{KeyProgress, by_type, counted, rate};
 
-/// The most columns or members of a record.
-const PIECE: usize = 1000;
-/// A record of several columns or members ends at this many bytes.
-const PIECE_BYTES: usize = 1 << 20;
-
 /// Writes rows, and counts the keys that may still follow.
 pub struct DumpOutput {
     out: BufWriter<DumpTarget>,
@@ -210,15 +205,21 @@ impl DumpPieces<'_> {
     fn added(&mut self, bytes: usize) -> ControlFlow<()> {
         self.len += 1;
         self.bytes += bytes;
-        if self.len >= PIECE || self.bytes >= PIECE_BYTES { self.write() } else { ControlFlow::Continue(()) }
+        let is_full = self.len >= RecordBody::MEMBERS || self.bytes >= RecordBody::BYTES;
+        if is_full { self.write() } else { ControlFlow::Continue(()) }
     }
 
     fn write(&mut self) -> ControlFlow<()> {
         let Some(body) = self.body.take() else { return ControlFlow::Continue(()) };
         self.len = 0;
         self.bytes = 0;
+        self.piece(&body)
+    }
+
+    /// Writes a whole piece as a record.
+    pub fn piece(&mut self, piece: &RecordBody) -> ControlFlow<()> {
         self.any = true;
-        self.output.record(self.key, &body, self.expires).map_continue(drop)
+        self.output.record(self.key, piece, self.expires).map_continue(drop)
     }
 
     /// Writes the rest. A key without columns or members is not written.

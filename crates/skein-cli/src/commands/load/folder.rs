@@ -7,16 +7,16 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::mpsc::Receiver;
 
-use skein_data::{CollectionKind, Engine, EngineError, EngineSession, EngineWriter};
+use skein_data::{Engine, EngineError, EngineSession};
 use skein_disk::DiskError;
-use skein_store::{Error, RowWriter as _, StoreOptions};
+use skein_store::{Error, StoreOptions};
 
 use super::RecordSink;
 use super::bytes_store::BytesSink;
 use super::queue::WorkQueue;
 use super::report::LoadReport;
 use crate::exit::Failure;
-use crate::format::{RecordBody, TextRecord};
+use crate::format::TextRecord;
 use crate::target::{self, DurabilityArg, FolderContents, FolderTarget};
 
 /// Batches that may wait for a thread.
@@ -70,7 +70,7 @@ impl RecordSink for RowsSink {
     fn put(&mut self, record: TextRecord) -> Result<(), Failure> {
         let lane = self.hasher.hash_one(&record.key) as usize % self.lanes.len();
         let lane = &mut self.lanes[lane];
-        lane.waiting_bytes += record.key.len() + body_bytes(&record.body);
+        lane.waiting_bytes += record.key.len() + record.body.bytes();
         lane.waiting.push(record);
         if lane.waiting.len() < self.batch && lane.waiting_bytes < BATCH_BYTES {
             Ok(())
@@ -141,7 +141,7 @@ fn write_batch(
         let mut refused = Vec::new();
         for record in batch {
             writer.publish_if_many()?;
-            match write_record(writer, record) {
+            match record.body.write(writer, &record.key, record.expires) {
                 Ok(()) => {}
                 Err(error) if writer.is_broken() || stops(&error) => return Err(error),
                 Err(error) => refused.push((record.line, error)),
@@ -168,55 +168,6 @@ fn stops(error: &EngineError) -> bool {
     }
 }
 
-fn write_record(writer: &mut EngineWriter<'_, '_>, record: &TextRecord) -> Result<(), EngineError> {
-    match &record.body {
-        RecordBody::Value(value) => match record.expires {
-            Some(expires) => writer.put_until(&record.key, value, expires),
-            None => writer.put(&record.key, value),
-        },
-        RecordBody::Columns(columns) => {
-            let columns: Vec<(&[u8], &[u8])> =
-                columns.iter().map(|(name, value)| (name.as_slice(), value.as_slice())).collect();
-            writer.put_columns(&record.key, &columns)?;
-            expire(writer, record)
-        }
-        RecordBody::Members(members) => {
-            writer.change_set::<_, EngineError>(&record.key, true, |set| {
-                for (member, score) in members {
-                    set.put(member, *score)?;
-                }
-                Ok(())
-            })?;
-            expire(writer, record)
-        }
-        RecordBody::Set(members) => {
-            writer.change_set_of::<_, EngineError>(CollectionKind::Set, &record.key, true, |set| {
-                members.iter().try_for_each(|member| set.add(member).map(drop))?;
-                Ok(())
-            })?;
-            expire(writer, record)
-        }
-    }
-}
-
-fn expire(writer: &mut EngineWriter<'_, '_>, record: &TextRecord) -> Result<(), EngineError> {
-    match record.expires {
-        Some(expires) => writer.expire(&record.key, Some(expires)).map(drop),
-        None => Ok(()),
-    }
-}
-
-fn body_bytes(body: &RecordBody) -> usize {
-    match body {
-        RecordBody::Value(value) => value.len(),
-        RecordBody::Columns(columns) => columns.iter().map(|(name, value)| name.len() + value.len()).sum(),
-        RecordBody::Members(members) => {
-            members.iter().map(|(member, _)| member.len() + size_of::<f64>()).sum()
-        }
-        RecordBody::Set(members) => members.iter().map(Vec::len).sum(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use skein_data::DiskEngine;
@@ -224,6 +175,7 @@ mod tests {
     use skein_store::StoreLimits;
 
     use super::*;
+    use crate::format::RecordBody;
     use crate::progress::InputProgress;
 
     #[test]

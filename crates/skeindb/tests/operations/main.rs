@@ -1,0 +1,4 @@
+//! Operations on a whole database: backups, and what comes back from them.
+
+mod backup;
+mod restore;
