@@ -70,6 +70,7 @@
 //!
 //! # Other parts
 //!
+//! - [`typed`] encodes Rust types as keys, in their order, and as values.
 //! - [`index`] has the ordered in-memory indexes by themselves, without logs.
 //! - [`store`] is the engine in memory with sessions, for servers: overlapping lookups, rows in
 //!   place, columns and sorted sets.
@@ -77,7 +78,12 @@
 //! - [`client`] is a small blocking client for a SkeinDB server, and [`cluster`] reads ranges over
 //!   all nodes of a Redis or Valkey cluster that has SkeinDB's module.
 //!
-//! The feature `tls` adds TLS to [`client`].
+//! # Features
+//!
+//! - `derive`, on by default: `#[derive(Key)]`.
+//! - `postcard`: values of serde, `#[derive(StoredValue)]`.
+//! - `jiff`, `uuid`: keys of the types of these crates.
+//! - `tls`: TLS for [`client`].
 
 #[cfg(feature = "planted-bugs")]
 pub use db::planted_bugs;
@@ -90,11 +96,13 @@ pub use skein_data::{Durability, EngineError, Eviction, IndexKind, OpenProgress,
 pub use skein_index as index;
 pub use skein_log::storage;
 pub use skein_store as store;
+pub use typed::{EncodeKey, Key, StoredValue};
 
 pub mod client;
 pub mod cluster;
 mod db;
 mod error;
+pub mod typed;
 
 /// Runs the README's Rust example as a test.
 #[cfg(doctest)]

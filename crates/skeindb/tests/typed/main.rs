@@ -1,0 +1,9 @@
+//! Typed keys and values: order, bytes, errors, derived types.
+
+mod derived;
+mod errors;
+mod golden;
+mod laws;
+mod lookups;
+mod order;
+mod values;
