@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use skein_data::EngineError;
 
+use crate::typed::{DecodeError, EncodeError};
+
 /// The result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -116,6 +118,12 @@ pub enum Error {
         /// The operation.
         operation: &'static str,
     },
+    /// A key or value of a typed keyspace is not of its type.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// A value for a typed keyspace cannot be written.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
     /// An option cannot have this value.
     #[error("the option {name}: {why}")]
     BadOption {

@@ -70,7 +70,7 @@
 //!
 //! # Other parts
 //!
-//! - [`typed`] encodes Rust types as keys, in their order, and as values.
+//! - [`typed`] has keyspaces of Rust types ([`TypedKeyspace`]), and their encodings in order.
 //! - [`index`] has the ordered in-memory indexes by themselves, without logs.
 //! - [`store`] is the engine in memory with sessions, for servers: overlapping lookups, rows in
 //!   place, columns and sorted sets.
@@ -96,7 +96,7 @@ pub use skein_data::{Durability, EngineError, Eviction, IndexKind, OpenProgress,
 pub use skein_index as index;
 pub use skein_log::storage;
 pub use skein_store as store;
-pub use typed::{EncodeKey, Key, StoredValue};
+pub use typed::{EncodeKey, Key, StoredValue, TypedKeyspace};
 
 pub mod client;
 pub mod cluster;

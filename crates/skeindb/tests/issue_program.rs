@@ -1,6 +1,6 @@
 //! The program that the library was designed around, as a user writes it.
 
-use skeindb::{Db, Engine};
+use skeindb::{Db, Engine, TypedKeyspace};
 
 fn program(engine: Engine, path: &std::path::Path) -> skeindb::Result<()> {
     let db = Db::builder(path).engine(engine).open()?;
@@ -26,6 +26,9 @@ fn program(engine: Engine, path: &std::path::Path) -> skeindb::Result<()> {
     let before = db.snapshot()?;
     users.remove("u1")?;
     assert!(before.get(&users, "u1")?.is_some());
+    let readings: TypedKeyspace<(u32, i64), f64> = db.typed("readings")?;
+    readings.insert(&(7, -5), &21.5)?;
+    assert_eq!(readings.range((7, i64::MIN)..(8, i64::MIN)).count(), 1);
     db.close()
 }
 

@@ -1,6 +1,6 @@
-//! Typed keys and values: encodings of Rust types in bytes.
+//! Typed keys and values: encodings of Rust types in bytes, and keyspaces of them.
 //!
-//! The bytes of keys are in the order of the keys, so ranges of keys are ranges of bytes.
+//! [`TypedKeyspace`] is a keyspace with typed keys and values. The bytes of keys are in the order of the keys, so ranges of keys are ranges of bytes.
 //!
 //! ```
 //! use skeindb::typed::{EncodeKey, Key};
@@ -63,12 +63,15 @@
 //! ```
 
 mod bytes;
+mod codec;
 mod error;
 mod floats;
 mod integers;
+mod iter;
 #[cfg(feature = "jiff")]
 mod jiff;
 mod key;
+mod keyspace;
 #[cfg(feature = "postcard")]
 mod postcard;
 mod ranges;
@@ -79,10 +82,13 @@ mod tuples;
 #[cfg(feature = "uuid")]
 mod uuid;
 mod value;
+mod views;
 mod wrappers;
 
 pub use error::{DecodeError, EncodeError};
+pub use iter::{TypedIter, TypedKeys};
 pub use key::{AsKey, EncodeKey, Key};
+pub use keyspace::TypedKeyspace;
 #[cfg(feature = "postcard")]
 pub use postcard::{Postcard, SerdeValue, decode_postcard, encode_postcard};
 pub use ranges::{KeyPrefix, KeyRange};
@@ -92,3 +98,4 @@ pub use skeindb_derive::StoredValue;
 #[cfg(feature = "derive")]
 pub use skeindb_derive::{EncodeKey, Key};
 pub use value::{AsValue, StoredValue};
+pub use views::{TypedSnapshot, TypedTransaction};

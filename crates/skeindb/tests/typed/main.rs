@@ -3,6 +3,7 @@
 mod derived;
 mod errors;
 mod golden;
+mod keyspace;
 mod laws;
 mod lookups;
 mod order;
