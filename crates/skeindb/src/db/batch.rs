@@ -1,5 +1,6 @@
 //! Batches: writes to any keyspaces that are applied together.
 
+use std::borrow::Borrow;
 use std::time::SystemTime;
 
 use skein_data::BatchWrite;
@@ -84,21 +85,33 @@ impl Batch {
 }
 
 impl Db {
-    /// Applies all writes of a batch, or none.
+    /// Applies all writes of a batch, or none. Pass a reference to apply the batch again later.
+    ///
+    /// ```
+    /// # let db = skeindb::Db::in_memory()?;
+    /// let geese = db.keyspace("geese")?;
+    /// let mut batch = skeindb::Batch::new();
+    /// batch.insert(&geese, "grey", "Anser anser");
+    /// db.apply(&batch)?;
+    /// geese.clear()?;
+    /// db.apply(batch)?;
+    /// assert!(geese.contains_key("grey")?);
+    /// # Ok::<(), skeindb::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A keyspace belongs to another database or was dropped; otherwise as for
     /// [`Keyspace::insert`], for any of the writes. Nothing was written then.
-    pub fn apply(&self, batch: Batch) -> Result<()> {
-        let Batch { writes, keyspaces, refused } = batch;
+    pub fn apply(&self, batch: impl Borrow<Batch>) -> Result<()> {
+        let Batch { writes, keyspaces, refused } = batch.borrow();
         if let Some(refused) = refused {
-            return Err(refused);
+            return Err(refused.clone());
         }
-        for keyspace in &keyspaces {
+        for keyspace in keyspaces {
             keyspace.check_of(&self.shared)?;
         }
         self.shared
-            .apply_alone(&writes, keyspaces.iter(), |_| Ok(true), self.shared.engine.durability())
+            .apply_alone(writes, keyspaces.iter(), |_| Ok(true), self.shared.engine.durability())
             .map(drop)
     }
 }
