@@ -166,7 +166,7 @@ fn a_folder_of_the_other_engine_is_refused_everywhere() {
     assert_refused(&serve(&disk, MEMORY), 1, &["is a data folder of the disk engine", "--engine disk"]);
     let error = DiskStore::open(&memory, DiskOptions::default()).unwrap_err();
     assert!(error.to_string().contains("is a data folder of the engine in memory"), "{error}");
-    let error = skeindb::Store::open(&disk, skeindb::StoreOptions::default()).unwrap_err();
+    let error = skeindb::store::Store::open(&disk, skeindb::store::StoreOptions::default()).unwrap_err();
     assert!(error.to_string().contains("is a data folder of the disk engine"), "{error}");
     assert!(before == (contents(&memory), contents(&disk)), "a refusal changed a file");
 }
