@@ -116,6 +116,10 @@ pub enum Error {
         /// The operation.
         operation: &'static str,
     },
+    /// A future was polled outside of a Tokio runtime.
+    #[cfg(feature = "tokio")]
+    #[error("there is no Tokio runtime here; use the futures of `aio` within one")]
+    NoRuntime,
     /// An option cannot have this value.
     #[error("the option {name}: {why}")]
     BadOption {

@@ -77,7 +77,8 @@
 //! - [`client`] is a small blocking client for a SkeinDB server, and [`cluster`] reads ranges over
 //!   all nodes of a Redis or Valkey cluster that has SkeinDB's module.
 //!
-//! The feature `tls` adds TLS to [`client`].
+//! The feature `tls` adds TLS to [`client`], and the feature `tokio` adds `aio`: operations as
+//! futures, and streams over ranges.
 
 #[cfg(feature = "planted-bugs")]
 pub use db::planted_bugs;
@@ -91,6 +92,8 @@ pub use skein_index as index;
 pub use skein_log::storage;
 pub use skein_store as store;
 
+#[cfg(feature = "tokio")]
+pub mod aio;
 pub mod client;
 pub mod cluster;
 mod db;
