@@ -124,6 +124,10 @@ pub enum Error {
     /// A value for a typed keyspace cannot be written.
     #[error(transparent)]
     Encode(#[from] EncodeError),
+    /// A future was polled outside of a Tokio runtime.
+    #[cfg(feature = "tokio")]
+    #[error("there is no Tokio runtime here; use the futures of `aio` within one")]
+    NoRuntime,
     /// An option cannot have this value.
     #[error("the option {name}: {why}")]
     BadOption {

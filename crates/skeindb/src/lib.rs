@@ -84,6 +84,7 @@
 //! - `postcard`: values of serde, `#[derive(StoredValue)]`.
 //! - `jiff`, `uuid`: keys of the types of these crates.
 //! - `tls`: TLS for [`client`].
+//! - `tokio`: the module `aio`, operations as futures, and streams over ranges.
 
 #[cfg(feature = "planted-bugs")]
 pub use db::planted_bugs;
@@ -98,6 +99,8 @@ pub use skein_log::storage;
 pub use skein_store as store;
 pub use typed::{EncodeKey, Key, StoredValue, TypedKeyspace};
 
+#[cfg(feature = "tokio")]
+pub mod aio;
 pub mod client;
 pub mod cluster;
 mod db;

@@ -73,7 +73,7 @@ impl Keyspace {
         self.state.number
     }
 
-    pub(super) fn shared(&self) -> &Arc<DbShared> {
+    pub(crate) fn shared(&self) -> &Arc<DbShared> {
         &self.shared
     }
 

@@ -102,6 +102,8 @@ pub(crate) struct DbShared {
     rooms: Rooms<EngineSession>,
     catalog: Catalog,
     key_bytes: usize,
+    #[cfg(feature = "tokio")]
+    pub(crate) durable_watch: crate::aio::DurableWatch,
     closed: AtomicBool,
     /// The value of [`forks::generation`] in the process that opened the database.
     generation: u32,
@@ -171,7 +173,10 @@ impl Db {
         self.shared.check_process()?;
         // Release: pairs with the Acquire in `check_usable`.
         self.shared.closed.store(true, Ordering::Release);
-        Ok(self.shared.engine.close()?)
+        let closed = self.shared.engine.close();
+        #[cfg(feature = "tokio")]
+        self.shared.durable_watch.close();
+        Ok(closed?)
     }
 
     /// Returns a snapshot: all keyspaces as they are now. Writers go on.
@@ -234,7 +239,14 @@ impl DbShared {
 
     /// Waits until the ticket's writes are durable, if `durability` promises that.
     fn acknowledge(&self, ticket: Ticket, durability: Durability) -> Result<()> {
-        if durability == Durability::Sync { Ok(self.engine.wait_durable(ticket)?) } else { Ok(()) }
+        if durability != Durability::Sync {
+            return Ok(());
+        }
+        #[cfg(feature = "tokio")]
+        if crate::aio::defer(self, ticket) {
+            return Ok(());
+        }
+        Ok(self.engine.wait_durable(ticket)?)
     }
 }
 

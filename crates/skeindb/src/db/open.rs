@@ -37,6 +37,8 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
         rooms: Rooms::new(sessions),
         catalog: Catalog::default(),
         key_bytes: KEY_BYTES_MAX,
+        #[cfg(feature = "tokio")]
+        durable_watch: crate::aio::DurableWatch::default(),
         closed: AtomicBool::new(false),
         generation: forks::generation(),
         engine,
