@@ -1,0 +1,92 @@
+//! Snapshots: all keyspaces as they were at one moment.
+
+use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use skeindb::Snapshot;
+
+use crate::border::{answer, call, found};
+use crate::cursor::{CursorHandle, Source};
+use crate::db::DbHandle;
+use crate::keyspace::{KeyspaceHandle, of};
+use crate::memory::{self, BytesOut, bytes, handle, out};
+use crate::status::Status;
+
+/// All keyspaces as they were at one moment, while writers go on. What they replace is kept as long
+/// as it lives, so free it soon.
+pub struct SnapshotHandle(Snapshot);
+
+/// Takes a snapshot, which the caller frees with `skein_snapshot_free`. On an error `*snapshot` is
+/// NULL.
+///
+/// Errors: SKEIN_TOO_MANY_SNAPSHOTS.
+#[unsafe(no_mangle)]
+pub extern "C" fn skein_snapshot_new(
+    db: Option<&DbHandle>,
+    snapshot: Option<&mut MaybeUninit<*mut SnapshotHandle>>,
+) -> Status {
+    call(|| {
+        let snapshot = out(snapshot, ptr::null_mut(), "snapshot")?;
+        *snapshot = memory::give(SnapshotHandle(handle(db, "db")?.0.snapshot()?));
+        Ok(())
+    })
+}
+
+/// Reads the value that a key had; as `skein_get`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn skein_snapshot_get(
+    snapshot: Option<&SnapshotHandle>,
+    keyspace: Option<&KeyspaceHandle>,
+    key: *const c_void,
+    key_len: usize,
+    value: Option<&mut MaybeUninit<*mut c_char>>,
+    value_len: Option<&mut MaybeUninit<usize>>,
+) -> Status {
+    answer(|| {
+        let value = BytesOut::new(value, value_len)?;
+        // SAFETY: the caller's promise.
+        let key = unsafe { bytes(key, key_len, "key")? };
+        value.give_found(handle(snapshot, "snapshot")?.0.get(of(keyspace)?, key)?.as_deref())
+    })
+}
+
+/// Returns SKEIN_OK if a key was present, or SKEIN_NOT_FOUND.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn skein_snapshot_contains(
+    snapshot: Option<&SnapshotHandle>,
+    keyspace: Option<&KeyspaceHandle>,
+    key: *const c_void,
+    key_len: usize,
+) -> Status {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let key = unsafe { bytes(key, key_len, "key")? };
+        Ok(found(handle(snapshot, "snapshot")?.0.contains_key(of(keyspace)?, key)?))
+    })
+}
+
+/// Opens a cursor over a keyspace as it was; as `skein_cursor_open`. The cursor keeps the snapshot
+/// alive.
+#[unsafe(no_mangle)]
+pub extern "C" fn skein_snapshot_cursor(
+    snapshot: Option<&SnapshotHandle>,
+    keyspace: Option<&KeyspaceHandle>,
+    cursor: Option<&mut MaybeUninit<*mut CursorHandle>>,
+) -> Status {
+    call(|| {
+        let cursor = out(cursor, ptr::null_mut(), "cursor")?;
+        let source = Source::Snapshot(handle(snapshot, "snapshot")?.0.clone());
+        *cursor = CursorHandle::give(source, of(keyspace)?);
+        Ok(())
+    })
+}
+
+/// Frees a snapshot. NULL is allowed.
+#[unsafe(no_mangle)]
+pub extern "C" fn skein_snapshot_free(snapshot: Option<Box<SnapshotHandle>>) {
+    call(|| {
+        drop(snapshot);
+        Ok(())
+    });
+}

@@ -1,0 +1,210 @@
+//! The statuses, and which one an error of the library has.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::io::ErrorKind;
+
+use skein_disk::DiskError;
+use skeindb::{EngineError, Error, RowError};
+
+/// The result of a function. SKEIN_OK is 0, positive ones are answers and no errors, negative ones
+/// are errors. Later versions may add statuses.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "the names are those of the header")]
+pub enum Status {
+    /// Done.
+    SKEIN_OK = 0,
+    /// The key, the row or the keyspace is not there.
+    SKEIN_NOT_FOUND = 1,
+    /// A compare-and-swap found another value.
+    SKEIN_SWAP_REFUSED = 2,
+    /// An argument is wrong: NULL, no UTF-8, or a call at the wrong time.
+    SKEIN_MISUSE = -1,
+    /// The file system refused an operation.
+    SKEIN_IO = -2,
+    /// The disk is full. Writes continue when it has room again.
+    SKEIN_NO_SPACE = -3,
+    /// A file is damaged.
+    SKEIN_DAMAGED = -4,
+    /// Another process, or another handle of this one, has opened the folder.
+    SKEIN_LOCKED = -5,
+    /// The folder has other files, or those of another engine or version.
+    SKEIN_NOT_A_DATABASE = -6,
+    /// An option has a value that it cannot have.
+    SKEIN_BAD_OPTION = -7,
+    /// Another write changed what the transaction had read: begin it again.
+    SKEIN_CONFLICT = -8,
+    /// The database is closed.
+    SKEIN_CLOSED = -9,
+    /// The process was forked after the database was opened: open another one in the child.
+    SKEIN_FORKED = -10,
+    /// The transaction was committed or rolled back.
+    SKEIN_TXN_ENDED = -11,
+    /// The body of `skein_transaction` returned a number of its own.
+    SKEIN_ABORTED = -12,
+    /// An earlier savepoint was rolled back to, so this one is gone.
+    SKEIN_SAVEPOINT_GONE = -13,
+    /// The keyspace was dropped.
+    SKEIN_KEYSPACE_DROPPED = -14,
+    /// There is no keyspace of this name.
+    SKEIN_NO_KEYSPACE = -15,
+    /// There is a keyspace of this name already.
+    SKEIN_KEYSPACE_EXISTS = -16,
+    /// A keyspace cannot have this name.
+    SKEIN_BAD_NAME = -17,
+    /// A keyspace or savepoint belongs to another database or transaction.
+    SKEIN_FOREIGN = -18,
+    /// A key, a value or a batch is longer than the limit.
+    SKEIN_TOO_LONG = -19,
+    /// The default keyspace cannot have a key that begins with ff 53 4b 00.
+    SKEIN_KEY_RESERVED = -20,
+    /// The key holds columns or a set, which a server wrote, and no value.
+    SKEIN_WRONG_KIND = -21,
+    /// The value is not a decimal integer.
+    SKEIN_NOT_AN_INTEGER = -22,
+    /// The sum does not fit 64 bits.
+    SKEIN_OVERFLOW = -23,
+    /// The memory limit of the database, or the index or the page file, is full.
+    SKEIN_FULL = -24,
+    /// Writes are stopped because the disk failed. Reads continue.
+    SKEIN_WRITES_STOPPED = -25,
+    /// Too many snapshots and transactions are live.
+    SKEIN_TOO_MANY_SNAPSHOTS = -26,
+    /// The snapshot was ended because it kept too much memory.
+    SKEIN_SNAPSHOT_ENDED = -27,
+    /// The process has no memory left.
+    SKEIN_NO_MEMORY = -28,
+    /// Another error; its text says which.
+    SKEIN_OTHER = -99,
+    /// A bug of this library. The text has its message.
+    SKEIN_INTERNAL = -100,
+}
+
+#[allow(clippy::enum_glob_use, reason = "the prefix says enough")]
+use Status::*;
+
+/// Lists the statuses for [`Status::name`] and [`Status::of_number`].
+macro_rules! list {
+    ($($status:ident)+) => {
+        impl Status {
+            const ALL: &[Self] = &[$($status,)+];
+
+            fn name(self) -> &'static CStr {
+                match self {
+                    $($status => {
+                        const NAME: &str = concat!(stringify!($status), "\0");
+                        CStr::from_bytes_with_nul(NAME.as_bytes()).unwrap_or_default()
+                    })+
+                }
+            }
+        }
+    };
+}
+
+list! {
+    SKEIN_OK SKEIN_NOT_FOUND SKEIN_SWAP_REFUSED SKEIN_MISUSE SKEIN_IO SKEIN_NO_SPACE SKEIN_DAMAGED SKEIN_LOCKED
+    SKEIN_NOT_A_DATABASE SKEIN_BAD_OPTION SKEIN_CONFLICT SKEIN_CLOSED SKEIN_FORKED SKEIN_TXN_ENDED SKEIN_ABORTED
+    SKEIN_SAVEPOINT_GONE SKEIN_KEYSPACE_DROPPED SKEIN_NO_KEYSPACE SKEIN_KEYSPACE_EXISTS SKEIN_BAD_NAME
+    SKEIN_FOREIGN SKEIN_TOO_LONG SKEIN_KEY_RESERVED SKEIN_WRONG_KIND SKEIN_NOT_AN_INTEGER SKEIN_OVERFLOW
+    SKEIN_FULL SKEIN_WRITES_STOPPED SKEIN_TOO_MANY_SNAPSHOTS SKEIN_SNAPSHOT_ENDED SKEIN_NO_MEMORY SKEIN_OTHER
+    SKEIN_INTERNAL
+}
+
+impl Status {
+    /// Returns the status of a number that came from C (invariant 8).
+    pub(crate) fn of_number(number: c_int) -> Option<Self> {
+        Self::ALL.iter().copied().find(|status| *status as c_int == number)
+    }
+
+    /// Returns the status of an error.
+    pub(crate) fn of(error: &Error) -> Self {
+        match error {
+            Error::Engine(error) => of_engine(error),
+            Error::Aborted { .. } => SKEIN_ABORTED,
+            Error::Conflict { .. } => SKEIN_CONFLICT,
+            Error::Closed => SKEIN_CLOSED,
+            Error::Forked => SKEIN_FORKED,
+            Error::KeyspaceDropped { .. } => SKEIN_KEYSPACE_DROPPED,
+            Error::NoKeyspace { .. } => SKEIN_NO_KEYSPACE,
+            Error::KeyspaceExists { .. } => SKEIN_KEYSPACE_EXISTS,
+            Error::KeyspaceName { .. } => SKEIN_BAD_NAME,
+            Error::Foreign { .. } => SKEIN_FOREIGN,
+            Error::KeyTooLong { .. } => SKEIN_TOO_LONG,
+            Error::KeyReserved => SKEIN_KEY_RESERVED,
+            Error::SavepointGone => SKEIN_SAVEPOINT_GONE,
+            Error::BadOption { .. } | Error::NoKeyspaces => SKEIN_BAD_OPTION,
+            _ => SKEIN_OTHER,
+        }
+    }
+}
+
+fn of_engine(error: &EngineError) -> Status {
+    match error {
+        EngineError::Rows(error) => of_rows(error),
+        EngineError::Disk(error) => of_disk(error),
+        EngineError::NotOfRows { .. } => SKEIN_NOT_A_DATABASE,
+        EngineError::NotARow { .. } => SKEIN_WRONG_KIND,
+        EngineError::CacheTooSmall { .. } | EngineError::NoEviction { .. } => SKEIN_BAD_OPTION,
+        _ => SKEIN_OTHER,
+    }
+}
+
+fn of_rows(error: &RowError) -> Status {
+    match error {
+        RowError::KeyTooLong { .. } | RowError::ValueTooLong { .. } | RowError::WriteTooLong { .. } => {
+            SKEIN_TOO_LONG
+        }
+        RowError::OverBudget { .. } | RowError::IndexFull { .. } => SKEIN_FULL,
+        RowError::TooManySnapshots { .. } => SKEIN_TOO_MANY_SNAPSHOTS,
+        RowError::SnapshotEnded { .. } => SKEIN_SNAPSHOT_ENDED,
+        RowError::WrongKind { .. } => SKEIN_WRONG_KIND,
+        RowError::NotAnInteger => SKEIN_NOT_AN_INTEGER,
+        RowError::Overflow { .. } => SKEIN_OVERFLOW,
+        RowError::WritesStopped { .. } => SKEIN_WRITES_STOPPED,
+        RowError::NoRoomOnDisk { .. } => SKEIN_NO_SPACE,
+        RowError::Closed => SKEIN_CLOSED,
+        RowError::NotAFolder { .. }
+        | RowError::OtherEngine { .. }
+        | RowError::UnknownFormat { .. }
+        | RowError::LogFolderMissing { .. }
+        | RowError::Foreign { .. } => SKEIN_NOT_A_DATABASE,
+        RowError::Locked { .. } => SKEIN_LOCKED,
+        RowError::Io { kind, .. } => of_io(*kind),
+        RowError::Damaged { .. } => SKEIN_DAMAGED,
+        RowError::BadOption { .. } => SKEIN_BAD_OPTION,
+        _ => SKEIN_OTHER,
+    }
+}
+
+fn of_disk(error: &DiskError) -> Status {
+    match error {
+        DiskError::Io { kind, .. } => of_io(*kind),
+        DiskError::NotADiskFile { .. } | DiskError::OtherEngine { .. } | DiskError::UnknownFormat { .. } => {
+            SKEIN_NOT_A_DATABASE
+        }
+        DiskError::Damaged { .. } | DiskError::Interrupted { .. } => SKEIN_DAMAGED,
+        DiskError::Stopped { .. } => SKEIN_WRITES_STOPPED,
+        DiskError::Closed { .. } => SKEIN_CLOSED,
+        DiskError::TransactionTooLong { .. }
+        | DiskError::KeyTooLong { .. }
+        | DiskError::ValueTooLong { .. } => SKEIN_TOO_LONG,
+        DiskError::FileFull { .. } => SKEIN_FULL,
+        DiskError::TooManySnapshots { .. } => SKEIN_TOO_MANY_SNAPSHOTS,
+        DiskError::BadOption { .. } => SKEIN_BAD_OPTION,
+        DiskError::NotAnInteger { .. } => SKEIN_NOT_AN_INTEGER,
+        DiskError::Overflow { .. } => SKEIN_OVERFLOW,
+        DiskError::Log(error) => of_rows(&RowError::from(error.clone())),
+        _ => SKEIN_OTHER,
+    }
+}
+
+fn of_io(kind: ErrorKind) -> Status {
+    if kind == ErrorKind::StorageFull { SKEIN_NO_SPACE } else { SKEIN_IO }
+}
+
+/// Returns the name of a status, as "SKEIN_CONFLICT", or "SKEIN_?" for another number. The text
+/// lives for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn skein_status_name(status: c_int) -> *const c_char {
+    Status::of_number(status).map_or(c"SKEIN_?", Status::name).as_ptr()
+}
