@@ -1,4 +1,4 @@
-//! Pointers: what C passes in becomes references, and what it gets is malloc's memory or a handle.
+//! Pointers: turns the parameters from C into references, and results into handles or malloc's memory.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;

@@ -20,7 +20,7 @@ pub fn make_folder(storage: &dyn Storage, folder: &Path) -> Result<()> {
     })
 }
 
-/// Returns whether a folder has a file of this name.
+/// Returns whether a folder has a file of this name. A path that is no folder has none.
 ///
 /// # Errors
 /// Returns an error if the system refuses.
@@ -28,7 +28,9 @@ pub fn has_file(storage: &dyn Storage, folder: &Path, name: &str) -> Result<bool
     let path = folder.join(name);
     match storage.open(&path, false) {
         Ok(_) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(false)
+        }
         Err(error) => Err(LogError::io("open", &path, &error)),
     }
 }

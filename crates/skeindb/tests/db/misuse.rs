@@ -58,6 +58,22 @@ fn a_folder_is_open_once() {
     }
 }
 
+/// The error said "cannot open FILE/data.skein: Not a directory", as if a database were there.
+#[test]
+fn a_path_that_is_a_file_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("file");
+    std::fs::write(&path, "a text").expect("a file");
+    for builder in [Db::builder(&path), Db::builder(&path).engine(Engine::Memory)] {
+        let refused = builder.open().expect_err("no folder").to_string();
+        assert!(
+            refused.ends_with("is a file; name a folder, or a path that does not exist yet"),
+            "{refused}"
+        );
+    }
+    assert_eq!(std::fs::read(&path).expect("the file"), b"a text");
+}
+
 #[test]
 fn handles_of_other_databases_are_refused() -> skeindb::Result<()> {
     let (db, other) = (Db::in_memory()?, Db::in_memory()?);
