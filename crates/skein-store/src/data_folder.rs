@@ -67,6 +67,20 @@ impl DataFolder {
         Ok((folder, lock))
     }
 
+    /// Makes the folder of a new store without logs. Its first checkpoint writes the identity, so
+    /// before this there is no store.
+    pub(crate) fn of_copy(path: &Path, storage: Arc<dyn Storage>) -> Result<Self> {
+        let path = absolute(path)?;
+        make_folder(&*storage, &path)?;
+        let names = storage.list(&path).map_err(|error| Error::io("list", &path, &error))?;
+        if let Some(name) = names.first().map(|entry| &entry.name) {
+            let why = format!("{} has contents ({name}); name an empty one", path.display());
+            return Err(Error::BadOption { name: "folder", why });
+        }
+        let identity = Identity::fresh(StoreId(random_id()));
+        Ok(Self { path, id: identity.id, storage, identity: Mutex::new(identity), given_up: Vec::new() })
+    }
+
     fn identity(&self) -> MutexGuard<'_, Identity> {
         lock(&self.identity)
     }

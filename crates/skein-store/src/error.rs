@@ -160,9 +160,9 @@ pub enum Error {
     /// The store was closed.
     #[error("the store is closed; open it again")]
     Closed,
-    /// The opening was cancelled by [`OpenProgress::cancel`](crate::OpenProgress::cancel). Nothing
-    /// is lost.
-    #[error("opening was cancelled; open the store again")]
+    /// The opening or copy was cancelled by [`OpenProgress::cancel`](crate::OpenProgress::cancel).
+    /// Nothing is lost.
+    #[error("it was cancelled; open the store, or make the copy, again")]
     Cancelled,
     /// The path of the data folder is a file.
     #[error("{path} is a file; name a folder, or a path that does not exist yet")]

@@ -21,6 +21,10 @@ pub(crate) struct PartInfo {
     pub(crate) bytes: u64,
 }
 
+impl PartInfo {
+    pub(crate) const NONE: Self = Self { rows: 0, bytes: 0 };
+}
+
 /// A complete checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CheckpointManifest {

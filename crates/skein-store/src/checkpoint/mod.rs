@@ -25,6 +25,9 @@
 //! that snapshot ends because too much is kept for it, the checkpoint holds each key as it was at
 //! some moment of the checkpoint. The checkpoint of a clean close is exact.
 //!
+//! A copy of a store in another folder is a checkpoint of one moment there, at any durability. It
+//! is of another store, which has no logs.
+//!
 //! # Files
 //!
 //! `checkpointer` decides and counts: one checkpoint at a time, when one is due, when it is given
@@ -41,9 +44,11 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
+use skein_log::OpenProgress;
 use skein_log::storage::Storage;
 
 pub(crate) use checkpointer::{CheckpointStop, Checkpointer};
+pub(crate) use write::write_copy;
 
 use crate::commit_log::CommitLog;
 use crate::data_folder::DataFolder;
@@ -78,6 +83,8 @@ pub(crate) struct CheckpointSource<'s> {
     pub(crate) commit: &'s CommitLog,
     pub(crate) folder: &'s DataFolder,
     pub(crate) stop: &'s CheckpointStop,
+    /// Reports the progress of a copy, and can cancel it.
+    pub(crate) progress: Option<&'s OpenProgress>,
 }
 
 fn folder_name(begin: u64) -> String {

@@ -95,6 +95,11 @@ impl PartWriter {
         if self.block.len() >= BLOCK_BYTES { self.write_block() } else { Ok(()) }
     }
 
+    /// Returns the rows and bytes of the finished blocks.
+    pub(super) fn written(&self) -> PartInfo {
+        self.written
+    }
+
     fn write_block(&mut self) -> Result<()> {
         if self.block_rows == 0 {
             return Ok(());

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use skein_log::{Log, LogError, Standstill};
+use skein_log::{Log, LogError, OpenProgress, Standstill};
 use skein_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use skein_sync::locks::{into_inner, lock};
 use skein_sync::threads;
@@ -23,6 +23,9 @@ const ROWS_PER_PART_MIN: usize = 10_000;
 
 /// Parts per thread: more than one, so that a slow range does not delay the other threads.
 const PARTS_PER_THREAD: usize = 8;
+
+/// The begin and end of the checkpoint of a copy: no log has records for it.
+const EPOCH_OF_COPY: u64 = 1;
 
 /// Writes a checkpoint. The caller ensures that only one is written at a time.
 pub(crate) fn write(source: &CheckpointSource<'_>, threads: usize) -> Result<CheckpointReport> {
@@ -46,14 +49,32 @@ pub(crate) fn write(source: &CheckpointSource<'_>, threads: usize) -> Result<Che
     source.folder.note_checkpoint(begin)?;
     super::remove_others(storage, &source.folder.path, Some(begin))?;
     let segments_removed = source.commit.log.release_before(begin)?;
-    Ok(CheckpointReport {
-        begin_epoch: begin,
+    Ok(CheckpointReport { segments_removed, ..report(&manifest, started) })
+}
+
+/// Writes a checkpoint of one moment into the folder of another store, which has no logs, and
+/// enters it there.
+pub(crate) fn write_copy(source: &CheckpointSource<'_>, threads: usize) -> Result<CheckpointReport> {
+    let (started, storage, epoch) = (Instant::now(), &*source.folder.storage, EPOCH_OF_COPY);
+    let folder = source.folder.path.join(folder_name(epoch));
+    storage.create_dir_all(&folder).map_err(|error| Error::io("create", &folder, &error))?;
+    let moment = CheckpointMoment::now(source)?;
+    let parts = write_parts_at(source, &folder, epoch, Some(&moment), threads)?;
+    drop(moment);
+    let manifest = finish(source, &folder, epoch, parts, || Ok(epoch))?;
+    source.folder.note_checkpoint(epoch)?;
+    Ok(report(&manifest, started))
+}
+
+fn report(manifest: &CheckpointManifest, started: Instant) -> CheckpointReport {
+    CheckpointReport {
+        begin_epoch: manifest.begin,
         end_epoch: manifest.end,
         rows: manifest.rows(),
         bytes: manifest.bytes(),
-        segments_removed,
+        segments_removed: 0,
         took: started.elapsed(),
-    })
+    }
 }
 
 /// The begin of a checkpoint, and the means to find its end.
@@ -91,18 +112,30 @@ fn write_counted(
     storage.create_dir_all(folder).map_err(|error| Error::io("create", folder, &error))?;
     let begin = boundary.begin;
     let parts = write_parts(source, folder, begin, threads)?;
+    finish(source, folder, begin, parts, || boundary.end(&source.commit.log))
+}
+
+/// Writes the manifest of a checkpoint whose parts are durable.
+fn finish(
+    source: &CheckpointSource<'_>,
+    folder: &Path,
+    begin: u64,
+    parts: Vec<PartInfo>,
+    end: impl FnOnce() -> Result<u64>,
+) -> Result<CheckpointManifest> {
+    let storage = &*source.folder.storage;
     storage.sync_dir(folder).map_err(|error| Error::io("sync", folder, &error))?;
     // After the scan: every removal up to `begin` has raised its version floor by now, and a
     // greater floor does no harm.
     let floor = source.keys.stripes.greatest_floor();
-    let end = boundary.end(&source.commit.log)?;
+    let end = end()?;
     let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let manifest = CheckpointManifest { id: source.folder.id, begin, end, floor, unix_s, parts };
     manifest.write(storage, folder)?;
     Ok(manifest)
 }
 
-/// The moment of a checkpoint without a log, until it is dropped.
+/// The moment of a copy, or of a checkpoint without a log, until it is dropped.
 struct CheckpointMoment<'c> {
     source: &'c CheckpointSource<'c>,
     taken: TakenMoment,
@@ -115,7 +148,12 @@ impl<'c> CheckpointMoment<'c> {
         if source.commit.durability != Durability::None || source.commit.is_closed() {
             return Ok(None);
         }
-        Ok(Some(Self { source, taken: source.keys.snapshots.take(&source.commit.log, true)? }))
+        Self::now(source).map(Some)
+    }
+
+    /// Takes the present moment.
+    fn now(source: &'c CheckpointSource<'c>) -> Result<Self> {
+        Ok(Self { source, taken: source.keys.snapshots.take(&source.commit.log, true)? })
     }
 
     /// Errors if the snapshot has ended, so that the parts may lack rows.
@@ -227,12 +265,17 @@ fn write_part(
     let path = folder.join(part_name(part));
     let mut writer = PartWriter::create(&*source.folder.storage, path, source.folder.id, begin, part)?;
     let mut pace = CheckpointPace::new();
-    let mut done = Ok(());
+    let (mut done, mut progress) = (Ok(()), PartProgress { of: source.progress, told: PartInfo::NONE });
     let bounds = (range.lower.as_ref().map(Vec::as_slice), range.upper.as_ref().map(Vec::as_slice));
     let write = |key: &[u8], row: RowRef<'_>| {
         let looks = pace.count_row(|| source.commit.is_written());
         let given_up = source.stop.is_set() || (looks && source.stop.is_late());
-        done = if given_up { Err(Error::Closed) } else { writer.row(range.member, key, row) };
+        let told = if looks { progress.tell(writer.written()) } else { Ok(()) };
+        done = if given_up {
+            Err(Error::Closed)
+        } else {
+            told.and_then(|()| writer.row(range.member, key, row))
+        };
         if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let moment = moment.map(|moment| moment.taken.moment);
@@ -248,5 +291,23 @@ fn write_part(
         }
     }
     done?;
-    writer.finish()
+    let info = writer.finish()?;
+    progress.tell(info)?;
+    Ok(info)
+}
+
+/// What was reported of a part.
+struct PartProgress<'p> {
+    of: Option<&'p OpenProgress>,
+    told: PartInfo,
+}
+
+impl PartProgress<'_> {
+    /// Reports what was written since the last call. Errors if the copy was cancelled.
+    fn tell(&mut self, written: PartInfo) -> Result<()> {
+        let Some(progress) = self.of else { return Ok(()) };
+        let goes_on = progress.advance(written.bytes - self.told.bytes, written.rows - self.told.rows);
+        self.told = written;
+        if goes_on { Ok(()) } else { Err(Error::Cancelled) }
+    }
 }

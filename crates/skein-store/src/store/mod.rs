@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use open_store::{OpenStore, RunningStore};
-use skein_log::Durability;
+use skein_log::{Durability, OpenProgress};
 use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 
@@ -300,6 +300,29 @@ impl Store {
         }
         active_writes::check(self.core(), "`checkpoint`")?;
         self.handle.open.checkpoint(self.options().checkpoint_threads)
+    }
+
+    /// Makes another store in an empty folder of the file system, with all rows as they are at one
+    /// moment. Reads and writes go on. The folder has a store once the call has returned `Ok`, and
+    /// then all of it is durable.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// let store = Store::open(folder.path().join("geese"), StoreOptions::default())?;
+    /// store.put(b"goose", b"grey")?;
+    /// let report = store.copy_to(folder.path().join("copy"), &OpenProgress::default())?;
+    /// assert_eq!(report.rows, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The folder has contents or cannot be written; `Cancelled` by `progress`; `SnapshotEnded`,
+    /// for the memory limit; `InsideWrite` if the calling thread is writing to the store. The
+    /// folder may then have a part of the copy, and no store.
+    pub fn copy_to(&self, folder: impl AsRef<Path>, progress: &OpenProgress) -> Result<CheckpointReport> {
+        active_writes::check(self.core(), "`copy_to`")?;
+        self.handle.open.copy_to(folder.as_ref(), progress)
     }
 
     /// Requests a checkpoint from the background thread. Returns false if one is being written, or

@@ -4,15 +4,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use skein_log::storage::StorageLock;
-use skein_log::{Durability, Log, LogOptions};
+use skein_log::storage::{OsStorage, StorageLock};
+use skein_log::{Durability, Log, LogOptions, OpenProgress};
 use skein_sync::atomic::AtomicUsize;
 use skein_sync::background::BackgroundThread;
 use skein_sync::locks::lock;
 
 use super::{CloseReport, expiry_thread};
 use crate::checkpoint::manifest::CheckpointManifest;
-use crate::checkpoint::{self, CheckpointReport, CheckpointSource, Checkpointer, schedule};
+use crate::checkpoint::{self, CheckpointReport, CheckpointSource, CheckpointStop, Checkpointer, schedule};
 use crate::collection::sweep;
 use crate::commit_log::CommitLog;
 use crate::data_folder::DataFolder;
@@ -87,11 +87,20 @@ impl OpenStore {
             commit: &self.core.commit,
             folder: &self.folder,
             stop: &self.checkpoints.stop,
+            progress: None,
         }
     }
 
     pub(super) fn checkpoint(&self, threads: usize) -> Result<CheckpointReport> {
         self.checkpoints.write(self.checkpoint_source(), threads)
+    }
+
+    /// Makes another store with the same rows in an empty folder of the file system.
+    pub(super) fn copy_to(&self, path: &Path, progress: &OpenProgress) -> Result<CheckpointReport> {
+        let (folder, stop) = (DataFolder::of_copy(path, Arc::new(OsStorage))?, CheckpointStop::default());
+        let progress = Some(progress);
+        let source = CheckpointSource { folder: &folder, stop: &stop, progress, ..self.checkpoint_source() };
+        checkpoint::write_copy(&source, self.core.options.checkpoint_threads)
     }
 
     /// Ends writing. The caller has stopped the background threads. An optional checkpoint takes at

@@ -9,6 +9,7 @@ mod common;
 mod api;
 mod checkpoint;
 mod concurrent;
+mod copies;
 mod eviction;
 mod folder_locks;
 mod format;

@@ -8,9 +8,11 @@
 //! A copy is a database folder like any other. A crash leaves the partial folder, and never a
 //! folder DIR with a part of the rows.
 //!
-//! `partial_folder` has the rename, `rows` copies rows from a snapshot into a new store. `verify`
-//! checks a folder, and `restore` copies a checked one.
+//! `partial_folder` has the rename. The copy of the engine in memory is a `checkpoint` of one
+//! moment. On disk, `rows` copies a snapshot into a new store. `verify` checks a folder, and
+//! `restore` copies a checked one.
 
+mod checkpoint;
 mod partial_folder;
 mod restore;
 mod rows;
@@ -21,7 +23,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{Db, Snapshot};
+use skein_data::Engine;
+
+use super::Db;
 use crate::{Error, Result};
 use partial_folder::PartialFolder;
 pub use verify::VerifyReport;
@@ -38,7 +42,8 @@ fn failed<'p>(doing: &'static str, path: &'p Path) -> impl FnOnce(io::Error) -> 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Rows that were copied, those of the catalog of keyspaces included.
+    /// Rows that were copied, those of the catalog of keyspaces included. In memory each member of
+    /// a set, and each column of a large hash, is one more row.
     pub rows: u64,
     /// Bytes that were copied: of keys, values and members, or of files by a restore.
     pub bytes: u64,
@@ -48,7 +53,7 @@ pub struct Progress {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BackupReport {
-    /// Rows, those of the catalog of keyspaces included; of a restore as in [`VerifyReport::rows`].
+    /// Rows as in [`Progress::rows`]; of a restore as in [`VerifyReport::rows`].
     pub rows: u64,
     /// Bytes that were copied: of keys, values and members, or of files by a restore.
     pub bytes: u64,
@@ -66,7 +71,7 @@ impl Db {
     /// backup, the next backup to the same folder replaces this one.
     ///
     /// The copy is made from a [snapshot](Self::snapshot), so what writers replace meanwhile is kept
-    /// until the end. The engine in memory holds all rows a second time while it makes the copy.
+    /// until the end.
     ///
     /// ```
     /// use skeindb::Db;
@@ -89,8 +94,8 @@ impl Db {
         self.backup_with(folder, |_| ControlFlow::Continue(()))
     }
 
-    /// Does the same as [`backup`](Self::backup), and calls `progress` after every part of about a
-    /// megabyte. A break cancels the backup.
+    /// Does the same as [`backup`](Self::backup), and calls `progress` after every part of up to
+    /// about a megabyte. A break cancels the backup.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -114,26 +119,16 @@ impl Db {
         mut progress: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<BackupReport> {
         let started = Instant::now();
-        let snapshot = self.snapshot()?;
+        self.shared.check_usable()?;
         let partial = PartialFolder::create(folder.as_ref())?;
-        let copied = self.copy_rows(&snapshot, partial.path(), &mut progress)?;
+        let mut told = |done: &Progress| {
+            if progress(done).is_break() { Err(Error::Canceled { operation: "backup" }) } else { Ok(()) }
+        };
+        let copied = match &self.shared.engine {
+            Engine::Memory(store) => checkpoint::copy(store, partial.path(), &mut told)?,
+            Engine::Disk(disk) => rows::copy(disk, partial.path(), &mut told)?,
+        };
         partial.finish()?;
         Ok(BackupReport { rows: copied.rows, bytes: copied.bytes, took: started.elapsed() })
-    }
-
-    fn copy_rows(
-        &self,
-        snapshot: &Snapshot,
-        folder: &Path,
-        progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<Progress> {
-        let copy = rows::new_engine(&self.shared.engine, folder)?;
-        let copied = rows::copy(snapshot.engine_snapshot(), &copy, &mut |done| {
-            if progress(done).is_break() { Err(Error::Canceled { operation: "backup" }) } else { Ok(()) }
-        })?;
-        // At `Durability::None` this makes the rows durable.
-        copy.checkpoint()?;
-        copy.close()?;
-        Ok(copied)
     }
 }

@@ -1,4 +1,4 @@
-//! Copies the rows of a snapshot into a new store.
+//! Copies the disk engine: the rows of a snapshot into a new store.
 //!
 //! Rows are collected in parts of about a megabyte, and written while nothing of the source is
 //! held. The members of a large collection are read piece by piece, with a lookup for each.
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use skein_data::{DiskEngine, Engine, EngineSession, EngineSnapshot, PieceRead, RowPiece};
 use skein_disk::{DiskOptions, DiskStore, Values};
-use skein_store::{Store, StoreLimits, StoreOptions};
+use skein_store::StoreLimits;
 
 use super::Progress;
 use crate::{Durability, Result};
@@ -21,35 +21,18 @@ const SMALL_SEGMENT: u64 = 64 << 10;
 /// The cache of a copy on disk: 16 MiB, since keys come in order.
 const CACHE_PAGES: usize = 4096;
 
-/// Makes an empty store of the same engine in an empty folder. Nothing of it is durable before its
+/// Makes an empty store with the same trie in an empty folder. Nothing of it is durable before its
 /// checkpoint.
-pub(super) fn new_engine(of: &Engine, folder: &Path) -> Result<Engine> {
-    Ok(match of {
-        Engine::Memory(store) => {
-            let options = StoreOptions {
-                durability: Durability::None,
-                index: store.options().index,
-                logs: 1,
-                segment_bytes: SMALL_SEGMENT,
-                checkpoint_log_bytes: None,
-                checkpoint_interval: None,
-                expiry_interval: None,
-                ..StoreOptions::default()
-            };
-            Store::open(folder, options)?.into()
-        }
-        Engine::Disk(disk) => {
-            let options = DiskOptions {
-                shape: disk.store().shape(),
-                values: Values::Rows,
-                cache_pages: CACHE_PAGES,
-                durability: Durability::None,
-                segment_bytes: SMALL_SEGMENT,
-                ..DiskOptions::default()
-            };
-            DiskEngine::new(DiskStore::open(folder, options)?, StoreLimits::default())?.into()
-        }
-    })
+fn new_store(of: &DiskStore, folder: &Path) -> Result<Engine> {
+    let options = DiskOptions {
+        shape: of.shape(),
+        values: Values::Rows,
+        cache_pages: CACHE_PAGES,
+        durability: Durability::None,
+        segment_bytes: SMALL_SEGMENT,
+        ..DiskOptions::default()
+    };
+    Ok(DiskEngine::new(DiskStore::open(folder, options)?, StoreLimits::default())?.into())
 }
 
 /// A key with a piece of its contents and its time of expiry.
@@ -90,9 +73,23 @@ impl Part {
     }
 }
 
-/// Copies all rows of a snapshot into an empty engine. `progress` is called after each part, and
+/// Copies all rows into a new store in an empty folder. `progress` is called after each part, and
 /// its error ends the copy.
 pub(super) fn copy(
+    of: &DiskEngine,
+    folder: &Path,
+    progress: &mut dyn FnMut(&Progress) -> Result<()>,
+) -> Result<Progress> {
+    let snapshot = Engine::from(of.clone()).snapshot()?;
+    let copy = new_store(of.store(), folder)?;
+    let copied = copy_rows(&snapshot, &copy, progress)?;
+    // At `Durability::None` this makes the rows durable.
+    copy.checkpoint()?;
+    copy.close()?;
+    Ok(copied)
+}
+
+fn copy_rows(
     snapshot: &EngineSnapshot,
     to: &Engine,
     progress: &mut dyn FnMut(&Progress) -> Result<()>,
@@ -120,8 +117,6 @@ pub(super) fn copy(
         }
         lower = Bound::Excluded(key);
     }
-    // A snapshot that ended shows no rows.
-    snapshot.check()?;
     Ok(done)
 }
 
