@@ -1,10 +1,12 @@
 //! A folder that is filled under a temporary name, and gets its own name when it is whole.
 
-use std::fs::{DirBuilder, File, TryLockError};
+use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use skein_log::storage::{OsStorage, Storage as _};
 
 use super::{failed, refused};
@@ -87,10 +89,10 @@ fn check_empty(path: &Path) -> Result<()> {
 fn lock(path: &Path) -> Result<File> {
     let file = File::open(path).map_err(failed("open", path))?;
     let busy = || refused(path, "another backup is writing it; wait for its end, or choose another folder");
-    match file.try_lock() {
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(busy()),
-        Err(TryLockError::Error(error)) => return Err(failed("lock", path)(error)),
+        Err(Errno::WOULDBLOCK) => return Err(busy()),
+        Err(error) => return Err(failed("lock", path)(error.into())),
     }
     // Another backup may have renamed or removed the folder before it was locked here.
     let of_file = file.metadata().map_err(failed("read", path))?;
