@@ -93,6 +93,7 @@ pub use db::{
     Progress, Savepoint, Snapshot, SwapRefused, Transaction, Value, Values, VerifyReport,
 };
 pub use error::{Error, Result};
+pub use error_kind::ErrorKind;
 pub use skein_data::{Durability, EngineError, Eviction, IndexKind, OpenProgress, RowError, ScanDirection};
 pub use skein_index as index;
 pub use skein_log::storage;
@@ -105,6 +106,7 @@ pub mod client;
 pub mod cluster;
 mod db;
 mod error;
+mod error_kind;
 pub mod typed;
 
 /// Runs the README's Rust example as a test.

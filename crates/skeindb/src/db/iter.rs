@@ -94,9 +94,10 @@ impl<'a> Iter<'a> {
         }
     }
 
-    /// Reads one row at most in the first chunk: for callers that want one.
-    pub(super) fn single(mut self) -> Self {
-        self.chunk_rows = 1;
+    /// Sets how many rows are read ahead at first: from 1, for callers that want one row, to 512.
+    /// Later chunks grow. Without it the first chunk has 16 rows.
+    pub fn chunk_rows(mut self, rows: usize) -> Self {
+        self.chunk_rows = rows.clamp(1, ROWS_MOST);
         self
     }
 
@@ -243,6 +244,11 @@ macro_rules! half_of_rows {
             /// Does the same as [`Iter::seek`].
             pub fn seek(&mut self, key: impl AsRef<[u8]>) {
                 self.0.seek(key);
+            }
+
+            /// Does the same as [`Iter::chunk_rows`].
+            pub fn chunk_rows(self, rows: usize) -> Self {
+                Self(self.0.chunk_rows(rows))
             }
 
             /// Does the same as [`Iter::seek_back`].

@@ -223,7 +223,7 @@ impl Keyspace {
     /// # Errors
     /// As for an item of [`Iter`].
     pub fn first(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        self.iter().single().next().transpose()
+        self.iter().chunk_rows(1).next().transpose()
     }
 
     /// Returns the last row.
@@ -231,7 +231,7 @@ impl Keyspace {
     /// # Errors
     /// As for an item of [`Iter`].
     pub fn last(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        self.iter().single().next_back().transpose()
+        self.iter().chunk_rows(1).next_back().transpose()
     }
 
     /// Returns the first row whose key is greater than `key`.
@@ -240,7 +240,7 @@ impl Keyspace {
     /// As for an item of [`Iter`].
     pub fn next_after(&self, key: impl AsRef<[u8]>) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
         let bounds = (Bound::Excluded(key.as_ref()), Bound::Unbounded);
-        Iter::new(Source::Present, self, bounds, true).single().next().transpose()
+        Iter::new(Source::Present, self, bounds, true).chunk_rows(1).next().transpose()
     }
 
     /// Returns the last row whose key is less than `key`.
@@ -249,7 +249,7 @@ impl Keyspace {
     /// As for an item of [`Iter`].
     pub fn next_before(&self, key: impl AsRef<[u8]>) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
         let bounds = (Bound::Unbounded, Bound::Excluded(key.as_ref()));
-        Iter::new(Source::Present, self, bounds, true).single().next_back().transpose()
+        Iter::new(Source::Present, self, bounds, true).chunk_rows(1).next_back().transpose()
     }
 
     /// Returns the number of keys within a range. It visits each of them.
@@ -277,7 +277,7 @@ impl Keyspace {
     /// # Errors
     /// As for an item of [`Iter`].
     pub fn is_empty(&self) -> Result<bool> {
-        Ok(Keys(Iter::new(Source::Present, self, (Bound::Unbounded, Bound::Unbounded), false).single())
+        Ok(Keys(Iter::new(Source::Present, self, (Bound::Unbounded, Bound::Unbounded), false).chunk_rows(1))
             .next()
             .transpose()?
             .is_none())

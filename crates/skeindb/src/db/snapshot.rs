@@ -92,6 +92,11 @@ impl Snapshot {
         Iter::new(Source::Snapshot(self.clone()), keyspace, all, true)
     }
 
+    /// Returns an iterator over the keys that were within a range, which reads no values.
+    pub fn keys_in<K: AsRef<[u8]>>(&self, keyspace: &Keyspace, range: impl RangeBounds<K>) -> Keys<'static> {
+        Keys(Iter::new(Source::Snapshot(self.clone()), keyspace, key_bounds(&range), false))
+    }
+
     /// Returns an iterator over all keys of a keyspace, which reads no values.
     pub fn keys(&self, keyspace: &Keyspace) -> Keys<'static> {
         let all = (Bound::Unbounded, Bound::Unbounded);

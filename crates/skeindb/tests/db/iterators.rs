@@ -107,3 +107,42 @@ fn long_values_are_read_in_small_chunks() {
         Ok(())
     });
 }
+
+#[test]
+fn keys_of_a_range_are_those_of_its_moment() {
+    on_every_kind(|db| {
+        let letters = db.keyspace("letters")?;
+        for key in ["a", "b", "c", "d"] {
+            letters.insert(key, "value")?;
+        }
+        let snapshot = db.snapshot()?;
+        let mut tx = db.begin()?;
+        tx.insert(&letters, "bb", "")?;
+        letters.remove("c")?;
+        let all = |keys: skeindb::Keys<'_>| keys.collect::<skeindb::Result<Vec<_>>>();
+        assert_eq!(all(snapshot.keys_in(&letters, "b".."d"))?, [b"b", b"c"]);
+        assert_eq!(all(tx.keys_in(&letters, "b".."c"))?, [&b"b"[..], b"bb"]);
+        letters.insert("bc", "")?;
+        let conflict = tx.commit().expect_err("a key has come into the range");
+        assert_eq!(conflict.kind(), skeindb::ErrorKind::Conflict);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_first_chunk_has_as_many_rows_as_asked() {
+    on_every_kind(|db| {
+        let numbers = db.keyspace("numbers")?;
+        numbers.bulk_load((0..1000u32).map(|number| (number.to_be_bytes(), "a number")))?;
+        for (asked, read) in [(0, 1), (1, 1), (100, 100), (5000, 512)] {
+            let mut iter = numbers.iter().chunk_rows(asked);
+            iter.next().transpose()?;
+            assert_eq!(iter.size_hint().0, read - 1);
+            let mut keys = numbers.keys().chunk_rows(asked);
+            keys.next_back().transpose()?;
+            assert_eq!(keys.size_hint().0, read - 1);
+            assert_eq!((iter.count(), keys.count()), (999, 999));
+        }
+        Ok(())
+    });
+}

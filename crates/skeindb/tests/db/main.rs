@@ -1,6 +1,7 @@
 //! Tests of the database over every engine and index.
 
 mod common;
+mod error_kinds;
 mod history;
 mod iterators;
 mod keyspaces;

@@ -201,6 +201,12 @@ impl Transaction {
         Iter::new(Source::Transaction(self), keyspace, (Bound::Unbounded, Bound::Unbounded), true)
     }
 
+    /// Returns an iterator over the keys of a range, which reads no values; as
+    /// [`range`](Self::range).
+    pub fn keys_in<K: AsRef<[u8]>>(&self, keyspace: &Keyspace, range: impl RangeBounds<K>) -> Keys<'_> {
+        Keys(Iter::new(Source::Transaction(self), keyspace, key_bounds(&range), false))
+    }
+
     /// Returns an iterator over all keys of a keyspace; as [`range`](Self::range).
     pub fn keys(&self, keyspace: &Keyspace) -> Keys<'_> {
         Keys(Iter::new(Source::Transaction(self), keyspace, (Bound::Unbounded, Bound::Unbounded), false))
@@ -211,7 +217,7 @@ impl Transaction {
     /// # Errors
     /// As for an item of [`Iter`].
     pub fn first(&self, keyspace: &Keyspace) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        self.iter(keyspace).single().next().transpose()
+        self.iter(keyspace).chunk_rows(1).next().transpose()
     }
 
     /// Returns the last row of a keyspace, and reads no more than it.
@@ -219,7 +225,7 @@ impl Transaction {
     /// # Errors
     /// As for an item of [`Iter`].
     pub fn last(&self, keyspace: &Keyspace) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        self.iter(keyspace).single().next_back().transpose()
+        self.iter(keyspace).chunk_rows(1).next_back().transpose()
     }
 
     /// Sets a key to a value.

@@ -1,0 +1,71 @@
+//! What all Python objects of one database share.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::prelude::*;
+use skeindb::{Db, Durability, Engine};
+
+use crate::failure::{Failure, Result};
+
+/// An open database.
+#[derive(Debug)]
+pub(crate) struct DbCore {
+    pub(crate) db: Db,
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) engine: Engine,
+    pub(crate) durability: Durability,
+    pub(crate) closed: AtomicBool,
+}
+
+impl DbCore {
+    /// Runs a read. It keeps the interpreter's lock if the rows are in memory: such a read waits
+    /// for nobody, and is over before another thread would have run.
+    pub(crate) fn read<R: Send>(&self, py: Python<'_>, read: impl FnOnce() -> R + Send) -> R {
+        if self.engine == Engine::Memory { read() } else { py.detach(read) }
+    }
+
+    /// Returns an error if the database is closed: for answers that need no read.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.is_closed() { Err(Failure::Db(skeindb::Error::Closed)) } else { Ok(()) }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        // Acquire: pairs with the Release in `close`.
+        self.closed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn close(&self) -> Result<()> {
+        self.db.close()?;
+        // Release: pairs with the Acquire in `is_closed`.
+        self.closed.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    pub(crate) fn engine_name(&self) -> &'static str {
+        match self.engine {
+            Engine::Disk => "disk",
+            _ => "memory",
+        }
+    }
+
+    pub(crate) fn durability_name(&self) -> &'static str {
+        match self.durability {
+            Durability::None => "none",
+            Durability::Buffered => "buffered",
+            Durability::Sync => "sync",
+        }
+    }
+}
+
+/// Returns the durability of a name.
+pub(crate) fn durability_named(name: &str) -> Result<Durability> {
+    match name {
+        "none" => Ok(Durability::None),
+        "buffered" => Ok(Durability::Buffered),
+        "sync" => Ok(Durability::Sync),
+        _ => Err(Failure::Invalid(format!(
+            "there is no durability {name:?}; use 'sync', 'buffered' or 'none'"
+        ))),
+    }
+}

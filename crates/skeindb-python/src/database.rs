@@ -1,0 +1,190 @@
+//! The database: its default keyspace, and all that belongs to the whole.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use crate::backup::{self, BackupReport};
+use crate::batch::Batch;
+use crate::core::{DbCore, durability_named};
+use crate::failure::Result;
+use crate::html;
+use crate::keyspace::Keyspace;
+use crate::reader::{Reader, Source};
+use crate::retry;
+use crate::snapshot::Snapshot;
+use crate::stats::Stats;
+use crate::transaction::Transaction;
+
+/// An open database. It is its default keyspace, too: `database[key]` reads and writes that one.
+#[pyclass(frozen, extends = Keyspace, mapping, module = "skeindb")]
+pub(crate) struct Database {
+    core: Arc<DbCore>,
+}
+
+fn reader(core: &Arc<DbCore>, keyspace: skeindb::Keyspace) -> Reader {
+    Reader { core: core.clone(), keyspace, source: Source::Present }
+}
+
+impl Database {
+    /// Returns the parts of a new object.
+    pub(crate) fn initializer(core: Arc<DbCore>) -> PyClassInitializer<Self> {
+        Keyspace::initializer(reader(&core, core.db.default_keyspace())).add_subclass(Self { core })
+    }
+}
+
+#[pymethods]
+impl Database {
+    /// The folder, or `None` for a database in memory alone.
+    #[getter]
+    fn path(&self) -> Option<String> {
+        self.core.path.as_ref().map(|path| path.display().to_string())
+    }
+
+    /// The engine: "memory" or "disk".
+    #[getter]
+    fn engine(&self) -> &'static str {
+        self.core.engine_name()
+    }
+
+    /// What a write that has returned promises: "sync", "buffered" or "none".
+    #[getter]
+    fn durability(&self) -> &'static str {
+        self.core.durability_name()
+    }
+
+    /// Whether it was closed.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.core.is_closed()
+    }
+
+    /// The default keyspace: the keys that a server of the same folder serves.
+    #[getter]
+    fn default<'py>(&self, py: Python<'py>) -> Result<Bound<'py, Keyspace>> {
+        let default = reader(&self.core, self.core.db.default_keyspace());
+        Ok(Bound::new(py, Keyspace::initializer(default))?)
+    }
+
+    /// Returns the keyspace of this name. Creates it if it is missing, unless `create` is false;
+    /// then `KeyspaceError` is raised.
+    #[pyo3(signature = (name, *, create = true))]
+    fn keyspace<'py>(&self, py: Python<'py>, name: &str, create: bool) -> Result<Bound<'py, Keyspace>> {
+        let db = &self.core.db;
+        let keyspace = py.detach(|| match db.existing_keyspace(name)? {
+            Some(keyspace) => Ok(keyspace),
+            None if create => db.keyspace(name),
+            None => Err(skeindb::Error::NoKeyspace { name: name.into() }),
+        })?;
+        Ok(Bound::new(py, Keyspace::initializer(reader(&self.core, keyspace)))?)
+    }
+
+    /// Returns the names of the keyspaces, in order. The default one has no name.
+    fn keyspaces(&self) -> Result<Vec<String>> {
+        Ok(self.core.db.keyspaces()?)
+    }
+
+    /// Drops a keyspace with all its keys. Returns whether there was one of this name.
+    fn drop_keyspace(&self, py: Python<'_>, name: &str) -> Result<bool> {
+        Ok(py.detach(|| self.core.db.drop_keyspace(name))?)
+    }
+
+    /// Renames a keyspace. Its objects stay valid.
+    fn rename_keyspace(&self, py: Python<'_>, name: &str, new_name: &str) -> Result<()> {
+        Ok(py.detach(|| self.core.db.rename_keyspace(name, new_name))?)
+    }
+
+    /// Begins a transaction. Its commit is durable at `durability`, by default as the database is.
+    #[pyo3(signature = (*, durability = None))]
+    fn transaction(&self, py: Python<'_>, durability: Option<&str>) -> Result<Transaction> {
+        Transaction::begin(py, &self.core, durability.map(durability_named).transpose()?)
+    }
+
+    /// Calls `function` with a transaction, commits it, and returns the function's value. If another
+    /// write changed what it read, begins again with a new transaction, up to 1,000 times. If an
+    /// exception leaves the function, nothing is written.
+    fn run<'py>(&self, py: Python<'py>, function: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        retry::run(py, &self.core.db, function)
+    }
+
+    /// Takes a snapshot: all keyspaces as they are now.
+    fn snapshot(&self, py: Python<'_>) -> Result<Snapshot> {
+        Snapshot::take(py, &self.core)
+    }
+
+    /// Returns an empty batch of writes.
+    fn batch(&self) -> Result<Batch> {
+        self.core.check_open()?;
+        Ok(Batch::new(self.core.clone()))
+    }
+
+    /// Makes all writes durable that returned before this call.
+    fn flush(&self, py: Python<'_>) -> Result<()> {
+        Ok(py.detach(|| self.core.db.flush())?)
+    }
+
+    /// Writes a checkpoint, so that the next opening has little to replay.
+    fn checkpoint(&self, py: Python<'_>) -> Result<()> {
+        Ok(py.detach(|| self.core.db.checkpoint())?)
+    }
+
+    /// Copies the database to another folder, which must be absent or empty, as it is at one moment.
+    /// Reads and writes go on. `progress` is called with the rows and bytes copied so far; if it
+    /// raises an exception, the backup is cancelled.
+    #[pyo3(signature = (folder, *, progress = None))]
+    fn backup(
+        &self,
+        py: Python<'_>,
+        folder: PathBuf,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> Result<BackupReport> {
+        backup::copy(py, &self.core.db, &folder, progress.map(Bound::unbind))
+    }
+
+    /// Gives back space on disk, and returns its bytes before and afterwards. Reads and writes go on.
+    fn compact(&self, py: Python<'_>) -> Result<(u64, u64)> {
+        let done = py.detach(|| self.core.db.compact())?;
+        Ok((done.bytes_before, done.bytes_after))
+    }
+
+    /// Returns numbers about the database.
+    fn stats(&self) -> Result<Stats> {
+        Ok(Stats::new(&self.core, self.core.db.stats()?))
+    }
+
+    /// Makes everything durable and closes the database. Later operations raise `ClosedError`. A
+    /// second call does nothing.
+    fn close(&self, py: Python<'_>) -> Result<()> {
+        py.detach(|| self.core.close())
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Result<Bound<'_, Self>> {
+        slf.get().core.check_open()?;
+        Ok(slf)
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _kind: &Bound<'_, PyAny>,
+        _error: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> Result<()> {
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        let path = self.path().map_or_else(|| "in memory".into(), |path| format!("{path:?}"));
+        let closed = if self.closed() { ", closed" } else { "" };
+        format!("<skeindb.Database {path}, engine {}{closed}>", self.engine())
+    }
+
+    fn _repr_html_(&self) -> String {
+        let figures = match self.stats() {
+            Ok(stats) => stats.figures(),
+            Err(failure) => vec![("state", PyErr::from(failure).to_string())],
+        };
+        html::figures(&self.__repr__(), &figures)
+    }
+}
