@@ -5,33 +5,29 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use tracing_subscriber::filter::LevelFilter;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+// Here, so that the modules find them beside their own.
+use skein_terminal::log::LogArgs;
+use skein_terminal::{console, exit, progress, units};
 
 use crate::config::OptionOrigins;
-use crate::console::LogFormat;
-use crate::exit::{EXIT_CODES, Failure};
+use crate::exit::{EXIT_CODES, Failure, report};
 
 mod bounds;
 mod commands;
 mod config;
-mod console;
 mod disk;
-mod exit;
 mod foreign_folder;
 mod format;
 mod interrupt;
-mod progress;
 mod remote;
 mod target;
 mod threads;
-mod units;
 
 /// A store makes many small allocations from many threads. mimalloc is measurably faster at them
-/// than the system's allocator, and builds in seconds. This wrapper can count the bytes that the
-/// bench weighs.
+/// than the system's allocator, and builds in seconds.
 #[global_allocator]
-static ALLOCATOR: skein_bench::counting::LiveByteAllocator = skein_bench::counting::LiveByteAllocator;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -65,12 +61,8 @@ Examples:
 #[derive(Parser)]
 #[command(name = "skein", version, after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 struct Cli {
-    /// How much to log to standard error.
-    #[arg(long, global = true, value_enum, default_value = "warn", display_order = 900)]
-    log_level: LogLevel,
-    /// How a line of the log is written.
-    #[arg(long, global = true, value_enum, default_value = "text", display_order = 901)]
-    log_format: LogFormat,
+    #[command(flatten)]
+    log: LogArgs,
     #[command(subcommand)]
     command: SkeinCommand,
 }
@@ -87,31 +79,14 @@ enum SkeinCommand {
     Compact(commands::compact::CompactArgs),
     Copy(commands::copy::CopyArgs),
     Stats(commands::stats::StatsArgs),
-    Probe(commands::probe::ProbeArgs),
-    Bench(commands::bench::BenchArgs),
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum LogLevel {
-    Off,
-    Error,
-    Warn,
-    Info,
-    Debug,
-    Trace,
-}
-
-impl From<LogLevel> for LevelFilter {
-    fn from(level: LogLevel) -> Self {
-        match level {
-            LogLevel::Off => Self::OFF,
-            LogLevel::Error => Self::ERROR,
-            LogLevel::Warn => Self::WARN,
-            LogLevel::Info => Self::INFO,
-            LogLevel::Debug => Self::DEBUG,
-            LogLevel::Trace => Self::TRACE,
-        }
-    }
+    /// Measure this machine's memory, and explain the consequences for SkeinDB.
+    ///
+    /// The program `skein-bench` does it, which must be beside `skein` or on the PATH.
+    Probe(commands::external::ExternalArgs),
+    /// Repeat the papers' figures and tables on this machine, beside rivals.
+    ///
+    /// The program `skein-bench` does it, which must be beside `skein` or on the PATH.
+    Bench(commands::external::ExternalArgs),
 }
 
 fn main() -> ExitCode {
@@ -121,7 +96,7 @@ fn main() -> ExitCode {
     };
     #[cfg(feature = "planted-bugs")]
     plant_bug();
-    let log = console::log(cli.log_level, cli.log_format);
+    let log = cli.log.start();
     let result = match &cli.command {
         SkeinCommand::Serve(args) => commands::serve::run(args, log),
         SkeinCommand::Config(args) => commands::config::run(args, Cli::command()),
@@ -133,8 +108,7 @@ fn main() -> ExitCode {
         SkeinCommand::Compact(args) => commands::compact::run(args),
         SkeinCommand::Copy(args) => commands::copy::run(args),
         SkeinCommand::Stats(args) => commands::stats::run(args),
-        SkeinCommand::Probe(args) => commands::probe::run(args),
-        SkeinCommand::Bench(args) => commands::bench::run(args),
+        SkeinCommand::Probe(_) | SkeinCommand::Bench(_) => commands::external::run(),
     };
     match result {
         Ok(exit) => exit.into(),
@@ -175,12 +149,6 @@ fn parsed((matches, origins): (ArgMatches, OptionOrigins)) -> Cli {
     cli
 }
 
-/// Prints why a command failed, and returns its exit code.
-fn report(failure: &Failure) -> ExitCode {
-    console::note(format_args!("skein: {}", failure.message));
-    failure.exit.into()
-}
-
 /// Switches on the mistake that `SKEIN_PLANTED_BUG` names, so that `.ci/planted` can show that the
 /// tests notice it.
 #[cfg(feature = "planted-bugs")]
@@ -211,19 +179,7 @@ mod tests {
     /// must fit 80 columns, and is printed as written.
     #[test]
     fn help_fits_a_terminal() {
-        fn assert_fits(command: &mut clap::Command, path: &str) {
-            let name = format!("{path} {}", command.get_name());
-            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            let help = command.clone().term_width(80).render_long_help().to_string();
-            assert!(help.lines().all(|line| line.chars().count() <= 80), "{name}: {help}");
-            for line in after.lines().filter(|line| line.starts_with("  ")) {
-                assert!(help.lines().any(|shown| shown == line), "{name} breaks: {line}");
-            }
-            command.get_subcommands_mut().for_each(|command| assert_fits(command, &name));
-        }
-        let mut skein = Cli::command();
-        skein.build();
-        assert_fits(&mut skein, "");
+        skein_terminal::help::assert_fits_a_terminal(&mut Cli::command());
     }
 
     #[test]

@@ -52,3 +52,8 @@ pub use store::{
 pub use trie::{ScanEntries, ScanEntry, ScanRequest, TrieCensus, TrieCursor, TrieShape, WalkDirection};
 pub use trie_kind::TrieKind;
 pub use values::Values;
+
+/// Compiles the example of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -36,3 +36,8 @@ pub use skip_list::SkipList;
 pub use slot::{Boxed, Inline, Slot};
 pub use walk::{ScanDirection, walk};
 pub use wormhole::Wormhole;
+
+/// Compiles the example of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -335,7 +335,7 @@ fn a_log_folder_in_use_is_waited_for() {
     assert!(matches!(&refused, Err(LogError::Locked { holder: LockHolder::Unknown, .. })), "{refused:?}");
     std::thread::scope(|scope| {
         let tries = sim.operations() + 3;
-        let opened = scope.spawn(|| Log::open(sim.share(), with(Duration::from_hours(1)), None));
+        let opened = scope.spawn(|| Log::open(sim.share(), with(Duration::from_secs(60 * 60)), None));
         while sim.operations() < tries {
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -13,7 +13,7 @@ use crate::unix_socket::{MODE_MAX, PATH_BYTES_MAX};
 use crate::{StartError, Tls, TlsClients, UnixSocket};
 
 /// Waiting longer makes no sense, and a much longer time would overflow the clock.
-const STOP_TIMEOUT_MAX: Duration = Duration::from_hours(24);
+const STOP_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Sets the log level of the program, for CONFIG SET loglevel.
 pub trait LogControl: std::fmt::Debug + Send + Sync {
@@ -184,7 +184,7 @@ impl Default for ServerOptions {
             options_file: None,
             idle_timeout: Duration::ZERO,
             tls_handshake_timeout: Duration::from_secs(10),
-            keepalive: Duration::from_mins(5),
+            keepalive: Duration::from_secs(300),
             output_limit: OutputLimit::default(),
             debug_command: false,
             stop_timeout: Duration::from_secs(5),

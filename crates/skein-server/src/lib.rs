@@ -73,3 +73,8 @@ pub use resp::double::{parse_double, write_double};
 pub use server::{Server, ServerHandle, StopReport};
 pub use tls::{Tls, TlsClients, certificates, private_key};
 pub use unix_socket::UnixSocket;
+
+/// Compiles the example of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

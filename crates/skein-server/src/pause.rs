@@ -15,7 +15,7 @@ use skein_sync::locks::lock;
 
 /// The longest pause. Longer pauses are not useful, and a mistyped number should not stop all
 /// clients.
-pub(crate) const LONGEST: Duration = Duration::from_hours(24);
+pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The requests that are held back. The greater variant holds back more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,21 +102,21 @@ mod tests {
         assert_eq!(pause.now(), None);
         pause.begin(PausedRequests::All, Duration::ZERO);
         assert_eq!(pause.now(), None, "it is over");
-        pause.begin(PausedRequests::Writes, Duration::from_hours(2));
-        pause.begin(PausedRequests::All, Duration::from_mins(1));
+        pause.begin(PausedRequests::Writes, Duration::from_secs(2 * 60 * 60));
+        pause.begin(PausedRequests::All, Duration::from_secs(60));
         let (held, left) = pause.now().expect("a pause");
-        assert!(held == PausedRequests::All && left > Duration::from_hours(1), "{held:?} {left:?}");
+        assert!(held == PausedRequests::All && left > Duration::from_secs(60 * 60), "{held:?} {left:?}");
         pause.begin(PausedRequests::Writes, Duration::MAX);
         assert!(pause.now().is_some_and(|(_, left)| left <= LONGEST));
         pause.end();
         assert_eq!(pause.now(), None);
-        pause.begin(PausedRequests::Writes, Duration::from_mins(1));
+        pause.begin(PausedRequests::Writes, Duration::from_secs(60));
         assert!(
             pause.now().is_some_and(|(held, _)| held == PausedRequests::Writes),
             "what ended says nothing any more"
         );
         pause.close();
-        pause.begin(PausedRequests::All, Duration::from_mins(1));
+        pause.begin(PausedRequests::All, Duration::from_secs(60));
         assert_eq!(pause.now(), None, "a stop would wait for it");
     }
 }

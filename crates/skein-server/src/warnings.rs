@@ -9,7 +9,7 @@ use skein_sync::locks::lock;
 use crate::client_registry::ClientRecord;
 
 /// The time between two warnings of a kind.
-const SILENCE: Duration = Duration::from_mins(1);
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// The time of the last warning of each kind.
 #[derive(Debug, Default)]

@@ -188,7 +188,7 @@ impl Default for StoreOptions {
             give_up_log_folders: Vec::new(),
             segment_bytes: 64 << 20,
             checkpoint_log_bytes: Some(1 << 30),
-            checkpoint_interval: Some(Duration::from_hours(1)),
+            checkpoint_interval: Some(Duration::from_secs(60 * 60)),
             close_checkpoint: Some(CloseCheckpoint::default()),
             recovery_threads: cores,
             checkpoint_threads: cores.div_ceil(2),

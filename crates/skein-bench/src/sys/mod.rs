@@ -2,8 +2,11 @@
 
 mod processes;
 
+use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -19,6 +22,32 @@ pub use processes::{in_processes, one_thread};
 pub fn this_program() -> Option<PathBuf> {
     let running = PathBuf::from("/proc/self/exe");
     if running.exists() { Some(running) } else { std::env::current_exe().ok() }
+}
+
+/// Returns a path that runs `skein`, which serves our data; or `None` if it is neither beside this
+/// program nor on the `PATH`.
+///
+/// The first call opens the file. So all servers of a run are the same program, and the path stays
+/// valid if the file is replaced or removed meanwhile.
+pub fn skein_program() -> Option<PathBuf> {
+    static OPEN: OnceLock<Option<File>> = OnceLock::new();
+    let open = OPEN.get_or_init(|| {
+        let beside = std::env::current_exe().ok().map(|program| program.with_file_name("skein"));
+        File::open(beside.filter(|path| is_program(path)).or_else(|| on_path("skein"))?).ok()
+    });
+    // The child resolves its own descriptors, which are copies of these until the program runs.
+    open.as_ref().map(|file| PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())))
+}
+
+/// Returns the program of this name on the `PATH`.
+pub fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| is_program(path))
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
 /// The clock for a loop on one thread.

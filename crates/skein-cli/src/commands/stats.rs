@@ -18,7 +18,7 @@ mod watch;
 
 /// The shortest tick: INFO computes several hundred numbers.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
-const INTERVAL_MAX: Duration = Duration::from_hours(24);
+const INTERVAL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 const EXAMPLES: &str = "\
 Examples:

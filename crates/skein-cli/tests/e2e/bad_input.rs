@@ -43,7 +43,7 @@ fn wrong_command_lines() {
 
 #[test]
 fn help_has_examples_and_exit_codes() {
-    for command in ["", "serve", "load", "dump", "check", "stats", "probe", "bench"] {
+    for command in ["", "serve", "load", "dump", "check", "stats"] {
         let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let output = run(&args);
         assert_eq!(output.status.code(), Some(0));

@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 
 use skeindb::client::{Client, Reply};
 
+pub use crate::outcome::{assert_refused, stdout_of};
+
 /// The time after which a test gives up. It is far longer than needed, so that a busy machine does
 /// not fail a test.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns the servers' `--index` or `--engine`, if the environment variable `SKEIN_TEST_INDEX` or
 /// `SKEIN_TEST_ENGINE` (`disk-linked`, ...) names one. So the tests can run over each. The cache of
@@ -65,27 +67,6 @@ pub fn run_with_input<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>, input:
 /// Returns a file that accepts no bytes, as on a full disk.
 pub fn full_disk() -> File {
     File::options().write(true).open("/dev/full").expect("the system has /dev/full")
-}
-
-/// Returns the standard output of a command that must succeed.
-pub fn stdout_of(output: Output) -> Vec<u8> {
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {errors}", output.status);
-    output.stdout
-}
-
-/// Asserts that a command failed with `code` and one clear line that contains all of `words`.
-pub fn assert_refused(output: &Output, code: i32, words: &[&str]) {
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "it says: {errors}");
-    assert!(!errors.contains("panicked"), "it panicked: {errors}");
-    let last = errors.lines().last().unwrap_or_default();
-    if code != 2 {
-        assert!(last.starts_with("skein: "), "the last line is not the reason: {errors}");
-    }
-    for word in words {
-        assert!(errors.contains(word), "{word:?} is not in: {errors}");
-    }
 }
 
 /// Asserts that `skein check` finds no damage in a folder after a kill. A torn tail is not damage.

@@ -7,6 +7,7 @@
 //!   before, and returns when the server listens. Other commands run the tested program.
 //! - `cargo run --release -- ARGS` runs `skein ARGS`; other `cargo` commands do nothing, since cargo
 //!   has built what runs here.
+//! - `find` ends after 20,000 files: all of a machine can take minutes.
 //!
 //! The examples use the default port, so the test fails if another server has it. A block that cannot run here has a comment before it that says why:
 //! `<!-- not run: it needs root -->`.
@@ -42,6 +43,11 @@ case ${1:-} in
         ;;
     *) exec "$SKEIN" "$@" ;;
 esac
+"#;
+
+/// The longest list of files that an example loads.
+const FIND: &str = r#"#!/usr/bin/env bash
+command -p find "$@" | head -n 20000
 "#;
 
 const CARGO: &str = r#"#!/usr/bin/env bash
@@ -111,6 +117,7 @@ fn run_page(blocks: &[(String, Option<String>)]) -> Result<(), String> {
     fs::create_dir_all(&release).unwrap();
     write_program(&programs.join("skein"), SKEIN);
     write_program(&programs.join("cargo"), CARGO);
+    write_program(&programs.join("find"), FIND);
     std::os::unix::fs::symlink(programs.join("skein"), release.join("skein")).unwrap();
     let mut script = "set -eu\ntrap 'skein end-server' EXIT\n".to_owned();
     for (body, _) in blocks.iter().filter(|block| block.1.is_none()) {

@@ -3,11 +3,6 @@
 
 mod access;
 mod bad_input;
-mod bench;
-mod bench_bitbase;
-mod bench_cuckoo;
-mod bench_mlpindex;
-mod bench_wormhole;
 mod check;
 mod common;
 mod copy;
@@ -15,6 +10,7 @@ mod disk;
 mod disk_contents;
 mod disk_folders;
 mod documents;
+mod external;
 #[path = "../../../skein-server/tests/common/free_port.rs"]
 mod free_port;
 mod kill;
@@ -23,7 +19,7 @@ mod log_dirs;
 mod open_files;
 mod operations;
 mod options;
-mod probe;
+mod outcome;
 mod range;
 mod readme;
 mod real_keys;

@@ -102,9 +102,10 @@ impl DiskEngine {
 
     /// Removes some members of a dead collection, in one transaction.
     fn remove_dead(&self) -> Result<Option<Duration>> {
+        let (lower, upper) = (dead_key(0), dead_key(1));
         let first = ScanRequest {
-            lower: Bound::Included(&dead_key(0)[..8]),
-            upper: Bound::Excluded(&dead_key(1)[8..]),
+            lower: Bound::Included(&lower[..8]),
+            upper: Bound::Excluded(&upper[8..]),
             direction: WalkDirection::Forward,
             keys: 1,
             bytes: 1,

@@ -198,14 +198,19 @@ impl DiskTrie {
             let (start, key) = (out.len(), keys[which]);
             let version = match result {
                 batch_lookup::LookupEnd::Absent => None,
-                batch_lookup::LookupEnd::Found(version, StoredValue::Inline(bytes))
-                    if let Some(value) = hash::value_of(hashing.is_some(), bytes, key) =>
-                {
-                    out.extend_from_slice(value);
-                    Some(version)
+                batch_lookup::LookupEnd::Found(version, value) => {
+                    let inline = match value {
+                        StoredValue::Inline(bytes) => hash::value_of(hashing.is_some(), bytes, key),
+                        StoredValue::Overflow(_) => None,
+                    };
+                    if let Some(value) = inline {
+                        out.extend_from_slice(value);
+                        Some(version)
+                    } else {
+                        // A long value, or another key with the same hash.
+                        self.get_into(&mut &*view, key, out)?
+                    }
                 }
-                // A long value, or another key with the same hash.
-                batch_lookup::LookupEnd::Found(..) => self.get_into(&mut &*view, key, out)?,
             };
             finish(which, start, version, out.len())
         };

@@ -76,7 +76,7 @@ fn a_full_disk_leaves_keys_with_their_members() {
         storage.faults.full.store(false, SeqCst);
         let begun = Instant::now();
         while let Err(error) = set_both(&store, 0, 7) {
-            assert!(begun.elapsed() < Duration::from_mins(2), "{error}");
+            assert!(begun.elapsed() < Duration::from_secs(120), "{error}");
             std::thread::sleep(Duration::from_millis(10));
         }
         assert_pairs(&store, KEYS, "with room again");

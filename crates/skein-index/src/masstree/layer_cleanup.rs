@@ -169,18 +169,20 @@ impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
         let (top, slice) = chain.topmost();
         let mut moved = None;
         let mut all = true;
-        match count {
-            0 => {
+        let lone =
+            if count == 1 { self.move_key_up(&chain, root.entry(lengths, permutation, 0)) } else { None };
+        match (count, lone) {
+            (0, _) => {
                 let SlicePosition::Taken { position, .. } = top.position_of(slice) else {
                     unreachable!("the slot was found when the node was locked")
                 };
                 top.remove_entry(position);
             }
-            1 if let Some((suffix, old)) = self.move_key_up(&chain, root.entry(lengths, permutation, 0)) => {
+            (_, Some((suffix, old))) => {
                 top.relink(slice, SlotLink::Suffix(suffix));
                 moved = old;
             }
-            _ => {
+            (_, None) => {
                 let Some(width) = shrunk_width::<V>(count, lengths.width()) else {
                     return CleanupNeeded::Nothing;
                 };

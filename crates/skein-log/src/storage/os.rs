@@ -6,12 +6,14 @@
 //! opened. An existing folder keeps its mode, because it may hold other things, and no file of ours
 //! in it can be read.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use rustix::fs::{FlockOperation, flock};
 
 use super::direct::DirectWriter;
 use super::{DirEntry, LockHolder, Storage, StorageFile, StorageLock};
@@ -145,11 +147,8 @@ impl Storage for OsStorage {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE);
         let file = close_to_others(options.open(path)?, path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Box::new(OsLock { _file: file })),
-            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Box::new(OsLock { _file: file }))
     }
 
     fn lock_holder(&self, path: &Path) -> LockHolder {

@@ -267,7 +267,7 @@ fn soak() {
         let (mut random, mut events) = (ModuleRandom(23), [0; 3]);
         check_during(&mut ModuleCluster::start(&program, 3, 1), |nodes, watch| {
             let begin = Instant::now();
-            while watch.goes_on() && begin.elapsed() < Duration::from_mins(minutes) {
+            while watch.goes_on() && begin.elapsed() < Duration::from_secs(60 * minutes) {
                 let event = random.below(3);
                 events[event] += 1;
                 let primaries = nodes.primaries();

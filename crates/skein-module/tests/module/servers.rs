@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::free_port::free_port;
 
 /// The longest time that a test waits for an expected event.
-pub const PATIENCE: Duration = Duration::from_mins(2);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The longest time after which a test's keys expire. In a server with many keys, the sweep takes
 /// longer than this for one pass.

@@ -12,7 +12,7 @@ use skein_sync::locks::lock;
 use crate::recent_entries::{MemorySize, RecentEntries};
 
 /// A repetition within this time only increases the count of its entry.
-const SAME_WITHIN: Duration = Duration::from_mins(1);
+const SAME_WITHIN: Duration = Duration::from_secs(60);
 
 /// The number of latest entries in which a repetition is searched.
 const LOOKED_AT: usize = 10;

@@ -7,7 +7,7 @@ use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::resp::{ReplyWriter, RequestArgs};
 
 /// The longest sleep.
-const SLEEP_MAX: Duration = Duration::from_hours(1);
+const SLEEP_MAX: Duration = Duration::from_secs(60 * 60);
 
 const HELP: &[&str] = &[
     "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use super::*;
 
 const SHORT: Duration = Duration::from_millis(300);
-const LONG: Duration = Duration::from_hours(1);
+const LONG: Duration = Duration::from_secs(60 * 60);
 const REQUEST: &[u8] = b"GET /metrics HTTP/1.1\r\n\r\n";
 
 /// Answers until it is dropped.
@@ -31,7 +31,7 @@ impl TestMetricsServer {
     fn connect(&self) -> TcpStream {
         let address = self.metrics.as_ref().expect("it runs").address;
         let client = TcpStream::connect(address).expect("a connection");
-        client.set_read_timeout(Some(Duration::from_mins(1))).expect("a timeout");
+        client.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
         client
     }
 
@@ -49,7 +49,7 @@ impl TestMetricsServer {
         let (ended, end) = channel();
         let metrics = self.metrics.take().expect("it runs");
         std::thread::spawn(move || ended.send(metrics.end()));
-        end.recv_timeout(Duration::from_mins(1)) == Ok(true)
+        end.recv_timeout(Duration::from_secs(60)) == Ok(true)
     }
 }
 

@@ -200,7 +200,7 @@ impl PipelinedWrites {
         });
         let nanos = timer.lap_of_batch();
         let undone: usize = runs.iter().map(|run| run.done - run.kept).sum();
-        let taken = match written.flatten() {
+        let taken = match written.and_then(|runs| runs) {
             Ok(()) => self.take(slots, nanos, timer),
             Err(_) if session.can_roll_back() && undone > 1 => {
                 self.alone = undone;

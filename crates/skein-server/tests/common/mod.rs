@@ -223,7 +223,10 @@ pub fn show(reply: &[u8]) -> String {
 pub fn wait_for(mut what: impl FnMut() -> bool) {
     let began = Instant::now();
     while !what() {
-        assert!(began.elapsed() < Duration::from_mins(1), "the condition still does not hold after a minute");
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "the condition still does not hold after a minute"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }

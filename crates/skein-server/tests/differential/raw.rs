@@ -69,7 +69,7 @@ const ZEROES: &[&str] = &[
 /// Returns the reply of a server.
 fn ask(address: &str, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).expect("a connection");
-    stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a timeout");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
     // A server that has closed the connection accepts no more bytes.
     let _ = stream.write_all(bytes);
     let (mut answer, mut piece) = (Vec::new(), [0; 4096]);

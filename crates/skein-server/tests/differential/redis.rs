@@ -46,7 +46,7 @@ impl ReferenceRedis {
 
     /// Waits until the server accepts connections or has exited. Returns whether it accepts them.
     fn serves(&mut self) -> bool {
-        let deadline = Instant::now() + Duration::from_mins(1);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while Instant::now() < deadline && self.process.try_wait().is_ok_and(|ended| ended.is_none()) {
             if let Ok(stream) = std::net::TcpStream::connect(&self.address) {
                 let info = TestClient::new(stream).call(&[b"INFO", b"server"]);

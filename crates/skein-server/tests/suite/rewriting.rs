@@ -9,7 +9,7 @@ use skein_server::{OptionValue, OptionsFile, ServerOptions};
 use skein_store::Durability;
 
 /// Time limit for an expected event.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A file on a slow disk: reports the options to write, and waits until it may continue.
 #[derive(Debug)]

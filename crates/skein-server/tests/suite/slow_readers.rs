@@ -36,7 +36,7 @@ fn run_in_the_end(watcher: &mut TestClient) -> u64 {
 /// test.
 fn patient_writer(client: &TestClient) -> TcpStream {
     let writer = client.stream.try_clone().expect("a second handle");
-    writer.set_write_timeout(Some(Duration::from_mins(1))).expect("a timeout");
+    writer.set_write_timeout(Some(Duration::from_secs(60))).expect("a timeout");
     writer
 }
 

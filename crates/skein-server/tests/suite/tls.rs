@@ -309,7 +309,7 @@ fn timeouts_apply_while_loading() {
     let port = bound.tls_addr().expect("a port");
     for (address, begun) in [(port, &b""[..]), (port, b"\x16\x03\x01"), (bound.local_addr(), b"")] {
         let mut silent = TcpStream::connect(address).expect("a connection");
-        silent.set_read_timeout(Some(Duration::from_mins(1))).expect("a timeout");
+        silent.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
         silent.write_all(begun).expect("to send");
         assert_eq!(silent.read(&mut [0; 8]).expect("the end"), 0, "{begun:?}");
     }
@@ -555,7 +555,7 @@ fn tls_files_must_be_regular_and_short() {
         }
     });
     for _ in 0..4 {
-        let (file, refused) = said.recv_timeout(Duration::from_mins(1)).expect("no file blocks the check");
+        let (file, refused) = said.recv_timeout(Duration::from_secs(60)).expect("no file blocks the check");
         let why = if file == long {
             "it has 1048577 bytes; the limit is 1048576"
         } else {

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The delay before the next attempt after a failed checkpoint, for example on a full disk.
-const RETRY_INTERVAL: Duration = Duration::from_mins(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Starts the thread. `write_if_wanted` writes a checkpoint if one is requested, or if one is due and
 /// its argument allows it. The thread keeps what the closure owns alive until it is stopped.

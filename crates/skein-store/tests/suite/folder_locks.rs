@@ -45,7 +45,7 @@ fn a_second_store_on_the_folder_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     // The opening must not wait for a folder of its own process: the holder may be the same thread.
-    let error = Store::open(folder.path(), waiting(Duration::from_hours(1))).unwrap_err();
+    let error = Store::open(folder.path(), waiting(Duration::from_secs(60 * 60))).unwrap_err();
     let is_own =
         matches!(&error, Error::Locked { path, holder: LockHolder::Own, .. } if path == folder.path());
     assert!(is_own, "{error}");
@@ -67,7 +67,7 @@ fn the_folder_of_a_dying_process_is_waited_for() {
     assert_eq!(*pid, child.id());
     assert!(error.to_string().contains(&format!("process {pid} (")), "{error}");
     std::thread::scope(|scope| {
-        let opened = scope.spawn(|| Store::open(folder.path(), waiting(Duration::from_hours(1))));
+        let opened = scope.spawn(|| Store::open(folder.path(), waiting(Duration::from_secs(60 * 60))));
         child.kill().unwrap();
         let store = opened.join().unwrap().unwrap();
         assert_eq!(store.get(b"goose").unwrap().as_deref(), Some(&b"grey"[..]));

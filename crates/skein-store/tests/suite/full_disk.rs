@@ -87,7 +87,7 @@ fn a_checkpoint_makes_room_on_a_full_log_disk() {
 #[test]
 fn a_full_log_disk_is_a_reason_for_a_checkpoint() {
     let disk = SimStorage::new();
-    let store = open(&disk, Durability::Sync, Some(Duration::from_hours(1)));
+    let store = open(&disk, Durability::Sync, Some(Duration::from_secs(60 * 60)));
     disk.limit(Path::new("/logs"), Some(400 << 10));
     let mut next = 0;
     for _ in 0..3 {

@@ -7,7 +7,7 @@ use super::*;
 use crate::atomic::{AtomicU64, Ordering};
 
 /// Long enough that no test waits for it.
-const NEVER: Duration = Duration::from_hours(1);
+const NEVER: Duration = Duration::from_secs(60 * 60);
 
 fn start(run: impl FnOnce(&ThreadSignal) + Send + 'static) -> BackgroundThread {
     BackgroundThread::start("skein-test", Arc::default(), run).unwrap()

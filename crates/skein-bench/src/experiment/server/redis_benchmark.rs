@@ -18,9 +18,9 @@ use crate::experiment::{Bench, BenchPlan, EXPERIMENTS, Experiment, Findings, Jud
 use crate::result::AxisPoint;
 use crate::rival::server::{
     self, BenchServerProcess, DISK, OURS, RegisteredServer, RunningServer, ServerLaunch, free_address,
-    on_path, version,
+    version,
 };
-use crate::sys::pinned;
+use crate::sys::{on_path, pinned};
 use crate::{Error, Result};
 
 /// The paper sends one request at a time; today's clients pipeline.

@@ -4,7 +4,8 @@
 use linkme::distributed_slice;
 
 use super::dialect::MEMCACHED;
-use super::{RegisteredServer, SERVERS, ServerAbilities, ServerLaunch, ServerRole, on_path};
+use super::{RegisteredServer, SERVERS, ServerAbilities, ServerLaunch, ServerRole};
+use crate::sys::on_path;
 
 /// The bytes that it takes for a key and a value in addition to both, with the rounding of its
 /// slabs. The number is generous, because memcached drops keys when its memory is full.

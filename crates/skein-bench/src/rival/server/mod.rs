@@ -186,16 +186,6 @@ pub trait RunningServer: std::fmt::Debug {
     fn expect(&self, _request: &[u8], _reply: &[u8]) {}
 }
 
-/// Returns the program of this name on the path.
-pub fn on_path(name: &str) -> Option<PathBuf> {
-    use std::os::unix::fs::PermissionsExt;
-    let runs = |path: &PathBuf| {
-        path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
-    };
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(runs)
-}
-
 /// Returns the resident bytes of a process, given its folder in `/proc`.
 fn resident_bytes(process: &Path) -> Result<u64> {
     let path = process.join("status");

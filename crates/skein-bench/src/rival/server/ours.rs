@@ -1,4 +1,4 @@
-//! Our own server: this program, as `skein serve`; and once more for each index that a store can
+//! Our own server, `skein serve`; and once more for each index that a store can
 //! use, under the name of that index's contender in [`index`](crate::rival::index).
 
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use skein_store::IndexKind;
 
 use super::dialect::{RESP_HASHES, RESP_SCORED, RESP_SORTED};
 use super::{RegisteredServer, SERVERS, ServerAbilities, ServerLaunch, ServerRole, any_key};
-use crate::sys::this_program;
+use crate::sys::skein_program;
 
 /// Its name in reports.
 pub const NAME: &str = "skein";
@@ -123,8 +123,8 @@ const fn ours(
         part: ServerRole::OneOfOurs,
         workers: 1,
         index: None,
-        program: this_program,
-        missing: "the path of this program is unknown",
+        program: skein_program,
+        missing: "there is no `skein` beside skein-bench or on the PATH; `cargo build --release` builds both",
         options,
         place: |start| {
             let folder = start.folder.join("data").display().to_string();

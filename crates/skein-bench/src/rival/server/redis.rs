@@ -4,7 +4,8 @@
 use linkme::distributed_slice;
 
 use super::dialect::{RESP_HASHES, RESP_SCORED, RESP_SORTED, RESP_VALUES};
-use super::{RegisteredServer, SERVERS, ServerAbilities, ServerLaunch, ServerRole, any_key, on_path};
+use super::{RegisteredServer, SERVERS, ServerAbilities, ServerLaunch, ServerRole, any_key};
+use crate::sys::on_path;
 
 /// The name in reports of the sorted set.
 pub const SORTED_SET: &str = "redis-sorted-set";

@@ -7,6 +7,7 @@ use super::dialect::{
 };
 use super::*;
 use crate::rival::index;
+use crate::sys::on_path;
 
 /// Starts a server for one connection, which reads the request of [`asked_once`], writes `reply`
 /// and closes. Returns its address.

@@ -149,7 +149,7 @@ fn write_batch(
         }
         Ok(refused)
     });
-    written.flatten()
+    written.and_then(|lines| lines)
 }
 
 /// Returns whether the error concerns all writes, not only this record.

@@ -15,6 +15,7 @@ use skein_disk::{DiskError, DiskOptions, DiskStore};
 use skein_log::LogError;
 use skein_server::{BoundServer, LogControl, Server, ServerOptions, StopReport};
 use skein_store::{Error as StoreError, OpenProgress, RecoveryReport, StoreOptions};
+use skein_terminal::log::LogLevelHandle;
 
 use crate::console;
 use crate::exit::{Exit, Failure};
@@ -25,19 +26,22 @@ use crate::{disk, target, threads};
 mod args;
 mod folder_permissions;
 mod hangup;
+mod log_level;
 mod open_progress;
 mod service_manager;
 mod stop_target;
 
 use args::EngineOptions;
 pub use args::ServeArgs;
+use log_level::ServedLogLevel;
 use service_manager::ServiceManager;
 use stop_target::StopTarget;
 
 /// Runs `skein serve`.
-pub fn run(args: &ServeArgs, log: Arc<dyn LogControl>) -> Result<Exit, Failure> {
+pub fn run(args: &ServeArgs, log: LogLevelHandle) -> Result<Exit, Failure> {
     hangup::ignore()?;
     let (engine_options, options) = args.options()?;
+    let log: Arc<dyn LogControl> = Arc::new(ServedLogLevel(log));
     let options = ServerOptions { log: Some(log), options_file: args.origins.options_file(), ..options };
     let (workers, stop_timeout) = (options.workers, options.stop_timeout);
     for folder in [&args.data].into_iter().chain(&args.log_dir) {

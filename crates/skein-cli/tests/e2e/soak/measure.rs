@@ -17,7 +17,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// A server is measured only after this time: before, it is not in its steady state.
 const WARM: Duration = Duration::from_secs(15);
 /// A server that lived this long is evaluated in quarters of its own.
-const LONG_LIFE: Duration = Duration::from_mins(2);
+const LONG_LIFE: Duration = Duration::from_secs(120);
 /// How much resident memory may grow from the second quarter to the last, in percent.
 const GROWTH: u64 = 5;
 /// The greatest allowed size of the logs' buffers: twice what was measured, and far less than with

@@ -44,7 +44,7 @@ const POLICIES: [(EvictionPolicy, &str); 3] = [
 /// Every n-th server lives long: slow growth does not show in those that are killed soon.
 const LONG_LIVED: usize = 5;
 /// A shorter run says nothing about growth: it has too few samples, and memory is still filling.
-const LONG_ENOUGH: Duration = Duration::from_mins(20);
+const LONG_ENOUGH: Duration = Duration::from_secs(1200);
 
 /// The plan of one round.
 #[derive(Debug, Clone, Copy)]

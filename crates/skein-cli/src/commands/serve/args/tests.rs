@@ -134,7 +134,7 @@ fn every_server_option_reaches_its_field() {
         stop_timeout: Duration::from_millis(50),
         idle_timeout: Duration::from_secs(6),
         tls_handshake_timeout: Duration::from_secs(14),
-        keepalive: Duration::from_mins(7),
+        keepalive: Duration::from_secs(420),
         output_limit: OutputLimit {
             hard_bytes: 8 << 10,
             soft_bytes: 9 << 10,
