@@ -115,9 +115,18 @@ pub const CACHE_PAGES: BenchSetting = BenchSetting {
     most: 1 << 28,
 };
 
+/// The milliseconds for which transactions are counted.
+pub const WINDOW: BenchSetting = BenchSetting {
+    name: "window",
+    about: "milliseconds of each loop of transactions",
+    experiments: &["transactions"],
+    least: 1,
+    most: 1 << 20,
+};
+
 /// All settings.
-pub const ALL: [&BenchSetting; 8] =
-    [&VALUE_BYTES, &BATCH, &GETS, &SYNC_PUTS, &CONNECTIONS, &PIPELINE, &REQUESTS, &CACHE_PAGES];
+pub const ALL: [&BenchSetting; 9] =
+    [&VALUE_BYTES, &BATCH, &GETS, &SYNC_PUTS, &CONNECTIONS, &PIPELINE, &REQUESTS, &CACHE_PAGES, &WINDOW];
 
 /// The values that a user has set, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! | `index/` | maps in memory; hash tables are the upper bound | [`crate::workload`] |
 //! | `store/` | embedded stores, which keep rows on disk | experiments `store`, `bitbase-rivals` |
 //! | `server/` | servers, started on loopback | `server`, `masstree-fig13`, `wormhole-fig12` |
+//! | `transaction/` | stores with transactions | experiment `transactions` |
 //!
 //! A contender is one file, which registers itself, and its `mod` line in the folder's `mod.rs`.
 //! All foreign code that is compiled or linked is behind the feature `rivals`. With the feature, a
@@ -14,11 +15,13 @@
 pub mod index;
 pub mod server;
 pub mod store;
+pub mod transaction;
 
 /// Returns the names of all contenders of this build that a user may choose.
 pub fn names() -> Vec<&'static str> {
     let mut names = index::names();
     names.extend(store::all().into_iter().map(|entry| entry.name));
+    names.extend(transaction::all().into_iter().map(|entry| entry.name));
     names.extend(server::all().into_iter().map(|entry| entry.name));
     names.push(server::NOOP);
     names.sort_unstable();
@@ -35,5 +38,6 @@ pub fn is_known(name: &str) -> bool {
 pub fn absent() -> Vec<(&'static str, String)> {
     let mut absent = index::absent();
     absent.extend(store::absent(store::StoreRole::Both));
+    absent.extend(transaction::absent());
     absent
 }

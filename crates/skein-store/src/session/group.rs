@@ -36,6 +36,12 @@ use crate::row::table::Column;
 use crate::store_core::StoreCore;
 use crate::{Error, Result, Ticket};
 
+/// The least number of writes whose keys are looked up together first.
+const PREFETCHED_LEAST: usize = 2;
+/// The same for a group with a check, whose caller has mostly read the keys just before: the lookup
+/// of two or three keys costs more than it gains.
+const PREFETCHED_LEAST_CHECKED: usize = 4;
+
 /// One write of a group, borrowed.
 #[derive(Clone, Copy)]
 pub(super) enum GroupOp<'a> {
@@ -52,7 +58,7 @@ impl Session {
     /// A size limit or the memory limit; the store is closed, or writes are stopped. Nothing was
     /// written then.
     pub fn put_all(&mut self, pairs: &[Column<'_>]) -> Result<Ticket> {
-        self.group(&puts(pairs), |_| true).map(Option::unwrap_or_default)
+        self.group(&puts(pairs), PREFETCHED_LEAST, |_| true).map(Option::unwrap_or_default)
     }
 
     /// Applies all writes of a batch, in their order, or none. Of two writes to one key the last
@@ -63,7 +69,7 @@ impl Session {
     /// columns put to a value; the store is closed, or writes are stopped. Nothing was written
     /// then.
     pub fn apply(&mut self, batch: &Batch) -> Result<Ticket> {
-        self.apply_if(batch, |_| true).map(Option::unwrap_or_default)
+        self.apply_from(batch, PREFETCHED_LEAST, |_| true).map(Option::unwrap_or_default)
     }
 
     /// Applies a batch as [`apply`](Self::apply) does, unless `check` returns false. Then nothing
@@ -89,6 +95,15 @@ impl Session {
     /// # Errors
     /// As [`apply`](Self::apply).
     pub fn apply_if(&mut self, batch: &Batch, check: impl FnOnce(&Self) -> bool) -> Result<Option<Ticket>> {
+        self.apply_from(batch, PREFETCHED_LEAST_CHECKED, check)
+    }
+
+    fn apply_from(
+        &mut self,
+        batch: &Batch,
+        prefetched_least: usize,
+        check: impl FnOnce(&Self) -> bool,
+    ) -> Result<Option<Ticket>> {
         let columns: Vec<Vec<Column<'_>>> = batch.writes.iter().map(|(_, write)| columns_of(write)).collect();
         let writes: Vec<(&[u8], GroupOp<'_>)> = batch
             .writes
@@ -103,12 +118,13 @@ impl Session {
                 (&key[..], op)
             })
             .collect();
-        self.group(&writes, check)
+        self.group(&writes, prefetched_least, check)
     }
 
     fn group(
         &mut self,
         writes: &[(&[u8], GroupOp<'_>)],
+        prefetched_least: usize,
         check: impl FnOnce(&Self) -> bool,
     ) -> Result<Option<Ticket>> {
         let core = self.core();
@@ -121,7 +137,9 @@ impl Session {
             }
         }
         // Before the latches, so that the latches are held for a shorter time.
-        writer.prefetch_group(writes);
+        if writes.len() >= prefetched_least {
+            writer.prefetch_group(writes);
+        }
         // The group must begin before the latches are taken: it may have to wait for an epoch to
         // close, and the committer waits for groups. The records may follow the end of the group,
         // as long as the operation lasts.
@@ -158,16 +176,16 @@ impl Writer<'_> {
     pub(super) fn put_group(&mut self, pairs: &[Column<'_>]) -> Result<()> {
         let writes = puts(pairs);
         self.check_group_limits(&writes)?;
-        self.prefetch_group(&writes);
+        if writes.len() >= PREFETCHED_LEAST {
+            self.prefetch_group(&writes);
+        }
         self.write_group(&writes)
     }
 
     /// Looks up the keys of the next writes, to fill the cache.
     fn prefetch_group(&mut self, writes: &[(&[u8], GroupOp<'_>)]) {
         let next_keys: Vec<&[u8]> = writes.iter().take(KEYS_PER_PREFETCH).map(|(key, _)| *key).collect();
-        if next_keys.len() > 1 {
-            self.prefetch(&next_keys);
-        }
+        self.prefetch(&next_keys);
     }
 
     /// Applies the writes of a group that was checked and whose stripes are latched: all, or none.

@@ -36,11 +36,13 @@ use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use skein_sync::locks::lock;
 
 use super::live::LiveSnapshots;
+use super::occupied::{OccupiedShards, SHARDS_MAX};
 use crate::ScanDirection;
 use crate::row::{Row, RowRef};
 
 /// The number of shards: enough that writers rarely meet, few enough that a scan can visit all.
 const SHARDS: usize = 32;
+const _: () = assert!(SHARDS <= SHARDS_MAX);
 
 /// Bytes of a kept row besides its key and its row: its parts of the maps, the counts, and the
 /// allocator's overhead.
@@ -78,8 +80,7 @@ struct KeptShard {
 #[derive(Debug)]
 pub(crate) struct KeptRows {
     shards: Box<[Mutex<KeptShard>]>,
-    /// The number of kept rows.
-    len: AtomicUsize,
+    occupied: OccupiedShards,
     /// Bytes of kept rows with their keys.
     bytes: AtomicUsize,
     /// The part of these bytes that is not in the arena of rows.
@@ -163,14 +164,14 @@ impl KeptRows {
     pub(crate) fn new() -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            len: AtomicUsize::new(0),
+            occupied: OccupiedShards::default(),
             bytes: AtomicUsize::new(0),
             outside: AtomicUsize::new(0),
         }
     }
 
-    fn shard_of(&self, key: &[u8]) -> &Mutex<KeptShard> {
-        &self.shards[crc32c::crc32c(key) as usize % SHARDS]
+    fn shard_of(key: &[u8]) -> usize {
+        crc32c::crc32c(key) as usize % SHARDS
     }
 
     /// Returns the bytes of all kept rows with their keys.
@@ -183,12 +184,6 @@ impl KeptRows {
         self.outside.load(Ordering::Relaxed)
     }
 
-    fn is_empty(&self) -> bool {
-        // Relaxed: a reader that has seen a row in the index has acquired the count of the row that
-        // it replaced.
-        self.len.load(Ordering::Relaxed) == 0
-    }
-
     /// Keeps the row `seen` of a key (`None` if it is absent), as pending, if the newest live
     /// snapshot sees it. `copy` makes a copy of the row.
     ///
@@ -199,18 +194,21 @@ impl KeptRows {
         key: &[u8],
         copy: impl FnOnce() -> Option<Row>,
     ) -> Option<PendingRow> {
-        let shard = self.shard_of(key);
-        lock(shard).needs(key, live.newest())?;
+        let shard = Self::shard_of(key);
+        lock(&self.shards[shard]).needs(key, live.newest())?;
         // Without the lock, because the row may be long.
         let row = copy();
-        let mut held = lock(shard);
+        let mut held = lock(&self.shards[shard]);
+        self.occupied.set(shard);
         let snapshot = live.newest();
-        let since = held.needs(key, snapshot)?;
+        let Some(since) = held.needs(key, snapshot) else {
+            self.changed(shard, &held);
+            return None;
+        };
         let shared = held.rows.get_key_value(key).map(|(key, _)| key.clone());
         let key = shared.unwrap_or_else(|| key.into());
         let kept = Arc::new(KeptRow { key, row, since, until: AtomicU64::new(PENDING) });
-        // Relaxed, all: counts; see `is_empty`.
-        self.len.fetch_add(1, Ordering::Relaxed);
+        // Relaxed, both: counts.
         self.bytes.fetch_add(kept.weight(), Ordering::Relaxed);
         self.outside.fetch_add(kept.outside(), Ordering::Relaxed);
         held.rows.entry(kept.key.clone()).or_default().push(kept.clone());
@@ -220,7 +218,8 @@ impl KeptRows {
 
     /// Drops a pending row whose writer found another row, or another moment.
     pub(super) fn void(&self, PendingRow { kept, snapshot }: PendingRow) {
-        let mut held = lock(self.shard_of(&kept.key));
+        let shard = Self::shard_of(&kept.key);
+        let mut held = lock(&self.shards[shard]);
         held.remove(&kept);
         let notes = held.notes.get_mut(&snapshot);
         let noted = notes.and_then(|notes| {
@@ -231,10 +230,17 @@ impl KeptRows {
         if noted.is_some() {
             self.count_dropped(&kept);
         }
+        self.changed(shard, &held);
+    }
+
+    /// Clears the bit of a shard if it is empty now.
+    fn changed(&self, shard: usize, held: &KeptShard) {
+        if held.rows.is_empty() && held.notes.is_empty() {
+            self.occupied.clear(shard);
+        }
     }
 
     fn count_dropped(&self, kept: &KeptRow) {
-        self.len.fetch_sub(1, Ordering::Relaxed);
         self.bytes.fetch_sub(kept.weight(), Ordering::Relaxed);
         self.outside.fetch_sub(kept.outside(), Ordering::Relaxed);
     }
@@ -242,10 +248,11 @@ impl KeptRows {
     /// Returns the kept row of a key that a snapshot sees. The caller has looked the key up in the
     /// index before; without a kept row, that answer counts.
     pub(super) fn at(&self, key: &[u8], snapshot: u64) -> Option<Arc<KeptRow>> {
-        if self.is_empty() {
+        let shard = Self::shard_of(key);
+        if !self.occupied.has(shard) {
             return None;
         }
-        let held = lock(self.shard_of(key));
+        let held = lock(&self.shards[shard]);
         seen_at(held.rows.get(key)?, snapshot).cloned()
     }
 
@@ -261,11 +268,14 @@ impl KeptRows {
     ) -> KeptRange {
         let mut found = KeptRange::default();
         let (lower, upper) = direction.near_and_far((near, far));
-        if self.is_empty() || is_empty_range(lower, upper) {
+        if is_empty_range(lower, upper) {
             return found;
         }
-        for shard in &self.shards {
-            let held = lock(shard);
+        for (shard, rows) in self.shards.iter().enumerate() {
+            if !self.occupied.has(shard) {
+                continue;
+            }
+            let held = lock(rows);
             let rows = held.rows.range::<[u8], _>((lower, upper));
             let last = match direction {
                 ScanDirection::Forward => gather(rows, snapshot, most, &mut found.rows),
@@ -290,12 +300,12 @@ impl KeptRows {
     /// visited.
     pub(super) fn give_back(&self, live: &LiveSnapshots, ended: u64, most: usize) -> usize {
         let mut left = most;
-        for shard in &self.shards {
+        for shard in self.occupied.of_ended() {
             if left == 0 {
                 break;
             }
             let mut gone = Vec::new();
-            let mut held = lock(shard);
+            let mut held = lock(&self.shards[shard]);
             let Some(notes) = held.notes.get_mut(&ended) else { continue };
             let taken = notes.split_off(notes.len().saturating_sub(left));
             if notes.is_empty() {
@@ -314,6 +324,7 @@ impl KeptRows {
                     gone.push(kept);
                 }
             }
+            self.changed(shard, &held);
             // Rows are freed without the lock.
             drop(held);
             drop(gone);
@@ -321,9 +332,9 @@ impl KeptRows {
         left
     }
 
-    /// Returns whether rows are kept for a snapshot.
+    /// Returns whether rows are kept for a snapshot that has ended.
     pub(super) fn has_notes(&self, snapshot: u64) -> bool {
-        !self.is_empty() && self.shards.iter().any(|shard| lock(shard).notes.contains_key(&snapshot))
+        self.occupied.of_ended().any(|shard| lock(&self.shards[shard]).notes.contains_key(&snapshot))
     }
 }
 

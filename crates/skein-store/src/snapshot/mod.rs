@@ -21,7 +21,8 @@
 //! dies stay in the member index until no live snapshot can show them (`sweep_queue`).
 //!
 //! # Files
-//! `live` has the registry, `kept_rows` the kept rows, `keeping` the protocol of writers, `scan`
+//! `live` has the registry, `kept_rows` the kept rows, `occupied` which of its shards have some,
+//! `keeping` the protocol of writers, `scan`
 //! the merged scan. `store/snapshot.rs` has the public types.
 //!
 //! # Invariants
@@ -41,6 +42,7 @@
 mod keeping;
 mod kept_rows;
 mod live;
+mod occupied;
 mod scan;
 
 use std::ops::ControlFlow;

@@ -6,6 +6,7 @@
 //! | here | `store` | load, reads, durable puts of all stores |
 //! | `levels.rs` | `store-levels` | our puts by level of durability, and during a checkpoint |
 //! | `masstree_sec5.rs` | `masstree-sec5` | our checkpoint and recovery, beside the paper's |
+//! | `transactions.rs` | `transactions` | transactions of one and two threads, with few and many conflicts |
 //!
 //! A round of one contender of `store`:
 //!
@@ -17,6 +18,7 @@
 mod levels;
 mod masstree_sec5;
 mod own_store;
+mod transactions;
 
 use std::path::Path;
 use std::time::Instant;

@@ -1,16 +1,21 @@
-use super::super::{bench, named};
+use super::super::{BenchSettings, bench, named};
 use super::levels::DURING_SHARE;
 use super::*;
 use crate::result::{ClaimAnswer, Machine, ResultLine, ResultSink, read};
 
 /// Runs an experiment on our store alone; returns the lines that it wrote.
 fn tiny(name: &str) -> Vec<ResultLine> {
+    tiny_with(name, &[])
+}
+
+fn tiny_with(name: &str, settings: &[String]) -> Vec<ResultLine> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let stores = folder.path().join("stores");
     let plan = BenchPlan {
         count: Some(3000),
         only: vec![OURS.to_owned()],
         folder: stores.clone(),
+        settings: BenchSettings::parse(settings, &[name]).expect("its settings"),
         ..BenchPlan::of_a_test()
     };
     let results = folder.path().join("results.jsonl");
@@ -57,6 +62,30 @@ fn levels_have_a_rate_each() {
         .map(|at| &*at.label)
         .collect();
     assert_eq!(at, ["none", "buffered", "sync"]);
+}
+
+#[test]
+fn each_loop_of_transactions_has_a_rate_and_conflicts() {
+    let lines = tiny_with("transactions", &["window=10".to_owned()]);
+    let cells: Vec<_> = lines
+        .iter()
+        .filter_map(|line| if let ResultLine::Cell(cell) = line { Some(cell) } else { None })
+        .collect();
+    let labels = |measure: &str| -> Vec<&str> {
+        let cells = cells.iter().filter(|cell| cell.measure == measure);
+        cells.filter_map(|cell| cell.at.as_ref()).map(|at| &*at.label).collect()
+    };
+    for measure in ["two rows", "a range", "two rows, durable"] {
+        let with_all = ["low, 1 thread", "low, 2 threads", "high, 1 thread", "high, 2 threads"];
+        assert_eq!(labels(measure), with_all, "{measure}");
+        let conflicts = format!("{measure}, conflicts");
+        assert_eq!(labels(&conflicts), ["low, 2 threads", "high, 2 threads"]);
+    }
+    for cell in cells {
+        assert_eq!(cell.rounds.len(), 2, "{}", cell.measure);
+        let least = if cell.measure.ends_with("conflicts") { 0.0 } else { f64::MIN_POSITIVE };
+        assert!(cell.rounds.iter().all(|&figure| figure >= least), "{}", cell.measure);
+    }
 }
 
 #[test]

@@ -22,7 +22,7 @@ mod ours;
 #[cfg(feature = "rivals")]
 mod redb;
 #[cfg(have_rocksdb)]
-mod rocksdb;
+pub(super) mod rocksdb;
 mod rows;
 
 use std::ops::Range;
@@ -160,18 +160,22 @@ const OTHERS: [(&str, StoreRole); 5] = [
 pub fn absent(part: StoreRole) -> Vec<(&'static str, String)> {
     let known = OTHERS.into_iter().filter(|(_, takes)| takes.takes(part)).map(|(name, _)| name);
     let missing = known.filter(|name| STORES.iter().all(|entry| entry.name != *name));
-    let why = |name: &str| match name {
-        "rocksdb" if cfg!(feature = "rivals") => {
+    missing.map(|name| (name, why_absent(name).to_owned())).collect()
+}
+
+/// Returns why this build lacks a store, and how to make it available.
+pub(super) fn why_absent(name: &str) -> &'static str {
+    match name {
+        name if !name.starts_with("rocksdb") => "not in this build; build with --features rivals",
+        _ if cfg!(feature = "rivals") => {
             "not installed when this was built; install Debian's package librocksdb-dev and build \
              again"
         }
-        "rocksdb" => {
+        _ => {
             "not in this build; install Debian's package librocksdb-dev and build with --features \
              rivals"
         }
-        _ => "not in this build; build with --features rivals",
-    };
-    missing.map(|name| (name, why(name).to_owned())).collect()
+    }
 }
 
 /// Returns the decimal integer that follows this one; "1" if there is no value yet.
@@ -182,7 +186,7 @@ fn one_more(value: Option<&[u8]>) -> StoreResult<String> {
 }
 
 /// Returns a store's error as text.
-fn text(error: impl std::fmt::Display) -> String {
+pub(super) fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 

@@ -34,25 +34,26 @@ static ENTRY: RegisteredStore = RegisteredStore {
     open: |setup| Ok(Box::new(RocksDb::open(setup)?)),
 };
 
-type RocksDbPointer = *mut c_void;
+/// A handle of the library.
+pub(in crate::rival) type RocksDbPointer = *mut c_void;
 
 // Declarations from `rocksdb/c.h`, which promises to stay compatible.
 #[link(name = "rocksdb")]
 unsafe extern "C" {
-    fn rocksdb_options_create() -> RocksDbPointer;
-    fn rocksdb_options_set_create_if_missing(options: RocksDbPointer, yes: c_uchar);
-    fn rocksdb_options_increase_parallelism(options: RocksDbPointer, threads: c_int);
+    pub(in crate::rival) fn rocksdb_options_create() -> RocksDbPointer;
+    pub(in crate::rival) fn rocksdb_options_set_create_if_missing(options: RocksDbPointer, yes: c_uchar);
+    pub(in crate::rival) fn rocksdb_options_increase_parallelism(options: RocksDbPointer, threads: c_int);
     fn rocksdb_options_optimize_for_point_lookup(options: RocksDbPointer, cache_megabytes: u64);
     fn rocksdb_options_set_db_write_buffer_size(options: RocksDbPointer, bytes: usize);
-    fn rocksdb_options_destroy(options: RocksDbPointer);
+    pub(in crate::rival) fn rocksdb_options_destroy(options: RocksDbPointer);
     fn rocksdb_open(options: RocksDbPointer, name: *const c_char, error: *mut *mut c_char) -> RocksDbPointer;
     fn rocksdb_close(db: RocksDbPointer);
-    fn rocksdb_writeoptions_create() -> RocksDbPointer;
-    fn rocksdb_writeoptions_set_sync(options: RocksDbPointer, yes: c_uchar);
+    pub(in crate::rival) fn rocksdb_writeoptions_create() -> RocksDbPointer;
+    pub(in crate::rival) fn rocksdb_writeoptions_set_sync(options: RocksDbPointer, yes: c_uchar);
     fn rocksdb_writeoptions_disable_WAL(options: RocksDbPointer, yes: c_int);
-    fn rocksdb_writeoptions_destroy(options: RocksDbPointer);
-    fn rocksdb_readoptions_create() -> RocksDbPointer;
-    fn rocksdb_readoptions_destroy(options: RocksDbPointer);
+    pub(in crate::rival) fn rocksdb_writeoptions_destroy(options: RocksDbPointer);
+    pub(in crate::rival) fn rocksdb_readoptions_create() -> RocksDbPointer;
+    pub(in crate::rival) fn rocksdb_readoptions_destroy(options: RocksDbPointer);
     fn rocksdb_writebatch_create() -> RocksDbPointer;
     fn rocksdb_writebatch_put(
         batch: RocksDbPointer,
@@ -80,7 +81,7 @@ unsafe extern "C" {
     fn rocksdb_flushoptions_destroy(options: RocksDbPointer);
     fn rocksdb_flush(db: RocksDbPointer, options: RocksDbPointer, error: *mut *mut c_char);
     fn rocksdb_flush_wal(db: RocksDbPointer, sync: c_uchar, error: *mut *mut c_char);
-    fn rocksdb_free(block: *mut c_void);
+    pub(in crate::rival) fn rocksdb_free(block: *mut c_void);
 }
 
 /// A `RocksDB` database.
@@ -92,7 +93,7 @@ struct RocksDb {
 }
 
 /// Runs a call that reports errors as C strings, and returns its error as text.
-fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> StoreResult<T> {
+pub(in crate::rival) fn checked<T>(call: impl FnOnce(*mut *mut c_char) -> T) -> StoreResult<T> {
     let mut error = null_mut();
     let done = call(&raw mut error);
     match NonNull::new(error) {

@@ -169,3 +169,40 @@ fn a_write_in_a_later_moment_hides_no_earlier_one() {
         assert_eq!((first, second), (store.keys[0].at(snapshot), store.keys[1].at(snapshot)));
     });
 }
+
+/// A writer keeps a row for the newest snapshot while this one ends: no note stays behind, and the
+/// bit of the empty shard is clear.
+#[test]
+fn the_end_of_a_snapshot_finds_every_note() {
+    const SNAPSHOT: u64 = 5;
+    model(3, || {
+        let occupied = Arc::new(OccupiedShards::default());
+        let (newest, notes) = (Arc::new(AtomicU64::new(SNAPSHOT)), Arc::new(Mutex::new(0)));
+        // As `KeptRows::keep`.
+        let keep = || {
+            let (occupied, newest, notes) = (occupied.clone(), newest.clone(), notes.clone());
+            thread::spawn(move || {
+                let mut held = notes.lock().unwrap();
+                occupied.set(0);
+                if newest.load(Ordering::Relaxed) == SNAPSHOT {
+                    *held += 1;
+                } else if *held == 0 {
+                    occupied.clear(0);
+                }
+            })
+        };
+        let writers = [keep(), keep()];
+        // As `LiveSnapshots::end` and `KeptRows::give_back`.
+        newest.store(0, Ordering::Relaxed);
+        for shard in occupied.of_ended() {
+            let mut held = notes.lock().unwrap();
+            *held = 0;
+            occupied.clear(shard);
+        }
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        assert_eq!(*notes.lock().unwrap(), 0, "a note of an ended snapshot");
+        assert!(!occupied.has(0));
+    });
+}

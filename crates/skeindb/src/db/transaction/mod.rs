@@ -364,12 +364,13 @@ impl Transaction {
         if self.writes.is_empty() {
             return Ok(());
         }
+        let Self { shared, snapshot, reads, writes, durability } = self;
         // So that the commit itself keeps nothing for it.
-        *lock(&self.snapshot) = None;
-        let reads = lock(&self.reads);
-        let (batch, keyspaces) = (self.writes.batch(), self.writes.keyspaces());
+        drop(snapshot);
+        let reads = lock(&reads);
+        let (batch, keyspaces) = writes.into_batch();
         let check = |present: &mut skein_data::PresentRows<'_, '_>| reads.is_unchanged(present);
-        if self.shared.apply_alone(&batch, keyspaces.iter(), check, self.durability)? {
+        if shared.apply_alone(&batch, keyspaces.iter(), check, durability)? {
             Ok(())
         } else {
             Err(Error::Conflict { attempts: 1 })

@@ -58,17 +58,13 @@ impl PrivateWrites {
         }
     }
 
-    /// Returns the keyspaces that are written, or were before a rollback.
-    pub(super) fn keyspaces(&self) -> &[Keyspace] {
-        &self.keyspaces
-    }
-
-    pub(super) fn batch(&self) -> Batch {
+    /// Returns the writes, and the keyspaces that are written or were before a rollback.
+    pub(super) fn into_batch(self) -> (Batch, Vec<Keyspace>) {
         let mut batch = Batch::new();
-        for (key, write) in &self.by_key {
-            batch.push(&key[..], write.clone());
+        for (key, write) in self.by_key {
+            batch.push(key, write);
         }
-        batch
+        (batch, self.keyspaces)
     }
 
     pub(super) fn savepoint(&mut self) -> Place {
