@@ -10,6 +10,8 @@ mod job_queue;
 mod quick_start;
 #[path = "../examples/secondary_index.rs"]
 mod secondary_index;
+#[path = "../examples/time_series.rs"]
+mod time_series;
 
 #[test]
 fn quick_start_runs_twice_in_one_folder() -> skeindb::Result<()> {
@@ -31,4 +33,9 @@ fn job_queue_runs() -> skeindb::Result<()> {
 #[test]
 fn inverted_index_runs() -> skeindb::Result<()> {
     inverted_index::main()
+}
+
+#[test]
+fn time_series_runs() -> skeindb::Result<()> {
+    time_series::main()
 }

@@ -1,4 +1,5 @@
-//! The documents: the shell examples run as a reader would paste them, and the book holds every page.
+//! The documents: the shell examples run as a reader would paste them, programs are those of their
+//! files, and the book holds every page.
 //!
 //! The examples of a page are its fenced blocks marked `sh`. They run in order, in one folder, with
 //! these stand-ins first on the `PATH`:
@@ -193,10 +194,36 @@ fn blocks_are_found_with_their_reasons() {
     );
 }
 
+/// A program that a page shows whole is a file below `<!-- file: PATH -->`, so that a compiler sees
+/// it. The heading above has its number of lines, without comments and empty ones.
+#[test]
+fn programs_that_a_page_shows_are_those_of_their_files() {
+    let mut checked = 0;
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for (at, start) in text.match_indices("<!-- file: ") {
+            let (path, block) =
+                text[at + start.len()..].split_once(" -->\n```rust\n").expect("a path and a block");
+            let program = fs::read_to_string(root().join(path)).unwrap();
+            let end = block.find("```").expect("the block ends");
+            assert!(block[..end] == program, "{}: copy {path} to it again", page.display());
+            let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+            let heading = format!(": {} lines\n\n", program.lines().filter(is_code).count());
+            assert!(
+                text[..at].ends_with(&heading),
+                "{}: the heading of {path} is not {heading}",
+                page.display()
+            );
+            checked += 1;
+        }
+    }
+    assert!(checked >= 4, "only {checked} programs were found");
+}
+
 /// All files of the repository that a page may name, as paths from its root.
 fn source_files() -> Vec<String> {
     let (root, mut files) = (root(), Vec::new());
-    let mut folders = vec![root.join("crates"), root.join("fuzz")];
+    let mut folders = vec![root.join("crates"), root.join("examples"), root.join("fuzz")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
