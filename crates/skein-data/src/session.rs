@@ -104,6 +104,23 @@ impl EngineSession {
         }
     }
 
+    /// Does the same as [`get_with`](Self::get_with), and sees a batch
+    /// ([`apply_if`](Self::apply_if)) whole: after a read that has shown one key of it, this shows
+    /// its other keys.
+    pub fn get_settled_with<R>(
+        &mut self,
+        key: &[u8],
+        look: impl FnOnce(Result<Option<RowView<'_>>>) -> R,
+    ) -> R {
+        match &mut self.backend {
+            SessionBackend::Memory(session) => {
+                session.get_settled_with(key, |row| look(Ok(row.map(RowView::from))))
+            }
+            // A publication is one moment.
+            SessionBackend::Disk(..) => self.get_with(key, look),
+        }
+    }
+
     /// Returns a number for an absent key that increases when the key is inserted and removed
     /// again.
     pub fn removal_counter(&self, key: &[u8]) -> u64 {

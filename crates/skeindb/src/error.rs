@@ -166,7 +166,8 @@ impl Error {
 impl From<EngineError> for Error {
     fn from(error: EngineError) -> Self {
         match error {
-            EngineError::Rows(skein_data::RowError::Closed) => Self::Closed,
+            EngineError::Rows(skein_data::RowError::Closed)
+            | EngineError::Disk(skein_disk::DiskError::Closed { .. }) => Self::Closed,
             error => Self::Engine(error),
         }
     }

@@ -223,6 +223,16 @@ impl Session {
         look(row)
     }
 
+    /// Does the same as [`get_with`](Self::get_with), and sees a batch whole: after a read that has
+    /// shown one key of it, this shows its other keys.
+    pub fn get_settled_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
+        let core = self.core();
+        let guard = core.keys.index.collector().enter();
+        let row = self.time().live(core.keys.stripes.settled(key, || core.keys.index.get(key, &guard)));
+        core.keys.used(row);
+        look(row)
+    }
+
     /// Returns a counter that grows when an absent key is inserted and removed again. A caller that
     /// finds the key absent twice compares the two counters to learn whether the key existed in
     /// between.

@@ -163,16 +163,16 @@ impl Db {
             why: "4,294,967,295 keyspaces were created before",
         })?;
         let next = number.saturating_add(1);
+        let state = KeyspaceState::new(KeyspaceNumber(number), name);
+        // Also if this fails: a number may be on disk although its writer got an error.
+        known.last = number;
         self.change_catalog(
             &[
                 (name_key(name), BatchWrite::Put(number.to_be_bytes().into(), None)),
                 (next_key(), BatchWrite::Put(next.to_be_bytes().into(), None)),
             ],
-            || {},
+            || _ = known.by_name.insert(name.into(), state.clone()),
         )?;
-        let state = KeyspaceState::new(KeyspaceNumber(number), name);
-        known.last = number;
-        known.by_name.insert(name.into(), state.clone());
         Ok(self.handle(&state))
     }
 
@@ -217,6 +217,7 @@ impl Db {
     pub fn rename_keyspace(&self, from: impl AsRef<str>, to: impl AsRef<str>) -> Result<()> {
         let (from, to) = (from.as_ref(), to.as_ref());
         check_name(to)?;
+        self.shared.check_usable()?;
         let mut known = self.shared.catalog.known();
         let state = known.by_name.get(from).ok_or_else(|| Error::NoKeyspace { name: from.into() })?.clone();
         if from == to {
@@ -228,11 +229,12 @@ impl Db {
         let number = state.number.0.to_be_bytes().into();
         self.change_catalog(
             &[(name_key(from), BatchWrite::Remove), (name_key(to), BatchWrite::Put(number, None))],
-            || to.clone_into(&mut lock(&state.name)),
-        )?;
-        known.by_name.remove(from);
-        known.by_name.insert(to.into(), state);
-        Ok(())
+            || {
+                to.clone_into(&mut lock(&state.name));
+                known.by_name.remove(from);
+                known.by_name.insert(to.into(), state.clone());
+            },
+        )
     }
 
     /// Drops a keyspace with all its keys. Returns false if there is none of this name. The
@@ -252,10 +254,12 @@ impl Db {
                     (name_key(name.as_ref()), BatchWrite::Remove),
                     (dropped_key(state.number), BatchWrite::Put(Vec::new(), None)),
                 ],
-                // Relaxed: see `check_present`.
-                || state.dropped.store(true, Ordering::Relaxed),
+                || {
+                    // Relaxed: see `check_present`.
+                    state.dropped.store(true, Ordering::Relaxed);
+                    known.by_name.remove(name.as_ref());
+                },
             )?;
-            known.by_name.remove(name.as_ref());
             state
         };
         self.shared.remove_keys_of(state.number)?;
@@ -272,7 +276,8 @@ impl Db {
         Keyspace::new(self.shared.clone(), state.clone())
     }
 
-    /// Writes rows of the catalog, all or none, and runs `then` while nobody else writes.
+    /// Writes rows of the catalog, all or none, and runs `then` while nobody else writes. If they
+    /// were written and did not become durable, `then` has run, and this returns the error.
     fn change_catalog(&self, rows: &[(Vec<u8>, BatchWrite)], then: impl FnOnce()) -> Result<()> {
         let mut batch = Batch::new();
         for (key, write) in rows {

@@ -183,11 +183,10 @@ impl<'a> Iter<'a> {
     }
 }
 
-/// Notes a yielded key in a buffer that is used again.
-fn note(place: &mut Option<Vec<u8>>, row: &RowRead) {
-    if let Ok((key, _)) = row {
-        place.get_or_insert_default().clone_from(key);
-    }
+/// Notes the key of a row that is yielded in a buffer that is used again.
+fn yielded(place: &mut Option<Vec<u8>>, (key, value): RowRead) -> Result<(Vec<u8>, Vec<u8>)> {
+    place.get_or_insert_default().clone_from(&key);
+    value.map(|value| (key, value))
 }
 
 impl Iterator for Iter<'_> {
@@ -201,8 +200,7 @@ impl Iterator for Iter<'_> {
             }
         }
         let row = self.front.pop_front().or_else(|| self.back.pop_back())?;
-        note(&mut self.yielded.0, &row);
-        Some(row)
+        Some(yielded(&mut self.yielded.0, row))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -220,8 +218,7 @@ impl DoubleEndedIterator for Iter<'_> {
             }
         }
         let row = self.back.pop_front().or_else(|| self.front.pop_back())?;
-        note(&mut self.yielded.1, &row);
-        Some(row)
+        Some(yielded(&mut self.yielded.1, row))
     }
 }
 

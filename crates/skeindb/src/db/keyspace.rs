@@ -138,7 +138,7 @@ impl Keyspace {
         self.check_usable()?;
         let key = self.physical(key.as_ref())?;
         let mut session = self.shared.engine.session();
-        session.get_with(&key, |row| row.map_err(Error::from)?.map(Entry::of).transpose())
+        session.get_settled_with(&key, |row| row.map_err(Error::from)?.map(Entry::of).transpose())
     }
 
     /// Returns the values of many keys in their order, as of one moment. The reads of memory
@@ -312,7 +312,7 @@ impl Keyspace {
     /// Reads the present row of a key for a write that depends on it.
     pub(super) fn value_and_version(&self, key: &[u8]) -> Result<Option<(Vec<u8>, u64)>> {
         let mut session = self.shared.engine.session();
-        session.get_with(key, |row| {
+        session.get_settled_with(key, |row| {
             let Some(row) = row? else { return Ok(None) };
             Ok(Some((row.needed_value()?.to_vec(), row.version())))
         })

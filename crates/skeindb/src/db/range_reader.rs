@@ -5,12 +5,12 @@ use std::ops::{Bound, ControlFlow};
 use skein_data::{EngineBounds, RowView, ScanDirection};
 
 use super::physical_key::{AFTER_RESERVED, KeyspaceNumber, RESERVED};
-use crate::Result;
+use crate::{Error, Result};
 
 /// The bounds of a range of the engine's keys.
 pub(super) type OwnedBounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
-/// A key of a keyspace with its value, or the reason why it has none.
-pub(super) type RowRead = Result<(Vec<u8>, Vec<u8>)>;
+/// A key of a keyspace with its value, or with the reason why it has none.
+pub(super) type RowRead = (Vec<u8>, Result<Vec<u8>>);
 
 /// The part of a range that is to be read.
 #[derive(Debug, Clone, Copy)]
@@ -92,7 +92,7 @@ pub(super) fn read_chunk(
     for bounds in parts.into_iter().flatten() {
         scan(bounds, &mut |key, row| {
             let read = row_read(request, key, row);
-            bytes += read.as_ref().map_or(0, |(key, value)| key.len() + value.len());
+            bytes += read.0.len() + read.1.as_ref().map_or(0, Vec::len);
             chunk.rows.push(read);
             if chunk.rows.len() < request.rows && bytes < request.bytes {
                 return ControlFlow::Continue(());
@@ -108,8 +108,8 @@ pub(super) fn read_chunk(
 }
 
 fn row_read(request: &ChunkRequest<'_>, key: &[u8], row: RowView<'_>) -> RowRead {
-    let value = if request.values { row.needed_value()?.to_vec() } else { Vec::new() };
-    Ok((request.number.logical(key).to_vec(), value))
+    let value = if request.values { row.needed_value().map(<[u8]>::to_vec) } else { Ok(Vec::new()) };
+    (request.number.logical(key).to_vec(), value.map_err(Error::from))
 }
 
 #[cfg(test)]

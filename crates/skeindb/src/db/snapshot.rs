@@ -23,6 +23,16 @@ pub struct Snapshot {
     snapshot: Arc<EngineSnapshot>,
 }
 
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        // In a forked child the locks that the end of a snapshot takes may be held for ever. One more
+        // handle keeps the snapshot from ending.
+        if self.shared.check_process().is_err() {
+            std::mem::forget(self.snapshot.clone());
+        }
+    }
+}
+
 impl Snapshot {
     pub(super) fn new(shared: &Arc<DbShared>) -> Result<Self> {
         shared.check_usable()?;
@@ -45,14 +55,14 @@ impl Snapshot {
     pub fn get(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         self.check(keyspace)?;
         let key = keyspace.physical(key.as_ref())?;
-        Ok(self.value_and_version(&key)?.map(|(value, _)| value))
+        self.value_and_version(&key)?.map(|(value, _)| value).transpose()
     }
 
-    /// Returns the value and the version that a key of the engine had.
-    pub(super) fn value_and_version(&self, key: &[u8]) -> Result<Option<(Vec<u8>, u64)>> {
-        self.snapshot.get_with(key, |row| {
-            row.map(|row| Ok((row.needed_value()?.to_vec(), row.version()))).transpose()
-        })?
+    /// Returns the value of a key of the engine, or why it had none, and its version.
+    pub(super) fn value_and_version(&self, key: &[u8]) -> Result<Option<(Result<Vec<u8>>, u64)>> {
+        Ok(self.snapshot.get_with(key, |row| {
+            row.map(|row| (row.needed_value().map(<[u8]>::to_vec).map_err(Error::from), row.version()))
+        })?)
     }
 
     /// Returns whether a key was present.

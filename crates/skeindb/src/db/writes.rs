@@ -1,7 +1,7 @@
 //! The writes of a keyspace.
 //!
-//! A closure of the user is never called while a room is held (invariant 2 of `db`): the write reads
-//! the row, calls the closure, and writes only if the row's version is still the same. Otherwise it
+//! A closure of the user is never called while a room is held (invariant 2 of `db`), and so no other
+//! code of theirs, such as `as_ref`: the write reads the row, calls the closure, and writes only if the row's version is still the same. Otherwise it
 //! begins again.
 
 use std::ops::{Bound, RangeBounds};
@@ -67,7 +67,8 @@ impl Keyspace {
     /// Key or value is longer than the limit, memory is short, writes are stopped, the database is
     /// closed or the keyspace dropped. Nothing was written then, as for all writes.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.write_key(key, |writer, key| writer.put(key, value.as_ref()))
+        let value = value.as_ref();
+        self.write_key(key, |writer, key| writer.put(key, value))
     }
 
     /// Sets a key to a value that expires: from the time `expires` on, the key is absent. Times
@@ -93,7 +94,8 @@ impl Keyspace {
         value: impl AsRef<[u8]>,
         expires: SystemTime,
     ) -> Result<()> {
-        self.write_key(key, |writer, key| writer.put_until(key, value.as_ref(), unix_ms(expires)))
+        let value = value.as_ref();
+        self.write_key(key, |writer, key| writer.put_until(key, value, unix_ms(expires)))
     }
 
     /// Sets a key to a value if it is absent. Returns whether it was set.
@@ -101,7 +103,8 @@ impl Keyspace {
     /// # Errors
     /// As for [`insert`](Self::insert).
     pub fn insert_if_absent(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        self.write_key(key, |writer, key| Ok(writer.put_if_absent(key, value.as_ref())?.changed))
+        let value = value.as_ref();
+        self.write_key(key, |writer, key| Ok(writer.put_if_absent(key, value)?.changed))
     }
 
     /// Removes a key, whatever it holds. Returns whether it was present.
@@ -358,14 +361,17 @@ impl Keyspace {
         if part.is_empty() {
             return Ok(0);
         }
+        let rows: Vec<(&[u8], &[u8])> = part.iter().map(|(key, value)| (&key[..], value.as_ref())).collect();
         self.write_with(|writer| {
-            for (key, value) in &*part {
-                writer.put(key, value.as_ref())?;
+            for (key, value) in rows {
+                writer.put(key, value)?;
                 writer.publish_if_many()?;
             }
             Ok(())
         })?;
-        Ok(part.drain(..).count() as u64)
+        let loaded = part.len() as u64;
+        part.clear();
+        Ok(loaded)
     }
 
     /// Changes the value of a key by a function that may be called several times.

@@ -1,5 +1,6 @@
 //! Tests of the database over every engine and index.
 
+mod collections;
 mod common;
 mod error_kinds;
 mod history;

@@ -205,11 +205,13 @@ fn a_forked_child_gets_errors() {
     let db = Db::open(folder.path().join("db")).expect("it opens");
     let rows = db.keyspace("rows").expect("a keyspace");
     rows.insert("a", "1").expect("a write");
+    let snapshot = db.snapshot().expect("a snapshot");
     // SAFETY: the child only reads memory and ends by `_exit`, which runs no destructors.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let refused = [rows.get("a").map(drop), rows.insert("a", "2"), db.close(), db.flush()];
         let all = refused.iter().all(|refused| matches!(refused, Err(Error::Forked)));
+        drop(snapshot);
         drop(rows);
         drop(db);
         // SAFETY: it only ends the process.

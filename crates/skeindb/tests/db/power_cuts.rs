@@ -63,6 +63,32 @@ fn check(disk: &SimStorage, engine: Engine, acknowledged: u32, about: &str) {
     read().unwrap_or_else(|error: skeindb::Error| panic!("{about}: {error}"));
 }
 
+/// Incident: a keyspace whose creation did not become durable, because the disk was full, was on disk
+/// in the end. Consequence: the next keyspace had its number, and both had the same rows. Fix: a
+/// number counts as used before it is written.
+#[test]
+fn a_keyspace_that_failed_on_a_full_disk_shares_nothing() {
+    for engine in [Engine::Memory, Engine::Disk] {
+        let disk = SimStorage::new();
+        let db = open(&disk, engine).expect("it opens");
+        disk.limit(Path::new("/db"), Some(0));
+        let failed = db.keyspace("failed");
+        disk.limit(Path::new("/db"), None);
+        // Writes go on when there is room again.
+        let next = (0..200).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            db.keyspace("next").ok()
+        });
+        let next = next.unwrap_or_else(|| panic!("{engine:?}: writes stay stopped after {failed:?}"));
+        next.insert("a", "1").expect("a write");
+        db.close().expect("it closes");
+        let db = open(&disk, engine).expect("it opens again");
+        let other = db.keyspace("failed").expect("a keyspace");
+        assert!(other.is_empty().expect("a read"), "{engine:?}: it has the row of the other");
+        assert_eq!(db.keyspace("next").expect("it").len().expect("a read"), 1);
+    }
+}
+
 #[test]
 fn transactions_survive_power_cuts_whole() {
     for engine in [Engine::Memory, Engine::Disk] {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use skeindb::Error;
+use skeindb::{Error, Keyspace};
 
 use crate::common::on_every_kind;
 
@@ -51,6 +51,28 @@ fn a_closure_of_an_update_may_use_the_database() {
             old.map(<[u8]>::to_vec)
         })?;
         assert_eq!((new.as_deref(), rows.len()?), (Some(&b"1"[..]), 3));
+        Ok(())
+    });
+}
+
+/// Incident: a value whose `as_ref` wrote to the database stopped its thread for ever. Fix: no code of
+/// the caller runs while a room is held.
+#[test]
+fn a_value_may_use_the_database_while_it_is_read() {
+    struct Writes<'k>(&'k Keyspace);
+    impl AsRef<[u8]> for Writes<'_> {
+        fn as_ref(&self) -> &[u8] {
+            self.0.insert("nested", "").expect("a nested write");
+            b"outer"
+        }
+    }
+    on_every_kind(|db| {
+        let rows = db.keyspace("rows")?;
+        rows.insert("a", Writes(&rows))?;
+        rows.insert_if_absent("b", Writes(&rows))?;
+        rows.insert_until("c", Writes(&rows), SystemTime::now() + Duration::from_secs(60))?;
+        rows.bulk_load([("d", Writes(&rows))])?;
+        assert_eq!(rows.len()?, 5);
         Ok(())
     });
 }

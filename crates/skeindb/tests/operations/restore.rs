@@ -108,3 +108,18 @@ fn compaction_gives_back_space() -> Result<()> {
     }
     Ok(())
 }
+
+/// Incident: a backup that was restored into itself copied its copies until the path was too long.
+/// Fix: refused before the first file.
+#[test]
+fn a_backup_is_not_restored_into_itself() -> skeindb::Result<()> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let backup = folder.path().join("backup");
+    Db::open(&backup)?.close()?;
+    for within in [backup.join("x"), backup.join("deep/er"), backup.clone()] {
+        let refused = Db::restore(&backup, &within).expect_err("it is refused").to_string();
+        assert!(refused.contains("within the backup"), "{refused}");
+    }
+    assert!(!backup.join("x").exists() && !backup.join("deep").exists());
+    Ok(())
+}

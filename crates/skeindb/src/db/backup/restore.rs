@@ -57,6 +57,7 @@ impl Db {
         mut progress: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<BackupReport> {
         let (started, backup) = (Instant::now(), backup.as_ref());
+        refuse_within(backup, folder.as_ref())?;
         let partial = PartialFolder::create(folder.as_ref())?;
         let _lock = verify::lock_closed(backup)?;
         let (found, is_whole) = verify::inspect(backup)?;
@@ -74,6 +75,18 @@ impl Db {
         let Progress { rows, bytes } = copy.done;
         Ok(BackupReport { rows, bytes, took: started.elapsed() })
     }
+}
+
+/// Refuses to restore a backup into itself: the copy would have copies of itself.
+fn refuse_within(backup: &Path, folder: &Path) -> Result<()> {
+    let outer = backup.canonicalize().map_err(failed("find", backup))?;
+    let absolute = std::path::absolute(folder).map_err(failed("resolve", folder))?;
+    // The folder need not exist, so its nearest part that does counts.
+    let existing = absolute.ancestors().find_map(|part| part.canonicalize().ok());
+    if existing.is_some_and(|existing| existing.starts_with(&outer)) {
+        return Err(refused(folder, "it is within the backup; choose a folder beside it"));
+    }
+    Ok(())
 }
 
 /// A copy of files that is made, and its progress.

@@ -166,7 +166,7 @@ impl Transaction {
         }
         let found = self.snapshot()?.value_and_version(&key)?;
         lock(&self.reads).note_key(&key, found.as_ref().map(|(_, version)| *version));
-        Ok(found.map(|(value, _)| value))
+        found.map(|(value, _)| value).transpose()
     }
 
     /// Returns whether a key is present, with this transaction's writes.

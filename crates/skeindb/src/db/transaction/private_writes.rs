@@ -115,10 +115,7 @@ impl PrivateWrites {
         let (mut rows, mut own) =
             (Vec::with_capacity(chunk.rows.len() + own.len()), own.into_iter().peekable());
         for read in chunk.rows {
-            let Ok((key, _)) = &read else {
-                rows.push(read);
-                continue;
-            };
+            let key = &read.0;
             let mut replaced = false;
             while let Some((own_key, write)) =
                 own.next_if(|(own_key, _)| !before(key, request.number.logical(own_key)))
@@ -147,5 +144,5 @@ fn is_empty(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
 fn row_of(request: &ChunkRequest<'_>, key: &[u8], write: &BatchWrite) -> Option<RowRead> {
     let value = value_of(write)?;
     let value = if request.values { value } else { Vec::new() };
-    Some(Ok((request.number.logical(key).to_vec(), value)))
+    Some((request.number.logical(key).to_vec(), Ok(value)))
 }
