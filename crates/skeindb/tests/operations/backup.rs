@@ -53,7 +53,7 @@ fn fill_as_server(path: &Path, engine: Engine) {
     let (written, _) = engine.session().write(|writer| {
         pieces.iter().try_for_each(|(key, piece, expires)| piece.write(writer, key.as_bytes(), *expires))
     });
-    written.flatten().expect("all can be written");
+    written.and_then(|inner| inner).expect("all can be written");
     engine.close().expect("it closes");
 }
 
