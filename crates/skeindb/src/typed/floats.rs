@@ -21,7 +21,7 @@ macro_rules! float_keys {
 
         impl Key for $t {
             fn decode_part(reader: &mut KeyReader<'_>) -> Result<Self, DecodeError> {
-                let ordered = <$bits>::from_be_bytes(reader.take::<Self, _>()?);
+                let ordered = <$bits>::from_be_bytes(reader.take::<Self, { size_of::<$t>() }>()?);
                 Ok(Self::from_bits(if ordered & $sign == 0 { !ordered } else { ordered ^ $sign }))
             }
         }

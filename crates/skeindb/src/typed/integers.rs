@@ -17,7 +17,7 @@ macro_rules! unsigned_keys {
 
         impl Key for $t {
             fn decode_part(reader: &mut KeyReader<'_>) -> Result<Self, DecodeError> {
-                reader.take::<Self, _>().map(Self::from_be_bytes)
+                reader.take::<Self, { size_of::<$t>() }>().map(Self::from_be_bytes)
             }
         }
     )*};
@@ -38,7 +38,7 @@ macro_rules! signed_keys {
 
         impl Key for $t {
             fn decode_part(reader: &mut KeyReader<'_>) -> Result<Self, DecodeError> {
-                reader.take::<Self, _>().map(|bytes| Self::from_be_bytes(bytes) ^ Self::MIN)
+                reader.take::<Self, { size_of::<$t>() }>().map(|bytes| Self::from_be_bytes(bytes) ^ Self::MIN)
             }
         }
     )*};
@@ -75,7 +75,7 @@ impl AsKey<char> for char {}
 impl Key for char {
     fn decode_part(reader: &mut KeyReader<'_>) -> Result<Self, DecodeError> {
         let position = reader.position();
-        let code = u32::from_be_bytes(reader.take::<Self, _>()?);
+        let code = u32::from_be_bytes(reader.take::<Self, 4>()?);
         char::from_u32(code).ok_or_else(|| {
             DecodeError::in_key::<Self>(position, format!("0x{code:08x}, which is no Unicode scalar value"))
         })

@@ -21,7 +21,7 @@ impl AsKey<Duration> for Duration {}
 
 impl Key for Duration {
     fn decode_part(reader: &mut KeyReader<'_>) -> Result<Self, DecodeError> {
-        let seconds = u64::from_be_bytes(reader.take::<Self, _>()?);
+        let seconds = u64::from_be_bytes(reader.take::<Self, 8>()?);
         Ok(Duration::new(seconds, decode_nanos::<Self>(reader)?))
     }
 }
@@ -73,7 +73,7 @@ pub(super) fn decode_moment<T>(reader: &mut KeyReader<'_>) -> Result<(i64, u32),
 /// Reads the nanoseconds of a second, in a part of type `T`.
 pub(super) fn decode_nanos<T>(reader: &mut KeyReader<'_>) -> Result<u32, DecodeError> {
     let position = reader.position();
-    match u32::from_be_bytes(reader.take::<T, _>()?) {
+    match u32::from_be_bytes(reader.take::<T, 4>()?) {
         nanos if nanos < NANOS_PER_SECOND => Ok(nanos),
         nanos => Err(DecodeError::in_key::<T>(position, format!("{nanos} nanoseconds, more than a second"))),
     }

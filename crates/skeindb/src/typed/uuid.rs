@@ -14,6 +14,6 @@ impl AsKey<Uuid> for Uuid {}
 
 impl Key for Uuid {
     fn decode_part(reader: &mut KeyReader<'_>) -> Result<Self, DecodeError> {
-        reader.take::<Self, _>().map(Uuid::from_bytes)
+        reader.take::<Self, 16>().map(Uuid::from_bytes)
     }
 }
