@@ -608,7 +608,8 @@ void skein_txn_free(skein_txn *txn);
 // by longjmp or a C++ exception.
 //
 // If `body` returns a negative skein_status, nothing is written, and `skein_transaction` returns
-// the same; SKEIN_CONFLICT calls `body` again. For any other number it returns SKEIN_ABORTED.
+// the same, SKEIN_CONFLICT of another transaction too. For any other number it returns
+// SKEIN_ABORTED.
 skein_status skein_transaction(const skein_db *db,
                                int (*body)(const skein_txn *txn, void *context),
                                void *context);

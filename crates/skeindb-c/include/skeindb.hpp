@@ -390,9 +390,6 @@ private:
                 Transaction transaction(txn);
                 run->body(transaction);
                 return SKEIN_OK;
-            } catch (const Error &error) {
-                if (error.status() == SKEIN_CONFLICT) return SKEIN_CONFLICT;
-                run->thrown = std::current_exception();
             } catch (...) {
                 run->thrown = std::current_exception();
             }

@@ -326,7 +326,8 @@ pub extern "C" fn skein_txn_free(txn: Option<Box<TxnHandle>>) {
 /// by longjmp or a C++ exception.
 ///
 /// If `body` returns a negative skein_status, nothing is written, and `skein_transaction` returns
-/// the same; SKEIN_CONFLICT calls `body` again. For any other number it returns SKEIN_ABORTED.
+/// the same, SKEIN_CONFLICT of another transaction too. For any other number it returns
+/// SKEIN_ABORTED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn skein_transaction(
     db: Option<&DbHandle>,

@@ -122,10 +122,11 @@ static int fail(const skein_txn *txn, void *context) {
     return skein_txn_increment(txn, accounts, LIT("goose"), 1, NULL);
 }
 
-static int conflict_once(const skein_txn *txn, void *context) {
+static int conflict(const skein_txn *txn, void *context) {
     int *calls = context;
-    (void)txn;
-    return ++*calls == 1 ? SKEIN_CONFLICT : SKEIN_OK;
+    OK(skein_txn_put(txn, accounts, LIT("conflict"), LIT("x")));
+    ++*calls;
+    return SKEIN_CONFLICT;
 }
 
 static void bodies(void) {
@@ -144,8 +145,10 @@ static void bodies(void) {
     TRUE(strstr(skein_error_message(), "integer") != NULL);
     check_value(accounts, "failed", NULL);
     calls = 0;
-    OK(skein_transaction(db, conflict_once, &calls));
-    TRUE(calls == 2);
+    /* A conflict of another transaction ends this one. */
+    IS(SKEIN_CONFLICT, skein_transaction(db, conflict, &calls));
+    TRUE(calls == 1);
+    check_value(accounts, "conflict", NULL);
 }
 
 static void *pay_often(void *context) {

@@ -135,6 +135,8 @@ def test_ctrl_c_ends_a_long_read(tmp_path: Path) -> None:
     reader = python(
         """
         import signal, skeindb, sys
+        # A shell starts its background jobs with the signal ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         db = skeindb.memory()
         db.bulk_load((b"%09d" % n, b"") for n in range(20_000))
         keys = iter(db)

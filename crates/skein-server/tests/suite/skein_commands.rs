@@ -441,8 +441,8 @@ fn info_and_command_describe_the_server() {
     {
         assert!(info.contains(line), "{line} in {info}");
     }
-    let part = client.ask("INFO EngineKeys");
-    assert!(part.contains("# EngineKeys|") && !part.contains("# Server|"));
+    let part = client.ask("INFO keyspace");
+    assert!(part.contains("# Keyspace|") && !part.contains("# Server|"));
     let count: usize = client.ask("COMMAND COUNT").trim_matches([':', '|']).parse().expect("a number");
     assert!(client.ask("COMMAND").starts_with(&format!("*{count}|*10|")));
     assert!(client.ask("COMMAND LIST").starts_with(&format!("*{count}|$3|get|")));
