@@ -15,7 +15,12 @@
 //! # Invariant
 //! A thread that loads a page reads its place and stores its frame under the lock of its stripe. A
 //! publication holds the stripes of its spilled pages while it replaces their places. So no thread
-//! stores the frame of a replaced version. A publication without spilled pages acquires no stripe.
+//! stores the frame of a replaced version. A page that gets a frame needs no stripe: a loaded frame is
+//! stored only in an empty entry.
+//!
+//! A freed page has neither a frame nor a new place. So a thread may load it until its place is
+//! removed, in step 5. Then its frame leaves the table together with the place, under the lock of
+//! its stripe: a frame in the table is dirty, or lies at the page's place, which has a reason.
 
 use std::collections::BTreeSet;
 use std::ptr;
@@ -111,10 +116,8 @@ impl PageWriter<'_> {
             match (frame.is_null(), replaced.is_null()) {
                 (true, true) => {}
                 (false, true) => lock(&buffer.policy).insert(id),
-                (is_unloaded, false) => {
-                    if is_unloaded {
-                        lock(&buffer.policy).remove(id);
-                    }
+                (true, false) => buffer.unload_replaced(id, replaced),
+                (false, false) => {
                     buffer.release_reserved();
                     buffer.supersede(replaced);
                 }
@@ -122,10 +125,7 @@ impl PageWriter<'_> {
         }
         old.places.into_iter().flatten().for_each(|place| lock(&buffer.places).release(place));
         for &id in &new.freed {
-            if let Some(entry) = buffer.table.get(id) {
-                let _stripe = lock(buffer.stripe(id));
-                buffer.set_place(entry, None);
-            }
+            buffer.remove_freed(id);
             self.writing.free.push(id);
         }
     }
@@ -162,6 +162,26 @@ impl BufferManager {
         self.published.fetch_add(1, Ordering::Release);
         published();
         ReplacedPages { frames, places }
+    }
+
+    /// Removes the place of a freed page, and the frame of a reader that has loaded it meanwhile.
+    fn remove_freed(&self, id: PageId) {
+        let Some(entry) = self.table.get(id) else { return };
+        let loaded = {
+            let _stripe = lock(self.stripe(id));
+            self.set_place(entry, None);
+            entry.frame.swap(ptr::null_mut(), Ordering::SeqCst)
+        };
+        if !loaded.is_null() {
+            self.unload_replaced(id, loaded);
+        }
+    }
+
+    /// Retires a frame that was taken out of the table and has no successor there.
+    fn unload_replaced(&self, id: PageId, replaced: *mut PageFrame) {
+        lock(&self.policy).remove(id);
+        self.release_reserved();
+        self.supersede(replaced);
     }
 
     /// Locks the stripes of pages, in the order of their numbers. It waits for loads of such pages.

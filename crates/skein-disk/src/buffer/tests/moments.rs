@@ -228,6 +228,34 @@ fn a_snapshot_shows_one_moment_beside_writers_and_checkpoints() {
     }
 }
 
+/// Incident: a reader loaded a page after a publication had freed it, and before its place was
+/// released. The frame stayed in the table. Consequence: when the id was used again beside a
+/// snapshot, the frame was kept, and its place got a reason although it was free. Two pages were
+/// written there. Fix: the frame leaves the table together with the place.
+#[test]
+fn a_page_that_is_freed_during_a_load_leaves_no_frame() {
+    for cache in [16, 17] {
+        let storage = SimStorage::new();
+        let buffer = open(&storage, cache).unwrap();
+        let ids = pages(&buffer, 40, 1);
+        let resident = buffer.stats().resident;
+        let freed = *ids.iter().find(|id| !buffer.write().is_in_memory(**id)).unwrap();
+        let mut writer = buffer.write();
+        writer.free(freed);
+        // A reader whose walk began before the publication.
+        writer.publish_then(|| drop(buffer.fetch(freed).unwrap())).unwrap();
+        buffer.check_places();
+        assert!(!buffer.is_page(freed));
+        assert!(buffer.stats().resident <= resident, "{:?}", buffer.stats());
+        let key = take(&buffer);
+        assert_eq!(pages(&buffer, 1, 2), [freed], "the id is used again");
+        buffer.check_places();
+        end(&buffer, key);
+        assert_eq!(read(&buffer, freed).unwrap(), 2);
+        buffer.check_places();
+    }
+}
+
 /// Old versions that are nowhere in the file are written to their promised places, so they fill
 /// neither the memory nor the disk.
 #[test]

@@ -24,8 +24,8 @@ impl PlaceCensus {
 
 impl BufferManager {
     /// Checks that each place has exactly the reasons of the table, the headers and the kept
-    /// versions, that the places without a reason are free, and that each dirty frame has a
-    /// promise. Nobody may use the store meanwhile.
+    /// versions, that the places without a reason are free, and that each frame lies at the page's
+    /// place or is dirty and has a promise. Nobody may use the store meanwhile.
     pub(crate) fn check_places(&self) {
         let (reasons, free, promised) = lock(&self.places).census();
         let mut census = PlaceCensus { reasons: vec![0; reasons.len()], promised: 0 };
@@ -57,7 +57,9 @@ impl BufferManager {
         for id in (0..self.table.len()).map(PageId) {
             let entry = self.table.get(id).unwrap();
             entry.place().into_iter().for_each(|place| census.add(place));
-            census.promised += usize::from(self.pin(entry).is_some_and(|frame| frame.is_dirty()));
+            let Some(frame) = self.pin(entry) else { continue };
+            census.promised += usize::from(frame.is_dirty());
+            assert!(frame.is_dirty() || frame.place() == entry.place(), "the place of page {}", id.0);
         }
     }
 
