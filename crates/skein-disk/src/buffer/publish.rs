@@ -15,8 +15,8 @@
 //! # Invariant
 //! A thread that loads a page reads its place and stores its frame under the lock of its stripe. A
 //! publication holds the stripes of its spilled pages while it replaces their places. So no thread
-//! stores the frame of a replaced version. A page that gets a frame needs no stripe: a loaded frame is
-//! stored only in an empty entry.
+//! stores the frame of a replaced version. A page that gets a frame needs no stripe: a loaded frame
+//! is stored only in an empty entry.
 //!
 //! A freed page has neither a frame nor a new place. So a thread may load it until its place is
 //! removed, in step 5. Then its frame leaves the table together with the place, under the lock of
