@@ -18,8 +18,8 @@ impl<T> From<T> for Boxed<T> {
 }
 
 impl<S: Slot, E: IndexEngine<S>> ByteIndex<S, E> {
-    /// Sets all keys of an iterator to its values. A later value of an equal key replaces an earlier
-    /// one. Not atomic, and no pin is held while the iterator is asked for the next entry.
+    /// Sets all keys of an iterator to its values. A later value of an equal key replaces an
+    /// earlier one. Not atomic, and no pin is held while the iterator produces the next entry.
     ///
     /// ```
     /// use skein_index::{IndexError, Inline, MlpIndex};

@@ -148,8 +148,8 @@ pub trait OrderedIndex<S: Slot>: Send + Sync {
     /// Removes `key` if it is present and `condition` returns true for its value, with no other
     /// write to the key in between. Returns the removed value.
     ///
-    /// The closure must satisfy the rules of [`compute`](Self::compute). Unlike `compute`, this works
-    /// on an index that is full or over its budget.
+    /// The closure must satisfy the rules of [`compute`](Self::compute). Unlike `compute`, this
+    /// works on an index that is full or over its budget.
     fn remove_if<'g, G: Guard>(
         &'g self,
         key: &[u8],

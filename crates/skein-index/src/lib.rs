@@ -19,12 +19,12 @@
 //! assert!(map.keys().eq([b"duck".as_slice(), b"goose", b"swan"]));
 //! ```
 //!
-//! - Choose an index: [`Masstree`] for any keys, [`Wormhole`] for long keys and fast scans,
-//!   [`CuckooTrie`] for fast single lookups, [`SkipList`] for snapshots, [`MlpIndex`] for keys of up
-//!   to 8 bytes, and [`MlpMap`] for integers, floats and pairs as keys.
+//! - Choose an index. [`Masstree`] suits any keys, [`Wormhole`] long keys and scans,
+//!   [`CuckooTrie`] single lookups. [`SkipList`] has snapshots. [`MlpIndex`] has keys of up to 8
+//!   bytes, and [`MlpMap`] has integers, floats and pairs as keys.
 //! - Choose a slot for the values: [`Inline`] for numbers and booleans, [`Boxed`] for all others.
-//! - Call `index.pin()` to use it: [`Pinned`] has the methods of `BTreeMap` that a concurrent map can
-//!   have, and says what a pin costs. [`ByteIndex::scan`] is for long scans.
+//! - Call `index.pin()` to use it: [`Pinned`] has the methods of `BTreeMap` that a concurrent map
+//!   can have, and says what a pin costs. [`ByteIndex::scan`] is for long scans.
 //!
 //! Indexes are `FromIterator` and `Extend`. With the feature `serde`, they are also `Serialize` and
 //! `Deserialize`, as maps.

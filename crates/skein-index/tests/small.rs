@@ -160,7 +160,8 @@ fn drops_use_the_index<I: OrderedIndex<Boxed<DropCall>> + 'static>(index: I) {
     assert!(later.load(Ordering::Relaxed) >= added);
 }
 
-/// A value whose drop panics: values may leak, but none is dropped twice, and the index still works.
+/// A value whose drop panics. Values may leak, but none is dropped twice, and the index still
+/// works.
 fn a_drop_that_panics<I: OrderedIndex<Boxed<DropCall>>>(index: I) {
     let drops = Arc::new(AtomicUsize::new(0));
     let panics = || Boxed::new(DropCall(Box::new(|| panic!("a value's drop fails"))));

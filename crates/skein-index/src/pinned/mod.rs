@@ -29,8 +29,8 @@ use crate::slot::Slot;
 /// An index with a guard: a handle with the methods of an ordered map.
 ///
 /// [`ByteIndex::pin`] returns one. Keys are anything that is `AsRef<[u8]>`, values anything that
-/// converts into the index's slot. Methods take `&self`, and many threads may use the index at once,
-/// each with a pin of its own.
+/// converts into the index's slot. Methods take `&self`, and many threads may use the index at
+/// once, each with a pin of its own.
 ///
 /// ```
 /// use skein_index::{Inline, Masstree};
@@ -135,8 +135,8 @@ use crate::slot::Slot;
 /// });
 /// ```
 ///
-/// [`Guard`] is sealed, so a guard is never a forgery, and a guard of another index is rejected when
-/// the pin is made ([`with_guard`](Self::with_guard)).
+/// [`Guard`] is sealed, so safe code cannot forge a guard. A guard of another index is rejected
+/// when the pin is made ([`with_guard`](Self::with_guard)).
 pub struct Pinned<'i, S: Slot, I, G = LocalGuard<'i>> {
     index: &'i I,
     guard: G,
@@ -214,8 +214,8 @@ impl<'i, S: Slot, I: OrderedIndex<S>, G: Guard> Pinned<'i, S, I, G> {
         &self.guard
     }
 
-    /// Ends the pin and begins another one, so that memory can be freed. No value of this pin can be
-    /// in use.
+    /// Ends the pin and begins another one, so that memory can be freed. No value of this pin can
+    /// be in use.
     #[inline]
     pub fn refresh(&mut self) {
         self.guard.refresh();

@@ -22,8 +22,8 @@ impl<S: Slot, I: OrderedIndex<S>, G: Guard> Pinned<'_, S, I, G> {
         self.range(..)
     }
 
-    /// Returns a double-ended iterator over the entries within `bounds`, in the order of their keys.
-    /// Bounds that cross give an empty range.
+    /// Returns a double-ended iterator over the entries within `bounds`, in the order of their
+    /// keys. Bounds that cross give an empty range.
     ///
     /// ```
     /// use skein_index::{Inline, Masstree};
@@ -111,11 +111,11 @@ impl<S: Slot, I: OrderedIndex<S>, G: Guard> Pinned<'_, S, I, G> {
     }
 
     /// Removes the entries for which `keep` returns false. Not atomic: other threads may see it
-    /// partly done, and entries that they insert meanwhile may be left out.
+    /// partly done, and entries that they insert meanwhile may stay.
     ///
-    /// Before an entry is removed, `keep` is called again, with its present value, under a latch. So
-    /// it must satisfy the rules of [`compute`](Self::compute), and a value that another thread has
-    /// just put is not removed by mistake. Refreshes the pin from time to time.
+    /// Before an entry is removed, `keep` is called again, with its present value, under a latch.
+    /// So a value that another thread has just put is not removed by mistake. `keep` must satisfy
+    /// the rules of [`compute`](Self::compute). Refreshes the pin from time to time.
     ///
     /// ```
     /// use skein_index::{Inline, Masstree};
@@ -140,7 +140,7 @@ impl<S: Slot, I: OrderedIndex<S>, G: Guard> Pinned<'_, S, I, G> {
         });
     }
 
-    /// Calls `each` with all entries, in order, and refreshes the pin every [`KEYS_PER_GUARD`] keys.
+    /// Calls `each` with all entries, in order. Refreshes the pin every [`KEYS_PER_GUARD`] keys.
     fn walk_refreshing(&mut self, mut each: impl FnMut(&Self, &[u8], S::Ref<'_>)) {
         let mut near = Bound::Unbounded;
         loop {

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Each end reads a chunk of entries under a pin, maps them to owned items, and remembers its last
-//! key. The next chunk begins after that key. When both ends have met, each takes the items that the
-//! other has read.
+//! key. The next chunk begins after that key. When both ends have met, each takes the items that
+//! the other has read.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -36,7 +36,8 @@ impl<S: Slot, E: IndexEngine<S>> ByteIndex<S, E> {
     /// ```
     /// use skein_index::{Boxed, Masstree};
     ///
-    /// let names = Masstree::<Boxed<String>>::from([("1", "Ada".to_owned()), ("2", "Bo".to_owned())]);
+    /// let entries = [("1", "Ada".to_owned()), ("2", "Bo".to_owned())];
+    /// let names = Masstree::<Boxed<String>>::from(entries);
     /// let mut copies = names.scan(|_, name| name.clone());
     /// assert_eq!(copies.next().as_deref(), Some("Ada"));
     /// names.pin().clear();
