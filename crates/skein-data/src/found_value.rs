@@ -5,7 +5,7 @@ use std::ops::Deref;
 use skein_store::PinnedValue;
 
 use crate::disk::{DiskRowReader, live};
-use crate::{Engine, Result, RowError, RowView};
+use crate::{Engine, Result};
 
 /// The value of a key. In memory it is read in place, and keeps memory from being freed while it
 /// lives; on disk it is a copy.
@@ -38,17 +38,6 @@ impl Deref for FoundValue<'_> {
     }
 }
 
-impl<'r> RowView<'r> {
-    /// Returns the value of the row.
-    ///
-    /// # Errors
-    /// `WrongKind` if the row holds columns or a set.
-    pub fn needed_value(self) -> Result<&'r [u8]> {
-        let row = self.row();
-        row.value().ok_or_else(|| RowError::WrongKind { found: row.holds(), needed: "a value" }.into())
-    }
-}
-
 impl Engine {
     /// Returns the value of a key. A batch ([`EngineSession::apply_if`](crate::EngineSession::apply_if))
     /// is seen whole: if this shows one key of it, a later call shows its other keys.
@@ -67,6 +56,6 @@ impl Engine {
         else {
             return Ok(None);
         };
-        Ok(Some(FoundValue::Copied(RowView::from(row).needed_value()?.to_vec())))
+        Ok(Some(FoundValue::Copied(row.needed_value()?.to_vec())))
     }
 }

@@ -72,6 +72,7 @@ pub use columns::ColumnIter;
 use crate::collection::CollectionKind;
 use crate::index::StoreIndex;
 use crate::limits::VALUE_BYTES_MAX;
+use crate::{Error, Result};
 use age_clock::{REMOVED, VERSION_MASK};
 
 const VERSION: usize = 0;
@@ -427,6 +428,14 @@ impl<'g> RowRef<'g> {
     #[inline]
     pub(crate) fn is(self, other: RowRef<'_>) -> bool {
         self.start == other.start
+    }
+
+    /// Returns the value of a row, for an operation that needs one.
+    ///
+    /// # Errors
+    /// `WrongKind` if the row has columns or is a set.
+    pub fn needed_value(self) -> Result<&'g [u8]> {
+        self.value().ok_or_else(|| Error::WrongKind { found: self.holds(), needed: "a value" })
     }
 
     /// Returns a description of the contents, for messages.

@@ -16,13 +16,7 @@ use crate::{Error, Result};
 
 /// Returns the current value, or `None` for an absent key. Errors if the key holds columns.
 fn value_of(current: Option<RowRef<'_>>) -> Result<Option<&[u8]>> {
-    match current {
-        None => Ok(None),
-        Some(row) => match row.value() {
-            None => Err(Error::WrongKind { found: row.holds(), needed: "a value" }),
-            value => Ok(value),
-        },
-    }
+    current.map(RowRef::needed_value).transpose()
 }
 
 fn sum(text: Option<&[u8]>, by: i64) -> Result<i64> {

@@ -5,8 +5,8 @@ use std::ops::Deref;
 use skein_index::LocalGuard;
 
 use super::Store;
+use crate::Result;
 use crate::row::PinnedRow;
-use crate::{Error, Result};
 
 /// The value of a key, without a copy; see [`Store::get_pinned`]. It does not change when the key
 /// is written.
@@ -45,9 +45,7 @@ impl Store {
         let found = core.keys.stripes.settled(key, || core.keys.index.get(key, &guard));
         let Some(row) = core.time(None).live(found) else { return Ok(None) };
         core.keys.used(Some(row));
-        if row.value().is_none() {
-            return Err(Error::WrongKind { found: row.holds(), needed: "a value" });
-        }
+        row.needed_value()?;
         let row = row.pin();
         Ok(Some(PinnedValue { row, guard }))
     }

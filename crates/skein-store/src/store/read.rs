@@ -98,10 +98,7 @@ impl Store {
         let index = &self.core().keys.index;
         let guard = index.collector().enter();
         let Some(row) = self.time().live(index.get(key, &guard)) else { return Ok(None) };
-        match row.value() {
-            None => Err(Error::WrongKind { found: row.holds(), needed: "a value" }),
-            value => Ok(value.map(<[u8]>::to_vec)),
-        }
+        Ok(Some(row.needed_value()?.to_vec()))
     }
 
     /// Returns the contents of `key` and its version.

@@ -4,6 +4,7 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use skein_data::{EngineError, RowError, ScanDirection, successor};
+use skein_store::KEY_BYTES_MAX;
 
 use super::catalog::KeyspaceState;
 use super::entry::Entry;
@@ -104,7 +105,7 @@ impl Keyspace {
 
     #[inline]
     pub(super) fn physical<'k>(&self, key: &'k [u8]) -> Result<PhysicalKey<'k>> {
-        self.number().physical(key, self.shared.key_bytes)
+        self.number().physical(key, KEY_BYTES_MAX)
     }
 
     /// Returns the value of a key, without a copy if it is in memory.

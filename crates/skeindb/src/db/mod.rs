@@ -101,7 +101,6 @@ pub(crate) struct DbShared {
     /// The sessions of writers; see invariant 1.
     rooms: Rooms<EngineSession>,
     catalog: Catalog,
-    key_bytes: usize,
     #[cfg(feature = "tokio")]
     pub(crate) durable_watch: crate::aio::DurableWatch,
     closed: AtomicBool,

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use skein_data::{DiskEngine, PAGE};
 use skein_disk::{DiskOptions, DiskStore, SNAPSHOTS_MOST, Values, is_disk_folder_on, kind_of};
 use skein_log::storage::{MemoryStorage, OsStorage, Storage};
-use skein_store::{KEY_BYTES_MAX, SNAPSHOTS_MAX, Store, StoreLimits, StoreOptions, is_data_folder_on};
+use skein_store::{SNAPSHOTS_MAX, Store, StoreLimits, StoreOptions, is_data_folder_on};
 use skein_sync::rooms::Rooms;
 use skein_sync::{forks, threads};
 
@@ -36,7 +36,6 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     let shared = DbShared {
         rooms: Rooms::new(sessions),
         catalog: Catalog::default(),
-        key_bytes: KEY_BYTES_MAX,
         #[cfg(feature = "tokio")]
         durable_watch: crate::aio::DurableWatch::default(),
         closed: AtomicBool::new(false),
@@ -61,15 +60,13 @@ fn chosen_engine(builder: &DbBuilder) -> Result<Engine> {
         return Err(Error::BadOption { name: "path", why });
     }
     let engine = builder.engine.or(found).unwrap_or(Engine::Memory);
-    let foreign = match engine {
-        Engine::Memory => [("cache_bytes", builder.cache_bytes.is_some()), ("", false), ("", false)],
-        Engine::Disk => [
-            ("index", builder.index.is_some()),
-            ("memory_limit", builder.memory_limit.is_some()),
-            ("eviction", builder.eviction != Eviction::None),
-        ],
-    };
-    if let Some((name, _)) = foreign.into_iter().find(|(_, given)| *given) {
+    let given = [
+        ("cache_bytes", builder.cache_bytes.is_some(), Engine::Disk),
+        ("index", builder.index.is_some(), Engine::Memory),
+        ("memory_limit", builder.memory_limit.is_some(), Engine::Memory),
+        ("eviction", builder.eviction != Eviction::None, Engine::Memory),
+    ];
+    if let Some((name, ..)) = given.into_iter().find(|(_, given, of)| *given && *of != engine) {
         let why = format!("it does not belong to {engine:?}; leave it out, or choose the other engine");
         return Err(Error::BadOption { name, why });
     }

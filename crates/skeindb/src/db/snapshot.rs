@@ -115,11 +115,6 @@ impl Snapshot {
 
     pub(super) fn read_chunk(&self, keyspace: &Keyspace, request: &ChunkRequest<'_>) -> Result<Chunk> {
         self.check(keyspace)?;
-        self.scan_chunk(request)
-    }
-
-    /// Reads a chunk and passes each key of the engine with its version to `seen`.
-    pub(super) fn scan_chunk(&self, request: &ChunkRequest<'_>) -> Result<Chunk> {
         read_chunk(request, |bounds, each| {
             self.snapshot.scan(bounds, request.direction, |key, row| each(key, row))
         })

@@ -162,7 +162,7 @@ impl Transaction {
         keyspace.check_of(&self.shared)?;
         let key = keyspace.physical(key.as_ref())?;
         if let Some(write) = self.writes.get(&key) {
-            return Ok(private_writes::value_of(write));
+            return Ok(private_writes::value_of(write).map(<[u8]>::to_vec));
         }
         let found = self.snapshot()?.value_and_version(&key)?;
         lock(&self.reads).note_key(&key, found.as_ref().map(|(_, version)| *version));

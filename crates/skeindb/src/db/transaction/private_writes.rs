@@ -32,9 +32,9 @@ pub(super) struct Place {
 }
 
 /// Returns the value that a write leaves, if it leaves one.
-pub(super) fn value_of(write: &BatchWrite) -> Option<Vec<u8>> {
+pub(super) fn value_of(write: &BatchWrite) -> Option<&[u8]> {
     match write {
-        BatchWrite::Put(value, _) => Some(value.clone()),
+        BatchWrite::Put(value, _) => Some(value),
         BatchWrite::PutColumns(_) | BatchWrite::Remove => None,
     }
 }
@@ -143,6 +143,6 @@ fn is_empty(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
 
 fn row_of(request: &ChunkRequest<'_>, key: &[u8], write: &BatchWrite) -> Option<RowRead> {
     let value = value_of(write)?;
-    let value = if request.values { value } else { Vec::new() };
+    let value = if request.values { value.to_vec() } else { Vec::new() };
     Some((request.number.logical(key).to_vec(), Ok(value)))
 }
