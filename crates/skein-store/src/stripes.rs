@@ -9,8 +9,9 @@
 //!   MGET a b     words 6, 6 ────── get a, get b ────── words 8, 8: again
 //! ```
 //!
-//! Single-key reads and writes use no latch. A single-key write between the two puts of an MSET is
-//! ordered before or after the MSET, key by key.
+//! Single-key writes and most single-key reads use no latch. A single-key write between the two puts
+//! of an MSET is ordered before or after the MSET, key by key. A single-key read that must not show
+//! a part of a batch (`settled`) reads again, as a multi-key read does.
 //!
 //! A version floor is the greatest version that a removal in the stripe took. A key that is
 //! inserted again starts above it, so versions of a key never fall.
@@ -193,7 +194,7 @@ impl Stripes {
 impl Drop for LatchedStripes<'_> {
     fn drop(&mut self) {
         for &stripe in &self.held {
-            // Release: pairs with the Acquire in `lock_stripes` and in `consistent`.
+            // Release: pairs with the Acquire in `lock_stripes`, `settled` and `consistent`.
             self.stripes.latches[stripe as usize].fetch_add(1, Ordering::Release);
         }
     }

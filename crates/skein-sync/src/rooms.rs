@@ -16,7 +16,8 @@
 //!    `alone`. So while one is alone, no other works.
 //! 2. Nobody asks for a room or for all rooms while it holds one. While a thread takes all rooms,
 //!    it holds rooms in their order, as all others do. A thread that waits for a door holds
-//!    nothing but `alone`, which no thread in a room asks for. So there is no deadlock.
+//!    nothing, or `alone` and the doors and rooms before it; no thread in a room asks for any of
+//!    these. So there is no deadlock.
 //! 3. A thread that asks to be alone waits for at most one piece of work in each room once it has
 //!    that room's door, because the next piece needs the door. For the door itself it competes only
 //!    for the time of one free lock. (With one mutex instead of two, a busy thread would retake it

@@ -503,7 +503,7 @@ skein_status skein_cursor_next(const skein_cursor *cursor);
 skein_status skein_cursor_prev(const skein_cursor *cursor);
 
 // Returns the key of the row that a cursor stands on; `data` is NULL if it stands on none. The bytes
-// are valid until the next call on this cursor.
+// are valid until this cursor moves or is freed.
 skein_slice skein_cursor_key(const skein_cursor *cursor);
 
 // Returns the value of the row that a cursor stands on; otherwise as `skein_cursor_key`.

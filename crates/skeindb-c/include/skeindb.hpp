@@ -106,14 +106,17 @@ class Cursor {
 public:
     explicit Cursor(detail::Owned<skein_cursor> handle) : handle_(std::move(handle)) {}
 
-    Cursor &range(Bound from, Bound to) {
+    Cursor &range(Bound from, Bound to) & {
         detail::check(skein_cursor_set_range(get(), detail::Optional(from), detail::Optional(to)));
         return *this;
     }
-    Cursor &prefix(std::string_view prefix) {
+    Cursor &prefix(std::string_view prefix) & {
         detail::check(skein_cursor_set_prefix(get(), prefix.data(), prefix.size()));
         return *this;
     }
+    /* A temporary cursor is moved out, so that `for (auto row : geese.cursor().prefix("b"))` keeps it. */
+    Cursor range(Bound from, Bound to) && { return std::move(range(from, to)); }
+    Cursor prefix(std::string_view bytes) && { return std::move(prefix(bytes)); }
 
     /* Each returns whether the cursor stands on a row. */
     bool seek(std::string_view key) { return detail::check(skein_cursor_seek(get(), key.data(), key.size())); }

@@ -364,7 +364,7 @@ fn row(cursor: Option<&CursorHandle>) -> Option<(Slice, Slice)> {
 }
 
 /// Returns the key of the row that a cursor stands on; `data` is NULL if it stands on none. The bytes
-/// are valid until the next call on this cursor.
+/// are valid until this cursor moves or is freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn skein_cursor_key(cursor: Option<&CursorHandle>) -> Slice {
     row(cursor).map_or(Slice::NONE, |row| row.0)

@@ -355,7 +355,9 @@ pub unsafe extern "C" fn skein_transaction(
         });
         match (done, Status::of_number(returned)) {
             // The call in `body` that failed has stored its text.
-            (Err(Error::Aborted { .. }), Some(status)) if returned < 0 => Err(Failure::reported(status)),
+            (Err(Error::Aborted { .. }), Some(status)) if returned < 0 && status != Status::SKEIN_ABORTED => {
+                Err(Failure::reported(status))
+            }
             (done, _) => Ok(done?),
         }
     })

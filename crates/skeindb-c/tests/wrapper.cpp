@@ -51,9 +51,12 @@ static void rows(skein::Db &db) {
     TRUE(before.get(geese, "grey") == "Anser anser" && !before.contains(geese, "snow"));
     TRUE(keys_of(before.cursor(geese)) == "grey=Anser anser ");
     TRUE(keys_of(geese.cursor()) == "bean=Anser fabalis snow=white ");
-    TRUE(keys_of(std::move(geese.cursor().range("c", std::nullopt))) == "snow=white ");
-    TRUE(keys_of(std::move(geese.cursor().prefix("be"))) == "bean=Anser fabalis ");
-    TRUE(keys_of(std::move(geese.cursor().prefix("x"))).empty());
+    TRUE(keys_of(geese.cursor().range("c", std::nullopt)) == "snow=white ");
+    TRUE(keys_of(geese.cursor().prefix("be")) == "bean=Anser fabalis ");
+    TRUE(keys_of(geese.cursor().prefix("x")).empty());
+    std::string found;
+    for (auto row : geese.cursor().prefix("b")) found += row.key;
+    TRUE(found == "bean");
     auto cursor = geese.cursor();
     TRUE(cursor.seek("c") && cursor.key() == "snow" && cursor.prev() && cursor.key() == "bean" && !cursor.prev());
     TRUE(cursor.key().data() == nullptr && cursor.seek_last() && cursor.value() == "white");

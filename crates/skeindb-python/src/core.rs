@@ -36,10 +36,13 @@ impl DbCore {
     }
 
     pub(crate) fn close(&self) -> Result<()> {
-        self.db.close()?;
-        // Release: pairs with the Acquire in `is_closed`.
-        self.closed.store(true, Ordering::Release);
-        Ok(())
+        let closed = self.db.close();
+        // A close that fails ends the database, too, but not one in a forked child.
+        if !matches!(closed, Err(skeindb::Error::Forked)) {
+            // Release: pairs with the Acquire in `is_closed`.
+            self.closed.store(true, Ordering::Release);
+        }
+        Ok(closed?)
     }
 
     pub(crate) fn engine_name(&self) -> &'static str {

@@ -72,17 +72,16 @@ impl Database {
     #[pyo3(signature = (name, *, create = true))]
     fn keyspace<'py>(&self, py: Python<'py>, name: &str, create: bool) -> Result<Bound<'py, Keyspace>> {
         let db = &self.core.db;
-        let keyspace = py.detach(|| match db.existing_keyspace(name)? {
-            Some(keyspace) => Ok(keyspace),
-            None if create => db.keyspace(name),
-            None => Err(skeindb::Error::NoKeyspace { name: name.into() }),
+        let missing = || skeindb::Error::NoKeyspace { name: name.into() };
+        let keyspace = py.detach(|| {
+            if create { db.keyspace(name) } else { db.existing_keyspace(name)?.ok_or_else(missing) }
         })?;
         Ok(Bound::new(py, Keyspace::initializer(reader(&self.core, keyspace)))?)
     }
 
     /// Returns the names of the keyspaces, in order. The default one has no name.
-    fn keyspaces(&self) -> Result<Vec<String>> {
-        Ok(self.core.db.keyspaces()?)
+    fn keyspaces(&self, py: Python<'_>) -> Result<Vec<String>> {
+        Ok(py.detach(|| self.core.db.keyspaces())?)
     }
 
     /// Drops a keyspace with all its keys. Returns whether there was one of this name.
@@ -149,8 +148,8 @@ impl Database {
     }
 
     /// Returns numbers about the database.
-    fn stats(&self) -> Result<Stats> {
-        Ok(Stats::new(&self.core, self.core.db.stats()?))
+    fn stats(&self, py: Python<'_>) -> Result<Stats> {
+        Ok(Stats::new(&self.core, py.detach(|| self.core.db.stats())?))
     }
 
     /// Makes everything durable and closes the database. Later operations raise `ClosedError`. A
@@ -180,8 +179,8 @@ impl Database {
         format!("<skeindb.Database {path}, engine {}{closed}>", self.engine())
     }
 
-    fn _repr_html_(&self) -> String {
-        let figures = match self.stats() {
+    fn _repr_html_(&self, py: Python<'_>) -> String {
+        let figures = match self.stats(py) {
             Ok(stats) => stats.figures(),
             Err(failure) => vec![("state", PyErr::from(failure).to_string())],
         };

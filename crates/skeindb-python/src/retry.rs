@@ -19,12 +19,13 @@ pub(crate) fn run<'py>(py: Python<'py>, db: &Db, function: &Bound<'py, PyAny>) -
             let called = Python::attach(|py| {
                 py.check_signals()?;
                 let transaction = Bound::new(py, transaction)?;
-                let answer = function.call1(py, (&transaction,))?;
-                // One that the function has ended itself has nothing left to commit.
+                let answer = function.call1(py, (&transaction,));
+                // Taken back after an exception, too: its traceback may keep the object. One that the
+                // function has ended itself has nothing left to commit.
                 if let Some(back) = transaction.get().end(py) {
                     *lent = back;
                 }
-                Ok::<_, PyErr>(answer)
+                answer
             });
             called.map_err(|error| {
                 raised = Some(error);

@@ -145,8 +145,8 @@ def test_ctrl_c_ends_a_long_read(tmp_path: Path) -> None:
             def __next__(self):
                 keys.seek(b"")
                 list(keys)
-        print("reading", flush=True)
         try:
+            print("reading", flush=True)
             list(Endless())
         except KeyboardInterrupt:
             print("interrupted")

@@ -81,8 +81,10 @@ fn of_engine(error: &EngineError) -> ErrorKind {
     match error {
         EngineError::Rows(error) => of_rows(error),
         EngineError::Disk(error) => of_disk(error),
-        EngineError::CacheTooSmall { .. } | EngineError::NoEviction { .. } => ErrorKind::Invalid,
-        EngineError::NotOfRows { .. } | EngineError::NotARow { .. } => ErrorKind::WrongKind,
+        EngineError::CacheTooSmall { .. }
+        | EngineError::NoEviction { .. }
+        | EngineError::NotOfRows { .. } => ErrorKind::Invalid,
+        EngineError::NotARow { .. } => ErrorKind::WrongKind,
         _ => ErrorKind::Other,
     }
 }

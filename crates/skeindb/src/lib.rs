@@ -86,6 +86,7 @@
 //! - `tls`: TLS for [`client`].
 //! - `tokio`: the module `aio`, operations as futures, and streams over ranges.
 
+pub use db::CATALOG as KEYSPACE_CATALOG;
 #[cfg(feature = "planted-bugs")]
 pub use db::planted_bugs;
 pub use db::{

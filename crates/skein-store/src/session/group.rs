@@ -77,7 +77,9 @@ impl Session {
     ///
     /// `check` runs within the group: no other batch changes the keys of this one after it, and no
     /// snapshot begins. Single-key writes are not kept away; a caller that needs that must exclude
-    /// them. `check` may read, and must not write.
+    /// them. `check` may read by [`get_with`](Self::get_with), [`get_many`](Self::get_many) and
+    /// [`scan`](Self::scan). Reads that wait for batches would wait for this one, and it must not
+    /// write.
     ///
     /// ```
     /// # use skein_store::*;

@@ -17,7 +17,6 @@ from __future__ import annotations
 import atexit
 import weakref
 from collections.abc import Callable, Mapping, MutableMapping
-from contextlib import suppress
 from importlib.metadata import version
 from os import PathLike
 from typing import Literal
@@ -92,10 +91,18 @@ _opened: weakref.WeakSet[Database] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
+    failed: Error | None = None
     for db in list(_opened):
-        # In a forked child they belong to the parent.
-        with suppress(ForkedError):
+        try:
             db.close()
+        except ForkedError:
+            # In a forked child they belong to the parent.
+            pass
+        except Error as error:
+            # The others are closed before it is raised.
+            failed = failed or error
+    if failed is not None:
+        raise failed
 
 
 def open(

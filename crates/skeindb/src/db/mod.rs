@@ -59,6 +59,7 @@ pub use entry::Entry;
 pub use iter::{Iter, Keys, Values};
 pub use keyspace::Keyspace;
 pub use options::{DbBuilder, Engine};
+pub use physical_key::CATALOG;
 pub use snapshot::Snapshot;
 pub use stats::DbStats;
 #[cfg(feature = "planted-bugs")]

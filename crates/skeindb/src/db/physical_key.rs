@@ -27,8 +27,9 @@ const SHORT: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct KeyspaceNumber(pub(super) u32);
 
-/// The prefix of the catalog's keys.
-pub(super) const CATALOG: [u8; PREFIX] = *b"\xffSK\0\0\0\0\0";
+/// The prefix of the keys with the names of keyspaces, which must not be evicted; see "Keyspaces" in
+/// `docs/format.md`.
+pub const CATALOG: [u8; PREFIX] = *b"\xffSK\0\0\0\0\0";
 
 /// A key of the engine.
 pub(super) enum PhysicalKey<'k> {

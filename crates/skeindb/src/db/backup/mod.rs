@@ -94,8 +94,8 @@ impl Db {
         self.backup_with(folder, |_| ControlFlow::Continue(()))
     }
 
-    /// Does the same as [`backup`](Self::backup), and calls `progress` after every part of up to
-    /// about a megabyte. A break cancels the backup.
+    /// Does the same as [`backup`](Self::backup), and calls `progress` after every part: of up to
+    /// about a megabyte on disk, of some hundred rows in memory. A break cancels the backup.
     ///
     /// ```
     /// use std::ops::ControlFlow;

@@ -64,7 +64,8 @@ impl LimitArgs {
             value_bytes: self.max_value.map_or(defaults.value_bytes, saturate),
             memory_bytes: self.max_memory.filter(|size| *size > 0).map(saturate),
             eviction: self.max_memory_policy,
-            never_evicted: defaults.never_evicted,
+            // The folder may be one of the library.
+            never_evicted: Some(skeindb::KEYSPACE_CATALOG.to_vec()),
             snapshots: self.max_snapshots.unwrap_or(defaults.snapshots),
             snapshot_bytes: defaults.snapshot_bytes,
         }

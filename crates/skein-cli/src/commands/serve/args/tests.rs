@@ -224,7 +224,7 @@ fn every_store_option_reaches_its_field() {
             value_bytes: 60,
             memory_bytes: Some(70 << 20),
             eviction: skein_store::Eviction::Lru,
-            never_evicted: None,
+            never_evicted: Some(skeindb::KEYSPACE_CATALOG.to_vec()),
             snapshots: 80,
             snapshot_bytes: None,
         },
