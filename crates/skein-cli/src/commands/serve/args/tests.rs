@@ -244,6 +244,11 @@ fn defaults_are_those_of_the_libraries() {
     let expected = StoreOptions {
         storage: store.storage.clone(),
         clock: store.clock.clone(),
+        // What a server adds: the folder may be one of the library.
+        limits: StoreLimits {
+            never_evicted: Some(skeindb::KEYSPACE_CATALOG.to_vec()),
+            ..StoreLimits::default()
+        },
         ..StoreOptions::default()
     };
     assert_eq!(format!("{store:?}"), format!("{expected:?}"));
