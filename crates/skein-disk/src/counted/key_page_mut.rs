@@ -108,9 +108,14 @@ impl<'p> KeyPageMut<'p> {
 
     /// Removes entries, which the page must have. The rest of a long key stays with the caller.
     pub(super) fn remove(&mut self, range: Range<usize>) -> Result<()> {
+        let KeyPageHead { mut dead, heap, .. } = self.head;
         for at in range.clone() {
-            self.head.dead += self.read().tail(at)?.size();
+            dead += self.read().tail(at)?.size();
         }
+        if dead > heap {
+            return Err(format!("{dead} of {heap} bytes of its heap would be dead"));
+        }
+        self.head.dead = dead;
         let (old, entries) = (self.head, self.head.entries);
         self.head.entries -= range.len();
         for (column, width) in widths(old.level).into_iter().enumerate() {

@@ -7,10 +7,11 @@ use crate::buffer::{PageWriter, WalkStop};
 use crate::counted::descent::{change_keys, key_page};
 use crate::counted::entries::KeyEntries;
 use crate::counted::insert::write_entries;
-use crate::counted::key_page::CountedChild;
+use crate::counted::key_page::{CountedChild, KeyPageHead, PREFIX_AT};
 use crate::counted::key_page_mut::KeyPageMut;
 use crate::counted::long_key::StoredKey;
 use crate::page::{DiskPageKind, PageId};
+use crate::record::BODY;
 use crate::trie::{ScanRequest, WalkDirection};
 
 /// Keys of several lengths, some of them long. Several share their first bytes, up to 700, so
@@ -84,6 +85,24 @@ proptest! {
         writer.publish().unwrap();
         use_all(&store);
     }
+}
+
+/// Incident: a page with a wrong number of dead bytes lost an entry. Consequence: the page then had
+/// more dead bytes than its heap, and the computation of its size panicked. Fix: `remove` refuses.
+#[test]
+fn a_removal_refuses_more_dead_bytes_than_the_heap_has() {
+    let mut body = vec![0; BODY];
+    let mut page = KeyPageMut::clear(&mut body, 0, b"");
+    for (at, key) in [&b"a long key"[..], b"another long key"].into_iter().enumerate() {
+        let key = StoredKey { inline: key.into(), chain: None };
+        assert!(page.insert(at, &key, CountedChild::NONE).unwrap());
+    }
+    let head = page.read().head();
+    KeyPageHead { dead: head.heap, ..head }.write(&mut body);
+    let mut page = KeyPageMut::of(&mut body).unwrap();
+    let error = page.remove(0..1).unwrap_err();
+    assert!(error.contains("24 of 18 bytes of its heap would be dead"), "{error}");
+    assert_eq!(page.read().used(), PREFIX_AT + 16, "the refusal changed the page");
 }
 
 fn children_of(writer: &mut PageWriter<'_>, page: PageId) -> Vec<PageId> {
