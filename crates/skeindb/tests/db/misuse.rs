@@ -238,11 +238,17 @@ fn a_forked_child_gets_errors() {
     let rows = db.keyspace("rows").expect("a keyspace");
     rows.insert("a", "1").expect("a write");
     let snapshot = db.snapshot().expect("a snapshot");
+    // The child drops a value that protects removed rows.
+    let value = rows.get("a").expect("a read");
+    for number in 0..1000_u32 {
+        rows.insert("b", number.to_string()).expect("a write");
+    }
     // SAFETY: the child only reads memory and ends by `_exit`, which runs no destructors.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let refused = [rows.get("a").map(drop), rows.insert("a", "2"), db.close(), db.flush()];
         let all = refused.iter().all(|refused| matches!(refused, Err(Error::Forked)));
+        drop(value);
         drop(snapshot);
         drop(rows);
         drop(db);
