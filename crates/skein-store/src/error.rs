@@ -70,7 +70,8 @@ pub enum Error {
         limit: usize,
     },
     /// The snapshot was ended, because more memory was kept for snapshots than the option
-    /// `limits.snapshot_bytes` allows, which is `max_snapshot_memory` in the library and the server.
+    /// `limits.snapshot_bytes` allows, which is `max_snapshot_memory` in the library and the
+    /// server.
     #[error(
         "the snapshot has ended: more than {limit} bytes were kept for snapshots; take another one and read it faster, or raise `max_snapshot_memory`"
     )]

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 /// Runs in the child, before the fork returns.
+#[cfg(not(miri))]
 extern "C" fn count_fork() {
     // Relaxed: the child has one thread.
     GENERATION.fetch_add(1, Ordering::Relaxed);
@@ -36,6 +37,7 @@ pub fn generation() -> u32 {
 
 /// Returns whether no fork lies between the call of [`generation`] that returned this number and
 /// this process. One load.
+#[cfg(not(skein_loom))]
 #[inline(always)]
 pub(crate) fn is_current(generation: u32) -> bool {
     // Relaxed: the child has changed it before the fork returned.

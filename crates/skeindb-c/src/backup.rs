@@ -109,8 +109,8 @@ unsafe fn reported(
 }
 
 /// Copies the database to another folder, as it is at one moment, while reads and writes go on.
-/// `skein_open` opens the copy. The folder must be absent or empty. It appears when the copy is whole
-/// and durable; after an error there is none.
+/// `skein_open` opens the copy. The folder must be absent or empty. It appears when the copy is
+/// whole and durable; after an error there is none.
 ///
 /// `progress` may be NULL. It is called on this thread after every part, of about a megabyte at
 /// most. It gets `context` and may use the database. 0 continues the backup, any other number
@@ -165,8 +165,8 @@ pub unsafe extern "C" fn skein_restore(
 /// Reads all files of a database that is not open, checks every checksum, and on disk every node of
 /// the tries. It changes nothing. Returns SKEIN_OK, or SKEIN_DAMAGE_FOUND, which is no error.
 ///
-/// `report` may be NULL. `damages` may be NULL; otherwise `*damages` is a list of texts, one for each
-/// damage, with a NULL behind the last one. The caller frees the whole list by one
+/// `report` may be NULL. `damages` may be NULL; otherwise `*damages` is a list of texts, one for
+/// each damage, with a NULL behind the last one. The caller frees the whole list by one
 /// `skein_free(damages)`.
 ///
 /// Errors: SKEIN_BAD_FOLDER if there is no database, SKEIN_LOCKED if it is open, SKEIN_IO.

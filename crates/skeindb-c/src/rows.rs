@@ -83,8 +83,8 @@ pub unsafe extern "C" fn skein_get(
 }
 
 /// Reads the values of `count` keys, as of one moment: faster than so many calls of `skein_get`. On
-/// success `*values` has so many slices, in the order of `keys`. The slice of an absent key has NULL.
-/// A NUL byte follows each value. The caller frees all of them by one `skein_free(values)`.
+/// success `*values` has so many slices, in the order of `keys`. The slice of an absent key has
+/// NULL. A NUL byte follows each value. The caller frees all of them by one `skein_free(values)`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn skein_get_many(
     keyspace: Option<&KeyspaceHandle>,

@@ -2,7 +2,8 @@
 
 use crate::Error;
 
-/// The kind of an [`Error`], for programs that act on errors. [`ErrorCode`](crate::ErrorCode) is finer.
+/// The kind of an [`Error`], for programs that act on errors. [`ErrorCode`](crate::ErrorCode) is
+/// finer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -37,8 +37,8 @@ pub(super) struct PageFrame {
     born: u64,
     /// Whether a running checkpoint needs this version of the page (invariant 3).
     claimed: AtomicBool,
-    /// The number of kept versions in memory that have the frame (invariant 3): two for a moment, if
-    /// it is kept again before the first one has ended.
+    /// The number of kept versions in memory that have the frame (invariant 3): two for a moment,
+    /// if it is kept again before the first one has ended.
     kept: AtomicU32,
     place: AtomicU32,
     /// The place that is promised to a dirty frame.
@@ -184,8 +184,8 @@ impl PageFrame {
         self.kept.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Undoes one [`keep`](Self::keep). The caller holds the page's stripe lock, unless the frame was
-    /// written. It takes over the reason for the frame's place, if there is one.
+    /// Undoes one [`keep`](Self::keep). The caller holds the page's stripe lock, unless the frame
+    /// was written. It takes over the reason for the frame's place, if there is one.
     pub(super) fn end_keep(&self) {
         // SeqCst, like the swap of a publication and `is_kept`: either the writer that replaces the
         // frame sees the count fall, or the caller sees the frame replaced (`release_version`).

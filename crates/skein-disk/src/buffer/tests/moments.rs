@@ -327,10 +327,10 @@ fn kept_versions_are_cached_by_use() {
     assert!(buffer.moment_stats().in_memory <= 8);
 }
 
-/// Incident: a frame that a reader had loaded for a kept version was not counted. Consequence: the end
-/// of the snapshot decremented its count from 0 to the greatest number; nobody read the count of a
-/// written frame, so nothing else went wrong. Fix: each kept version in memory counts once on its
-/// frame, and the end of a keep asserts that there was one.
+/// Incident: a frame that a reader had loaded for a kept version was not counted. Consequence: the
+/// end of the snapshot decremented its count from 0 to the greatest number; nobody read the count
+/// of a written frame, so nothing else went wrong. Fix: each kept version in memory counts once on
+/// its frame, and the end of a keep asserts that there was one.
 #[test]
 fn each_kept_version_in_memory_counts_once_on_its_frame() {
     let storage = SimStorage::new();
