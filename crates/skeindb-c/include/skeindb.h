@@ -403,8 +403,8 @@ skein_status skein_get(const skein_keyspace *keyspace,
                        size_t *value_len);
 
 // Reads the values of `count` keys, as of one moment: faster than so many calls of `skein_get`. On
-// success `*values` has so many slices, in the order of `keys`. The slice of an absent key has NULL.
-// A NUL byte follows each value. The caller frees all of them by one `skein_free(values)`.
+// success `*values` has so many slices, in the order of `keys`. The slice of an absent key has
+// NULL. A NUL byte follows each value. The caller frees all of them by one `skein_free(values)`.
 skein_status skein_get_many(const skein_keyspace *keyspace,
                             const skein_slice *keys,
                             size_t count,
@@ -674,8 +674,8 @@ skein_status skein_transaction(const skein_db *db,
                                void *context);
 
 // Copies the database to another folder, as it is at one moment, while reads and writes go on.
-// `skein_open` opens the copy. The folder must be absent or empty. It appears when the copy is whole
-// and durable; after an error there is none.
+// `skein_open` opens the copy. The folder must be absent or empty. It appears when the copy is
+// whole and durable; after an error there is none.
 //
 // `progress` may be NULL. It is called on this thread after every part, of about a megabyte at
 // most. It gets `context` and may use the database. 0 continues the backup, any other number
@@ -705,14 +705,12 @@ skein_status skein_restore(const char *backup,
 // Reads all files of a database that is not open, checks every checksum, and on disk every node of
 // the tries. It changes nothing. Returns SKEIN_OK, or SKEIN_DAMAGE_FOUND, which is no error.
 //
-// `report` may be NULL. `damages` may be NULL; otherwise `*damages` is a list of texts, one for each
-// damage, with a NULL behind the last one. The caller frees the whole list by one
+// `report` may be NULL. `damages` may be NULL; otherwise `*damages` is a list of texts, one for
+// each damage, with a NULL behind the last one. The caller frees the whole list by one
 // `skein_free(damages)`.
 //
 // Errors: SKEIN_BAD_FOLDER if there is no database, SKEIN_LOCKED if it is open, SKEIN_IO.
-skein_status skein_verify(const char *folder,
-                          skein_verify_report *report,
-                          char ***damages);
+skein_status skein_verify(const char *folder, skein_verify_report *report, char ***damages);
 
 #ifdef __cplusplus
 }  // extern "C"
