@@ -14,6 +14,26 @@ mod same_program_skeindb;
 
 const EXPECTED: [&str; 2] = ["London/u1", "London/u2"];
 
+/// `RocksDB`'s program is in C++.
+#[cfg(have_rocksdb)]
+#[test]
+fn rocksdb_returns_the_same_keys_twice() {
+    use std::process::Command;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let (program, data) = (folder.path().join("program"), folder.path().join("rocksdb"));
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/same_program_rocksdb.cpp");
+    let mut compiler = Command::new(std::env::var_os("CXX").unwrap_or("c++".into()));
+    compiler.args(["-std=c++17", "-Wall", "-Wextra", "-Werror", source, "-lrocksdb", "-o"]).arg(&program);
+    assert!(compiler.status().expect("a C++ compiler").success(), "{source} does not compile");
+    for _ in 0..2 {
+        let output = Command::new(&program).arg(&data).output().expect("the program runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let keys = String::from_utf8(output.stdout).expect("keys are text");
+        assert_eq!(keys.lines().collect::<Vec<_>>(), EXPECTED);
+    }
+}
+
 /// Each opens what it has written before, too.
 #[test]
 fn all_programs_return_the_same_keys_twice() {

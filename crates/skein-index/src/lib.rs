@@ -64,7 +64,7 @@ pub use cuckoo_trie::CuckooTrie;
 pub use index::{ComputeAction, Computed, Cursor, IndexError, MemoryUsage, OrderedIndex};
 pub use key_bounds::KeyBounds;
 pub use masstree::Masstree;
-pub use mlp_index::{MlpError, MlpIndex, MlpKey, MlpMap, MlpRange, ShortBytes};
+pub use mlp_index::{MlpError, MlpIndex, MlpKey, MlpMap, MlpRange, PinnedMlpMap, ShortBytes};
 pub use pinned::{IndexScan, Pinned};
 pub use range::{prefix, range, successor};
 pub use skein_sync::reclaim::{Collector, GracePeriod, Guard, LocalGuard, OwnedGuard};

@@ -19,6 +19,7 @@ use skein_sync::reclaim::Guard;
 use crate::byte_index::ByteIndex;
 use crate::engine::{IndexEngine, StandardEngine};
 use crate::index::OrderedIndex;
+use crate::mlp_index::{MlpKey, MlpMap, PinnedMlpMap};
 use crate::pinned::Pinned;
 use crate::slot::{Boxed, Inline, InlineValue, Slot};
 
@@ -69,6 +70,64 @@ impl<'de, S: Slot + Deserialize<'de>, E: StandardEngine<S>> Visitor<'de> for Ind
             index.pin().insert(&key.0, value).map_err(de::Error::custom)?;
         }
         Ok(index)
+    }
+}
+
+/// A map in the order of the keys, as of serde's own types. Copies the keys first, as that of
+/// [`Pinned`] does.
+///
+/// ```
+/// use skein_index::{Inline, MlpMap};
+///
+/// let map = MlpMap::<i64, Inline<u64>>::from([(7, 70), (-3, 30)]);
+/// let json = serde_json::to_string(&map)?;
+/// assert_eq!(json, r#"{"-3":30,"7":70}"#);
+/// let read: MlpMap<i64, Inline<u64>> = serde_json::from_str(&json)?;
+/// assert!(read.pin().iter().eq([(-3, 30), (7, 70)]));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+impl<K: MlpKey + Serialize, S: Slot> Serialize for MlpMap<K, S>
+where
+    for<'p> S::Ref<'p>: Serialize,
+{
+    fn serialize<F: Serializer>(&self, serializer: F) -> Result<F::Ok, F::Error> {
+        self.pin().serialize(serializer)
+    }
+}
+
+/// As that of the map.
+impl<K: MlpKey + Serialize, S: Slot, G: Guard> Serialize for PinnedMlpMap<'_, K, S, G>
+where
+    for<'p> S::Ref<'p>: Serialize,
+{
+    fn serialize<F: Serializer>(&self, serializer: F) -> Result<F::Ok, F::Error> {
+        let entries: Vec<_> = self.iter().collect();
+        serializer.collect_map(entries)
+    }
+}
+
+/// The last value of a key counts. A key that has no place in the order is an error.
+impl<'de, K: MlpKey + Deserialize<'de>, S: Slot + Deserialize<'de>> Deserialize<'de> for MlpMap<K, S> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MlpMapVisitor(PhantomData))
+    }
+}
+
+struct MlpMapVisitor<K, S>(PhantomData<(K, S)>);
+
+impl<'de, K: MlpKey + Deserialize<'de>, S: Slot + Deserialize<'de>> Visitor<'de> for MlpMapVisitor<K, S> {
+    type Value = MlpMap<K, S>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let map = MlpMap::new();
+        while let Some((key, value)) = entries.next_entry::<K, S>()? {
+            map.pin().insert(key, value).map_err(de::Error::custom)?;
+        }
+        Ok(map)
     }
 }
 

@@ -57,9 +57,11 @@ pub enum Error {
         /// The number of keys in the index.
         keys: usize,
     },
-    /// The number of live snapshots is at the option `limits.snapshots`.
+    /// The number of live snapshots is at the option `limits.snapshots`, which is `max_snapshots`
+    /// in the library and the server.
     #[error(
-        "{live} snapshots are live, which is the limit of {limit}; drop one, or raise the limit (at most {SNAPSHOTS_MAX})"
+        "{live} snapshots are live, which is the limit of {limit}; drop one{}",
+        if *limit < SNAPSHOTS_MAX { ", or raise `max_snapshots`" } else { "" }
     )]
     TooManySnapshots {
         /// The number of live snapshots.
@@ -68,9 +70,10 @@ pub enum Error {
         limit: usize,
     },
     /// The snapshot was ended, because more memory was kept for snapshots than the option
-    /// `limits.snapshot_bytes` allows.
+    /// `limits.snapshot_bytes` allows, which is `max_snapshot_memory` in the library and the
+    /// server.
     #[error(
-        "the snapshot has ended: more than {limit} bytes were kept for snapshots; take another one and read it faster, or raise `limits.snapshot_bytes`"
+        "the snapshot has ended: more than {limit} bytes were kept for snapshots; take another one and read it faster, or raise `max_snapshot_memory`"
     )]
     SnapshotEnded {
         /// The limit in bytes.

@@ -82,11 +82,13 @@ pub struct StoreLimits {
     /// Keys that begin with these bytes are never evicted; none by default.
     pub never_evicted: Option<Vec<u8>>,
     /// The largest number of live snapshots, 1 to [`SNAPSHOTS_MAX`]; 64 by default. While a
-    /// snapshot lives, the rows that it shows stay in memory.
+    /// snapshot lives, the rows that it shows stay in memory. Library and server call it
+    /// `max_snapshots`, and so do errors.
     pub snapshots: usize,
     /// The limit for the memory that is kept for snapshots: replaced and removed rows with their
     /// keys. Over it, the oldest snapshot ends. `None`, the default, for a quarter of
-    /// `memory_bytes`; without `memory_bytes` there is no limit then.
+    /// `memory_bytes`; without `memory_bytes` there is no limit then. Library and server call it
+    /// `max_snapshot_memory`, and so do errors.
     pub snapshot_bytes: Option<usize>,
 }
 

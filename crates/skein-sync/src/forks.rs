@@ -4,6 +4,7 @@
 //! parent's locks of files. A store that was opened before the fork must not be used in the child.
 //! [`generation`] changes in the child, so a store that remembers it knows.
 
+#[cfg(not(miri))]
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 /// Runs in the child, before the fork returns.
+#[cfg(not(miri))]
 extern "C" fn count_fork() {
     // Relaxed: the child has one thread.
     GENERATION.fetch_add(1, Ordering::Relaxed);
@@ -20,7 +22,10 @@ extern "C" fn count_fork() {
 /// costs one load of a word that does not change.
 #[inline]
 pub fn generation() -> u32 {
+    #[cfg(not(miri))]
     static WATCH: Once = Once::new();
+    // Miri has neither forks nor handlers of them.
+    #[cfg(not(miri))]
     WATCH.call_once(|| {
         // SAFETY: the handler only changes an atomic, which is allowed in a child of a process with
         // many threads. It lives as long as the process. If there is no memory for the entry,
@@ -28,4 +33,13 @@ pub fn generation() -> u32 {
         unsafe { libc::pthread_atfork(None, None, Some(count_fork)) };
     });
     GENERATION.load(Ordering::Relaxed)
+}
+
+/// Returns whether no fork lies between the call of [`generation`] that returned this number and
+/// this process. One load.
+#[cfg(not(skein_loom))]
+#[inline(always)]
+pub(crate) fn is_current(generation: u32) -> bool {
+    // Relaxed: the child has changed it before the fork returned.
+    GENERATION.load(Ordering::Relaxed) == generation
 }

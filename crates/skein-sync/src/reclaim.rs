@@ -46,6 +46,9 @@
 //!    owned guard stays active and protects for ever.
 //! 6. [`Guard`] is sealed, so every guard is one of ours and protects the objects that are loaded
 //!    under it. So [`check_guard`] is a sufficient check.
+//! 7. In a forked child the collectors of its parent are frozen, too ([`crate::forks`]). A guard
+//!    that was copied into the child would otherwise free objects there, and its reclaimers take
+//!    locks that other threads of the parent may have held at the fork.
 //!
 //! So safe code may leak guards, nest them, send owned ones, or keep local ones in thread-local
 //! values: at worst memory is leaked. Invariant 1 costs an addition to a thread-local word at entry

@@ -92,6 +92,8 @@ typedef enum {
     SKEIN_NOT_FOUND = 1,
     // A compare-and-swap found another value.
     SKEIN_SWAP_REFUSED = 2,
+    // `skein_verify` has found damage.
+    SKEIN_DAMAGE_FOUND = 3,
     // An argument is wrong: NULL, no UTF-8, or a call at the wrong time.
     SKEIN_MISUSE = -1,
     // The file system refused an operation.
@@ -148,6 +150,11 @@ typedef enum {
     SKEIN_SNAPSHOT_ENDED = -27,
     // The process has no memory left.
     SKEIN_NO_MEMORY = -28,
+    // The progress callback of a long operation has cancelled it.
+    SKEIN_CANCELED = -29,
+    // A folder cannot be used for a backup, a restore or a check: it has other contents, or no
+    // database.
+    SKEIN_BAD_FOLDER = -30,
     // Another error; its text says which.
     SKEIN_OTHER = -99,
     // A bug of this library. The text has its message.
@@ -203,8 +210,12 @@ typedef struct {
     uint32_t eviction;
     // 1 if the database must exist; 0 to create it if it is missing.
     uint32_t must_exist;
-    // Must be 0.
-    uint32_t reserved;
+    // The most snapshots and transactions at a time, as many as there can be if 0: 255 in memory
+    // and 65,536 on disk.
+    uint32_t max_snapshots;
+    // The most bytes that the engine in memory keeps for snapshots: rows that were replaced or
+    // removed. Over it the oldest snapshot ends. A quarter of `memory_limit` if 0.
+    uint64_t max_snapshot_memory;
 } skein_options;
 
 // Numbers about a database, of one moment or nearly so. Set `size` before the call.
@@ -236,6 +247,46 @@ typedef struct {
     // The number of bytes.
     size_t len;
 } skein_slice;
+
+// How far a backup or a restore has come.
+typedef struct {
+    // `sizeof(skein_progress)` of the library. Later versions append fields.
+    size_t size;
+    // Rows that were copied. In memory each member of a set counts as a row, too.
+    uint64_t rows;
+    // Bytes that were copied: of keys, values and members, or of files by a restore.
+    uint64_t bytes;
+} skein_progress;
+
+// A finished backup or restore. Set `size` before the call.
+typedef struct {
+    // `sizeof(skein_backup_report)`, set by the caller. Later versions append fields.
+    size_t size;
+    // Rows, as in `skein_progress`.
+    uint64_t rows;
+    // Bytes, as in `skein_progress`.
+    uint64_t bytes;
+    // The time that it took, in microseconds.
+    uint64_t took_us;
+} skein_backup_report;
+
+// The contents of a folder that was checked. Set `size` before the call.
+typedef struct {
+    // `sizeof(skein_verify_report)`, set by the caller. Later versions append fields.
+    size_t size;
+    // Rows of the newest checkpoint, or of the page file: those of logs are not among them.
+    uint64_t rows;
+    // Records of logs that opening would replay.
+    uint64_t log_records;
+    // Bytes of the newest checkpoint or the page file, and of the logs.
+    uint64_t bytes;
+    // The number of damages; 0 if the folder can be opened.
+    uint64_t damages;
+    // SKEIN_ENGINE_MEMORY or SKEIN_ENGINE_DISK.
+    uint32_t engine;
+    // 0.
+    uint32_t reserved;
+} skein_verify_report;
 
 #ifdef __cplusplus
 extern "C" {
@@ -350,6 +401,14 @@ skein_status skein_get(const skein_keyspace *keyspace,
                        size_t key_len,
                        char **value,
                        size_t *value_len);
+
+// Reads the values of `count` keys, as of one moment: faster than so many calls of `skein_get`. On
+// success `*values` has so many slices, in the order of `keys`. The slice of an absent key has
+// NULL. A NUL byte follows each value. The caller frees all of them by one `skein_free(values)`.
+skein_status skein_get_many(const skein_keyspace *keyspace,
+                            const skein_slice *keys,
+                            size_t count,
+                            skein_slice **values);
 
 // Returns SKEIN_OK if a key is present, whatever it holds, or SKEIN_NOT_FOUND.
 skein_status skein_contains(const skein_keyspace *keyspace, const void *key, size_t key_len);
@@ -613,6 +672,45 @@ void skein_txn_free(skein_txn *txn);
 skein_status skein_transaction(const skein_db *db,
                                int (*body)(const skein_txn *txn, void *context),
                                void *context);
+
+// Copies the database to another folder, as it is at one moment, while reads and writes go on.
+// `skein_open` opens the copy. The folder must be absent or empty. It appears when the copy is
+// whole and durable; after an error there is none.
+//
+// `progress` may be NULL. It is called on this thread after every part, of about a megabyte at
+// most. It gets `context` and may use the database. 0 continues the backup, any other number
+// cancels it. `done` is valid during the call. It must not leave by longjmp or a C++ exception.
+//
+// `report` may be NULL.
+//
+// Errors: SKEIN_BAD_FOLDER if the folder has contents or another backup writes it, SKEIN_CANCELED,
+// SKEIN_SNAPSHOT_ENDED, SKEIN_IO, SKEIN_NO_SPACE.
+skein_status skein_backup(const skein_db *db,
+                          const char *folder,
+                          int (*progress)(const skein_progress *done, void *context),
+                          void *context,
+                          skein_backup_report *report);
+
+// Makes a database in `folder` from a backup, and leaves the backup as it is. All of the backup is
+// checked first, as by `skein_verify`. Any copy of a database folder will do that is not open and
+// has its logs within. The other parameters are those of `skein_backup`.
+//
+// Errors: SKEIN_DAMAGED, SKEIN_LOCKED if the backup is open, and those of `skein_backup`.
+skein_status skein_restore(const char *backup,
+                           const char *folder,
+                           int (*progress)(const skein_progress *done, void *context),
+                           void *context,
+                           skein_backup_report *report);
+
+// Reads all files of a database that is not open, checks every checksum, and on disk every node of
+// the tries. It changes nothing. Returns SKEIN_OK, or SKEIN_DAMAGE_FOUND, which is no error.
+//
+// `report` may be NULL. `damages` may be NULL; otherwise `*damages` is a list of texts, one for
+// each damage, with a NULL behind the last one. The caller frees the whole list by one
+// `skein_free(damages)`.
+//
+// Errors: SKEIN_BAD_FOLDER if there is no database, SKEIN_LOCKED if it is open, SKEIN_IO.
+skein_status skein_verify(const char *folder, skein_verify_report *report, char ***damages);
 
 #ifdef __cplusplus
 }  // extern "C"

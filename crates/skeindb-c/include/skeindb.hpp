@@ -183,6 +183,21 @@ public:
             return skein_get(get(), key.data(), key.size(), value, len);
         });
     }
+    /* The values of many keys, in their order and as of one moment. */
+    std::vector<std::optional<std::string>> get_many(const std::vector<std::string_view> &keys) const {
+        std::vector<skein_slice> slices;
+        for (std::string_view key : keys) slices.push_back(detail::slice(key));
+        skein_slice *values = nullptr;
+        skein_status status = skein_get_many(get(), slices.data(), slices.size(), &values);
+        detail::Owned<skein_slice> owned(values);
+        detail::check(status);
+        std::vector<std::optional<std::string>> found;
+        for (std::size_t at = 0; at < keys.size(); ++at) {
+            if (values[at].data) found.emplace_back(std::in_place, values[at].data, values[at].len);
+            else found.emplace_back();
+        }
+        return found;
+    }
     bool contains(std::string_view key) const { return detail::check(skein_contains(get(), key.data(), key.size())); }
     /* Returns whether the key was present. */
     bool erase(std::string_view key) { return detail::check(skein_delete(get(), key.data(), key.size())); }
@@ -313,6 +328,48 @@ inline skein_options options() {
     return options;
 }
 
+/* A folder that Db::verify has checked, and the text of each damage. */
+struct Verified {
+    skein_verify_report report;
+    std::vector<std::string> damages;
+    bool is_sound() const noexcept { return damages.empty(); }
+};
+
+namespace detail {
+
+/* A callback of progress, and what it threw: exceptions must not pass through the library. */
+template <typename Progress>
+struct Watch {
+    Progress &progress;
+    std::exception_ptr thrown;
+
+    static int call(const skein_progress *done, void *context) noexcept {
+        auto *watch = static_cast<Watch *>(context);
+        try {
+            return watch->progress(*done) ? 0 : 1;
+        } catch (...) {
+            watch->thrown = std::current_exception();
+        }
+        return 1;
+    }
+};
+
+/* Calls `copy(function, context, &report)`, and throws what `progress` threw. */
+template <typename Progress, typename Copy>
+skein_backup_report copied(Progress &progress, Copy copy) {
+    Watch<Progress> watch{progress, nullptr};
+    skein_backup_report report{};
+    report.size = sizeof report;
+    skein_status status = copy(&Watch<Progress>::call, &watch, &report);
+    if (watch.thrown) std::rethrow_exception(watch.thrown);
+    check(status);
+    return report;
+}
+
+inline bool go_on(const skein_progress &) noexcept { return true; }
+
+} // namespace detail
+
 /* A database. The destructor closes it; call close() to learn of an error. */
 class Db {
 public:
@@ -373,6 +430,37 @@ public:
         skein_status status = skein_transaction(get(), &Run<std::remove_reference_t<Body>>::call, &run);
         if (run.thrown) std::rethrow_exception(run.thrown);
         detail::check(status);
+    }
+
+    /* Copies the database to another folder, as it is at one moment. `progress(const skein_progress &)`
+     * returns whether to go on. If it throws, there is no copy, and the exception goes on. */
+    skein_backup_report backup(const std::string &folder) const { return backup(folder, detail::go_on); }
+    template <typename Progress>
+    skein_backup_report backup(const std::string &folder, Progress &&progress) const {
+        return detail::copied(progress, [&](auto function, void *context, skein_backup_report *report) {
+            return skein_backup(get(), folder.c_str(), function, context, report);
+        });
+    }
+    /* Makes a database in `folder` from a backup, which is checked first. */
+    static skein_backup_report restore(const std::string &backup, const std::string &folder) {
+        return restore(backup, folder, detail::go_on);
+    }
+    template <typename Progress>
+    static skein_backup_report restore(const std::string &backup, const std::string &folder, Progress &&progress) {
+        return detail::copied(progress, [&](auto function, void *context, skein_backup_report *report) {
+            return skein_restore(backup.c_str(), folder.c_str(), function, context, report);
+        });
+    }
+    /* Reads all files of a database that is not open, and checks them. Damage does not throw. */
+    static Verified verify(const std::string &folder) {
+        Verified found{};
+        found.report.size = sizeof found.report;
+        char **damages = nullptr;
+        skein_status status = skein_verify(folder.c_str(), &found.report, &damages);
+        detail::Owned<char *> owned(damages);
+        detail::check(status);
+        found.damages.assign(damages, damages + found.report.damages);
+        return found;
     }
 
     const skein_db *get() const noexcept { return handle_.get(); }

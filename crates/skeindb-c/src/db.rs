@@ -1,14 +1,13 @@
 //! Databases: opening and closing, numbers about them, versions.
 
-use std::ffi::{CStr, OsStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
-use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
 use skeindb::{Db, Engine};
 
 use crate::border::call;
-use crate::memory::{self, c_string, handle, out};
+use crate::memory::{self, handle, out};
 use crate::options::{Options, SKEIN_ENGINE_DISK, SKEIN_ENGINE_MEMORY};
 use crate::status::Status;
 use crate::versioned::{self, Versioned};
@@ -45,6 +44,11 @@ pub struct DbStats {
 // SAFETY: unsigned integers alone, the widest first and an even number of the others: no padding.
 unsafe impl Versioned for DbStats {}
 
+/// Returns the number of an engine in C.
+pub(crate) fn engine_number(engine: Engine) -> u32 {
+    if engine == Engine::Disk { SKEIN_ENGINE_DISK } else { SKEIN_ENGINE_MEMORY }
+}
+
 /// A database.
 pub struct DbHandle(pub(crate) Db);
 
@@ -63,8 +67,8 @@ pub unsafe extern "C" fn skein_open(
     call(|| {
         let db = out(db, ptr::null_mut(), "db")?;
         // SAFETY: the caller's promise.
-        let (path, options) = unsafe { (c_string(path, "path")?, versioned::read(options, "options")?) };
-        let builder = Db::builder(OsStr::from_bytes(path.to_bytes()));
+        let (path, options) = unsafe { (memory::path(path, "path")?, versioned::read(options, "options")?) };
+        let builder = Db::builder(path);
         *db = memory::give(DbHandle(options.apply(builder)?.open()?));
         Ok(())
     })
@@ -122,7 +126,7 @@ pub unsafe extern "C" fn skein_stats(db: Option<&DbHandle>, stats: *mut DbStats)
             checkpoints: found.checkpoints,
             snapshots: found.snapshots,
             file_bytes: found.file_bytes.unwrap_or(0),
-            engine: if found.engine == Engine::Disk { SKEIN_ENGINE_DISK } else { SKEIN_ENGINE_MEMORY },
+            engine: engine_number(found.engine),
             writes_stopped: u32::from(found.writes_stopped.is_some()),
         };
         // SAFETY: the caller's promise.

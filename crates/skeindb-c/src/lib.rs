@@ -15,8 +15,9 @@
 //!    which says that the call does not free the handle.
 //! 2. A handle is changed only through `&`, behind its own locks, and is `Send` and `Sync`
 //!    (checked below). So two threads that use a handle at once are no data race.
-//! 3. A pointer with a length has so many readable bytes until the call returns, and a C string ends
-//!    with a NUL byte. The C program promises it. Nothing keeps them after the call.
+//! 3. A pointer with a length has so many readable bytes (or, if it is of a type, values of that
+//!    type) until the call returns, and a C string ends with a NUL byte. The C program promises it.
+//!    Nothing keeps them after the call.
 //! 4. A parameter `Option<&mut MaybeUninit<T>>` is NULL or points to memory for one `T` that nobody
 //!    else uses during the call. The C program promises it.
 //! 5. A parameter `Option<Box<T>>` is NULL or a handle that [`memory::give`] has made, and the C
@@ -60,6 +61,8 @@ mod snapshot;
 mod cursor;
 
 mod txn;
+
+mod backup;
 
 /// Invariant 2.
 const _: () = {

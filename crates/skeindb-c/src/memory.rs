@@ -1,8 +1,10 @@
 //! Pointers: turns the parameters from C into references, and results into handles or malloc's memory.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Bound;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::{ptr, slice};
 
 use crate::border::{Failure, Result};
@@ -38,19 +40,28 @@ pub(crate) fn handle<'h, T>(handle: Option<&'h T>, parameter: &str) -> Result<&'
 /// # Safety
 /// Invariant 3.
 pub(crate) unsafe fn bytes<'b>(data: *const c_void, len: usize, parameter: &str) -> Result<&'b [u8]> {
+    // SAFETY: the caller's promise.
+    unsafe { array(data.cast(), len, parameter) }
+}
+
+/// Returns the array that C passes; NULL with length 0 is empty.
+///
+/// # Safety
+/// Invariant 3.
+pub(crate) unsafe fn array<'b, T>(data: *const T, len: usize, parameter: &str) -> Result<&'b [T]> {
     if len == 0 {
         return Ok(&[]);
     }
     if data.is_null() {
         return Err(Failure::misuse(format!("the parameter `{parameter}` is NULL, but its length is {len}")));
     }
-    if isize::try_from(len).is_err() {
+    if len > isize::MAX.cast_unsigned() / size_of::<T>().max(1) {
         return Err(Failure::misuse(format!(
             "the length of `{parameter}` is {len}, more than memory can have"
         )));
     }
     // SAFETY: not NULL, of a length that a slice can have, and invariant 3.
-    Ok(unsafe { slice::from_raw_parts(data.cast(), len) })
+    Ok(unsafe { slice::from_raw_parts(data, len) })
 }
 
 /// Returns the bytes of an optional slice; a NULL pointer to it means that there are none.
@@ -96,6 +107,16 @@ pub(crate) unsafe fn c_string<'t>(text: *const c_char, parameter: &str) -> Resul
     }
     // SAFETY: not NULL, and invariant 3.
     Ok(unsafe { CStr::from_ptr(text) })
+}
+
+/// Returns the path that a C string names, in the bytes of the file system.
+///
+/// # Safety
+/// Invariant 3.
+pub(crate) unsafe fn path<'t>(text: *const c_char, parameter: &str) -> Result<&'t Path> {
+    // SAFETY: the caller's promise.
+    let text = unsafe { c_string(text, parameter) }?;
+    Ok(Path::new(OsStr::from_bytes(text.to_bytes())))
 }
 
 /// A parameter through which a function returns something.
@@ -165,24 +186,38 @@ impl<'o> BytesOut<'o> {
 
 /// Returns names as one piece of malloc's memory: pointers, NULL, and the bytes they point to.
 pub(crate) fn give_names(names: &[String]) -> Result<*mut *mut c_char> {
-    let table = (names.len() + 1) * size_of::<*mut c_char>();
-    let bytes: usize = names.iter().map(|name| name.len() + 1).sum();
-    let pointers: *mut *mut c_char = allocate(table + bytes)?.cast();
-    // SAFETY: the table is within the new memory.
-    let mut next: *mut u8 = unsafe { pointers.cast::<u8>().add(table) };
-    for (number, name) in names.iter().enumerate() {
-        // SAFETY: malloc's memory is aligned for pointers. The table has a place for each name, and
-        // behind it are the bytes of each name and one more.
+    let names = names.iter().map(|name| Some(name.as_bytes()));
+    give_table(&names.chain([None]).collect::<Vec<_>>(), |name, _| name)
+}
+
+/// Returns values as one piece of malloc's memory: slices, and the bytes they point to.
+pub(crate) fn give_slices(values: &[Option<Vec<u8>>]) -> Result<*mut Slice> {
+    let values = values.iter().map(Option::as_deref);
+    give_table(&values.collect::<Vec<_>>(), |data, len| Slice { data, len })
+}
+
+/// Returns pieces of bytes as one piece of malloc's memory: a table, and behind it the bytes, each
+/// piece with a NUL byte. `entry` makes the entry of a piece of its first byte and its length, or
+/// of NULL and 0 if there is no piece.
+fn give_table<T>(pieces: &[Option<&[u8]>], entry: impl Fn(*mut c_char, usize) -> T) -> Result<*mut T> {
+    const { assert!(align_of::<T>() <= align_of::<usize>(), "malloc aligns for it") };
+    let bytes: usize = pieces.iter().flatten().map(|piece| piece.len() + 1).sum();
+    let table: *mut T = allocate(pieces.len() * size_of::<T>() + bytes)?.cast();
+    // SAFETY: the new memory has the whole table before the bytes.
+    let mut next: *mut u8 = unsafe { table.add(pieces.len()) }.cast();
+    for (number, piece) in pieces.iter().enumerate() {
+        let made = piece.map_or_else(|| entry(ptr::null_mut(), 0), |piece| entry(next.cast(), piece.len()));
+        // SAFETY: the table has a place for each piece, and malloc's memory is aligned for it.
+        unsafe { table.add(number).write(made) };
+        let Some(piece) = piece else { continue };
+        // SAFETY: behind the table are the bytes of each piece and one more.
         unsafe {
-            pointers.add(number).write(next.cast());
-            ptr::copy_nonoverlapping(name.as_ptr(), next, name.len());
-            next.add(name.len()).write(0);
-            next = next.add(name.len() + 1);
+            ptr::copy_nonoverlapping(piece.as_ptr(), next, piece.len());
+            next.add(piece.len()).write(0);
+            next = next.add(piece.len() + 1);
         }
     }
-    // SAFETY: the last place of the table.
-    unsafe { pointers.add(names.len()).write(ptr::null_mut()) };
-    Ok(pointers)
+    Ok(table)
 }
 
 /// Frees a value or a list that a function has returned through a pointer. NULL is allowed. It is

@@ -68,11 +68,15 @@ pub struct Options {
     pub eviction: u32,
     /// 1 if the database must exist; 0 to create it if it is missing.
     pub must_exist: u32,
-    /// Must be 0.
-    pub reserved: u32,
+    /// The most snapshots and transactions at a time, as many as there can be if 0: 255 in memory
+    /// and 65,536 on disk.
+    pub max_snapshots: u32,
+    /// The most bytes that the engine in memory keeps for snapshots: rows that were replaced or
+    /// removed. Over it the oldest snapshot ends. A quarter of `memory_limit` if 0.
+    pub max_snapshot_memory: u64,
 }
 
-// SAFETY: unsigned integers alone, the widest first and an even number of the others: no padding.
+// SAFETY: unsigned integers alone, an even number of the narrow ones together: no padding.
 unsafe impl Versioned for Options {}
 
 /// Returns what a number stands for; `None` is the default.
@@ -89,10 +93,10 @@ fn unknown(name: &str, number: impl Display, last: impl Display) -> Failure {
     Failure::new(Status::SKEIN_BAD_OPTION, text)
 }
 
-/// Returns a number of bytes; 0 stands for the default.
-fn byte_count(name: &str, bytes: u64) -> Result<Option<usize>> {
-    let bytes = usize::try_from(bytes).map_err(|_| unknown(name, bytes, usize::MAX))?;
-    Ok((bytes > 0).then_some(bytes))
+/// Returns an amount; 0 stands for the default.
+fn amount(name: &str, amount: u64) -> Result<Option<usize>> {
+    let amount = usize::try_from(amount).map_err(|_| unknown(name, amount, usize::MAX))?;
+    Ok((amount > 0).then_some(amount))
 }
 
 /// Returns the durability with this number.
@@ -140,14 +144,19 @@ impl Options {
         if let Some(eviction) = choice("eviction", self.eviction, &EVICTIONS)? {
             builder = builder.eviction(eviction);
         }
-        if let Some(bytes) = byte_count("cache_bytes", self.cache_bytes)? {
+        if let Some(bytes) = amount("cache_bytes", self.cache_bytes)? {
             builder = builder.cache_bytes(bytes);
         }
-        if let Some(bytes) = byte_count("memory_limit", self.memory_limit)? {
+        if let Some(bytes) = amount("memory_limit", self.memory_limit)? {
             builder = builder.memory_limit(bytes);
         }
         let create = choice("must_exist", self.must_exist, &[(0, None), (1, Some(false))])?;
-        choice::<()>("reserved", self.reserved, &[(0, None)])?;
+        if let Some(count) = amount("max_snapshots", self.max_snapshots.into())? {
+            builder = builder.max_snapshots(count);
+        }
+        if let Some(bytes) = amount("max_snapshot_memory", self.max_snapshot_memory)? {
+            builder = builder.max_snapshot_memory(bytes);
+        }
         Ok(builder.create(create.unwrap_or(true)))
     }
 }
@@ -160,7 +169,7 @@ mod tests {
     /// Padding would have no value in a program in C.
     #[test]
     fn options_have_no_padding() {
-        let fields = size_of::<usize>() + 2 * size_of::<u64>() + 6 * size_of::<u32>();
+        let fields = size_of::<usize>() + 3 * size_of::<u64>() + 6 * size_of::<u32>();
         assert_eq!(size_of::<Options>(), fields);
     }
 

@@ -2,11 +2,12 @@
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
+use std::ptr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::border::{Failure, Result, answer, call, found};
 use crate::keyspace::{KeyspaceHandle, of};
-use crate::memory::{BytesOut, Slice, bytes, optional, out, range};
+use crate::memory::{BytesOut, Slice, array, bytes, give_slices, optional, out, range};
 use crate::status::Status;
 
 /// Returns the time that is so many milliseconds after 1970.
@@ -78,6 +79,27 @@ pub unsafe extern "C" fn skein_get(
         // SAFETY: the caller's promise.
         let key = unsafe { bytes(key, key_len, "key")? };
         value.give_found(of(keyspace)?.get(key)?.as_deref())
+    })
+}
+
+/// Reads the values of `count` keys, as of one moment: faster than so many calls of `skein_get`. On
+/// success `*values` has so many slices, in the order of `keys`. The slice of an absent key has
+/// NULL. A NUL byte follows each value. The caller frees all of them by one `skein_free(values)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn skein_get_many(
+    keyspace: Option<&KeyspaceHandle>,
+    keys: *const Slice,
+    count: usize,
+    values: Option<&mut MaybeUninit<*mut Slice>>,
+) -> Status {
+    call(|| {
+        let values = out(values, ptr::null_mut(), "values")?;
+        // SAFETY: the caller's promise.
+        let keys = unsafe { array(keys, count, "keys")? };
+        // SAFETY: the caller's promise, for the bytes of each slice.
+        let keys = keys.iter().map(|key| unsafe { bytes(key.data.cast(), key.len, "keys[i].data") });
+        *values = give_slices(&of(keyspace)?.get_many(keys.collect::<Result<Vec<_>>>()?)?)?;
+        Ok(())
     })
 }
 

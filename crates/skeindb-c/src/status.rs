@@ -1,10 +1,8 @@
-//! The statuses, and which one an error of the library has.
+//! The statuses. `skeindb::ErrorCode` sorts the errors, and a status numbers such a code.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::io::ErrorKind;
 
-use skein_disk::DiskError;
-use skeindb::{EngineError, Error, RowError};
+use skeindb::{Error, ErrorCode};
 
 /// The result of a function. SKEIN_OK is 0, positive ones are answers and no errors, negative ones
 /// are errors. Later versions may add statuses.
@@ -18,6 +16,8 @@ pub enum Status {
     SKEIN_NOT_FOUND = 1,
     /// A compare-and-swap found another value.
     SKEIN_SWAP_REFUSED = 2,
+    /// `skein_verify` has found damage.
+    SKEIN_DAMAGE_FOUND = 3,
     /// An argument is wrong: NULL, no UTF-8, or a call at the wrong time.
     SKEIN_MISUSE = -1,
     /// The file system refused an operation.
@@ -74,6 +74,11 @@ pub enum Status {
     SKEIN_SNAPSHOT_ENDED = -27,
     /// The process has no memory left.
     SKEIN_NO_MEMORY = -28,
+    /// The progress callback of a long operation has cancelled it.
+    SKEIN_CANCELED = -29,
+    /// A folder cannot be used for a backup, a restore or a check: it has other contents, or no
+    /// database.
+    SKEIN_BAD_FOLDER = -30,
     /// Another error; its text says which.
     SKEIN_OTHER = -99,
     /// A bug of this library. The text has its message.
@@ -102,12 +107,13 @@ macro_rules! list {
 }
 
 list! {
-    SKEIN_OK SKEIN_NOT_FOUND SKEIN_SWAP_REFUSED SKEIN_MISUSE SKEIN_IO SKEIN_NO_SPACE SKEIN_DAMAGED SKEIN_LOCKED
+    SKEIN_OK SKEIN_NOT_FOUND SKEIN_SWAP_REFUSED SKEIN_DAMAGE_FOUND
+    SKEIN_MISUSE SKEIN_IO SKEIN_NO_SPACE SKEIN_DAMAGED SKEIN_LOCKED
     SKEIN_NOT_A_DATABASE SKEIN_BAD_OPTION SKEIN_CONFLICT SKEIN_CLOSED SKEIN_FORKED SKEIN_TXN_ENDED SKEIN_ABORTED
     SKEIN_SAVEPOINT_GONE SKEIN_KEYSPACE_DROPPED SKEIN_NO_KEYSPACE SKEIN_KEYSPACE_EXISTS SKEIN_BAD_NAME
     SKEIN_FOREIGN SKEIN_TOO_LONG SKEIN_KEY_RESERVED SKEIN_WRONG_KIND SKEIN_NOT_AN_INTEGER SKEIN_OVERFLOW
-    SKEIN_FULL SKEIN_WRITES_STOPPED SKEIN_TOO_MANY_SNAPSHOTS SKEIN_SNAPSHOT_ENDED SKEIN_NO_MEMORY SKEIN_OTHER
-    SKEIN_INTERNAL
+    SKEIN_FULL SKEIN_WRITES_STOPPED SKEIN_TOO_MANY_SNAPSHOTS SKEIN_SNAPSHOT_ENDED SKEIN_NO_MEMORY
+    SKEIN_CANCELED SKEIN_BAD_FOLDER SKEIN_OTHER SKEIN_INTERNAL
 }
 
 impl Status {
@@ -116,90 +122,40 @@ impl Status {
         Self::ALL.iter().copied().find(|status| *status as c_int == number)
     }
 
-    /// Returns the status of an error.
+    /// Returns the status of an error of the library.
     pub(crate) fn of(error: &Error) -> Self {
-        match error {
-            Error::Engine(error) => of_engine(error),
-            Error::Aborted { .. } => SKEIN_ABORTED,
-            Error::Conflict { .. } => SKEIN_CONFLICT,
-            Error::Closed => SKEIN_CLOSED,
-            Error::Forked => SKEIN_FORKED,
-            Error::KeyspaceDropped { .. } => SKEIN_KEYSPACE_DROPPED,
-            Error::NoKeyspace { .. } => SKEIN_NO_KEYSPACE,
-            Error::KeyspaceExists { .. } => SKEIN_KEYSPACE_EXISTS,
-            Error::KeyspaceName { .. } => SKEIN_BAD_NAME,
-            Error::Foreign { .. } => SKEIN_FOREIGN,
-            Error::KeyTooLong { .. } => SKEIN_TOO_LONG,
-            Error::KeyReserved => SKEIN_KEY_RESERVED,
-            Error::SavepointGone => SKEIN_SAVEPOINT_GONE,
-            Error::BadOption { .. } | Error::NoKeyspaces => SKEIN_BAD_OPTION,
+        match error.code() {
+            ErrorCode::Conflict => SKEIN_CONFLICT,
+            ErrorCode::Aborted => SKEIN_ABORTED,
+            ErrorCode::Closed => SKEIN_CLOSED,
+            ErrorCode::SnapshotEnded => SKEIN_SNAPSHOT_ENDED,
+            ErrorCode::Forked => SKEIN_FORKED,
+            ErrorCode::KeyspaceDropped => SKEIN_KEYSPACE_DROPPED,
+            ErrorCode::NoKeyspace => SKEIN_NO_KEYSPACE,
+            ErrorCode::KeyspaceExists => SKEIN_KEYSPACE_EXISTS,
+            ErrorCode::KeyspaceName => SKEIN_BAD_NAME,
+            ErrorCode::Foreign => SKEIN_FOREIGN,
+            ErrorCode::KeyReserved => SKEIN_KEY_RESERVED,
+            ErrorCode::SavepointGone => SKEIN_SAVEPOINT_GONE,
+            ErrorCode::BadOption => SKEIN_BAD_OPTION,
+            ErrorCode::Misuse => SKEIN_MISUSE,
+            ErrorCode::NotANumber => SKEIN_NOT_AN_INTEGER,
+            ErrorCode::TooLong => SKEIN_TOO_LONG,
+            ErrorCode::Overflow => SKEIN_OVERFLOW,
+            ErrorCode::Full => SKEIN_FULL,
+            ErrorCode::TooManySnapshots => SKEIN_TOO_MANY_SNAPSHOTS,
+            ErrorCode::WrongKind => SKEIN_WRONG_KIND,
+            ErrorCode::Locked => SKEIN_LOCKED,
+            ErrorCode::Io => SKEIN_IO,
+            ErrorCode::NoSpace => SKEIN_NO_SPACE,
+            ErrorCode::WritesStopped => SKEIN_WRITES_STOPPED,
+            ErrorCode::Folder => SKEIN_BAD_FOLDER,
+            ErrorCode::OtherEngine | ErrorCode::UnknownFormat => SKEIN_NOT_A_DATABASE,
+            ErrorCode::Damaged => SKEIN_DAMAGED,
+            ErrorCode::Cancelled => SKEIN_CANCELED,
             _ => SKEIN_OTHER,
         }
     }
-}
-
-fn of_engine(error: &EngineError) -> Status {
-    match error {
-        EngineError::Rows(error) => of_rows(error),
-        EngineError::Disk(error) => of_disk(error),
-        EngineError::NotOfRows { .. } => SKEIN_NOT_A_DATABASE,
-        EngineError::NotARow { .. } => SKEIN_WRONG_KIND,
-        EngineError::CacheTooSmall { .. } | EngineError::NoEviction { .. } => SKEIN_BAD_OPTION,
-        _ => SKEIN_OTHER,
-    }
-}
-
-fn of_rows(error: &RowError) -> Status {
-    match error {
-        RowError::KeyTooLong { .. } | RowError::ValueTooLong { .. } | RowError::WriteTooLong { .. } => {
-            SKEIN_TOO_LONG
-        }
-        RowError::OverBudget { .. } | RowError::IndexFull { .. } => SKEIN_FULL,
-        RowError::TooManySnapshots { .. } => SKEIN_TOO_MANY_SNAPSHOTS,
-        RowError::SnapshotEnded { .. } => SKEIN_SNAPSHOT_ENDED,
-        RowError::WrongKind { .. } => SKEIN_WRONG_KIND,
-        RowError::NotAnInteger => SKEIN_NOT_AN_INTEGER,
-        RowError::Overflow { .. } => SKEIN_OVERFLOW,
-        RowError::WritesStopped { .. } => SKEIN_WRITES_STOPPED,
-        RowError::NoRoomOnDisk { .. } => SKEIN_NO_SPACE,
-        RowError::Closed => SKEIN_CLOSED,
-        RowError::NotAFolder { .. }
-        | RowError::OtherEngine { .. }
-        | RowError::UnknownFormat { .. }
-        | RowError::LogFolderMissing { .. }
-        | RowError::Foreign { .. } => SKEIN_NOT_A_DATABASE,
-        RowError::Locked { .. } => SKEIN_LOCKED,
-        RowError::Io { kind, .. } => of_io(*kind),
-        RowError::Damaged { .. } => SKEIN_DAMAGED,
-        RowError::BadOption { .. } => SKEIN_BAD_OPTION,
-        _ => SKEIN_OTHER,
-    }
-}
-
-fn of_disk(error: &DiskError) -> Status {
-    match error {
-        DiskError::Io { kind, .. } => of_io(*kind),
-        DiskError::NotADiskFile { .. } | DiskError::OtherEngine { .. } | DiskError::UnknownFormat { .. } => {
-            SKEIN_NOT_A_DATABASE
-        }
-        DiskError::Damaged { .. } | DiskError::Interrupted { .. } => SKEIN_DAMAGED,
-        DiskError::Stopped { .. } => SKEIN_WRITES_STOPPED,
-        DiskError::Closed { .. } => SKEIN_CLOSED,
-        DiskError::TransactionTooLong { .. }
-        | DiskError::KeyTooLong { .. }
-        | DiskError::ValueTooLong { .. } => SKEIN_TOO_LONG,
-        DiskError::FileFull { .. } => SKEIN_FULL,
-        DiskError::TooManySnapshots { .. } => SKEIN_TOO_MANY_SNAPSHOTS,
-        DiskError::BadOption { .. } => SKEIN_BAD_OPTION,
-        DiskError::NotAnInteger { .. } => SKEIN_NOT_AN_INTEGER,
-        DiskError::Overflow { .. } => SKEIN_OVERFLOW,
-        DiskError::Log(error) => of_rows(&RowError::from(error.clone())),
-        _ => SKEIN_OTHER,
-    }
-}
-
-fn of_io(kind: ErrorKind) -> Status {
-    if kind == ErrorKind::StorageFull { SKEIN_NO_SPACE } else { SKEIN_IO }
 }
 
 /// Returns the name of a status, as "SKEIN_CONFLICT", or "SKEIN_?" for another number. The text

@@ -33,6 +33,27 @@ static void rows(const skein_keyspace *geese) {
     OK(skein_delete(geese, LIT("new")));
 }
 
+static void many_reads(const skein_keyspace *geese) {
+    skein_slice keys[] = {{LIT("snow")}, {NULL, 0}, {LIT("grey")}, {LIT("grey")}, {"\0\xff", 2}};
+    skein_slice *values;
+    check_put(geese, "grey", "Anser anser");
+    OK(skein_put(geese, "\0\xff", 2, NULL, 0));
+    OK(skein_get_many(geese, keys, 5, &values));
+    TRUE(values[0].data == NULL && values[0].len == 0 && values[1].data == NULL);
+    /* A NUL byte follows each. */
+    TRUE(values[2].len == 11 && strcmp(values[2].data, "Anser anser") == 0);
+    TRUE(check_slice_is(values[3], "Anser anser") && values[3].data != values[2].data);
+    TRUE(values[4].data != NULL && values[4].len == 0 && values[4].data[0] == 0);
+    skein_free(values);
+    OK(skein_get_many(geese, keys, 1, &values));
+    TRUE(values[0].data == NULL);
+    skein_free(values);
+    OK(skein_get_many(geese, NULL, 0, &values));
+    skein_free(values);
+    OK(skein_delete(geese, LIT("grey")));
+    OK(skein_delete(geese, "\0\xff", 2));
+}
+
 static void conditional_writes(const skein_keyspace *counts) {
     skein_slice one = {LIT("1")}, two = {LIT("2")};
     char *current;
@@ -168,6 +189,7 @@ static void all(const skein_db *db, uint32_t engine) {
     skein_keyspace *geese;
     OK(skein_keyspace_open(db, "geese", &geese));
     rows(geese);
+    many_reads(geese);
     conditional_writes(geese);
     ranges(geese);
     keyspaces(db);

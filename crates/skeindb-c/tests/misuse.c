@@ -97,6 +97,14 @@ static void arguments(const skein_db *db, const skein_keyspace *geese) {
     IS(SKEIN_MISUSE, skein_put(geese, LIT("k"), NULL, 3));
     IS(SKEIN_MISUSE, skein_put(geese, "k", SIZE_MAX, LIT("v")));
     IS(SKEIN_MISUSE, skein_get(geese, LIT("k"), NULL, NULL));
+    skein_slice *values;
+    IS(SKEIN_MISUSE, skein_get_many(geese, &wrong, 1, &values));
+    TRUE(values == NULL);
+    IS(SKEIN_MISUSE, skein_get_many(geese, NULL, 1, &values));
+    IS(SKEIN_MISUSE, skein_get_many(geese, &wrong, SIZE_MAX / 2, &values));
+    says("`keys`");
+    IS(SKEIN_MISUSE, skein_get_many(geese, NULL, 0, NULL));
+    IS(SKEIN_MISUSE, skein_get_many(NULL, NULL, 0, &values));
     IS(SKEIN_MISUSE, skein_count(geese, &wrong, NULL, NULL));
     IS(SKEIN_MISUSE, skein_delete_range(geese, &wrong, NULL, NULL));
     IS(SKEIN_MISUSE, skein_compare_and_swap(geese, LIT("k"), &wrong, NULL, NULL, NULL));
@@ -128,8 +136,13 @@ static void options(void) {
     IS(SKEIN_BAD_OPTION, skein_open(path, &options, &db));
     options = (skein_options){.size = sizeof options, .must_exist = 2};
     IS(SKEIN_BAD_OPTION, skein_open(path, &options, &db));
-    options = (skein_options){.size = sizeof options, .reserved = 1};
+    options = (skein_options){.size = sizeof options, .max_snapshots = 256};
     IS(SKEIN_BAD_OPTION, skein_open(path, &options, &db));
+    says("1 to 255");
+    options = (skein_options){
+        .size = sizeof options, .engine = SKEIN_ENGINE_DISK, .max_snapshot_memory = 1};
+    IS(SKEIN_BAD_OPTION, skein_open(path, &options, &db));
+    says("max_snapshot_memory");
     options = (skein_options){.size = sizeof options, .cache_bytes = 1 << 20};
     IS(SKEIN_BAD_OPTION, skein_open(path, &options, &db)); /* Of the other engine. */
     options = (skein_options){.size = sizeof options, .must_exist = 1};

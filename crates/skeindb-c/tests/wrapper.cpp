@@ -32,6 +32,9 @@ static void rows(skein::Db &db) {
     geese.put("", std::string_view("\0x", 2));
     TRUE(geese.get("grey") == "Anser anser");
     TRUE(geese.get("")->size() == 2);
+    auto many = geese.get_many({"snow", "grey", ""});
+    TRUE(many.size() == 3 && !many[0] && many[1] == "Anser anser" && many[2]->size() == 2);
+    TRUE(geese.get_many({}).empty());
     TRUE(!geese.get("snow") && geese.contains("grey"));
     TRUE(geese.erase("") && !geese.erase(""));
     TRUE(geese.increment("count") == 1 && geese.increment("count", 9) == 10);
@@ -108,6 +111,32 @@ static void transactions(skein::Db &db) {
     TRUE(geese.get("tx") == "3");
 }
 
+static void backups(const skein::Db &db) {
+    const std::string copy = check_path("wrapper-copy"), restored = check_path("wrapper-restored");
+    std::uint64_t told = 0;
+    auto report = db.backup(copy, [&](const skein_progress &done) {
+        told = done.rows;
+        return true;
+    });
+    TRUE(report.rows > 0 && told > 0 && told <= report.rows);
+    THROWS(SKEIN_BAD_FOLDER, db.backup(copy));
+    TRUE(skein::Db::restore(copy, restored).rows > 0);
+    auto found = skein::Db::verify(restored);
+    TRUE(found.is_sound() && found.report.rows + found.report.log_records > 0);
+    THROWS(SKEIN_LOCKED, skein::Db::verify(check_path("wrapper")));
+
+    const std::string other = check_path("wrapper-other");
+    THROWS(SKEIN_CANCELED, db.backup(other, [](const skein_progress &) { return false; }));
+    std::string caught;
+    try {
+        skein::Db::restore(copy, other, [](const skein_progress &) -> bool { throw std::runtime_error("no"); });
+    } catch (const std::runtime_error &error) {
+        caught = error.what();
+    }
+    TRUE(caught == "no");
+    THROWS(SKEIN_BAD_FOLDER, skein::Db::verify(other));
+}
+
 int main() {
     std::optional<skein::Cursor> survivor;
     {
@@ -116,6 +145,7 @@ int main() {
         auto db = skein::Db::open(check_path("wrapper"), options);
         rows(db);
         transactions(db);
+        backups(db);
         db.rename_keyspace("geese", "birds");
         auto ordinary = db.default_keyspace();
         ordinary.put("k", "v");

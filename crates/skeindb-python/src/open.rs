@@ -39,6 +39,8 @@ struct OpenOptions {
     cache_bytes: Option<usize>,
     memory_limit: Option<usize>,
     eviction: Option<String>,
+    max_snapshots: Option<usize>,
+    max_snapshot_memory: Option<usize>,
     create: bool,
 }
 
@@ -63,6 +65,12 @@ impl OpenOptions {
         if let Some(eviction) = &self.eviction {
             builder = builder.eviction(named::<Eviction>(eviction)?);
         }
+        if let Some(count) = self.max_snapshots {
+            builder = builder.max_snapshots(count);
+        }
+        if let Some(bytes) = self.max_snapshot_memory {
+            builder = builder.max_snapshot_memory(bytes);
+        }
         Ok(builder)
     }
 
@@ -78,7 +86,10 @@ impl OpenOptions {
 
 /// Opens a database; see `skeindb.open`, which also closes it when the interpreter ends.
 #[pyfunction]
-#[pyo3(signature = (path, *, engine, durability, index, cache_bytes, memory_limit, eviction, create, progress))]
+#[pyo3(signature = (
+    path, *, engine, durability, index, cache_bytes, memory_limit, eviction, max_snapshots, max_snapshot_memory,
+    create, progress,
+))]
 #[expect(clippy::too_many_arguments, reason = "they are the keywords of a function of Python")]
 pub(crate) fn open<'py>(
     py: Python<'py>,
@@ -89,10 +100,22 @@ pub(crate) fn open<'py>(
     cache_bytes: Option<usize>,
     memory_limit: Option<usize>,
     eviction: Option<String>,
+    max_snapshots: Option<usize>,
+    max_snapshot_memory: Option<usize>,
     create: bool,
     progress: Option<Bound<'py, PyAny>>,
 ) -> Result<Bound<'py, Database>> {
-    let options = OpenOptions { engine, durability, index, cache_bytes, memory_limit, eviction, create };
+    let options = OpenOptions {
+        engine,
+        durability,
+        index,
+        cache_bytes,
+        memory_limit,
+        eviction,
+        max_snapshots,
+        max_snapshot_memory,
+        create,
+    };
     let seen = Arc::new(OpenProgress::default());
     let builder = options.builder(path.as_ref())?.progress(seen.clone());
     let durability = options.opened_durability(path.as_ref())?;

@@ -6,6 +6,7 @@ import copy
 import pickle
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import skeindb
@@ -152,6 +153,8 @@ def test_options_that_cannot_be(tmp_path: Path) -> None:
         ({"engine": "disk", "index": "masstree"}, "index"),
         ({"engine": "memory", "cache_bytes": 1 << 20}, "cache_bytes"),
         ({"engine": "disk", "cache_bytes": 1}, "cache"),
+        ({"max_snapshots": 0}, "max_snapshots.*1 to 255"),
+        ({"engine": "disk", "max_snapshot_memory": 1}, "max_snapshot_memory"),
         ({"create": False}, "no database"),
     ]
     for options, says in cases:
@@ -178,6 +181,23 @@ def test_a_memory_limit_refuses_or_evicts() -> None:
         for n in range(20_000):
             db[b"%d" % n] = b"v" * 1000
         assert 0 < len(db) < 20_000 and b"19999" in db
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_snapshots_have_a_limit(tmp_path: Path, engine: Literal["memory", "disk"]) -> None:
+    with skeindb.open(tmp_path / "db", engine=engine, max_snapshots=1) as db:
+        with db.snapshot(), pytest.raises(skeindb.LimitError, match="raise `max_snapshots`"):
+            db.snapshot()
+        db.snapshot().close()
+
+
+def test_memory_for_snapshots_has_a_limit() -> None:
+    with skeindb.memory(max_snapshot_memory=10_000) as db:
+        db.update({b"%d" % n: b"v" * 100 for n in range(1000)})
+        with db.snapshot() as snapshot:
+            db.update({b"%d" % n: b"w" * 100 for n in range(1000)})
+            with pytest.raises(skeindb.ClosedError, match="10000 bytes.*raise `max_snapshot_memory`"):
+                snapshot[b"1"]
 
 
 def test_damage_is_named(tmp_path: Path) -> None:

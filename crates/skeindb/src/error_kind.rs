@@ -1,12 +1,9 @@
 //! The kinds of errors: what a caller can do about one.
 
-use skein_data::{EngineError, RowError};
-use skein_disk::DiskError;
-use skein_log::LogError;
-
 use crate::Error;
 
-/// The kind of an [`Error`], for programs that act on errors, and for bindings to other languages.
+/// The kind of an [`Error`], for programs that act on errors. [`ErrorCode`](crate::ErrorCode) is
+/// finer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -50,99 +47,6 @@ impl Error {
     /// # Ok::<(), skeindb::Error>(())
     /// ```
     pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Engine(error) => of_engine(error),
-            Self::Aborted { .. } | Self::Other(_) => ErrorKind::Aborted,
-            Self::Conflict { .. } => ErrorKind::Conflict,
-            Self::Closed => ErrorKind::Closed,
-            Self::Forked => ErrorKind::Forked,
-            Self::KeyspaceDropped { .. } | Self::NoKeyspace { .. } | Self::KeyspaceExists { .. } => {
-                ErrorKind::Keyspace
-            }
-            #[cfg(feature = "tokio")]
-            Self::NoRuntime => ErrorKind::Invalid,
-            Self::KeyTooLong { .. } => ErrorKind::Limit,
-            Self::Folder { .. } => ErrorKind::Io,
-            Self::Canceled { .. } => ErrorKind::Cancelled,
-            Self::Decode(_) => ErrorKind::WrongKind,
-            Self::KeyspaceName { .. }
-            | Self::Encode(_)
-            | Self::NoKeyspaces
-            | Self::Foreign { .. }
-            | Self::KeyReserved
-            | Self::NotSorted { .. }
-            | Self::SavepointGone
-            | Self::BadOption { .. } => ErrorKind::Invalid,
-        }
+        self.code().kind()
     }
-}
-
-fn of_engine(error: &EngineError) -> ErrorKind {
-    match error {
-        EngineError::Rows(error) => of_rows(error),
-        EngineError::Disk(error) => of_disk(error),
-        EngineError::CacheTooSmall { .. }
-        | EngineError::NoEviction { .. }
-        | EngineError::NotOfRows { .. } => ErrorKind::Invalid,
-        EngineError::NotARow { .. } => ErrorKind::WrongKind,
-        _ => ErrorKind::Other,
-    }
-}
-
-fn of_rows(error: &RowError) -> ErrorKind {
-    use RowError as E;
-    match error {
-        E::KeyTooLong { .. }
-        | E::ValueTooLong { .. }
-        | E::WriteTooLong { .. }
-        | E::OverBudget { .. }
-        | E::IndexFull { .. }
-        | E::TooManySnapshots { .. }
-        | E::MemberTooLong { .. }
-        | E::ColumnNameTooLong { .. }
-        | E::Overflow { .. } => ErrorKind::Limit,
-        E::SnapshotEnded { .. } | E::Closed => ErrorKind::Closed,
-        E::WrongKind { .. } | E::OfAnotherKey | E::SetIsGone => ErrorKind::WrongKind,
-        E::NotANumber
-        | E::NotAnInteger
-        | E::InsideWrite { .. }
-        | E::BadOption { .. }
-        | E::NotAFolder { .. }
-        | E::OtherEngine { .. } => ErrorKind::Invalid,
-        E::WritesStopped { .. } | E::NoRoomOnDisk { .. } | E::Io { .. } => ErrorKind::Io,
-        E::Cancelled => ErrorKind::Cancelled,
-        E::Locked { .. } => ErrorKind::Locked,
-        E::UnknownFormat { .. } | E::Damaged { .. } | E::LogFolderMissing { .. } | E::Foreign { .. } => {
-            ErrorKind::Damaged
-        }
-        _ => ErrorKind::Other,
-    }
-}
-
-fn of_disk(error: &DiskError) -> ErrorKind {
-    use DiskError as E;
-    match error {
-        E::TransactionTooLong { .. }
-        | E::ReadTooLong { .. }
-        | E::FileFull { .. }
-        | E::TooManySnapshots { .. }
-        | E::KeyTooLong { .. }
-        | E::ValueTooLong { .. }
-        | E::Overflow { .. } => ErrorKind::Limit,
-        E::BadOption { .. } | E::OtherEngine { .. } | E::NotAnInteger { .. } => ErrorKind::Invalid,
-        E::Io { .. } | E::Stopped { .. } => ErrorKind::Io,
-        E::Closed { .. } => ErrorKind::Closed,
-        E::NotADiskFile { .. }
-        | E::UnknownFormat { .. }
-        | E::Damaged { .. }
-        | E::Interrupted { .. }
-        | E::TrieDiffers { .. }
-        | E::ValuesDiffer { .. } => ErrorKind::Damaged,
-        E::Log(error) => of_log(error),
-        _ => ErrorKind::Other,
-    }
-}
-
-fn of_log(error: &LogError) -> ErrorKind {
-    of_rows(&RowError::from(error.clone()))
 }

@@ -94,6 +94,7 @@ pub use db::{
     Progress, Savepoint, Snapshot, SwapRefused, Transaction, Value, Values, VerifyReport,
 };
 pub use error::{Error, Result};
+pub use error_code::ErrorCode;
 pub use error_kind::ErrorKind;
 pub use skein_data::{Durability, EngineError, Eviction, IndexKind, OpenProgress, RowError, ScanDirection};
 pub use skein_index as index;
@@ -107,6 +108,7 @@ pub mod client;
 pub mod cluster;
 mod db;
 mod error;
+mod error_code;
 mod error_kind;
 pub mod typed;
 

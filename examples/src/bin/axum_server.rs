@@ -8,8 +8,8 @@
 //! | `POST /keys/KEY/rename?to=NEW` | moves a value to another key, in a transaction |
 //! | `GET /keys?from=A&to=B&limit=N` | returns the keys from A to before B in order, a line each |
 //!
-//! A call of the database may wait for the disk. So it runs on Tokio's threads for blocking work,
-//! not on those that serve connections.
+//! A call of the database may wait for the disk. `AsyncDb` runs it on Tokio's threads for blocking
+//! work, and holds none of them while a write waits to be durable.
 //!
 //! `cargo run --bin axum_server -- FOLDER ADDRESS`
 
@@ -22,10 +22,10 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::Deserialize;
-use skeindb::{Db, Durability, Error, Keyspace, Value};
+use skeindb::aio::{AsyncDb, AsyncKeyspace};
+use skeindb::{Db, Durability, Error};
 use skeindb_examples::AnyError;
 use tokio::net::TcpListener;
-use tokio::task::spawn_blocking;
 
 /// Rows of an answer, if the request does not say how many.
 const ROWS: usize = 100;
@@ -35,7 +35,8 @@ async fn main() -> Result<(), AnyError> {
     let mut arguments = std::env::args().skip(1);
     let folder = arguments.next().unwrap_or_else(|| "axum-data".into());
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8080".into());
-    let db = Db::builder(folder).durability(Durability::Sync).open()?;
+    // Nothing is served yet, so this may hold the thread.
+    let db = AsyncDb::from(Db::builder(folder).durability(Durability::Sync).open()?);
     let listener = TcpListener::bind(address).await?;
     println!("listening on http://{}", listener.local_addr()?);
     serve(listener, db, async { drop(tokio::signal::ctrl_c().await) }).await
@@ -44,32 +45,36 @@ async fn main() -> Result<(), AnyError> {
 /// Serves a database until `stop` ends, answers the requests that it has, and closes the database.
 async fn serve(
     listener: TcpListener,
-    db: Db,
+    db: AsyncDb,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), AnyError> {
-    let keys = db.keyspace("keys")?;
+    let keys = db.keyspace("keys").await?;
     let router = Router::new()
         .route("/keys", get(list))
         .route("/keys/{key}", get(read).put(write).delete(remove))
         .route("/keys/{key}/rename", post(rename))
         .with_state(Shared { db: db.clone(), keys });
     axum::serve(listener, router).with_graceful_shutdown(stop).await?;
-    Ok(spawn_blocking(move || db.close()).await??)
+    Ok(db.close().await?)
 }
 
 /// The handles that all requests share. Clones are cheap.
 #[derive(Clone)]
 struct Shared {
-    db: Db,
-    keys: Keyspace,
+    db: AsyncDb,
+    keys: AsyncKeyspace,
 }
 
 /// The answer to a request that failed.
 enum Failure {
     NotFound,
     Database(Error),
-    /// The call panicked, or the runtime ends.
-    NoAnswer,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Database(error)
+    }
 }
 
 impl IntoResponse for Failure {
@@ -80,16 +85,8 @@ impl IntoResponse for Failure {
                 (StatusCode::BAD_REQUEST, error.to_string()).into_response()
             }
             Self::Database(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
-            Self::NoAnswer => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         }
     }
-}
-
-/// Runs a call of the database on a thread that may wait.
-async fn call<T: Send + 'static>(
-    call: impl FnOnce() -> skeindb::Result<T> + Send + 'static,
-) -> Result<T, Failure> {
-    spawn_blocking(call).await.map_err(|_| Failure::NoAnswer)?.map_err(Failure::Database)
 }
 
 /// The answer to a write, which found its key or did not.
@@ -98,9 +95,7 @@ fn done(found: bool) -> Result<StatusCode, Failure> {
 }
 
 async fn read(State(shared): State<Shared>, Path(key): Path<String>) -> Result<Vec<u8>, Failure> {
-    // A `Value` reads its bytes in place and stays on its thread, so a copy of them leaves it.
-    let value = call(move || Ok(shared.keys.get(key)?.map(Value::into_vec))).await?;
-    value.ok_or(Failure::NotFound)
+    shared.keys.get(key).await?.ok_or(Failure::NotFound)
 }
 
 async fn write(
@@ -108,12 +103,12 @@ async fn write(
     Path(key): Path<String>,
     value: Bytes,
 ) -> Result<StatusCode, Failure> {
-    call(move || shared.keys.insert(key, value)).await?;
+    shared.keys.insert(key, value).await?;
     done(true)
 }
 
 async fn remove(State(shared): State<Shared>, Path(key): Path<String>) -> Result<StatusCode, Failure> {
-    done(call(move || shared.keys.remove(key)).await?)
+    done(shared.keys.remove(key).await?)
 }
 
 #[derive(Deserialize)]
@@ -126,14 +121,13 @@ async fn rename(
     Path(key): Path<String>,
     Query(NewName { to }): Query<NewName>,
 ) -> Result<StatusCode, Failure> {
-    let found = call(move || {
-        // The closure runs again if another request changed one of the keys meanwhile.
-        db.transaction(|tx| {
-            let Some(value) = tx.get(&keys, &key)? else { return Ok(false) };
-            tx.remove(&keys, &key)?;
-            tx.insert(&keys, &to, value)?;
-            Ok(true)
-        })
+    let keys = keys.keyspace().clone();
+    // The closure runs again if another request changed one of the keys meanwhile.
+    let found = db.transaction(move |tx| {
+        let Some(value) = tx.get(&keys, &key)? else { return Ok(false) };
+        tx.remove(&keys, &key)?;
+        tx.insert(&keys, &to, value)?;
+        Ok(true)
     });
     done(found.await?)
 }
@@ -149,12 +143,14 @@ struct Range {
 async fn list(State(shared): State<Shared>, Query(range): Query<Range>) -> Result<String, Failure> {
     let from = range.from.map_or(Bound::Unbounded, Bound::Included);
     let to = range.to.map_or(Bound::Unbounded, Bound::Excluded);
-    call(move || {
-        let rows = shared.keys.range((from, to)).take(range.limit.unwrap_or(ROWS));
-        rows.map(|row| row.map(|(key, value)| format!("{}\t{}\n", key.escape_ascii(), value.escape_ascii())))
-            .collect()
-    })
-    .await
+    let mut rows = shared.keys.range((from, to));
+    let mut lines = String::new();
+    for _ in 0..range.limit.unwrap_or(ROWS) {
+        let Some(row) = rows.next().await else { break };
+        let (key, value) = row?;
+        lines.push_str(&format!("{}\t{}\n", key.escape_ascii(), value.escape_ascii()));
+    }
+    Ok(lines)
 }
 
 #[cfg(test)]
@@ -186,7 +182,7 @@ mod tests {
     fn requests_write_read_list_and_rename_keys() {
         let folder = tempfile::tempdir().unwrap();
         let runtime = Runtime::new().unwrap();
-        let db = Db::builder(folder.path()).durability(Durability::Sync).open().unwrap();
+        let db = AsyncDb::from(Db::builder(folder.path()).durability(Durability::Sync).open().unwrap());
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -202,8 +202,9 @@ fn programs_that_a_page_shows_are_those_of_their_files() {
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
         for (at, start) in text.match_indices("<!-- file: ") {
-            let (path, block) =
-                text[at + start.len()..].split_once(" -->\n```rust\n").expect("a path and a block");
+            let (path, block) = text[at + start.len()..].split_once(" -->\n```").expect("a path and a block");
+            // The language comes first.
+            let (_, block) = block.split_once('\n').expect("a program");
             let program = fs::read_to_string(root().join(path)).unwrap();
             let end = block.find("```").expect("the block ends");
             assert!(block[..end] == program, "{}: copy {path} to it again", page.display());
@@ -217,7 +218,7 @@ fn programs_that_a_page_shows_are_those_of_their_files() {
             checked += 1;
         }
     }
-    assert!(checked >= 4, "only {checked} programs were found");
+    assert!(checked >= 5, "only {checked} programs were found");
 }
 
 /// All files of the repository that a page may name, as paths from its root.

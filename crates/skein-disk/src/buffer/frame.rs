@@ -37,8 +37,8 @@ pub(super) struct PageFrame {
     born: u64,
     /// Whether a running checkpoint needs this version of the page (invariant 3).
     claimed: AtomicBool,
-    /// The number of kept versions that have the frame (invariant 3): two for a moment, if it is kept
-    /// again before the first one has ended.
+    /// The number of kept versions in memory that have the frame (invariant 3): two for a moment,
+    /// if it is kept again before the first one has ended.
     kept: AtomicU32,
     place: AtomicU32,
     /// The place that is promised to a dirty frame.
@@ -177,18 +177,20 @@ impl PageFrame {
         self.born
     }
 
-    /// Counts the frame as kept for a snapshot. The caller holds the page's stripe lock.
+    /// Counts the frame as kept for a snapshot. The caller holds the page's stripe lock, unless the
+    /// frame was written: then the count adds no reason any more.
     pub(super) fn keep(&self) {
         // SeqCst: as in `end_keep`.
         self.kept.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Undoes one [`keep`](Self::keep). The caller holds the page's stripe lock, and releases the
-    /// frame's place if there is one.
+    /// Undoes one [`keep`](Self::keep). The caller holds the page's stripe lock, unless the frame
+    /// was written. It takes over the reason for the frame's place, if there is one.
     pub(super) fn end_keep(&self) {
         // SeqCst, like the swap of a publication and `is_kept`: either the writer that replaces the
         // frame sees the count fall, or the caller sees the frame replaced (`release_version`).
-        self.kept.fetch_sub(1, Ordering::SeqCst);
+        let before = self.kept.fetch_sub(1, Ordering::SeqCst);
+        debug_assert!(before > 0, "the frame of page {:?} was not kept", self.id);
     }
 
     /// Returns the number of kept versions that have the frame.

@@ -89,7 +89,7 @@ use key::ShortKey;
 use node::{MlpNode, MlpNodeBody};
 use table::MlpTable;
 use top_bitmap::TopBitmap;
-pub use typed::{MlpError, MlpKey, MlpMap, MlpRange, ShortBytes};
+pub use typed::{MlpError, MlpKey, MlpMap, MlpRange, PinnedMlpMap, ShortBytes};
 use variant::{MlpSettings, MlpStandard};
 
 use crate::byte_index::ByteIndex;

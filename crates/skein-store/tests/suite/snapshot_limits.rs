@@ -205,7 +205,7 @@ fn the_oldest_snapshot_ends_at_the_limit_of_kept_bytes() {
         let is_ended = |ended: Error| {
             let text = ended.to_string();
             assert!(matches!(ended, Error::SnapshotEnded { limit: 300_000 }), "{text}");
-            assert!(text.contains("300000 bytes") && text.contains("limits.snapshot_bytes"), "{text}");
+            assert!(text.contains("300000 bytes") && text.contains("raise `max_snapshot_memory`"), "{text}");
         };
         is_ended(first.check().unwrap_err());
         is_ended(first.get_entry(b"goose").unwrap_err());

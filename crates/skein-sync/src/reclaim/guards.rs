@@ -53,7 +53,7 @@ impl Drop for LocalGuard<'_> {
     fn drop(&mut self) {
         if let LocalGuardKind::Local(guard) = &mut self.kind {
             self.collector.class.uncount();
-            if !self.collector.class.is_frozen() {
+            if !self.collector.is_frozen() {
                 // SAFETY: the guard is not used after this.
                 unsafe { ManuallyDrop::drop(guard) };
             }
@@ -67,7 +67,7 @@ impl Guard for LocalGuard<'_> {
     #[inline]
     fn refresh(&mut self) {
         match &mut self.kind {
-            LocalGuardKind::Local(guard) if !self.collector.class.is_frozen() => guard.refresh(),
+            LocalGuardKind::Local(guard) if !self.collector.is_frozen() => guard.refresh(),
             LocalGuardKind::Local(_) => {}
             LocalGuardKind::Owned(guard) => guard.refresh(),
         }
@@ -75,7 +75,7 @@ impl Guard for LocalGuard<'_> {
 
     fn flush(&self) {
         match &self.kind {
-            LocalGuardKind::Local(guard) if !self.collector.class.is_frozen() => guard.flush(),
+            LocalGuardKind::Local(guard) if !self.collector.is_frozen() => guard.flush(),
             LocalGuardKind::Local(_) => {}
             LocalGuardKind::Owned(guard) => guard.flush(),
         }
@@ -97,7 +97,7 @@ impl Guard for LocalGuard<'_> {
     #[inline]
     unsafe fn defer_retire<T>(&self, pointer: *mut T, reclaim: unsafe fn(*mut T, &GracePeriod)) {
         match &self.kind {
-            LocalGuardKind::Local(guard) if !self.collector.class.is_frozen() => {
+            LocalGuardKind::Local(guard) if !self.collector.is_frozen() => {
                 // SAFETY: the caller guarantees it. The batch belongs to the thread's number, which
                 // the thread still owns: if it had ended, the class would be frozen.
                 unsafe { guard.defer_retire(pointer, reclaimer(reclaim)) };
@@ -124,7 +124,7 @@ pub struct OwnedGuard<'a> {
 
 impl<'a> OwnedGuard<'a> {
     pub(super) fn enter(collector: &'a Collector) -> Self {
-        let guard = if collector.class.is_frozen() {
+        let guard = if collector.is_frozen() {
             collector.pin();
             None
         } else {
@@ -135,14 +135,14 @@ impl<'a> OwnedGuard<'a> {
 
     /// Returns the guard, unless it must not change its reservation.
     fn free(&self) -> Option<&seize::OwnedGuard<'a>> {
-        self.guard.as_deref().filter(|_| !self.collector.class.is_frozen())
+        self.guard.as_deref().filter(|_| !self.collector.is_frozen())
     }
 }
 
 impl Drop for OwnedGuard<'_> {
     fn drop(&mut self) {
         if let Some(guard) = &mut self.guard
-            && !self.collector.class.is_frozen()
+            && !self.collector.is_frozen()
         {
             // SAFETY: the guard is not used after this.
             unsafe { ManuallyDrop::drop(guard) };
@@ -155,7 +155,7 @@ impl sealed::Sealed for OwnedGuard<'_> {}
 impl Guard for OwnedGuard<'_> {
     fn refresh(&mut self) {
         if let Some(guard) = &mut self.guard
-            && !self.collector.class.is_frozen()
+            && !self.collector.is_frozen()
         {
             guard.refresh();
         }

@@ -114,6 +114,8 @@ def open(
     cache_bytes: int | None = None,
     memory_limit: int | None = None,
     eviction: Literal["noeviction", "allkeys-lru", "volatile-ttl"] | None = None,
+    max_snapshots: int | None = None,
+    max_snapshot_memory: int | None = None,
     create: bool = True,
     progress: Callable[[int, int], object] | None = None,
 ) -> Database:
@@ -129,6 +131,11 @@ def open(
     cache_bytes: memory for pages of the engine on disk; 256 MiB by default.
     memory_limit: the most memory of the engine in memory. At the limit writes raise `LimitError`, or
         keys are evicted as `eviction` says.
+    max_snapshots: the most snapshots and transactions at a time; one more raises `LimitError`. At most
+        255 for the engine in memory and 65,536 for the one on disk, which are the defaults.
+    max_snapshot_memory: the most bytes that the engine in memory keeps for snapshots: rows that were
+        replaced or removed. Over it the oldest snapshot ends, and reading it raises `ClosedError`. By
+        default a quarter of `memory_limit`.
     create: whether a missing database is created; otherwise `InvalidError` is raised.
     progress: called with the bytes that were read and those to read, ten times a second, and at the
         end. If it raises an exception, the opening is cancelled.
@@ -141,6 +148,8 @@ def open(
         cache_bytes=cache_bytes,
         memory_limit=memory_limit,
         eviction=eviction,
+        max_snapshots=max_snapshots,
+        max_snapshot_memory=max_snapshot_memory,
         create=create,
         progress=progress,
     )
@@ -153,6 +162,14 @@ def memory(
     index: Literal["masstree", "wormhole", "cuckoo-trie", "mlp", "skip-list"] | None = None,
     memory_limit: int | None = None,
     eviction: Literal["noeviction", "allkeys-lru", "volatile-ttl"] | None = None,
+    max_snapshots: int | None = None,
+    max_snapshot_memory: int | None = None,
 ) -> Database:
     """Opens an empty database that is in memory alone; see `open`."""
-    return open(index=index, memory_limit=memory_limit, eviction=eviction)
+    return open(
+        index=index,
+        memory_limit=memory_limit,
+        eviction=eviction,
+        max_snapshots=max_snapshots,
+        max_snapshot_memory=max_snapshot_memory,
+    )

@@ -252,6 +252,8 @@ def open(
     cache_bytes: int | None,
     memory_limit: int | None,
     eviction: str | None,
+    max_snapshots: int | None,
+    max_snapshot_memory: int | None,
     create: bool,
     progress: Callable[[int, int], object] | None,
 ) -> Database: ...

@@ -72,10 +72,15 @@ impl Batch {
         self.writes.is_empty()
     }
 
+    /// Notes a write that cannot be applied. The first one is the error of [`Db::apply`].
+    pub(crate) fn refuse(&mut self, error: Error) {
+        self.refused.get_or_insert(error);
+    }
+
     fn push(&mut self, keyspace: &Keyspace, key: &[u8], write: BatchWrite) -> &mut Self {
         match keyspace.physical(key) {
             Ok(key) => _ = self.writes.push(&*key, write),
-            Err(error) => _ = self.refused.get_or_insert(error),
+            Err(error) => self.refuse(error),
         }
         if !self.keyspaces.iter().any(|known| known.is_same(keyspace)) {
             self.keyspaces.push(keyspace.clone());

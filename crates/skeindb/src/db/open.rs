@@ -64,6 +64,7 @@ fn chosen_engine(builder: &DbBuilder) -> Result<Engine> {
         ("cache_bytes", builder.cache_bytes.is_some(), Engine::Disk),
         ("index", builder.index.is_some(), Engine::Memory),
         ("memory_limit", builder.memory_limit.is_some(), Engine::Memory),
+        ("max_snapshot_memory", builder.max_snapshot_memory.is_some(), Engine::Memory),
         ("eviction", builder.eviction != Eviction::None, Engine::Memory),
     ];
     if let Some((name, ..)) = given.into_iter().find(|(_, given, of)| *given && *of != engine) {
@@ -77,29 +78,41 @@ fn chosen_engine(builder: &DbBuilder) -> Result<Engine> {
     Ok(engine)
 }
 
+/// Returns how many snapshots may live at a time, of the engine that allows `most`.
+fn snapshots(builder: &DbBuilder, most: usize) -> Result<usize> {
+    match builder.max_snapshots {
+        Some(count) if !(1..=most).contains(&count) => {
+            let why = format!("{count}; it can be 1 to {most}");
+            Err(Error::BadOption { name: "max_snapshots", why })
+        }
+        count => Ok(count.unwrap_or(most)),
+    }
+}
+
 fn storage(builder: &DbBuilder) -> Arc<dyn Storage> {
     builder.storage.clone().unwrap_or_else(|| Arc::new(OsStorage))
 }
 
-fn store_options(builder: &DbBuilder) -> StoreOptions {
-    StoreOptions {
+fn store_options(builder: &DbBuilder) -> Result<StoreOptions> {
+    Ok(StoreOptions {
         durability: builder.durability.unwrap_or_default(),
         index: builder.index.unwrap_or_default(),
         limits: StoreLimits {
             memory_bytes: builder.memory_limit,
             eviction: builder.eviction,
             never_evicted: Some(CATALOG.to_vec()),
-            snapshots: SNAPSHOTS_MAX,
+            snapshots: snapshots(builder, SNAPSHOTS_MAX)?,
+            snapshot_bytes: builder.max_snapshot_memory,
             ..StoreLimits::default()
         },
         storage: storage(builder),
         progress: builder.progress.clone(),
         ..StoreOptions::default()
-    }
+    })
 }
 
 fn open_memory(builder: &DbBuilder, path: &Path) -> Result<skein_data::Engine> {
-    Ok(Store::open(path, store_options(builder))?.into())
+    Ok(Store::open(path, store_options(builder)?)?.into())
 }
 
 fn open_in_memory(builder: &DbBuilder) -> Result<skein_data::Engine> {
@@ -113,13 +126,14 @@ fn open_in_memory(builder: &DbBuilder) -> Result<skein_data::Engine> {
         checkpoint_log_bytes: None,
         checkpoint_interval: None,
         storage: Arc::new(MemoryStorage::default()),
-        ..store_options(builder)
+        ..store_options(builder)?
     };
     Ok(Store::open(NO_FOLDER, options)?.into())
 }
 
 fn open_disk(builder: &DbBuilder, path: &Path) -> Result<skein_data::Engine> {
     let defaults = DiskOptions::default();
+    let limits = StoreLimits { snapshots: snapshots(builder, SNAPSHOTS_MOST)?, ..StoreLimits::default() };
     let storage = storage(builder);
     let kind = kind_of(path, &*storage)?;
     let options = DiskOptions {
@@ -127,10 +141,10 @@ fn open_disk(builder: &DbBuilder, path: &Path) -> Result<skein_data::Engine> {
         values: kind.map_or(Values::Rows, |kind| kind.values),
         cache_pages: builder.cache_bytes.map_or(defaults.cache_pages, |bytes| bytes / PAGE),
         durability: builder.durability.unwrap_or_default(),
+        // The engine's limit is less or equal.
         snapshots: SNAPSHOTS_MOST,
         progress: builder.progress.clone(),
         ..defaults
     };
-    let limits = StoreLimits { snapshots: SNAPSHOTS_MOST, ..StoreLimits::default() };
     Ok(DiskEngine::new(DiskStore::open_on(storage, path, options)?, limits)?.into())
 }

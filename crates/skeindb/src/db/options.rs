@@ -41,6 +41,8 @@ pub struct DbBuilder {
     pub(super) cache_bytes: Option<usize>,
     pub(super) memory_limit: Option<usize>,
     pub(super) eviction: Eviction,
+    pub(super) max_snapshots: Option<usize>,
+    pub(super) max_snapshot_memory: Option<usize>,
     pub(super) create: bool,
     /// `None` for the file system of the machine.
     pub(super) storage: Option<Arc<dyn Storage>>,
@@ -57,6 +59,8 @@ impl DbBuilder {
             cache_bytes: None,
             memory_limit: None,
             eviction: Eviction::None,
+            max_snapshots: None,
+            max_snapshot_memory: None,
             create: true,
             storage: None,
             progress: Arc::default(),
@@ -101,6 +105,47 @@ impl DbBuilder {
     /// Chooses which keys are evicted at the memory limit; none by default.
     pub fn eviction(mut self, eviction: Eviction) -> Self {
         self.eviction = eviction;
+        self
+    }
+
+    /// Sets how many snapshots may live at a time, those of transactions and iterators over them
+    /// included. One more is an error that names this option. From 1 to 255 for the engine in
+    /// memory, and to 65,536 for the one on disk; by default as many as that.
+    ///
+    /// ```
+    /// let db = skeindb::Db::memory_builder().max_snapshots(1).open()?;
+    /// let first = db.snapshot()?;
+    /// let refused = db.snapshot().unwrap_err().to_string();
+    /// assert!(refused.contains("raise `max_snapshots`"), "{refused}");
+    /// drop(first);
+    /// db.snapshot()?;
+    /// # Ok::<(), skeindb::Error>(())
+    /// ```
+    pub fn max_snapshots(mut self, count: usize) -> Self {
+        self.max_snapshots = Some(count);
+        self
+    }
+
+    /// Sets how much memory the engine in memory may keep for snapshots, in bytes: the rows that
+    /// were replaced or removed while a snapshot lives that shows them. Over it the oldest snapshot
+    /// ends, and each read of it returns an error that names this option. By default a quarter of
+    /// the [`memory_limit`](Self::memory_limit); without that limit there is none.
+    ///
+    /// ```
+    /// let db = skeindb::Db::memory_builder().max_snapshot_memory(100_000).open()?;
+    /// let geese = db.keyspace("geese")?;
+    /// geese.insert("grey", vec![b'a'; 60_000])?;
+    /// geese.insert("bean", vec![b'a'; 60_000])?;
+    /// let snapshot = db.snapshot()?;
+    /// geese.insert("grey", "Anser anser")?;
+    /// assert_eq!(snapshot.get(&geese, "grey")?.expect("it is kept").len(), 60_000);
+    /// geese.insert("bean", "Anser fabalis")?;
+    /// let ended = snapshot.get(&geese, "grey").unwrap_err().to_string();
+    /// assert!(ended.contains("raise `max_snapshot_memory`"), "{ended}");
+    /// # Ok::<(), skeindb::Error>(())
+    /// ```
+    pub fn max_snapshot_memory(mut self, bytes: usize) -> Self {
+        self.max_snapshot_memory = Some(bytes);
         self
     }
 

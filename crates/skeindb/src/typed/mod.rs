@@ -98,4 +98,4 @@ pub use skeindb_derive::StoredValue;
 #[cfg(feature = "derive")]
 pub use skeindb_derive::{EncodeKey, Key};
 pub use value::{AsValue, StoredValue};
-pub use views::{TypedSnapshot, TypedTransaction};
+pub use views::{TypedBatch, TypedSnapshot, TypedTransaction};

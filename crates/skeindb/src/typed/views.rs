@@ -1,11 +1,11 @@
-//! A typed keyspace within a snapshot, and within a transaction.
+//! A typed keyspace within a snapshot, within a transaction, and within a batch.
 
 use std::marker::PhantomData;
 use std::time::SystemTime;
 
 use super::codec::{decode_row, decode_value, encode_value};
 use super::{AsKey, AsValue, Key, KeyPrefix, KeyRange, StoredValue, TypedIter, TypedKeys, TypedKeyspace};
-use crate::{Keyspace, Result, Snapshot, Transaction};
+use crate::{Batch, Keyspace, Result, Snapshot, Transaction};
 
 /// A [`TypedKeyspace`] as of a snapshot. [`TypedKeyspace::in_snapshot`] makes it.
 #[derive(Debug)]
@@ -21,6 +21,14 @@ pub struct TypedSnapshot<'s, K, V> {
 pub struct TypedTransaction<'t, K, V> {
     keyspace: &'t Keyspace,
     transaction: &'t mut Transaction,
+    types: PhantomData<fn() -> (K, V)>,
+}
+
+/// A [`TypedKeyspace`] within a batch. [`TypedKeyspace::in_batch`] makes it, for a chain of calls.
+#[derive(Debug)]
+pub struct TypedBatch<'b, K, V> {
+    keyspace: &'b Keyspace,
+    batch: &'b mut Batch,
     types: PhantomData<fn() -> (K, V)>,
 }
 
@@ -55,6 +63,61 @@ impl<K, V> TypedKeyspace<K, V> {
     /// ```
     pub fn in_transaction<'t>(&'t self, transaction: &'t mut Transaction) -> TypedTransaction<'t, K, V> {
         TypedTransaction { keyspace: self.untyped(), transaction, types: PhantomData }
+    }
+
+    /// Returns the keyspace within a batch, for a chain of calls. One batch may write to many
+    /// keyspaces, typed and untyped ones.
+    ///
+    /// ```
+    /// # let db = skeindb::Db::in_memory()?;
+    /// let users: skeindb::TypedKeyspace<u64, String> = db.typed("users")?;
+    /// let by_name: skeindb::TypedKeyspace<(String, u64), ()> = db.typed("by_name")?;
+    /// let mut batch = skeindb::Batch::new();
+    /// users.in_batch(&mut batch).insert(&1, "Ada").insert(&2, "Grace").remove(&0);
+    /// by_name.in_batch(&mut batch).insert(&("Ada", 1), &()).insert(&("Grace", 2), &());
+    /// db.apply(batch)?;
+    /// assert_eq!(users.get(&2)?.as_deref(), Some("Grace"));
+    /// # Ok::<(), skeindb::Error>(())
+    /// ```
+    pub fn in_batch<'b>(&'b self, batch: &'b mut Batch) -> TypedBatch<'b, K, V> {
+        TypedBatch { keyspace: self.untyped(), batch, types: PhantomData }
+    }
+}
+
+/// Writes, as those of [`Batch`]. If serde cannot write a value, [`Db::apply`](crate::Db::apply)
+/// fails with [`Error::Encode`](crate::Error::Encode) and applies none of the batch.
+impl<K: Key, V: StoredValue> TypedBatch<'_, K, V> {
+    /// Sets a key to a value.
+    pub fn insert(
+        &mut self,
+        key: &(impl AsKey<K> + ?Sized),
+        value: &(impl AsValue<V> + ?Sized),
+    ) -> &mut Self {
+        match encode_value(value) {
+            Ok(value) => _ = self.batch.insert(self.keyspace, key.to_key_bytes(), value),
+            Err(error) => self.batch.refuse(error),
+        }
+        self
+    }
+
+    /// Sets a key to a value that expires; see [`Keyspace::insert_until`].
+    pub fn insert_until(
+        &mut self,
+        key: &(impl AsKey<K> + ?Sized),
+        value: &(impl AsValue<V> + ?Sized),
+        expires: SystemTime,
+    ) -> &mut Self {
+        match encode_value(value) {
+            Ok(value) => _ = self.batch.insert_until(self.keyspace, key.to_key_bytes(), value, expires),
+            Err(error) => self.batch.refuse(error),
+        }
+        self
+    }
+
+    /// Removes a key.
+    pub fn remove(&mut self, key: &(impl AsKey<K> + ?Sized)) -> &mut Self {
+        self.batch.remove(self.keyspace, key.to_key_bytes());
+        self
     }
 }
 

@@ -140,6 +140,7 @@ fn options_of_the_other_engine_are_refused() {
         ("cache_bytes", Db::builder(&memory).cache_bytes(1 << 20)),
         ("index", Db::builder(&disk).index(IndexKind::Wormhole)),
         ("memory_limit", Db::builder(&disk).memory_limit(1 << 20)),
+        ("max_snapshot_memory", Db::builder(&disk).max_snapshot_memory(1 << 20)),
         ("path", Db::builder(&missing).create(false)),
         ("engine", Db::memory_builder().engine(Engine::Disk)),
         ("durability", Db::memory_builder().durability(Durability::Sync)),
@@ -153,6 +154,37 @@ fn options_of_the_other_engine_are_refused() {
     assert!(!missing.exists());
     Db::builder(&disk).engine(Engine::Memory).open().expect_err("of the other engine");
     Db::builder(&memory).engine(Engine::Disk).open().expect_err("of the other engine");
+}
+
+#[test]
+fn snapshots_have_a_limit_in_both_engines() -> skeindb::Result<()> {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (engine, most) in [(Engine::Memory, 255), (Engine::Disk, 65_536)] {
+        let builder = || Db::builder(folder.path().join(format!("{engine:?}"))).engine(engine);
+        for wrong in [0, most + 1] {
+            let refused = builder().max_snapshots(wrong).open().expect_err("it is out of the range");
+            assert!(matches!(&refused, Error::BadOption { name: "max_snapshots", .. }), "{refused}");
+            assert!(refused.to_string().ends_with(&format!("{wrong}; it can be 1 to {most}")), "{refused}");
+        }
+        let db = builder().max_snapshots(2).open()?;
+        let live = (db.snapshot()?, db.snapshot()?);
+        let refused = db.snapshot().expect_err("there are two").to_string();
+        let expected = "2 snapshots are live, which is the limit of 2; drop one, or raise `max_snapshots`";
+        assert_eq!(refused, expected);
+        drop(live);
+        db.snapshot()?;
+        db.close()?;
+        // By default there is no way to raise it.
+        let db = builder().open()?;
+        let snapshots: Vec<_> = (0..255).map(|_| db.snapshot()).collect::<Result<_, _>>()?;
+        match db.snapshot() {
+            Ok(_) => assert_eq!(engine, Engine::Disk),
+            Err(full) => assert!(full.to_string().ends_with("the limit of 255; drop one"), "{full}"),
+        }
+        drop(snapshots);
+        db.close()?;
+    }
+    Ok(())
 }
 
 /// The writes of a limited database stop with an error, and the memory comes back.
@@ -206,11 +238,17 @@ fn a_forked_child_gets_errors() {
     let rows = db.keyspace("rows").expect("a keyspace");
     rows.insert("a", "1").expect("a write");
     let snapshot = db.snapshot().expect("a snapshot");
+    // The child drops a value that protects removed rows.
+    let value = rows.get("a").expect("a read");
+    for number in 0..1000_u32 {
+        rows.insert("b", number.to_string()).expect("a write");
+    }
     // SAFETY: the child only reads memory and ends by `_exit`, which runs no destructors.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let refused = [rows.get("a").map(drop), rows.insert("a", "2"), db.close(), db.flush()];
         let all = refused.iter().all(|refused| matches!(refused, Err(Error::Forked)));
+        drop(value);
         drop(snapshot);
         drop(rows);
         drop(db);

@@ -6,6 +6,7 @@ use std::ops::Bound;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use skeindb::typed::{AsValue, DecodeError, EncodeError, StoredValue};
 use skeindb::{Db, Engine, Error, Result, TypedKeyspace};
 
 use crate::derived::{Event, Reading};
@@ -150,6 +151,79 @@ fn snapshots_and_transactions_are_typed() {
         assert!(readings.is_empty()?);
         assert_eq!(readings.in_snapshot(&before).get(&at(1))?, Some(21.5));
         assert_eq!(readings.in_snapshot(&before).last()?, Some((at(1), 21.5)));
+        Ok(())
+    });
+}
+
+#[test]
+fn batches_are_typed() {
+    on_both_engines(|db| {
+        let readings: TypedKeyspace<Reading, f64> = db.typed("readings")?;
+        let names: TypedKeyspace<u32, String> = db.typed("names")?;
+        let at = |at| Reading { sensor: 7, at: std::cmp::Reverse(at) };
+        readings.insert(&at(1), &21.5)?;
+        let mut batch = skeindb::Batch::new();
+        let past = std::time::SystemTime::UNIX_EPOCH;
+        let future = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+        // The last write to a key counts.
+        readings.in_batch(&mut batch).remove(&at(1)).insert(&at(2), &1.0).insert(&at(2), &22.0);
+        names
+            .in_batch(&mut batch)
+            .insert(&7, "cellar")
+            .insert_until(&8, "gone", past)
+            .insert_until(&9, "here", future);
+        batch.insert(&db.keyspace("untyped")?, "k", "v");
+        assert_eq!((batch.len(), readings.len()?, names.len()?), (7, 1, 0));
+        db.apply(&batch)?;
+        assert_eq!(readings.iter().collect::<Result<Vec<_>>>()?, [(at(2), 22.0)]);
+        assert_eq!(names.keys().collect::<Result<Vec<_>>>()?, [7, 9]);
+        assert_eq!(names.get(&7)?.as_deref(), Some("cellar"));
+        assert!(db.keyspace("untyped")?.contains_key("k")?);
+
+        // One key that cannot be written refuses all of the batch.
+        let long: TypedKeyspace<Vec<u8>, ()> = db.typed("long")?;
+        long.in_batch(&mut batch).insert(&vec![0_u8; 65_536], &());
+        names.in_batch(&mut batch).insert(&10, "never");
+        let refused = db.apply(&batch).expect_err("the key is too long").to_string();
+        assert!(refused.contains("the key has 65536 bytes"), "{refused}");
+        assert!(!names.contains_key(&10)?);
+        Ok(())
+    });
+}
+
+/// A value whose format cannot express it.
+struct Inexpressible;
+
+impl AsValue<Inexpressible> for Inexpressible {
+    fn encode_value(&self, _: &mut Vec<u8>) -> Result<(), EncodeError> {
+        Err(EncodeError::new::<Self>("it has no bytes"))
+    }
+}
+
+impl StoredValue for Inexpressible {
+    fn decode_value(_: &[u8]) -> Result<Self, DecodeError> {
+        Ok(Self)
+    }
+}
+
+/// A value that cannot be written refuses the whole batch, and the error is that of the value.
+#[test]
+fn a_batch_with_a_value_that_cannot_be_written_writes_nothing() {
+    on_both_engines(|db| {
+        let names: TypedKeyspace<u32, String> = db.typed("names")?;
+        let odd: TypedKeyspace<u32, Inexpressible> = db.typed("odd")?;
+        for expires in [None, Some(std::time::SystemTime::now())] {
+            let mut batch = skeindb::Batch::new();
+            names.in_batch(&mut batch).insert(&1, "grey");
+            match expires {
+                Some(expires) => _ = odd.in_batch(&mut batch).insert_until(&1, &Inexpressible, expires),
+                None => _ = odd.in_batch(&mut batch).insert(&1, &Inexpressible),
+            }
+            let refused = db.apply(batch).expect_err("a value has no bytes");
+            assert!(matches!(&refused, Error::Encode(_)), "{refused}");
+            assert!(refused.to_string().contains("it has no bytes"), "{refused}");
+        }
+        assert!(names.is_empty()? && odd.untyped().is_empty()?);
         Ok(())
     });
 }

@@ -196,7 +196,7 @@ impl ServeArgs {
             ("--checkpoint-interval", storage.checkpoint_interval.is_some()),
             ("--checkpoint-on-stop", storage.checkpoint_on_stop.is_some()),
             ("--checkpoint-threads", storage.checkpoint_threads.is_some()),
-            ("--max-snapshots", limits.max_snapshots.is_some()),
+            ("--max-snapshot-memory", limits.max_snapshot_memory.is_some()),
         ];
         given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
     }

@@ -19,7 +19,9 @@
 //! 2. Take a version, and the kept version of its page before it. No live snapshot has a moment
 //!    between the `until` of the one before and the beginning of the version: it would need a
 //!    version in between, which would be here. So this `until` can stand for the beginning.
-//! 3. `in_memory` has the keys of exactly the versions in memory.
+//! 3. `in_memory` has the keys of exactly the versions in memory. The frame of each of them counts
+//!    it (`PageFrame::keep`): from [`KeptVersions::insert`] or [`KeptVersions::load`] on, to
+//!    [`KeptVersions::unload`] or the end of the version.
 //!
 //! Source: ours. ZFS has such lists of blocks on disk ("dead lists").
 
@@ -135,7 +137,8 @@ impl KeptVersions {
         self.versions.contains_key(&key)
     }
 
-    /// Adds a version, in the list of a live snapshot that needs it.
+    /// Adds a version, in the list of a live snapshot that needs it. If it is in memory, the caller
+    /// has counted it (invariant 3).
     pub(super) fn insert(&mut self, key: KeptVersionKey, version: KeptVersion, needs: MomentKey) {
         let Some(live) = self.live.get_mut(&needs) else { return };
         live.versions.push(key);
@@ -158,11 +161,12 @@ impl KeptVersions {
         found.filter(|(key, _)| key.id == id).map(|(key, version)| (*key, version))
     }
 
-    /// Stores the frame of a version that is in the file only. Returns false if it is in memory
-    /// already.
+    /// Stores the frame of a version that is in the file only, and counts it. Returns false if it
+    /// is in memory already.
     pub(super) fn load(&mut self, key: KeptVersionKey, frame: &Arc<PageFrame>) -> bool {
         let is_missing = matches!(self.versions.get(&key), Some(KeptVersion::InFile(_)));
         if is_missing {
+            frame.keep();
             self.put(key, KeptVersion::InMemory(frame.clone()));
         }
         is_missing
@@ -172,6 +176,8 @@ impl KeptVersions {
     pub(super) fn unload(&mut self, key: KeptVersionKey) -> Option<Arc<PageFrame>> {
         let Some(KeptVersion::InMemory(frame)) = self.versions.get(&key) else { return None };
         let (frame, place) = (frame.clone(), frame.place()?);
+        // The reason for the place goes on, for the version in the file.
+        frame.end_keep();
         self.put(key, KeptVersion::InFile(place));
         Some(frame)
     }
@@ -202,7 +208,7 @@ impl KeptVersions {
 
     /// Examines up to `most` versions of ended snapshots. Moves those that an older snapshot needs
     /// to its list, and removes the others. Returns these, with whether it was the last kept
-    /// version of its page.
+    /// version of its page. The frames among them still count it.
     pub(super) fn release(
         &mut self,
         ended: &mut Vec<KeptVersionKey>,

@@ -233,6 +233,17 @@ impl BufferManager {
         shared(&self.moments.kept).iter().map(place).collect()
     }
 
+    /// Returns how often the frame of each kept version in memory counts as kept.
+    #[cfg(test)]
+    pub(crate) fn times_kept(&self) -> Vec<u32> {
+        let kept = shared(&self.moments.kept);
+        let count = |version: &KeptVersion| match version {
+            KeptVersion::InMemory(frame) => Some(frame.times_kept()),
+            KeptVersion::InFile(_) => None,
+        };
+        kept.iter().filter_map(count).collect()
+    }
+
     pub(crate) fn moment_stats(&self) -> MomentStats {
         let kept = shared(&self.moments.kept);
         let (in_memory, in_file) = kept.counts();

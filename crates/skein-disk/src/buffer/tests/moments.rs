@@ -327,6 +327,30 @@ fn kept_versions_are_cached_by_use() {
     assert!(buffer.moment_stats().in_memory <= 8);
 }
 
+/// Incident: a frame that a reader had loaded for a kept version was not counted. Consequence: the
+/// end of the snapshot decremented its count from 0 to the greatest number; nobody read the count
+/// of a written frame, so nothing else went wrong. Fix: each kept version in memory counts once on
+/// its frame, and the end of a keep asserts that there was one.
+#[test]
+fn each_kept_version_in_memory_counts_once_on_its_frame() {
+    let storage = SimStorage::new();
+    let buffer = open(&storage, 64).unwrap();
+    let ids = pages(&buffer, 40, 1);
+    let key = take(&buffer);
+    for id in &ids {
+        change(&buffer, &[*id], 2);
+    }
+    for id in ids.iter().chain(&ids) {
+        assert_eq!(read_at(&buffer, key, *id).unwrap(), 1);
+        let counts = buffer.times_kept();
+        assert!(counts.len() <= 8 && counts.iter().all(|count| *count == 1), "{counts:?}");
+    }
+    assert!(buffer.stats().misses >= 40, "most of them were loaded again");
+    end(&buffer, key);
+    assert_eq!(buffer.moment_stats().in_memory, 0);
+    buffer.check_places();
+}
+
 /// The numbers of a snapshot are of its moment: a publication stores them before a snapshot can
 /// begin.
 #[test]

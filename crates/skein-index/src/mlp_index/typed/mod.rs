@@ -6,6 +6,7 @@
 //!     ShortBytes      a code: up to eight bytes by value; also a key type         short_bytes.rs
 //!     order.rs        queries that depend on the order: nearest keys and ranges
 //!     increment.rs    values that count
+//!     pinned.rs       the map with a guard in one value
 //! ```
 //!
 //! # Invariants
@@ -24,6 +25,7 @@
 mod increment;
 mod key;
 mod order;
+mod pinned;
 mod short_bytes;
 
 use std::fmt;
@@ -34,6 +36,7 @@ use skein_sync::reclaim::{Collector, Guard, check_guard};
 
 pub use key::{MlpError, MlpKey};
 pub use order::MlpRange;
+pub use pinned::PinnedMlpMap;
 pub use short_bytes::ShortBytes;
 
 use super::MlpIndex;
@@ -41,6 +44,9 @@ use crate::index::{ComputeAction, Computed, MemoryUsage, OrderedIndex};
 use crate::slot::Slot;
 
 /// An ordered map from keys of type `K` to slots, usable from many threads through `&self`.
+///
+/// [`pin`](Self::pin) returns a handle with the methods of an ordered map. The methods here take a
+/// guard instead, for programs that hold one for several maps.
 ///
 /// Every method that takes a guard panics if the guard is not from the map's own
 /// [`collector`](Self::collector). For its memory, see [`MlpIndex`].

@@ -15,7 +15,7 @@ use crate::slot::Slot;
 use crate::walk::DirectedScan;
 
 /// A key with its value as a lookup returns it.
-type MlpMapEntry<'g, K, S> = (K, <S as Slot>::Ref<'g>);
+pub(super) type MlpMapEntry<'g, K, S> = (K, <S as Slot>::Ref<'g>);
 
 impl<K: MlpKey, S: Slot> MlpMap<K, S> {
     /// Returns the first entry at or after `key`.
@@ -149,8 +149,17 @@ impl<K: MlpKey, S: Slot> MlpMap<K, S> {
         bounds: impl RangeBounds<K>,
         guard: &'g G,
     ) -> Result<MlpRange<'g, K, S, G>, MlpError> {
-        let (start, end) = (code_of(bounds.start_bound())?, code_of(bounds.end_bound())?);
-        Ok(MlpRange { codes: IndexRange::between(&self.index, start, end, guard), keys: PhantomData })
+        Ok(self.range_of_codes((code_of(bounds.start_bound())?, code_of(bounds.end_bound())?), guard))
+    }
+
+    /// Returns the entries whose codes are within the bounds.
+    #[inline]
+    pub(super) fn range_of_codes<'g, G: Guard>(
+        &'g self,
+        (start, end): (Bound<ShortBytes>, Bound<ShortBytes>),
+        guard: &'g G,
+    ) -> MlpRange<'g, K, S, G> {
+        MlpRange { codes: IndexRange::between(&self.index, start, end, guard), keys: PhantomData }
     }
 
     /// Returns the first entry from `near` on, in the given direction.

@@ -26,7 +26,11 @@ pub struct LimitArgs {
     pub max_memory_policy: Eviction,
     /// The greatest number of snapshots at a time; at most 255 [default: 64].
     #[arg(long, value_name = "N")]
-    pub max_snapshots: Option<usize>,
+    max_snapshots: Option<usize>,
+    /// The most memory that is kept for snapshots: rows that were replaced or removed. Over it the
+    /// oldest snapshot ends [default: a quarter of --max-memory].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_snapshot_memory: Option<u64>,
     /// The longest request.
     #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_size)]
     max_request: u64,
@@ -67,7 +71,7 @@ impl LimitArgs {
             // The folder may be one of the library.
             never_evicted: Some(skeindb::KEYSPACE_CATALOG.to_vec()),
             snapshots: self.max_snapshots.unwrap_or(defaults.snapshots),
-            snapshot_bytes: defaults.snapshot_bytes,
+            snapshot_bytes: self.max_snapshot_memory.map(saturate),
         }
     }
 

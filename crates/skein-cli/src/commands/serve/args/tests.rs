@@ -42,7 +42,8 @@ fn refusal(line: &str) -> String {
 fn every_option_of_the_disk_engine_reaches_its_field() {
     let (engine, _) = options(
         "--engine disk --trie hash --trie-size 64 --cache-pages 100 --reading mmap --policy lru --durability sync \
-         --checkpoint-log-size 3m --log-segment-size 2m --lock-wait 7s --max-key 50 --max-value 60",
+         --checkpoint-log-size 3m --log-segment-size 2m --lock-wait 7s --max-key 50 --max-value 60 \
+         --max-snapshots 70",
     );
     let EngineOptions::Disk(disk, limits) = engine else { panic!("{engine:?}") };
     let expected = DiskOptions {
@@ -60,7 +61,7 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
         progress: Arc::default(),
     };
     assert_eq!(format!("{disk:?}"), format!("{expected:?}"));
-    assert_eq!((limits.key_bytes, limits.value_bytes), (50, 60));
+    assert_eq!((limits.key_bytes, limits.value_bytes, limits.snapshots), (50, 60, 70));
     let (engine, _) = options("--engine disk");
     let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
     let expected = DiskOptions { values: Values::Rows, snapshots: SNAPSHOTS_MOST, ..DiskOptions::default() };
@@ -202,7 +203,7 @@ fn every_store_option_reaches_its_field() {
         "--workers 3 --durability sync --index masstree --log-dir a --log-dir b --give-up-log-dir c \
          --log-segment-size 1m \
          --checkpoint-log-size 2m --checkpoint-interval 3s --checkpoint-threads 4 --checkpoint-on-stop 5m --stop-timeout 6s --lock-wait 7s --max-key 50 --max-value 60 \
-         --max-memory 70m --max-memory-policy allkeys-lru --max-snapshots 80",
+         --max-memory 70m --max-memory-policy allkeys-lru --max-snapshots 80 --max-snapshot-memory 90m",
     );
     let defaults = StoreOptions::default();
     let expected = StoreOptions {
@@ -226,7 +227,7 @@ fn every_store_option_reaches_its_field() {
             eviction: skein_store::Eviction::Lru,
             never_evicted: Some(skeindb::KEYSPACE_CATALOG.to_vec()),
             snapshots: 80,
-            snapshot_bytes: None,
+            snapshot_bytes: Some(90 << 20),
         },
         clock: store.clock.clone(),
         expiry_interval: defaults.expiry_interval,
