@@ -107,6 +107,7 @@ impl BatchView {
 
 #[pymethods]
 impl BatchView {
+    #[expect(clippy::unused_self, reason = "Python passes it to every method")]
     fn __getitem__(&self, _key: &Bound<'_, PyAny>) -> Result<()> {
         let why = "a batch only writes; read the keyspace itself, or use a transaction";
         Err(PyTypeError::new_err(why).into())
