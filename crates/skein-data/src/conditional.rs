@@ -41,12 +41,14 @@ impl PresentRows<'_, '_> {
     }
 
     /// Calls `each` with the keys within bounds and their versions, in order, until it breaks.
+    /// `most` is the number of keys that it wants at most.
     ///
     /// # Errors
     /// Keys have no order, or a page cannot be read or is damaged.
     pub fn scan(
         &mut self,
         bounds: EngineBounds<'_>,
+        most: usize,
         mut each: impl FnMut(&[u8], u64) -> ControlFlow<()>,
     ) -> Result<()> {
         let direction = ScanDirection::Forward;
@@ -56,7 +58,7 @@ impl PresentRows<'_, '_> {
                 Ok(())
             }
             Present::Disk(transaction) => {
-                transaction.scan(bounds, direction, usize::MAX, |key, row| each(key, row.version()))
+                transaction.scan(bounds, direction, most, |key, row| each(key, row.version()))
             }
         }
     }

@@ -55,7 +55,8 @@ impl EngineSnapshot {
         Ok(look(row.map(|row| RowView::stored(row, &source))))
     }
 
-    /// Calls `each` with the rows that were within bounds, in order, until it breaks.
+    /// Calls `each` with the rows that were within bounds, in order, until it breaks. `most` is the
+    /// number of keys that it wants at most.
     ///
     /// # Errors
     /// Keys have no order, a page cannot be read or is damaged, or the store is closed.
@@ -63,9 +64,10 @@ impl EngineSnapshot {
         &self,
         bounds: EngineBounds<'_>,
         direction: ScanDirection,
+        most: usize,
         each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.visit(bounds, direction, DiskSnapshot::range, each)
+        self.visit(bounds, direction, most, DiskSnapshot::range, each)
     }
 
     /// Does the same as [`scan`](Self::scan), forward only. If keys have no order, calls `each`
@@ -76,15 +78,17 @@ impl EngineSnapshot {
     pub fn walk(
         &self,
         bounds: EngineBounds<'_>,
+        most: usize,
         each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.visit(bounds, ScanDirection::Forward, DiskSnapshot::walk, each)
+        self.visit(bounds, ScanDirection::Forward, most, DiskSnapshot::walk, each)
     }
 
     fn visit(
         &self,
         bounds: EngineBounds<'_>,
         direction: ScanDirection,
+        most: usize,
         read: impl Fn(&DiskSnapshot, &ScanRequest<'_>) -> skein_disk::Result<ScanEntries>,
         mut each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -100,7 +104,7 @@ impl EngineSnapshot {
             snapshot.check_scanned(before, before + found.entries.len() as u64)?;
             Ok(found)
         };
-        DiskRowReader::default().scan(read, bounds, direction, usize::MAX, |key, row| {
+        DiskRowReader::default().scan(read, bounds, direction, most, |key, row| {
             let view = RowView::stored(row, &source);
             if row.has_expired(taken) { ControlFlow::Continue(()) } else { each(key, view) }
         })

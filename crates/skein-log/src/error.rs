@@ -30,7 +30,8 @@ pub enum LogError {
     },
     /// Another process, or another log of this process, uses the folder.
     #[error(
-        "{path} is in use by {holder}, after a wait of {waited:.1?}; stop that process or choose another folder"
+        "{path} is in use by {holder}, after a wait of {waited:.1?}; {}, or choose another folder",
+        .holder.way_out()
     )]
     Locked {
         /// The folder.

@@ -175,7 +175,8 @@ pub enum Error {
     },
     /// The data folder is in use by another process, or by another store of this process.
     #[error(
-        "{path} is in use by {holder}, after a wait of {waited:.1?}; stop that process or choose another data folder"
+        "{path} is in use by {holder}, after a wait of {waited:.1?}; {}, or choose another data folder",
+        .holder.way_out()
     )]
     Locked {
         /// The data folder, or one of the log folders.

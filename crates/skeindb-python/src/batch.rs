@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::bytes_arg::BytesArg;
@@ -106,6 +107,12 @@ impl BatchView {
 
 #[pymethods]
 impl BatchView {
+    #[expect(clippy::unused_self, reason = "Python passes it to every method")]
+    fn __getitem__(&self, _key: &Bound<'_, PyAny>) -> Result<()> {
+        let why = "a batch only writes; read the keyspace itself, or use a transaction";
+        Err(PyTypeError::new_err(why).into())
+    }
+
     fn __setitem__(&self, py: Python<'_>, key: BytesArg<'_, '_>, value: BytesArg<'_, '_>) -> Result<()> {
         self.put(py, &key, &value, None)
     }

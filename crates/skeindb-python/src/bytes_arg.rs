@@ -37,9 +37,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for BytesArg<'a, 'py> {
         if let Ok(bytes) = object.cast::<PyByteArray>() {
             return Ok(Self::Copied(bytes.to_vec()));
         }
-        let Ok(view) = PyMemoryView::from(&object) else {
-            return Err(wrong_type(&object));
-        };
+        let view = PyMemoryView::from(&object).map_err(|error| {
+            // Others than a type error are of a buffer that cannot be read now, and say why.
+            if error.is_instance_of::<PyTypeError>(object.py()) { wrong_type(&object) } else { error }
+        })?;
         // In the order of C, also if the view has strides.
         let bytes = view.call_method0("tobytes")?;
         Ok(Self::Copied(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))

@@ -45,7 +45,8 @@ impl ChunkRequest {
     }
 
     fn collect(&self, mut rows: impl DoubleEndedIterator<Item = skeindb::Result<Row>>) -> Chunk {
-        let (mut chunk, mut bytes) = (Chunk { rows: Vec::new(), failed: None, rest: None }, 0);
+        let (mut chunk, mut bytes) =
+            (Chunk { rows: Vec::with_capacity(self.rows), failed: None, rest: None }, 0);
         while chunk.rows.len() < self.rows && bytes < CHUNK_BYTES {
             match if self.reverse { rows.next_back() } else { rows.next() } {
                 Some(Ok(row)) => {

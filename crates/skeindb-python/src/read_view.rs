@@ -133,7 +133,8 @@ impl ReadView {
         self.rows(prefix.as_ref(), start.as_ref(), stop.as_ref(), Part::Keys, reverse)
     }
 
-    /// The rows of such a range: pairs of a key and its value.
+    /// The rows, pairs of a key and its value, whose keys are from `start` to before `stop` and begin
+    /// with `prefix`.
     #[pyo3(signature = (*, prefix = None, start = None, stop = None, reverse = false))]
     fn items(
         &self,
@@ -145,7 +146,8 @@ impl ReadView {
         self.rows(prefix.as_ref(), start.as_ref(), stop.as_ref(), Part::Items, reverse)
     }
 
-    /// The values of such a range, in the order of their keys.
+    /// The values, in the order of their keys, whose keys are from `start` to before `stop` and begin
+    /// with `prefix`.
     #[pyo3(signature = (*, prefix = None, start = None, stop = None, reverse = false))]
     fn values(
         &self,

@@ -42,10 +42,23 @@ def test_wrong_types_are_named(db: Database, birds: Keyspace) -> None:
 
 
 def test_limits(db: Database, birds: Keyspace) -> None:
-    for call in (birds.get, birds.remove, birds.__contains__, lambda key: birds.insert(key, b"")):
-        with pytest.raises(skeindb.LimitError, match="65527"):
-            call(b"k" * 65_528)
+    calls: list[Callable[[bytes], object]] = [
+        birds.get, birds.remove, birds.__contains__, lambda key: birds.insert(key, b""), lambda key: birds[key],
+        lambda key: birds.update({b"a": b"", key: b""}), lambda key: birds.setdefault(key, b""), birds.pop, birds.increment,
+        lambda key: birds.compare_and_swap(key, None, b""), lambda key: birds.update_with(key, lambda old: b""),
+        lambda key: birds.get_many([key]), lambda key: birds.bulk_load([(key, b"")]), lambda key: birds.__delitem__(key),
+        lambda key: tx[birds].insert(key, b""), lambda key: tx[birds].get(key), lambda key: frozen[birds].get(key),
+    ]  # fmt: skip
+    with db.transaction() as tx, db.snapshot() as frozen:
+        for number, call in enumerate(calls):
+            with pytest.raises(skeindb.LimitError, match="has 65528 bytes, and the limit is 65527; shorten it"):
+                call(b"k" * 65_528)
+                pytest.fail(f"call {number} did not raise")
+        tx.rollback()
+    assert b"a" not in birds
     birds[b"k" * 65_527] = b""
+    # A bound is compared, and no key of the database.
+    assert birds.next_after(b"k" * 65_528) == (b"swan:mute", b"Cygnus olor") and not birds[b"k" * 65_528 : b"l"]
     with pytest.raises(ValueError, match="ff 53 4b 00"):
         db[b"\xffSK\0"] = b""
     for name in ("", "n" * 256):
@@ -76,7 +89,7 @@ def test_a_closed_database_raises_closed(db: Database, birds: Keyspace) -> None:
         lambda: birds.get_many([b"a"]), db.__enter__,
     ]  # fmt: skip
     for number, call in enumerate(calls):
-        with pytest.raises(skeindb.ClosedError):
+        with pytest.raises(skeindb.ClosedError, match="the database is closed; open it again"):
             call()
             pytest.fail(f"call {number} did not raise")
     tx.rollback()
@@ -115,6 +128,36 @@ def test_what_has_ended_says_so(db: Database, birds: Keyspace) -> None:
         with pytest.raises(skeindb.ClosedError, match="transaction has ended; begin another"):
             call()
     tx.rollback()
+
+
+def test_an_iterator_ends_with_its_source(db: Database, birds: Keyspace) -> None:
+    birds.update({b"%05d" % n: b"" for n in range(1000)})
+    with db.snapshot() as snapshot:
+        rows, keys = iter(snapshot[birds].items()), iter(snapshot[birds])
+        next(rows)
+    for call in (lambda: next(rows), lambda: next(keys), lambda: rows.seek(b"a")):
+        with pytest.raises(skeindb.ClosedError, match="the snapshot was closed; begin another one"):
+            call()
+    dropped = iter(birds)
+    next(dropped)
+    db.drop_keyspace("birds")
+    with pytest.raises(skeindb.KeyspaceError, match="was dropped; create it again"):
+        list(dropped)
+
+
+def test_a_memoryview_that_was_released_is_named(birds: Keyspace) -> None:
+    released = memoryview(b"goose:grey")
+    released.release()
+    for call in (lambda: birds[released], lambda: birds.insert(b"a", released)):
+        with pytest.raises(ValueError, match="released memoryview"):
+            call()
+
+
+def test_what_is_only_read_or_only_written_says_so(db: Database, birds: Keyspace) -> None:
+    with db.snapshot() as snapshot, pytest.raises(TypeError, match="item assignment"):
+        snapshot[birds][b"a"] = b""  # type: ignore[index]
+    with db.batch() as batch, pytest.raises(TypeError, match="a batch only writes; read the keyspace itself"):
+        batch[birds][b"goose:grey"]
 
 
 def test_objects_of_another_database(db: Database) -> None:

@@ -71,7 +71,7 @@ def test_a_normal_exit_loses_nothing(engine: str, reopen: OpenFolder, tmp_path: 
 def test_a_folder_is_open_once(engine: str, reopen: OpenFolder, tmp_path: Path) -> None:
     with reopen() as db:
         db[b"a"] = b""
-        with pytest.raises(skeindb.LockedError, match="in use"):
+        with pytest.raises(skeindb.LockedError, match="in use by this process, .*; close it first, use what is open, or choose another"):
             reopen()
         other = python(
             """
@@ -84,7 +84,8 @@ def test_a_folder_is_open_once(engine: str, reopen: OpenFolder, tmp_path: Path) 
             tmp_path / "db",
             engine,
         )
-        assert "in use" in other.communicate()[0]
+        answer = other.communicate()[0]
+        assert f"in use by process {os.getpid()}" in answer and "stop that process, or choose another" in answer
     with reopen() as db:
         assert b"a" in db
 
@@ -104,8 +105,9 @@ def test_a_forked_child_gets_errors_and_the_parent_goes_on(engine: str, reopen: 
                 try:
                     call()
                     os._exit(100 + number)
-                except skeindb.ForkedError:
-                    pass
+                except skeindb.ForkedError as error:
+                    if "open one in the child instead" not in str(error):
+                        os._exit(200 + number)
             with skeindb.open(sys.argv[1] + ".child", engine=sys.argv[2]) as own:
                 own[b"c"] = b""
             # The objects of the parent's database are destroyed here, and the interpreter ends.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from itertools import cycle
 
 import pytest
 import skeindb
@@ -91,24 +92,47 @@ def test_a_function_of_the_user_may_use_the_database(db: Database) -> None:
     assert db[b"k"] == b"x" and db[b"seen"] in (b"x", b"none")
 
 
-def test_a_buffer_that_changes_while_it_is_written(db: Database) -> None:
-    """The bytes are copied before other threads run, so each value is one that the buffer had."""
-    buffer, done = bytearray(b"a" * 1000), threading.Event()
+def test_a_buffer_that_changes_while_it_is_read(db: Database) -> None:
+    """The bytes are copied before other threads run, so each key and value is one that the buffer had."""
+    buffer, done, had = bytearray(b"a" * 1000), threading.Event(), {b"a" * 1000, b"b" * 5}
 
     def resize() -> None:
+        # Each round ends with another length: other threads run between rounds alone.
+        contents = cycle((b"b" * 5, b"a" * 1000))
         while not done.is_set():
-            buffer[:] = b"b" * 5
-            buffer[:] = b"a" * 1000
+            buffer[:] = next(contents)
 
-    def write() -> None:
+    def insert_in_transaction() -> None:
+        def insert(tx: skeindb.Transaction) -> None:
+            tx[db][buffer] = buffer
+
+        db.run(insert)
+
+    def insert_by_batch() -> None:
+        with db.batch() as batch:
+            batch[db][buffer] = buffer
+
+    uses: list[Callable[[], object]] = [
+        lambda: db.insert(buffer, buffer), lambda: db.update([(buffer, buffer)]), lambda: db.setdefault(buffer, buffer),
+        lambda: db.update_with(b"a" * 1000, lambda old: buffer), lambda: db.compare_and_swap(buffer, buffer, buffer),
+        lambda: db.get(buffer), lambda: db.get_many([buffer, buffer]), lambda: list(db.items(prefix=buffer)),
+        lambda: db.bulk_load([(buffer, buffer)]), insert_in_transaction, insert_by_batch,
+    ]  # fmt: skip
+
+    def use() -> None:
         try:
-            for _ in range(500):
-                db[b"k"] = buffer
-                assert db[b"k"] in (b"a" * 1000, b"b" * 5)
+            for number in range(1_000_000):
+                for call in uses:
+                    call()
+                assert set(db) <= had and set(db.values()) <= had
+                # Until the buffer was used with either length.
+                if number >= 100 and set(db) == had:
+                    return
         finally:
             done.set()
 
-    all_at_once(resize, write)
+    all_at_once(resize, use)
+    assert set(db) == had
 
 
 def test_a_close_beside_readers_and_writers_raises_closed(reopen: OpenFolder) -> None:

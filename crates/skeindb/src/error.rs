@@ -83,7 +83,7 @@ pub enum Error {
         of: &'static str,
     },
     /// A key is longer than the limit.
-    #[error("the key has {len} bytes; the limit is {limit}")]
+    #[error("the key has {len} bytes, and the limit is {limit}; shorten it, or use its hash as the key")]
     KeyTooLong {
         /// Bytes of the key.
         len: usize,

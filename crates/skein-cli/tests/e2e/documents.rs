@@ -194,21 +194,32 @@ fn blocks_are_found_with_their_reasons() {
     );
 }
 
-/// A program that a page shows whole is a file below `<!-- file: PATH -->`, so that a compiler sees
-/// it. The heading above has its number of lines, without comments and empty ones.
+/// Returns the language of a program as a fenced block names it, and how its comments begin.
+fn language(path: &str) -> (&'static str, &'static [&'static str]) {
+    match path.rsplit_once('.') {
+        Some((_, "rs")) => ("rust", &["//"]),
+        Some((_, "cpp")) => ("cpp", &["//"]),
+        Some((_, "py")) => ("python", &["#", "\"\"\""]),
+        _ => panic!("{path}: say here how its language begins comments"),
+    }
+}
+
+/// A program that a page shows whole is a file below `<!-- file: PATH -->`, so that a compiler or a
+/// test sees it. The heading above has its number of lines, without comments and empty ones.
 #[test]
 fn programs_that_a_page_shows_are_those_of_their_files() {
     let mut checked = 0;
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
         for (at, start) in text.match_indices("<!-- file: ") {
-            let (path, block) = text[at + start.len()..].split_once(" -->\n```").expect("a path and a block");
-            // The language comes first.
-            let (_, block) = block.split_once('\n').expect("a program");
+            let (path, block) = text[at + start.len()..].split_once(" -->\n").expect("a path");
+            let (language, comments) = language(path);
+            let block = block.strip_prefix(&format!("```{language}\n")).expect("a block of this language");
             let program = fs::read_to_string(root().join(path)).unwrap();
             let end = block.find("```").expect("the block ends");
             assert!(block[..end] == program, "{}: copy {path} to it again", page.display());
-            let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+            let is_comment = |line: &str| comments.iter().any(|begin| line.trim_start().starts_with(begin));
+            let is_code = |line: &&str| !line.trim().is_empty() && !is_comment(line);
             let heading = format!(": {} lines\n\n", program.lines().filter(is_code).count());
             assert!(
                 text[..at].ends_with(&heading),
@@ -218,7 +229,7 @@ fn programs_that_a_page_shows_are_those_of_their_files() {
             checked += 1;
         }
     }
-    assert!(checked >= 5, "only {checked} programs were found");
+    assert!(checked >= 7, "only {checked} programs were found");
 }
 
 /// All files of the repository that a page may name, as paths from its root.

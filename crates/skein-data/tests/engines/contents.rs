@@ -188,7 +188,7 @@ fn collected(
 /// Returns all contents as a snapshot shows them.
 pub fn state_in(snapshot: &EngineSnapshot) -> Result<State, EngineError> {
     let mut state = State::new();
-    snapshot.walk(EVERYTHING, |key, row| {
+    snapshot.walk(EVERYTHING, usize::MAX, |key, row| {
         state.insert(key.into(), contents_of(row).expect("contents"));
         GO_ON
     })?;

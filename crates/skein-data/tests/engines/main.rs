@@ -13,7 +13,7 @@
 //! - `operations` has the operations, once for the engine and once for the map.
 //! - `random` does random operations, checkpoints, reopenings and snapshots.
 //! - `power_cuts` and `io_errors` fail each operation of the disk.
-//! - `refusals`, `large_writes` and `visibility` check single promises.
+//! - `refusals`, `large_writes`, `short_ranges` and `visibility` check single promises.
 
 mod contents;
 mod engines;
@@ -23,4 +23,5 @@ mod operations;
 mod power_cuts;
 mod random;
 mod refusals;
+mod short_ranges;
 mod visibility;

@@ -35,6 +35,22 @@ impl fmt::Display for LockHolder {
 }
 
 impl LockHolder {
+    /// Returns how to get the lock, as a part of an error's text.
+    ///
+    /// ```
+    /// use skein_log::storage::LockHolder;
+    ///
+    /// assert_eq!(LockHolder::Unknown.way_out(), "stop that process");
+    /// assert!(LockHolder::Own.way_out().starts_with("close it first"));
+    /// ```
+    #[must_use]
+    pub fn way_out(&self) -> &'static str {
+        match self {
+            Self::Own => "close it first, use what is open",
+            Self::Process { .. } | Self::Unknown => "stop that process",
+        }
+    }
+
     /// Returns the holder of an `flock` on a file, from `/proc/locks`.
     #[cfg(target_os = "linux")]
     pub(super) fn of(path: &Path) -> Self {

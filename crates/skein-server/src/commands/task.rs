@@ -316,7 +316,7 @@ impl RangeTask {
             ControlFlow::Continue(())
         };
         match snapshot {
-            Some(snapshot) => snapshot.scan(range.bounds(), *direction, write)?,
+            Some(snapshot) => snapshot.scan(range.bounds(), *direction, most, write)?,
             // KEYS may return keys in any order.
             None if is_any_order => slice.session.walk(range.bounds(), most, write)?,
             None => slice.session.scan(range.bounds(), *direction, most, write)?,

@@ -12,6 +12,9 @@ pub(super) type OwnedBounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 /// A key of a keyspace with its value, or with the reason why it has none.
 pub(super) type RowRead = (Vec<u8>, Result<Vec<u8>>);
 
+/// Rows for which a chunk reserves memory, so that it rarely grows.
+const RESERVED_ROWS: usize = 512;
+
 /// The part of a range that is to be read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChunkRequest<'r> {
@@ -88,7 +91,8 @@ pub(super) fn read_chunk(
     if request.direction == ScanDirection::Backward {
         parts.reverse();
     }
-    let (mut chunk, mut bytes) = (Chunk::default(), 0);
+    let (mut chunk, mut bytes) =
+        (Chunk { rows: Vec::with_capacity(request.rows.min(RESERVED_ROWS)), more_after: None }, 0);
     for bounds in parts.into_iter().flatten() {
         scan(bounds, &mut |key, row| {
             let read = row_read(request, key, row);

@@ -116,7 +116,7 @@ impl Snapshot {
     pub(super) fn read_chunk(&self, keyspace: &Keyspace, request: &ChunkRequest<'_>) -> Result<Chunk> {
         self.check(keyspace)?;
         read_chunk(request, |bounds, each| {
-            self.snapshot.scan(bounds, request.direction, |key, row| each(key, row))
+            self.snapshot.scan(bounds, request.direction, request.rows, |key, row| each(key, row))
         })
     }
 

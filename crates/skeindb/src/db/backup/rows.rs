@@ -53,7 +53,7 @@ impl Part {
     /// Reads the next rows behind `lower`.
     fn read(snapshot: &EngineSnapshot, lower: Bound<&[u8]>) -> Result<Self> {
         let (mut part, mut failed) = (Self::default(), None);
-        snapshot.walk((lower, Bound::Unbounded), |key, row| match row.piece_after(None) {
+        snapshot.walk((lower, Bound::Unbounded), PART_ROWS, |key, row| match row.piece_after(None) {
             Ok(read) => part.add(key, read, row.expires_at()),
             Err(error) => {
                 failed = Some(error);

@@ -386,7 +386,8 @@ impl Transaction {
         let snapshot = self.snapshot()?;
         let mut digest = RangeDigest::default();
         let chunk = read_chunk(request, |bounds, each| {
-            snapshot.engine_snapshot().scan(bounds, request.direction, |key, row: RowView<'_>| {
+            let snapshot = snapshot.engine_snapshot();
+            snapshot.scan(bounds, request.direction, request.rows, |key, row: RowView<'_>| {
                 digest.add(key, row.version());
                 each(key, row)
             })

@@ -94,10 +94,11 @@ impl ReadSet {
 impl RangeRead {
     fn is_unchanged(&self, present: &mut PresentRows<'_, '_>) -> skein_data::Result<bool> {
         let mut digest = RangeDigest::default();
+        // More rows than were read cannot be the same.
+        let most = usize::try_from(self.digest.rows).unwrap_or(usize::MAX).saturating_add(1);
         for bounds in KeyspaceNumber::parts(borrowed(&self.bounds), self.number).into_iter().flatten() {
-            present.scan(bounds, |key, version| {
+            present.scan(bounds, most, |key, version| {
                 digest.add(key, version);
-                // More rows than were read cannot be the same.
                 if digest.rows > self.digest.rows {
                     ControlFlow::Break(())
                 } else {
