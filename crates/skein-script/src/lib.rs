@@ -1,0 +1,3 @@
+//! Lua scripts of the server.
+
+mod libraries;
