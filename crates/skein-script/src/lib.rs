@@ -32,7 +32,7 @@ mod engine;
 mod failure;
 mod head;
 mod host;
-mod libraries;
+pub mod libraries;
 mod redis_library;
 mod reply_values;
 mod returned_values;
