@@ -29,45 +29,50 @@ const HEXADECIMAL_DIGITS: usize = 8;
 /// ```
 pub fn table(lua: &Lua) -> Result<Table> {
     let table = lua.create_table()?;
-    let unary: [(&str, fn(u32) -> u32); 3] =
-        [("tobit", |bits| bits), ("bnot", |bits| !bits), ("bswap", u32::swap_bytes)];
-    for (name, operation) in unary {
-        let function = lua.create_function(move |lua, values: MultiValue| {
-            Ok(operation(bits(&Arguments::new(lua, values), 1)?) as i32)
-        })?;
-        table.raw_set(name, function)?;
-    }
-    let folds: [(&str, fn(u32, u32) -> u32); 3] =
-        [("band", |a, b| a & b), ("bor", |a, b| a | b), ("bxor", |a, b| a ^ b)];
-    for (name, operation) in folds {
-        let function = lua.create_function(move |lua, values: MultiValue| {
-            let arguments = Arguments::new(lua, values);
-            let first = bits(&arguments, 1)?;
-            let rest = 2..=arguments.count();
-            let folded = rest
-                .map(|number| bits(&arguments, number))
-                .try_fold(first, |all, bits| Ok(operation(all, bits?)));
-            folded.map(|bits: u32| bits as i32)
-        })?;
-        table.raw_set(name, function)?;
-    }
+    add_unary(lua, &table, "tobit", |bits| bits)?;
+    add_unary(lua, &table, "bnot", |bits| !bits)?;
+    add_unary(lua, &table, "bswap", u32::swap_bytes)?;
+    add_fold(lua, &table, "band", |a, b| a & b)?;
+    add_fold(lua, &table, "bor", |a, b| a | b)?;
+    add_fold(lua, &table, "bxor", |a, b| a ^ b)?;
     // Shifts take the lowest five bits of the distance.
-    let shifts: [(&str, fn(u32, u32) -> u32); 5] = [
-        ("lshift", u32::wrapping_shl),
-        ("rshift", u32::wrapping_shr),
-        ("arshift", |bits, by| (bits as i32).wrapping_shr(by) as u32),
-        ("rol", |bits, by| bits.rotate_left(by % 32)),
-        ("ror", |bits, by| bits.rotate_right(by % 32)),
-    ];
-    for (name, operation) in shifts {
-        let function = lua.create_function(move |lua, values: MultiValue| {
-            let arguments = Arguments::new(lua, values);
-            Ok(operation(bits(&arguments, 1)?, bits(&arguments, 2)?) as i32)
-        })?;
-        table.raw_set(name, function)?;
-    }
+    add_shift(lua, &table, "lshift", u32::wrapping_shl)?;
+    add_shift(lua, &table, "rshift", u32::wrapping_shr)?;
+    add_shift(lua, &table, "arshift", |bits, by| (bits as i32).wrapping_shr(by) as u32)?;
+    add_shift(lua, &table, "rol", |bits, by| bits.rotate_left(by % 32))?;
+    add_shift(lua, &table, "ror", |bits, by| bits.rotate_right(by % 32))?;
     table.raw_set("tohex", lua.create_function(to_hexadecimal)?)?;
     Ok(table)
+}
+
+/// Adds a function of one number.
+fn add_unary(lua: &Lua, table: &Table, name: &str, operation: fn(u32) -> u32) -> Result<()> {
+    let function = lua.create_function(move |lua, values: MultiValue| {
+        Ok(operation(bits(&Arguments::new(lua, values), 1)?) as i32)
+    })?;
+    table.raw_set(name, function)
+}
+
+/// Adds a function of one number or more.
+fn add_fold(lua: &Lua, table: &Table, name: &str, operation: fn(u32, u32) -> u32) -> Result<()> {
+    let function = lua.create_function(move |lua, values: MultiValue| {
+        let arguments = Arguments::new(lua, values);
+        let mut folded = bits(&arguments, 1)?;
+        for number in 2..=arguments.count() {
+            folded = operation(folded, bits(&arguments, number)?);
+        }
+        Ok(folded as i32)
+    })?;
+    table.raw_set(name, function)
+}
+
+/// Adds a function of a number and a distance.
+fn add_shift(lua: &Lua, table: &Table, name: &str, operation: fn(u32, u32) -> u32) -> Result<()> {
+    let function = lua.create_function(move |lua, values: MultiValue| {
+        let arguments = Arguments::new(lua, values);
+        Ok(operation(bits(&arguments, 1)?, bits(&arguments, 2)?) as i32)
+    })?;
+    table.raw_set(name, function)
 }
 
 /// Returns an argument as 32 bits.

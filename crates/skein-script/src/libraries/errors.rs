@@ -4,6 +4,7 @@
 //! the calling Lua function, and the latter the name by which it called. A callback of mlua gets
 //! neither, so the functions here look at the call stack.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
 use mlua::{Error, Lua};
@@ -73,7 +74,7 @@ pub fn error(lua: &Lua, text: impl Display) -> Error {
 pub fn argument_error(lua: &Lua, number: usize, text: impl Display) -> Error {
     let called = lua.inspect_stack(CALLBACK, |callback| {
         let names = callback.names();
-        (names.name.map(|name| name.into_owned()), names.name_what == Some("method"))
+        (names.name.map(Cow::into_owned), names.name_what == Some("method"))
     });
     let (name, method) = called.unwrap_or_default();
     let name = name.as_deref().unwrap_or("?");

@@ -22,6 +22,14 @@
 //! 2. Decoders allocate in proportion to the input, not to a length that the input claims.
 //! 3. Encoders stop at [`MAX_ENCODED_BYTES`], because tables may contain a table many times.
 
+#![allow(
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    reason = "numbers of scripts are doubles, and the formats cut them off"
+)]
+
 pub mod bit;
 pub mod errors;
 pub mod json;
@@ -38,3 +46,8 @@ pub const MAX_ENCODED_BYTES: usize = 512 << 20;
 /// The slots of Lua's stack that a function may have. Its arguments and results share them, and
 /// mlua takes one of those that a function of C has.
 const STACK_SLOTS: usize = 7999;
+
+/// Returns the text of the error about a value of more than `limit` bytes.
+fn too_long(limit: usize) -> String {
+    format!("cannot encode a value of more than {limit} bytes: encode its parts one by one")
+}

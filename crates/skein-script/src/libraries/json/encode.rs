@@ -9,14 +9,14 @@
 //! A table whose keys are all positive integers is an array, and any other one an object. An empty
 //! table is an object.
 
-use mlua::{Lua, LuaString, MultiValue, Result};
+use mlua::{Lua, LuaString, MultiValue, Result, Value};
 
 use super::options::{InvalidNumbers, Options};
-use crate::libraries::MAX_ENCODED_BYTES;
 use crate::libraries::arguments::Arguments;
 use crate::libraries::errors::{argument_error, error};
 use crate::libraries::number::{truncate_to_i32, write_g};
 use crate::libraries::stack::{Kind, Stack, protected};
+use crate::libraries::{MAX_ENCODED_BYTES, too_long};
 
 /// Returns the JSON text of the argument.
 pub(super) fn encode(lua: &Lua, values: MultiValue, options: &Options) -> Result<LuaString> {
@@ -24,18 +24,24 @@ pub(super) fn encode(lua: &Lua, values: MultiValue, options: &Options) -> Result
     if arguments.count() != 1 {
         return Err(argument_error(lua, 1, "expected 1 argument"));
     }
+    let text = encode_value(lua, arguments.take(1), options, MAX_ENCODED_BYTES)?;
+    lua.create_string(&text)
+}
+
+/// Returns the JSON text of a value, up to a limit.
+fn encode_value(lua: &Lua, value: Value, options: &Options, limit: usize) -> Result<Vec<u8>> {
     let (mut out, mut frames) = (Vec::new(), Vec::new());
-    let mut encoder = Encoder { out: &mut out, frames: &mut frames, options };
+    let mut encoder = Encoder { out: &mut out, frames: &mut frames, options, limit };
     // SAFETY: `encode` owns nothing but the encoder, which owns nothing that must be dropped.
     let (outcome, ()) = unsafe {
-        protected(lua, arguments.take(1), |stack| {
+        protected(lua, value, |stack| {
             let outcome = encoder.encode(stack);
             stack.clear();
             outcome
         })?
     };
     outcome.map_err(|failure| failure.into_error(lua))?;
-    lua.create_string(&out)
+    Ok(out)
 }
 
 /// Why a value has no text.
@@ -43,7 +49,7 @@ pub(super) fn encode(lua: &Lua, values: MultiValue, options: &Options) -> Result
 enum Failure {
     Value { kind: Kind, reason: &'static str },
     Depth(usize),
-    TooLong,
+    TooLong { limit: usize },
 }
 
 impl Failure {
@@ -55,9 +61,7 @@ impl Failure {
             Failure::Depth(depth) => {
                 error(lua, format_args!("Cannot serialise, excessive nesting ({depth})"))
             }
-            Failure::TooLong => {
-                error(lua, format_args!("Cannot serialise, more than {MAX_ENCODED_BYTES} bytes"))
-            }
+            Failure::TooLong { limit } => error(lua, too_long(limit)),
         }
     }
 }
@@ -75,6 +79,7 @@ struct Encoder<'e> {
     out: &'e mut Vec<u8>,
     frames: &'e mut Vec<Frame>,
     options: &'e Options,
+    limit: usize,
 }
 
 impl Encoder<'_> {
@@ -99,8 +104,8 @@ impl Encoder<'_> {
 
     /// Encodes a value that is not a table and removes it, or opens a table.
     fn begin_value(&mut self, stack: &mut Stack) -> std::result::Result<(), Failure> {
-        if self.out.len() > MAX_ENCODED_BYTES {
-            return Err(Failure::TooLong);
+        if self.out.len() > self.limit {
+            return Err(Failure::TooLong { limit: self.limit });
         }
         let kind = stack.kind(-1);
         match kind {
@@ -122,16 +127,13 @@ impl Encoder<'_> {
         if !within_limit || !stack.reserve(3) {
             return Err(Failure::Depth(depth));
         }
-        let frame = match self.array_length(stack)? {
-            Some(length) => {
-                self.out.push(b'[');
-                Frame::Array { length, next: 1 }
-            }
-            None => {
-                self.out.push(b'{');
-                stack.push_nil();
-                Frame::Object { first: true }
-            }
+        let frame = if let Some(length) = self.array_length(stack)? {
+            self.out.push(b'[');
+            Frame::Array { length, next: 1 }
+        } else {
+            self.out.push(b'{');
+            stack.push_nil();
+            Frame::Object { first: true }
         };
         self.frames.push(frame);
         Ok(())
@@ -282,4 +284,24 @@ fn write_escape(out: &mut Vec<u8>, byte: u8) {
         }
     };
     out.extend_from_slice(&[b'\\', short]);
+}
+
+#[cfg(test)]
+mod tests {
+    use mlua::Lua;
+
+    use super::{Options, encode_value};
+    use crate::libraries::errors::text;
+
+    #[test]
+    fn a_table_that_contains_a_table_many_times_stops_at_the_limit() {
+        let lua = Lua::new();
+        let table = "local t = {} for _ = 1, 900 do t = {t, t} end return t";
+        let table = lua.load(table).eval().expect("a table");
+        let error = encode_value(&lua, table, &Options::default(), 100_000).expect_err("no end");
+        assert_eq!(
+            text(&error),
+            "cannot encode a value of more than 100000 bytes: encode its parts one by one"
+        );
+    }
 }

@@ -109,8 +109,8 @@ pub(super) fn add_functions(lua: &Lua, table: &Table, options: &SharedOptions) -
         setter.options.decode_invalid_numbers = setter.switch(setter.options.decode_invalid_numbers)?;
         Ok(results([Value::Boolean(setter.options.decode_invalid_numbers)]))
     })?;
-    add("encode_invalid_numbers", 1, |setter| setter.encode_invalid_numbers())?;
-    add("encode_sparse_array", 3, |setter| setter.encode_sparse_array())
+    add("encode_invalid_numbers", 1, encode_invalid_numbers)?;
+    add("encode_sparse_array", 3, encode_sparse_array)
 }
 
 fn results<const N: usize>(values: [Value; N]) -> MultiValue {
@@ -155,33 +155,34 @@ impl Setter<'_> {
             Some(_) => Ok(self.choice(&["off", "on"])? == 1),
         }
     }
+}
 
-    fn encode_invalid_numbers(&mut self) -> Result<MultiValue> {
-        self.options.encode_invalid_numbers = match self.arguments.get(1) {
-            None | Some(Value::Nil) => self.options.encode_invalid_numbers,
-            Some(Value::Boolean(false)) => InvalidNumbers::Rejected,
-            Some(Value::Boolean(true)) => InvalidNumbers::Printed,
-            Some(_) => {
-                let choices = [InvalidNumbers::Rejected, InvalidNumbers::Printed, InvalidNumbers::Null];
-                choices[self.choice(&["off", "on", "null"])?]
-            }
-        };
-        let current = match self.options.encode_invalid_numbers {
-            InvalidNumbers::Rejected => Value::Boolean(false),
-            InvalidNumbers::Printed => Value::Boolean(true),
-            InvalidNumbers::Null => Value::String(self.lua.create_string("null")?),
-        };
-        Ok(results([current]))
-    }
+fn encode_invalid_numbers(setter: &mut Setter<'_>) -> Result<MultiValue> {
+    setter.options.encode_invalid_numbers = match setter.arguments.get(1) {
+        None | Some(Value::Nil) => setter.options.encode_invalid_numbers,
+        Some(Value::Boolean(false)) => InvalidNumbers::Rejected,
+        Some(Value::Boolean(true)) => InvalidNumbers::Printed,
+        Some(_) => {
+            let choices = [InvalidNumbers::Rejected, InvalidNumbers::Printed, InvalidNumbers::Null];
+            choices[setter.choice(&["off", "on", "null"])?]
+        }
+    };
+    let current = match setter.options.encode_invalid_numbers {
+        InvalidNumbers::Rejected => Value::Boolean(false),
+        InvalidNumbers::Printed => Value::Boolean(true),
+        InvalidNumbers::Null => Value::String(setter.lua.create_string("null")?),
+    };
+    Ok(results([current]))
+}
 
-    fn encode_sparse_array(&mut self) -> Result<MultiValue> {
-        self.options.sparse_arrays_become_objects = self.switch(self.options.sparse_arrays_become_objects)?;
-        self.options.sparse_ratio = self.integer(2, self.options.sparse_ratio, 0..=i32::MAX)?;
-        self.options.sparse_safe_length = self.integer(3, self.options.sparse_safe_length, 0..=i32::MAX)?;
-        Ok(results([
-            Value::Boolean(self.options.sparse_arrays_become_objects),
-            Value::Integer(self.options.sparse_ratio.into()),
-            Value::Integer(self.options.sparse_safe_length.into()),
-        ]))
-    }
+fn encode_sparse_array(setter: &mut Setter<'_>) -> Result<MultiValue> {
+    setter.options.sparse_arrays_become_objects =
+        setter.switch(setter.options.sparse_arrays_become_objects)?;
+    setter.options.sparse_ratio = setter.integer(2, setter.options.sparse_ratio, 0..=i32::MAX)?;
+    setter.options.sparse_safe_length = setter.integer(3, setter.options.sparse_safe_length, 0..=i32::MAX)?;
+    Ok(results([
+        Value::Boolean(setter.options.sparse_arrays_become_objects),
+        Value::Integer(setter.options.sparse_ratio.into()),
+        Value::Integer(setter.options.sparse_safe_length.into()),
+    ]))
 }

@@ -1,4 +1,4 @@
-//! The library `cmsgpack`: MessagePack.
+//! The library `cmsgpack`: values in the format `MessagePack`.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -42,7 +42,7 @@ pub fn table(lua: &Lua) -> Result<Table> {
     Ok(table)
 }
 
-/// The first bytes of values, as the specification of MessagePack names them.
+/// The first bytes of values, as the format's specification names them.
 mod format {
     pub(super) const FIXMAP: u8 = 0x80;
     pub(super) const FIXARRAY: u8 = 0x90;

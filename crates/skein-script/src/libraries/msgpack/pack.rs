@@ -7,16 +7,16 @@
 use mlua::{Lua, LuaString, MultiValue, Result, Value};
 
 use super::format;
-use crate::libraries::MAX_ENCODED_BYTES;
 use crate::libraries::arguments::Arguments;
 use crate::libraries::errors::{argument_error, error};
 use crate::libraries::number::truncate_to_i64;
 use crate::libraries::stack::{Kind, Stack, protected};
+use crate::libraries::{MAX_ENCODED_BYTES, too_long};
 
 /// The number of tables that may contain each other.
 const MAX_DEPTH: usize = 16;
 
-/// Returns the MessagePack form of the arguments, one after the other.
+/// Returns the packed form of the arguments, one after the other.
 pub(super) fn pack(lua: &Lua, values: MultiValue) -> Result<LuaString> {
     let mut arguments = Arguments::new(lua, values);
     if arguments.count() == 0 {
@@ -24,13 +24,14 @@ pub(super) fn pack(lua: &Lua, values: MultiValue) -> Result<LuaString> {
     }
     let mut out = Vec::new();
     for number in 1..=arguments.count() {
-        pack_value(lua, &mut out, arguments.take(number))?;
+        pack_value(lua, &mut out, arguments.take(number), MAX_ENCODED_BYTES)?;
     }
     lua.create_string(&out)
 }
 
-fn pack_value(lua: &Lua, out: &mut Vec<u8>, value: Value) -> Result<()> {
-    let mut packer = Packer { out, frames: [Frame::default(); MAX_DEPTH], depth: 0 };
+/// Appends the form of a value, up to a limit of all bytes.
+fn pack_value(lua: &Lua, out: &mut Vec<u8>, value: Value, limit: usize) -> Result<()> {
+    let mut packer = Packer { out, frames: [Frame::default(); MAX_DEPTH], depth: 0, limit };
     // SAFETY: `pack` owns nothing but the packer, which owns nothing that must be dropped.
     let (complete, ()) = unsafe {
         protected(lua, value, |stack| {
@@ -39,7 +40,7 @@ fn pack_value(lua: &Lua, out: &mut Vec<u8>, value: Value) -> Result<()> {
             complete
         })?
     };
-    if complete { Ok(()) } else { Err(error(lua, format_args!("more than {MAX_ENCODED_BYTES} bytes"))) }
+    if complete { Ok(()) } else { Err(error(lua, too_long(limit))) }
 }
 
 /// A table of which a part is packed.
@@ -63,6 +64,7 @@ struct Packer<'p> {
     out: &'p mut Vec<u8>,
     frames: [Frame; MAX_DEPTH],
     depth: usize,
+    limit: usize,
 }
 
 impl Packer<'_> {
@@ -70,7 +72,7 @@ impl Packer<'_> {
     fn pack(&mut self, stack: &mut Stack) -> bool {
         loop {
             self.begin_value(stack);
-            if self.out.len() > MAX_ENCODED_BYTES {
+            if self.out.len() > self.limit {
                 return false;
             }
             while self.depth > 0 && !self.next_value(stack) {
@@ -184,7 +186,7 @@ fn write_integer(out: &mut Vec<u8>, value: i64) {
     let bytes = value.to_be_bytes();
     // The lowest bytes of a negative number are its shorter forms, too.
     let (head, length) = match value {
-        0..=0x7f | -32..=-1 => return out.push(bytes[7]),
+        -32..=0x7f => return out.push(bytes[7]),
         0x80..=0xff => (format::UINT_8, 1),
         0x100..=0xffff => (format::UINT_16, 2),
         0x1_0000..=0xffff_ffff => (format::UINT_32, 4),
@@ -229,5 +231,25 @@ fn write_length(out: &mut Vec<u8>, length: usize, short: u8, long: u8) {
     } else {
         out.push(long);
         out.extend_from_slice(&(length as u32).to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mlua::Lua;
+
+    use super::pack_value;
+    use crate::libraries::errors::text;
+
+    #[test]
+    fn a_table_that_contains_a_table_many_times_stops_at_the_limit() {
+        let lua = Lua::new();
+        let table = "local t = {} for _ = 1, 15 do t = {t, t, t, t, t, t} end return t";
+        let table = lua.load(table).eval().expect("a table");
+        let error = pack_value(&lua, &mut Vec::new(), table, 100_000).expect_err("no end");
+        assert_eq!(
+            text(&error),
+            "cannot encode a value of more than 100000 bytes: encode its parts one by one"
+        );
     }
 }

@@ -38,10 +38,14 @@ pub(super) fn unpack_limit(lua: &Lua, values: MultiValue) -> Result<MultiValue> 
 }
 
 /// The values to unpack.
+#[derive(Clone, Copy)]
 struct Range {
     offset: i64,
     limit: i64,
 }
+
+/// Stands for the argument on the stack, so that the stack ends where it does in Redis.
+const ARGUMENT: bool = true;
 
 fn unpack_range(lua: &Lua, data: &LuaString, range: Range) -> Result<MultiValue> {
     let data = data.as_bytes();
@@ -58,8 +62,6 @@ fn unpack_range(lua: &Lua, data: &LuaString, range: Range) -> Result<MultiValue>
     let all = limit == 0 && offset == 0;
     let mut frames = Vec::new();
     let mut unpacker = Unpacker { rest, frames: &mut frames };
-    // Something stands for the argument, for the limit of Lua to be where it is in Redis.
-    const ARGUMENT: bool = true;
     // SAFETY: the closure owns nothing but the unpacker, which owns nothing that must be dropped.
     let unpacked: Result<(_, MultiValue)> = unsafe {
         protected(lua, ARGUMENT, |stack| {
@@ -219,8 +221,7 @@ impl Unpacker<'_> {
                 stack.push_boolean(head == format::TRUE);
                 return self.end_value(stack);
             }
-            format::FIXMAP..format::FIXARRAY => u32::from(head & 0x0f),
-            format::FIXARRAY..format::FIXSTR => u32::from(head & 0x0f),
+            format::FIXMAP..format::FIXSTR => u32::from(head & 0x0f),
             format::FIXSTR..format::NIL => u32::from(head & 0x1f),
             format::STR_8 => u8::from_be_bytes(self.array()?).into(),
             format::STR_16 | format::ARRAY_16 | format::MAP_16 => u16::from_be_bytes(self.array()?).into(),

@@ -21,7 +21,7 @@ const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
 /// Converts as `(int64_t)value` does. Values out of range, and NaN, give the smallest integer.
 pub(super) fn truncate_to_i64(value: f64) -> i64 {
-    if value >= -TWO_TO_63 && value < TWO_TO_63 { value as i64 } else { i64::MIN }
+    if (-TWO_TO_63..TWO_TO_63).contains(&value) { value as i64 } else { i64::MIN }
 }
 
 /// Converts as `(uint64_t)value` does, through the signed conversion of the distance from 2⁶³.
