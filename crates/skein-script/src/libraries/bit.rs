@@ -58,7 +58,8 @@ fn add_fold(lua: &Lua, table: &Table, name: &str, operation: fn(u32, u32) -> u32
     let function = lua.create_function(move |lua, values: MultiValue| {
         let arguments = Arguments::new(lua, values);
         let mut folded = bits(&arguments, 1)?;
-        for number in 2..=arguments.count() {
+        // From the last to the second, as Redis checks them.
+        for number in (2..=arguments.count()).rev() {
             folded = operation(folded, bits(&arguments, number)?);
         }
         Ok(folded as i32)

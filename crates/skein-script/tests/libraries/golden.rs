@@ -26,7 +26,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
-use mlua::LuaString;
+use mlua::{Lua, LuaString};
 
 use crate::state;
 
@@ -50,22 +50,45 @@ fn script(prelude: &str, expression: &str) -> String {
     format!("{line} return run(function() return {expression} end)")
 }
 
-/// Returns the reply of a server to a script.
-fn ask(connection: &mut BufReader<TcpStream>, script: &str) -> String {
-    let request = format!("*3\r\n$4\r\nEVAL\r\n${}\r\n{script}\r\n$1\r\n0\r\n", script.len());
-    connection.get_mut().write_all(request.as_bytes()).expect("to send a request");
-    let mut head = String::new();
-    connection.read_line(&mut head).expect("a reply");
-    let length = head.trim_end().strip_prefix('$').unwrap_or_else(|| panic!("{script}: {head}"));
-    let mut text = vec![0; length.parse::<usize>().expect("a length") + 2];
-    connection.read_exact(&mut text).expect("a bulk string");
-    text.truncate(text.len() - 2);
-    String::from_utf8(text).expect("the prelude escapes bytes")
+/// Returns the prelude of scripts.
+pub(crate) fn prelude() -> String {
+    read("prelude.lua")
+}
+
+/// Returns our description of an expression's values.
+pub(crate) fn evaluate(lua: &Lua, prelude: &str, expression: &str) -> String {
+    let chunk = lua.load(script(prelude, expression)).set_name("@user_script");
+    let text = chunk.eval::<LuaString>().map(|text| text.to_string_lossy());
+    text.unwrap_or_else(|error| panic!("{expression}\n{error}"))
+}
+
+/// A connection to the server that `SKEIN_GOLDEN_REDIS` names.
+pub(crate) struct RedisScripts(BufReader<TcpStream>);
+
+impl RedisScripts {
+    pub(crate) fn connect() -> Self {
+        let address = std::env::var("SKEIN_GOLDEN_REDIS").expect("SKEIN_GOLDEN_REDIS as HOST:PORT");
+        Self(BufReader::new(TcpStream::connect(address).expect("a connection")))
+    }
+
+    /// Returns Redis's description of an expression's values.
+    pub(crate) fn evaluate(&mut self, prelude: &str, expression: &str) -> String {
+        let script = script(prelude, expression);
+        let request = format!("*3\r\n$4\r\nEVAL\r\n${}\r\n{script}\r\n$1\r\n0\r\n", script.len());
+        self.0.get_mut().write_all(request.as_bytes()).expect("to send a request");
+        let mut head = String::new();
+        self.0.read_line(&mut head).expect("a reply");
+        let length = head.trim_end().strip_prefix('$').unwrap_or_else(|| panic!("{expression}: {head}"));
+        let mut text = vec![0; length.parse::<usize>().expect("a length") + 2];
+        self.0.read_exact(&mut text).expect("a bulk string");
+        text.truncate(text.len() - 2);
+        String::from_utf8(text).expect("the prelude escapes bytes")
+    }
 }
 
 #[test]
 fn results_are_those_of_redis() {
-    let (lua, prelude) = (state(), read("prelude.lua"));
+    let (lua, prelude) = (state(), prelude());
     let mut failures = Vec::new();
     for (file, least) in FILES {
         let contents = read(file);
@@ -78,9 +101,7 @@ fn results_are_those_of_redis() {
                 let ours = lines.next().and_then(|(line, _)| line.strip_prefix("! "));
                 expected = ours.unwrap_or_else(|| panic!("{file}:{number}: no result of ours"));
             }
-            let chunk = lua.load(script(&prelude, expression)).set_name("@user_script");
-            let got = chunk.eval::<LuaString>().map(|text| text.to_string_lossy());
-            let got = got.unwrap_or_else(|error| panic!("{file}:{number}: {expression}\n{error}"));
+            let got = evaluate(&lua, &prelude, expression);
             if got != expected {
                 failures
                     .push(format!("{file}:{number}: {expression}\n  expected {expected}\n  got      {got}"));
@@ -95,16 +116,13 @@ fn results_are_those_of_redis() {
 #[test]
 #[ignore = "records the results of a real redis-server, see above"]
 fn record() {
-    let address = std::env::var("SKEIN_GOLDEN_REDIS").expect("SKEIN_GOLDEN_REDIS as HOST:PORT");
-    let mut connection = BufReader::new(TcpStream::connect(address).expect("a connection"));
-    let prelude = read("prelude.lua");
+    let (mut redis, prelude) = (RedisScripts::connect(), prelude());
     for (file, _) in FILES {
         let mut recorded = String::new();
         for line in read(file).lines().filter(|line| !line.starts_with("< ")) {
             recorded.extend([line, "\n"]);
             if let Some(expression) = line.strip_prefix("> ") {
-                let result = ask(&mut connection, &script(&prelude, expression));
-                recorded.extend(["< ", &result, "\n"]);
+                recorded.extend(["< ", &redis.evaluate(&prelude, expression), "\n"]);
             }
         }
         fs::write(path(file), recorded).expect("to write the file");

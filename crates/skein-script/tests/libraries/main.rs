@@ -1,5 +1,6 @@
 //! The libraries of scripts: their results against those of Redis, and properties.
 
+mod differential;
 mod golden;
 mod properties;
 

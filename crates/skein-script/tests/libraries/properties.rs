@@ -282,6 +282,33 @@ fn running_out_of_memory_is_an_error() {
     lua.load("assert(#cjson.encode(cjson.decode(json)) == #json)").exec().expect("enough memory");
 }
 
+/// The stack of Lua has 8,000 slots, and mlua needs some of them.
+#[test]
+fn as_many_values_as_the_stack_holds_are_passed() {
+    let lua = state();
+    let calls = [
+        "struct.pack(('s'):rep(#texts), unpack(texts))",
+        "struct.unpack(('s'):rep(#texts), ('\\0'):rep(#texts))",
+        "cmsgpack.pack(unpack(texts))",
+        "cmsgpack.unpack(('\\160'):rep(#texts))",
+        "cmsgpack.unpack_limit(('\\160'):rep(#texts), #texts)",
+        "bit.band(unpack(numbers))",
+    ];
+    for count in [7900, 7990, 7996, 7997, 7998, 7999, 8000, 9000] {
+        lua.load(
+            "local count = ... texts, numbers = {}, {}
+            for i = 1, count do texts[i] = '' numbers[i] = i end",
+        )
+        .call::<()>(count)
+        .expect("tables");
+        for call in calls {
+            let result = lua.load(call).exec();
+            assert!(result.is_ok() || count > 7900, "{call}: {result:?}");
+            assert!(result.is_err() || count < 8000, "{call} of {count} values");
+        }
+    }
+}
+
 #[test]
 fn options_end_with_a_reset() {
     let lua = state();

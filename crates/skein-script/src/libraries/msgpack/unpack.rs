@@ -95,7 +95,7 @@ fn finish(offset: Option<usize>, at_end: bool, stack: &mut Stack) -> std::result
         Some(_) => (1, "in function mp_unpack_full"),
         None => (0, TOO_MANY_VALUES),
     };
-    if stack.top() as usize + slots > STACK_SLOTS {
+    if stack.top() as usize + slots > STACK_SLOTS || !stack.reserve(1) {
         return Err(Failure::Stack(place));
     }
     if let Some(offset) = offset {

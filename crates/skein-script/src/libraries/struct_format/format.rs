@@ -11,7 +11,7 @@
 //!
 //! Small letters of integers are signed. A format ends at a zero byte.
 
-use mlua::{Error, Lua, Result};
+use mlua::{Lua, Result};
 
 use crate::libraries::errors::{argument_error, error};
 
@@ -35,8 +35,8 @@ pub(super) enum Item {
     Characters(usize),
     /// A string with a zero byte behind it.
     Text,
-    /// An option without a meaning.
-    Unknown(u8),
+    /// An option for the items that follow, or one without a meaning. See [`Format::control`].
+    Control(u8),
 }
 
 impl Item {
@@ -47,7 +47,7 @@ impl Item {
             Item::Float => 4,
             Item::Double => 8,
             Item::Padding => 1,
-            Item::Text | Item::Unknown(_) => 0,
+            Item::Text | Item::Control(_) => 0,
         }
     }
 }
@@ -83,32 +83,27 @@ impl<'f> Format<'f> {
 
     /// Returns the next item, or `None` at the end.
     pub(super) fn next(&mut self, lua: &Lua) -> Result<Option<Item>> {
-        while let Some((&option, rest)) = self.rest.split_first() {
-            self.rest = rest;
-            let signed = option.is_ascii_lowercase();
-            let item = match option {
-                b'b' | b'B' => Item::Integer { size: 1, signed },
-                b'h' | b'H' => Item::Integer { size: 2, signed },
-                b'l' | b'L' | b'T' => Item::Integer { size: 8, signed },
-                b'i' | b'I' => Item::Integer { size: self.integer_size(lua)?, signed },
-                b'f' => Item::Float,
-                b'd' => Item::Double,
-                b'x' => Item::Padding,
-                b'c' => Item::Characters(self.number(lua)?.unwrap_or(1)),
-                b's' => Item::Text,
-                b' ' | b'<' | b'>' | b'!' => {
-                    self.control(lua, option)?;
-                    continue;
-                }
-                option => Item::Unknown(option),
-            };
-            return Ok(Some(item));
-        }
-        Ok(None)
+        let Some((&option, rest)) = self.rest.split_first() else { return Ok(None) };
+        self.rest = rest;
+        let signed = option.is_ascii_lowercase();
+        Ok(Some(match option {
+            b'b' | b'B' => Item::Integer { size: 1, signed },
+            b'h' | b'H' => Item::Integer { size: 2, signed },
+            b'l' | b'L' | b'T' => Item::Integer { size: 8, signed },
+            b'i' | b'I' => Item::Integer { size: self.integer_size(lua)?, signed },
+            b'f' => Item::Float,
+            b'd' => Item::Double,
+            b'x' => Item::Padding,
+            b'c' => Item::Characters(self.number(lua)?.unwrap_or(1)),
+            b's' => Item::Text,
+            option => Item::Control(option),
+        }))
     }
 
-    fn control(&mut self, lua: &Lua, option: u8) -> Result<()> {
+    /// Applies an option to the items that follow. Fails if the option has no meaning.
+    pub(super) fn control(&mut self, lua: &Lua, option: u8) -> Result<()> {
         match option {
+            b' ' => {}
             b'<' => self.big_endian = false,
             b'>' => self.big_endian = true,
             b'!' => {
@@ -118,7 +113,10 @@ impl<'f> Format<'f> {
                 }
                 self.alignment = alignment;
             }
-            _ => {}
+            _ => {
+                let option = char::from(option);
+                return Err(argument_error(lua, 1, format_args!("invalid format option '{option}'")));
+            }
         }
         Ok(())
     }
@@ -146,9 +144,4 @@ impl<'f> Format<'f> {
             None => Err(error(lua, "integral size overflow")),
         }
     }
-}
-
-/// Returns the error for an option without a meaning.
-pub(super) fn unknown(lua: &Lua, option: u8) -> Error {
-    argument_error(lua, 1, format_args!("invalid format option '{}'", char::from(option)))
 }

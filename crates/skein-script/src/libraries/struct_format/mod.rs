@@ -57,16 +57,18 @@ fn size(lua: &Lua, values: MultiValue) -> Result<f64> {
         let variable = match item {
             Item::Text => Some("s"),
             Item::Characters(0) => Some("c0"),
-            // Letters without a meaning count as nothing here, but not in the other functions.
-            Item::Unknown(option) if !option.is_ascii_alphanumeric() => {
-                return Err(format::unknown(lua, option));
-            }
             _ => None,
         };
         if let Some(option) = variable {
             return Err(argument_error(lua, 1, format_args!("option '{option}' has no fixed size")));
         }
         total += format.padding(total, item) + item.size();
+        // Letters and digits without a meaning count as nothing, unlike in the other functions.
+        if let Item::Control(option) = item
+            && !option.is_ascii_alphanumeric()
+        {
+            format.control(lua, option)?;
+        }
     }
     Ok(total as f64)
 }

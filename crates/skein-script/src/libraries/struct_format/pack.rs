@@ -2,7 +2,7 @@
 
 use mlua::{Lua, LuaString, MultiValue, Result, Value};
 
-use super::format::{Format, Item, unknown};
+use super::format::{Format, Item};
 use crate::libraries::arguments::Arguments;
 use crate::libraries::errors::argument_error;
 use crate::libraries::number::{truncate_to_i64, truncate_to_u64};
@@ -23,7 +23,10 @@ pub(super) fn pack(lua: &Lua, values: MultiValue) -> Result<LuaString> {
                 out.push(0);
                 continue;
             }
-            Item::Unknown(option) => return Err(unknown(lua, option)),
+            Item::Control(option) => {
+                format.control(lua, option)?;
+                continue;
+            }
             Item::Integer { size, .. } => {
                 append_integer(&mut out, arguments.number(argument)?, size, format.big_endian());
             }

@@ -2,7 +2,7 @@
 
 use mlua::{Error, Lua, MultiValue, Result, Value};
 
-use super::format::{Format, Item, unknown};
+use super::format::{Format, Item};
 use crate::libraries::STACK_SLOTS;
 use crate::libraries::arguments::Arguments;
 use crate::libraries::errors::{argument_error, error};
@@ -22,14 +22,17 @@ pub(super) fn unpack(lua: &Lua, values: MultiValue) -> Result<MultiValue> {
     let mut format = Format::new(&format);
     let mut results = MultiValue::new();
     while let Some(item) = format.next(lua)? {
-        reader.position = reader.position.saturating_add(format.padding(reader.position, item));
+        reader.align(format.padding(reader.position, item), item)?;
         // Redis reserves two slots for each item.
         if arguments.count() + results.len() + 2 > STACK_SLOTS {
             return Err(too_many_results(lua));
         }
         let big_endian = format.big_endian();
         let result = match item {
-            Item::Unknown(option) => return Err(unknown(lua, option)),
+            Item::Control(option) => {
+                format.control(lua, option)?;
+                continue;
+            }
             Item::Padding => {
                 reader.take(1)?;
                 continue;
@@ -79,6 +82,12 @@ struct Reader<'d> {
 }
 
 impl<'d> Reader<'d> {
+    /// Skips the padding before an item. Fails if the data ends before the item does.
+    fn align(&mut self, padding: usize, item: Item) -> Result<()> {
+        self.position = self.position.saturating_add(padding);
+        self.rest()?.get(..item.size()).map(|_| ()).ok_or_else(|| self.too_short())
+    }
+
     /// Returns the rest of the data.
     fn rest(&self) -> Result<&'d [u8]> {
         self.data.get(self.position..).ok_or_else(|| self.too_short())
