@@ -14,7 +14,7 @@
 //!
 //! Each module makes the table of one library. The libraries behave as those of Redis 7.0.15 under
 //! the same names, in results, error texts and limits. `tests/libraries` compares them with
-//! recorded results.
+//! recorded results. Errors are [`mlua::Error::RuntimeError`] with the text that Redis has.
 //!
 //! Invariants:
 //!
@@ -31,11 +31,12 @@
 )]
 
 pub mod bit;
-pub mod errors;
 pub mod json;
 pub mod msgpack;
 pub mod number;
 pub mod struct_format;
+
+pub(crate) mod errors;
 
 mod arguments;
 mod stack;

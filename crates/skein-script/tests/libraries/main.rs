@@ -4,8 +4,8 @@ mod differential;
 mod golden;
 mod properties;
 
-use mlua::{Function, Lua, MultiValue, Result, Value};
-use skein_script::libraries::{bit, errors, json, msgpack, struct_format};
+use mlua::{Error, Function, Lua, MultiValue, Result, Value};
+use skein_script::libraries::{bit, json, msgpack, struct_format};
 
 /// Returns a Lua state with the libraries, in which `pcall` returns errors as strings.
 ///
@@ -31,8 +31,19 @@ fn protected_call(lua: &Lua, (function, arguments): (Function, MultiValue)) -> R
             Ok(results)
         }
         Err(error) => {
-            let text = lua.create_string(errors::text(&error))?;
+            let text = lua.create_string(text(&error))?;
             Ok(MultiValue::from_iter([Value::Boolean(false), Value::String(text)]))
         }
+    }
+}
+
+/// Returns the text of an error, without the trace that mlua adds to those of Lua.
+fn text(error: &Error) -> String {
+    match error {
+        Error::CallbackError { cause, .. } => text(cause),
+        Error::RuntimeError(text) => {
+            text.split_once("\nstack traceback:").map_or(&text[..], |(text, _)| text).to_owned()
+        }
+        other => other.to_string(),
     }
 }

@@ -45,6 +45,8 @@ pub(super) fn decode(lua: &Lua, values: MultiValue, options: &Options) -> Result
     Ok(value)
 }
 
+type Outcome<T = ()> = std::result::Result<T, Failure>;
+
 /// Why a text has no value.
 #[derive(Clone, Copy)]
 enum Failure {
@@ -85,7 +87,7 @@ struct Decoder<'d> {
 
 impl Decoder<'_> {
     /// Pushes the value of the text.
-    fn decode(&mut self, stack: &mut Stack) -> std::result::Result<(), Failure> {
+    fn decode(&mut self, stack: &mut Stack) -> Outcome {
         let mut token = self.tokens.next();
         loop {
             token = match self.begin_value(token, stack)? {
@@ -98,16 +100,12 @@ impl Decoder<'_> {
         }
     }
 
-    fn unexpected<T>(&self, expected: &'static str, found: Token) -> std::result::Result<T, Failure> {
+    fn unexpected<T>(&self, expected: &'static str, found: Token) -> Outcome<T> {
         Err(Failure::Unexpected { expected, found, character: self.tokens.character() })
     }
 
     /// Pushes a value. Returns the token of the first value in it, if it is not complete.
-    fn begin_value(
-        &mut self,
-        token: Token,
-        stack: &mut Stack,
-    ) -> std::result::Result<Option<Token>, Failure> {
+    fn begin_value(&mut self, token: Token, stack: &mut Stack) -> Outcome<Option<Token>> {
         match token {
             Token::String => stack.push_bytes(self.tokens.string()),
             Token::Number(value) => stack.push_number(value),
@@ -132,7 +130,7 @@ impl Decoder<'_> {
         Ok(None)
     }
 
-    fn begin_table(&mut self, frame: Frame, stack: &mut Stack) -> std::result::Result<(), Failure> {
+    fn begin_table(&mut self, frame: Frame, stack: &mut Stack) -> Outcome {
         let depth = self.frames.len() + 1;
         let within_limit = i32::try_from(depth).is_ok_and(|depth| depth <= self.max_depth);
         if !within_limit || !stack.reserve(3) {
@@ -148,7 +146,7 @@ impl Decoder<'_> {
     }
 
     /// Pushes a key, and returns the first token of its value.
-    fn key(&mut self, key: Token, stack: &mut Stack) -> std::result::Result<Token, Failure> {
+    fn key(&mut self, key: Token, stack: &mut Stack) -> Outcome<Token> {
         if key != Token::String {
             return self.unexpected("object key string", key);
         }
@@ -161,7 +159,7 @@ impl Decoder<'_> {
 
     /// Adds the complete value on top to its table, and tables that this completes to theirs.
     /// Returns the first token of the next value, or `None` at the end of the text.
-    fn end_value(&mut self, stack: &mut Stack) -> std::result::Result<Option<Token>, Failure> {
+    fn end_value(&mut self, stack: &mut Stack) -> Outcome<Option<Token>> {
         loop {
             match self.frames.last_mut() {
                 None => match self.tokens.next() {

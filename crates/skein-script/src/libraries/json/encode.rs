@@ -44,6 +44,8 @@ fn encode_value(lua: &Lua, value: Value, options: &Options, limit: usize) -> Res
     Ok(out)
 }
 
+type Outcome<T = ()> = std::result::Result<T, Failure>;
+
 /// Why a value has no text.
 #[derive(Clone, Copy)]
 enum Failure {
@@ -84,7 +86,7 @@ struct Encoder<'e> {
 
 impl Encoder<'_> {
     /// Encodes the value on top of the stack.
-    fn encode(&mut self, stack: &mut Stack) -> std::result::Result<(), Failure> {
+    fn encode(&mut self, stack: &mut Stack) -> Outcome {
         loop {
             self.begin_value(stack)?;
             loop {
@@ -103,7 +105,7 @@ impl Encoder<'_> {
     }
 
     /// Encodes a value that is not a table and removes it, or opens a table.
-    fn begin_value(&mut self, stack: &mut Stack) -> std::result::Result<(), Failure> {
+    fn begin_value(&mut self, stack: &mut Stack) -> Outcome {
         if self.out.len() > self.limit {
             return Err(Failure::TooLong { limit: self.limit });
         }
@@ -121,7 +123,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn begin_table(&mut self, stack: &mut Stack) -> std::result::Result<(), Failure> {
+    fn begin_table(&mut self, stack: &mut Stack) -> Outcome {
         let depth = self.frames.len() + 1;
         let within_limit = i32::try_from(depth).is_ok_and(|depth| depth <= self.options.encode_max_depth);
         if !within_limit || !stack.reserve(3) {
@@ -140,7 +142,7 @@ impl Encoder<'_> {
     }
 
     /// Returns the length of the table on top if it is an array.
-    fn array_length(&self, stack: &mut Stack) -> std::result::Result<Option<i32>, Failure> {
+    fn array_length(&self, stack: &mut Stack) -> Outcome<Option<i32>> {
         let (mut length, mut elements) = (0, 0_i32);
         stack.push_nil();
         while stack.next() {
@@ -177,7 +179,7 @@ impl Encoder<'_> {
         out: &mut Vec<u8>,
         options: &Options,
         stack: &mut Stack,
-    ) -> std::result::Result<bool, Failure> {
+    ) -> Outcome<bool> {
         match frame {
             Frame::Array { length, next } if *next > *length => {
                 out.push(b']');
@@ -207,7 +209,7 @@ impl Encoder<'_> {
 }
 
 /// Appends the key below the topmost value.
-fn write_key(out: &mut Vec<u8>, stack: &Stack, options: &Options) -> std::result::Result<(), Failure> {
+fn write_key(out: &mut Vec<u8>, stack: &Stack, options: &Options) -> Outcome {
     match stack.kind(-2) {
         Kind::String => write_string(out, stack.bytes(-2)),
         Kind::Number(key) => {
@@ -221,7 +223,7 @@ fn write_key(out: &mut Vec<u8>, stack: &Stack, options: &Options) -> std::result
     Ok(())
 }
 
-fn write_number(out: &mut Vec<u8>, value: f64, options: &Options) -> std::result::Result<(), Failure> {
+fn write_number(out: &mut Vec<u8>, value: f64, options: &Options) -> Outcome {
     if value.is_finite() {
         write_g(out, value, options.number_precision.unsigned_abs() as usize);
         return Ok(());
@@ -291,7 +293,7 @@ mod tests {
     use mlua::Lua;
 
     use super::{Options, encode_value};
-    use crate::libraries::errors::text;
+    use crate::failure::text_of;
 
     #[test]
     fn a_table_that_contains_a_table_many_times_stops_at_the_limit() {
@@ -300,7 +302,7 @@ mod tests {
         let table = lua.load(table).eval().expect("a table");
         let error = encode_value(&lua, table, &Options::default(), 100_000).expect_err("no end");
         assert_eq!(
-            text(&error),
+            text_of(&error),
             "cannot encode a value of more than 100000 bytes: encode its parts one by one"
         );
     }

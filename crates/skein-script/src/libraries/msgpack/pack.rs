@@ -239,7 +239,7 @@ mod tests {
     use mlua::Lua;
 
     use super::pack_value;
-    use crate::libraries::errors::text;
+    use crate::failure::text_of;
 
     #[test]
     fn a_table_that_contains_a_table_many_times_stops_at_the_limit() {
@@ -248,7 +248,7 @@ mod tests {
         let table = lua.load(table).eval().expect("a table");
         let error = pack_value(&lua, &mut Vec::new(), table, 100_000).expect_err("no end");
         assert_eq!(
-            text(&error),
+            text_of(&error),
             "cannot encode a value of more than 100000 bytes: encode its parts one by one"
         );
     }

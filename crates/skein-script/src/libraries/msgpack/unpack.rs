@@ -65,8 +65,7 @@ fn unpack_range(lua: &Lua, data: &LuaString, range: Range) -> Result<MultiValue>
     // SAFETY: the closure owns nothing but the unpacker, which owns nothing that must be dropped.
     let unpacked: Result<(_, MultiValue)> = unsafe {
         protected(lua, ARGUMENT, |stack| {
-            let mut outcome: std::result::Result<(), Failure> =
-                unpacker.unpack(if all { usize::MAX } else { limit }, stack);
+            let mut outcome: Outcome = unpacker.unpack(if all { usize::MAX } else { limit }, stack);
             if outcome.is_ok() {
                 let offset = (!all).then(|| data.len() - unpacker.rest.len());
                 outcome = finish(offset, unpacker.rest.is_empty(), stack);
@@ -90,7 +89,7 @@ fn unpack_range(lua: &Lua, data: &LuaString, range: Range) -> Result<MultiValue>
 }
 
 /// Checks that the values can be returned, and puts the offset behind them before them.
-fn finish(offset: Option<usize>, at_end: bool, stack: &mut Stack) -> std::result::Result<(), Failure> {
+fn finish(offset: Option<usize>, at_end: bool, stack: &mut Stack) -> Outcome {
     let (slots, place) = match offset {
         Some(_) => (1, "in function mp_unpack_full"),
         None => (0, TOO_MANY_VALUES),
@@ -104,6 +103,8 @@ fn finish(offset: Option<usize>, at_end: bool, stack: &mut Stack) -> std::result
     }
     Ok(())
 }
+
+type Outcome<T = ()> = std::result::Result<T, Failure>;
 
 /// Why data has no values.
 #[derive(Clone, Copy)]
@@ -145,7 +146,7 @@ struct Unpacker<'u> {
 
 impl Unpacker<'_> {
     /// Pushes up to `limit` values.
-    fn unpack(&mut self, limit: usize, stack: &mut Stack) -> std::result::Result<(), Failure> {
+    fn unpack(&mut self, limit: usize, stack: &mut Stack) -> Outcome {
         for _ in 0..limit {
             if self.rest.is_empty() {
                 break;
@@ -156,7 +157,7 @@ impl Unpacker<'_> {
     }
 
     /// Pushes one value.
-    fn value(&mut self, stack: &mut Stack) -> std::result::Result<(), Failure> {
+    fn value(&mut self, stack: &mut Stack) -> Outcome {
         loop {
             self.begin_value(stack)?;
             loop {
@@ -176,18 +177,18 @@ impl Unpacker<'_> {
         }
     }
 
-    fn take(&mut self, count: usize) -> std::result::Result<&[u8], Failure> {
+    fn take(&mut self, count: usize) -> Outcome<&[u8]> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or(Failure::MissingBytes)?;
         self.rest = rest;
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> std::result::Result<[u8; N], Failure> {
+    fn array<const N: usize>(&mut self) -> Outcome<[u8; N]> {
         self.take(N)?.try_into().map_err(|_| Failure::MissingBytes)
     }
 
     /// Pushes a value that is complete and adds it to its table, or opens a table.
-    fn begin_value(&mut self, stack: &mut Stack) -> std::result::Result<(), Failure> {
+    fn begin_value(&mut self, stack: &mut Stack) -> Outcome {
         if !stack.reserve(1) {
             return Err(Failure::Stack(TOO_MANY_VALUES));
         }
@@ -211,7 +212,7 @@ impl Unpacker<'_> {
     }
 
     /// Like `begin_value`, for what is not a number.
-    fn begin_other(&mut self, head: u8, stack: &mut Stack) -> std::result::Result<(), Failure> {
+    fn begin_other(&mut self, head: u8, stack: &mut Stack) -> Outcome {
         let length = match head {
             format::NIL => {
                 stack.push_nil();
@@ -250,7 +251,7 @@ impl Unpacker<'_> {
         }
     }
 
-    fn end_value(&mut self, stack: &mut Stack) -> std::result::Result<(), Failure> {
+    fn end_value(&mut self, stack: &mut Stack) -> Outcome {
         self.frames.last_mut().map_or(Ok(()), |frame| add_value(frame, stack))
     }
 }
@@ -271,7 +272,7 @@ fn expects_value(frame: &mut Frame, stack: &mut Stack) -> bool {
 }
 
 /// Adds the value on top to its table, or leaves it there if it is a key.
-fn add_value(frame: &mut Frame, stack: &mut Stack) -> std::result::Result<(), Failure> {
+fn add_value(frame: &mut Frame, stack: &mut Stack) -> Outcome {
     if let Frame::Map { left, has_key } = frame {
         *has_key = !*has_key;
         if *has_key {
