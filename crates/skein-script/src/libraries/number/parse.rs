@@ -11,8 +11,11 @@ pub(crate) fn parse_prefix(text: &[u8]) -> Option<(f64, usize)> {
     let negative = text.first() == Some(&b'-');
     let sign = usize::from(negative || text.first() == Some(&b'+'));
     let rest = &text[sign..];
-    let (magnitude, length) =
-        parse_special(rest).or_else(|| parse_hexadecimal(rest)).or_else(|| parse_decimal(rest))?;
+    let (magnitude, length) = match rest.first()? {
+        b'i' | b'I' | b'n' | b'N' => parse_special(rest)?,
+        b'0' => parse_hexadecimal(rest).or_else(|| parse_decimal(rest))?,
+        _ => parse_decimal(rest)?,
+    };
     Some((if negative { -magnitude } else { magnitude }, sign + length))
 }
 
