@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::rc::Rc;
 
 use mlua::chunk::ChunkMode;
@@ -25,7 +26,7 @@ pub enum ScriptError {
     #[error("Error compiling script (new function): {0}")]
     Compile(String),
     /// The Lua state cannot be made, within this limit of memory in bytes.
-    #[error("Lua cannot begin within script-memory-limit, {limit} bytes: {why}; raise it")]
+    #[error("Lua cannot begin within max-script-memory, {limit} bytes: {why}; raise it")]
     Begin {
         /// The limit.
         limit: usize,
@@ -67,12 +68,12 @@ impl ScriptEngine {
     /// # Errors
     /// If the limit is too low for Lua itself.
     pub fn new(memory_limit: usize) -> Result<Self, ScriptError> {
-        Self::begin(memory_limit).map_err(|error| ScriptError::Begin { limit: memory_limit, why: text_of(&error) })
+        Self::begin(memory_limit)
+            .map_err(|error| ScriptError::Begin { limit: memory_limit, why: text_of(&error) })
     }
 
     fn begin(memory_limit: usize) -> mlua::Result<Self> {
-        let libraries =
-            StdLib::STRING | StdLib::MATH | StdLib::TABLE | StdLib::DEBUG;
+        let libraries = StdLib::STRING | StdLib::MATH | StdLib::TABLE | StdLib::DEBUG;
         // SAFETY: of these libraries only `debug` could break Rust's rules. The sandbox takes one
         // function of it, `getinfo`, and no script reaches the table: `set_globals` below replaces
         // the globals, and the sandbox's faces lead to no function that returns the old ones.
@@ -112,9 +113,9 @@ impl ScriptEngine {
         Ok(())
     }
 
-    /// Forgets a compiled script.
-    pub fn forget(&mut self, digest: ScriptDigest) {
-        self.compiled.remove(&digest);
+    /// Returns the number of compiled scripts.
+    pub fn compiled(&self) -> usize {
+        self.compiled.len()
     }
 
     /// Forgets all compiled scripts.
@@ -160,7 +161,9 @@ impl ScriptEngine {
         arguments: impl Iterator<Item = &'a [u8]>,
         host: &mut dyn ScriptHost,
     ) -> mlua::Result<(bool, Value)> {
-        let Some(script) = self.compiled.get(&digest) else { return Err(fault("the script is not compiled")) };
+        let Some(script) = self.compiled.get(&digest) else {
+            return Err(fault("the script is not compiled"));
+        };
         let keys = self.strings(keys)?;
         let arguments = self.strings(arguments)?;
         self.state.host.lend(host, || self.run.call((script, keys, arguments)))
@@ -205,7 +208,7 @@ impl ScriptEngine {
         if text.contains("not enough memory") {
             let limit = self.memory_limit;
             return format!(
-                "ERR the script takes more memory than script-memory-limit, {limit} bytes; raise it, or keep less in the script"
+                "ERR the script takes more memory than max-script-memory, {limit} bytes; raise it, or keep less in the script"
             )
             .into_bytes();
         }
@@ -220,6 +223,8 @@ fn native(lua: &Lua, state: &Rc<RunState>) -> mlua::Result<Table> {
     let watched = Rc::clone(state);
     native.raw_set("stopped", lua.create_function(move |_, ()| Ok(watched.stopped.get()))?)?;
     native.raw_set("compile", lua.create_function(compile_text)?)?;
+    // Every state has random numbers of its own.
+    native.raw_set("seed", RandomState::new().build_hasher().finish() >> 33)?;
     Ok(native)
 }
 

@@ -5,7 +5,6 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
 
-
 /// The version of RESP in which a script sees replies: `redis.setresp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RespVersion {
@@ -128,4 +127,3 @@ pub(crate) struct RunState {
     /// The buffer of replies between two calls.
     pub(crate) reply: Cell<Vec<u8>>,
 }
-

@@ -33,6 +33,7 @@ impl ReturnedValues<'_> {
         }
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "the number was a double")]
     fn table(&mut self, table: &Table, depth: usize) {
         let field = |name: &str| table.raw_get::<Value>(name).unwrap_or(Value::Nil);
         if let Value::String(text) = field("err") {
@@ -41,8 +42,11 @@ impl ReturnedValues<'_> {
         if let Value::String(text) = field("ok") {
             return self.reply.status(&text.as_bytes());
         }
-        if let Some(number) = field("double").as_f64() {
-            return self.reply.double(number);
+        match field("double") {
+            Value::Number(number) => return self.reply.double(number),
+            // Lua's numbers are doubles; the crate `mlua` calls some of them integers.
+            Value::Integer(number) => return self.reply.double(number as f64),
+            _ => {}
         }
         if let Value::Table(map) = field("map") {
             return self.map(&map, depth);

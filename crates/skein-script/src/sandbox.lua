@@ -9,7 +9,7 @@
 -- value into a face; `run` removes it when the script ends.
 --
 -- `native` has functions of the engine: `visible` (what a script sees of a raised value), `stopped`,
--- `compile`. `libraries` has those that Lua does not have.
+-- `compile`, `seed`. `libraries` has those that Lua does not have.
 
 local native, libraries = ...
 
@@ -18,6 +18,8 @@ local error, getinfo, next, raw_next, rawget, rawset = error, debug.getinfo, nex
 local pcall, xpcall, select, setmetatable, tostring, type = pcall, xpcall, select, setmetatable, tostring, type
 local ipairs, resume, concat = ipairs, coroutine.resume, table.concat
 local visible, stopped, compile = native.visible, native.stopped, native.compile
+
+math.randomseed(native.seed)
 
 local contents_of = {}
 

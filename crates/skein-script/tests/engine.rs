@@ -42,7 +42,9 @@ impl ScriptHost for Host {
                 reply.extend_from_slice(b"+OK\r\n");
             }
             [b"raw", bytes] => reply.extend_from_slice(bytes),
-            [b"version"] => reply.extend_from_slice(format!(":{version:?}\r\n").replace("Resp", "").as_bytes()),
+            [b"version"] => {
+                reply.extend_from_slice(format!(":{version:?}\r\n").replace("Resp", "").as_bytes())
+            }
             _ => reply.extend_from_slice(b"-ERR Unknown Redis command called from script\r\n"),
         }
     }
@@ -129,7 +131,8 @@ impl Scripts {
         let head = ScriptHead::parse(source.as_bytes()).map_err(|error| error.to_string())?;
         let digest = ScriptDigest::of(source.as_bytes());
         let mut reply = Printed::default();
-        let (keys, arguments) = (keys.iter().map(|key| key.as_bytes()), arguments.iter().map(|text| text.as_bytes()));
+        let (keys, arguments) =
+            (keys.iter().map(|key| key.as_bytes()), arguments.iter().map(|text| text.as_bytes()));
         self.engine
             .run((digest, head.code), keys, arguments, &mut self.host, &mut reply)
             .map_err(|error| error.to_string())?;
@@ -169,8 +172,14 @@ fn values_and_errors_become_the_replies_of_redis() {
         ("error(12)", "-ERR user_script:1: 12 @:1."),
         ("return ('x').y.z", "-ERR user_script:1: attempt to index field 'y' (a nil value) @:1."),
         ("local function f() return f() + 1 end return f()", "-ERR user_script:1: stack overflow @:1."),
-        ("return string.rep()", "-ERR user_script:1: bad argument #1 to 'rep' (string expected, got no value) @:1."),
-        ("redis.set_repl(8)", "-ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE. @:1."),
+        (
+            "return string.rep()",
+            "-ERR user_script:1: bad argument #1 to 'rep' (string expected, got no value) @:1.",
+        ),
+        (
+            "redis.set_repl(8)",
+            "-ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE. @:1.",
+        ),
         ("return redis.error_reply(1)", "-ERR wrong number or type of arguments"),
         ("return redis.call('nosuch')", "-ERR Unknown Redis command called from script @:1."),
         ("return redis.call()", "-ERR Please specify at least one argument for this redis lib call @:1."),
@@ -180,8 +189,14 @@ fn values_and_errors_become_the_replies_of_redis() {
         ("return {pcall(redis.call, 'nosuch')}", "*2 nil 'ERR Unknown Redis command called from script'"),
         ("local ok, e = pcall(error, {err='A b'}) return e", "'A b'"),
         ("local ok, e = pcall(error, {1}) return e", "*1 1"),
-        ("return select(2, xpcall(function() redis.call('nosuch') end, function(e) return e.err end))", "'ERR Unknown Redis command called from script'"),
-        ("return {coroutine.resume(coroutine.create(function() redis.call('nosuch') end))}", "*2 nil -ERR Unknown Redis command called from script"),
+        (
+            "return select(2, xpcall(function() redis.call('nosuch') end, function(e) return e.err end))",
+            "'ERR Unknown Redis command called from script'",
+        ),
+        (
+            "return {coroutine.resume(coroutine.create(function() redis.call('nosuch') end))}",
+            "*2 nil -ERR Unknown Redis command called from script",
+        ),
         ("return redis.sha1hex('abc')", "'a9993e364706816aba3e25717850c26c9cd0d89d'"),
         ("return redis.sha1hex()", "-ERR wrong number of arguments @:1."),
         ("return redis.setresp(4)", "-ERR RESP version must be 2 or 3. @:1."),
@@ -214,7 +229,10 @@ fn values_and_errors_become_the_replies_of_redis() {
         ("return load(function() return nil end)", "nil"),
         ("return {loadstring('x x')}", "*0"),
         ("return select(2, loadstring('x x', '@c'))", "'c:1: '=' expected near 'x''"),
-        ("return #loadstring(string.dump(function() end))", "-ERR user_script:1: attempt to get length of a nil value @:1."),
+        (
+            "return #loadstring(string.dump(function() end))",
+            "-ERR user_script:1: attempt to get length of a nil value @:1.",
+        ),
         ("local t = {} for k in pairs(redis) do t[#t+1] = k end return #t", "23"),
     ] {
         assert_eq!(scripts.run(source), reply, "{source}");
@@ -227,7 +245,9 @@ fn keys_and_arguments_are_globals_and_commands_run() {
     let reply = scripts.try_run("return {KEYS[1], ARGV[2], #KEYS, #ARGV}", &["k"], &["a", "b"]);
     assert_eq!(reply.unwrap(), "*4 'k' 'b' 1 2");
     assert_eq!(scripts.run("return redis.call('get', 'n')"), "nil");
-    for (number, text) in [("3.5", "3.5"), ("1e20", "1e+20"), ("0.1", "0.10000000000000001"), ("12", "12"), ("-0.0", "-0")] {
+    for (number, text) in
+        [("3.5", "3.5"), ("1e20", "1e+20"), ("0.1", "0.10000000000000001"), ("12", "12"), ("-0.0", "-0")]
+    {
         let source = format!("redis.call('set', 'n', {number}) return redis.call('get', 'n')");
         assert_eq!(scripts.run(&source), format!("'{text}'"), "{number}");
     }
@@ -278,7 +298,10 @@ fn a_script_leaves_nothing_to_the_next_one() {
     ] {
         assert_eq!(scripts.run(source), reply, "{source}");
     }
-    for absent in ["os", "io", "debug", "require", "package", "module", "dofile", "loadfile", "print", "newproxy", "getfenv", "setfenv", "jit"] {
+    for absent in [
+        "os", "io", "debug", "require", "package", "module", "dofile", "loadfile", "print", "newproxy",
+        "getfenv", "setfenv", "jit",
+    ] {
         let found = scripts.run(&format!("return rawget(_G, '{absent}') == nil"));
         assert_eq!(found, "1", "{absent}");
     }
@@ -316,13 +339,13 @@ fn memory_has_a_limit() {
         let mut scripts = Scripts::new();
         scripts.host.ticks_left = Some(100);
         let reply = scripts.run(source);
-        let is_refused = reply.contains("script-memory-limit, 33554432 bytes; raise it");
+        let is_refused = reply.contains("max-script-memory, 33554432 bytes; raise it");
         assert!(is_refused || reply.contains("SCRIPT KILL"), "{source}: {reply}");
         scripts.host.ticks_left = None;
         assert_eq!(scripts.run("return #string.rep('x', 1000000)"), "1000000", "the memory is free again");
         assert!(scripts.engine.memory() < 40 << 20);
     }
-    assert!(ScriptEngine::new(1000).unwrap_err().to_string().contains("script-memory-limit, 1000 bytes"));
+    assert!(ScriptEngine::new(1000).unwrap_err().to_string().contains("max-script-memory, 1000 bytes"));
 }
 
 #[test]
