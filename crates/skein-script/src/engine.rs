@@ -144,10 +144,11 @@ impl ScriptEngine {
         self.compile(digest, code)?;
         self.state.version.set(RespVersion::Resp2);
         self.state.stopped.set(false);
+        libraries::json::reset(&self.lua);
         let ran = self.call(digest, keys, arguments, host);
         match ran {
             Ok((true, value)) => returned_values::write(&value, self.state.version.get(), reply),
-            Ok((false, raised)) => reply.error(&self.raised_text(raised, digest)),
+            Ok((false, raised)) => reply.error(&self.raised_text(&raised, digest)),
             Err(error) => reply.error(&self.failed_text(&text_of(&error))),
         }
         self.collect();
@@ -187,7 +188,7 @@ impl ScriptEngine {
 
     /// Returns the error reply for a raised value: `located` of the sandbox made it, unless memory
     /// was full.
-    fn raised_text(&self, raised: Value, digest: ScriptDigest) -> Vec<u8> {
+    fn raised_text(&self, raised: &Value, digest: ScriptDigest) -> Vec<u8> {
         let Ok(Value::Table(place)) = visible(&self.lua, raised.clone()) else {
             return self.failed_text(&raised.to_string().unwrap_or_default());
         };

@@ -25,7 +25,7 @@
 //! Read in this order: this file, `engine`, `sandbox.lua`, `redis_library`; then the rest.
 //!
 //! Source: Redis's documentation of [scripts](https://redis.io/docs/latest/develop/programmability/lua-api/).
-//! Design: `docs/design/scripts.md`.
+//! Design: `docs/design/server.md`.
 
 mod digest;
 mod engine;

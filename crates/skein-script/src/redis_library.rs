@@ -1,5 +1,7 @@
 //! The library `redis`: commands, replies, and what scripts ask of the server.
 
+#![expect(clippy::needless_pass_by_value, reason = "the functions of the library have one signature")]
+
 use std::rc::Rc;
 
 use mlua::{Lua, MultiValue, Table, Value};

@@ -68,7 +68,7 @@ impl ReturnedValues<'_> {
 
     fn array(&mut self, table: &Table, depth: usize) {
         let element = |at: usize| table.raw_get::<Value>(at).unwrap_or(Value::Nil);
-        let len = (1..).take_while(|at| !element(*at).is_nil()).count();
+        let len = (1..=usize::MAX).take_while(|at| !element(*at).is_nil()).count();
         self.reply.array(len);
         for at in 1..=len {
             self.value(&element(at), depth + 1);

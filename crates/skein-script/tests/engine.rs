@@ -43,7 +43,7 @@ impl ScriptHost for Host {
             }
             [b"raw", bytes] => reply.extend_from_slice(bytes),
             [b"version"] => {
-                reply.extend_from_slice(format!(":{version:?}\r\n").replace("Resp", "").as_bytes())
+                reply.extend_from_slice(format!(":{version:?}\r\n").replace("Resp", "").as_bytes());
             }
             _ => reply.extend_from_slice(b"-ERR Unknown Redis command called from script\r\n"),
         }
@@ -295,6 +295,8 @@ fn a_script_leaves_nothing_to_the_next_one() {
         ("KEYS[1] = 'x' ARGV = nil", "-ERR user_script:1: Attempt to modify a readonly table @:1."),
         ("return #KEYS", "0"),
         ("return collectgarbage('stop')", "0"),
+        ("cjson.encode_number_precision(3) return cjson.encode(0.12345)", "'0.123'"),
+        ("return cjson.encode(0.12345)", "'0.12345'"),
     ] {
         assert_eq!(scripts.run(source), reply, "{source}");
     }
