@@ -174,6 +174,8 @@ const NAMES: &[(&str, &str)] = &[
     ("output_bytes_max", "--max-output"),
     ("reply_bytes_max", "--max-reply"),
     ("scan_cursors_max", "--max-scan-cursors"),
+    ("script_memory_max", "--max-script-memory"),
+    ("script_time_max", "--max-script-time"),
     ("slowlog_len", "--slowlog-max-len"),
     ("stop_timeout", "--stop-timeout"),
     ("idle_timeout", "--idle-timeout"),

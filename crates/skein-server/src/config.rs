@@ -58,6 +58,7 @@ pub(crate) mod bounds {
     pub(crate) const OUTPUT_BYTES: (usize, usize) = (1 << 10, 1 << 40);
     pub(crate) const REPLY_BYTES: (usize, usize) = (1 << 10, 1 << 40);
     pub(crate) const SCAN_CURSORS: (usize, usize) = (16, 1 << 24);
+    pub(crate) const SCRIPT_MEMORY: (usize, usize) = (1 << 20, 1 << 40);
     pub(crate) const SLOWLOG_LEN: (usize, usize) = (0, 100_000);
 }
 
@@ -119,6 +120,12 @@ pub struct ServerOptions {
     /// The most positions of SCAN that are kept, for all clients together; 16,384 by default. The
     /// oldest position is removed first.
     pub scan_cursors_max: usize,
+    /// The most memory of the Lua state of each worker, hence of one script; 64 MiB by default, at
+    /// least 1 MiB. A script that needs more ends with an error.
+    pub script_memory_max: usize,
+    /// How long a script may run; 5 s by default, 0 for ever. No other request runs meanwhile. A
+    /// script that takes longer ends with an error, and what it has written stays.
+    pub script_time_max: Duration,
     /// The address where Prometheus reads metrics by HTTP, at `/metrics`; none by default. Anybody
     /// who can reach it can read the metrics without a password. Port 0 selects a free port.
     pub metrics: Option<SocketAddr>,
@@ -176,6 +183,8 @@ impl Default for ServerOptions {
             reply_bytes_max: 1 << 30,
             scan_cursors_max: 1 << 14,
             metrics: None,
+            script_memory_max: 64 << 20,
+            script_time_max: Duration::from_secs(5),
             slowlog_slower_than: Duration::from_millis(10),
             slowlog_len: 128,
             latency_threshold: Duration::ZERO,
@@ -240,6 +249,7 @@ impl ServerOptions {
             ("output_bytes_max", self.output_bytes_max, bounds::OUTPUT_BYTES),
             ("reply_bytes_max", self.reply_bytes_max, bounds::REPLY_BYTES),
             ("scan_cursors_max", self.scan_cursors_max, bounds::SCAN_CURSORS),
+            ("script_memory_max", self.script_memory_max, bounds::SCRIPT_MEMORY),
             ("slowlog_len", self.slowlog_len, bounds::SLOWLOG_LEN),
         ] {
             if value < min || value > max {
@@ -253,6 +263,7 @@ impl ServerOptions {
             ("tls_handshake_timeout", self.tls_handshake_timeout, most),
             ("keepalive", self.keepalive, most),
             ("output_limit.soft_time", self.output_limit.soft_time, most),
+            ("script_time_max", self.script_time_max, most),
         ] {
             if time > most {
                 let (is, most) = (time.as_secs(), most.as_secs());

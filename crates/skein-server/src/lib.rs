@@ -54,6 +54,7 @@ mod random;
 mod recent_entries;
 mod resp;
 mod scan_cursors;
+mod script_cache;
 mod server;
 mod settings;
 mod shared;

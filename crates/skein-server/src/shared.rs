@@ -19,6 +19,7 @@ use crate::observe::{CommandTotals, ServerObserver, WorkerObserver};
 use crate::open_files::OpenFileBudget;
 use crate::pause::ClientPause;
 use crate::scan_cursors::ScanCursors;
+use crate::script_cache::ScriptCache;
 use crate::settings::LiveSettings;
 use crate::tls::TlsPort;
 use crate::transport::Transport;
@@ -47,6 +48,7 @@ pub(crate) struct ServerShared {
     pub store: Engine,
     pub durability: Durability,
     pub cursors: ScanCursors,
+    pub scripts: ScriptCache,
     pub gate: ExclusionGate,
     /// The state of CLIENT PAUSE.
     pub pause: ClientPause,
@@ -218,6 +220,7 @@ impl ServerShared {
             refused: AtomicU64::new(0),
             counted_before: Mutex::default(),
             checkpoints: CheckpointRequests::default(),
+            scripts: ScriptCache::default(),
         }
     }
 
@@ -371,7 +374,7 @@ impl ServerShared {
 
     /// Returns all memory that counts towards the limit, besides the store's.
     pub(crate) fn memory_outside_store(&self) -> usize {
-        self.buffer_bytes() + self.observing.slowlog.memory() + self.acl.log.memory()
+        self.buffer_bytes() + self.observing.slowlog.memory() + self.acl.log.memory() + self.scripts.bytes()
     }
 
     /// Returns a sum over the workers.

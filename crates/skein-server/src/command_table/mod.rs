@@ -16,6 +16,7 @@ mod expiry;
 mod hashes;
 mod keys;
 pub(crate) mod request_keys;
+mod scripts;
 mod server;
 mod sets;
 mod skein;
@@ -72,6 +73,9 @@ const WRITE_GROWS_FAST: &[&str] = &["write", "denyoom", "fast"];
 const SAVE: &[&str] = &["admin", "noscript", "no_async_loading", "no_multi"];
 const BGSAVE: &[&str] = &["admin", "noscript", "no_async_loading"];
 const DEBUG: &[&str] = &["admin", "noscript", "loading", "stale"];
+const SCRIPT: &[&str] = &["noscript", "stale", "skip_monitor", "no_mandatory_keys", "movablekeys"];
+const SCRIPT_RO: &[&str] =
+    &["readonly", "noscript", "stale", "skip_monitor", "no_mandatory_keys", "movablekeys"];
 const SHUTDOWN: &[&str] = &["admin", "noscript", "loading", "stale", "no_multi", "allow_busy"];
 
 const fn row(
@@ -119,7 +123,7 @@ impl CommandSpec {
 }
 
 /// The families. Strings come first, because their first two commands are the most frequent.
-const FAMILIES: [&[CommandSpec]; 10] = [
+const FAMILIES: [&[CommandSpec]; 11] = [
     strings::COMMANDS,
     hashes::COMMANDS,
     keys::COMMANDS,
@@ -130,6 +134,7 @@ const FAMILIES: [&[CommandSpec]; 10] = [
     sorted_sets::COMMANDS,
     sets::COMMANDS,
     transactions::COMMANDS,
+    scripts::COMMANDS,
 ];
 
 const COUNT: usize = {

@@ -74,4 +74,7 @@ pub(crate) const MEMORY: Subcommands =
 pub(crate) const OBJECT: Subcommands =
     &[("encoding", 3), ("freq", 3), ("idletime", 3), ("refcount", 3), ("help", 2)];
 
+pub(crate) const SCRIPT: Subcommands =
+    &[("debug", 3), ("exists", -3), ("flush", -2), ("kill", 2), ("load", 3), ("help", 2)];
+
 pub(crate) const SLOWLOG: Subcommands = &[("get", -2), ("len", 2), ("reset", 2), ("help", 2)];

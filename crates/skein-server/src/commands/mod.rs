@@ -22,6 +22,7 @@
 )]
 
 pub(crate) mod access;
+pub(crate) mod alone;
 pub(crate) mod client;
 pub(crate) mod configuration;
 pub(crate) mod connection;
@@ -38,6 +39,7 @@ pub(crate) mod multi_key;
 pub(crate) mod random_entries;
 mod reply_limit;
 pub(crate) mod scan;
+pub(crate) mod scripts;
 pub(crate) mod server;
 pub(crate) mod sets;
 pub(crate) mod skein;
@@ -57,9 +59,10 @@ use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use skein_data::{EngineKeys, EngineWriter, RowView, Ticket};
 
-pub(crate) use crate::command_error::{self, CommandError};
+pub(crate) use crate::command_error::{self, CommandError, OUT_OF_MEMORY};
 pub(crate) use crate::command_table::{BAD_ARITY, CommandSpec, ResolvedTag, find, is, resolve, takes};
 pub(crate) use handlers::handler_of;
+pub(crate) use scripts::ScriptKind;
 pub(crate) use task::SlicedTask;
 
 /// Replies from the row of the key in argument 1.
@@ -97,6 +100,8 @@ pub(crate) enum Handler {
     Exclusive(GeneralHandler),
     /// EXEC.
     Exec,
+    /// EVAL and its relatives: like EXEC, with the commands of a script.
+    Script(ScriptKind),
 }
 
 impl Handler {
@@ -118,8 +123,8 @@ impl Handler {
             | Self::Exclusive(run) => {
                 return run(context, args, reply);
             }
-            // EXEC is never queued, and outside MULTI the worker runs it.
-            Self::Exec => return Err(command_error::NOT_IN_MULTI),
+            // EXEC is never queued, and no script runs a script. Otherwise the worker runs them.
+            Self::Exec | Self::Script(_) => return Err(command_error::NOT_IN_MULTI),
             Self::Read(read) => {
                 context.look_up(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
             }

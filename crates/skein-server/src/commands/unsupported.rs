@@ -81,11 +81,7 @@ const FAMILIES: [UnsupportedFamily; 13] = [
         ],
         &[],
     ),
-    family(
-        "SkeinDB runs no scripts; use MULTI and WATCH for atomic sequences of commands",
-        &["eval", "evalsha", "eval_ro", "evalsha_ro", "script", "function", "fcall", "fcall_ro"],
-        &[],
-    ),
+    family("SkeinDB has no functions; use EVAL", &["function", "fcall", "fcall_ro"], &[]),
     family("SkeinDB has no geospatial indexes", &[], &["geo"]),
     family("SkeinDB has no HyperLogLogs", &["pfadd", "pfcount", "pfmerge", "pfdebug", "pfselftest"], &[]),
     family(

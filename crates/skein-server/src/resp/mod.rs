@@ -11,6 +11,7 @@
 //!
 //! Design: `docs/design/server.md`.
 
+mod arg_list;
 pub(crate) mod double;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod feed;
@@ -21,6 +22,7 @@ pub(crate) mod queue;
 pub(crate) mod reply;
 pub(crate) mod request;
 
+pub(crate) use arg_list::ArgList;
 pub(crate) use limits::{ProtocolError, RequestLimits};
 pub(crate) use queue::RequestQueue;
 pub(crate) use reply::{Protocol, ReplyWriter};

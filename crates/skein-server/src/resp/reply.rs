@@ -101,6 +101,11 @@ impl<'o> ReplyWriter<'o> {
         self.line(b'+', text.as_bytes());
     }
 
+    /// Writes a status. Line breaks become spaces.
+    pub(crate) fn simple_bytes(&mut self, text: &[u8]) {
+        self.line(b'+', text);
+    }
+
     /// Writes an error. `text` begins with its code. Line breaks become spaces.
     pub(crate) fn error(&mut self, text: &str) {
         self.error_bytes(text.as_bytes());
@@ -115,6 +120,10 @@ impl<'o> ReplyWriter<'o> {
 
     fn line(&mut self, kind: u8, text: &[u8]) {
         self.out.push(kind);
+        self.in_one_line(text);
+    }
+
+    fn in_one_line(&mut self, text: &[u8]) {
         self.out.extend(text.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }));
         self.raw(b"\r\n");
     }
@@ -242,14 +251,39 @@ impl<'o> ReplyWriter<'o> {
 
     /// Writes a text for people.
     pub(crate) fn text(&mut self, text: &str) {
+        self.verbatim(b"txt", text.as_bytes());
+    }
+
+    /// Writes a text with its format, of which the first three bytes count; spaces fill up a shorter
+    /// one.
+    pub(crate) fn verbatim(&mut self, format: &[u8], text: &[u8]) {
         match self.protocol {
-            Protocol::Resp2 => self.bulk(text.as_bytes()),
+            Protocol::Resp2 => self.bulk(text),
             Protocol::Resp3 => {
                 self.head(b'=', text.len() as u64 + 4);
-                self.raw(b"txt:");
-                self.raw(text.as_bytes());
+                let letter = |at: usize| format.get(at).copied().unwrap_or(b' ');
+                self.raw(&[letter(0), letter(1), letter(2), b':']);
+                self.raw(text);
                 self.raw(b"\r\n");
             }
+        }
+    }
+
+    /// Writes an integer of any length; in RESP2 as a bulk string. Line breaks become spaces.
+    pub(crate) fn big_number(&mut self, digits: &[u8]) {
+        if self.protocol == Protocol::Resp2 {
+            self.head(b'$', digits.len() as u64);
+            self.in_one_line(digits);
+        } else {
+            self.line(b'(', digits);
+        }
+    }
+
+    /// Writes a boolean; in RESP2 as an integer.
+    pub(crate) fn boolean(&mut self, value: bool) {
+        match self.protocol {
+            Protocol::Resp2 => self.int(i64::from(value)),
+            Protocol::Resp3 => self.raw(if value { b"#t\r\n" } else { b"#f\r\n" }),
         }
     }
 
@@ -299,6 +333,10 @@ mod tests {
             (|reply| reply.map(2), "*4\r\n", "%2\r\n"),
             (|reply| reply.set(12), "*12\r\n", "~12\r\n"),
             (|reply| reply.text("a\r\n"), "$3\r\na\r\n\r\n", "=7\r\ntxt:a\r\n\r\n"),
+            (|reply| reply.verbatim(b"m", b"a"), "$1\r\na\r\n", "=5\r\nm  :a\r\n"),
+            (|reply| reply.big_number(b"12\n"), "$3\r\n12 \r\n", "(12 \r\n"),
+            (|reply| reply.boolean(true), ":1\r\n", "#t\r\n"),
+            (|reply| reply.boolean(false), ":0\r\n", "#f\r\n"),
             (|reply| reply.int(-12), ":-12\r\n", ":-12\r\n"),
             (|reply| reply.int(7), ":7\r\n", ":7\r\n"),
             (|reply| reply.bulk(b"0123456789"), "$10\r\n0123456789\r\n", "$10\r\n0123456789\r\n"),

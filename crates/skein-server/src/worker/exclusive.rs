@@ -6,16 +6,18 @@
 //! handlers are the same as outside, but a command that would run in slices runs to its end.
 
 use crate::commands::access::denied::refuse_in_exec;
-use crate::commands::command_error::NOT_IN_MULTI;
-use crate::commands::task::{SlicedTask, TaskProgress, TaskSlice};
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag};
+use crate::commands::alone::run;
+use crate::commands::scripts::{self, ScriptCall};
+use crate::commands::{
+    AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, ScriptKind,
+};
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::general::GeneralContext;
 use super::request_timer::RequestTimer;
-use super::write_allowance::{admit, bytes_added_now, may_grow_memory};
+use super::write_allowance::{admit, bytes_added, bytes_added_now, may_grow_memory};
 use crate::client::{ClientState, Multi, ReplyMode};
 use crate::shared::ServerShared;
 
@@ -64,6 +66,44 @@ impl GeneralContext<'_> {
         // On disk, the transaction of a failed command is dropped, so nothing of it is done.
         let closes = done?;
         Ok((after(closes), context.session.commit()?))
+    }
+
+    /// EVAL and its relatives: runs a script.
+    pub(super) fn run_script(
+        &mut self,
+        kind: ScriptKind,
+        client: &mut ClientState,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> ExclusiveOutcome {
+        outcome(self.try_script(kind, client, args, reply))
+    }
+
+    fn try_script(
+        &mut self,
+        kind: ScriptKind,
+        client: &mut ClientState,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(AfterCommand, Ticket), CommandError> {
+        let mut call = ScriptCall::parse(kind, self.shared, args)?;
+        if self.session.memory_limit().is_some()
+            && admit(self.session, self.shared, bytes_added(args)).is_err()
+        {
+            call.memory_is_full()?;
+        }
+        let _alone = self.pass.alone();
+        self.session.freeze();
+        let session = if call.may_write() {
+            EngineKeys::Transaction(Box::new(self.session.begin()?))
+        } else {
+            EngineKeys::Session(self.session)
+        };
+        let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
+        let (context, done) = scripts::run(context, &call, args, reply);
+        done?;
+        let ticket = context.ticket;
+        Ok((AfterCommand::Done, context.session.commit()?.max(ticket)))
     }
 
     /// EXEC: runs the requests that the client has queued.
@@ -135,7 +175,10 @@ fn aborted(error: impl Into<CommandError>) -> CommandError {
 pub(super) fn may_write(tag: u16) -> bool {
     match ResolvedTag::of(tag) {
         ResolvedTag::Command(command) => {
-            matches!(command.handler(), Handler::Write(_)) || command.has_flag("write")
+            matches!(
+                command.handler(),
+                Handler::Write(_) | Handler::Script(ScriptKind { read_only: false, .. })
+            ) || command.has_flag("write")
         }
         _ => false,
     }
@@ -161,7 +204,7 @@ fn run_queue(
         let _ = timer.lap();
         let ran;
         (context, ran) = match context.client.check(tag, &args) {
-            Ok(()) => run(context, command.handler(), &args, reply),
+            Ok(()) => run_queued(context, command, &args, reply),
             Err(denied) => {
                 let fault = refuse_in_exec(context.shared, context.client, &denied);
                 (context, Err(fault))
@@ -193,6 +236,25 @@ fn run_queue(
     Ok((after(closes), context.session.commit()?.max(ticket)))
 }
 
+/// Runs one request of a transaction. Returns whether the connection must be closed after it.
+fn run_queued<'c>(
+    context: CommandContext<'c>,
+    command: &CommandSpec,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> (CommandContext<'c>, Result<bool, CommandError>) {
+    let Handler::Script(kind) = command.handler() else {
+        return run(context, command.handler(), args, reply);
+    };
+    match ScriptCall::parse(kind, context.shared, args) {
+        Ok(call) => {
+            let (context, done) = scripts::run(context, &call, args, reply);
+            (context, done.map(|()| false))
+        }
+        Err(fault) => (context, Err(fault)),
+    }
+}
+
 /// Drops the part of the reply from `start` on if CLIENT REPLY muted it both before and after the
 /// request. If it was muted only before or only after, keeps the part regardless of later requests.
 fn drop_unwanted(client: &mut ClientState, before: ReplyMode, start: usize, reply: &mut ReplyWriter<'_>) {
@@ -211,48 +273,4 @@ fn too_long(limit: usize) -> CommandError {
     CommandError::owned(format!(
         "ERR the replies of the transaction would be longer than the limit of {limit} bytes; this command ran, but its reply is omitted; read less at a time"
     ))
-}
-
-/// Runs one request to its end. Returns whether the connection must be closed after it.
-fn run<'c>(
-    mut context: CommandContext<'c>,
-    handler: Handler,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> (CommandContext<'c>, Result<bool, CommandError>) {
-    match handler.run(&mut context, args, reply) {
-        // No other worker runs, so there is nothing to wait for.
-        Ok(AfterCommand::Done | AfterCommand::Fence) => (context, Ok(false)),
-        Ok(AfterCommand::Close) => (context, Ok(true)),
-        Ok(AfterCommand::Slices(task)) => {
-            let (context, done) = finish(context, *task, reply);
-            (context, done.map(|()| false))
-        }
-        Ok(AfterCommand::Checkpoint) => (context, Err(NOT_IN_MULTI)),
-        Err(fault) => (context, Err(fault)),
-    }
-}
-
-/// Runs all slices of a task.
-fn finish<'c>(
-    context: CommandContext<'c>,
-    mut task: SlicedTask,
-    reply: &mut ReplyWriter<'_>,
-) -> (CommandContext<'c>, Result<(), CommandError>) {
-    let CommandContext { session, client, shared, ticket } = context;
-    let start = if task.writes_open_array() { reply.begin_open_array() } else { reply.position() };
-    let mut slice =
-        TaskSlice { session, ticket, reply_bytes_max: shared.settings.reply_bytes_max.get(), start };
-    let done = loop {
-        match task.step(&mut slice, reply) {
-            Ok(TaskProgress::More) => {}
-            Ok(TaskProgress::Done) => break Ok(()),
-            Ok(TaskProgress::DoneArray(len)) => {
-                reply.close_open_array(start, len);
-                break Ok(());
-            }
-            Err(fault) => break Err(fault),
-        }
-    };
-    (CommandContext { session: slice.session, client, shared, ticket: slice.ticket }, done)
 }

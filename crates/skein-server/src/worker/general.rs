@@ -256,6 +256,7 @@ impl GeneralContext<'_> {
         let (next, ticket) = match command.handler() {
             Handler::Exclusive(_) => self.run_exclusive(command, client, &args, &mut reply),
             Handler::Exec => self.exec(client, &mut reply),
+            Handler::Script(kind) => self.run_script(kind, client, &args, &mut reply),
             handler => {
                 let session = EngineKeys::Session(self.session);
                 let mut context =
@@ -379,6 +380,6 @@ fn is_batched(resolved: ResolvedTag, connection: &Connection, at: usize) -> bool
         Handler::Read(_) | Handler::ReadOrSlices(..) | Handler::Write(_) => true,
         Handler::ReadOneOrMany(..) => connection.input.args(at).len() == 2,
         Handler::WriteOrSlices(..) => is_short(&connection.input.args(at)),
-        Handler::General(_) | Handler::Exclusive(_) | Handler::Exec => false,
+        Handler::General(_) | Handler::Exclusive(_) | Handler::Exec | Handler::Script(_) => false,
     }
 }

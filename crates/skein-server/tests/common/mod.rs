@@ -144,7 +144,7 @@ pub fn reply_len(bytes: &[u8]) -> Option<usize> {
     let head = line + 2;
     let number = || std::str::from_utf8(&bytes[1..line]).expect("a number").parse::<i64>().expect("a number");
     let elements = match bytes[0] {
-        b'+' | b'-' | b':' | b'_' | b'#' | b',' => return Some(head),
+        b'+' | b'-' | b':' | b'_' | b'#' | b',' | b'(' => return Some(head),
         b'$' | b'=' => {
             let len = number();
             let whole = if len < 0 { head } else { head + len.unsigned_abs() as usize + 2 };

@@ -50,6 +50,17 @@ pub(crate) fn refuse_in_exec(shared: &ServerShared, client: &ClientState, denied
     ))
 }
 
+/// Denies a command of a script.
+pub(crate) fn refuse_in_script(
+    shared: &ServerShared,
+    client: &ClientState,
+    command: &CommandSpec,
+    denied: &Denial,
+) -> CommandError {
+    remember(shared, client, command.name, denied);
+    fault(denied)
+}
+
 fn remember(shared: &ServerShared, client: &ClientState, running: &str, denied: &Denial) {
     let (reason, object) = match denied {
         Denial::Command(name) => (DenialReason::Command, name.as_bytes()),

@@ -7,6 +7,7 @@ mod connection;
 mod expiry;
 mod hashes;
 mod keys;
+mod scripts;
 mod server;
 mod sets;
 mod skein;
@@ -45,7 +46,7 @@ impl HandlerRow {
 }
 
 /// The families, in the order of the table.
-const FAMILIES: [&[HandlerRow]; 10] = [
+const FAMILIES: [&[HandlerRow]; 11] = [
     strings::HANDLERS,
     hashes::HANDLERS,
     keys::HANDLERS,
@@ -56,6 +57,7 @@ const FAMILIES: [&[HandlerRow]; 10] = [
     sorted_sets::HANDLERS,
     sets::HANDLERS,
     transactions::HANDLERS,
+    scripts::HANDLERS,
 ];
 
 /// The handlers by [`CommandSpec::number`]. They are small and lie side by side, so those of the

@@ -1,9 +1,11 @@
 //! Limits on requests, replies and stored data.
 
+use std::time::Duration;
+
 use skein_server::ServerOptions;
 use skein_store::{Eviction, StoreLimits};
 
-use crate::units::parse_size;
+use crate::units::{parse_duration, parse_size};
 
 /// Limits on everything that clients can make grow.
 #[derive(clap::Args)]
@@ -54,6 +56,13 @@ pub struct LimitArgs {
     /// Positions of SCAN that are kept for all clients together; the oldest is dropped first.
     #[arg(long, value_name = "N", default_value = "16384")]
     max_scan_cursors: usize,
+    /// The memory of a worker's scripts (EVAL). A script that needs more ends with an error.
+    #[arg(long, value_name = "SIZE", default_value = "64m", value_parser = parse_size)]
+    max_script_memory: u64,
+    /// How long a script may run, while no other request does; 0 for ever. A script that takes
+    /// longer ends with an error, and what it has written stays.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
+    max_script_time: Duration,
     /// Entries of ACL LOG; the oldest is dropped first.
     #[arg(long, value_name = "N", default_value = "128")]
     max_acl_log: usize,
@@ -86,6 +95,8 @@ impl LimitArgs {
             output_bytes_max: saturate(self.max_output),
             reply_bytes_max: saturate(self.max_reply),
             scan_cursors_max: self.max_scan_cursors,
+            script_memory_max: saturate(self.max_script_memory),
+            script_time_max: self.max_script_time,
             acl_log_max: self.max_acl_log,
             ..options
         }

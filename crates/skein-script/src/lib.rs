@@ -1,0 +1,43 @@
+//! Lua 5.1 scripts as Redis runs them: EVAL and its relatives.
+//!
+//! ```text
+//!   source ─► ScriptHead (flags of the first line) ─► ScriptEngine: compiled once, by its digest
+//!
+//!   run:   KEYS, ARGV ─► Lua ─► redis.call ─► ScriptHost::call ─► reply (RESP) ─► Lua values
+//!                         │                                                          │
+//!                         └◄─────────────────────────────────────────────────────────┘
+//!          returned value or error ─► ReplySink
+//! ```
+//!
+//! An engine is one Lua state. It belongs to one thread, and runs one script at a time. It knows no
+//! server: a [`ScriptHost`] runs the commands, and a [`ReplySink`] encodes the result.
+//!
+//! # What a script can do
+//! 1. It reaches the libraries of the sandbox (`sandbox.lua`) and nothing else: no files, no
+//!    processes, no clock, no compiled chunks, no `debug`.
+//! 2. It leaves nothing behind: globals and libraries cannot be changed, so the next script finds
+//!    the same state.
+//! 3. It ends: every 100,000 instructions [`ScriptHost::tick`] may stop it, and no `pcall` of the
+//!    script survives that. Only a single call of a library function, such as a `string.find` with a
+//!    costly pattern, ends by itself.
+//! 4. Its memory has a limit ([`ScriptEngine::new`]).
+//!
+//! Read in this order: this file, `engine`, `sandbox.lua`, `redis_library`; then the rest.
+//!
+//! Source: Redis's documentation of [scripts](https://redis.io/docs/latest/develop/programmability/lua-api/).
+//! Design: `docs/design/server.md`.
+
+mod digest;
+mod engine;
+mod failure;
+mod head;
+mod host;
+pub mod libraries;
+mod redis_library;
+mod reply_values;
+mod returned_values;
+
+pub use digest::ScriptDigest;
+pub use engine::{ScriptEngine, ScriptError};
+pub use head::{ScriptFlags, ScriptHead, ScriptHeadError};
+pub use host::{ReplySink, RespVersion, ScriptHost, ScriptLogLevel, Stop};

@@ -1,0 +1,222 @@
+//! The Lua stack, for code that walks or builds many values.
+//!
+//! mlua's own values are references in a table of 8,000 slots, and each access to a table locks and
+//! checks the state. That is too slow for every element of a document, and too few for deep ones.
+//! So encoders and decoders work on the stack, inside one protected call.
+//!
+//! ```text
+//!  protected(lua, arguments, work)
+//!      │ pushes the arguments
+//!      ▼
+//!  work(&mut Stack)      next, element: push what a table has
+//!      │                 push_…, set:   build tables
+//!      ▼
+//!  the values left on the stack are the results
+//! ```
+//!
+//! Invariants:
+//!
+//! 1. Lua may leave `work` with `longjmp` when it runs out of memory. So `work` owns nothing that
+//!    must be dropped: its buffers belong to the caller, and its errors are `Copy`.
+//! 2. A C function has 20 slots. Work that needs more reserves them with [`Stack::reserve`].
+
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use mlua::{FromLuaMulti, IntoLuaMulti, Lua, Result, ffi};
+
+/// The type of a value, and the value if it needs no memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    Nil,
+    Boolean(bool),
+    Number(f64),
+    String,
+    Table,
+    /// A light user data of zero: `cjson.null`.
+    Null,
+    /// Any other type, by its name.
+    Other(&'static str),
+}
+
+impl Kind {
+    /// Returns the name of the type in Lua.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Nil => "nil",
+            Kind::Boolean(_) => "boolean",
+            Kind::Number(_) => "number",
+            Kind::String => "string",
+            Kind::Table => "table",
+            Kind::Null => "userdata",
+            Kind::Other(name) => name,
+        }
+    }
+}
+
+/// Runs `work` with `arguments` on the stack. Returns its result, and the values that it leaves on
+/// the stack.
+///
+/// # Errors
+///
+/// If Lua runs out of memory.
+///
+/// # Safety
+///
+/// No function that `work` calls, nor `work` itself, may own a value that must be dropped.
+pub(super) unsafe fn protected<T: Copy, R: FromLuaMulti>(
+    lua: &Lua,
+    arguments: impl IntoLuaMulti,
+    work: impl FnOnce(&mut Stack) -> T,
+) -> Result<(T, R)> {
+    let mut outcome = None;
+    // A panic must not unwind through the frames of Lua.
+    let guarded = |state| outcome = Some(catch_unwind(AssertUnwindSafe(|| work(&mut Stack { state }))));
+    // SAFETY: the state is that of `lua` during the call, and the caller promises that a `longjmp`
+    // skips no destructor. `guarded` owns only references.
+    let values = unsafe { lua.exec_raw(arguments, guarded)? };
+    match outcome {
+        Some(Ok(outcome)) => Ok((outcome, values)),
+        Some(Err(panic)) => resume_unwind(panic),
+        None => unreachable!("a protected call that succeeds has run its function"),
+    }
+}
+
+/// The stack of the running protected call. Slots are counted from 1; negative ones from the top.
+pub(super) struct Stack {
+    state: *mut ffi::lua_State,
+}
+
+impl Stack {
+    /// Returns whether `slots` more values fit, and reserves the space for them.
+    pub(super) fn reserve(&mut self, slots: c_int) -> bool {
+        // SAFETY: `state` is the state of the protected call, which raises errors safely.
+        unsafe { ffi::lua_checkstack(self.state, slots) != 0 }
+    }
+
+    /// Returns the type of the value in a slot.
+    pub(super) fn kind(&self, slot: c_int) -> Kind {
+        // SAFETY: these functions accept any slot, and convert only values of the type checked.
+        unsafe {
+            match ffi::lua_type(self.state, slot) {
+                ffi::LUA_TBOOLEAN => Kind::Boolean(ffi::lua_toboolean(self.state, slot) != 0),
+                ffi::LUA_TNUMBER => Kind::Number(ffi::lua_tonumber(self.state, slot)),
+                ffi::LUA_TSTRING => Kind::String,
+                ffi::LUA_TTABLE => Kind::Table,
+                ffi::LUA_TLIGHTUSERDATA if ffi::lua_touserdata(self.state, slot).is_null() => Kind::Null,
+                ffi::LUA_TLIGHTUSERDATA | ffi::LUA_TUSERDATA => Kind::Other("userdata"),
+                ffi::LUA_TFUNCTION => Kind::Other("function"),
+                ffi::LUA_TTHREAD => Kind::Other("thread"),
+                _ => Kind::Nil,
+            }
+        }
+    }
+
+    /// Returns the bytes of the string in a slot, or nothing if the value is not a string.
+    pub(super) fn bytes(&self, slot: c_int) -> &[u8] {
+        // SAFETY: the value is a string, so `lua_tolstring` does not convert it. The bytes live as
+        // long as the string is on the stack, and every function that removes it borrows `self`
+        // mutably.
+        unsafe {
+            if ffi::lua_type(self.state, slot) != ffi::LUA_TSTRING {
+                return &[];
+            }
+            let mut length = 0;
+            let bytes = ffi::lua_tolstring(self.state, slot, &raw mut length);
+            std::slice::from_raw_parts(bytes.cast(), length)
+        }
+    }
+
+    /// Replaces the key on top by the next key of the table below it, and pushes the value. At the
+    /// end of the table it removes the key and returns false. The first key follows nil.
+    pub(super) fn next(&mut self) -> bool {
+        debug_assert_eq!(self.kind(-2), Kind::Table);
+        // SAFETY: a table is below the key, and the key is nil or came from the last call. The
+        // slots are reserved, see invariant 2.
+        unsafe { ffi::lua_next(self.state, -2) != 0 }
+    }
+
+    /// Pushes element `index` of the table on top.
+    pub(super) fn element(&mut self, index: i32) {
+        debug_assert_eq!(self.kind(-1), Kind::Table);
+        // SAFETY: a table is on top, and the slot is reserved, see invariant 2.
+        unsafe { ffi::lua_rawgeti_(self.state, -1, index) };
+    }
+
+    /// Removes the topmost values.
+    pub(super) fn pop(&mut self, count: c_int) {
+        debug_assert!(self.top() >= count);
+        // SAFETY: there are as many values.
+        unsafe { ffi::lua_settop(self.state, -count - 1) };
+    }
+
+    /// Removes all values.
+    pub(super) fn clear(&mut self) {
+        // SAFETY: an empty stack is always possible.
+        unsafe { ffi::lua_settop(self.state, 0) };
+    }
+
+    /// Returns the number of values.
+    pub(super) fn top(&self) -> c_int {
+        // SAFETY: reads a field of the state.
+        unsafe { ffi::lua_gettop(self.state) }
+    }
+
+    /// Moves the topmost value to a slot, and the values from there on up.
+    pub(super) fn insert(&mut self, slot: c_int) {
+        debug_assert!((1..=self.top()).contains(&slot));
+        // SAFETY: the slot has a value.
+        unsafe { ffi::lua_insert(self.state, slot) };
+    }
+
+    /// Pushes a copy of the value in a slot.
+    pub(super) fn push_copy(&mut self, slot: c_int) {
+        // SAFETY: as in `push_nil`.
+        unsafe { ffi::lua_pushvalue(self.state, slot) };
+    }
+
+    pub(super) fn push_nil(&mut self) {
+        // SAFETY: the slot is reserved, see invariant 2. So it is in the functions that follow.
+        unsafe { ffi::lua_pushnil(self.state) };
+    }
+
+    pub(super) fn push_null(&mut self) {
+        // SAFETY: as in `push_nil`.
+        unsafe { ffi::lua_pushlightuserdata(self.state, std::ptr::null_mut()) };
+    }
+
+    pub(super) fn push_boolean(&mut self, value: bool) {
+        // SAFETY: as in `push_nil`.
+        unsafe { ffi::lua_pushboolean(self.state, c_int::from(value)) };
+    }
+
+    pub(super) fn push_number(&mut self, value: f64) {
+        // SAFETY: as in `push_nil`.
+        unsafe { ffi::lua_pushnumber(self.state, value) };
+    }
+
+    pub(super) fn push_bytes(&mut self, bytes: &[u8]) {
+        // SAFETY: as in `push_nil`. Lua copies the bytes; running out of memory leaves the call.
+        unsafe { ffi::lua_pushlstring_(self.state, bytes.as_ptr().cast(), bytes.len()) };
+    }
+
+    pub(super) fn push_table(&mut self) {
+        // SAFETY: as in `push_bytes`.
+        unsafe { ffi::lua_createtable(self.state, 0, 0) };
+    }
+
+    /// Sets a field of a table. The table, the key and the value are topmost; key and value are
+    /// removed. The key is neither nil nor NaN.
+    pub(super) fn set(&mut self) {
+        debug_assert_eq!(self.kind(-3), Kind::Table);
+        // SAFETY: a table is below key and value. A bad key raises an error in the protected call.
+        unsafe { ffi::lua_rawset(self.state, -3) };
+    }
+
+    /// Sets element `index` of the table below the topmost value, and removes the value.
+    pub(super) fn set_element(&mut self, index: i32) {
+        debug_assert_eq!(self.kind(-2), Kind::Table);
+        // SAFETY: a table is below the value.
+        unsafe { ffi::lua_rawseti_(self.state, -2, index) };
+    }
+}

@@ -1,0 +1,73 @@
+//! `struct.pack(format, …)`.
+
+use mlua::{Lua, LuaString, MultiValue, Result, Value};
+
+use super::format::{Format, Item};
+use crate::libraries::arguments::Arguments;
+use crate::libraries::errors::argument_error;
+use crate::libraries::number::{truncate_to_i64, truncate_to_u64};
+
+/// Returns the arguments in the layout of the format.
+pub(super) fn pack(lua: &Lua, values: MultiValue) -> Result<LuaString> {
+    let mut arguments = Arguments::new(lua, values);
+    let format = arguments.string(1)?;
+    // Error texts call the argument after the last one nil, not missing.
+    arguments.append(Value::Nil);
+    let bytes = format.as_bytes();
+    let mut format = Format::new(&bytes);
+    let (mut out, mut argument) = (Vec::new(), 2);
+    while let Some(item) = format.next(lua)? {
+        out.resize(out.len() + format.padding(out.len(), item), 0);
+        match item {
+            Item::Padding => {
+                out.push(0);
+                continue;
+            }
+            Item::Control(option) => {
+                format.control(lua, option)?;
+                continue;
+            }
+            Item::Integer { size, .. } => {
+                append_integer(&mut out, arguments.number(argument)?, size, format.big_endian());
+            }
+            Item::Float => {
+                let value = arguments.number(argument)? as f32;
+                append(&mut out, value.to_le_bytes(), format.big_endian());
+            }
+            Item::Double => append(&mut out, arguments.number(argument)?.to_le_bytes(), format.big_endian()),
+            Item::Text => {
+                out.extend_from_slice(&arguments.string(argument)?.as_bytes());
+                out.push(0);
+            }
+            Item::Characters(size) => {
+                let text = arguments.string(argument)?;
+                let text = text.as_bytes();
+                let size = if size == 0 { text.len() } else { size };
+                let Some(text) = text.get(..size) else {
+                    return Err(argument_error(lua, argument + 1, "string too short"));
+                };
+                out.extend_from_slice(text);
+            }
+        }
+        argument += 1;
+    }
+    lua.create_string(&out)
+}
+
+fn append<const N: usize>(out: &mut Vec<u8>, mut little_endian: [u8; N], big_endian: bool) {
+    if big_endian {
+        little_endian.reverse();
+    }
+    out.extend_from_slice(&little_endian);
+}
+
+/// Appends the lowest bytes of an integer. Bytes beyond the eighth are zero, even for negative ones.
+fn append_integer(out: &mut Vec<u8>, value: f64, size: usize, big_endian: bool) {
+    let integer = if value < 0.0 { truncate_to_i64(value) as u64 } else { truncate_to_u64(value) };
+    let start = out.len();
+    out.extend_from_slice(&integer.to_le_bytes()[..size.min(8)]);
+    out.resize(start + size, 0);
+    if big_endian {
+        out[start..].reverse();
+    }
+}

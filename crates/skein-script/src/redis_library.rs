@@ -1,0 +1,223 @@
+//! The library `redis`: commands, replies, and what scripts ask of the server.
+
+#![expect(clippy::needless_pass_by_value, reason = "the functions of the library have one signature")]
+
+use std::rc::Rc;
+
+use mlua::{Lua, MultiValue, Table, Value};
+
+use crate::ScriptDigest;
+use crate::failure::{coded, fault};
+use crate::host::{RespVersion, RunState, ScriptHost, ScriptLogLevel};
+use crate::libraries::number::format_g;
+use crate::reply_values;
+
+/// The version of Redis that scripts see: that of the commands which SkeinDB has.
+const VERSION: &str = "7.0.15";
+const VERSION_NUMBER: u32 = 0x0007_000f;
+
+/// What the functions of the library say if a script has no host, which no script can notice.
+fn no_host() -> mlua::Error {
+    fault("there is no server behind this script")
+}
+
+/// Makes the library's table.
+pub(crate) fn table(lua: &Lua, state: &Rc<RunState>) -> mlua::Result<Table> {
+    let redis = lua.create_table()?;
+    let add = |name: &str, function: fn(&Lua, &RunState, MultiValue) -> mlua::Result<Value>| {
+        let state = Rc::clone(state);
+        let function = lua.create_function(move |lua, arguments| function(lua, &state, arguments))?;
+        redis.raw_set(name, function)
+    };
+    add("call", call)?;
+    add("pcall", pcall)?;
+    add("acl_check_cmd", acl_check_cmd)?;
+    add("error_reply", error_reply)?;
+    add("status_reply", status_reply)?;
+    add("sha1hex", sha1hex)?;
+    add("log", log)?;
+    add("setresp", setresp)?;
+    add("set_repl", set_repl)?;
+    // Scripts are always replicated by their effects, and there is no debugger.
+    add("replicate_commands", |_, _, _| Ok(Value::Boolean(true)))?;
+    add("breakpoint", |_, _, _| Ok(Value::Boolean(false)))?;
+    add("debug", |_, _, _| Ok(Value::Nil))?;
+    for (name, number) in [
+        ("LOG_DEBUG", 0),
+        ("LOG_VERBOSE", 1),
+        ("LOG_NOTICE", 2),
+        ("LOG_WARNING", 3),
+        ("REPL_NONE", 0),
+        ("REPL_AOF", 1),
+        ("REPL_REPLICA", 2),
+        ("REPL_SLAVE", 2),
+        ("REPL_ALL", 3),
+        ("REDIS_VERSION_NUM", VERSION_NUMBER),
+    ] {
+        redis.raw_set(name, number)?;
+    }
+    redis.raw_set("REDIS_VERSION", VERSION)?;
+    Ok(redis)
+}
+
+/// Gives the arguments of a command to the host.
+fn give(host: &mut dyn ScriptHost, arguments: &MultiValue) -> mlua::Result<()> {
+    if arguments.is_empty() {
+        return Err(fault("Please specify at least one argument for this redis lib call"));
+    }
+    for argument in arguments {
+        match argument {
+            Value::String(text) => host.argument(&text.as_bytes()),
+            Value::Integer(number) => host.argument(number.to_string().as_bytes()),
+            Value::Number(number) => host.argument(format_g(*number, 17).as_bytes()),
+            _ => {
+                host.forget_arguments();
+                return Err(fault("Lua redis lib command arguments must be strings or integers"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs a command and calls `take` with its reply.
+fn run<R>(
+    state: &RunState,
+    arguments: &MultiValue,
+    take: impl FnOnce(&[u8]) -> mlua::Result<R>,
+) -> mlua::Result<R> {
+    let mut reply = state.reply.take();
+    reply.clear();
+    let ran = state.host.with(|host| {
+        give(host, arguments)?;
+        host.call(state.version.get(), &mut reply);
+        Ok(())
+    });
+    let taken = ran.unwrap_or_else(|| Err(no_host())).and_then(|()| take(&reply));
+    state.reply.set(reply);
+    taken
+}
+
+/// `redis.call`: an error reply is raised.
+fn call(lua: &Lua, state: &RunState, arguments: MultiValue) -> mlua::Result<Value> {
+    run(state, &arguments, |reply| match error_of(reply) {
+        Some(error) => Err(coded(error.to_vec())),
+        None => reply_values::read(lua, reply),
+    })
+}
+
+/// Returns the text of an error reply.
+fn error_of(reply: &[u8]) -> Option<&[u8]> {
+    let line = reply.strip_prefix(b"-")?;
+    Some(line.strip_suffix(b"\r\n").unwrap_or(line))
+}
+
+/// `redis.pcall`: an error reply is returned, as the table that `redis.call` would raise.
+fn pcall(lua: &Lua, state: &RunState, arguments: MultiValue) -> mlua::Result<Value> {
+    match call(lua, state, arguments) {
+        Err(error) => crate::failure::visible(lua, Value::Error(Box::new(error))),
+        value => value,
+    }
+}
+
+fn acl_check_cmd(_: &Lua, state: &RunState, arguments: MultiValue) -> mlua::Result<Value> {
+    let allowed = state.host.with(|host| {
+        give(host, &arguments)?;
+        host.may_call().ok_or_else(|| fault("Invalid command passed to redis.acl_check_cmd()"))
+    });
+    allowed.unwrap_or_else(|| Err(no_host())).map(Value::Boolean)
+}
+
+/// Returns the number of an argument, which may be a string of digits.
+fn number(lua: &Lua, argument: Option<Value>) -> Option<f64> {
+    lua.coerce_number(argument?).ok().flatten()
+}
+
+/// Returns a table with one field, from a function's only argument.
+fn reply_table(lua: &Lua, field: &str, text: &[u8]) -> mlua::Result<Value> {
+    let table = lua.create_table_with_capacity(0, 1)?;
+    table.raw_set(field, lua.create_string(text)?)?;
+    Ok(Value::Table(table))
+}
+
+/// Returns the only argument of a function, if it is a string.
+fn only_string(arguments: &MultiValue) -> mlua::Result<Vec<u8>> {
+    match (arguments.len(), arguments.front()) {
+        (1, Some(Value::String(text))) => Ok(text.as_bytes().to_vec()),
+        _ => Err(fault("wrong number or type of arguments")),
+    }
+}
+
+/// An error without a code gets `ERR`. As in Redis, the code of a text that begins with `-` is its
+/// first word.
+fn error_reply(lua: &Lua, _: &RunState, arguments: MultiValue) -> mlua::Result<Value> {
+    let Ok(text) = only_string(&arguments) else {
+        return reply_table(lua, "err", b"ERR wrong number or type of arguments");
+    };
+    let bare = text.strip_prefix(b"-").unwrap_or(&text);
+    let has_code = bare.contains(&b' ');
+    let text = if has_code { bare.to_vec() } else { [b"ERR ", bare].concat() };
+    reply_table(lua, "err", &text)
+}
+
+fn status_reply(lua: &Lua, _: &RunState, arguments: MultiValue) -> mlua::Result<Value> {
+    match only_string(&arguments) {
+        Ok(text) => reply_table(lua, "ok", &text),
+        Err(_) => reply_table(lua, "err", b"ERR wrong number or type of arguments"),
+    }
+}
+
+fn sha1hex(lua: &Lua, _: &RunState, arguments: MultiValue) -> mlua::Result<Value> {
+    if arguments.len() != 1 {
+        return Err(fault("wrong number of arguments"));
+    }
+    let text = text_arguments(lua, arguments)?.pop().unwrap_or_default();
+    Ok(Value::String(lua.create_string(ScriptDigest::of(&text).as_str())?))
+}
+
+/// Returns arguments as texts, numbers included. Others become empty.
+fn text_arguments(lua: &Lua, arguments: MultiValue) -> mlua::Result<Vec<Vec<u8>>> {
+    let text = |value| Ok(lua.coerce_string(value)?.map_or_else(Vec::new, |text| text.as_bytes().to_vec()));
+    arguments.into_iter().map(text).collect()
+}
+
+fn log(lua: &Lua, state: &RunState, mut arguments: MultiValue) -> mlua::Result<Value> {
+    if arguments.len() < 2 {
+        return Err(fault("redis.log() requires two arguments or more."));
+    }
+    let level = match number(lua, arguments.pop_front()) {
+        None => return Err(fault("First argument must be a number (log level).")),
+        Some(level) => match level as i64 {
+            0 => ScriptLogLevel::Debug,
+            1 => ScriptLogLevel::Verbose,
+            2 => ScriptLogLevel::Notice,
+            3 => ScriptLogLevel::Warning,
+            _ => return Err(fault("Invalid debug level.")),
+        },
+    };
+    let text = text_arguments(lua, arguments)?.join(&b' ');
+    state.host.with(|host| host.log(level, &text)).ok_or_else(no_host)?;
+    Ok(Value::Nil)
+}
+
+fn setresp(lua: &Lua, state: &RunState, mut arguments: MultiValue) -> mlua::Result<Value> {
+    if arguments.len() != 1 {
+        return Err(fault("redis.setresp() requires one argument."));
+    }
+    let version = match number(lua, arguments.pop_front()) {
+        Some(2.0) => RespVersion::Resp2,
+        Some(3.0) => RespVersion::Resp3,
+        _ => return Err(fault("RESP version must be 2 or 3.")),
+    };
+    state.version.set(version);
+    Ok(Value::Nil)
+}
+
+fn set_repl(lua: &Lua, _: &RunState, mut arguments: MultiValue) -> mlua::Result<Value> {
+    if arguments.len() != 1 {
+        return Err(fault("redis.set_repl() requires two arguments."));
+    }
+    match number(lua, arguments.pop_front()) {
+        Some(flags) if (0.0..=3.0).contains(&flags) => Ok(Value::Nil),
+        _ => Err(fault("Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")),
+    }
+}

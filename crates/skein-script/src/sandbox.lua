@@ -1,0 +1,211 @@
+-- The sandbox of scripts. Runs once for each engine, before any script, and returns the globals of
+-- scripts and the function that runs one.
+--
+--   face ──__index──► contents        A library that scripts see is an empty table, its face. Reads
+--     └──__newindex──► error          go to the contents, which no script can reach, and writes
+--                                     fail.
+--
+-- The globals are a face, too. A function that writes past metatables (`table.insert`) can put a
+-- value into a face; `run` removes it when the script ends.
+--
+-- `native` has functions of the engine: `visible` (what a script sees of a raised value), `stopped`,
+-- `compile`, `seed`. `libraries` has those that Lua does not have.
+
+local native, libraries = ...
+
+local READ_ONLY = "Attempt to modify a readonly table"
+local error, getinfo, next, raw_next, rawget, rawset = error, debug.getinfo, next, next, rawget, rawset
+local pcall, xpcall, select, setmetatable, tostring, type = pcall, xpcall, select, setmetatable, tostring, type
+local ipairs, resume, concat = ipairs, coroutine.resume, table.concat
+local visible, stopped, compile = native.visible, native.stopped, native.compile
+
+math.randomseed(native.seed)
+
+local contents_of = {}
+
+local function refuse()
+  error(READ_ONLY, 2)
+end
+
+local function face(contents)
+  local made = setmetatable({}, { __index = contents, __newindex = refuse, __metatable = false })
+  contents_of[made] = contents
+  return made
+end
+
+-- Raises a value again if the script was stopped, so that no script outlives its end.
+local function survives(raised)
+  if stopped() then
+    error(raised, 0)
+  end
+  return visible(raised)
+end
+
+-- As in Redis, `pcall` returns the text of an error that is a table.
+local function settle(ok, ...)
+  if ok then
+    return true, ...
+  end
+  local raised = survives((...))
+  if type(raised) == "table" and type(rawget(raised, "err")) == "string" then
+    raised = raised.err
+  end
+  return false, raised
+end
+
+local function settle_handled(ok, ...)
+  if not ok and stopped() then
+    error((...), 0)
+  end
+  return ok, ...
+end
+
+local function settle_resumed(ok, ...)
+  if ok then
+    return true, ...
+  end
+  return false, survives((...))
+end
+
+local function load_text(code, name)
+  if type(code) ~= "string" then
+    error("bad argument #1 to 'loadstring' (string expected, got " .. type(code) .. ")", 3)
+  end
+  return compile(code, name or code)
+end
+
+local globals = {
+  _VERSION = _VERSION,
+  assert = assert,
+  collectgarbage = function(what)
+    -- The other options would change the collector for later scripts.
+    if what == nil or what == "collect" or what == "count" or what == "step" then
+      return collectgarbage(what)
+    end
+    return 0
+  end,
+  error = error,
+  gcinfo = gcinfo,
+  getmetatable = getmetatable,
+  ipairs = function(t)
+    return ipairs(contents_of[t] or t)
+  end,
+  load = function(read, name)
+    local parts = {}
+    repeat
+      local part = read()
+      parts[#parts + 1] = part
+    until part == nil or part == ""
+    return load_text(concat(parts), name or "=(load)")
+  end,
+  loadstring = load_text,
+  next = function(t, key)
+    return next(contents_of[t] or t, key)
+  end,
+  pairs = function(t)
+    return raw_next, contents_of[t] or t, nil
+  end,
+  pcall = function(...)
+    return settle(pcall(...))
+  end,
+  rawequal = rawequal,
+  rawget = function(t, key)
+    return rawget(contents_of[t] or t, key)
+  end,
+  rawset = function(t, key, value)
+    if contents_of[t] then
+      error(READ_ONLY, 0)
+    end
+    return rawset(t, key, value)
+  end,
+  select = select,
+  setmetatable = function(t, metatable)
+    if contents_of[t] then
+      error(READ_ONLY, 0)
+    end
+    return setmetatable(t, metatable)
+  end,
+  tonumber = tonumber,
+  tostring = tostring,
+  type = type,
+  unpack = unpack,
+  xpcall = function(called, handler)
+    return settle_handled(xpcall(called, function(raised)
+      if stopped() then
+        return raised
+      end
+      return handler(visible(raised))
+    end))
+  end,
+}
+
+local function copy(from)
+  local to = {}
+  for key, value in next, from do
+    to[key] = value
+  end
+  return to
+end
+
+for _, name in ipairs({ "string", "math", "table", "coroutine" }) do
+  libraries[name] = copy(_G[name])
+end
+libraries.coroutine.resume = function(...)
+  return settle_resumed(resume(...))
+end
+for name, library in next, libraries do
+  globals[name] = face(library)
+end
+
+-- Methods of strings, as in ("x"):rep(3).
+local of_strings = getmetatable("")
+of_strings.__index = libraries.string
+of_strings.__metatable = false
+
+local global_face = face(globals)
+globals._G = global_face
+setmetatable(globals, {
+  __index = function(_, name)
+    error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
+  end,
+})
+
+-- Adds the place of a raised value: the innermost line of the script.
+local function located(raised)
+  raised = visible(raised)
+  local place = {}
+  if type(raised) == "table" then
+    place.err = rawget(raised, "err")
+  else
+    place.err = "ERR " .. tostring(raised)
+  end
+  local level, frame = 2, getinfo(2, "Sl")
+  while frame do
+    if frame.currentline > 0 and frame.source ~= "=sandbox" then
+      place.source, place.line = frame.source, frame.currentline
+      break
+    end
+    level = level + 1
+    frame = getinfo(level, "Sl")
+  end
+  return place
+end
+
+local function empty_faces()
+  for made in raw_next, contents_of do
+    local key = raw_next(made)
+    while key ~= nil do
+      rawset(made, key, nil)
+      key = raw_next(made)
+    end
+  end
+end
+
+local function run(script, keys, arguments)
+  globals.KEYS, globals.ARGV = keys, arguments
+  local ok, value = xpcall(script, located)
+  empty_faces()
+  return ok, value
+end
+
+return global_face, run

@@ -1,0 +1,51 @@
+//! Runs one request to its end while no other worker runs any: a request of EXEC, or a command of a
+//! script.
+
+use super::command_error::NOT_IN_MULTI;
+use super::task::{SlicedTask, TaskProgress, TaskSlice};
+use super::{AfterCommand, CommandContext, CommandError, Handler};
+use crate::resp::{ReplyWriter, RequestArgs};
+
+/// Runs one request to its end. Returns whether the connection must be closed after it.
+pub(crate) fn run<'c>(
+    mut context: CommandContext<'c>,
+    handler: Handler,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> (CommandContext<'c>, Result<bool, CommandError>) {
+    match handler.run(&mut context, args, reply) {
+        // No other worker runs, so there is nothing to wait for.
+        Ok(AfterCommand::Done | AfterCommand::Fence) => (context, Ok(false)),
+        Ok(AfterCommand::Close) => (context, Ok(true)),
+        Ok(AfterCommand::Slices(task)) => {
+            let (context, done) = finish(context, *task, reply);
+            (context, done.map(|()| false))
+        }
+        Ok(AfterCommand::Checkpoint) => (context, Err(NOT_IN_MULTI)),
+        Err(fault) => (context, Err(fault)),
+    }
+}
+
+/// Runs all slices of a task.
+fn finish<'c>(
+    context: CommandContext<'c>,
+    mut task: SlicedTask,
+    reply: &mut ReplyWriter<'_>,
+) -> (CommandContext<'c>, Result<(), CommandError>) {
+    let CommandContext { session, client, shared, ticket } = context;
+    let start = if task.writes_open_array() { reply.begin_open_array() } else { reply.position() };
+    let mut slice =
+        TaskSlice { session, ticket, reply_bytes_max: shared.settings.reply_bytes_max.get(), start };
+    let done = loop {
+        match task.step(&mut slice, reply) {
+            Ok(TaskProgress::More) => {}
+            Ok(TaskProgress::Done) => break Ok(()),
+            Ok(TaskProgress::DoneArray(len)) => {
+                reply.close_open_array(start, len);
+                break Ok(());
+            }
+            Err(fault) => break Err(fault),
+        }
+    };
+    (CommandContext { session: slice.session, client, shared, ticket: slice.ticket }, done)
+}

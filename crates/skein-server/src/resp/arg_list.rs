@@ -1,0 +1,36 @@
+//! Arguments that the server itself puts together: the commands of a script.
+
+use super::request::{ArgSpan, RequestArgs};
+
+/// A request that grows argument by argument. Its memory is used again.
+#[derive(Debug, Default)]
+pub(crate) struct ArgList {
+    buffer: Vec<u8>,
+    spans: Vec<ArgSpan>,
+}
+
+impl ArgList {
+    /// Adds an argument. Returns `false` and adds nothing if the request would exceed 4 GiB.
+    pub(crate) fn push(&mut self, arg: &[u8]) -> bool {
+        let (Ok(start), Ok(len)) = (u32::try_from(self.buffer.len()), u32::try_from(arg.len())) else {
+            return false;
+        };
+        if start.checked_add(len).is_none() {
+            return false;
+        }
+        self.spans.push(ArgSpan { start, len });
+        self.buffer.extend_from_slice(arg);
+        true
+    }
+
+    /// Removes all arguments.
+    pub(crate) fn clear(&mut self) {
+        self.buffer.clear();
+        self.spans.clear();
+    }
+
+    /// Returns the request, or `None` without arguments.
+    pub(crate) fn args(&self) -> Option<RequestArgs<'_>> {
+        (!self.spans.is_empty()).then(|| RequestArgs::new(&self.buffer, &self.spans))
+    }
+}
