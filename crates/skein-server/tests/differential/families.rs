@@ -185,4 +185,25 @@ pub const MIXED: &str = "
 ";
 
 /// All families above except `MIXED`.
-pub const ALL: [&str; 8] = [STRINGS, BITS, HASHES, KEYS, EXPIRY, SORTED_SETS, SETS, TRANSACTIONS];
+pub const SCRIPTS: &str = "
+    <eval> <script> 0 GET|INCR|DEL|TYPE|STRLEN|HGETALL|HVALS <key>
+    <eval> <script> 0 SET <key> <value>
+    <eval> <script> 0 INCRBYFLOAT <key> <float>
+    <eval> <script> 0 MGET|DEL|EXISTS <key>+
+    <eval> <script> 0 MSET|HSET <key> <value>+
+    <eval> <script> 0 HSET <key> <field>_<value>+
+    <eval> <script> 0 ZADD <key> <score>_<member>+
+    <eval> <script> 0 ZSCORE|ZRANK <key> <member>
+    <eval> <script> 0 ZRANGE <key> <index> <index> WITHSCORES?
+    <eval> <script> 0 RENAME|COPY <key> <key>
+    <eval> <script> 0 <odd>+
+    <eval> <script> <count> <key> <value>
+    GET <key>
+    HGETALL <key>
+    MULTI
+    EXEC
+    DISCARD
+";
+
+pub const ALL: [&str; 9] =
+    [STRINGS, BITS, HASHES, KEYS, EXPIRY, SORTED_SETS, SETS, TRANSACTIONS, SCRIPTS];

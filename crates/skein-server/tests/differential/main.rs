@@ -214,6 +214,11 @@ fn sets() {
 }
 
 #[test]
+fn scripts() {
+    assert_same_replies(families::SCRIPTS);
+}
+
+#[test]
 fn transactions() {
     assert_same_replies(families::TRANSACTIONS);
 }

@@ -65,6 +65,20 @@ const ALPHABETS: &[(&str, &[&str])] = &[
     ("lex-bound", &["-", "+", "[m", "(m", "[n", "(o", "[", "(", "m", ""]),
     ("count", &["1", "2", "-1", "-3", "0", "10", "a", "-9223372036854775808"]),
     ("pattern", &["*", "a*", "?", "[ab]", "user:*", "*1", "[^a]", "\\a", "nothing", "", "m*", "f"]),
+    // A script that runs the command of its arguments.
+    (
+        "script",
+        &[
+            "return redis.call(unpack(ARGV))",
+            "return redis.pcall(unpack(ARGV))",
+            "redis.setresp(3) return redis.call(unpack(ARGV))",
+            "return {redis.pcall(unpack(ARGV)), type(redis.pcall(unpack(ARGV))), #ARGV}",
+            "local ok, found = pcall(redis.call, unpack(ARGV)) return {ok, found}",
+            "redis.call('set', 'c', 'from a script') return redis.call(unpack(ARGV))",
+            "local found = redis.pcall(unpack(ARGV)) return type(found) == 'table' and found.err or tostring(found == false)",
+        ],
+    ),
+    ("eval", &["EVAL", "EVAL_RO"]),
     ("even-key", &[EVEN_KEY]),
     ("odd", &["", "*", "-", "NX", "XX", "LIMIT", "COUNT", "WITHSCORES", "0", "-1", "GET", "(", "\r\n"]),
 ];
