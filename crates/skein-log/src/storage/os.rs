@@ -115,6 +115,10 @@ impl Storage for OsStorage {
         std::fs::rename(from, to)
     }
 
+    fn link(&self, file: &Path, name: &Path) -> io::Result<()> {
+        std::fs::hard_link(file, name)
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         File::open(dir)?.sync_all()
     }
