@@ -159,6 +159,7 @@ fn read(file: &dyn StorageFile, path: &Path, into: &mut [u8], at: u64) -> Result
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
     use super::*;
+    use crate::storage::OsStorage;
     use crate::storage::sim::{SimError, SimStorage};
 
     const LEN: usize = PIECE + 1000;
@@ -215,6 +216,21 @@ mod tests {
         disk.fail_at(disk.operations() + link, SimError::Io, false);
         assert_eq!(share(&disk, "/d/equal", "/d/2"), (LEN as u64, 0, LEN as u64));
         assert!(disk.contents(Path::new("/d/2")) == bytes);
+    }
+
+    /// A second name of a symbolic link would be no copy: it ends with the other file.
+    #[test]
+    fn symbolic_links_are_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let [source, link, to] = ["source", "link", "to"].map(|name| folder.path().join(name));
+        std::fs::write(&source, "geese").unwrap();
+        std::os::unix::fs::symlink(&source, &link).unwrap();
+        let progress = OpenProgress::default();
+        let mut copier = FileCopier::new(&OsStorage, &OsStorage, &progress);
+        copier.share_or_copy(Some(&link), &source, 5, &to).unwrap();
+        assert_eq!((copier.copied(), copier.shared(), progress.seen().bytes), (5, 0, 5));
+        std::fs::remove_file(&source).unwrap();
+        assert_eq!(std::fs::read(&to).unwrap(), b"geese");
     }
 
     #[test]

@@ -116,6 +116,10 @@ impl Storage for OsStorage {
     }
 
     fn link(&self, file: &Path, name: &Path) -> io::Result<()> {
+        // The second name of a symbolic link would end with the file that it leads to.
+        if !std::fs::symlink_metadata(file)?.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         std::fs::hard_link(file, name)
     }
 

@@ -1,12 +1,12 @@
-//! Leases of the folder's files: while a copy of them is made, no checkpoint and no log segment is
-//! removed.
+//! Leases of the folder's files: while a copy of a checkpoint and of the logs since is made, neither
+//! is removed.
 //!
 //! 1. A lease is taken while no checkpoint is written. So the newest checkpoint and all segments that
 //!    it needs are present then, and stay.
-//! 2. Checkpoints are written meanwhile. They leave the removal of older files to the last lease.
-//! 3. The last lease removes them while no checkpoint is written, under the lock of the counter, and
-//!    only if the store is not closed. Closing waits for this lock before it releases the folder. So
-//!    nothing is removed from a folder that another process may have opened.
+//! 2. Checkpoints are written meanwhile. They remove what neither they nor a lease need.
+//! 3. The end of a lease removes the rest while no checkpoint is written, under the lock of the
+//!    leases, and only if the store is not closed. Closing waits for this lock before it releases the
+//!    folder. So nothing is removed from a folder that another process may have opened.
 
 use std::sync::Mutex;
 
@@ -18,26 +18,28 @@ use crate::Result;
 /// The live leases.
 #[derive(Debug, Default)]
 pub(crate) struct FileLeases {
-    live: Mutex<usize>,
+    /// The begin epochs of the leased checkpoints; 0 for the logs of a store without a checkpoint.
+    live: Mutex<Vec<u64>>,
 }
 
 impl FileLeases {
-    /// Adds a lease. REQUIRES: no checkpoint is written. The caller ends it by
-    /// [`end`](Self::end).
-    pub(crate) fn begin(&self) {
-        *lock(&self.live) += 1;
+    /// Leases the checkpoint that began at `begin`. REQUIRES: it is the newest, and no checkpoint is
+    /// written. The caller ends the lease by [`end`](Self::end).
+    pub(crate) fn begin(&self, begin: u64) {
+        lock(&self.live).push(begin);
     }
 
     /// Ends a lease. REQUIRES: no checkpoint is written.
-    pub(crate) fn end(&self, source: &CheckpointSource<'_>) {
+    pub(crate) fn end(&self, begin: u64, source: &CheckpointSource<'_>) {
         let mut live = lock(&self.live);
-        *live -= 1;
+        if let Some(place) = live.iter().position(|leased| *leased == begin) {
+            live.swap_remove(place);
+        }
+        // A store without a checkpoint has nothing to remove.
         let newest = source.folder.checkpoint();
-        // A store without a checkpoint has removed nothing.
-        if *live == 0
-            && newest > 0
+        if newest > 0
             && !source.commit.is_closed()
-            && let Err(error) = super::remove_outdated(source, newest)
+            && let Err(error) = remove_outdated(source, newest, &live)
         {
             tracing::warn!("outdated files stay, and the next checkpoint removes them: {error}");
         }
@@ -48,11 +50,18 @@ impl FileLeases {
         drop(lock(&self.live));
     }
 
-    /// Removes what the checkpoint that began at `newest` replaces, and returns the number of
-    /// segments. Removes nothing while there are leases.
+    /// Removes what the checkpoint that began at `newest` replaces and no lease needs. Returns the
+    /// number of removed segments. REQUIRES: no other checkpoint is written.
     pub(super) fn remove_outdated(&self, source: &CheckpointSource<'_>, newest: u64) -> Result<usize> {
-        // No lease begins meanwhile, because a checkpoint is written.
-        let is_leased = *lock(&self.live) > 0;
-        if is_leased { Ok(0) } else { super::remove_outdated(source, newest) }
+        // No lease begins meanwhile.
+        let live = lock(&self.live).clone();
+        remove_outdated(source, newest, &live)
     }
+}
+
+fn remove_outdated(source: &CheckpointSource<'_>, newest: u64, leased: &[u64]) -> Result<usize> {
+    let needed = [leased, &[newest]].concat();
+    super::remove_others(&*source.folder.storage, &source.folder.path, &needed)?;
+    let oldest = needed.into_iter().fold(newest, u64::min);
+    Ok(source.commit.log.release_before(oldest)?)
 }

@@ -14,8 +14,8 @@
 //! 3. The present epoch N is closed and made durable. So every row in the parts is durable in the
 //!    log.
 //! 4. The manifest is written. Recovery loads the parts and replays the log from B on, by versions.
-//! 5. Older checkpoints, and segments that end before B, are removed; while files are copied, at the
-//!    end of the copy.
+//! 5. Older checkpoints, and segments that end before B, are removed. Those that are being copied
+//!    are removed at the end of the copy.
 //!
 //! While the log's disk is full no epoch becomes durable, so steps 1 and 3 would wait for the space
 //! that step 5 frees. Writes are refused then anyway. So the checkpoint is written at a standstill
@@ -117,21 +117,14 @@ pub(crate) fn folders(storage: &dyn Storage, path: &Path) -> Result<Vec<(u64, Pa
     Ok(found)
 }
 
-/// Removes all checkpoints, complete or not, except the one that begins at `keep`.
-pub(crate) fn remove_others(storage: &dyn Storage, path: &Path, keep: Option<u64>) -> Result<()> {
+/// Removes all checkpoints, complete or not, except those that begin at `keep`.
+pub(crate) fn remove_others(storage: &dyn Storage, path: &Path, keep: &[u64]) -> Result<()> {
     for (begin, folder) in folders(storage, path)? {
-        if Some(begin) != keep {
+        if !keep.contains(&begin) {
             remove(storage, &folder)?;
         }
     }
     Ok(())
-}
-
-/// Removes all checkpoints except the one that begins at `newest`, and all log segments that this one
-/// does not need. Returns the number of segments.
-fn remove_outdated(source: &CheckpointSource<'_>, newest: u64) -> Result<usize> {
-    remove_others(&*source.folder.storage, &source.folder.path, Some(newest))?;
-    Ok(source.commit.log.release_before(newest)?)
 }
 
 /// Removes a checkpoint, the manifest first, so that it does not count any more before its parts

@@ -114,7 +114,7 @@ impl OpenStore {
         let folder = absolute(target.folder)?;
         make_folder(to, &folder)?;
         let files = LeasedFiles::take(self)?;
-        let begin = files.checkpoint.as_ref().map_or(0, |(manifest, _)| manifest.begin);
+        let begin = files.begin();
         let bytes = files.checkpoint.as_ref().map_or(0, |(manifest, _)| manifest.bytes());
         progress.expect(bytes + files.cut.bytes());
         let earlier = match target.earlier {
@@ -170,16 +170,24 @@ impl<'s> LeasedFiles<'s> {
                 CheckpointManifest::newest(&*folder.storage, &folder.path, folder.id, folder.checkpoint())?;
             let begin = checkpoint.as_ref().map_or(0, |(manifest, _)| manifest.begin);
             let cut = commit.log.cut(begin)?;
-            store.checkpoints.copies.begin();
+            store.checkpoints.copies.begin(begin);
             Ok(Self { store, checkpoint, cut })
         })
+    }
+}
+
+impl LeasedFiles<'_> {
+    /// Returns the begin epoch of the checkpoint; 0 without one.
+    fn begin(&self) -> u64 {
+        self.checkpoint.as_ref().map_or(0, |(manifest, _)| manifest.begin)
     }
 }
 
 impl Drop for LeasedFiles<'_> {
     fn drop(&mut self) {
         let checkpoints = &self.store.checkpoints;
-        checkpoints.between_checkpoints(|_| checkpoints.copies.end(&self.store.checkpoint_source()));
+        let source = self.store.checkpoint_source();
+        checkpoints.between_checkpoints(|_| checkpoints.copies.end(self.begin(), &source));
     }
 }
 

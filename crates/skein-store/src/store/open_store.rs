@@ -63,7 +63,7 @@ impl OpenStore {
         recovery.log_folders_given_up = folder.given_up.iter().map(|folder| folder.path.clone()).collect();
         recovery.keys = keys.len(OperationTime::new(&options.clock, None));
         recovery.took = started.elapsed();
-        checkpoint::remove_others(&*storage, &folder.path, epochs.map(|epochs| epochs.begin))?;
+        checkpoint::remove_others(&*storage, &folder.path, epochs.map(|epochs| epochs.begin).as_slice())?;
         let commit = CommitLog::new(log, options.durability);
         // Records that exist only in the logs are in no checkpoint: at `None` closing must write
         // one.
