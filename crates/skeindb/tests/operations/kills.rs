@@ -64,6 +64,23 @@ fn check(path: &Path, number: u64) -> Result<()> {
     db.close()
 }
 
+/// Returns whether a backup has begun and not ended.
+fn is_partial(folder: &Path) -> bool {
+    let names = std::fs::read_dir(folder).expect("it is there");
+    let mut names = names.map(|entry| entry.expect("it can be read").file_name());
+    names.any(|name| name.to_string_lossy().ends_with(".partial-backup"))
+}
+
+/// Waits for up to a minute.
+fn wait_for(is_so: impl Fn() -> bool) {
+    for _ in 0..60_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 fn engine_of(name: &str) -> (Engine, Durability) {
     match name {
         "disk" => (Engine::Disk, Durability::Buffered),
@@ -83,7 +100,7 @@ fn a_killed_process_leaves_whole_backups_or_none() {
     for name in ["memory", "none", "disk"] {
         let folder = tempfile::tempdir().expect("a folder");
         let (mut random, mut partial) = (0x9E37_79B9_u64, 0);
-        for _ in 0..KILLS {
+        for turn in 0..KILLS {
             let mut run = Command::new(std::env::current_exe().expect("the test's program"));
             run.args(["kills::a_killed_process_leaves_whole_backups_or_none", "--exact"]);
             run.env(CHILD, format!("{name} {}", folder.path().display()));
@@ -92,24 +109,16 @@ fn a_killed_process_leaves_whole_backups_or_none() {
             random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
             let begun = next_backup(folder.path());
             // At least one backup in each run, so that the next one is killed in a later place.
-            for _ in 0..3000 {
-                if next_backup(folder.path()) > begun {
-                    break;
-                }
-                std::thread::sleep(Duration::from_millis(10));
+            wait_for(|| next_backup(folder.path()) > begun);
+            // Two of three kills wait until a backup has begun.
+            if turn % 3 != 0 {
+                wait_for(|| is_partial(folder.path()));
             }
-            std::thread::sleep(Duration::from_micros((random >> 33) % 30_000));
+            std::thread::sleep(Duration::from_micros((random >> 33) % 8000));
             assert!(child.try_wait().expect("its state").is_none(), "{name}: it ended by itself");
             child.kill().expect("a kill");
             child.wait().expect("its end");
-            let next = backup_name(folder.path(), next_backup(folder.path()));
-            partial += u64::from(
-                next.with_file_name(format!(
-                    "{}.partial-backup",
-                    next.file_name().expect("a name").display()
-                ))
-                .exists(),
-            );
+            partial += u64::from(is_partial(folder.path()));
         }
         let backups = next_backup(folder.path());
         assert!(backups >= KILLS, "{name}: {backups} backups");

@@ -66,7 +66,7 @@ impl Modelled {
             80..90 => {
                 let other = [7_u8; 3].to_vec();
                 self.db.transaction(|tx| {
-                    tx.insert(&keyspace, &key, &value)?;
+                    tx.insert(&keyspace, &key, value.clone())?;
                     tx.remove(&keyspace, &other).map(drop)
                 })?;
                 rows.insert(key, value);
@@ -74,7 +74,7 @@ impl Modelled {
             }
             90..94 => {
                 let mut batch = Batch::new();
-                batch.insert(&keyspace, &key, &value).insert(&keyspace, [7; 3], &value);
+                batch.insert(&keyspace, &key, value.clone()).insert(&keyspace, [7; 3], value.clone());
                 self.db.apply(batch)?;
                 rows.insert(key, value.clone());
                 rows.insert(vec![7; 3], value);
@@ -87,7 +87,8 @@ impl Modelled {
                 keyspace.clear()?;
                 rows.clear();
             }
-            96 => self.db.checkpoint()?,
+            // One in three rounds has a checkpoint, and the others share its files.
+            96 if self.rng.below(4) == 0 => self.db.checkpoint()?,
             _ => {
                 self.db.flush()?;
             }
@@ -232,7 +233,9 @@ fn only_the_growth_of_the_logs_is_copied() -> Result<()> {
     rows.insert("one", "more")?;
     rows.insert_until("soon", "gone", SystemTime::now() + Duration::from_secs(2))?;
     let more = db.backup_since(&first, &second)?;
-    assert!(more.bytes < 100_000 && more.shared_bytes > 4_000_000, "{more:?}");
+    // The last segment of a log is copied from its start.
+    assert!(more.bytes < whole.bytes - 4_000_000 + 10_000, "{more:?} after {whole:?}");
+    assert!(more.shared_bytes > 4_000_000, "{more:?}");
     std::fs::remove_dir_all(&first).expect("it is removed");
     db.checkpoint()?;
     let anew = db.backup_since(&second, &third)?;

@@ -18,7 +18,7 @@ use super::super::progress::watched;
 use super::partial_folder::PartialFolder;
 use super::restore::refuse_within;
 use super::{BACKUP, BackupReport, failed, refused, verify};
-use crate::{Db, Error, Progress, Result};
+use crate::{Db, Progress, Result};
 
 impl Db {
     /// Backs up the database to a new folder, as [`backup`](Self::backup) does, and shares files with
@@ -74,7 +74,8 @@ impl Db {
     /// backup.
     ///
     /// # Errors
-    /// As for [`backup_since`](Self::backup_since), and [`Error::Canceled`] after a break.
+    /// As for [`backup_since`](Self::backup_since), and
+    /// [`Error::Canceled`](crate::Error::Canceled) after a break.
     pub fn backup_since_with(
         &self,
         previous: impl AsRef<Path>,
