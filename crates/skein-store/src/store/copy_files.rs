@@ -10,8 +10,9 @@
 //! Unlike [`Store::copy_to`], the copy keeps the store's id, because parts and segments have it.
 //!
 //! 1. The lease (`checkpoint/leases.rs`) keeps the newest checkpoint and its segments. The logs are
-//!    cut after it was taken, so E is past the checkpoint's end epoch. The copy is what recovery
-//!    would find if the process had died when E was durable and nothing later was on disk.
+//!    cut behind the checkpoint's end, and no checkpoint is written until the lease has begun. So E
+//!    is past the checkpoint's end epoch. The copy is what recovery would find if the process had
+//!    died when E was durable and nothing later was on disk.
 //! 2. At durability `None` the checkpoint is everything. A new one is written first if anything
 //!    was written since the newest one began. It must be of one moment.
 //! 3. Two folders share only files that no opening writes to in place: the files of checkpoints,

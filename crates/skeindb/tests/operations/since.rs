@@ -233,9 +233,8 @@ fn only_the_growth_of_the_logs_is_copied() -> Result<()> {
     rows.insert("one", "more")?;
     rows.insert_until("soon", "gone", SystemTime::now() + Duration::from_secs(2))?;
     let more = db.backup_since(&first, &second)?;
-    // The last segment of a log is copied from its start.
-    assert!(more.bytes < whole.bytes - 4_000_000 + 10_000, "{more:?} after {whole:?}");
-    assert!(more.shared_bytes > 4_000_000, "{more:?}");
+    // The last segment of a log is copied from its start. The first ones have up to 4 MiB.
+    assert!(more.bytes <= 4 << 20 && more.shared_bytes > 4_000_000, "{more:?} after {whole:?}");
     std::fs::remove_dir_all(&first).expect("it is removed");
     db.checkpoint()?;
     let anew = db.backup_since(&second, &third)?;
@@ -260,7 +259,7 @@ fn refusals_leave_nothing() -> Result<()> {
         db.default_keyspace().insert("grey", "Anser anser")?;
         let (first, second) = (name("1"), name("2"));
         db.backup_since(name("none"), &first)?;
-        assert!(text(db.backup_since(&name("db"), &second)).contains("in use by"));
+        assert!(text(db.backup_since(name("db"), &second)).contains("in use by"));
         assert!(text(db.backup_since(folder.path(), &second)).contains("no database"));
         assert!(text(db.backup_since(&first, first.join("within"))).contains("within the backup"));
         assert!(text(db.backup_since(&first, &first)).contains("within the backup"));

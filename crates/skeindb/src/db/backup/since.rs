@@ -28,9 +28,9 @@ impl Db {
     ///
     /// In memory, a backup has the newest checkpoint and the logs since. Files that `previous` has
     /// with the same bytes get a second name (a hard link). So between two checkpoints a backup
-    /// takes as much space as the logs have grown, and after a checkpoint it takes as much as all
-    /// rows. All shared bytes are read and compared. If the file system refuses a link, the file is
-    /// copied.
+    /// takes as much space as the logs have grown, and up to one log segment (64 MiB) more for each
+    /// log. After a checkpoint it takes as much as all rows. All shared bytes are read and compared.
+    /// If the file system refuses a link, the file is copied.
     ///
     /// - If there is no folder `previous`, nothing is shared. So the first backup of a series needs no
     ///   call of its own.
