@@ -205,9 +205,16 @@ impl EarlierCopy {
     /// Looks for files of the store `id` in the folder `path`, whose checkpoint began at `begin`.
     /// Damage there is no error: damaged files are not shared.
     fn find(storage: &dyn Storage, path: &Path, id: StoreId, begin: u64) -> Result<Self> {
-        let Some(identity) = Identity::read(storage, path)? else {
-            let why = format!("{} has no store of this engine; name an earlier copy", path.display());
-            return Err(Error::BadOption { name: "earlier", why });
+        let identity = match Identity::read(storage, path) {
+            Ok(Some(identity)) => identity,
+            Ok(None) => {
+                let why = format!("{} has no store of this engine; name an earlier copy", path.display());
+                return Err(Error::BadOption { name: "earlier", why });
+            }
+            Err(error) => {
+                tracing::warn!("no files of {} are shared: {error}", path.display());
+                return Ok(Self::default());
+            }
         };
         if identity.id != id {
             return Ok(Self::default());

@@ -388,6 +388,9 @@ fn damaged_files_of_an_earlier_copy_are_copied_anew() {
     disk.damage(&Path::new("/1/log").join(log.unwrap().name), 2000, &[1]);
     copy_on(&store, storage.clone(), Path::new("/4"), Some(Path::new("/1"))).unwrap();
     assert!(rows(&open("/4")) == rows(&store));
+    disk.damage(Path::new("/2/identity"), 20, &[1]);
+    let whole = copy_on(&store, storage.clone(), Path::new("/5"), Some(Path::new("/2"))).unwrap();
+    assert_eq!(whole.shared_bytes, 0);
 }
 
 /// The marks at the end of a copy's logs prove all records, so a lost end is never taken for a torn
