@@ -17,6 +17,7 @@
 //!
 //! - [`Log`]: open, enter an epoch, append, commit, wait, release, close.
 //! - [`Recovered`]: the records that survived a crash, for a replay by several threads.
+//! - [`LogCut`]: the files up to one durable epoch, for a copy beside running writers.
 //! - [`SegmentManifest`]: the list, in every log folder, of the segments that it must hold.
 //! - [`storage`]: the trait for all file access. It has two implementations: the real file system
 //!   and, with the feature `sim`, a simulated one that cuts the power.
@@ -35,6 +36,7 @@ mod commit;
 mod epoch;
 mod error;
 mod log;
+mod log_cut;
 mod log_file;
 mod operation;
 mod options;
@@ -62,9 +64,10 @@ pub use commit::Standstill;
 pub use epoch::EpochGate;
 pub use error::{LogError, Result};
 pub use log::{Log, LogStats};
+pub use log_cut::LogCut;
 pub use operation::{LogAppender, LogOperation, OperationGroup};
 pub use options::{CheckpointEpochs, Durability, LogOptions};
-pub use progress::{OpenProgress, OpenProgressSeen};
+pub use progress::{OpenProgress, OpenProgressSeen, RecordProgress};
 pub use random::random_id;
 pub use recovered::{LogRecoveryReport, RecordRef, Recovered, ReplayReport, TornTail};
 pub use segment_manifest::SegmentManifest;

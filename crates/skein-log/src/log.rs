@@ -1,6 +1,7 @@
 //! The public interface of the log: opens the folders, starts the threads and passes calls on to
 //! [`SharedLog`].
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -10,10 +11,12 @@ use skein_sync::locks::lock;
 use crate::buffer::LogBuffer;
 use crate::commit::{SharedLog, Standstill};
 use crate::epoch::EpochGate;
+use crate::log_cut::LogCut;
 use crate::log_file::{ClosedSegment, LogFile, remove_segments};
 use crate::operation::LogOperation;
 use crate::record::SegmentLink;
 use crate::recovery::{self, KeptLog, LogFolders};
+use crate::segment::numbers_of;
 use crate::segment_allocator::{SegmentAllocator, SegmentOrder};
 use crate::segment_manifest::{self, SegmentManifests};
 use crate::storage::{Storage, StorageLock, lock_folder, make_folder};
@@ -281,6 +284,23 @@ impl Log {
         self.shared.stand_still()
     }
 
+    /// Closes the current epoch as [`commit`](Self::commit), and returns the files of all logs up to
+    /// its end, for a copy. Segments whose records are all of epochs before `needed_from` are not
+    /// among them.
+    ///
+    /// REQUIRES: until the copy is made, nobody calls [`release_before`](Self::release_before). The
+    /// files may change behind the cut.
+    ///
+    /// # Errors
+    /// As for [`commit`](Self::commit).
+    pub fn cut(&self, needed_from: u64) -> Result<LogCut> {
+        self.shared.commit_then(|epoch| {
+            let old = lock(&self.old).clone();
+            let new = self.shared.writers.iter().map(|writer| writer.file().durable_segments());
+            LogCut::new(epoch, self.database, needed_from, of_logs(old, new))
+        })
+    }
+
     /// Removes the segments whose records are all of epochs before `epoch`, and returns their
     /// number. Call it for a completed checkpoint, with its begin epoch.
     ///
@@ -393,6 +413,21 @@ fn lock_folders(storage: &dyn Storage, options: &LogOptions) -> Result<Vec<Box<d
     options.folders.iter().try_for_each(|folder| make_folder(storage, folder))?;
     let lock = |folder: &PathBuf| lock_folder(storage, folder, "log.lock", options.lock_wait);
     options.all_folders().iter().map(lock).collect()
+}
+
+/// Joins the segments of earlier runs, by log, with those of this run. Returns them by log, oldest first.
+fn of_logs(
+    old: Vec<Vec<ClosedSegment>>,
+    new: impl Iterator<Item = Vec<ClosedSegment>>,
+) -> impl Iterator<Item = Vec<ClosedSegment>> {
+    let log_of = |segments: &[ClosedSegment]| Some(numbers_of(&segments.first()?.path)?.0);
+    let mut logs: BTreeMap<u32, Vec<ClosedSegment>> = BTreeMap::new();
+    for segments in old.into_iter().chain(new) {
+        if let Some(log) = log_of(&segments) {
+            logs.entry(log).or_default().extend(segments);
+        }
+    }
+    logs.into_values()
 }
 
 fn old_segments(log: &KeptLog) -> Vec<ClosedSegment> {

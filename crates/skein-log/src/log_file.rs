@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use crate::error::SYNC;
 use crate::record::{LogPosition, Mark, Participant, SegmentLink};
-use crate::segment::{NewSegment, SEGMENT_HEADER};
+use crate::segment::{NewSegment, SEGMENT_HEADER, numbers_of};
 use crate::segment_allocator::SegmentAllocator;
 use crate::segment_manifest::SegmentManifests;
 use crate::storage::{Storage, StorageFile};
@@ -226,6 +226,23 @@ impl LogFile {
             self.unsynced.push(full.segment);
         }
         Ok(())
+    }
+
+    /// Returns the segments of this run as far as they are durable, oldest first.
+    pub fn durable_segments(&self) -> Vec<ClosedSegment> {
+        let active = self.active.as_ref().map(|active| ClosedSegment {
+            path: active.segment.path.to_path_buf(),
+            bytes: active.end,
+            last_epoch: self.link.last_epoch,
+        });
+        let number = |segment: &ClosedSegment| numbers_of(&segment.path).map_or(0, |(_, number)| number);
+        let mut durable: Vec<_> = self.closed.iter().cloned().chain(active).collect();
+        durable.retain(|segment| number(segment) <= self.durable.segment);
+        // Records of the next epoch may lie behind the last mark.
+        if let Some(last) = durable.last_mut().filter(|last| number(last) == self.durable.segment) {
+            last.bytes = self.durable.offset;
+        }
+        durable
     }
 
     /// Takes out the segments whose records are all of epochs before `epoch`, oldest first.

@@ -9,6 +9,8 @@ use std::fmt;
 
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::record::RECORD_HEADER;
+
 /// The callback of [`OpenProgress::watched`].
 type ProgressWatch = Box<dyn Fn(&OpenProgress) + Send + Sync>;
 
@@ -105,6 +107,40 @@ impl OpenProgress {
     /// Returns whether a thread has cancelled the opening.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+/// The bytes after which a [`RecordProgress`] reports.
+const REPORTED_TOGETHER: u64 = 256 << 10;
+
+/// Counts the records of a replay that only checks them, and reports them to a progress together.
+#[derive(Debug)]
+pub struct RecordProgress<'p> {
+    all: &'p OpenProgress,
+    bytes: AtomicU64,
+    records: AtomicU64,
+}
+
+impl<'p> RecordProgress<'p> {
+    /// Creates a count of zero records.
+    pub fn new(all: &'p OpenProgress) -> Self {
+        Self { all, bytes: AtomicU64::new(0), records: AtomicU64::new(0) }
+    }
+
+    /// Counts a record. Returns an error if the progress was cancelled; the caller knows from
+    /// [`OpenProgress::is_cancelled`] that this is no damage.
+    ///
+    /// # Errors
+    /// The progress was cancelled.
+    pub fn count(&self, payload: &[u8]) -> Result<(), String> {
+        let len = (RECORD_HEADER + payload.len()) as u64;
+        self.records.fetch_add(1, Ordering::Relaxed);
+        if self.bytes.fetch_add(len, Ordering::Relaxed) + len < REPORTED_TOGETHER {
+            return Ok(());
+        }
+        let (bytes, records) =
+            (self.bytes.swap(0, Ordering::Relaxed), self.records.swap(0, Ordering::Relaxed));
+        if self.all.advance(bytes, records) { Ok(()) } else { Err("the check was cancelled".to_owned()) }
     }
 }
 

@@ -66,13 +66,15 @@ pub struct RecordRef<'a> {
 #[derive(Debug)]
 pub struct Recovered {
     kept: Vec<KeptSegment>,
+    sealed: Vec<PathBuf>,
     database: Option<[u8; 16]>,
     report: LogRecoveryReport,
 }
 
 impl Recovered {
     /// Reads logs without changing anything. Returns the records that
-    /// [`Log::open`](crate::Log::open) would find and keep.
+    /// [`Log::open`](crate::Log::open) would find and keep. As for an opening, `progress` expects
+    /// the bytes of the logs twice: for this reading, and for a replay.
     ///
     /// REQUIRES: nobody writes to the logs meanwhile.
     ///
@@ -82,19 +84,21 @@ impl Recovered {
         storage: &dyn Storage,
         folders: &[PathBuf],
         checkpoint: Option<CheckpointEpochs>,
+        progress: &OpenProgress,
     ) -> Result<Self> {
         let manifests = segment_manifest::read_all(storage, folders)?;
         Ok(Self::new(&recovery::recover(
             storage,
             LogFolders { paths: folders, manifests: &manifests },
             CheckpointEpochs::or_none(checkpoint),
-            &OpenProgress::default(),
+            progress,
         )?))
     }
 
     pub(crate) fn new(outcome: &LogRecoveryOutcome) -> Self {
         Self {
             kept: outcome.plan.logs.iter().flat_map(|log| log.segments.iter().cloned()).collect(),
+            sealed: outcome.plan.sealed(),
             database: outcome.database,
             report: outcome.report.clone(),
         }
@@ -108,6 +112,12 @@ impl Recovered {
     /// Returns the database id of the logs, or `None` if there are no segments.
     pub fn database(&self) -> Option<[u8; 16]> {
         self.database
+    }
+
+    /// Returns the segments that no opening writes to any more: the next opening and all later ones
+    /// only read or remove them. Their records are all proven durable, and another segment follows.
+    pub fn sealed(&self) -> &[PathBuf] {
+        &self.sealed
     }
 
     fn kept_from(&self, from_epoch: u64) -> impl Iterator<Item = &KeptSegment> {

@@ -97,6 +97,11 @@ pub fn parse_name(name: &str) -> Option<(u32, u64)> {
     (number > 0 && file_name(log, number) == name).then_some((log, number))
 }
 
+/// Returns the log and segment numbers of a segment file.
+pub fn numbers_of(path: &Path) -> Option<(u32, u64)> {
+    parse_name(path.file_name()?.to_str()?)
+}
+
 /// Returns the size of the segment after one of `previous` bytes; 0 means that it is the first.
 pub fn next_capacity(previous: u64, limit: u64) -> u64 {
     (previous * 4).clamp(FIRST_CAPACITY.min(limit), limit)

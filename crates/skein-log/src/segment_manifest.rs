@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use skein_sync::locks::lock;
 
 use crate::record::{u32_at, u64_at};
-use crate::segment::{file_name, parse_name};
+use crate::segment::{file_name, numbers_of};
 use crate::small_file::{self, SmallFileKind};
 use crate::storage::{Storage, make_folder};
 use crate::{LogError, Result};
@@ -61,7 +61,17 @@ impl SegmentManifest {
     /// Returns an error if the path is a file or a file operation fails.
     pub fn create(storage: &dyn Storage, folder: &Path, database: [u8; 16]) -> Result<Self> {
         make_folder(storage, folder)?;
-        let manifest = Self { database, folder: crate::random_id(), segments: BTreeSet::new() };
+        Self::create_with(storage, folder, database, BTreeSet::new())
+    }
+
+    /// Writes a manifest with these segments, as log and segment numbers, into a folder without one.
+    pub(crate) fn create_with(
+        storage: &dyn Storage,
+        folder: &Path,
+        database: [u8; 16],
+        segments: BTreeSet<(u32, u64)>,
+    ) -> Result<Self> {
+        let manifest = Self { database, folder: crate::random_id(), segments };
         manifest.write(storage, folder)?;
         Ok(manifest)
     }
@@ -177,9 +187,4 @@ impl SegmentManifests {
         }
         Ok(())
     }
-}
-
-/// Returns the log and segment numbers of a segment file.
-fn numbers_of(path: &Path) -> Option<(u32, u64)> {
-    parse_name(path.file_name()?.to_str()?)
 }

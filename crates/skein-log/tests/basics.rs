@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::*;
 use skein_log::storage::sim::SimStorage;
 use skein_log::storage::{LockHolder, OsStorage, Storage};
-use skein_log::{Durability, Log, LogError, LogOptions, Recovered};
+use skein_log::{Durability, Log, LogError, LogOptions, OpenProgress, Recovered};
 
 #[test]
 fn a_clean_close_loses_nothing_and_leaves_no_reserve() {
@@ -206,7 +206,9 @@ fn segment_manifests_are_checked_and_follow_segments() {
     log.release_before(begin).unwrap();
     log.close().unwrap();
     assert_eq!(named(&sim), segment_files(&sim).len());
-    let found = Recovered::inspect(&sim, &[folder.into()], Some(covered(begin, begin - 1))).unwrap();
+    let found =
+        Recovered::inspect(&sim, &[folder.into()], Some(covered(begin, begin - 1)), &OpenProgress::default())
+            .unwrap();
     assert_eq!(found.replay(1, begin, |_, _| Ok(())).unwrap().records, 1);
 }
 

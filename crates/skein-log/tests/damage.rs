@@ -9,7 +9,7 @@ use std::path::Path;
 use common::*;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
-use skein_log::{Log, LogError, Recovered};
+use skein_log::{Log, LogError, OpenProgress, Recovered};
 
 /// Returns the disk of a closed log with two logs and several segments.
 fn closed() -> SimStorage {
@@ -27,7 +27,8 @@ fn everything(sim: &SimStorage) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 
 fn refused(sim: &SimStorage, context: &str) -> LogError {
     let before = everything(sim);
-    let inspected = Recovered::inspect(sim, &[FOLDER.into()], None).map(|_| ()).unwrap_err();
+    let inspected =
+        Recovered::inspect(sim, &[FOLDER.into()], None, &OpenProgress::default()).map(|_| ()).unwrap_err();
     let error = Log::open(sim.share(), options(2), None).map(|_| ()).unwrap_err();
     assert_eq!(inspected.to_string(), error.to_string(), "{context}");
     assert!(everything(sim) == before, "{context}: a file was changed");
@@ -43,7 +44,7 @@ fn a_flipped_byte_anywhere_in_a_closed_log_is_found() {
         for offset in (0..bytes.len() as u64).step_by(97).chain(0..64) {
             sim.damage(path, offset, &[0x40]);
             let context = format!("{} byte {offset}", path.display());
-            match Recovered::inspect(&sim, &[FOLDER.into()], None) {
+            match Recovered::inspect(&sim, &[FOLDER.into()], None, &OpenProgress::default()) {
                 Err(LogError::Damaged { path: named, offset: at, .. }) => {
                     assert_eq!(named, *path, "{context}");
                     assert!(at <= offset, "{context}: named byte {at}");

@@ -72,6 +72,11 @@ impl Identity {
         Self { id, version: KIND.version, checkpoint: 0, log_folders: Vec::new() }
     }
 
+    /// Returns the identity of a store with one log folder.
+    pub(crate) fn with_log_folder(id: StoreId, checkpoint: u64, folder: LogFolder) -> Self {
+        Self { checkpoint, log_folders: vec![folder], ..Self::fresh(id) }
+    }
+
     /// Reads the file in the data folder `folder`, an absolute path. Returns `None` if there is no
     /// such file.
     pub(crate) fn read(storage: &dyn Storage, folder: &Path) -> Result<Option<Self>> {

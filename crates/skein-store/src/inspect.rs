@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use skein_log::storage::Storage;
-use skein_log::{LogRecoveryReport, Recovered};
+use skein_log::{LogRecoveryReport, OpenProgress, RecordProgress, Recovered};
 
 use crate::checkpoint::{self, load, manifest::CheckpointManifest};
 use crate::identity::{Identity, absolute};
@@ -54,6 +54,18 @@ pub struct StoreInspection {
 /// There is no store in the folder, or a file cannot be read. Damage is not an error here; it is
 /// part of the answer.
 pub fn inspect(path: impl AsRef<Path>, storage: &dyn Storage) -> Result<StoreInspection> {
+    inspect_with(path, storage, &OpenProgress::default())
+}
+
+/// Does the same, and counts the bytes, rows and records that were read. `progress` may cancel it.
+///
+/// # Errors
+/// As for [`inspect`], and [`Error::Cancelled`].
+pub fn inspect_with(
+    path: impl AsRef<Path>,
+    storage: &dyn Storage,
+    progress: &OpenProgress,
+) -> Result<StoreInspection> {
     let path = &absolute(path.as_ref())?;
     let identity = Identity::read(storage, path)?.ok_or_else(|| {
         Error::io(
@@ -70,9 +82,9 @@ pub fn inspect(path: impl AsRef<Path>, storage: &dyn Storage) -> Result<StoreIns
         log_records: 0,
         damage: Vec::new(),
     };
-    let newest = checkpoints(storage, path, &identity, &mut found)?;
+    let newest = checkpoints(storage, path, &identity, progress, &mut found)?;
     match log_folders::missing(storage, &identity) {
-        Ok(missing) if missing.is_empty() => logs(storage, newest.as_ref(), &mut found),
+        Ok(missing) if missing.is_empty() => logs(storage, newest.as_ref(), progress, &mut found)?,
         // The other folders are not damaged, but they are not complete either, so they are not
         // checked.
         Ok(missing) => found.damage.extend(missing.into_iter().map(|(_, error)| error)),
@@ -86,6 +98,7 @@ fn checkpoints(
     storage: &dyn Storage,
     path: &Path,
     identity: &Identity,
+    progress: &OpenProgress,
     found: &mut StoreInspection,
 ) -> Result<Option<CheckpointManifest>> {
     for (begin, folder) in checkpoint::folders(storage, path)? {
@@ -106,7 +119,11 @@ fn checkpoints(
     }
     match CheckpointManifest::newest(storage, path, identity.id, identity.checkpoint) {
         Ok(Some((manifest, folder))) => {
-            found.damage.extend(load::verify(storage, &manifest, &folder).err());
+            progress.expect(manifest.bytes());
+            match load::verify(storage, &manifest, &folder, progress) {
+                Err(Error::Cancelled) => return Err(Error::Cancelled),
+                verified => found.damage.extend(verified.err()),
+            }
             Ok(Some(manifest))
         }
         Ok(None) => Ok(None),
@@ -117,18 +134,35 @@ fn checkpoints(
     }
 }
 
-fn logs(storage: &dyn Storage, newest: Option<&CheckpointManifest>, found: &mut StoreInspection) {
-    let replayed = Recovered::inspect(storage, &found.log_folders, newest.map(CheckpointManifest::epochs));
+fn logs(
+    storage: &dyn Storage,
+    newest: Option<&CheckpointManifest>,
+    progress: &OpenProgress,
+    found: &mut StoreInspection,
+) -> Result<()> {
+    let epochs = newest.map(CheckpointManifest::epochs);
+    let replayed = Recovered::inspect(storage, &found.log_folders, epochs, progress);
     let replayed = replayed.and_then(|recovered| {
         found.logs = Some(recovered.report().clone());
         let rows = RowAllocator::new();
         let begin = newest.map_or(0, |manifest| manifest.begin);
-        recovered.replay(1, begin, |_, record| check_payload(&rows, record.payload))
+        let counted = RecordProgress::new(progress);
+        recovered.replay(1, begin, |_, record| {
+            check_payload(&rows, record.payload)?;
+            counted.count(record.payload)
+        })
     });
+    if progress.is_cancelled() {
+        return Err(Error::Cancelled);
+    }
     match replayed {
-        Ok(replayed) => found.log_records = replayed.records,
+        Ok(replayed) => {
+            found.log_records = replayed.records;
+            progress.complete();
+        }
         Err(error) => found.damage.push(error.into()),
     }
+    Ok(())
 }
 
 fn check_payload(rows: &RowAllocator, payload: &[u8]) -> std::result::Result<(), String> {

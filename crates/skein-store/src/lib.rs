@@ -70,7 +70,7 @@ pub use collection::{
 pub use error::{Error, Result};
 pub use identity::{is_data_folder, is_data_folder_on};
 pub use index::IndexKind;
-pub use inspect::{CheckpointFound, StoreInspection, inspect};
+pub use inspect::{CheckpointFound, StoreInspection, inspect, inspect_with};
 pub use limits::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX, SNAPSHOTS_MAX, VALUE_BYTES_MAX};
 pub use memory::MemoryUse;
 pub use options::{CloseCheckpoint, Durability, Eviction, StoreLimits, StoreOptions};
@@ -84,5 +84,6 @@ pub use skein_index::{ScanDirection, successor};
 pub use skein_log::storage::LockHolder;
 pub use skein_log::{OpenProgress, OpenProgressSeen, Ticket};
 pub use store::{
-    CloseReport, ColumnFound, KeyEntry, PinnedValue, Snapshot, SnapshotRelease, Store, StoreStats,
+    CloseReport, ColumnFound, FileCopyReport, FileCopyTarget, KeyEntry, PinnedValue, Snapshot,
+    SnapshotRelease, Store, StoreStats,
 };

@@ -2,6 +2,8 @@
 
 #![expect(dead_code, reason = "the examples' own main functions take their folders from the command line")]
 
+#[path = "../examples/backups.rs"]
+mod backups;
 #[path = "../examples/inverted_index.rs"]
 mod inverted_index;
 #[path = "../examples/job_queue.rs"]
@@ -12,6 +14,11 @@ mod quick_start;
 mod secondary_index;
 #[path = "../examples/time_series.rs"]
 mod time_series;
+
+#[test]
+fn backups_runs() -> skeindb::Result<()> {
+    backups::run(tempfile::tempdir().expect("a folder").path())
+}
 
 #[test]
 fn quick_start_runs_twice_in_one_folder() -> skeindb::Result<()> {

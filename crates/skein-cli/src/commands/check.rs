@@ -3,18 +3,19 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
 use skein_disk::is_disk_folder;
 use skein_log::storage::{OsStorage, Storage as _};
 use skein_log::{LogRecoveryReport, TornTail};
-use skein_store::{Error, StoreInspection, inspect};
+use skein_store::{Error, OpenProgress, StoreInspection, inspect_with};
 
 mod disk;
 
 use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::progress::counted;
+use crate::progress::{PercentProgress, counted};
 use crate::target;
 use crate::units::show_size;
 
@@ -49,13 +50,32 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     }
     target::refuse_strange(folder)?;
     let _lock = lock(folder)?;
-    let found = inspect(folder, &OsStorage).map_err(|error| target::store_failure(&error))?;
+    let found = with_bar(|progress| inspect_with(folder, &OsStorage, progress));
+    let found = found.map_err(|error| target::store_failure(&error))?;
     console::print(&describe(folder, &found))?;
     let Some((last, others)) = found.damage.split_last() else { return Ok(Exit::Ok) };
     for error in others {
         console::note(format_args!("skein: {error}"));
     }
     Err(target::store_failure(last))
+}
+
+/// Runs a check, and shows its progress on a terminal.
+fn with_bar<R>(check: impl FnOnce(&OpenProgress) -> R) -> R {
+    let bar = Arc::new(PercentProgress::start());
+    let shown = bar.clone();
+    let progress = OpenProgress::watched(move |progress| {
+        let seen = progress.seen();
+        #[expect(clippy::cast_precision_loss, reason = "a percentage, for people")]
+        let part = seen.percent() as f64 / 100.0;
+        shown.update(&format!("checking, {} read", show_size(seen.bytes)), part);
+    });
+    let checked = check(&progress);
+    drop(progress);
+    if let Some(bar) = Arc::into_inner(bar) {
+        bar.finish();
+    }
+    checked
 }
 
 /// Locks the folder, so that no server starts meanwhile. If there is no lock file, no server has

@@ -42,12 +42,17 @@ impl BufferManager {
         lock(&self.places).end() > place.0
     }
 
-    /// Publishes all pages at or behind a place again, and returns how many. The caller must take a
-    /// checkpoint afterwards.
+    /// Publishes all pages at or behind a place again, and returns how many. `moved` is called with
+    /// the number of each write. The caller must take a checkpoint afterwards.
     ///
     /// # Errors
-    /// A page cannot be read, or the cache has no room. Some pages may not have moved.
-    pub(crate) fn move_pages_from(&self, place: PagePlace) -> Result<usize> {
+    /// A page cannot be read, the cache has no room, or `moved` returned an error. Some pages may not
+    /// have moved.
+    pub(crate) fn move_pages_from(
+        &self,
+        place: PagePlace,
+        moved: impl Fn(usize) -> Result<()>,
+    ) -> Result<usize> {
         let (mut lifted, mut next) = (0, 0);
         while next < self.table.len() {
             let mut writer = self.write();
@@ -64,6 +69,7 @@ impl BufferManager {
             }
             writer.publish()?;
             lifted += batch;
+            moved(batch)?;
         }
         Ok(lifted)
     }

@@ -1,8 +1,11 @@
 //! Compaction of a store: packs and merges pages (`trie/merge.rs`), then moves pages
 //! (`buffer/compact.rs`).
 
+use skein_log::{LogError, OpenProgress};
+
 use super::{DiskShared, DiskStore};
 use crate::Result;
+use crate::page::PAGE;
 use crate::trie::{DiskTrie, MergeStep, RECORDS_OF_PAGE, SymbolPath};
 
 /// The most rounds of moves. Concurrent writes take places, too, and a fast writer is not chased
@@ -14,6 +17,9 @@ const ROUNDS: usize = 4;
 const WALKS: usize = 4;
 /// A walk that freed less than one page in this many is the last one.
 const WORTHWHILE_SHARE: usize = 64;
+
+/// Steps of a walk that are reported to the progress together.
+const STEPS_TOLD_TOGETHER: usize = 64;
 
 /// The result of a [`DiskStore::compact`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,17 +60,31 @@ impl DiskStore {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn compact(&self) -> Result<CompactReport> {
+        self.compact_with(&OpenProgress::default())
+    }
+
+    /// Does the same, and counts the bytes of pages that are merged or moved. `progress` may cancel
+    /// it: between two steps, and not during a checkpoint.
+    ///
+    /// # Errors
+    /// As for [`compact`](Self::compact), and [`LogError::Cancelled`].
+    pub fn compact_with(&self, progress: &OpenProgress) -> Result<CompactReport> {
         self.shared.check_open()?;
-        self.shared.compact()
+        self.shared.compact(progress)
     }
 }
 
+/// Counts pages. Errors if the compaction was cancelled.
+fn tell(progress: &OpenProgress, pages: usize) -> Result<()> {
+    if progress.advance((pages * PAGE) as u64, 0) { Ok(()) } else { Err(LogError::Cancelled.into()) }
+}
+
 impl DiskShared {
-    fn compact(&self) -> Result<CompactReport> {
+    fn compact(&self, progress: &OpenProgress) -> Result<CompactReport> {
         let buffer = &self.buffer;
         let bytes_before = buffer.file_bytes();
         self.checkpoint()?;
-        let pages_merged = self.merge()?;
+        let pages_merged = self.merge(progress)?;
         if pages_merged > 0 {
             // Frees the places that only the state before needs.
             self.checkpoint()?;
@@ -75,7 +95,7 @@ impl DiskShared {
             if !buffer.has_pages_from(goal) {
                 break;
             }
-            let moved = buffer.move_pages_from(goal)?;
+            let moved = buffer.move_pages_from(goal, |pages| tell(progress, pages))?;
             self.checkpoint_moving(Some(goal))?;
             pages_moved += moved;
             if moved == 0 {
@@ -88,15 +108,15 @@ impl DiskShared {
     }
 
     /// Packs and merges the pages of all spaces. Returns the number of freed pages.
-    pub(super) fn merge(&self) -> Result<usize> {
-        self.spaces.tries().map(|(_, trie)| self.merge_trie(trie)).sum()
+    pub(super) fn merge(&self, progress: &OpenProgress) -> Result<usize> {
+        self.spaces.tries().map(|(_, trie)| self.merge_trie(trie, progress)).sum()
     }
 
-    fn merge_trie(&self, trie: &DiskTrie) -> Result<usize> {
+    fn merge_trie(&self, trie: &DiskTrie, progress: &OpenProgress) -> Result<usize> {
         let most = self.buffer.ids_in_use();
         let mut merged = 0;
         for _ in 0..WALKS {
-            let walked = self.merge_walk(trie, most - merged.min(most))?;
+            let walked = self.merge_walk(trie, most - merged.min(most), progress)?;
             merged += walked;
             if walked * WORTHWHILE_SHARE < most || merged >= most {
                 break;
@@ -107,11 +127,15 @@ impl DiskShared {
 
     /// Walks over a trie once and frees at most `most` pages, so that concurrent splits do not
     /// keep it going forever.
-    fn merge_walk(&self, trie: &DiskTrie, most: usize) -> Result<usize> {
-        let (mut merged, mut work, mut from) = (0, 0, None);
+    fn merge_walk(&self, trie: &DiskTrie, most: usize, progress: &OpenProgress) -> Result<usize> {
+        let (mut merged, mut told, mut steps, mut work, mut from) = (0, 0, 0_usize, 0, None);
         loop {
             let step = self.merge_step(trie, from)?;
             merged += step.pages;
+            steps += 1;
+            if step.is_done || steps.is_multiple_of(STEPS_TOLD_TOGETHER) {
+                tell(progress, merged - std::mem::replace(&mut told, merged))?;
+            }
             work += step.nodes + 1;
             if step.is_done || merged >= most {
                 return Ok(merged);

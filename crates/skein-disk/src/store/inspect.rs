@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use skein_log::storage::{OsStorage, Storage, has_file};
-use skein_log::{CheckpointEpochs, LogRecoveryReport, Recovered};
+use skein_log::{CheckpointEpochs, LogError, LogRecoveryReport, OpenProgress, RecordProgress, Recovered};
 use skein_sync::locks::{into_inner, lock};
 
 use super::check::claim_catalog;
@@ -115,6 +115,19 @@ pub fn is_disk_folder_on(storage: &dyn Storage, folder: impl AsRef<Path>) -> boo
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn inspect(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<DiskInspection> {
+    inspect_with(folder, storage, &OpenProgress::default())
+}
+
+/// Does the same, and counts the bytes and records that were read: each page, then the log. The
+/// nodes of the tries are checked between these. `progress` may cancel it.
+///
+/// # Errors
+/// As for [`inspect`], and [`LogError::Cancelled`].
+pub fn inspect_with(
+    folder: impl AsRef<Path>,
+    storage: &dyn Storage,
+    progress: &OpenProgress,
+) -> Result<DiskInspection> {
     let folder = folder.as_ref();
     let file = open(folder, storage)?;
     let mut found =
@@ -126,8 +139,8 @@ pub fn inspect(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<DiskIn
             found.sequence = header.sequence;
             found.unfinished_header = file.unfinished_header()?.map(offset_of);
             found.free_bytes = u64::from(places.counts().1) * PAGE as u64;
-            pages(&file, &durable, &mut found)?;
-            log(folder, storage, header, &mut found);
+            pages(&file, &durable, progress, &mut found)?;
+            log(folder, storage, header, progress, &mut found)?;
         }
         Err(error @ DiskError::Damaged { .. }) => found.damage.push(error),
         Err(error) => return Err(error),
@@ -177,6 +190,13 @@ struct InspectedPages<'f> {
     file: &'f PageFile,
     places: &'f [u32],
     read: HashMap<PageId, PageBuf>,
+}
+
+/// Pages that are reported to the progress together.
+const TOLD_TOGETHER: u64 = 256;
+
+fn tell(progress: &OpenProgress, pages: u64) -> Result<()> {
+    if progress.advance(pages * PAGE as u64, 0) { Ok(()) } else { Err(LogError::Cancelled.into()) }
 }
 
 /// Pages that are kept in memory.
@@ -235,11 +255,22 @@ fn counted_sets(file: &PageFile, durable: &DurableState) -> Result<Vec<NamedCoun
 }
 
 /// Checks every page and, if all are intact, every trie and that it owns its pages alone.
-fn pages(file: &PageFile, durable: &DurableState, found: &mut DiskInspection) -> Result<()> {
-    for (place, id) in durable.places.iter().zip(0..).filter(|(place, _)| **place != 0) {
+fn pages(
+    file: &PageFile,
+    durable: &DurableState,
+    progress: &OpenProgress,
+    found: &mut DiskInspection,
+) -> Result<()> {
+    let in_use = || durable.places.iter().zip(0..).filter(|(place, _)| **place != 0);
+    progress.expect((in_use().count() * PAGE) as u64);
+    for (place, id) in in_use() {
         found.pages += 1;
         keep_damage(file.read(PagePlace(*place), PageId(id)), found)?;
+        if found.pages.is_multiple_of(TOLD_TOGETHER) {
+            tell(progress, TOLD_TOGETHER)?;
+        }
     }
+    tell(progress, found.pages % TOLD_TOGETHER)?;
     let is_whole = found.damage.is_empty();
     let Some(tries) = keep_damage(tries(file, durable), found)? else { return Ok(()) };
     let (mut reader, mut owners) =
@@ -317,34 +348,58 @@ fn keep_damage<T>(result: Result<T>, found: &mut DiskInspection) -> Result<Optio
 }
 
 /// Inspects the log.
-fn log(folder: &Path, storage: &dyn Storage, header: &FileHeader, found: &mut DiskInspection) {
+fn log(
+    folder: &Path,
+    storage: &dyn Storage,
+    header: &FileHeader,
+    progress: &OpenProgress,
+    found: &mut DiskInspection,
+) -> Result<()> {
     let epochs = CheckpointEpochs { begin: header.epoch, end: header.epoch };
     let epochs = (header.epoch > 0).then_some(epochs);
     let tries = found.tries.iter().map(|trie| trie.name.clone());
     let spaces: Vec<String> = tries.chain(found.key_sets.iter().map(|set| set.name.clone())).collect();
     // Without a space, the catalog is damaged, or the store's creation did not finish.
     let has = |space: KeySpace| spaces.is_empty() || spaces.iter().any(|name| name == space.name());
-    let replayed = Recovered::inspect(storage, &[folder.join(LOG)], epochs).and_then(|recovered| {
+    let replayed = Recovered::inspect(storage, &[folder.join(LOG)], epochs, progress).and_then(|recovered| {
         found.log = Some(recovered.report().clone());
-        // The number of records that are later than the file, and the last write so far.
-        let later = Mutex::new((0, header.sequence));
-        recovered.replay(1, header.epoch, |_, found| {
-            let (first, writes) = log_record::parse(found.payload)
-                .ok_or("the record is intact, but not one that this program writes")?;
-            check_spaces(&writes, has)?;
-            let (count, last) = &mut *lock(&later);
-            if log_record::is_after(first, *last, header.sequence)? {
-                (*count, *last) = (*count + 1, first + writes.len() as u64 - 1);
-            }
-            Ok(())
-        })?;
-        Ok(into_inner(later).0)
+        later_records(&recovered, header, has, progress)
     });
+    if progress.is_cancelled() {
+        return Err(LogError::Cancelled.into());
+    }
     match replayed {
-        Ok(later) => found.log_records = later,
+        Ok(later) => {
+            found.log_records = later;
+            progress.complete();
+        }
         Err(error) => {
             found.log = None;
             found.damage.push(error.into());
         }
     }
+    Ok(())
+}
+
+/// Checks all records, and returns the number of those that are later than the file.
+fn later_records(
+    recovered: &Recovered,
+    header: &FileHeader,
+    has: impl Fn(KeySpace) -> bool + Sync,
+    progress: &OpenProgress,
+) -> skein_log::Result<u64> {
+    // The number of later records, and the last write so far.
+    let later = Mutex::new((0, header.sequence));
+    let counted = RecordProgress::new(progress);
+    recovered.replay(1, header.epoch, |_, found| {
+        let (first, writes) = log_record::parse(found.payload)
+            .ok_or("the record is intact, but not one that this program writes")?;
+        check_spaces(&writes, &has)?;
+        let (count, last) = &mut *lock(&later);
+        if log_record::is_after(first, *last, header.sequence)? {
+            (*count, *last) = (*count + 1, first + writes.len() as u64 - 1);
+        }
+        counted.count(found.payload)
+    })?;
+    Ok(into_inner(later).0)
 }

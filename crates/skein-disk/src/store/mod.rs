@@ -67,7 +67,8 @@ pub use check::DiskCensus;
 use checkpointer::CheckpointStatus;
 pub use compact::CompactReport;
 pub use inspect::{
-    DiskInspection, KeySetInspection, TrieInspection, inspect, is_disk_folder, is_disk_folder_on, kind_of,
+    DiskInspection, KeySetInspection, TrieInspection, inspect, inspect_with, is_disk_folder,
+    is_disk_folder_on, kind_of,
 };
 pub use options::{DiskOptions, SNAPSHOTS_MOST};
 pub use remove_range::RangeRemoval;

@@ -222,9 +222,14 @@ impl SharedLog {
 
     /// Closes the current epoch, makes it durable and returns it.
     pub fn commit(&self) -> Result<u64> {
+        self.commit_then(|epoch| epoch)
+    }
+
+    /// Does the same, and calls `then` with the epoch before the next commit begins.
+    pub fn commit_then<R>(&self, then: impl FnOnce(u64) -> R) -> Result<R> {
         let token = self.token();
         self.check()?;
-        self.commit_with(&token, false)
+        self.commit_with(&token, false).map(then)
     }
 
     /// Runs one commit. With `everywhere`, all logs that this run has written to take part, even

@@ -137,6 +137,20 @@ impl DiscardPlan {
         kept.map(|kept| kept.segment.path.clone()).collect()
     }
 
+    /// Returns the files of the segments that are kept and not written to. Later openings do not
+    /// write to them either: their last durable epoch is no earlier one, and the mark that proves
+    /// these segments durable is in a later segment, which is removed after them.
+    pub fn sealed(&self) -> Vec<PathBuf> {
+        let written: BTreeSet<&Path> = self
+            .cut
+            .iter()
+            .map(|(segment, _)| segment)
+            .chain(self.affirm.iter().map(|(segment, _)| segment))
+            .map(|segment| segment.path.as_path())
+            .collect();
+        self.kept().into_iter().filter(|path| !written.contains(path.as_path())).collect()
+    }
+
     /// Executes the plan. REQUIRES: the manifests contain exactly the kept segments.
     pub fn execute(&self, storage: &dyn Storage) -> Result<()> {
         let mut folders = BTreeSet::new();

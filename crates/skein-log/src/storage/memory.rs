@@ -119,6 +119,17 @@ impl Storage for MemoryStorage {
         })
     }
 
+    fn link(&self, file: &Path, name: &Path) -> io::Result<()> {
+        self.with(|files| {
+            let linked = files.by_path.get(file).cloned().ok_or_else(|| not_found(file))?;
+            if files.by_path.contains_key(name) {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            files.by_path.insert(name.to_owned(), linked);
+            Ok(())
+        })
+    }
+
     fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
         Ok(())
     }
@@ -224,6 +235,12 @@ mod tests {
         assert_eq!(moved.len()?, 8);
         moved.set_len(4)?;
         assert_eq!((file.len()?, moved.read_at(&mut bytes, 9)?), (4, 0));
+        let second = Path::new("/a/c/two");
+        storage.link(Path::new("/a/c/one"), second)?;
+        assert!(storage.link(Path::new("/a/c/one"), second).is_err(), "the name is taken");
+        moved.set_len(7)?;
+        assert_eq!(storage.open(second, false)?.len()?, 7);
+        storage.remove(second)?;
         storage.remove(Path::new("/a/c/one"))?;
         assert!(storage.open(Path::new("/a/c/one"), false).is_err());
         storage.remove_dir(Path::new("/a/c"))

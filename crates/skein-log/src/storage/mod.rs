@@ -14,7 +14,7 @@
 //! 4. After an error from a sync, nothing is known about the changes that it covered.
 //!
 //! Read `os.rs` for the real file system, then `direct.rs`, `folder_lock.rs` and `lock_holder.rs`.
-//! `memory.rs` is for stores that have no folder.
+//! `memory.rs` is for stores that have no folder. `file_copy.rs` copies files from one to another.
 //!
 //! Design: `docs/design/log.md`.
 
@@ -24,6 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 mod direct;
+mod file_copy;
 mod folder_lock;
 mod lock_holder;
 mod memory;
@@ -31,6 +32,7 @@ mod os;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
 
+pub use file_copy::FileCopier;
 pub use folder_lock::{LOCK_WAIT, has_file, lock_folder, make_folder};
 pub use lock_holder::LockHolder;
 pub use memory::MemoryStorage;
@@ -72,6 +74,12 @@ pub trait Storage: Send + Sync + std::fmt::Debug + 'static {
 
     /// Renames a file or folder, and replaces a file of the new name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Gives a file a second name, a hard link. Returns [`io::ErrorKind::AlreadyExists`] if the name
+    /// is taken. Not every file system has links, so callers must be able to copy the file instead.
+    fn link(&self, _file: &Path, _name: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Makes the names in a folder durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;

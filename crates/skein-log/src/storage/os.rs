@@ -115,6 +115,14 @@ impl Storage for OsStorage {
         std::fs::rename(from, to)
     }
 
+    fn link(&self, file: &Path, name: &Path) -> io::Result<()> {
+        // The second name of a symbolic link would end with the file that it leads to.
+        if !std::fs::symlink_metadata(file)?.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        std::fs::hard_link(file, name)
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         File::open(dir)?.sync_all()
     }

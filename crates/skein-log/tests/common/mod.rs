@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
-use skein_log::{CheckpointEpochs, Durability, Log, LogError, LogOptions, Recovered, Result};
+use skein_log::{CheckpointEpochs, Durability, Log, LogError, LogOptions, OpenProgress, Recovered, Result};
 
 pub const FOLDER: &str = "/data/logs";
 
@@ -63,7 +63,7 @@ pub fn read_numbers(recovered: &Recovered) -> Result<Vec<u64>> {
 /// Returns the numbers that a log would recover, without changing anything. Empty if the folder
 /// does not exist.
 pub fn inspect(storage: &dyn Storage) -> Result<Vec<u64>> {
-    match Recovered::inspect(storage, &[PathBuf::from(FOLDER)], None) {
+    match Recovered::inspect(storage, &[PathBuf::from(FOLDER)], None, &OpenProgress::default()) {
         Ok(recovered) => read_numbers(&recovered),
         Err(LogError::Io { kind: std::io::ErrorKind::NotFound, .. }) => Ok(Vec::new()),
         Err(error) => Err(error),

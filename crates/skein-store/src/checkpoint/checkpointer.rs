@@ -7,6 +7,7 @@ use skein_log::LogError;
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
+use super::leases::FileLeases;
 use super::{CheckpointReport, CheckpointSource, write};
 use crate::commit_log::CommitLog;
 use crate::options::StoreOptions;
@@ -23,6 +24,8 @@ pub(crate) struct Checkpointer {
     replayed_bytes: u64,
     /// Held while a checkpoint is written.
     one_at_a_time: Mutex<()>,
+    /// The copies of the folder's files that are being made.
+    pub(crate) copies: FileLeases,
     /// A checkpoint was requested, and no checkpoint has begun since.
     requested: AtomicBool,
     pub(crate) running: AtomicBool,
@@ -68,6 +71,19 @@ impl CheckpointStop {
     }
 }
 
+/// The right to write a checkpoint. Nobody else writes one meanwhile.
+pub(crate) struct CheckpointTurn<'c> {
+    of: &'c Checkpointer,
+    turn: MutexGuard<'c, ()>,
+}
+
+impl CheckpointTurn<'_> {
+    /// Writes a checkpoint.
+    pub(crate) fn write(&self, source: CheckpointSource<'_>, threads: usize) -> Result<CheckpointReport> {
+        self.of.write_in_turn(source, threads, &self.turn)
+    }
+}
+
 impl Checkpointer {
     /// Returns the state after a recovery that replayed `replayed_bytes` log bytes on top of a
     /// checkpoint from `last_unix_s`.
@@ -77,6 +93,7 @@ impl Checkpointer {
             interval: options.checkpoint_interval,
             replayed_bytes,
             one_at_a_time: Mutex::new(()),
+            copies: FileLeases::default(),
             requested: AtomicBool::new(false),
             running: AtomicBool::new(false),
             finished: AtomicU64::new(0),
@@ -91,6 +108,11 @@ impl Checkpointer {
     /// Writes a checkpoint, after the one that is being written.
     pub(crate) fn write(&self, source: CheckpointSource<'_>, threads: usize) -> Result<CheckpointReport> {
         self.write_in_turn(source, threads, &lock(&self.one_at_a_time))
+    }
+
+    /// Calls `act` while no checkpoint is written, with the right to write one.
+    pub(crate) fn between_checkpoints<R>(&self, act: impl FnOnce(&CheckpointTurn<'_>) -> R) -> R {
+        act(&CheckpointTurn { of: self, turn: lock(&self.one_at_a_time) })
     }
 
     /// Requests a checkpoint. Returns false if one was requested and none has begun since.
@@ -129,8 +151,8 @@ impl Checkpointer {
         source.commit.begin_checkpoint();
         let written = write::write(&source, threads);
         self.running.store(false, Ordering::Relaxed);
-        let failure =
-            written.as_ref().err().filter(|error| !matches!(error, Error::Closed)).map(Error::to_string);
+        let is_failure = |error: &&Error| !matches!(error, Error::Closed | Error::Cancelled);
+        let failure = written.as_ref().err().filter(is_failure).map(Error::to_string);
         *lock(&self.last_failure) = failure;
         if written.is_ok() {
             self.logged_before.store(logged, Ordering::Relaxed);

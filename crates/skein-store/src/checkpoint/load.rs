@@ -92,15 +92,30 @@ impl PartProgress<'_> {
     }
 }
 
-/// Reads and checks all parts without keeping them, for `skein check`.
-pub(crate) fn verify(storage: &dyn Storage, manifest: &CheckpointManifest, path: &Path) -> Result<()> {
+/// Reads and checks all parts without keeping them, for `skein check`. Errors with `Cancelled` if
+/// `progress` was cancelled.
+pub(crate) fn verify(
+    storage: &dyn Storage,
+    manifest: &CheckpointManifest,
+    path: &Path,
+    progress: &OpenProgress,
+) -> Result<()> {
     let snapshots = StoreSnapshots::new(&StoreLimits::default());
     let members = MemberIndex::new(IndexKind::default(), snapshots, RowAllocator::new());
     for (number, info) in manifest.parts.iter().enumerate() {
         let file = path.join(part_name(number));
-        part::read(storage, &file, manifest.id, manifest.begin, number, *info, |row| {
-            row.row(&members).map(drop).ok_or_else(|| NO_ROW.into())
-        })?;
+        let mut done = PartProgress { all: progress, info, loaded: 0 };
+        let read = part::read(storage, &file, manifest.id, manifest.begin, number, *info, |row| {
+            row.row(&members).map(drop).ok_or(NO_ROW)?;
+            // As in `load`, this message is not shown.
+            let goes_on = !done.count() || done.report(ROWS_PER_GUARD).is_some();
+            if goes_on { Ok(()) } else { Err(Error::Cancelled.to_string()) }
+        });
+        let rest = done.loaded % ROWS_PER_GUARD;
+        if done.report(rest).is_none() {
+            return Err(Error::Cancelled);
+        }
+        read?;
     }
     Ok(())
 }

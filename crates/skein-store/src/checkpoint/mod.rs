@@ -14,7 +14,8 @@
 //! 3. The present epoch N is closed and made durable. So every row in the parts is durable in the
 //!    log.
 //! 4. The manifest is written. Recovery loads the parts and replays the log from B on, by versions.
-//! 5. Older checkpoints, and segments that end before B, are removed.
+//! 5. Older checkpoints, and segments that end before B, are removed. Those that are being copied
+//!    are removed at the end of the copy.
 //!
 //! While the log's disk is full no epoch becomes durable, so steps 1 and 3 would wait for the space
 //! that step 5 frees. Writes are refused then anyway. So the checkpoint is written at a standstill
@@ -31,10 +32,11 @@
 //! # Files
 //!
 //! `checkpointer` decides and counts: one checkpoint at a time, when one is due, when it is given
-//! up. `write` and `part` write a checkpoint, `load` reads it. `schedule` has the thread, `pace`
+//! up. `leases` keeps files that are being copied. `write` and `part` write a checkpoint, `load` reads it. `schedule` has the thread, `pace`
 //! slows it, `manifest` has the list of parts. Design: `docs/design/store.md`.
 
 mod checkpointer;
+mod leases;
 pub(crate) mod load;
 pub(crate) mod manifest;
 mod pace;
@@ -48,6 +50,7 @@ use skein_log::OpenProgress;
 use skein_log::storage::Storage;
 
 pub(crate) use checkpointer::{CheckpointStop, Checkpointer};
+pub(crate) use leases::FileLeases;
 pub(crate) use write::write_copy;
 
 use crate::commit_log::CommitLog;
@@ -83,15 +86,18 @@ pub(crate) struct CheckpointSource<'s> {
     pub(crate) commit: &'s CommitLog,
     pub(crate) folder: &'s DataFolder,
     pub(crate) stop: &'s CheckpointStop,
-    /// Reports the progress of a copy, and can cancel it.
+    pub(crate) copies: &'s FileLeases,
+    /// Whether the checkpoint is useless if it is not of one moment.
+    pub(crate) of_one_moment: bool,
+    /// Reports the progress, and can cancel the checkpoint.
     pub(crate) progress: Option<&'s OpenProgress>,
 }
 
-fn folder_name(begin: u64) -> String {
+pub(crate) fn folder_name(begin: u64) -> String {
     format!("{PREFIX}{begin:016x}")
 }
 
-fn part_name(part: usize) -> String {
+pub(crate) fn part_name(part: usize) -> String {
     format!("part-{part:04}")
 }
 
@@ -111,10 +117,10 @@ pub(crate) fn folders(storage: &dyn Storage, path: &Path) -> Result<Vec<(u64, Pa
     Ok(found)
 }
 
-/// Removes all checkpoints, complete or not, except the one that begins at `keep`.
-pub(crate) fn remove_others(storage: &dyn Storage, path: &Path, keep: Option<u64>) -> Result<()> {
+/// Removes all checkpoints, complete or not, except those that begin at `keep`.
+pub(crate) fn remove_others(storage: &dyn Storage, path: &Path, keep: &[u64]) -> Result<()> {
     for (begin, folder) in folders(storage, path)? {
-        if Some(begin) != keep {
+        if !keep.contains(&begin) {
             remove(storage, &folder)?;
         }
     }

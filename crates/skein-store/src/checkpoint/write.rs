@@ -47,8 +47,7 @@ pub(crate) fn write(source: &CheckpointSource<'_>, threads: usize) -> Result<Che
         }
     };
     source.folder.note_checkpoint(begin)?;
-    super::remove_others(storage, &source.folder.path, Some(begin))?;
-    let segments_removed = source.commit.log.release_before(begin)?;
+    let segments_removed = source.copies.remove_outdated(source, begin)?;
     Ok(CheckpointReport { segments_removed, ..report(&manifest, started) })
 }
 
@@ -191,7 +190,7 @@ fn ranges(index: &RowIndex, member: bool, threads: usize) -> Vec<PartRange> {
 }
 
 /// Writes all rows, as of one moment if the checkpoint needs it. If the snapshot ends meanwhile,
-/// writes the parts once more, each row as it is.
+/// writes the parts once more, each row as it is, unless that is useless.
 fn write_parts(
     source: &CheckpointSource<'_>,
     folder: &Path,
@@ -201,6 +200,9 @@ fn write_parts(
     let moment = CheckpointMoment::take(source)?;
     let written = write_parts_at(source, folder, begin, moment.as_ref(), threads);
     let Err(error @ Error::SnapshotEnded { .. }) = written else { return written };
+    if source.of_one_moment {
+        return Err(error);
+    }
     tracing::warn!("the checkpoint is not of one moment: {error}");
     drop(moment);
     let storage = &*source.folder.storage;
@@ -303,7 +305,7 @@ struct PartProgress<'p> {
 }
 
 impl PartProgress<'_> {
-    /// Reports what was written since the last call. Errors if the copy was cancelled.
+    /// Reports what was written since the last call. Errors if the checkpoint was cancelled.
     fn tell(&mut self, written: PartInfo) -> Result<()> {
         let Some(progress) = self.of else { return Ok(()) };
         let goes_on = progress.advance(written.bytes - self.told.bytes, written.rows - self.told.rows);

@@ -5,6 +5,7 @@
 //!
 //! Design: `docs/design/store.md`.
 
+mod copy_files;
 pub(crate) mod expiry_thread;
 mod open_store;
 mod pinned_value;
@@ -21,12 +22,13 @@ use skein_log::{Durability, OpenProgress};
 use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 
-use crate::checkpoint::CheckpointReport;
+use crate::checkpoint::{CheckpointReport, CheckpointSource};
 use crate::recovery::RecoveryReport;
 use crate::session::active_writes;
 use crate::store_core::StoreCore;
 use crate::{Error, Eviction, MemoryUse, Result, Session, StoreOptions, Ticket};
 
+pub use copy_files::{FileCopyReport, FileCopyTarget};
 pub use pinned_value::PinnedValue;
 pub use read::{ColumnFound, KeyEntry};
 pub use snapshot::{Snapshot, SnapshotRelease};
@@ -295,11 +297,21 @@ impl Store {
     /// A file operation failed (then the logs are kept), writes are stopped, or the store is
     /// closed.
     pub fn checkpoint(&self) -> Result<CheckpointReport> {
+        self.checkpoint_with(&OpenProgress::default())
+    }
+
+    /// Does the same, and counts the rows and bytes in `progress`, which may cancel it.
+    ///
+    /// # Errors
+    /// As for [`checkpoint`](Self::checkpoint), and [`Error::Cancelled`]. The logs are kept then.
+    pub fn checkpoint_with(&self, progress: &OpenProgress) -> Result<CheckpointReport> {
         if self.core().commit.is_closed() {
             return Err(Error::Closed);
         }
         active_writes::check(self.core(), "`checkpoint`")?;
-        self.handle.open.checkpoint(self.options().checkpoint_threads)
+        let open = &self.handle.open;
+        let source = CheckpointSource { progress: Some(progress), ..open.checkpoint_source() };
+        open.checkpoints.write(source, self.options().checkpoint_threads)
     }
 
     /// Makes another store in an empty folder of the file system, with all rows as they are at one

@@ -63,7 +63,7 @@ impl OpenStore {
         recovery.log_folders_given_up = folder.given_up.iter().map(|folder| folder.path.clone()).collect();
         recovery.keys = keys.len(OperationTime::new(&options.clock, None));
         recovery.took = started.elapsed();
-        checkpoint::remove_others(&*storage, &folder.path, epochs.map(|epochs| epochs.begin))?;
+        checkpoint::remove_others(&*storage, &folder.path, epochs.map(|epochs| epochs.begin).as_slice())?;
         let commit = CommitLog::new(log, options.durability);
         // Records that exist only in the logs are in no checkpoint: at `None` closing must write
         // one.
@@ -81,12 +81,14 @@ impl OpenStore {
         })
     }
 
-    fn checkpoint_source(&self) -> CheckpointSource<'_> {
+    pub(super) fn checkpoint_source(&self) -> CheckpointSource<'_> {
         CheckpointSource {
             keys: &self.core.keys,
             commit: &self.core.commit,
             folder: &self.folder,
             stop: &self.checkpoints.stop,
+            copies: &self.checkpoints.copies,
+            of_one_moment: false,
             progress: None,
         }
     }
@@ -108,6 +110,7 @@ impl OpenStore {
     fn close(&self, within: Duration) -> Result<CloseReport> {
         self.core.commit.close_to_writes()?;
         let report = self.close_files(within);
+        self.checkpoints.copies.wait_for_removals();
         drop(lock(&self.lock).take());
         report
     }

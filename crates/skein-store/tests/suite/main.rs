@@ -11,6 +11,7 @@ mod checkpoint;
 mod concurrent;
 mod copies;
 mod eviction;
+mod file_copies;
 mod folder_locks;
 mod format;
 mod freed_values;

@@ -1,8 +1,11 @@
 //! Compaction: gives back space on disk.
 
+use std::ops::ControlFlow;
+
 use skein_data::Engine;
 
-use super::Db;
+use super::progress::watched;
+use super::{Db, Progress};
 use crate::Result;
 
 /// The result of [`Db::compact`].
@@ -41,16 +44,45 @@ impl Db {
     /// # Errors
     /// The database is closed, writes are stopped, a page is damaged, or a file operation fails.
     pub fn compact(&self) -> Result<CompactReport> {
+        self.compact_with(|_| ControlFlow::Continue(()))
+    }
+
+    /// Does the same as [`compact`](Self::compact), and calls `progress` after every step: of up to
+    /// 64 pages on disk, which count when they are merged or moved, and of some hundred rows in
+    /// memory. A break cancels the compaction. Nothing is lost then, and on disk the space that it
+    /// has given back so far stays free.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// let db = skeindb::Db::open(folder.path().join("geese"))?;
+    /// db.default_keyspace().insert("grey", "Anser anser")?;
+    /// db.compact_with(|progress| {
+    ///     println!("{} rows, {} bytes", progress.rows, progress.bytes);
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// # Ok::<(), skeindb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`compact`](Self::compact), and [`Error::Canceled`](crate::Error::Canceled) after a
+    /// break.
+    pub fn compact_with(
+        &self,
+        mut progress: impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<CompactReport> {
         self.shared.check_usable()?;
         match &self.shared.engine {
             Engine::Memory(store) => {
                 let log_bytes = || store.stats().log_bytes_behind;
                 let bytes_before = log_bytes();
-                store.checkpoint()?;
+                watched("compaction", &mut progress, |counted| store.checkpoint_with(counted))?;
                 Ok(CompactReport { bytes_before, bytes_after: log_bytes() })
             }
             Engine::Disk(disk) => {
-                let done = disk.store().compact()?;
+                let done =
+                    watched("compaction", &mut progress, |counted| disk.store().compact_with(counted))?;
                 Ok(CompactReport { bytes_before: done.bytes_before, bytes_after: done.bytes_after })
             }
         }

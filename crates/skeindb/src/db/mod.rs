@@ -37,6 +37,7 @@ mod keyspace;
 mod open;
 mod options;
 mod physical_key;
+mod progress;
 mod range_reader;
 mod snapshot;
 mod stats;
@@ -52,7 +53,7 @@ use skein_data::{Durability, EngineSession, Ticket};
 use skein_sync::forks;
 use skein_sync::rooms::Rooms;
 
-pub use backup::{BackupReport, Progress, VerifyReport};
+pub use backup::{BackupReport, VerifyReport};
 pub use batch::Batch;
 pub use compact::CompactReport;
 pub use entry::Entry;
@@ -60,6 +61,7 @@ pub use iter::{Iter, Keys, Values};
 pub use keyspace::Keyspace;
 pub use options::{DbBuilder, Engine};
 pub use physical_key::CATALOG;
+pub use progress::Progress;
 pub use snapshot::Snapshot;
 pub use stats::DbStats;
 #[cfg(feature = "planted-bugs")]

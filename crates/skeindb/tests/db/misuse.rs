@@ -38,6 +38,9 @@ fn a_closed_database_refuses_everything() {
             db.flush(),
             db.checkpoint(),
             db.stats().map(drop),
+            db.compact().map(drop),
+            db.backup(folder.path().join("copy")).map(drop),
+            db.backup_since(folder.path().join("none"), folder.path().join("copy")).map(drop),
         ] {
             assert!(matches!(refused, Err(Error::Closed)), "{kind:?}: {refused:?}");
         }
@@ -246,7 +249,16 @@ fn a_forked_child_gets_errors() {
     // SAFETY: the child only reads memory and ends by `_exit`, which runs no destructors.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let refused = [rows.get("a").map(drop), rows.insert("a", "2"), db.close(), db.flush()];
+        let copy = folder.path().join("copy");
+        let refused = [
+            rows.get("a").map(drop),
+            rows.insert("a", "2"),
+            db.close(),
+            db.flush(),
+            db.backup(&copy).map(drop),
+            db.backup_since(folder.path().join("none"), &copy).map(drop),
+            db.compact().map(drop),
+        ];
         let all = refused.iter().all(|refused| matches!(refused, Err(Error::Forked)));
         drop(value);
         drop(snapshot);

@@ -109,6 +109,93 @@ fn compaction_gives_back_space() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn a_check_reports_progress_and_can_be_cancelled() -> Result<()> {
+    for engine in BOTH {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("geese");
+        let db = Db::builder(&path).engine(engine).open()?;
+        let geese = db.keyspace("geese")?;
+        geese.bulk_load((0..8000u32).map(|number| (number.to_be_bytes(), [7; 500])))?;
+        db.checkpoint()?;
+        geese.bulk_load((8000..12_000u32).map(|number| (number.to_be_bytes(), [7; 500])))?;
+        db.close()?;
+        let mut seen = Vec::new();
+        let report = Db::verify_with(&path, |progress| {
+            seen.push(*progress);
+            ControlFlow::Continue(())
+        })?;
+        let last = seen.last().expect("a step");
+        assert!(report.is_sound() && seen.is_sorted_by_key(|step| step.bytes), "{engine:?}: {seen:?}");
+        assert!(seen.len() >= 4 && last.bytes <= last.bytes_total, "{engine:?}: {seen:?}");
+        assert!(last.bytes >= report.bytes / 2, "{engine:?}: {last:?}, {report:?}");
+        // At the first step of pages or parts, and at the last one, of logs.
+        for end in [1, seen.len()] {
+            let mut steps = 0;
+            let cancelled = Db::verify_with(&path, |_| {
+                steps += 1;
+                if steps == end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            assert!(matches!(cancelled, Err(Error::Canceled { operation: "check" })), "{cancelled:?}");
+        }
+        assert!(Db::open(&path)?.keyspace("geese")?.len()? == 12_000, "the lock is released");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_cancelled_compaction_loses_nothing() -> Result<()> {
+    for engine in BOTH {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("geese");
+        let db = Db::builder(&path).engine(engine).open()?;
+        let geese = db.keyspace("geese")?;
+        geese.bulk_load((0..20_000u32).map(|number| (number.to_be_bytes(), [7; 600])))?;
+        db.flush()?;
+        geese.remove_range(..19_000u32.to_be_bytes())?;
+        let mut bytes = 0;
+        for end in [1, 2, 3] {
+            let mut steps = 0;
+            let cancelled = db.compact_with(|progress| {
+                (steps, bytes) = (steps + 1, bytes.max(progress.bytes));
+                if steps == end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            let is_cancelled = matches!(cancelled, Err(Error::Canceled { operation: "compaction" }));
+            assert!(is_cancelled || steps < end, "{engine:?}, {end}: {cancelled:?}");
+            assert_eq!(geese.len()?, 1000);
+        }
+        assert_eq!(db.stats()?.writes_stopped, None);
+        let report = db.compact_with(|progress| {
+            bytes = bytes.max(progress.bytes);
+            ControlFlow::Continue(())
+        })?;
+        assert!(bytes > 0, "{engine:?}: no page or row was counted");
+        assert!(report.bytes_after <= report.bytes_before);
+        db.close()?;
+        assert!(Db::verify(&path)?.is_sound());
+        assert_eq!(Db::open(&path)?.keyspace("geese")?.len()?, 1000);
+    }
+    Ok(())
+}
+
+/// A callback that panics ends the operation, and its panic is passed on.
+#[test]
+fn a_panic_in_a_callback_ends_the_operation() -> Result<()> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let db = Db::open(folder.path().join("geese"))?;
+    db.default_keyspace().bulk_load((0..20_000u32).map(|number| (number.to_be_bytes(), [7; 600])))?;
+    let copy = folder.path().join("copy");
+    let mut steps = 0;
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        db.backup_since_with(folder.path().join("none"), &copy, |_| {
+            steps += 1;
+            panic!("in the callback")
+        })
+    }));
+    assert!(caught.is_err() && steps == 1 && !copy.exists());
+    db.backup(&copy).map(drop)
+}
+
 /// Incident: a backup that was restored into itself copied its copies until the path was too long.
 /// Fix: refused before the first file.
 #[test]

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use skein_disk::{DiskInspection, TrieInspection, inspect};
+use skein_disk::{DiskInspection, TrieInspection, inspect_with};
 use skein_log::storage::OsStorage;
 
-use super::{describe_damage, describe_log};
+use super::{describe_damage, describe_log, with_bar};
 use crate::console;
 use crate::disk;
 use crate::exit::{Exit, Failure};
@@ -14,7 +14,8 @@ use crate::units::show_size;
 
 /// Checks a folder whose lock the caller holds.
 pub fn check(folder: &Path) -> Result<Exit, Failure> {
-    let found = inspect(folder, &OsStorage).map_err(|error| disk::failure(&error))?;
+    let found = with_bar(|progress| inspect_with(folder, &OsStorage, progress));
+    let found = found.map_err(|error| disk::failure(&error))?;
     console::print(&describe(folder, &found))?;
     let Some((last, others)) = found.damage.split_last() else { return Ok(Exit::Ok) };
     for error in others {

@@ -141,7 +141,7 @@ proptest! {
                     _ = buffer.checkpoint(moment, refuse, None).unwrap_err();
                     storage.no_faults();
                 }
-                MomentStep::Move(from) => _ = buffer.move_pages_from(crate::page::PagePlace(from)).unwrap(),
+                MomentStep::Move(from) => _ = buffer.move_pages_from(crate::page::PagePlace(from), |_| Ok(())).unwrap(),
                 MomentStep::Reopen => {
                     snapshots.clear();
                     drop(buffer);
@@ -206,7 +206,7 @@ fn a_snapshot_shows_one_moment_beside_writers_and_checkpoints() {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
                     checkpoint(&buffer, 1).unwrap();
-                    buffer.move_pages_from(crate::page::PagePlace(40)).unwrap();
+                    buffer.move_pages_from(crate::page::PagePlace(40), |_| Ok(())).unwrap();
                 }
             });
             for step in 0.. {

@@ -170,7 +170,7 @@ fn readers_see_whole_large_writes_beside_checkpoints() {
             scope.spawn(|| {
                 while !is_done() {
                     checkpoint(&buffer, 1).unwrap();
-                    buffer.move_pages_from(crate::page::PagePlace(40)).unwrap();
+                    buffer.move_pages_from(crate::page::PagePlace(40), |_| Ok(())).unwrap();
                 }
             });
             for to in 1..300 {

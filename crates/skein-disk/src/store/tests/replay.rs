@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use skein_log::OpenProgress;
 use skein_log::storage::sim::SimStorage;
 
 use super::{FOLDER, open};
@@ -22,7 +23,7 @@ fn a_removal_is_replayed_in_another_page_layout() {
     writer.publish().unwrap();
     assert_eq!(store.check().unwrap().main.pages, 3);
     store.checkpoint().unwrap();
-    assert!(store.shared.merge().unwrap() > 0);
+    assert!(store.shared.merge(&OpenProgress::default()).unwrap() > 0);
     assert_eq!(store.check().unwrap().main.pages, 1);
     assert!(store.remove(SCATTERED[0]).unwrap());
     storage.cut_power_at(storage.operations() + 1);

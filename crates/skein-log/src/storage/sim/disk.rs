@@ -146,20 +146,28 @@ impl SimDisk {
     pub fn has_room(&self, node: u64, len: usize) -> bool {
         let Some((dir, limit)) = &self.limit else { return true };
         let within = || self.names.iter().filter(|(path, _)| path.starts_with(dir)).map(|(_, node)| *node);
-        let others = within().filter(|other| *other != node).filter_map(|other| self.nodes.get(&other));
-        let taken: usize = others.map(|other| other.seen.len()).sum();
+        // A file with several names takes its room once.
+        let others: BTreeSet<u64> = within().filter(|other| *other != node).collect();
+        let taken: usize =
+            others.iter().filter_map(|other| self.nodes.get(other)).map(|other| other.seen.len()).sum();
         let is_longer = self.nodes.get(&node).is_some_and(|node| len > node.seen.len());
         !(is_longer && within().any(|other| other == node) && (taken + len) as u64 > *limit)
     }
 
-    /// Creates a file.
-    pub fn create(&mut self, path: &Path) -> io::Result<u64> {
+    /// Returns an error if no file can have this name.
+    pub fn check_name(&self, path: &Path) -> io::Result<()> {
         if self.names.contains_key(path) || self.dirs.contains(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         if path.parent().is_some_and(|parent| !self.dirs.contains(parent)) {
             return Err(io::ErrorKind::NotFound.into());
         }
+        Ok(())
+    }
+
+    /// Creates a file.
+    pub fn create(&mut self, path: &Path) -> io::Result<u64> {
+        self.check_name(path)?;
         let node = self.nodes.len() as u64;
         self.nodes.insert(node, SimInode::default());
         self.change(NameChange::Create(path.into(), node));

@@ -6,7 +6,7 @@
 //! - Written bytes are visible immediately, but durable only after `sync_data`. A power cut keeps
 //!   or loses every 512-byte sector written since, each independently, so writes tear and change
 //!   order. The same holds for a change of length.
-//! - Names (created, removed, renamed) are visible immediately, but durable only after `sync_dir`
+//! - Names (created, linked, removed, renamed) are visible immediately, but durable only after `sync_dir`
 //!   of their folder. A power cut keeps or loses each change since, each independently; a rename as
 //!   a whole.
 //! - The power can be cut at any operation, counted from the start. The operation may have had its
@@ -236,6 +236,15 @@ impl Storage for SimStorage {
         })
     }
 
+    fn link(&self, file: &Path, name: &Path) -> io::Result<()> {
+        self.on_names(|disk| {
+            let node = *disk.names.get(file).ok_or(io::ErrorKind::NotFound)?;
+            disk.check_name(name)?;
+            disk.change(NameChange::Create(name.into(), node));
+            Ok(())
+        })
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let (mut disk, cut) = self.begin(SimTarget::Names)?;
         if cut {
@@ -279,6 +288,35 @@ impl Storage for SimStorage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Both names lead to one file, and each name becomes durable by itself.
+    #[test]
+    fn a_link_is_a_second_name_of_the_same_file() {
+        let sim = SimStorage::new();
+        let (dir, [one, two]) = (Path::new("/db"), ["/db/one", "/db/two"].map(Path::new));
+        let storage = sim.share();
+        storage.create_dir_all(dir).unwrap();
+        let file = storage.create(one).unwrap();
+        file.write_at(b"geese", 0).unwrap();
+        file.sync_data().unwrap();
+        storage.sync_dir(dir).unwrap();
+        assert_eq!(storage.link(one, one).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(storage.link(two, one).unwrap_err().kind(), io::ErrorKind::NotFound);
+        storage.link(one, two).unwrap();
+        file.write_at(b"swans", 0).unwrap();
+        assert_eq!(sim.contents(two), b"swans");
+        // Seed 0 keeps nothing that was not synced.
+        sim.reboot(0);
+        assert_eq!(sim.contents(one), b"geese");
+        let storage = sim.share();
+        assert_eq!(storage.open(two, false).unwrap_err().kind(), io::ErrorKind::NotFound);
+        storage.link(one, two).unwrap();
+        storage.sync_dir(dir).unwrap();
+        storage.remove(one).unwrap();
+        storage.sync_dir(dir).unwrap();
+        sim.reboot(0);
+        assert_eq!(sim.contents(two), b"geese");
+    }
 
     /// Incident: a test cut the power under a store that was still running. A thread of that store
     /// removed a segment by name, which the next store had found and was going to remove.

@@ -8,14 +8,14 @@
 //! A copy is a database folder like any other. A crash leaves the partial folder, and never a
 //! folder DIR with a part of the rows.
 //!
-//! `partial_folder` has the rename. The copy of the engine in memory is a `checkpoint` of one
-//! moment. On disk, `rows` copies a snapshot into a new store. `verify` checks a folder, and
-//! `restore` copies a checked one.
+//! `partial_folder` has the rename. The copy of the engine in memory is a checkpoint of one
+//! moment. On disk, `rows` copies a snapshot into a new store. `since` copies files, and shares
+//! those that an earlier backup has. `verify` checks a folder, and `restore` copies a checked one.
 
-mod checkpoint;
 mod partial_folder;
 mod restore;
 mod rows;
+mod since;
 mod verify;
 
 use std::io;
@@ -25,10 +25,14 @@ use std::time::{Duration, Instant};
 
 use skein_data::Engine;
 
-use super::Db;
+use super::progress::watched;
+use super::{Db, Progress};
 use crate::{Error, Result};
 use partial_folder::PartialFolder;
 pub use verify::VerifyReport;
+
+/// The name of the operation in [`Error::Canceled`].
+const BACKUP: &str = "backup";
 
 fn refused(path: &Path, why: impl Into<String>) -> Error {
     Error::Folder { path: path.to_owned(), why: why.into() }
@@ -38,25 +42,18 @@ fn failed<'p>(doing: &'static str, path: &'p Path) -> impl FnOnce(io::Error) -> 
     move |error| refused(path, format!("cannot {doing} it: {error}"))
 }
 
-/// How far a long operation has come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Progress {
-    /// Rows that were copied, those of the catalog of keyspaces included. In memory each member of
-    /// a set, and each column of a large hash, is one more row.
-    pub rows: u64,
-    /// Bytes that were copied: of keys, values and members, or of files by a restore.
-    pub bytes: u64,
-}
-
 /// A finished backup or restore.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BackupReport {
-    /// Rows as in [`Progress::rows`]; of a restore as in [`VerifyReport::rows`].
+    /// Rows as in [`Progress::rows`]; of a restore and of [`Db::backup_since`] as in
+    /// [`VerifyReport::rows`].
     pub rows: u64,
-    /// Bytes that were copied: of keys, values and members, or of files by a restore.
+    /// Bytes that were copied: of keys, values and members, or of files by a restore and by
+    /// [`Db::backup_since`].
     pub bytes: u64,
+    /// Bytes of files that the earlier backup of [`Db::backup_since`] had, and that were not copied.
+    pub shared_bytes: u64,
     /// The time that it took.
     pub took: Duration,
 }
@@ -71,7 +68,7 @@ impl Db {
     /// backup, the next backup to the same folder replaces this one.
     ///
     /// The copy is made from a [snapshot](Self::snapshot), so what writers replace meanwhile is kept
-    /// until the end.
+    /// until the end. [`backup_since`](Self::backup_since) makes backups that share files.
     ///
     /// ```
     /// use skeindb::Db;
@@ -121,14 +118,40 @@ impl Db {
         let started = Instant::now();
         self.shared.check_usable()?;
         let partial = PartialFolder::create(folder.as_ref())?;
-        let mut told = |done: &Progress| {
-            if progress(done).is_break() { Err(Error::Canceled { operation: "backup" }) } else { Ok(()) }
-        };
-        let copied = match &self.shared.engine {
-            Engine::Memory(store) => checkpoint::copy(store, partial.path(), &mut told)?,
-            Engine::Disk(disk) => rows::copy(disk, partial.path(), &mut told)?,
-        };
+        let copied = self.copy_rows(partial.path(), &mut progress)?;
         partial.finish()?;
-        Ok(BackupReport { rows: copied.rows, bytes: copied.bytes, took: started.elapsed() })
+        Ok(BackupReport { took: started.elapsed(), ..copied })
+    }
+
+    /// Copies all rows of one moment into an empty folder.
+    fn copy_rows(
+        &self,
+        folder: &Path,
+        progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<BackupReport> {
+        match &self.shared.engine {
+            Engine::Memory(store) => {
+                let copied = watched(BACKUP, progress, |counted| store.copy_to(folder, counted))?;
+                Ok(BackupReport::copied(copied.rows, copied.bytes))
+            }
+            Engine::Disk(disk) => {
+                let mut told = |done: &Progress| {
+                    if progress(done).is_break() {
+                        Err(Error::Canceled { operation: BACKUP })
+                    } else {
+                        Ok(())
+                    }
+                };
+                let copied = rows::copy(disk, folder, &mut told)?;
+                Ok(BackupReport::copied(copied.rows, copied.bytes))
+            }
+        }
+    }
+}
+
+impl BackupReport {
+    /// Returns the report of a copy that shares nothing. The caller sets the time.
+    fn copied(rows: u64, bytes: u64) -> Self {
+        Self { rows, bytes, shared_bytes: 0, took: Duration::ZERO }
     }
 }

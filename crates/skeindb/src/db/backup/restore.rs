@@ -7,11 +7,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Instant;
 
+use skein_data::OpenProgress;
 use skein_log::storage::{OsStorage, Storage as _};
 
 use super::partial_folder::PartialFolder;
-use super::{BackupReport, Progress, failed, refused, verify};
-use crate::{Db, Error, Result};
+use super::{BackupReport, failed, refused, verify};
+use crate::{Db, Error, Progress, Result};
 
 /// Bytes that are copied between two calls of the progress callback.
 const STEP: usize = 1 << 20;
@@ -60,7 +61,7 @@ impl Db {
         refuse_within(backup, folder.as_ref())?;
         let partial = PartialFolder::create(folder.as_ref())?;
         let _lock = verify::lock_closed(backup)?;
-        let (found, is_whole) = verify::inspect(backup)?;
+        let (found, is_whole) = verify::inspect(backup, &OpenProgress::default())?;
         if let Some(damage) = found.damage.into_iter().next() {
             return Err(damage);
         }
@@ -69,16 +70,17 @@ impl Db {
                 "it has logs in other folders; copy those into its folder `log` and name it when you open it";
             return Err(refused(backup, why));
         }
-        let mut copy = FolderCopy { done: Progress { rows: found.rows, bytes: 0 }, progress: &mut progress };
+        let done = Progress { rows: found.rows, ..Progress::default() };
+        let mut copy = FolderCopy { done, progress: &mut progress };
         copy.folder(backup, partial.path())?;
         partial.finish()?;
-        let Progress { rows, bytes } = copy.done;
-        Ok(BackupReport { rows, bytes, took: started.elapsed() })
+        let Progress { rows, bytes, .. } = copy.done;
+        Ok(BackupReport { took: started.elapsed(), ..BackupReport::copied(rows, bytes) })
     }
 }
 
-/// Refuses to restore a backup into itself: the copy would have copies of itself.
-fn refuse_within(backup: &Path, folder: &Path) -> Result<()> {
+/// Refuses a copy within a backup: the backup would have copies of itself.
+pub(super) fn refuse_within(backup: &Path, folder: &Path) -> Result<()> {
     let outer = backup.canonicalize().map_err(failed("find", backup))?;
     let absolute = std::path::absolute(folder).map_err(failed("resolve", folder))?;
     // The folder need not exist, so its nearest part that does counts.

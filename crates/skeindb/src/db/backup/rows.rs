@@ -10,8 +10,7 @@ use skein_data::{DiskEngine, Engine, EngineSession, EngineSnapshot, PieceRead, R
 use skein_disk::{DiskOptions, DiskStore, Values};
 use skein_store::StoreLimits;
 
-use super::Progress;
-use crate::{Durability, Result};
+use crate::{Durability, Progress, Result};
 
 /// A part ends with the row that reaches so many bytes or rows.
 const PART_BYTES: usize = RowPiece::BYTES;

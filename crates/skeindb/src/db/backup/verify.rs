@@ -1,14 +1,17 @@
 //! Checks of folders: what `skein check` reads, for programs.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
+use skein_data::OpenProgress;
 use skein_disk::is_disk_folder;
 use skein_log::storage::{OsStorage, StorageLock, has_file, lock_folder};
 use skein_store::is_data_folder;
 
+use super::super::progress::watched;
 use super::refused;
-use crate::{Db, Engine, Error, Result};
+use crate::{Db, Engine, Error, Progress, Result};
 
 /// The contents of a folder that was checked.
 #[derive(Debug, Clone)]
@@ -55,9 +58,39 @@ impl Db {
     /// The folder has no database, a process uses it, or a file cannot be read. Damage is not an
     /// error but a part of the report.
     pub fn verify(folder: impl AsRef<Path>) -> Result<VerifyReport> {
-        let _lock = lock_closed(folder.as_ref())?;
-        inspect(folder.as_ref()).map(|(report, _)| report)
+        Self::verify_with(folder, |_| ControlFlow::Continue(()))
     }
+
+    /// Does the same as [`verify`](Self::verify), and calls `progress` after every part, of about a
+    /// megabyte. A break cancels it.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("geese");
+    /// # skeindb::Db::open(&path)?.close()?;
+    /// skeindb::Db::verify_with(&path, |progress| {
+    ///     println!("{} of {} bytes", progress.bytes, progress.bytes_total);
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// # Ok::<(), skeindb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`verify`](Self::verify), and [`Error::Canceled`] after a break.
+    pub fn verify_with(
+        folder: impl AsRef<Path>,
+        mut progress: impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<VerifyReport> {
+        let folder = folder.as_ref();
+        let _lock = lock_closed(folder)?;
+        watched("check", &mut progress, |counted| inspect(folder, counted)).map(|(report, _)| report)
+    }
+}
+
+pub(super) fn no_database(folder: &Path) -> Error {
+    refused(folder, "it has no database; name the folder of one")
 }
 
 /// Locks a folder, so that nobody opens it meanwhile. A folder without a lock file was never opened,
@@ -71,14 +104,14 @@ pub(super) fn lock_closed(folder: &Path) -> Result<Option<Box<dyn StorageLock>>>
 }
 
 /// Reads a folder whose lock the caller holds. Returns also whether all logs lie within it.
-pub(super) fn inspect(folder: &Path) -> Result<(VerifyReport, bool)> {
+pub(super) fn inspect(folder: &Path, progress: &OpenProgress) -> Result<(VerifyReport, bool)> {
     if is_disk_folder(folder) {
-        return inspect_disk(folder).map(|report| (report, true));
+        return inspect_disk(folder, progress).map(|report| (report, true));
     }
     if !is_data_folder(folder) {
-        return Err(refused(folder, "it has no database; name the folder of one"));
+        return Err(no_database(folder));
     }
-    let found = skein_store::inspect(folder, &OsStorage)?;
+    let found = skein_store::inspect_with(folder, &OsStorage, progress)?;
     let newest = found.checkpoints.iter().find(|checkpoint| checkpoint.end_epoch.is_some());
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let is_whole = found.log_folders.iter().all(|log| log.starts_with(&absolute));
@@ -92,8 +125,8 @@ pub(super) fn inspect(folder: &Path) -> Result<(VerifyReport, bool)> {
     Ok((report, is_whole))
 }
 
-fn inspect_disk(folder: &Path) -> Result<VerifyReport> {
-    let found = skein_disk::inspect(folder, &OsStorage)?;
+fn inspect_disk(folder: &Path, progress: &OpenProgress) -> Result<VerifyReport> {
+    let found = skein_disk::inspect_with(folder, &OsStorage, progress)?;
     let main = found.tries.iter().find(|trie| trie.name == skein_disk::KeySpace::Main.name());
     Ok(VerifyReport {
         engine: Engine::Disk,
