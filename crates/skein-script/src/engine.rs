@@ -15,6 +15,8 @@ use crate::{ScriptDigest, libraries, redis_library, returned_values};
 
 /// Instructions between two calls of [`ScriptHost::tick`]: about a millisecond.
 const TICK: u32 = 100_000;
+/// How Lua says that its memory is used up.
+const NO_MEMORY: &str = "not enough memory";
 /// The name of a script in messages, as in Redis.
 const CHUNK: &str = "@user_script";
 
@@ -194,6 +196,9 @@ impl ScriptEngine {
         };
         let text: Option<mlua::LuaString> = place.raw_get("err").ok();
         let mut text = text.map_or_else(|| b"ERR unknown error".to_vec(), |text| text.as_bytes().to_vec());
+        if text.ends_with(NO_MEMORY.as_bytes()) {
+            return self.failed_text(NO_MEMORY);
+        }
         let source: Option<mlua::LuaString> = place.raw_get("source").unwrap_or_default();
         let line: Option<i64> = place.raw_get("line").unwrap_or_default();
         if let (Some(source), Some(line)) = (source, line) {
@@ -206,7 +211,7 @@ impl ScriptEngine {
 
     /// Returns the error reply for a failure without a place.
     fn failed_text(&self, text: &str) -> Vec<u8> {
-        if text.contains("not enough memory") {
+        if text.contains(NO_MEMORY) {
             let limit = self.memory_limit;
             return format!(
                 "ERR the script takes more memory than max-script-memory, {limit} bytes; raise it, or keep less in the script"

@@ -193,7 +193,7 @@ pub const SCRIPTS: &str = "
     <eval> <script> 0 MSET|HSET <key> <value>+
     <eval> <script> 0 HSET <key> <field>_<value>+
     <eval> <script> 0 ZADD <key> <score>_<member>+
-    <eval> <script> 0 ZSCORE|ZRANK <key> <member>
+    <eval> <script> 0 ZSCORE <key> <member>
     <eval> <script> 0 ZRANGE <key> <index> <index> WITHSCORES?
     <eval> <script> 0 RENAME|COPY <key> <key>
     <eval> <script> 0 <odd>+

@@ -24,6 +24,7 @@ mod monitoring;
 mod pause;
 mod protected_mode;
 mod rewriting;
+mod scripts;
 mod serving;
 mod sets;
 mod skein_commands;

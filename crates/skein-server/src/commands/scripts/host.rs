@@ -6,6 +6,7 @@ use std::time::Instant;
 use skein_script::{RespVersion, ScriptHost, ScriptLogLevel, Stop};
 
 use super::ScriptCall;
+use crate::command_table::subcommands::find as find_subcommand;
 use crate::commands::access::denied::refuse_in_script;
 use crate::commands::{
     CommandContext, CommandError, CommandSpec, Handler, OUT_OF_MEMORY, ResolvedTag, alone, resolve,
@@ -59,10 +60,13 @@ impl<'c, 's> ScriptCommands<'c, 's> {
             ResolvedTag::WrongArity(_) => return Err(WRONG_ARITY),
             ResolvedTag::Unknown => return Err(UNKNOWN),
         };
-        if command.has_flag("noscript") || matches!(command.handler(), Handler::Exec | Handler::Script(_)) {
+        if !may_be_in_script(command) {
             return Err(NOT_ALLOWED);
         }
-        command.check_subcommand(args)?;
+        if command.check_subcommand(args).is_err() {
+            let is_known = find_subcommand(command.subcommands, args.get(1)).is_some();
+            return Err(if is_known { WRONG_ARITY } else { UNKNOWN });
+        }
         if !self.call.may_write() && is_write(command) {
             return Err(READ_ONLY);
         }
@@ -95,6 +99,13 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         self.context = Some(context);
         ran
     }
+}
+
+/// Returns whether scripts may run a command. What has no place in MULTI has none in a script.
+fn may_be_in_script(command: &CommandSpec) -> bool {
+    // Redis flags their subcommands instead.
+    const BY_SUBCOMMAND: [&str; 5] = ["acl", "client", "config", "latency", "script"];
+    !command.has_flag("noscript") && !command.has_flag("no_multi") && !BY_SUBCOMMAND.contains(&command.name)
 }
 
 fn is_write(command: &CommandSpec) -> bool {

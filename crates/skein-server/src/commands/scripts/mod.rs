@@ -31,6 +31,7 @@ use crate::shared::ServerShared;
 use host::ScriptCommands;
 
 const NO_SCRIPT: CommandError = CommandError::text("NOSCRIPT No matching script. Please use EVAL.");
+const WITHIN_SCRIPT: CommandError = CommandError::text("ERR a script cannot run scripts");
 const NOT_BUSY: CommandError = CommandError::text("NOTBUSY No scripts in execution right now.");
 
 /// The arguments before the keys: the command, the script, the number of keys.
@@ -65,11 +66,11 @@ impl ScriptCall {
         args: &RequestArgs<'_>,
     ) -> Result<Self, CommandError> {
         let keys = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
-        if keys > (args.len() - FIRST_KEY) as i64 {
-            return Err(CommandError::text("ERR Number of keys can't be greater than number of args"));
-        }
         let keys =
             usize::try_from(keys).map_err(|_| CommandError::text("ERR Number of keys can't be negative"))?;
+        if keys > args.len() - FIRST_KEY {
+            return Err(CommandError::text("ERR Number of keys can't be greater than number of args"));
+        }
         let script = if kind.by_digest {
             let digest = ScriptDigest::parse(args.get(1)).ok_or(NO_SCRIPT)?;
             shared.scripts.get(digest).ok_or(NO_SCRIPT)?
@@ -134,13 +135,15 @@ fn with_engine<R>(
     act: impl FnOnce(&mut ScriptEngine) -> Result<R, ScriptError>,
 ) -> Result<R, CommandError> {
     let fault = |error: ScriptError| CommandError::owned(format!("ERR {error}"));
-    ENGINE.with_borrow_mut(|slot| {
+    ENGINE.with(|engine| {
+        // No command that a script may run uses the state.
+        let mut slot = engine.try_borrow_mut().map_err(|_| WITHIN_SCRIPT)?;
         let generation = shared.scripts.generation();
-        let worker = match slot {
+        let worker = match &mut *slot {
             Some(worker) => worker,
-            None => {
+            empty => {
                 let engine = ScriptEngine::new(shared.options.script_memory_max).map_err(fault)?;
-                slot.insert(WorkerEngine { engine, generation })
+                empty.insert(WorkerEngine { engine, generation })
             }
         };
         let is_crowded = worker.engine.compiled() > shared.scripts.len() + COMPILED_SPARE;
