@@ -240,7 +240,7 @@ def test_memory_for_snapshots_has_a_limit() -> None:
         with db.snapshot() as snapshot:
             db.update({b"%d" % n: b"w" * 100 for n in range(1000)})
             with pytest.raises(skeindb.ClosedError, match="10000 bytes.*raise `max_snapshot_memory`"):
-                snapshot[b"1"]
+                snapshot[db][b"1"]
 
 
 def test_damage_is_named(tmp_path: Path) -> None:
