@@ -45,7 +45,7 @@ mod transaction;
 mod value;
 mod writes;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -109,6 +109,8 @@ pub(crate) struct DbShared {
     closed: AtomicBool,
     /// The value of [`forks::generation`] in the process that opened the database.
     generation: u32,
+    /// The folder, unless the database is in memory alone or over another storage.
+    folder: Option<PathBuf>,
 }
 
 impl Db {

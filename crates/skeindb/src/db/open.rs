@@ -40,6 +40,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
         durable_watch: crate::aio::DurableWatch::default(),
         closed: AtomicBool::new(false),
         generation: forks::generation(),
+        folder: builder.path().and_then(|path| path.canonicalize().ok()),
         engine,
     };
     shared.catalog.load(&shared.engine)?;

@@ -85,10 +85,18 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// The folder has contents or cannot be written, another backup to it is running, the database
-    /// is closed, or its snapshot was ended for the memory limit. There is no folder then.
+    /// The folder has contents, is within the database's own, or cannot be written, another backup
+    /// to it is running, the database is closed, or its snapshot was ended for the memory limit. There
+    /// is no folder then.
     pub fn backup(&self, folder: impl AsRef<Path>) -> Result<BackupReport> {
         self.backup_with(folder, |_| ControlFlow::Continue(()))
+    }
+
+    /// Refuses a backup within the database's folder: there it could be taken for a checkpoint, which
+    /// could then not be removed.
+    fn refuse_within_itself(&self, folder: &Path) -> Result<()> {
+        let own = self.shared.folder.as_deref();
+        own.map_or(Ok(()), |own| restore::refuse_within(own, "the database", folder))
     }
 
     /// Does the same as [`backup`](Self::backup), and calls `progress` after every part: of up to
@@ -117,6 +125,7 @@ impl Db {
     ) -> Result<BackupReport> {
         let started = Instant::now();
         self.shared.check_usable()?;
+        self.refuse_within_itself(folder.as_ref())?;
         let partial = PartialFolder::create(folder.as_ref())?;
         let copied = self.copy_rows(partial.path(), &mut progress)?;
         partial.finish()?;

@@ -58,7 +58,7 @@ impl Db {
         mut progress: impl FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<BackupReport> {
         let (started, backup) = (Instant::now(), backup.as_ref());
-        refuse_within(backup, folder.as_ref())?;
+        refuse_within(backup, "the backup", folder.as_ref())?;
         let partial = PartialFolder::create(folder.as_ref())?;
         let _lock = verify::lock_closed(backup)?;
         let (found, is_whole) = verify::inspect(backup, &OpenProgress::default())?;
@@ -79,14 +79,15 @@ impl Db {
     }
 }
 
-/// Refuses a copy within a backup: the backup would have copies of itself.
-pub(super) fn refuse_within(backup: &Path, folder: &Path) -> Result<()> {
-    let outer = backup.canonicalize().map_err(failed("find", backup))?;
+/// Refuses a copy within a backup, which would have copies of itself, and within a database, which
+/// could take it for files of its own.
+pub(super) fn refuse_within(outer: &Path, what: &str, folder: &Path) -> Result<()> {
+    let outer = outer.canonicalize().map_err(failed("find", outer))?;
     let absolute = std::path::absolute(folder).map_err(failed("resolve", folder))?;
     // The folder need not exist, so its nearest part that does counts.
     let existing = absolute.ancestors().find_map(|part| part.canonicalize().ok());
     if existing.is_some_and(|existing| existing.starts_with(&outer)) {
-        return Err(refused(folder, "it is within the backup; choose a folder beside it"));
+        return Err(refused(folder, format!("it is within {what}; choose a folder beside it")));
     }
     Ok(())
 }

@@ -86,8 +86,9 @@ impl Db {
         self.shared.check_usable()?;
         let earlier = EarlierBackup::lock(previous)?;
         if earlier.is_some() {
-            refuse_within(previous, folder.as_ref())?;
+            refuse_within(previous, "the backup", folder.as_ref())?;
         }
+        self.refuse_within_itself(folder.as_ref())?;
         let partial = PartialFolder::create(folder.as_ref())?;
         let copied = match &self.shared.engine {
             Engine::Memory(store) if !store.options().storage.is_volatile() => {
