@@ -12,6 +12,7 @@ use super::order::{MlpMapEntry, MlpRange};
 use super::{MlpError, MlpKey, MlpMap};
 use crate::index::{ComputeAction, Computed};
 use crate::slot::Slot;
+use crate::walk::KEYS_PER_GUARD;
 
 /// A typed map with a guard: a handle with the methods of an ordered map. [`MlpMap::pin`] returns
 /// one. For the cost of a held pin, see [`Pinned`](crate::Pinned).
@@ -199,6 +200,113 @@ impl<'i, K: MlpKey, S: Slot, G: Guard> PinnedMlpMap<'i, K, S, G> {
     #[inline]
     pub fn remove(&self, key: K) -> Option<S::Ref<'_>> {
         self.map.remove(key, &self.guard)
+    }
+
+    /// Removes `key` if `condition` is true for its value. Returns the value that it removed. The
+    /// condition must satisfy the rules of [`MlpMap::compute`].
+    ///
+    /// ```
+    /// use skein_index::{Inline, MlpMap};
+    ///
+    /// let map = MlpMap::<u32, Inline<u64>>::from([(1, 10)]);
+    /// assert_eq!(map.pin().remove_if(1, |value| value > 10), None);
+    /// assert_eq!(map.pin().remove_if(1, |value| value == 10), Some(10));
+    /// assert!(map.is_empty());
+    /// ```
+    pub fn remove_if(&self, key: K, condition: impl FnOnce(S::Ref<'_>) -> bool) -> Option<S::Ref<'_>> {
+        let remove = |value: Option<S::Ref<'_>>| match value {
+            Some(value) if condition(value) => ComputeAction::Remove,
+            _ => ComputeAction::Keep,
+        };
+        // An error says that the key has no code. Then it is absent.
+        let done = self.compute(key, remove).ok()?;
+        done.before.filter(|_| done.changed)
+    }
+
+    /// Removes the first entry and returns it. When several threads do so, each gets another one.
+    ///
+    /// ```
+    /// use skein_index::{Inline, MlpMap};
+    ///
+    /// let jobs = MlpMap::<u32, Inline<u64>>::from([(2, 20), (1, 10)]);
+    /// assert_eq!(jobs.pin().pop_first(), Some((1, 10)));
+    /// assert_eq!(jobs.pin().pop_last(), Some((2, 20)));
+    /// assert_eq!(jobs.pin().pop_first(), None);
+    /// ```
+    pub fn pop_first(&self) -> Option<MlpMapEntry<'_, K, S>> {
+        self.pop(Self::first_key_value)
+    }
+
+    /// Removes the last entry and returns it, as [`pop_first`](Self::pop_first) does for the first.
+    pub fn pop_last(&self) -> Option<MlpMapEntry<'_, K, S>> {
+        self.pop(Self::last_key_value)
+    }
+
+    fn pop<'p>(
+        &'p self,
+        end: impl Fn(&'p Self) -> Option<MlpMapEntry<'p, K, S>>,
+    ) -> Option<MlpMapEntry<'p, K, S>> {
+        loop {
+            let (key, _) = end(self)?;
+            // Another thread may have removed it since.
+            if let Some(value) = self.remove(key) {
+                return Some((key, value));
+            }
+        }
+    }
+
+    /// Removes the entries for which `keep` returns false. Not atomic: other threads may see it
+    /// partly done, and entries that they insert meanwhile may stay.
+    ///
+    /// Before an entry is removed, `keep` is called again, with its present value, under a latch. It
+    /// must satisfy the rules of [`MlpMap::compute`]. Refreshes the pin from time to time.
+    ///
+    /// ```
+    /// use skein_index::{Inline, MlpMap};
+    ///
+    /// let map: MlpMap<u32, Inline<u64>> = (0..1_000_u32).map(|n| (n, u64::from(n))).collect();
+    /// map.pin().retain(|key, _| key % 100 == 7);
+    /// assert_eq!(map.len(), 10);
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(K, S::Ref<'_>) -> bool) {
+        self.walk_refreshing(|map, key, value| {
+            if !keep(key, value) {
+                map.remove_if(key, |now| !keep(key, now));
+            }
+        });
+    }
+
+    /// Removes all entries. Not atomic: other threads may see it partly done, and entries that they
+    /// insert meanwhile may stay. Refreshes the pin from time to time.
+    ///
+    /// ```
+    /// use skein_index::{Inline, MlpMap};
+    ///
+    /// let map: MlpMap<u32, Inline<u64>> = (0..1_000_u32).map(|n| (n, u64::from(n))).collect();
+    /// map.pin().clear();
+    /// assert!(map.is_empty());
+    /// ```
+    pub fn clear(&mut self) {
+        self.walk_refreshing(|map, key, _| {
+            map.remove(key);
+        });
+    }
+
+    /// Calls `each` with all entries, in order. Refreshes the pin every [`KEYS_PER_GUARD`] keys.
+    fn walk_refreshing(&mut self, mut each: impl FnMut(&Self, K, S::Ref<'_>)) {
+        let mut near = Bound::Unbounded;
+        loop {
+            let mut last = None;
+            // A key of the map has a code, so the bound is never an error.
+            let Ok(rest) = self.range((near, Bound::Unbounded)) else { return };
+            for (key, value) in rest.take(KEYS_PER_GUARD) {
+                each(self, key, value);
+                last = Some(key);
+            }
+            self.refresh();
+            let Some(last) = last else { return };
+            near = Bound::Excluded(last);
+        }
     }
 
     /// Replaces or removes the value of `key` atomically; see [`MlpMap::compute`].
