@@ -46,7 +46,8 @@ pub struct FileCopyTarget<'t> {
     pub storage: Arc<dyn Storage>,
     /// The folder of the copy: absent or empty.
     pub folder: &'t Path,
-    /// An earlier copy in the same file system, to share files with. The caller has locked it: no
+    /// An earlier copy in the same file system, to share files with. A folder without a store shares
+    /// nothing. The caller has locked it: no
     /// process may open it meanwhile.
     pub earlier: Option<&'t Path>,
 }
@@ -95,8 +96,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// The folder has contents or cannot be written; `earlier` is no store; writes are stopped, also
-    /// by a full disk; the store was closed; a file is damaged; `Cancelled` by `progress`;
+    /// The folder has contents or cannot be written; writes are stopped, also by a full disk; the store was closed; a file is damaged; `Cancelled` by `progress`;
     /// `SnapshotEnded` at durability `None`, for the memory limit; `InsideWrite` if the calling
     /// thread is writing to the store. The folder may then have a part of the copy, and no store.
     pub fn copy_files_to(
@@ -207,10 +207,8 @@ impl EarlierCopy {
     fn find(storage: &dyn Storage, path: &Path, id: StoreId, begin: u64) -> Result<Self> {
         let identity = match Identity::read(storage, path) {
             Ok(Some(identity)) => identity,
-            Ok(None) => {
-                let why = format!("{} has no store of this engine; name an earlier copy", path.display());
-                return Err(Error::BadOption { name: "earlier", why });
-            }
+            // It may have been removed since it was named.
+            Ok(None) => return Ok(Self::default()),
             Err(error) => {
                 tracing::warn!("no files of {} are shared: {error}", path.display());
                 return Ok(Self::default());
@@ -229,6 +227,10 @@ impl EarlierCopy {
 
 /// Returns the log segments of a store that no opening writes to.
 fn sealed_segments(storage: &dyn Storage, path: &Path, identity: &Identity) -> Result<Vec<PathBuf>> {
+    // Logs elsewhere may be those of an open store, of whose folder `path` is a copy.
+    if identity.log_folders.iter().any(|folder| !folder.path.starts_with(path)) {
+        return Ok(Vec::new());
+    }
     let newest = CheckpointManifest::newest(storage, path, identity.id, identity.checkpoint)?;
     let folders: Vec<PathBuf> = identity.log_folders.iter().map(|folder| folder.path.clone()).collect();
     let epochs = newest.map(|(manifest, _)| manifest.epochs());

@@ -343,7 +343,7 @@ fn a_copy_ends_with_its_store() {
 }
 
 #[test]
-fn other_folders_share_nothing_and_strange_ones_are_refused() {
+fn other_folders_share_nothing_and_full_ones_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let (store, other) = (open(&at("store"), Durability::Sync), open(&at("other"), Durability::Sync));
@@ -353,8 +353,8 @@ fn other_folders_share_nothing_and_strange_ones_are_refused() {
     }
     copy(&other, &at("of other"), None);
     assert_eq!(copy(&store, &at("1"), Some(&at("of other"))).shared_bytes, 0);
-    let refused = copy_on(&store, Arc::new(OsStorage), &at("2"), Some(folder.path())).unwrap_err();
-    assert!(refused.to_string().contains("no store"), "{refused}");
+    // An earlier copy may be removed while it is read.
+    assert_eq!(copy(&store, &at("2"), Some(folder.path())).shared_bytes, 0);
     let full = copy_on(&store, Arc::new(OsStorage), &at("1"), None).unwrap_err();
     assert!(full.to_string().contains("exist"), "{full}");
 }

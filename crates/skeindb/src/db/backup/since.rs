@@ -63,8 +63,9 @@ impl Db {
     ///
     /// # Errors
     /// As for [`backup`](Self::backup). Besides: `previous` is a folder without a database, or is
-    /// open; the new folder is within it; writes are stopped, also by a full disk (`backup` works then); a file of
-    /// the database is damaged (`backup` works then, too).
+    /// open, or another call is reading it; the new folder is within it; writes are stopped, also by
+    /// a full disk (`backup` works then); a file of the database is damaged (`backup` works then,
+    /// too).
     pub fn backup_since(&self, previous: impl AsRef<Path>, folder: impl AsRef<Path>) -> Result<BackupReport> {
         self.backup_since_with(previous, folder, |_| ControlFlow::Continue(()))
     }

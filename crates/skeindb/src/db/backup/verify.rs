@@ -13,6 +13,10 @@ use super::super::progress::watched;
 use super::refused;
 use crate::{Db, Engine, Error, Progress, Result};
 
+/// How long a folder may stay locked: until another backup has looked at it, or until a process that
+/// this one has just started has closed the files that it inherited.
+const LOCK_WAIT: Duration = Duration::from_millis(200);
+
 /// The contents of a folder that was checked.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -100,7 +104,7 @@ pub(super) fn lock_closed(folder: &Path) -> Result<Option<Box<dyn StorageLock>>>
     if !has_file(&OsStorage, folder, "lock").map_err(failed)? {
         return Ok(None);
     }
-    lock_folder(&OsStorage, folder, "lock", Duration::ZERO).map(Some).map_err(failed)
+    lock_folder(&OsStorage, folder, "lock", LOCK_WAIT).map(Some).map_err(failed)
 }
 
 /// Reads a folder whose lock the caller holds. Returns also whether all logs lie within it.
