@@ -119,7 +119,7 @@ impl OpenStore {
         let bytes = files.checkpoint.as_ref().map_or(0, |(manifest, _)| manifest.bytes());
         progress.expect(bytes + files.cut.bytes());
         let earlier = match target.earlier {
-            Some(path) => EarlierCopy::find(to, &absolute(path)?, self.folder.id, begin)?,
+            Some(path) => EarlierCopy::find(to, &absolute(path)?, self.folder.id, begin),
             None => EarlierCopy::default(),
         };
         let mut copier = FileCopier::new(&*self.folder.storage, to, progress);
@@ -204,24 +204,24 @@ struct EarlierCopy {
 impl EarlierCopy {
     /// Looks for files of the store `id` in the folder `path`, whose checkpoint began at `begin`.
     /// Damage there is no error: damaged files are not shared.
-    fn find(storage: &dyn Storage, path: &Path, id: StoreId, begin: u64) -> Result<Self> {
+    fn find(storage: &dyn Storage, path: &Path, id: StoreId, begin: u64) -> Self {
         let identity = match Identity::read(storage, path) {
             Ok(Some(identity)) => identity,
             // It may have been removed since it was named.
-            Ok(None) => return Ok(Self::default()),
+            Ok(None) => return Self::default(),
             Err(error) => {
                 tracing::warn!("no files of {} are shared: {error}", path.display());
-                return Ok(Self::default());
+                return Self::default();
             }
         };
         if identity.id != id {
-            return Ok(Self::default());
+            return Self::default();
         }
         let sealed = sealed_segments(storage, path, &identity).unwrap_or_else(|error| {
             tracing::warn!("no log segments of {} are shared: {error}", path.display());
             Vec::new()
         });
-        Ok(Self { checkpoint: Some(path.join(folder_name(begin))), sealed })
+        Self { checkpoint: Some(path.join(folder_name(begin))), sealed }
     }
 }
 
