@@ -1,7 +1,6 @@
 //! The public interface of the log: opens the folders, starts the threads and passes calls on to
 //! [`SharedLog`].
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +15,6 @@ use crate::log_file::{ClosedSegment, LogFile, remove_segments};
 use crate::operation::LogOperation;
 use crate::record::SegmentLink;
 use crate::recovery::{self, KeptLog, LogFolders};
-use crate::segment::numbers_of;
 use crate::segment_allocator::{SegmentAllocator, SegmentOrder};
 use crate::segment_manifest::{self, SegmentManifests};
 use crate::storage::{Storage, StorageLock, lock_folder, make_folder};
@@ -297,7 +295,7 @@ impl Log {
         self.shared.commit_then(|epoch| {
             let old = lock(&self.old).clone();
             let new = self.shared.writers.iter().map(|writer| writer.file().durable_segments());
-            LogCut::new(epoch, self.database, needed_from, of_logs(old, new))
+            LogCut::new(epoch, self.database, needed_from, old.into_iter().chain(new))
         })
     }
 
@@ -413,21 +411,6 @@ fn lock_folders(storage: &dyn Storage, options: &LogOptions) -> Result<Vec<Box<d
     options.folders.iter().try_for_each(|folder| make_folder(storage, folder))?;
     let lock = |folder: &PathBuf| lock_folder(storage, folder, "log.lock", options.lock_wait);
     options.all_folders().iter().map(lock).collect()
-}
-
-/// Joins the segments of earlier runs, by log, with those of this run. Returns them by log, oldest first.
-fn of_logs(
-    old: Vec<Vec<ClosedSegment>>,
-    new: impl Iterator<Item = Vec<ClosedSegment>>,
-) -> impl Iterator<Item = Vec<ClosedSegment>> {
-    let log_of = |segments: &[ClosedSegment]| Some(numbers_of(&segments.first()?.path)?.0);
-    let mut logs: BTreeMap<u32, Vec<ClosedSegment>> = BTreeMap::new();
-    for segments in old.into_iter().chain(new) {
-        if let Some(log) = log_of(&segments) {
-            logs.entry(log).or_default().extend(segments);
-        }
-    }
-    logs.into_values()
 }
 
 fn old_segments(log: &KeptLog) -> Vec<ClosedSegment> {

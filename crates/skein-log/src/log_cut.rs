@@ -40,15 +40,16 @@ pub struct LogCut {
 }
 
 impl LogCut {
-    /// Makes a cut from the segments of all logs. Those whose records are all of epochs before
-    /// `needed_from` are left out.
+    /// Makes a cut from lists of segments, each of one log and oldest first: those of earlier runs,
+    /// then those of this run. Segments whose records are all of epochs before `needed_from` are
+    /// left out.
     pub(crate) fn new(
         epoch: u64,
         database: [u8; 16],
         needed_from: u64,
-        logs: impl Iterator<Item = Vec<ClosedSegment>>,
+        lists: impl Iterator<Item = Vec<ClosedSegment>>,
     ) -> Self {
-        let needed = logs.flat_map(|log| {
+        let needed = by_log(lists).into_values().flat_map(|log| {
             // A log has no gaps, so only its first segments may be left out.
             log.into_iter().skip_while(move |segment| segment.last_epoch < needed_from)
         });
@@ -129,6 +130,17 @@ impl LogCut {
         mark.append(&mut record, header_of(source, path)?.seed);
         Ok(record)
     }
+}
+
+/// Joins the lists of each log.
+fn by_log(lists: impl Iterator<Item = Vec<ClosedSegment>>) -> BTreeMap<u32, Vec<ClosedSegment>> {
+    let mut logs: BTreeMap<u32, Vec<ClosedSegment>> = BTreeMap::new();
+    for segments in lists {
+        if let Some((log, _)) = segments.first().and_then(|first| numbers_of(&first.path)) {
+            logs.entry(log).or_default().extend(segments);
+        }
+    }
+    logs
 }
 
 fn header_of(source: &dyn Storage, path: &Path) -> Result<SegmentHeader> {

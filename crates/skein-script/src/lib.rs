@@ -32,6 +32,7 @@ mod engine;
 mod failure;
 mod head;
 mod host;
+// Public for their tests, which need no engine.
 pub mod libraries;
 mod redis_library;
 mod reply_values;

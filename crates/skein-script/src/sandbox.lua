@@ -14,7 +14,7 @@
 local native, libraries = ...
 
 local READ_ONLY = "Attempt to modify a readonly table"
-local error, getinfo, next, raw_next, rawget, rawset = error, debug.getinfo, next, next, rawget, rawset
+local error, getinfo, next, rawget, rawset = error, debug.getinfo, next, rawget, rawset
 local pcall, xpcall, select, setmetatable, tostring, type = pcall, xpcall, select, setmetatable, tostring, type
 local ipairs, resume, concat = ipairs, coroutine.resume, table.concat
 local visible, stopped, compile = native.visible, native.stopped, native.compile
@@ -103,7 +103,7 @@ local globals = {
     return next(contents_of[t] or t, key)
   end,
   pairs = function(t)
-    return raw_next, contents_of[t] or t, nil
+    return next, contents_of[t] or t, nil
   end,
   pcall = function(...)
     return settle(pcall(...))
@@ -192,11 +192,11 @@ local function located(raised)
 end
 
 local function empty_faces()
-  for made in raw_next, contents_of do
-    local key = raw_next(made)
+  for made in next, contents_of do
+    local key = next(made)
     while key ~= nil do
       rawset(made, key, nil)
-      key = raw_next(made)
+      key = next(made)
     end
   end
 end

@@ -1,11 +1,10 @@
 //! Compaction of a store: packs and merges pages (`trie/merge.rs`), then moves pages
 //! (`buffer/compact.rs`).
 
-use skein_log::{LogError, OpenProgress};
+use skein_log::OpenProgress;
 
-use super::{DiskShared, DiskStore};
+use super::{DiskShared, DiskStore, tell_pages};
 use crate::Result;
-use crate::page::PAGE;
 use crate::trie::{DiskTrie, MergeStep, RECORDS_OF_PAGE, SymbolPath};
 
 /// The most rounds of moves. Concurrent writes take places, too, and a fast writer is not chased
@@ -67,16 +66,11 @@ impl DiskStore {
     /// it: between two steps, and not during a checkpoint.
     ///
     /// # Errors
-    /// As for [`compact`](Self::compact), and [`LogError::Cancelled`].
+    /// As for [`compact`](Self::compact), and [`LogError::Cancelled`](skein_log::LogError::Cancelled).
     pub fn compact_with(&self, progress: &OpenProgress) -> Result<CompactReport> {
         self.shared.check_open()?;
         self.shared.compact(progress)
     }
-}
-
-/// Counts pages. Errors if the compaction was cancelled.
-fn tell(progress: &OpenProgress, pages: usize) -> Result<()> {
-    if progress.advance((pages * PAGE) as u64, 0) { Ok(()) } else { Err(LogError::Cancelled.into()) }
 }
 
 impl DiskShared {
@@ -95,7 +89,7 @@ impl DiskShared {
             if !buffer.has_pages_from(goal) {
                 break;
             }
-            let moved = buffer.move_pages_from(goal, |pages| tell(progress, pages))?;
+            let moved = buffer.move_pages_from(goal, |pages| tell_pages(progress, pages as u64))?;
             self.checkpoint_moving(Some(goal))?;
             pages_moved += moved;
             if moved == 0 {
@@ -134,7 +128,7 @@ impl DiskShared {
             merged += step.pages;
             steps += 1;
             if step.is_done || steps.is_multiple_of(STEPS_TOLD_TOGETHER) {
-                tell(progress, merged - std::mem::replace(&mut told, merged))?;
+                tell_pages(progress, (merged - std::mem::replace(&mut told, merged)) as u64)?;
             }
             work += step.nodes + 1;
             if step.is_done || merged >= most {

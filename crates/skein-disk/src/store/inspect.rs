@@ -18,7 +18,7 @@ use skein_sync::locks::{into_inner, lock};
 use super::check::claim_catalog;
 use super::log_record;
 use super::spaces::check_spaces;
-use super::{FILE, LOG};
+use super::{FILE, LOG, tell_pages};
 use crate::buffer::{DurableState, WalkStop, read_state};
 use crate::catalog::{Catalog, NamedCountedSet, NamedTrie};
 use crate::page::{PAGE, PageBytes, PageId, PagePlace};
@@ -195,10 +195,6 @@ struct InspectedPages<'f> {
 /// Pages that are reported to the progress together.
 const TOLD_TOGETHER: u64 = 256;
 
-fn tell(progress: &OpenProgress, pages: u64) -> Result<()> {
-    if progress.advance(pages * PAGE as u64, 0) { Ok(()) } else { Err(LogError::Cancelled.into()) }
-}
-
 /// Pages that are kept in memory.
 const KEPT: usize = 1 << 12;
 
@@ -267,10 +263,10 @@ fn pages(
         found.pages += 1;
         keep_damage(file.read(PagePlace(*place), PageId(id)), found)?;
         if found.pages.is_multiple_of(TOLD_TOGETHER) {
-            tell(progress, TOLD_TOGETHER)?;
+            tell_pages(progress, TOLD_TOGETHER)?;
         }
     }
-    tell(progress, found.pages % TOLD_TOGETHER)?;
+    tell_pages(progress, found.pages % TOLD_TOGETHER)?;
     let is_whole = found.damage.is_empty();
     let Some(tries) = keep_damage(tries(file, durable), found)? else { return Ok(()) };
     let (mut reader, mut owners) =

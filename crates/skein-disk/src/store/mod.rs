@@ -58,7 +58,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use skein_log::storage::StorageLock;
-use skein_log::{Log, LogStats};
+use skein_log::{Log, LogError, LogStats, OpenProgress};
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::background::BackgroundThread;
 use skein_sync::locks::lock;
@@ -78,7 +78,7 @@ use spaces::StoreSpaces;
 pub use transaction::{DiskTransaction, UpdateAction, UpdateOutcome};
 
 use crate::buffer::{BufferManager, BufferStats};
-use crate::page::PageId;
+use crate::page::{PAGE, PageId};
 use crate::trie::TrieShape;
 use crate::{DiskError, ReadMode, Result};
 
@@ -310,4 +310,9 @@ impl Drop for DiskStore {
             tracing::warn!(%error, "the store was dropped without a last checkpoint");
         }
     }
+}
+
+/// Counts pages that a long operation has processed. Errors if it was cancelled.
+fn tell_pages(progress: &OpenProgress, pages: u64) -> Result<()> {
+    if progress.advance(pages * PAGE as u64, 0) { Ok(()) } else { Err(LogError::Cancelled.into()) }
 }

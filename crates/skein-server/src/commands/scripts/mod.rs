@@ -146,7 +146,9 @@ fn with_engine<R>(
                 empty.insert(WorkerEngine { engine, generation })
             }
         };
-        let is_crowded = worker.engine.compiled() > shared.scripts.len() + COMPILED_SPARE;
+        let compiled = worker.engine.compiled();
+        // The first half spares most scripts the lock of the cache.
+        let is_crowded = compiled > COMPILED_SPARE && compiled > shared.scripts.len() + COMPILED_SPARE;
         if worker.generation != generation || is_crowded {
             worker.generation = generation;
             worker.engine.forget_all();
