@@ -184,7 +184,7 @@ pub const MIXED: &str = "
     NOSUCHCOMMAND <value>+
 ";
 
-/// All families above except `MIXED`.
+/// A script that runs the command of its arguments.
 pub const SCRIPTS: &str = "
     <eval> <script> 0 GET|INCR|DEL|TYPE|STRLEN|HGETALL|HVALS <key>
     <eval> <script> 0 SET <key> <value>
@@ -205,4 +205,5 @@ pub const SCRIPTS: &str = "
     DISCARD
 ";
 
+/// All families above except `MIXED`.
 pub const ALL: [&str; 9] = [STRINGS, BITS, HASHES, KEYS, EXPIRY, SORTED_SETS, SETS, TRANSACTIONS, SCRIPTS];

@@ -58,10 +58,10 @@ fn sequences(family: &str) -> impl Strategy<Value = Vec<DiffStep>> {
     prop::collection::vec(step, 1..40)
 }
 
-/// Two connections to a server, and the names of the commands that each has queued.
+/// Two connections to a server, and the commands that each has queued.
 struct DiffSession {
     clients: [TestClient; 2],
-    queued: [Vec<Vec<u8>>; 2],
+    queued: [Vec<CommandWords>; 2],
 }
 
 impl DiffSession {
@@ -88,10 +88,10 @@ impl DiffSession {
 
     /// Records the effect of a command on its connection's queue. Returns the queue that the
     /// command ran or discarded.
-    fn note(&mut self, step: &DiffStep, reply: &DiffReply) -> Vec<Vec<u8>> {
+    fn note(&mut self, step: &DiffStep, reply: &DiffReply) -> Vec<CommandWords> {
         let queued = &mut self.queued[usize::from(step.second)];
         if *reply == DiffReply::Line(b"+QUEUED".to_vec()) {
-            queued.push(step.words[0].clone());
+            queued.push(step.words.clone());
             return Vec::new();
         }
         let ends =
@@ -121,7 +121,7 @@ fn compare(ours: &str, theirs: &str, resp3: bool, steps: &[DiffStep]) -> Result<
         expired |= writes_expired(&step.words);
         let before = ReplyContext { queued: theirs.note(step, &expected), expired };
         prop_assert!(
-            same(&step.words[0], &before, &got, &expected),
+            same(&step.words, &before, &got, &expected),
             "RESP{}: {:?}\n  Redis: {:?}\n  ours:  {:?}",
             if resp3 { 3 } else { 2 },
             step,

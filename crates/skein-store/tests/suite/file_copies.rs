@@ -265,7 +265,7 @@ fn copies_beside_writers_have_whole_batches_and_all_acknowledged_writes() {
             }
             let mut earlier = None;
             for number in 0..6_u8 {
-                store.put(b"acknowledged", &[number]).unwrap();
+                store.put(b"acked", &[number]).unwrap();
                 let to = folder.path().join(format!("copy {number}"));
                 copy(&store, &to, earlier.as_deref());
                 if number % 2 == 0 {
@@ -276,11 +276,7 @@ fn copies_beside_writers_have_whole_batches_and_all_acknowledged_writes() {
         });
         for number in 0..6_u8 {
             let copied = open(&folder.path().join(format!("copy {number}")), durability);
-            assert_eq!(
-                copied.get(b"acknowledged").unwrap().as_deref(),
-                Some(&[number][..]),
-                "{durability:?}"
-            );
+            assert_eq!(copied.get(b"acked").unwrap().as_deref(), Some(&[number][..]), "{durability:?}");
             for writer in 0..3_u8 {
                 let [a, b] = [first, last].map(|key| copied.get(&[key, &[writer]].concat()).unwrap());
                 assert!(a == b, "{durability:?}, copy {number}: half of a batch");
@@ -310,7 +306,7 @@ fn checkpoints_during_a_copy_leave_its_files() {
     let progress = OpenProgress::watched(move |_| {
         if !checkpoints.swap(true, Ordering::Relaxed) {
             for _ in 0..3 {
-                writer.put(b"meanwhile", b"1").unwrap();
+                writer.put(b"during", b"1").unwrap();
                 writer.checkpoint().unwrap();
                 assert_eq!(present(), 2, "that of the copy, and the newest");
             }
