@@ -64,7 +64,9 @@ use std::ops::Bound;
 pub use skein_disk::{DiskError, DiskStats, PAGE};
 pub use skein_store::Error as RowError;
 
-pub use collections::{ColumnsReader, MembersView, OpenedReader, RowView, ScoreRangeView, SetReader};
+pub use collections::{
+    ColumnsReader, ListReader, MembersView, OpenedReader, RowView, ScoreRangeView, SetReader,
+};
 pub use conditional::PresentRows;
 pub use disk::DiskEngine;
 pub use engine_keys::EngineKeys;
@@ -74,9 +76,9 @@ pub use range_steps::RangeRemovalStep;
 pub use row_piece::{PieceRead, RowPiece};
 pub use session::EngineSession;
 pub use skein_store::{
-    Batch, BatchWrite, CollectionKind, Durability, Eviction, IndexKind, Member, OpenProgress,
-    OpenProgressSeen, Row, RowAllocator, RowChange, RowRef, RowWriter, SET_SCORE, ScanDirection, SetWriter,
-    StoreStats, Ticket, VALUE_BYTES_MAX, successor,
+    Batch, BatchWrite, CollectionKind, Durability, Eviction, IndexKind, ListEnd, ListWriter, Member,
+    OpenProgress, OpenProgressSeen, Row, RowAllocator, RowChange, RowRef, RowWriter, SET_SCORE,
+    ScanDirection, SetWriter, StoreStats, Ticket, VALUE_BYTES_MAX, successor,
 };
 pub use snapshot::{DiskEngineSnapshot, EngineSnapshot, SnapshotRelease};
 pub use transaction::EngineTransaction;

@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use skein_store::{CollectionKind, RowWriter as _};
+use skein_store::{CollectionKind, ListEnd, RowWriter as _};
 
 use crate::{EngineWriter, Result, RowView};
 
@@ -21,6 +21,8 @@ pub enum RowPiece {
     Members(Vec<(Vec<u8>, f64)>),
     /// Members of a set that is not sorted.
     Set(Vec<Vec<u8>>),
+    /// Elements of a list, which follow those of the pieces before.
+    List(Vec<Vec<u8>>),
 }
 
 /// A piece that was read, and where the next one begins.
@@ -28,7 +30,7 @@ pub enum RowPiece {
 pub struct PieceRead {
     /// The piece. It has no members if the key was replaced meanwhile.
     pub piece: RowPiece,
-    /// The last member of the piece, if there may be more.
+    /// The last member of the piece (of a list, its position), if there may be more.
     pub more_after: Option<Vec<u8>>,
 }
 
@@ -44,7 +46,7 @@ impl RowPiece {
             Self::Value(_) => 1,
             Self::Columns(columns) => columns.len(),
             Self::Members(members) => members.len(),
-            Self::Set(members) => members.len(),
+            Self::Set(members) | Self::List(members) => members.len(),
         }
     }
 
@@ -59,7 +61,7 @@ impl RowPiece {
             Self::Value(value) => value.len(),
             Self::Columns(columns) => columns.iter().map(|(name, value)| name.len() + value.len()).sum(),
             Self::Members(members) => members.iter().map(|(member, _)| member.len() + size_of::<f64>()).sum(),
-            Self::Set(members) => members.iter().map(Vec::len).sum(),
+            Self::Set(members) | Self::List(members) => members.iter().map(Vec::len).sum(),
         }
     }
 
@@ -93,6 +95,11 @@ impl RowPiece {
                     Ok(())
                 })?;
             }
+            Self::List(elements) => {
+                writer.change_list::<_, crate::Error>(key, true, |list| {
+                    Ok(list.push(ListEnd::Back, elements.iter().map(Vec::as_slice))?)
+                })?;
+            }
         }
         match expires {
             Some(expires) => writer.expire(key, Some(expires)).map(drop),
@@ -123,8 +130,8 @@ impl PieceEnd {
 }
 
 impl RowView<'_> {
-    /// Returns the first piece of the row, or the one behind the column or member `after`, in the
-    /// order of their bytes.
+    /// Returns the first piece of the row, or the one behind the column, member or position `after`, in
+    /// the order of their bytes.
     ///
     /// # Errors
     /// A page of the disk engine cannot be read or is damaged.
@@ -148,6 +155,16 @@ impl RowView<'_> {
                 RowPiece::Set(members.into_iter().map(|(member, _)| member).collect())
             };
             return Ok(PieceRead { piece, more_after: end.more_after });
+        }
+        let mut elements = Vec::new();
+        let of_list = self.list(|list| {
+            list.values_after(after, |position, element| {
+                elements.push(element.to_vec());
+                end.count(position, element.len())
+            });
+        })?;
+        if of_list.is_some() {
+            return Ok(PieceRead { piece: RowPiece::List(elements), more_after: end.more_after });
         }
         let mut columns = Vec::new();
         self.columns(|found| {

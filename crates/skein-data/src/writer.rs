@@ -11,8 +11,8 @@
 //! ask [`EngineWriter::published`] after each step to know which writes cannot be undone any more.
 
 use skein_store::{
-    CollectionHead, CollectionKind, MemberStore, MemoryCollection, Recorder, RowAllocator, RowChange, RowRef,
-    RowUpdate, RowWriter, StoredCollection,
+    CollectionHead, CollectionKind, ListEnd, MemberStore, MemoryCollection, Recorder, RowAllocator,
+    RowChange, RowRef, RowUpdate, RowWriter, StoredCollection,
 };
 
 use crate::disk::DiskWriter;
@@ -208,6 +208,13 @@ impl RowWriter for EngineWriter<'_, '_> {
         match self {
             Self::Memory(writer) => Ok(writer.move_member(kind, from, to, member)?),
             Self::Disk(disk) => disk.as_one_write(|disk| disk.move_member(kind, from, to, member)),
+        }
+    }
+
+    fn move_element(&mut self, from: (&[u8], ListEnd), to: (&[u8], ListEnd)) -> Result<Option<Vec<u8>>> {
+        match self {
+            Self::Memory(writer) => Ok(writer.move_element(from, to)?),
+            Self::Disk(disk) => disk.as_one_write(|disk| disk.move_element(from, to)),
         }
     }
 

@@ -69,6 +69,8 @@ pub(crate) struct ClientRecord {
     /// Requests queued since MULTI; -1 without MULTI.
     queued: AtomicI64,
     killed: AtomicBool,
+    /// Whether the client waits for a key.
+    blocked: AtomicBool,
     attributes: Mutex<ClientAttributes>,
 }
 
@@ -91,6 +93,7 @@ impl ClientRecord {
             protocol: AtomicU8::new(2),
             queued: AtomicI64::new(-1),
             killed: AtomicBool::new(false),
+            blocked: AtomicBool::new(false),
             attributes: Mutex::default(),
         }
     }
@@ -140,6 +143,15 @@ impl ClientRecord {
     /// Returns the tag of its last command.
     pub(crate) fn command(&self) -> u16 {
         self.command.load(Ordering::Relaxed)
+    }
+
+    /// Sets whether the client waits for a key.
+    pub(crate) fn set_blocked(&self, blocked: bool) {
+        self.blocked.store(blocked, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked.load(Ordering::Relaxed)
     }
 
     /// Marks the client as killed. Returns `false` if it was marked already.

@@ -62,6 +62,7 @@ mod threads;
 mod tls;
 mod transport;
 mod unix_socket;
+mod waiting_clients;
 mod warnings;
 mod worker;
 mod worker_counters;

@@ -13,16 +13,20 @@ use crate::acl::Acl;
 use crate::checkpoint_requests::CheckpointRequests;
 use crate::client_registry::{ClientLocation, ClientRegistry};
 use crate::command_error::CommandError;
+use crate::command_table::CommandSpec;
+use crate::command_table::request_keys::keys_of;
 use crate::exclusion_gate::ExclusionGate;
 use crate::loading::Loading;
 use crate::observe::{CommandTotals, ServerObserver, WorkerObserver};
 use crate::open_files::OpenFileBudget;
 use crate::pause::ClientPause;
+use crate::resp::RequestArgs;
 use crate::scan_cursors::ScanCursors;
 use crate::script_cache::ScriptCache;
 use crate::settings::LiveSettings;
 use crate::tls::TlsPort;
 use crate::transport::Transport;
+use crate::waiting_clients::WaitingClients;
 use crate::warnings::WarningLimiter;
 use crate::worker_counters::{Lookups, WorkerCounters};
 use skein_data::{Durability, Engine, StoreStats, Ticket};
@@ -77,6 +81,8 @@ pub(crate) struct ServerShared {
     counted_before: Mutex<ResetBaseline>,
     /// The checkpoints that clients wait for.
     pub checkpoints: CheckpointRequests,
+    /// The clients that wait for keys.
+    pub waiting: WaitingClients,
 }
 
 /// The fields of [`ServerShared`] that exist before it.
@@ -131,6 +137,16 @@ pub(crate) struct Mail {
     /// Clients to disconnect.
     pub kills: Vec<ClientLocation>,
     pub checkpoints: Vec<(ClientLocation, Result<(), CommandError>)>,
+    pub wait_answers: Vec<WaitAnswer>,
+}
+
+/// The answer to a client that has waited for a key.
+#[derive(Debug)]
+pub(crate) struct WaitAnswer {
+    pub who: ClientLocation,
+    pub bytes: Vec<u8>,
+    /// The answer waits until this ticket is durable.
+    pub ticket: Ticket,
 }
 
 impl Mailbox {
@@ -220,6 +236,7 @@ impl ServerShared {
             refused: AtomicU64::new(0),
             counted_before: Mutex::default(),
             checkpoints: CheckpointRequests::default(),
+            waiting: WaitingClients::default(),
             scripts: ScriptCache::default(),
         }
     }
@@ -246,6 +263,23 @@ impl ServerShared {
     pub(crate) fn report_checkpoint(&self, askers: Vec<ClientLocation>, done: &Result<(), CommandError>) {
         for who in askers {
             self.mailboxes[who.worker].send(|mail| mail.checkpoints.push((who, done.clone())));
+        }
+    }
+
+    /// Sends the answer to a client that was taken from the waiting ones.
+    pub(crate) fn answer_waiting(&self, who: ClientLocation, bytes: Vec<u8>, ticket: Ticket) {
+        let answer = WaitAnswer { who, bytes, ticket };
+        self.mailboxes[who.worker].send(|mail| mail.wait_answers.push(answer));
+    }
+
+    /// Notes the keys that a request may have made and that clients wait for. REQUIRES: no other
+    /// worker runs requests.
+    pub(crate) fn note_made_keys(&self, command: &CommandSpec, args: &RequestArgs<'_>) {
+        if command.makes_waited_keys
+            && self.waiting.count() > 0
+            && let Some(keys) = keys_of(command, args)
+        {
+            keys.all().iter().for_each(|key| self.waiting.note(key));
         }
     }
 

@@ -77,8 +77,8 @@ pub use options::{CloseCheckpoint, Durability, Eviction, StoreLimits, StoreOptio
 pub use recovery::RecoveryReport;
 pub use row::{CollectionHead, ColumnIter, Row, RowAllocator, RowBuffer, RowRef, encode_value};
 pub use session::{
-    EachNamed, MemberStore, MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder, RowChange, RowUpdate,
-    RowWriter, Session, SetWriter, StoredCollection, Writer,
+    EachNamed, ListEnd, ListWriter, MemberStore, MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder,
+    RowChange, RowUpdate, RowWriter, Session, SetWriter, StoredCollection, Writer,
 };
 pub use skein_index::{ScanDirection, successor};
 pub use skein_log::storage::LockHolder;

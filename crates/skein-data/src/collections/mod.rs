@@ -1,9 +1,10 @@
-//! Reads of collections: the columns of a hash and the members of a set, sorted or not, in memory
-//! or on disk.
+//! Reads of collections: the columns of a hash, the members of a set, sorted or not, and the elements
+//! of a list, in memory or on disk.
 //!
 //! ```text
 //!   RowView ─┬─ columns(|reader| …)      ColumnsReader ─┬─ in memory: a row, a locked collection
-//!            └─ set_of(|reader| …)       SetReader     ─┘  on disk: a StoredReader of one moment
+//!            ├─ set_of(|reader| …)       SetReader      │  on disk: a StoredReader of one moment
+//!            └─ list(|reader| …)         ListReader    ─┘
 //!                                          │
 //!                                          └─ view ─► MembersView, ScoreRangeView: read in steps
 //! ```
@@ -12,11 +13,12 @@
 //! that lent the reader returns the error, so no caller can miss it. Views are read outside of such
 //! a method, so their steps return errors themselves.
 //!
-//! Read `stored` first (what the disk engine offers), then `columns`, `sorted_set` and `views`.
+//! Read `stored` first (what the disk engine offers), then `columns`, `sorted_set`, `list` and `views`.
 //!
 //! Design: `docs/design/data-model.md`.
 
 mod columns;
+mod list;
 mod sorted_set;
 mod stored;
 mod views;
@@ -24,6 +26,7 @@ mod views;
 use std::ops::Deref;
 
 pub use columns::ColumnsReader;
+pub use list::ListReader;
 pub use sorted_set::SetReader;
 pub use stored::OpenedReader;
 pub(crate) use stored::{CollectionSource, StoredReader};
@@ -119,10 +122,18 @@ impl<'r> RowView<'r> {
     /// # Errors
     /// As for [`sorted_set`](Self::sorted_set).
     pub fn any_set<R>(self, look: impl FnOnce(&SetReader<'_>) -> R) -> Result<Option<R>> {
-        match self.row.collection_kind().filter(|kind| kind.has_scores()) {
+        match self.row.collection_kind().filter(|kind| kind.is_set()) {
             Some(kind) => self.set_of(kind, look),
             None => Ok(None),
         }
+    }
+
+    /// Does the same with the list of the key.
+    ///
+    /// # Errors
+    /// As for [`sorted_set`](Self::sorted_set).
+    pub fn list<R>(self, look: impl FnOnce(&ListReader<'_>) -> R) -> Result<Option<R>> {
+        self.collection_of(CollectionKind::List, |members| look(&ListReader::new(members)))
     }
 
     /// Does the same with a set of this kind. The members of a set that is not sorted have the
@@ -131,6 +142,15 @@ impl<'r> RowView<'r> {
     /// # Errors
     /// As for [`sorted_set`](Self::sorted_set).
     pub fn set_of<R>(
+        self,
+        kind: CollectionKind,
+        look: impl FnOnce(&SetReader<'_>) -> R,
+    ) -> Result<Option<R>> {
+        if kind.is_set() { self.collection_of(kind, look) } else { Ok(None) }
+    }
+
+    /// Calls `look` with the members of a collection that has ranks.
+    fn collection_of<R>(
         self,
         kind: CollectionKind,
         look: impl FnOnce(&SetReader<'_>) -> R,

@@ -49,6 +49,27 @@ impl SetReader<'_> {
         }
     }
 
+    /// Returns the value of a member. This takes a lookup.
+    pub(super) fn value(&self, member: &[u8]) -> Option<Vec<u8>> {
+        match self {
+            Self::Memory(set) => set.value(member),
+            Self::Stored(opened) => opened.read(|reader| reader.value(member)),
+        }
+    }
+
+    /// Calls `each` with the members and their values, as [`members_after`](Self::members_after) does
+    /// with the scores.
+    pub(super) fn values_after(
+        &self,
+        after: Option<&[u8]>,
+        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) {
+        match self {
+            Self::Memory(set) => set.values_after(after, each),
+            Self::Stored(opened) => opened.read(|reader| reader.walk_names(after, &mut each)),
+        }
+    }
+
     /// Calls `each` with the members in the order of their bytes until it breaks; only those after
     /// `after`, if given.
     pub fn members_after(&self, after: Option<&[u8]>, mut each: impl FnMut(&[u8], f64) -> ControlFlow<()>) {
@@ -102,6 +123,16 @@ impl SetReader<'_> {
             Self::Memory(set) => set.view(rank, count, direction).map(ScoreRangeView::memory_of),
             Self::Stored(opened) => {
                 Some(opened.read(|reader| ScoreRangeView::stored(reader, rank, count, direction)))
+            }
+        }
+    }
+
+    /// Takes a view of the next `count` members after `after` as they are now, by their bytes.
+    pub(super) fn view_members_after(&self, after: Option<Vec<u8>>, count: u64) -> Option<MembersView> {
+        match self {
+            Self::Memory(set) => set.view_members_after(after, count).map(MembersView::memory_of),
+            Self::Stored(opened) => {
+                Some(opened.read(|reader| MembersView::stored_after(reader, after, count)))
             }
         }
     }

@@ -35,15 +35,19 @@ impl MembersView {
     }
 
     pub(super) fn stored(reader: &dyn StoredReader) -> Result<Self> {
-        let left = reader.len();
+        Self::stored_after(reader, None, reader.len())
+    }
+
+    /// Takes a view of the next `left` members after `after`.
+    pub(super) fn stored_after(reader: &dyn StoredReader, after: Option<Vec<u8>>, left: u64) -> Result<Self> {
         if let Some(reader) = reader.keep() {
-            return Ok(Self(NamedMembers::Stored { reader, after: None, left }));
+            return Ok(Self(NamedMembers::Stored { reader, after, left }));
         }
         let (mut members, mut bytes) = (BTreeMap::new(), 0);
-        reader.walk_names(None, &mut |name, value| {
+        reader.walk_names(after.as_deref(), &mut |name, value| {
             bytes += size_of::<(Vec<u8>, Vec<u8>)>() + name.len() + value.len();
             members.insert(name.to_vec(), value.to_vec());
-            ControlFlow::Continue(())
+            if members.len() as u64 >= left { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok(Self(NamedMembers::Copied { members, bytes, after: None, left }))
     }

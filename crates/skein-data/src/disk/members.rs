@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 
 use skein_disk::{DiskTransaction, KeySpace, ScanRequest, WalkDirection};
-use skein_store::{CollectionHead, EachNamed, Member, MemberStore, ScanDirection};
+use skein_store::{CollectionHead, CollectionKind, EachNamed, Member, MemberStore, SET_SCORE, ScanDirection};
 
 use super::DiskEngine;
 use super::keys::{member_key, name_in, score_key};
@@ -62,8 +62,8 @@ impl<'m, 'w> DiskMembers<'m, 'w> {
     pub(super) fn undo(&mut self) -> crate::Result<()> {
         self.cleared = false;
         for (name, before) in std::mem::take(&mut self.changes).into_iter().rev() {
-            if !self.head.kind.has_scores() {
-                self.write(&name, before.as_deref())?;
+            if !self.head.kind.is_set() {
+                self.write_value(&name, before.as_deref())?;
                 continue;
             }
             let now = self.read(&name)?.then(|| MembersView::score_in(&self.value));
@@ -95,6 +95,20 @@ impl<'m, 'w> DiskMembers<'m, 'w> {
             None => _ = self.transaction.remove_in(KeySpace::Members, key)?,
         }
         self.head.len = (self.head.len + u64::from(value.is_some())).saturating_sub(u64::from(was_there));
+        Ok(())
+    }
+
+    /// Puts or removes a member with a value that is not its score.
+    fn write_value(&mut self, name: &[u8], value: Option<&[u8]>) -> crate::Result<()> {
+        let before = self.head.len;
+        self.write(name, value)?;
+        if before != self.head.len && self.head.kind.has_ranks() {
+            let key = score_key(&mut self.key, self.head.id, SET_SCORE, name);
+            match value {
+                Some(_) => self.transaction.insert_key(KeySpace::Scores, key)?,
+                None => self.transaction.remove_key(KeySpace::Scores, key)?,
+            };
+        }
         Ok(())
     }
 
@@ -157,13 +171,13 @@ impl MemberStore for DiskMembers<'_, '_> {
 
     fn put_value(&mut self, name: &[u8], value: &[u8]) -> Result<bool, RowError> {
         let before = self.head.len;
-        rows(self.write(name, Some(value)))?;
+        rows(self.write_value(name, Some(value)))?;
         Ok(self.head.len > before)
     }
 
     fn remove_value(&mut self, name: &[u8]) -> Result<bool, RowError> {
         let before = self.head.len;
-        rows(self.write(name, None))?;
+        rows(self.write_value(name, None))?;
         Ok(self.head.len < before)
     }
 
@@ -183,12 +197,49 @@ impl MemberStore for DiskMembers<'_, '_> {
     }
 }
 
-/// Removes up to `most` members of a dead collection, and their scores if it has an order by score.
+/// The keys in `scores` that the members of a dead collection have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ScoreKeys {
+    None,
+    /// By the score in the member's value.
+    ByValue,
+    /// By [`SET_SCORE`], whatever the value is.
+    ByName,
+}
+
+impl ScoreKeys {
+    pub(super) fn of(kind: CollectionKind) -> Self {
+        match kind {
+            CollectionKind::List => Self::ByName,
+            kind if kind.has_ranks() => Self::ByValue,
+            _ => Self::None,
+        }
+    }
+
+    /// Returns the byte in the mark of a dead collection.
+    pub(super) fn code(self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::ByValue => 1,
+            Self::ByName => 2,
+        }
+    }
+
+    pub(super) fn of_code(code: Option<&u8>) -> Self {
+        match code {
+            Some(1) => Self::ByValue,
+            Some(2) => Self::ByName,
+            _ => Self::None,
+        }
+    }
+}
+
+/// Removes up to `most` members of a dead collection, and their keys in `scores`.
 /// Stops when the transaction is full, or `fills` it. Returns whether there are more.
 pub(super) fn remove_members(
     transaction: &mut DiskTransaction<'_>,
     id: u64,
-    has_scores: bool,
+    keys: ScoreKeys,
     most: usize,
     fills: bool,
 ) -> crate::Result<bool> {
@@ -202,13 +253,15 @@ pub(super) fn remove_members(
                 direction: WalkDirection::Forward,
                 keys: left.min(LISTED),
                 bytes: LISTED_BYTES,
-                values: has_scores,
+                values: keys == ScoreKeys::ByValue,
             },
         )?;
         for entry in &found.entries {
-            if has_scores {
-                let (name, score) = (name_in(&entry.key), MembersView::score_in(&entry.value));
-                transaction.remove_key(KeySpace::Scores, score_key(&mut key, id, score, name))?;
+            if keys != ScoreKeys::None {
+                let is_stored = keys == ScoreKeys::ByValue;
+                let score = if is_stored { MembersView::score_in(&entry.value) } else { SET_SCORE };
+                let key = score_key(&mut key, id, score, name_in(&entry.key));
+                transaction.remove_key(KeySpace::Scores, key)?;
             }
             transaction.remove_in(KeySpace::Members, &entry.key)?;
             // Listing alone may fill it, so each call removes at least one member.

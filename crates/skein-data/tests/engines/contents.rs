@@ -6,7 +6,8 @@ use std::fmt;
 use std::ops::{Bound, ControlFlow, Deref, RangeBounds};
 
 use skein_data::{
-    CollectionKind, ColumnsReader, EngineError, EngineKeys, EngineSnapshot, RowView, ScanDirection, SetReader,
+    CollectionKind, ColumnsReader, EngineError, EngineKeys, EngineSnapshot, ListEnd, ListReader, RowView,
+    ScanDirection, SetReader,
 };
 
 /// Bytes that a failed assertion shows as text, shortened.
@@ -52,6 +53,8 @@ pub type Columns = BTreeMap<Text, Text>;
 pub type Scores = BTreeMap<Text, i32>;
 /// The members of a set.
 pub type Members = BTreeSet<Text>;
+/// The elements of a list.
+pub type Elements = Vec<Text>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents {
@@ -59,6 +62,7 @@ pub enum Contents {
     Columns(Columns),
     Scores(Scores),
     Members(Members),
+    List(Elements),
 }
 
 /// The contents of a key, and the time at which it expires.
@@ -84,6 +88,8 @@ pub fn contents_of(row: RowView<'_>) -> Result<KeyContents, EngineError> {
     }
     let contents = if let Some(columns) = row.columns(columns_of)? {
         Contents::Columns(columns)
+    } else if let Some(elements) = row.list(elements_of)? {
+        Contents::List(elements)
     } else {
         let scores = row.any_set(scores_of)?.expect("a value, columns or a set");
         match row.collection_kind() {
@@ -137,6 +143,35 @@ fn scores_of(set: &SetReader<'_>) -> Scores {
     let failed = !set.is_empty() && by_rank.first().is_none_or(|first| set.score(&first.1).is_none());
     assert!(same || failed, "{by_rank:?} by rank, {backward:?} backward, {by_name:?} by name");
     by_name
+}
+
+fn elements_of(list: &ListReader<'_>) -> Elements {
+    let mut forward = Elements::new();
+    list.walk(ListEnd::Front, |element| {
+        forward.push(element.into());
+        GO_ON
+    });
+    let mut backward = Elements::new();
+    list.walk(ListEnd::Back, |element| {
+        backward.push(element.into());
+        GO_ON
+    });
+    backward.reverse();
+    let mut half = Elements::new();
+    list.walk_from(list.len() / 2, |element| {
+        half.push(element.into());
+        GO_ON
+    });
+    let mut same = forward == backward && forward.len() as u64 == list.len();
+    same &= forward.ends_with(&half) && half.len() as u64 == list.len().div_ceil(2);
+    for (at, element) in forward.iter().enumerate() {
+        same &= list.get(at as u64).as_deref() == Some(&element[..]);
+    }
+    same &= list.get(list.len()).is_none();
+    // As above, an error hides the rest.
+    let failed = !list.is_empty() && list.get(0).is_none();
+    assert!(same || failed, "{forward:?} forward, {backward:?} backward, {half:?} from the middle");
+    forward
 }
 
 fn whole(score: f64) -> i32 {

@@ -15,6 +15,7 @@ mod connection;
 mod expiry;
 mod hashes;
 mod keys;
+mod lists;
 pub(crate) mod request_keys;
 mod scripts;
 mod server;
@@ -29,7 +30,7 @@ use crate::resp::RequestArgs;
 use subcommands::Subcommands;
 
 /// A command's row in the table.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct CommandSpec {
     /// In lower case.
     pub name: &'static str,
@@ -46,6 +47,8 @@ pub(crate) struct CommandSpec {
     /// Whether consecutive requests of this command may be timed as one. Such a request takes so
     /// little time that reading the clock would cost more.
     pub timed_together: bool,
+    /// Whether it may make a key that clients of blocking commands wait for.
+    pub makes_waited_keys: bool,
     pub group: &'static str,
     pub summary: &'static str,
     /// Its index in [`COMMANDS`].
@@ -56,6 +59,8 @@ const NONE: (i32, i32, i32) = (0, 0, 0);
 const ONE: (i32, i32, i32) = (1, 1, 1);
 const ALL: (i32, i32, i32) = (1, -1, 1);
 const TWO: (i32, i32, i32) = (1, 2, 1);
+/// The keys of a command whose last argument is a timeout.
+const BUT_LAST: (i32, i32, i32) = (1, -2, 1);
 const PAIRS: (i32, i32, i32) = (1, -1, 2);
 
 const CONNECTION: &[&str] = &["noscript", "loading", "stale", "fast", "no_auth", "allow_busy"];
@@ -70,6 +75,8 @@ const WRITE: &[&str] = &["write"];
 const WRITE_FAST: &[&str] = &["write", "fast"];
 const WRITE_GROWS: &[&str] = &["write", "denyoom"];
 const WRITE_GROWS_FAST: &[&str] = &["write", "denyoom", "fast"];
+const BLOCKS: &[&str] = &["write", "noscript", "blocking"];
+const BLOCKS_MOVABLE: &[&str] = &["write", "blocking", "movablekeys"];
 const SAVE: &[&str] = &["admin", "noscript", "no_async_loading", "no_multi"];
 const BGSAVE: &[&str] = &["admin", "noscript", "no_async_loading"];
 const DEBUG: &[&str] = &["admin", "noscript", "loading", "stale"];
@@ -94,6 +101,7 @@ const fn row(
         key_count: 0,
         subcommands: &[],
         timed_together: false,
+        makes_waited_keys: false,
         group,
         summary,
         number: 0,
@@ -112,6 +120,11 @@ impl CommandSpec {
         Self { timed_together: true, ..self }
     }
 
+    /// Returns the row of a command that may make a list or a sorted set.
+    const fn making_waited_keys(self) -> Self {
+        Self { makes_waited_keys: true, ..self }
+    }
+
     /// Returns the row of a command with a number of keys in this argument.
     const fn counting_keys_at(self, key_count: usize) -> Self {
         Self { key_count, ..self }
@@ -123,7 +136,7 @@ impl CommandSpec {
 }
 
 /// The families. Strings come first, because their first two commands are the most frequent.
-const FAMILIES: [&[CommandSpec]; 11] = [
+const FAMILIES: [&[CommandSpec]; 12] = [
     strings::COMMANDS,
     hashes::COMMANDS,
     keys::COMMANDS,
@@ -133,6 +146,7 @@ const FAMILIES: [&[CommandSpec]; 11] = [
     skein::COMMANDS,
     sorted_sets::COMMANDS,
     sets::COMMANDS,
+    lists::COMMANDS,
     transactions::COMMANDS,
     scripts::COMMANDS,
 ];

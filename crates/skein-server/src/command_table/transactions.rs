@@ -8,9 +8,9 @@ pub(super) const COMMANDS: &[CommandSpec] = &[
     row("exec", 1, ALSO_RUN, NONE, "transactions", "Runs the commands queued since MULTI, atomically"),
     row("multi", 1, TRANSACTION, NONE, "transactions", "Starts to queue commands for EXEC").timed_together(),
     row("unwatch", 1, TRANSACTION, NONE, "transactions", "Stops watching all keys").timed_together(),
-    row("copy", -3, WRITE_GROWS, TWO, "generic", "Copies a key"),
+    row("copy", -3, WRITE_GROWS, TWO, "generic", "Copies a key").making_waited_keys(),
     row("msetnx", -3, WRITE_GROWS, PAIRS, "string", "Sets keys to values if none of the keys exists"),
-    row("rename", 3, WRITE, TWO, "generic", "Renames a key"),
-    row("renamenx", 3, WRITE_FAST, TWO, "generic", "Renames a key unless the new name is taken"),
+    row("rename", 3, WRITE, TWO, "generic", "Renames a key").making_waited_keys(),
+    row("renamenx", 3, WRITE_FAST, TWO, "generic", "Renames a key unless the new name is taken").making_waited_keys(),
     row("watch", -2, TRANSACTION, ALL, "transactions", "Makes the next EXEC run only if the keys do not change").timed_together(),
 ];

@@ -3,17 +3,19 @@
 
 use super::command_error::NOT_IN_MULTI;
 use super::task::{SlicedTask, TaskProgress, TaskSlice};
-use super::{AfterCommand, CommandContext, CommandError, Handler};
+use super::{AfterCommand, CommandContext, CommandError, CommandSpec};
 use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Runs one request to its end. Returns whether the connection must be closed after it.
 pub(crate) fn run<'c>(
     mut context: CommandContext<'c>,
-    handler: Handler,
+    command: &CommandSpec,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<bool, CommandError>) {
-    match handler.run(&mut context, args, reply) {
+    let ran = command.handler().run(&mut context, args, reply);
+    context.shared.note_made_keys(command, args);
+    match ran {
         // No other worker runs, so there is nothing to wait for.
         Ok(AfterCommand::Done | AfterCommand::Fence) => (context, Ok(false)),
         Ok(AfterCommand::Close) => (context, Ok(true)),
@@ -21,7 +23,7 @@ pub(crate) fn run<'c>(
             let (context, done) = finish(context, *task, reply);
             (context, done.map(|()| false))
         }
-        Ok(AfterCommand::Checkpoint) => (context, Err(NOT_IN_MULTI)),
+        Ok(AfterCommand::Checkpoint | AfterCommand::Wait(_)) => (context, Err(NOT_IN_MULTI)),
         Err(fault) => (context, Err(fault)),
     }
 }

@@ -56,7 +56,7 @@ const HELP: &[&str] = &[
     "TRACKINGINFO",
     "    Return that tracking is off.",
     "UNBLOCK <clientid> [TIMEOUT|ERROR]",
-    "    Return 0: no command blocks its client.",
+    "    End the wait of a client that a command blocks.",
     "UNPAUSE",
     "    End a pause.",
     "HELP",
@@ -117,7 +117,7 @@ pub(super) fn client(
         "kill" => return kill(context, args, reply),
         "pause" => return pause::begin(context.shared, args, reply),
         "unpause" => pause::end(context.shared, reply),
-        "unblock" => pause::unblock(args, reply)?,
+        "unblock" => pause::unblock(context.shared, args, reply)?,
         _ => set_replies(context, args.get(2), reply)?,
     }
     Ok(AfterCommand::Done)

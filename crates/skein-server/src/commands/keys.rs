@@ -44,6 +44,7 @@ pub(super) fn kind_name(row: Option<RowView<'_>>) -> &'static str {
         Some(row) => match row.collection_kind() {
             Some(CollectionKind::SortedSet) => "zset",
             Some(CollectionKind::Set) => "set",
+            Some(CollectionKind::List) => "list",
             Some(CollectionKind::Hash) | None => "hash",
         },
     }

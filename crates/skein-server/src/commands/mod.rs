@@ -23,6 +23,7 @@
 
 pub(crate) mod access;
 pub(crate) mod alone;
+pub(crate) mod blocking;
 pub(crate) mod client;
 pub(crate) mod configuration;
 pub(crate) mod connection;
@@ -34,8 +35,10 @@ pub(crate) mod hashes;
 pub(crate) mod introspection;
 pub(crate) mod keys;
 pub(crate) mod latency;
+pub(crate) mod lists;
 pub(crate) mod memory;
 pub(crate) mod multi_key;
+mod multi_pop;
 pub(crate) mod random_entries;
 mod reply_limit;
 pub(crate) mod scan;
@@ -53,6 +56,7 @@ mod unsupported;
 pub(crate) mod while_loading;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::client::ClientState;
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -61,6 +65,7 @@ use skein_data::{EngineKeys, EngineWriter, RowView, Ticket};
 
 pub(crate) use crate::command_error::{self, CommandError, OUT_OF_MEMORY};
 pub(crate) use crate::command_table::{BAD_ARITY, CommandSpec, ResolvedTag, find, is, resolve, takes};
+use blocking::BlockingCommand;
 pub(crate) use handlers::handler_of;
 pub(crate) use scripts::ScriptKind;
 pub(crate) use task::SlicedTask;
@@ -98,6 +103,8 @@ pub(crate) enum Handler {
     /// For commands that read and write several keys. A command that only reads may look at all its
     /// keys under this exclusion and then continue in slices.
     Exclusive(GeneralHandler),
+    /// Serves its client from one of several keys. If none can, the client waits.
+    Blocking(&'static BlockingCommand),
     /// EXEC.
     Exec,
     /// EVAL and its relatives: like EXEC, with the commands of a script.
@@ -125,6 +132,7 @@ impl Handler {
             }
             // EXEC is never queued, and no script runs a script. Otherwise the worker runs them.
             Self::Exec | Self::Script(_) => return Err(command_error::NOT_IN_MULTI),
+            Self::Blocking(blocking) => return blocking.run_at_once(context, args, reply),
             Self::Read(read) => {
                 context.look_up(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
             }
@@ -180,6 +188,8 @@ pub(crate) enum AfterCommand {
     Fence,
     /// A checkpoint is requested. The reply is sent when the checkpoint is complete.
     Checkpoint,
+    /// The client waits for a key, until this time or for ever.
+    Wait(Option<Instant>),
     /// The reply is written. The connection closes after it is sent.
     Close,
 }

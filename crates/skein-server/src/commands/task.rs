@@ -24,6 +24,7 @@ use skein_syntax::{KeyRange, RangeProjection};
 use super::CommandError;
 use super::hashes::{ColumnsReply, write_named};
 use super::keys::RemoveKeysTask;
+use super::lists::{ElementsReply, PositionsTask};
 use super::random_entries::RandomTask;
 use super::reply_limit::check_reply_bytes;
 use super::skein::{KeyContentsTask, long_contents, write_contents, write_details};
@@ -97,6 +98,8 @@ pub(crate) enum SlicedTask {
     Members(ViewTask<MembersReply>),
     Several(SetOperationTask),
     Columns(ViewTask<ColumnsReply>),
+    Elements(ViewTask<ElementsReply>),
+    Positions(PositionsTask),
     Any(RandomTask),
 }
 
@@ -168,7 +171,8 @@ impl SlicedTask {
             Self::Held(task) => task.memory(),
             Self::Several(task) => task.memory(),
             Self::Any(task) => task.memory(),
-            Self::Members(_) | Self::Columns(_) => 0,
+            Self::Positions(task) => task.memory(),
+            Self::Members(_) | Self::Columns(_) | Self::Elements(_) => 0,
         };
         size_of::<Self>() + held
     }
@@ -188,6 +192,8 @@ impl SlicedTask {
             Self::Members(task) => task.step(slice, reply),
             Self::Several(task) => task.step(slice, reply),
             Self::Columns(task) => task.step(slice, reply),
+            Self::Elements(task) => task.step(slice, reply),
+            Self::Positions(task) => task.step(reply),
             Self::Any(task) => task.step(slice, reply),
         }
     }

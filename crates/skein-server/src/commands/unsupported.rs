@@ -16,35 +16,7 @@ const fn family(
     UnsupportedFamily { what, names, prefixes }
 }
 
-const FAMILIES: [UnsupportedFamily; 13] = [
-    family(
-        "SkeinDB has no lists",
-        &[
-            "lpush",
-            "rpush",
-            "lpushx",
-            "rpushx",
-            "lpop",
-            "rpop",
-            "llen",
-            "lrange",
-            "lindex",
-            "lset",
-            "lrem",
-            "ltrim",
-            "linsert",
-            "lpos",
-            "lmove",
-            "lmpop",
-            "rpoplpush",
-            "blpop",
-            "brpop",
-            "blmove",
-            "blmpop",
-            "brpoplpush",
-        ],
-        &[],
-    ),
+const FAMILIES: [UnsupportedFamily; 11] = [
     family(
         "SkeinDB has no streams",
         &[
@@ -100,11 +72,6 @@ const FAMILIES: [UnsupportedFamily; 13] = [
         &["dump", "restore", "restore-asking", "migrate"],
         &[],
     ),
-    family(
-        "SkeinDB has no blocking commands; use ZPOPMIN, ZPOPMAX or ZMPOP",
-        &["bzpopmin", "bzpopmax", "bzmpop"],
-        &[],
-    ),
     family("SkeinDB does not stream requests; SLOWLOG records slow ones", &["monitor"], &[]),
     family(
         "SkeinDB has no modules",
@@ -142,7 +109,7 @@ mod tests {
 
     #[test]
     fn names_are_known_in_any_case() {
-        assert_eq!(family_of(b"LPush"), Some("SkeinDB has no lists"));
+        assert_eq!(family_of(b"XAdd"), Some("SkeinDB has no streams"));
         assert_eq!(family_of(b"GEOADD"), Some("SkeinDB has no geospatial indexes"));
         assert_eq!(family_of(b"nope"), None);
     }

@@ -74,6 +74,15 @@ impl LongDouble {
         self.exponent != INFINITE
     }
 
+    /// Returns the nearest `f64`, about.
+    pub(crate) fn to_f64(self) -> f64 {
+        let magnitude = match self.exponent {
+            INFINITE => f64::INFINITY,
+            exponent => self.mantissa as f64 * 2f64.powi(exponent),
+        };
+        if self.negative { -magnitude } else { magnitude }
+    }
+
     /// Returns the sum, or `None` if it is infinite or undefined.
     pub(crate) fn sum(self, other: Self) -> Option<Self> {
         if !self.is_finite() || !other.is_finite() {

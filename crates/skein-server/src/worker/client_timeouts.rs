@@ -91,6 +91,7 @@ impl Worker {
         // The server does not wait for a client whose request is running, or waits for the disk.
         let waited = connection.task.is_none()
             && !connection.waits
+            && connection.blocked.is_none()
             && !connection.paused
             && !connection.held
             && !connection.lingers;

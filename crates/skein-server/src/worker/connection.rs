@@ -39,6 +39,8 @@ pub(super) struct Connection {
     pub put_off: bool,
     /// Whether the client waits for a checkpoint. Later requests wait for it too.
     pub waits: bool,
+    /// Present while the client waits for a key. Later requests wait for it too.
+    pub blocked: Option<Box<BlockedWait>>,
     /// Whether a pause holds back the first request (see `paused_requests`).
     pub paused: bool,
     /// The start of the last round in which a request of this connection ran; `None` before the
@@ -74,6 +76,15 @@ pub(super) struct Connection {
     pub counted: usize,
 }
 
+/// A client's wait for a key.
+#[derive(Debug)]
+pub(super) struct BlockedWait {
+    /// Its end, if it has one.
+    pub deadline: Option<Instant>,
+    /// The same until the worker has noted it.
+    pub unnoted: Option<Instant>,
+}
+
 /// The peer has closed the connection, or the connection failed.
 #[derive(Debug)]
 pub(super) struct PeerGone;
@@ -88,6 +99,7 @@ impl Connection {
             long: None,
             put_off: false,
             waits: false,
+            blocked: None,
             paused: false,
             served: None,
             error: None,
@@ -123,10 +135,16 @@ impl Connection {
             + task
     }
 
+    /// Makes the client wait for a key.
+    pub(super) fn block_until(&mut self, deadline: Option<Instant>) {
+        self.blocked = Some(Box::new(BlockedWait { deadline, unnoted: deadline }));
+        self.client.record.set_blocked(true);
+    }
+
     /// Returns whether the state of the connection allows its queued requests to run now.
     #[inline]
     pub(super) fn may_run(&self) -> bool {
-        self.task.is_none() && !self.waits && !self.paused && !self.closing
+        self.task.is_none() && !self.waits && self.blocked.is_none() && !self.paused && !self.closing
     }
 
     /// Returns whether queued reads and writes may run in batches with those of other connections.

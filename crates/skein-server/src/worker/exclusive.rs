@@ -5,6 +5,8 @@
 //! command is a transaction of one request. If they only read, running alone is sufficient. The
 //! handlers are the same as outside, but a command that would run in slices runs to its end.
 
+use std::sync::Arc;
+
 use crate::commands::access::denied::refuse_in_exec;
 use crate::commands::alone::run;
 use crate::commands::scripts::{self, ScriptCall};
@@ -15,6 +17,7 @@ use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
+use super::blocking::serve_waiting;
 use super::general::GeneralContext;
 use super::request_timer::RequestTimer;
 use super::write_allowance::{admit, bytes_added, bytes_added_now, may_grow_memory};
@@ -25,7 +28,7 @@ use crate::shared::ServerShared;
 pub(super) type ExclusiveOutcome = (Result<AfterCommand, CommandError>, Ticket);
 
 /// Separates the outcome of a transaction into the next step and the ticket.
-fn outcome(done: Result<(AfterCommand, Ticket), CommandError>) -> ExclusiveOutcome {
+pub(super) fn outcome(done: Result<(AfterCommand, Ticket), CommandError>) -> ExclusiveOutcome {
     match done {
         Ok((next, ticket)) => (Ok(next), ticket),
         Err(fault) => (Err(fault), Ticket::default()),
@@ -60,12 +63,16 @@ impl GeneralContext<'_> {
                 CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
             return Ok((command.handler().run(&mut context, args, reply)?, context.ticket));
         }
-        let session = EngineKeys::Transaction(Box::new(self.session.begin()?));
-        let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
-        let (context, done) = run(context, command.handler(), args, reply);
-        // On disk, the transaction of a failed command is dropped, so nothing of it is done.
-        let closes = done?;
-        Ok((after(closes), context.session.commit()?))
+        let (next, ticket) = {
+            let session = EngineKeys::Transaction(Box::new(self.session.begin()?));
+            let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
+            let (context, done) = run(context, command, args, reply);
+            // On disk, the transaction of a failed command is dropped, so nothing of it is done.
+            let closes = done?;
+            (after(closes), context.session.commit()?)
+        };
+        serve_waiting(self.session, self.shared);
+        Ok((next, ticket))
     }
 
     /// EVAL and its relatives: runs a script.
@@ -94,16 +101,9 @@ impl GeneralContext<'_> {
         }
         let _alone = self.pass.alone();
         self.session.freeze();
-        let session = if call.may_write() {
-            EngineKeys::Transaction(Box::new(self.session.begin()?))
-        } else {
-            EngineKeys::Session(self.session)
-        };
-        let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
-        let (context, done) = scripts::run(context, &call, args, reply);
-        done?;
-        let ticket = context.ticket;
-        Ok((AfterCommand::Done, context.session.commit()?.max(ticket)))
+        let ticket = run_call(self.session, self.shared, &call, client, args, reply);
+        serve_waiting(self.session, self.shared);
+        Ok((AfterCommand::Done, ticket?))
     }
 
     /// EXEC: runs the requests that the client has queued.
@@ -146,8 +146,31 @@ impl GeneralContext<'_> {
             EngineKeys::Session(self.session)
         };
         let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
-        run_queue(context, &multi, reply, &mut self.timer)
+        let ran = run_queue(context, &multi, reply, &mut self.timer);
+        serve_waiting(self.session, self.shared);
+        ran
     }
+}
+
+/// Runs a script in one transaction. REQUIRES: no other worker runs requests.
+fn run_call(
+    session: &mut EngineSession,
+    shared: &Arc<ServerShared>,
+    call: &ScriptCall,
+    client: &mut ClientState,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<Ticket, CommandError> {
+    let session = if call.may_write() {
+        EngineKeys::Transaction(Box::new(session.begin()?))
+    } else {
+        EngineKeys::Session(session)
+    };
+    let context = CommandContext { session, client, shared, ticket: Ticket::default() };
+    let (context, done) = scripts::run(context, call, args, reply);
+    done?;
+    let ticket = context.ticket;
+    Ok(context.session.commit()?.max(ticket))
 }
 
 /// Errors if there is no memory for the writes of a transaction.
@@ -244,7 +267,7 @@ fn run_queued<'c>(
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<bool, CommandError>) {
     let Handler::Script(kind) = command.handler() else {
-        return run(context, command.handler(), args, reply);
+        return run(context, command, args, reply);
     };
     match ScriptCall::parse(kind, context.shared, args) {
         Ok(call) => {

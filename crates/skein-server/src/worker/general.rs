@@ -18,6 +18,7 @@ use crate::resp::ReplyWriter;
 use crate::shared::{STOPPING, ServerShared};
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
+use super::blocking::wakes_someone;
 use super::connection::Connection;
 use super::connection_slots::ConnectionSlots;
 use super::paused_requests::is_held;
@@ -118,7 +119,7 @@ impl GeneralContext<'_> {
         let began = self.timer.last();
         let (mut count, mut done, mut ticket) = (0, 0, Ticket::default());
         while !(self.held.is_none()
-            && is_batched(resolved, connection, count)
+            && is_batched(resolved, connection, count, self.shared)
             && connection.may_batch()
             && connection.client.may(tag, || connection.input.args(count)))
         {
@@ -196,7 +197,7 @@ impl GeneralContext<'_> {
         if output.buffer.get(start) == Some(&b'-') {
             self.timer.error(kind(), &output.buffer[start..], outcome.done);
         }
-        let ended = connection.task.is_none() && !connection.waits;
+        let ended = connection.task.is_none() && !connection.waits && connection.blocked.is_none();
         if ended && connection.client.drops_reply(replies) {
             output.keep(pending);
         }
@@ -257,6 +258,12 @@ impl GeneralContext<'_> {
             Handler::Exclusive(_) => self.run_exclusive(command, client, &args, &mut reply),
             Handler::Exec => self.exec(client, &mut reply),
             Handler::Script(kind) => self.run_script(kind, client, &args, &mut reply),
+            Handler::Blocking(blocking) => {
+                self.run_blocking(command, blocking, client, slot, &args, &mut reply)
+            }
+            _ if wakes_someone(self.shared, command, &args) => {
+                self.run_exclusive(command, client, &args, &mut reply)
+            }
             handler => {
                 let session = EngineKeys::Session(self.session);
                 let mut context =
@@ -297,6 +304,7 @@ impl GeneralContext<'_> {
                 connection.task = Some(task);
                 return self.step(connection, output);
             }
+            Ok(AfterCommand::Wait(deadline)) => connection.block_until(deadline),
             Ok(AfterCommand::Checkpoint) => {
                 let who = ClientLocation { worker: self.worker, slot, client: connection.client.id };
                 connection.waits = self.shared.checkpoints.ask(who);
@@ -374,12 +382,17 @@ impl GeneralContext<'_> {
 
 /// Returns whether `pipelined_reads` or `pipelined_writes` runs the request at a position of the
 /// queue.
-fn is_batched(resolved: ResolvedTag, connection: &Connection, at: usize) -> bool {
+fn is_batched(resolved: ResolvedTag, connection: &Connection, at: usize, shared: &ServerShared) -> bool {
     let ResolvedTag::Command(command) = resolved else { return false };
     match command.handler() {
-        Handler::Read(_) | Handler::ReadOrSlices(..) | Handler::Write(_) => true,
+        Handler::Read(_) | Handler::ReadOrSlices(..) => true,
+        Handler::Write(_) => !wakes_someone(shared, command, &connection.input.args(at)),
         Handler::ReadOneOrMany(..) => connection.input.args(at).len() == 2,
         Handler::WriteOrSlices(..) => is_short(&connection.input.args(at)),
-        Handler::General(_) | Handler::Exclusive(_) | Handler::Exec | Handler::Script(_) => false,
+        Handler::General(_)
+        | Handler::Exclusive(_)
+        | Handler::Blocking(_)
+        | Handler::Exec
+        | Handler::Script(_) => false,
     }
 }

@@ -39,6 +39,9 @@ impl Worker {
                 self.close(who.slot);
             }
         }
+        for answer in mail.wait_answers {
+            self.take_wait_answer(answer);
+        }
         for (who, result) in mail.checkpoints {
             let Some((connection, output)) = self.slots.get(who.slot) else { continue };
             if connection.client.id != who.client || !connection.waits {

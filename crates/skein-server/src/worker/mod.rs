@@ -26,6 +26,7 @@
 //!
 //! Design: `docs/design/server.md`.
 
+mod blocking;
 mod client_timeouts;
 mod connection;
 mod connection_slots;
@@ -54,6 +55,7 @@ use crate::shared::{Mailbox, ServerShared};
 use crate::worker_counters::WorkerCounters;
 use skein_data::{EngineSession, Ticket};
 
+use blocking::WaitDeadlines;
 use client_timeouts::TimeoutSweep;
 use connection_slots::ConnectionSlots;
 use general::GeneralContext;
@@ -108,6 +110,8 @@ pub(crate) struct Worker {
     spare: Vec<Vec<u8>>,
     spare_outputs: Vec<Vec<u8>>,
     sweep: TimeoutSweep,
+    /// The ends of the waits of blocked clients.
+    deadlines: WaitDeadlines,
     /// Whether a pause holds back requests of some connections.
     holds: bool,
     /// When the current group began, measured from the server's start.
@@ -147,6 +151,7 @@ impl Worker {
             spare: Vec::new(),
             spare_outputs: Vec::new(),
             sweep: TimeoutSweep::default(),
+            deadlines: WaitDeadlines::default(),
             holds: false,
             now: Duration::ZERO,
             stop_at: None,
@@ -164,6 +169,7 @@ impl Worker {
         let mut report = WorkerReport::default();
         loop {
             self.wait(&mut events)?;
+            self.end_waits();
             self.turn();
             self.end_lingering();
             self.sweep();
@@ -188,7 +194,8 @@ impl Worker {
             }
             (true, None) => None,
         };
-        let timeout = timeout.into_iter().chain(self.pause_time_left()).min();
+        let wait_left = self.deadlines.next().map(|end| end.saturating_duration_since(Instant::now()));
+        let timeout = timeout.into_iter().chain(self.pause_time_left()).chain(wait_left).min();
         match self.poll.poll(events, timeout) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
             _ => {}
@@ -357,7 +364,8 @@ impl Worker {
         else {
             return 0;
         };
-        if connection.attacked {
+        // Nobody reads from the connection of a blocked client, so an event alone tells its end.
+        if connection.attacked || (connection.blocked.is_some() && connection.hung_up) {
             self.close(slot);
             return 0;
         }
@@ -407,6 +415,7 @@ impl Worker {
         }
         let holds = connection.memory(output);
         self.shared.mailboxes[self.number].counts.holds(&mut connection.counted, holds);
+        self.note_deadline(slot);
         sent
     }
 
@@ -425,6 +434,10 @@ impl Worker {
             self.shared.clients.remove(connection.client.id);
             if connection.waits {
                 self.shared.checkpoints.withdraw(connection.client.id);
+            }
+            if let Some(blocked) = connection.blocked.take() {
+                self.shared.waiting.withdraw(connection.client.id);
+                self.deadlines.forget(&blocked, slot, connection.client.id);
             }
             self.mailbox().counts.holds(&mut connection.counted, 0);
             if let Err(cause) = self.poll.registry().deregister(&mut connection.stream) {

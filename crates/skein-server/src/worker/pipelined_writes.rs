@@ -18,6 +18,7 @@ use crate::resp::ReplyWriter;
 use crate::shared::ServerShared;
 use skein_data::{EngineSession, EngineWriter, Error, Ticket};
 
+use super::blocking::wakes_someone;
 use super::connection::Connection;
 use super::connection_slots::ConnectionSlots;
 use super::pipelined_reads::BATCH;
@@ -152,9 +153,21 @@ fn handler(connection: &Connection, index: usize) -> Option<(u16, WriteHandler)>
 
 /// Returns whether this request is a write that the client is allowed to do.
 #[inline]
-fn may_write(connection: &Connection, index: usize) -> bool {
+fn may_write(connection: &Connection, index: usize, shared: &ServerShared) -> bool {
     let may = |tag| connection.client.may(tag, || connection.input.args(index));
-    handler(connection, index).is_some() && connection.input.tag(index).is_some_and(may)
+    handler(connection, index).is_some()
+        && connection
+            .input
+            .tag(index)
+            .is_some_and(|tag| may(tag) && !must_be_alone(connection, tag, index, shared))
+}
+
+/// Returns whether a write makes a key that a client waits for.
+#[inline]
+fn must_be_alone(connection: &Connection, tag: u16, index: usize, shared: &ServerShared) -> bool {
+    shared.waiting.count() > 0
+        && matches!(ResolvedTag::of(tag), ResolvedTag::Command(command)
+            if wakes_someone(shared, command, &connection.input.args(index)))
 }
 
 impl PipelinedWrites {
@@ -171,7 +184,7 @@ impl PipelinedWrites {
         let output_max = shared.settings.output_bytes_max.get();
         let ConnectionSlots { connections, outputs, .. } = &mut *slots;
         let mut keys: [&[u8]; BATCH] = [&[]; BATCH];
-        let mut total = self.plan(connections, outputs, active, output_max, &mut keys);
+        let mut total = self.plan(connections, outputs, active, shared, &mut keys);
         if total == 0 {
             return (0, Ticket::default());
         }
@@ -223,9 +236,10 @@ impl PipelinedWrites {
         connections: &'c [Option<Box<Connection>>],
         outputs: &[ReplyBuffer],
         active: &[usize],
-        output_max: usize,
+        shared: &ServerShared,
         keys: &mut [&'c [u8]; BATCH],
     ) -> usize {
+        let output_max = shared.settings.output_bytes_max.get();
         self.runs.clear();
         let most = if self.alone > 0 { 1 } else { BATCH };
         self.alone = self.alone.saturating_sub(1);
@@ -236,7 +250,7 @@ impl PipelinedWrites {
                 continue;
             }
             let before = total;
-            while total < most && may_write(connection, total - before) {
+            while total < most && may_write(connection, total - before, shared) {
                 keys[total] = connection.input.args(total - before).get(1);
                 total += 1;
             }

@@ -153,6 +153,43 @@ pub const SETS: &str = "
     COPY <key> <key> REPLACE?
 ";
 
+/// Blocking commands wait for a moment at most, and only where no other connection could serve them.
+pub const LISTS: &str = "
+    LPUSH|RPUSH <key> <value>+
+    LPUSH|RPUSH <key> <member>+
+    LPUSHX|RPUSHX <key> <member>+
+    LPOP|RPOP <key>
+    LPOP|RPOP <key> <count>
+    LLEN <key>
+    LINDEX <key> <index>
+    LSET <key> <index> <member>
+    LRANGE <key> <index> <index>
+    LRANGE <key> 0 -1
+    LTRIM <key> <index> <index>
+    LINSERT <key> BEFORE|AFTER <member> <member>
+    LREM <key> <index> <member>
+    LPOS <key> <member> RANK_<index>? COUNT_<count>? MAXLEN_<index>?
+    LMOVE <key> <key> LEFT|RIGHT LEFT|RIGHT
+    RPOPLPUSH <key> <key>
+    LMPOP 1_<key>|2_<key>_<key>|0_<key> LEFT|RIGHT COUNT_<count>?
+    BLPOP|BRPOP <key>+ 0.001
+    BLMOVE <key> <key> LEFT|RIGHT LEFT|RIGHT 0.001
+    BRPOPLPUSH <key> <key> 0.001
+    BLMPOP 0.001 1_<key>|2_<key>_<key>|0_<key> LEFT|RIGHT COUNT_<count>?
+    BZPOPMIN|BZPOPMAX <key>+ 0.001
+    BZMPOP 0.001 1_<key>|2_<key>_<key> MIN|MAX COUNT_<count>?
+    ZADD <key> <score>_<member>+
+    SCAN 0 COUNT_1000 TYPE_list
+    SET <key> <value>
+    TYPE|DEL|EXISTS <key>
+    EXPIRE <key> 1000
+    RENAME <key> <key>
+    COPY <key> <key> REPLACE?
+    MULTI
+    EXEC
+    DISCARD
+";
+
 /// Every sequence uses two connections, so the other connection changes watched keys too.
 pub const TRANSACTIONS: &str = "
     MULTI
@@ -206,4 +243,5 @@ pub const SCRIPTS: &str = "
 ";
 
 /// All families above except `MIXED`.
-pub const ALL: [&str; 9] = [STRINGS, BITS, HASHES, KEYS, EXPIRY, SORTED_SETS, SETS, TRANSACTIONS, SCRIPTS];
+pub const ALL: [&str; 10] =
+    [STRINGS, BITS, HASHES, KEYS, EXPIRY, SORTED_SETS, SETS, LISTS, TRANSACTIONS, SCRIPTS];

@@ -214,6 +214,11 @@ fn sets() {
 }
 
 #[test]
+fn lists() {
+    assert_same_replies(families::LISTS);
+}
+
+#[test]
 fn scripts() {
     assert_same_replies(families::SCRIPTS);
 }

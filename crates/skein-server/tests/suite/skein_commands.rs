@@ -184,7 +184,7 @@ fn wrong_numbers_of_arguments_are_refused() {
 /// The error for a command that Redis has and SkeinDB does not names it; it is never ignored
 /// silently.
 ///
-/// Incident: the reply to LPUSH was the same as to any typing error. Consequence: users looked for
+/// Incident: the reply to XADD was the same as to any typing error. Consequence: users looked for
 /// a wrong version or a wrong port. Fix: the error names the missing feature at its end; the part
 /// that clients parse is unchanged to the byte.
 #[test]
@@ -192,7 +192,6 @@ fn unsupported_commands_are_named_in_the_error() {
     let (_server, mut client) = letters();
     for (name, what) in [
         ("SUBSCRIBE", "(SkeinDB has no publish/subscribe channels)"),
-        ("LPUSH", "(SkeinDB has no lists)"),
         ("XADD", "(SkeinDB has no streams)"),
         ("PFADD", "(SkeinDB has no HyperLogLogs)"),
         ("GEOADD", "(SkeinDB has no geospatial indexes)"),

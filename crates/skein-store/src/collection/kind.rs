@@ -10,6 +10,9 @@ pub enum CollectionKind {
     Hash,
     /// Members alone. Each has the score [`SET_SCORE`], which is not stored.
     Set,
+    /// Elements in an order of their own. The name of a member is its position, and its value is the
+    /// element.
+    List,
 }
 
 /// The score of all members of a set: that with which Redis counts them in ZUNION.
@@ -25,34 +28,61 @@ struct KindTraits {
     record: u8,
     /// The kind of its rows in a checkpoint.
     part: u8,
-    /// Whether its members have an order by score, and so ranks.
-    scores: bool,
+    /// The order of its members besides that of their names.
+    order: MemberOrder,
     /// The contents of its keys, for messages.
     contents: &'static str,
 }
 
+/// The order of a collection's members besides that of their names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MemberOrder {
+    /// None: members have values, and no ranks.
+    Unranked,
+    /// By the score in the member's value.
+    ByScore,
+    /// By name, counted: all members have the score [`SET_SCORE`], which is not stored.
+    ByName,
+}
+
 impl CollectionKind {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::SortedSet, Self::Hash, Self::Set];
+    pub const ALL: [Self; 4] = [Self::SortedSet, Self::Hash, Self::Set, Self::List];
 
     const fn traits(self) -> KindTraits {
+        use MemberOrder::{ByName, ByScore, Unranked};
         match self {
             Self::SortedSet => {
-                KindTraits { row: 1, stored: 3, record: 6, part: 3, scores: true, contents: "a sorted set" }
+                KindTraits { row: 1, stored: 3, record: 6, part: 3, order: ByScore, contents: "a sorted set" }
             }
             Self::Hash => {
-                KindTraits { row: 2, stored: 4, record: 7, part: 4, scores: false, contents: "columns" }
+                KindTraits { row: 2, stored: 4, record: 7, part: 4, order: Unranked, contents: "columns" }
             }
             Self::Set => {
-                KindTraits { row: 6, stored: 5, record: 8, part: 5, scores: true, contents: "a set" }
+                KindTraits { row: 6, stored: 5, record: 8, part: 5, order: ByName, contents: "a set" }
+            }
+            Self::List => {
+                KindTraits { row: 8, stored: 7, record: 9, part: 6, order: ByName, contents: "a list" }
             }
         }
     }
 
-    /// Returns whether the members have an order by score, and so ranks.
+    /// Returns whether the members have a counted order, and so ranks.
     #[inline]
-    pub const fn has_scores(self) -> bool {
-        self.traits().scores
+    pub const fn has_ranks(self) -> bool {
+        !matches!(self.traits().order, MemberOrder::Unranked)
+    }
+
+    /// Returns whether its members are those of a set, sorted or not.
+    #[inline]
+    pub const fn is_set(self) -> bool {
+        matches!(self, Self::SortedSet | Self::Set)
+    }
+
+    /// Returns the score of a member with this value.
+    #[inline]
+    pub fn score_in(self, value: &[u8]) -> f64 {
+        if self == Self::List { SET_SCORE } else { score_in(value) }
     }
 
     /// Returns the value of a member with this score, given as 8 bytes, little-endian.
@@ -103,6 +133,13 @@ impl CollectionKind {
     fn find(is: impl Fn(KindTraits) -> bool) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| is(kind.traits()))
     }
+}
+
+/// Returns the score in the value of a set's member. The members of a set that is not sorted have no
+/// value.
+#[inline]
+pub(crate) fn score_in(value: &[u8]) -> f64 {
+    value.try_into().map_or(SET_SCORE, f64::from_le_bytes)
 }
 
 /// The codes of all rows that own a pointer, one bit each: each read of a collection looks at them.

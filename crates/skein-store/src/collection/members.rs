@@ -10,7 +10,7 @@ use skein_sync::locks::{alone, shared};
 use super::frozen::FrozenMoment;
 use super::sweep_queue::{DeadCollection, SweepQueue};
 use super::views::CollectionViews;
-use super::{CollectionKind, SET_SCORE, ScoreIndex};
+use super::{CollectionKind, ScoreIndex};
 use crate::index::{IndexKind, NODE_SHARE};
 use crate::limits::KEY_BYTES_MAX;
 use crate::row::{RowAllocator, RowIndex, RowRef};
@@ -57,7 +57,7 @@ pub(crate) struct Collection {
 /// The state that a collection's lock protects.
 #[derive(Debug)]
 pub(crate) struct CollectionState {
-    /// The score index of a sorted set; empty for a hash.
+    /// The order of the members by score; empty for a hash.
     pub(crate) score_index: ScoreIndex,
     /// The number of columns of a hash.
     pub(crate) columns: u64,
@@ -94,16 +94,10 @@ pub(crate) fn weight(name: &[u8], row: RowRef<'_>) -> usize {
     name.len() + row.memory()
 }
 
-/// Returns the score in a member's row.
+/// Returns the score in the row of a member of a collection of this kind.
 #[inline]
-pub(crate) fn score_of(row: RowRef<'_>) -> f64 {
-    row.value().map_or(0.0, score_in)
-}
-
-/// Returns the score in the value of a member. The members of a set have no value.
-#[inline]
-pub(crate) fn score_in(value: &[u8]) -> f64 {
-    value.try_into().map_or(SET_SCORE, f64::from_le_bytes)
+pub(crate) fn score_of(kind: CollectionKind, row: RowRef<'_>) -> f64 {
+    row.value().map_or(0.0, |value| kind.score_in(value))
 }
 
 impl MemberIndex {

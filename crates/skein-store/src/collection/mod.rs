@@ -60,10 +60,9 @@ mod sweep_queue;
 mod views;
 
 pub use columns_reader::ColumnsReader;
+pub(crate) use kind::score_in;
 pub use kind::{CollectionKind, SET_SCORE};
-pub(crate) use members::{
-    Collection, CollectionState, ID, MemberIndex, member_key, score_in, score_of, weight,
-};
+pub(crate) use members::{Collection, CollectionState, ID, MemberIndex, member_key, score_of, weight};
 pub use score_index::Member;
 pub(crate) use score_index::ScoreIndex;
 pub use sorted_set::{SetReader, SortedSet};

@@ -76,10 +76,10 @@ impl<'f> GatheredMembers<'f> {
     pub(super) fn add(&mut self, row: RowRef<'_>, member: &[u8]) {
         self.count += 1;
         self.weight += weight(member, row);
-        if self.of.is_some_and(|of| of.kind().has_scores()) {
+        if let Some(kind) = self.of.map(Collection::kind).filter(|kind| kind.has_ranks()) {
             let start = self.bytes.len();
             self.bytes.extend_from_slice(member);
-            self.entries.push((score_of(row), start, self.bytes.len()));
+            self.entries.push((score_of(kind, row), start, self.bytes.len()));
         }
     }
 
@@ -88,7 +88,7 @@ impl<'f> GatheredMembers<'f> {
         match self.of {
             _ if self.count == 0 => {}
             None => members.discard_members(self.id, self.count, self.weight),
-            Some(hash) if !hash.kind().has_scores() => {
+            Some(hash) if !hash.kind().has_ranks() => {
                 let mut state = alone(hash.state());
                 (state.columns, state.bytes) = (self.count, self.weight);
             }

@@ -1,6 +1,6 @@
 //! Reads sorted sets.
 
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 use std::sync::RwLockReadGuard;
 
 use skein_sync::locks::shared;
@@ -62,23 +62,39 @@ impl SetReader<'_> {
 
     /// Returns the score of a member. This takes a lookup.
     pub fn score(&self, member: &[u8]) -> Option<f64> {
+        self.look(member, |row| score_of(self.collection.kind(), row))
+    }
+
+    /// Returns the value of a member: the element at a position of a list. This takes a lookup.
+    pub fn value(&self, member: &[u8]) -> Option<Vec<u8>> {
+        self.look(member, |row| row.value().map(<[u8]>::to_vec)).flatten()
+    }
+
+    fn look<R>(&self, member: &[u8], read: impl FnOnce(RowRef<'_>) -> R) -> Option<R> {
         let members = self.collection.members();
         let guard = members.enter();
         if self.state.dead {
-            return self.collection.frozen_member(member, &guard).map(score_of);
+            return self.collection.frozen_member(member, &guard).map(read);
         }
         let mut key = Vec::new();
-        members.index.get(member_key(&mut key, self.collection.id(), member), &guard).map(score_of)
+        members.index.get(member_key(&mut key, self.collection.id(), member), &guard).map(read)
     }
 
     /// Calls `each` with the members in the order of their bytes until it breaks; only those after
     /// `after`, if given.
     pub fn members_after(&self, after: Option<&[u8]>, mut each: impl FnMut(&[u8], f64) -> ControlFlow<()>) {
-        let mut each = |member: &[u8], row: RowRef<'_>| each(member, score_of(row));
+        let kind = self.collection.kind();
+        self.values_after(after, |member, value| each(member, kind.score_in(value)));
+    }
+
+    /// Calls `each` with the members and their values, in the order of the members' bytes, until it
+    /// breaks; only those after `after`, if given.
+    pub fn values_after(&self, after: Option<&[u8]>, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) {
+        let each = |member: &[u8], row: RowRef<'_>| each(member, row.value().unwrap_or_default());
         if self.state.dead {
             return self.collection.walk_frozen(after, each);
         }
-        self.collection.walk_members(after, &mut each);
+        self.collection.walk_members(after, each);
     }
 
     /// Returns the number of members before this entry, which may be absent. Takes O(log n), as the
@@ -112,7 +128,7 @@ impl SetReader<'_> {
     /// # use skein_store::*;
     /// # let folder = tempfile::tempdir()?;
     /// # let store = Store::open(folder.path(), StoreOptions::default())?;
-    /// use std::ops::ControlFlow;
+    /// use std::ops::{Bound, ControlFlow};
     ///
     /// let mut session = store.session();
     /// let add = |session: &mut Session, goose: u32| {
@@ -145,6 +161,13 @@ impl SetReader<'_> {
         });
         let collection = self.row.shared_collection()?;
         Some(ScoreRangeView::new(collection, &self.state.score_index, rank, count, direction))
+    }
+
+    /// Takes a view of the next `count` members after `after` as they are now, by their bytes. Takes
+    /// O(1).
+    pub fn view_members_after(&self, after: Option<Vec<u8>>, count: u64) -> Option<MembersView> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        Some(MembersView::after(self.row.shared_collection()?, from, count))
     }
 
     /// Takes a view of all members as they are now, by their bytes: to look them up or read them in

@@ -139,10 +139,10 @@ impl<'g> RowRef<'g> {
         self.set_of(CollectionKind::SortedSet)
     }
 
-    /// Returns the set of this kind, sorted or not, if the key holds it and it is in memory. The
-    /// members of a set that is not sorted have the score [`SET_SCORE`](crate::SET_SCORE).
+    /// Returns the set of this kind, sorted or not, or the list, if the key holds it and it is in
+    /// memory. Without stored scores, all members have the score [`SET_SCORE`](crate::SET_SCORE).
     pub fn set_of(self, kind: CollectionKind) -> Option<SortedSet<'g>> {
-        let set = self.collection().filter(|set| set.kind() == kind && kind.has_scores())?;
+        let set = self.collection().filter(|set| set.kind() == kind && kind.has_ranks())?;
         Some(SortedSet::new(set, self))
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::Writer;
 use super::member_writer::MemberWriter;
 use super::undo_journal::WriteRuns;
-use crate::collection::{Collection, CollectionState, score_in, score_of};
+use crate::collection::{Collection, CollectionState, score_of};
 use crate::row::{PinnedRow, RowRef};
 use crate::{Error, Result};
 
@@ -133,10 +133,10 @@ impl MemberWriter<'_> {
     }
 
     fn try_put_back(&mut self, name: &[u8], before: Option<&[u8]>) -> Result<()> {
-        let old = before.map(score_in);
-        let (now, seen) = self.look(name).map(|row| (score_of(row), row.version())).unzip();
-        let has_scores = self.kind().has_scores();
-        if has_scores {
+        let kind = self.kind();
+        let old = before.map(|value| kind.score_in(value));
+        let (now, seen) = self.look(name).map(|row| (score_of(kind, row), row.version())).unzip();
+        if kind.is_set() {
             self.note_score(name, now, old);
         } else {
             self.note_value(name);
@@ -147,7 +147,7 @@ impl MemberWriter<'_> {
             (None, None) => {}
         }
         let state = &mut *self.state;
-        if !has_scores {
+        if !kind.has_ranks() {
             state.columns = state.columns + u64::from(before.is_some()) - u64::from(seen.is_some());
             return Ok(());
         }

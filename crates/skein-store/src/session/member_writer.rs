@@ -12,7 +12,9 @@ use super::Writer;
 use super::member_changes::MemberChanges;
 use super::undo_journal::ReplacedRow;
 use super::writer::{Exchanged, RowChange, exchange};
-use crate::collection::{Collection, CollectionKind, CollectionState, ID, member_key, score_of, weight};
+use crate::collection::{
+    Collection, CollectionKind, CollectionState, ID, SET_SCORE, member_key, score_of, weight,
+};
 use crate::record;
 use crate::record_buffer::RecordBuffer;
 use crate::row::{PinnedRow, Row, RowRef};
@@ -337,13 +339,23 @@ impl MemberWriter<'_> {
     /// Restores the members that a rejected change has removed.
     fn keep_leaving(&mut self) {
         for member in std::mem::take(self.leaving).into_keys() {
-            if !self.kind().has_scores() {
-                self.state.columns += 1;
+            let kind = self.kind();
+            if !kind.is_set() {
+                self.count_put(&member);
                 continue;
             }
-            let Some(score) = self.look(&member).map(score_of) else { continue };
+            let Some(score) = self.look(&member).map(|row| score_of(kind, row)) else { continue };
             self.note_score(&member, None, Some(score));
             self.state.score_index.insert(score, &member);
+        }
+    }
+
+    /// Counts a new member with a value that is not its score.
+    pub(super) fn count_put(&mut self, member: &[u8]) {
+        if self.kind().has_ranks() {
+            self.state.score_index.insert(SET_SCORE, member);
+        } else {
+            self.state.columns += 1;
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::member_store::{EachNamed, MemberStore, StoredCollection};
 use super::member_writer::MemberWriter;
-use crate::collection::{Collection, CollectionKind, Member, score_of};
+use crate::collection::{Collection, CollectionKind, Member, SET_SCORE, score_of};
 use crate::row::RowRef;
 use crate::{Result, ScanDirection};
 
@@ -29,7 +29,8 @@ impl MemberStore for MemberWriter<'_> {
     }
 
     fn score(&mut self, member: &[u8]) -> Result<Option<f64>> {
-        let found = self.look(member).map(|row| (score_of(row), row.version()));
+        let kind = self.kind();
+        let found = self.look(member).map(|row| (score_of(kind, row), row.version()));
         self.seen = found.map(|(_, version)| version);
         Ok(found.map(|(score, _)| score))
     }
@@ -80,7 +81,9 @@ impl MemberStore for MemberWriter<'_> {
         self.note_value(name);
         let seen = self.look(name).map(RowRef::version);
         self.put(seen, value)?;
-        self.state.columns += u64::from(seen.is_none());
+        if seen.is_none() {
+            self.count_put(name);
+        }
         Ok(seen.is_none())
     }
 
@@ -88,7 +91,11 @@ impl MemberStore for MemberWriter<'_> {
         self.note_value(name);
         let Some(seen) = self.look(name).map(RowRef::version) else { return Ok(false) };
         self.remove(seen);
-        self.state.columns -= 1;
+        if self.kind().has_ranks() {
+            self.state.score_index.remove(SET_SCORE, name);
+        } else {
+            self.state.columns -= 1;
+        }
         Ok(true)
     }
 

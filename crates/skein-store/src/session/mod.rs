@@ -26,6 +26,7 @@ mod eviction;
 mod expected_contents;
 mod group;
 mod hashes;
+mod lists;
 mod member_changes;
 mod member_store;
 mod member_writer;
@@ -42,6 +43,7 @@ mod writer;
 use std::ops::ControlFlow;
 
 pub use hashes::ROW_COLUMNS_MAX;
+pub use lists::{ListEnd, ListWriter};
 pub use member_store::{EachNamed, MemberStore, StoredCollection};
 pub use memory_members::MemoryCollection;
 pub use open_batch::OpenBatch;

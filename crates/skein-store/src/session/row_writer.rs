@@ -4,8 +4,9 @@
 use skein_syntax::number::parse_i64;
 
 use super::hashes::{put_columns, remove_columns, replace_columns, update_column};
+use super::lists::{ListEnd, ListWriter, move_element};
 use super::member_store::{MemberStore, StoredCollection};
-use super::sorted_sets::{SetWriter, change_set, move_member};
+use super::sorted_sets::{SetWriter, change_or_make, move_member};
 use super::whole_rows::{copy_row, rename_row, replace_by_collection};
 use super::writer::{RowChange, RowUpdate};
 use crate::collection::CollectionKind;
@@ -382,9 +383,70 @@ pub trait RowWriter {
         kind: CollectionKind,
         key: &[u8],
         make: bool,
-        change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
+        mut change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<R>, E> {
-        change_set(self, kind, key, make, change)
+        change_or_make(self, kind, key, make, |members| change(&mut SetWriter::new(members)))
+    }
+
+    /// Changes the list of a key, as [`change_set`](Self::change_set) changes a set.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let (pushed, _) = store.session().write(|writer| {
+    ///     writer.change_list::<_, Error>(b"geese", true, |list| {
+    ///         list.push(ListEnd::Back, [&b"grey"[..], b"bean"].into_iter())?;
+    ///         list.insert(1, b"barnacle")?;
+    ///         Ok(list.len())
+    ///     })
+    /// })?;
+    /// assert_eq!(pushed?, Some(3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`change_set`](Self::change_set).
+    fn change_list<R, E: From<Error> + From<Self::Error>>(
+        &mut self,
+        key: &[u8],
+        make: bool,
+        mut change: impl FnMut(&mut ListWriter<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<Option<R>, E> {
+        change_or_make(self, CollectionKind::List, key, make, |members| {
+            change(&mut ListWriter::new(key, members))
+        })
+    }
+
+    /// Replaces the contents of `key` by a list, as [`replace_set`](Self::replace_set) does by a
+    /// sorted set.
+    ///
+    /// # Errors
+    /// As for [`replace_set`](Self::replace_set).
+    fn replace_list<R, E: From<Error> + From<Self::Error>>(
+        &mut self,
+        key: &[u8],
+        expires: Option<u64>,
+        mut change: impl FnMut(&mut ListWriter<'_>) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        replace_by_collection(self, key, CollectionKind::List, expires, |members| {
+            change(&mut ListWriter::new(key, members))
+        })
+    }
+
+    /// Moves the element at an end of a list to an end of a list, which is made if its key is absent
+    /// and may be the same. Returns the element; `None` if there is no first list. After a crash the
+    /// move is complete or absent. The caller must exclude other writers of the two keys.
+    ///
+    /// # Errors
+    /// As for [`change_set`](Self::change_set). If the first key is absent, the second one may hold
+    /// anything.
+    fn move_element(
+        &mut self,
+        from: (&[u8], ListEnd),
+        to: (&[u8], ListEnd),
+    ) -> std::result::Result<Option<Vec<u8>>, Self::Error> {
+        move_element(self, from, to)
     }
 
     /// Moves a member from one set of this kind to another, which is made if its key is absent.

@@ -138,7 +138,7 @@ fn put_member(
     name: &[u8],
     value: &[u8],
 ) -> crate::Result<()> {
-    if kind.has_scores() {
+    if kind.is_set() {
         SetWriter::new(members).put(name, score_in(value)).map(drop)
     } else {
         members.put_value(name, value).map(drop)

@@ -18,6 +18,8 @@ pub enum Entry {
     SortedSet(Vec<(Vec<u8>, f64)>),
     /// The members of a set, in the order of their bytes.
     Set(Vec<Vec<u8>>),
+    /// The elements of a list, from its front.
+    List(Vec<Vec<u8>>),
 }
 
 impl Entry {
@@ -38,6 +40,16 @@ impl Entry {
         })?;
         if scored.is_some() {
             return Ok(Self::SortedSet(members));
+        }
+        let mut elements = Vec::new();
+        let listed = row.list(|list| {
+            list.walk_from(0, |element| {
+                elements.push(element.to_vec());
+                ControlFlow::Continue(())
+            });
+        })?;
+        if listed.is_some() {
+            return Ok(Self::List(elements));
         }
         let mut names = Vec::new();
         row.set_of(CollectionKind::Set, |set| {

@@ -33,6 +33,7 @@ pub(in crate::commands) fn line(
     let said = record.attributes().clone();
     let flags: String = [
         (record.queued().is_some(), 'x'),
+        (record.is_blocked(), 'b'),
         (matches!(record.address, Some(ConnectionAddress::Unix(_))), 'U'),
         (said.no_evict, 'e'),
     ]

@@ -1,4 +1,4 @@
-//! CLIENT PAUSE and UNPAUSE; and UNBLOCK, which has no effect.
+//! CLIENT PAUSE and UNPAUSE, and UNBLOCK.
 
 use std::time::Duration;
 
@@ -11,6 +11,9 @@ use crate::commands::{AfterCommand, CommandError, CommandResult};
 use crate::pause::{LONGEST, PausedRequests};
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
+use skein_data::Ticket;
+
+const UNBLOCKED: CommandError = CommandError::text("UNBLOCKED client unblocked via CLIENT UNBLOCK");
 
 /// Starts the pause. The reply is sent after every worker has finished the commands that the pause
 /// holds back.
@@ -51,15 +54,31 @@ pub(super) fn end(shared: &ServerShared, reply: &mut ReplyWriter<'_>) {
     reply.ok();
 }
 
-/// Always replies 0, because no command blocks its client.
-pub(super) fn unblock(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
-    match args.len() {
-        3 => {}
-        4 if is(args.get(3), "TIMEOUT") || is(args.get(3), "ERROR") => {}
+/// Runs CLIENT UNBLOCK: ends the wait of a client that a command blocks.
+pub(super) fn unblock(
+    shared: &ServerShared,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let with_error = match args.len() {
+        3 => false,
+        4 if is(args.get(3), "TIMEOUT") => false,
+        4 if is(args.get(3), "ERROR") => true,
         4 => return Err(CommandError::text("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
         _ => return Err(unknown_or_wrong("client", args)),
+    };
+    let id = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
+    let found = u64::try_from(id).ok().and_then(|id| shared.waiting.withdraw(id));
+    reply.int(found.is_some().into());
+    if let Some(client) = found {
+        let mut bytes = Vec::new();
+        let mut answer = ReplyWriter::new(&mut bytes, client.protocol);
+        if with_error {
+            UNBLOCKED.write(&mut answer)
+        } else {
+            answer.null_array()
+        }
+        shared.answer_waiting(client.who, bytes, Ticket::default());
     }
-    parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
-    reply.int(0);
     Ok(())
 }

@@ -7,6 +7,7 @@ mod connection;
 mod expiry;
 mod hashes;
 mod keys;
+mod lists;
 mod scripts;
 mod server;
 mod sets;
@@ -46,7 +47,7 @@ impl HandlerRow {
 }
 
 /// The families, in the order of the table.
-const FAMILIES: [&[HandlerRow]; 11] = [
+const FAMILIES: [&[HandlerRow]; 12] = [
     strings::HANDLERS,
     hashes::HANDLERS,
     keys::HANDLERS,
@@ -56,6 +57,7 @@ const FAMILIES: [&[HandlerRow]; 11] = [
     skein::HANDLERS,
     sorted_sets::HANDLERS,
     sets::HANDLERS,
+    lists::HANDLERS,
     transactions::HANDLERS,
     scripts::HANDLERS,
 ];

@@ -1,12 +1,15 @@
 //! Commands on sorted sets, one line each.
 
-use super::super::Handler::{Exclusive, General, Read, Write};
+use super::super::Handler::{Blocking, Exclusive, General, Read, Write};
 use super::super::sorted_sets as z;
 use super::super::task::read_or_slices;
 use super::{HandlerRow, row};
 
 #[rustfmt::skip]
 pub(super) const HANDLERS: &[HandlerRow] = &[
+    row("bzmpop", Blocking(&z::BZMPOP)),
+    row("bzpopmax", Blocking(&z::BZPOPMAX)),
+    row("bzpopmin", Blocking(&z::BZPOPMIN)),
     row("zadd", Write(z::zadd)),
     row("zcard", Read(z::zcard)),
     row("zcount", Read(z::zcount)),

@@ -86,7 +86,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         let ran = match context.client.check(tag, &args) {
             Ok(()) => {
                 let ran;
-                (context, ran) = alone::run(context, command.handler(), &args, reply);
+                (context, ran) = alone::run(context, command, &args, reply);
                 ran.map(drop)
             }
             Err(denied) => Err(refuse_in_script(context.shared, context.client, command, &denied)),

@@ -2,9 +2,9 @@
 //! all are exclusive, and those that only read continue in slices if the sets are large.
 
 use crate::commands::command_error::SYNTAX;
+use crate::commands::multi_pop::parse_positive;
 use crate::commands::sorted_sets::{
-    MemberFormat, SetOperation, SetOperationQuery, count_with, parse_limit, parse_positive, put_found,
-    reply_with,
+    MemberFormat, SetOperation, SetOperationQuery, count_with, parse_limit, put_found, reply_with,
 };
 use crate::commands::{CommandContext, CommandError, CommandResult, is};
 use crate::resp::{ReplyWriter, RequestArgs};

@@ -15,6 +15,7 @@ pub(super) use versions::{cas, getv, getv_in_slices};
 use super::{CommandError, SlicedTask};
 use crate::commands::hashes::{ColumnsReply, write_columns};
 use crate::commands::keys::kind_name;
+use crate::commands::lists::{ElementsReply, write_elements};
 use crate::commands::sorted_sets::{MemberFormat, MembersReply, write_members};
 use crate::resp::ReplyWriter;
 use skein_data::RowView;
@@ -24,6 +25,9 @@ pub(crate) fn long_contents(row: RowView<'_>) -> Result<Option<SlicedTask>, Comm
     let format = MemberFormat::of_contents(row);
     if let Some(members) = row.any_set(|set| MembersReply::all(set, format))? {
         return Ok(members.map(SlicedTask::Members));
+    }
+    if let Some(elements) = row.list(ElementsReply::all)? {
+        return Ok(elements.map(SlicedTask::Elements));
     }
     Ok(row.columns(ColumnsReply::all)?.flatten().map(SlicedTask::Columns))
 }
@@ -38,7 +42,7 @@ pub(crate) fn write_details(row: RowView<'_>, reply: &mut ReplyWriter<'_>) {
 }
 
 /// Writes the contents of a row: its value, its columns as a map, the members of a sorted set with
-/// their scores as a map, or the members of a set.
+/// their scores as a map, the members of a set, or the elements of a list.
 pub(crate) fn write_contents(row: RowView<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
     if let Some(value) = row.value() {
         reply.bulk(value);
@@ -46,6 +50,7 @@ pub(crate) fn write_contents(row: RowView<'_>, reply: &mut ReplyWriter<'_>) -> R
     }
     let format = MemberFormat::of_contents(row);
     if row.any_set(|set| write_members(set, format, reply))?.is_none()
+        && row.list(|list| write_elements(list, reply))?.is_none()
         && row.columns(|columns| write_columns(columns, reply))?.is_none()
     {
         reply.map(0);

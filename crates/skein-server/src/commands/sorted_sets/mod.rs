@@ -12,11 +12,12 @@
 //!
 //! Read in this order: `members` (single members), `add` (ZADD, ZINCRBY), `bounds` and `ranges`
 //! (ranges by rank, score, member), `remove`, `long_ranges`. Then, independent of each other:
-//! `random` (ZRANDMEMBER), `scan` (ZSCAN), `multi_set` (ZMPOP), `algebra` (ZUNION and its
+//! `random` (ZRANDMEMBER), `scan` (ZSCAN), `multi_set` (ZMPOP), `blocking`, `algebra` (ZUNION and its
 //! relatives, and the commands that store sets), `set_operation_task` (the same in slices).
 
 mod add;
 mod algebra;
+mod blocking;
 mod bounds;
 mod long_ranges;
 mod members;
@@ -32,9 +33,10 @@ pub(super) use algebra::{
     SetOperation, SetOperationQuery, count_with, parse_limit, put_found, reply_with, zdiff, zdiff_store,
     zinter, zinter_card, zinter_store, zrange_store, zunion, zunion_store,
 };
+pub(super) use blocking::{BZMPOP, BZPOPMAX, BZPOPMIN};
 pub(super) use long_ranges::MembersReply;
 pub(super) use members::{zcard, zmscore, zrank, zrevrank, zscore};
-pub(super) use multi_set::{parse_positive, zmpop};
+pub(super) use multi_set::zmpop;
 pub(super) use random::ZRandMember;
 pub(super) use ranges::{
     ZRange, ZRangeByLex, ZRangeByScore, ZRevRange, ZRevRangeByLex, ZRevRangeByScore, zcount, zlex_count,

@@ -1,27 +1,11 @@
-//! Commands that take several sorted sets.
-
-use skein_syntax::number::parse_i64;
+//! ZMPOP: pops from the first of several sorted sets that has members.
 
 use super::MemberFormat;
 use super::remove::{ScoredMembers, parse_end, pop, write_popped};
-use crate::commands::command_error::SYNTAX;
-use crate::commands::{AfterCommand, CommandContext, CommandError, is};
+use crate::commands::multi_pop::MultiPop;
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{CollectionKind, EngineWriter, RowWriter as _};
-
-/// Parses a positive number of keys or members.
-pub(in crate::commands) fn parse_positive(text: &[u8], refusal: &'static str) -> Result<u64, CommandError> {
-    let number = parse_i64(text).filter(|number| *number > 0).ok_or(CommandError::text(refusal))?;
-    Ok(number.unsigned_abs())
-}
-
-/// Parses the number of keys in argument `at`. Errors if fewer than `after` arguments follow the
-/// keys.
-fn parse_keys(args: &RequestArgs<'_>, at: usize, after: usize) -> Result<usize, CommandError> {
-    let keys = parse_positive(args.get(at), "ERR numkeys should be greater than 0")?;
-    let keys = usize::try_from(keys).unwrap_or(usize::MAX);
-    if keys > args.len() - at - 1 || args.len() - at - 1 - keys < after { Err(SYNTAX) } else { Ok(keys) }
-}
+use skein_data::{CollectionKind, EngineWriter, RowWriter as _, ScanDirection};
 
 /// Replaces whatever a key holds by a set of this kind with these members. Without members, removes
 /// the key.
@@ -37,37 +21,37 @@ pub(super) fn replace_set(
     })
 }
 
-/// Runs ZMPOP: pops from the first set that has members.
+/// Pops from a key, and replies with the key and the members. Returns whether there were any.
+pub(super) fn pop_several(
+    writer: &mut EngineWriter<'_, '_>,
+    asked: &MultiPop<ScanDirection>,
+    key: &[u8],
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
+    let Some(members) = pop(writer, key, asked.end, asked.most)? else { return Ok(false) };
+    reply.array(2);
+    reply.bulk(key);
+    write_popped(&members, MemberFormat::Pairs, reply);
+    Ok(true)
+}
+
 pub(in crate::commands) fn zmpop(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> Result<AfterCommand, CommandError> {
-    let keys = parse_keys(args, 1, 1)?;
-    let end = parse_end(args.get(2 + keys))?;
-    let mut rest = args.from(3 + keys);
-    let mut count = None;
-    while let Some(word) = rest.next() {
-        let (true, None, Some(number)) = (is(word, "COUNT"), count, rest.next()) else { return Err(SYNTAX) };
-        count = Some(parse_positive(number, "ERR count should be greater than 0")?);
-    }
-    let keys = args.from(2).take(keys);
+) -> CommandResult {
+    let asked = MultiPop::parse(args, 1, parse_end)?;
     let (popped, ticket) = context.session.write(|writer| {
-        for key in keys {
-            if let Some(members) = pop(writer, key, end, count.unwrap_or(1))? {
-                return Ok::<_, CommandError>(Some((key, members)));
+        for key in asked.keys(args) {
+            if pop_several(writer, &asked, key, reply)? {
+                return Ok::<_, CommandError>(true);
             }
         }
-        Ok(None)
+        Ok(false)
     });
     context.ticket = context.ticket.max(ticket);
-    match popped?? {
-        None => reply.null_array(),
-        Some((key, members)) => {
-            reply.array(2);
-            reply.bulk(key);
-            write_popped(&members, MemberFormat::Pairs, reply);
-        }
+    if !popped?? {
+        reply.null_array();
     }
     Ok(AfterCommand::Done)
 }

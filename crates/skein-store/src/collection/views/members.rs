@@ -7,7 +7,8 @@ use std::sync::Arc;
 use skein_sync::locks::{lock, shared};
 
 use super::{Collection, FormerEntries, FormerEntry, PLACE, RegisteredView, ViewOrder};
-use crate::collection::members::{member_key, score_in};
+use crate::collection::members::member_key;
+use crate::collection::score_in;
 use crate::{RowRef, ScanDirection};
 
 /// The members of a key as they were at one moment, by name; see
@@ -23,15 +24,13 @@ pub struct MembersView {
 impl MembersView {
     /// Takes a view. REQUIRES: the collection's lock is held shared, and it has `len` members.
     pub(in crate::collection) fn new(collection: Arc<Collection>, len: u64) -> Self {
-        Self {
-            listed: RegisteredView::new(
-                collection,
-                ViewOrder::Name,
-                ScanDirection::Forward,
-                Bound::Unbounded,
-            ),
-            left: len,
-        }
+        Self::after(collection, Bound::Unbounded, len)
+    }
+
+    /// Takes a view of the next `len` members from a bound on. REQUIRES: as for [`new`](Self::new).
+    pub(in crate::collection) fn after(collection: Arc<Collection>, from: Bound<Vec<u8>>, len: u64) -> Self {
+        let listed = RegisteredView::new(collection, ViewOrder::Name, ScanDirection::Forward, from);
+        Self { listed, left: len }
     }
 
     /// Returns how many members no step has shown.

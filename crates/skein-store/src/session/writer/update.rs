@@ -14,6 +14,7 @@ use super::{RowChange, RowUpdate, Writer, release_collection};
 use crate::collection::{Collection, CollectionKind};
 use crate::index::IndexPlace;
 use crate::row::{RowAllocator, RowRef};
+use crate::session::lists::{ListEnd, move_element};
 use crate::session::member_store::MemberStore;
 use crate::session::memory_members::MemoryCollection;
 use crate::session::row_writer::{Recorder, RowWriter};
@@ -126,6 +127,10 @@ impl RowWriter for Writer<'_> {
 
     fn move_member(&mut self, kind: CollectionKind, from: &[u8], to: &[u8], member: &[u8]) -> Result<bool> {
         self.as_group(|writer| move_member(writer, kind, from, to, member))
+    }
+
+    fn move_element(&mut self, from: (&[u8], ListEnd), to: (&[u8], ListEnd)) -> Result<Option<Vec<u8>>> {
+        self.as_group(|writer| move_element(writer, from, to))
     }
 
     fn update_recorded<E: From<Error>>(

@@ -1,0 +1,116 @@
+//! Commands whose client waits until one of their keys can serve it: what they have in common.
+//!
+//! ```text
+//!   BLPOP a b 5 ─► try_now ─┬─ a or b serves it ─► reply
+//!                           ├─ in MULTI or a script ─► the reply of a command that found nothing
+//!                           └─ else the client waits (`worker::blocking`, `waiting_clients`)
+//! ```
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use super::{AfterCommand, CommandContext, CommandError, CommandResult};
+use crate::long_double::LongDouble;
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{CollectionKind, EngineKeys, EngineWriter, Ticket};
+
+const BAD_TIMEOUT: CommandError = CommandError::text("ERR timeout is not a float or out of range");
+const NEGATIVE: CommandError = CommandError::text("ERR timeout is negative");
+const TOO_LONG: CommandError = CommandError::text("ERR timeout is out of range");
+
+/// The keys of a blocking request, and how long its client waits.
+pub(crate) struct BlockingQuery {
+    /// The arguments that are its keys.
+    pub keys: Range<usize>,
+    /// The longest wait; `None` for ever.
+    pub timeout: Option<Duration>,
+}
+
+/// The outcome of an attempt to serve a client from one key, and the ticket that its reply waits
+/// for.
+pub(crate) type Served = (Result<bool, CommandError>, Ticket);
+
+/// How a blocking command is served.
+pub(crate) struct BlockingCommand {
+    /// The kind of collection that can serve it.
+    pub kind: CollectionKind,
+    /// Reads the request.
+    pub query: fn(&RequestArgs<'_>) -> Result<BlockingQuery, CommandError>,
+    /// Serves the client from this key and replies. Replies nothing and returns false if the key is
+    /// absent.
+    pub serve: fn(&mut EngineKeys<'_>, &RequestArgs<'_>, &[u8], &mut ReplyWriter<'_>) -> Served,
+    /// Replies that there is nothing, where a client cannot wait.
+    pub nothing: fn(&mut ReplyWriter<'_>),
+    /// Whether it reads or writes one key alone, so that it may run beside other requests.
+    pub is_of_one_key: fn(&BlockingQuery) -> bool,
+}
+
+impl BlockingCommand {
+    /// Serves the client from its first key that can. Returns whether there was one.
+    pub(crate) fn try_now(
+        &self,
+        context: &mut CommandContext<'_>,
+        query: &BlockingQuery,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<bool, CommandError> {
+        for at in query.keys.clone() {
+            let (served, ticket) = (self.serve)(&mut context.session, args, args.get(at), reply);
+            context.ticket = context.ticket.max(ticket);
+            if served? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Runs the command where its client cannot wait.
+    pub(super) fn run_at_once(
+        &self,
+        context: &mut CommandContext<'_>,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> CommandResult {
+        let query = (self.query)(args)?;
+        if !self.try_now(context, &query, args, reply)? {
+            (self.nothing)(reply);
+        }
+        Ok(AfterCommand::Done)
+    }
+}
+
+impl BlockingQuery {
+    /// Returns when a wait that begins now ends; `None` if it has no end.
+    pub(crate) fn until(&self, now: Instant) -> Option<Instant> {
+        self.timeout.and_then(|timeout| now.checked_add(timeout))
+    }
+}
+
+/// Parses a timeout in seconds; 0 waits for ever. As in Redis, a part of a millisecond counts as a
+/// whole one.
+pub(super) fn parse_timeout(text: &[u8]) -> Result<Option<Duration>, CommandError> {
+    let seconds = LongDouble::parse(text).ok_or(BAD_TIMEOUT)?;
+    let millis = (seconds.to_f64() * 1000.0).ceil();
+    if millis > i64::MAX as f64 {
+        Err(TOO_LONG)
+    } else if millis < 0.0 {
+        Err(NEGATIVE)
+    } else {
+        Ok((millis > 0.0).then(|| Duration::from_millis(millis as u64)))
+    }
+}
+
+/// Reads keys that a timeout follows.
+pub(super) fn pop_query(args: &RequestArgs<'_>) -> Result<BlockingQuery, CommandError> {
+    let last = args.len() - 1;
+    Ok(BlockingQuery { keys: 1..last, timeout: parse_timeout(args.get(last))? })
+}
+
+/// Serves a client by one write.
+pub(super) fn serve(
+    session: &mut EngineKeys<'_>,
+    write: impl FnOnce(&mut EngineWriter<'_, '_>) -> Result<bool, CommandError>,
+) -> Served {
+    let (served, ticket) = session.write(write);
+    (served.map_err(CommandError::from).and_then(|served| served), ticket)
+}

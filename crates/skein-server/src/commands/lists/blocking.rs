@@ -1,0 +1,89 @@
+//! BLPOP, BRPOP, BLMPOP, BLMOVE and BRPOPLPUSH: how a client is served from one key.
+
+use super::ends::pop_from;
+use super::moves::MoveEnds;
+use super::multi_pop::pop_several;
+use super::parse_end;
+use crate::commands::CommandError;
+use crate::commands::blocking::{BlockingCommand, BlockingQuery, Served, parse_timeout, pop_query, serve};
+use crate::commands::multi_pop::MultiPop;
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{CollectionKind, EngineKeys, ListEnd, RowWriter as _, Ticket};
+
+pub(in crate::commands) const BLPOP: BlockingCommand = BlockingCommand {
+    kind: CollectionKind::List,
+    query: pop_query,
+    serve: |session, _, key, reply| serve_pop(session, key, reply, ListEnd::Front),
+    nothing: |reply| reply.null_array(),
+    is_of_one_key: |query| query.keys.len() == 1,
+};
+
+pub(in crate::commands) const BRPOP: BlockingCommand = BlockingCommand {
+    serve: |session, _, key, reply| serve_pop(session, key, reply, ListEnd::Back),
+    ..BLPOP
+};
+
+pub(in crate::commands) const BLMPOP: BlockingCommand =
+    BlockingCommand { query: multi_pop_query, serve: serve_multi_pop, ..BLPOP };
+
+pub(in crate::commands) const BLMOVE: BlockingCommand = BlockingCommand {
+    kind: CollectionKind::List,
+    query: |args| {
+        MoveEnds::parse(args)?;
+        Ok(BlockingQuery { keys: 1..2, timeout: parse_timeout(args.get(5))? })
+    },
+    serve: |session, args, key, reply| match MoveEnds::parse(args) {
+        Ok(ends) => serve_move(session, args, key, reply, ends),
+        Err(fault) => (Err(fault), Ticket::default()),
+    },
+    nothing: |reply| reply.null(),
+    is_of_one_key: |_| false,
+};
+
+pub(in crate::commands) const BRPOPLPUSH: BlockingCommand = BlockingCommand {
+    query: |args| Ok(BlockingQuery { keys: 1..2, timeout: parse_timeout(args.get(3))? }),
+    serve: |session, args, key, reply| serve_move(session, args, key, reply, MoveEnds::ROTATE),
+    ..BLMOVE
+};
+
+/// Reads a timeout, and the keys behind their count.
+fn multi_pop_query(args: &RequestArgs<'_>) -> Result<BlockingQuery, CommandError> {
+    let keys = MultiPop::parse(args, 2, parse_end)?.keys(args).count();
+    Ok(BlockingQuery { keys: 3..3 + keys, timeout: parse_timeout(args.get(1))? })
+}
+
+fn serve_pop(session: &mut EngineKeys<'_>, key: &[u8], reply: &mut ReplyWriter<'_>, end: ListEnd) -> Served {
+    serve(session, |writer| {
+        let popped = pop_from(writer, key, end, 1)?;
+        let Some(element) = popped.iter().flatten().next() else { return Ok(false) };
+        reply.array(2);
+        reply.bulk(key);
+        reply.bulk(element);
+        Ok(true)
+    })
+}
+
+fn serve_multi_pop(
+    session: &mut EngineKeys<'_>,
+    args: &RequestArgs<'_>,
+    key: &[u8],
+    reply: &mut ReplyWriter<'_>,
+) -> Served {
+    serve(session, |writer| pop_several(writer, &MultiPop::parse(args, 2, parse_end)?, key, reply))
+}
+
+fn serve_move(
+    session: &mut EngineKeys<'_>,
+    args: &RequestArgs<'_>,
+    key: &[u8],
+    reply: &mut ReplyWriter<'_>,
+    ends: MoveEnds,
+) -> Served {
+    serve(session, |writer| {
+        let moved = writer.move_element((key, ends.from), (args.get(2), ends.to))?;
+        if let Some(element) = &moved {
+            reply.bulk(element);
+        }
+        Ok(moved.is_some())
+    })
+}

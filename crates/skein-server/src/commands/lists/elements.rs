@@ -1,0 +1,86 @@
+//! Commands on single elements: LINDEX, LSET, LINSERT, LREM.
+
+use super::{index_from_front, parse_integer, with_list};
+use crate::commands::command_error::SYNTAX;
+use crate::commands::{CommandError, is};
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{EngineWriter, ListEnd, RowView, RowWriter as _};
+
+const NO_KEY: CommandError = CommandError::text("ERR no such key");
+const OUT_OF_RANGE: CommandError = CommandError::text("ERR index out of range");
+
+/// Runs LINDEX. As in Redis, an absent key is looked at before the index.
+pub(in crate::commands) fn lindex(
+    row: Option<RowView<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) {
+    with_list(row, reply, |list, reply| {
+        let element = match list {
+            None => None,
+            Some(list) => {
+                let index = parse_integer(args.get(2))?;
+                index_from_front(index, list.len()).and_then(|index| list.get(index))
+            }
+        };
+        reply.bulk_or_null(element.as_deref());
+        Ok(())
+    });
+}
+
+/// Runs LSET. As in Redis, an absent key is looked at before the index.
+pub(in crate::commands) fn lset(
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let is_set = writer.change_list(args.get(1), false, |list| {
+        let index = parse_integer(args.get(2))?;
+        let index = index_from_front(index, list.len()).ok_or(OUT_OF_RANGE)?;
+        Ok::<_, CommandError>(list.set(index, args.get(3))?)
+    })?;
+    if !is_set.ok_or(NO_KEY)? {
+        return Err(OUT_OF_RANGE);
+    }
+    reply.ok();
+    Ok(())
+}
+
+pub(in crate::commands) fn linsert(
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let behind = match args.get(2) {
+        word if is(word, "BEFORE") => 0,
+        word if is(word, "AFTER") => 1,
+        _ => return Err(SYNTAX),
+    };
+    let len = writer.change_list(args.get(1), false, |list| {
+        let Some(index) = list.find(args.get(3))? else { return Ok(None) };
+        list.insert(index + behind, args.get(4))?;
+        Ok::<_, CommandError>(Some(list.len()))
+    })?;
+    match len {
+        None => reply.int(0),
+        Some(None) => reply.int(-1),
+        Some(Some(len)) => reply.places(len),
+    }
+    Ok(())
+}
+
+/// Runs LREM. A negative count removes elements from the back; 0 removes all that are equal.
+pub(in crate::commands) fn lrem(
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let count = parse_integer(args.get(2))?;
+    let end = if count < 0 { ListEnd::Back } else { ListEnd::Front };
+    let most = if count == 0 { u64::MAX } else { count.unsigned_abs() };
+    let removed = writer.change_list(args.get(1), false, |list| {
+        Ok::<_, CommandError>(list.remove_equal(args.get(3), end, most)?)
+    })?;
+    reply.places(removed.unwrap_or(0));
+    Ok(())
+}

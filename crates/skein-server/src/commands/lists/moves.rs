@@ -1,0 +1,52 @@
+//! LMOVE and RPOPLPUSH: move an element from one list to another, or within one.
+
+use super::parse_end;
+use crate::commands::{AfterCommand, CommandContext, CommandResult};
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{ListEnd, RowWriter as _};
+
+/// The ends between which an element moves.
+#[derive(Clone, Copy)]
+pub(super) struct MoveEnds {
+    pub(super) from: ListEnd,
+    pub(super) to: ListEnd,
+}
+
+impl MoveEnds {
+    /// Those of RPOPLPUSH.
+    pub(super) const ROTATE: Self = Self { from: ListEnd::Back, to: ListEnd::Front };
+
+    /// Reads arguments 3 and 4.
+    pub(super) fn parse(args: &RequestArgs<'_>) -> Result<Self, crate::commands::CommandError> {
+        Ok(Self { from: parse_end(args.get(3))?, to: parse_end(args.get(4))? })
+    }
+}
+
+fn move_between(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    ends: MoveEnds,
+) -> CommandResult {
+    let (from, to) = ((args.get(1), ends.from), (args.get(2), ends.to));
+    let (moved, ticket) = context.session.write(|writer| writer.move_element(from, to));
+    context.ticket = context.ticket.max(ticket);
+    reply.bulk_or_null(moved??.as_deref());
+    Ok(AfterCommand::Done)
+}
+
+pub(in crate::commands) fn lmove(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    move_between(context, args, reply, MoveEnds::parse(args)?)
+}
+
+pub(in crate::commands) fn rpoplpush(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    move_between(context, args, reply, MoveEnds::ROTATE)
+}

@@ -1,0 +1,43 @@
+//! LMPOP: pops from the first of several lists that has elements.
+
+use super::ends::{pop_from, write_popped};
+use super::parse_end;
+use crate::commands::multi_pop::MultiPop;
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult};
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{EngineWriter, ListEnd};
+
+/// Pops from a key, and replies with the key and the elements. Returns whether there were any.
+pub(super) fn pop_several(
+    writer: &mut EngineWriter<'_, '_>,
+    asked: &MultiPop<ListEnd>,
+    key: &[u8],
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
+    let Some(popped) = pop_from(writer, key, asked.end, asked.most)? else { return Ok(false) };
+    reply.array(2);
+    reply.bulk(key);
+    write_popped(&popped, reply);
+    Ok(true)
+}
+
+pub(in crate::commands) fn lmpop(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    let asked = MultiPop::parse(args, 1, parse_end)?;
+    let (popped, ticket) = context.session.write(|writer| {
+        for key in asked.keys(args) {
+            if pop_several(writer, &asked, key, reply)? {
+                return Ok::<_, CommandError>(true);
+            }
+        }
+        Ok(false)
+    });
+    context.ticket = context.ticket.max(ticket);
+    if !popped?? {
+        reply.null_array();
+    }
+    Ok(AfterCommand::Done)
+}

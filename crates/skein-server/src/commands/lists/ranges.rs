@@ -1,0 +1,160 @@
+//! LRANGE, at once if the range is short, otherwise in slices; LTRIM; and lists inside a range of
+//! keys. As in Redis, a reply shows a single moment.
+
+use std::ops::{ControlFlow, Range};
+
+use super::{answer_of, index_from_front, parse_integer};
+use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongRead, LongReply, SlicedView, ViewTask};
+use crate::commands::{CommandError, SlicedTask};
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{EngineWriter, ListReader, MembersView, RowView, RowWriter as _};
+
+/// The first and the last index of a request, which may count from the back.
+struct IndexRange {
+    first: i64,
+    last: i64,
+}
+
+impl IndexRange {
+    fn parse(args: &RequestArgs<'_>) -> Result<Self, CommandError> {
+        Ok(Self { first: parse_integer(args.get(2))?, last: parse_integer(args.get(3))? })
+    }
+
+    /// Returns the range in a list of this length.
+    fn within(&self, len: u64) -> Range<u64> {
+        let start = index_from_front(self.first, len).unwrap_or(0);
+        let end = index_from_front(self.last, len).map_or(0, |last| last.saturating_add(1).min(len));
+        start..end.max(start)
+    }
+}
+
+pub(in crate::commands) struct LRange;
+
+impl LongRead for LRange {
+    fn answer(
+        row: Option<RowView<'_>>,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+        long: &mut LongReply,
+    ) -> Result<(), CommandError> {
+        let asked = IndexRange::parse(args)?;
+        answer_of(row, reply, |list, reply| {
+            let Some(list) = list else {
+                reply.array(0);
+                return Ok(());
+            };
+            let range = asked.within(list.len());
+            if !write_short(list, &range, reply) {
+                let task = || list.view(range.start, range.end - range.start);
+                long.begin(reply, || {
+                    Some(SlicedTask::Elements(ViewTask::new(ElementsReply { view: task()? })))
+                });
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Writes elements if they are few. Otherwise writes nothing and returns false.
+fn write_short(list: &ListReader<'_>, range: &Range<u64>, reply: &mut ReplyWriter<'_>) -> bool {
+    let (start, mut left) = (reply.position(), range.end - range.start);
+    if left > AT_ONCE as u64 {
+        return false;
+    }
+    reply.array(usize::try_from(left).unwrap_or(usize::MAX));
+    if left == 0 {
+        return true;
+    }
+    let mut fits = true;
+    list.walk_from(range.start, |element| {
+        reply.bulk(element);
+        left -= 1;
+        fits = reply.position() - start <= AT_ONCE_BYTES;
+        if left > 0 && fits { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    if !fits {
+        reply.truncate(start);
+    }
+    fits
+}
+
+/// Writes all elements of a list that has few.
+pub(in crate::commands) fn write_elements(list: &ListReader<'_>, reply: &mut ReplyWriter<'_>) {
+    reply.array(usize::try_from(list.len()).unwrap_or(usize::MAX));
+    list.walk_from(0, |element| {
+        reply.bulk(element);
+        ControlFlow::Continue(())
+    });
+}
+
+/// The reply of LRANGE with many elements; also inside a range of keys.
+pub(crate) struct ElementsReply {
+    view: MembersView,
+}
+
+impl ElementsReply {
+    /// Returns a task that writes all elements, or `None` if there are few.
+    pub(in crate::commands) fn all(list: &ListReader<'_>) -> Option<ViewTask<Self>> {
+        if list.len() <= AT_ONCE as u64 {
+            return None;
+        }
+        Some(ViewTask::new(Self { view: list.view(0, list.len())? }))
+    }
+}
+
+impl SlicedView for ElementsReply {
+    const WAY_OUT: &'static str = "ask for fewer elements";
+
+    fn left(&self) -> u64 {
+        self.view.left()
+    }
+
+    fn head(&self, count: usize, reply: &mut ReplyWriter<'_>) {
+        reply.array(count);
+    }
+
+    fn some(
+        &mut self,
+        most: usize,
+        full: impl Fn(&ReplyWriter<'_>) -> ControlFlow<()>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<bool, CommandError> {
+        Ok(self.view.step(most, |_, element| {
+            reply.bulk(element);
+            full(reply)
+        })?)
+    }
+}
+
+pub(in crate::commands) fn ltrim(
+    writer: &mut EngineWriter<'_, '_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let kept = IndexRange::parse(args)?;
+    writer.change_list(args.get(1), false, |list| {
+        let range = kept.within(list.len());
+        Ok::<_, CommandError>(list.trim(range)?)
+    })?;
+    reply.ok();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_those_of_redis() {
+        let within = |first, last| IndexRange { first, last }.within(5);
+        assert_eq!(within(0, -1), 0..5);
+        assert_eq!(within(-2, -1), 3..5);
+        assert_eq!(within(-100, 1), 0..2);
+        assert_eq!(within(2, 100), 2..5);
+        assert!(within(3, 2).is_empty());
+        assert!(within(5, 9).is_empty());
+        assert!(within(0, -6).is_empty());
+        assert!(within(i64::MIN, i64::MIN).is_empty());
+        assert_eq!(within(i64::MIN, i64::MAX), 0..5);
+    }
+}

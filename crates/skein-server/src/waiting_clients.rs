@@ -1,0 +1,196 @@
+//! The clients that wait for a key: those of BLPOP and its relatives.
+//!
+//! ```text
+//!   worker 0, alone:   BLPOP k 0    k is absent ─► wait ─────────┐
+//!   worker 1, alone:   LPUSH k v    note(k) ─► claim(k) ◄────────┤ by_key: k ─► clients, oldest first
+//!                      pops for the client ─► mail to worker 0   │
+//!   worker 0:          timeout, disconnect, UNBLOCK ─► withdraw ◄┘
+//! ```
+//!
+//! A key serves its clients in the order in which they began to wait, as in Redis. A command that
+//! makes a waited key serves them before any other command runs, so no other client takes what they
+//! wait for.
+//!
+//! # Invariants
+//! 1. Clients are added, and keys are noted and claimed, only while no other worker runs requests
+//!    (`exclusion_gate`). So a worker that runs requests, and sees no client at a key, may write the
+//!    key beside others: no client is added before the end of its turn.
+//! 2. Whoever removes a client from here answers it, and nobody else does.
+//! 3. A client is in `by_key` for each of its keys, or not at all.
+//!
+//! Design: `docs/design/server.md`.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use skein_sync::locks::lock;
+
+use crate::client_registry::ClientLocation;
+use crate::command_table::CommandSpec;
+use crate::resp::{ArgList, Protocol};
+use skein_data::CollectionKind;
+
+/// A client that waits, and what it waits for.
+#[derive(Debug)]
+pub(crate) struct WaitingClient {
+    pub who: ClientLocation,
+    pub protocol: Protocol,
+    pub command: &'static CommandSpec,
+    pub request: ArgList,
+    /// The kind of collection that can serve it.
+    pub kind: CollectionKind,
+    pub keys: Vec<Vec<u8>>,
+}
+
+/// All waiting clients of a server.
+#[derive(Debug, Default)]
+pub(crate) struct WaitingClients {
+    /// The number of clients.
+    count: AtomicUsize,
+    queues: Mutex<WaitingQueues>,
+}
+
+#[derive(Debug, Default)]
+struct WaitingQueues {
+    /// Clients by their number, with their place in the order of waiting.
+    clients: HashMap<u64, (u64, WaitingClient)>,
+    /// For each waited key its clients, by their place.
+    by_key: HashMap<Vec<u8>, BTreeMap<u64, u64>>,
+    /// Waited keys that a command may have made, in the order of the writes.
+    noted: VecDeque<Vec<u8>>,
+    /// The place of the next client.
+    next: u64,
+}
+
+impl WaitingClients {
+    /// Returns the number of waiting clients.
+    #[inline]
+    pub(crate) fn count(&self) -> usize {
+        // Relaxed: whoever runs requests has acquired, through the exclusion gate, the additions
+        // that matter to it (invariant 1).
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether a client waits for this key.
+    #[inline]
+    pub(crate) fn waits_for(&self, key: &[u8]) -> bool {
+        self.count() > 0 && lock(&self.queues).by_key.contains_key(key)
+    }
+
+    /// Adds a client. REQUIRES: no other worker runs requests, and no key can serve the client.
+    pub(crate) fn wait(&self, client: WaitingClient) {
+        let mut queues = lock(&self.queues);
+        let place = queues.next;
+        queues.next += 1;
+        for key in &client.keys {
+            queues.by_key.entry(key.clone()).or_default().insert(place, client.who.client);
+        }
+        queues.clients.insert(client.who.client, (place, client));
+        self.count.store(queues.clients.len(), Ordering::Relaxed);
+    }
+
+    /// Removes a client, if it still waits. Then the caller must answer it.
+    pub(crate) fn withdraw(&self, client: u64) -> Option<WaitingClient> {
+        if self.count() == 0 {
+            return None;
+        }
+        self.remove(&mut lock(&self.queues), client)
+    }
+
+    /// Notes that a command may have made a key. REQUIRES: no other worker runs requests.
+    pub(crate) fn note(&self, key: &[u8]) {
+        if self.count() > 0 {
+            let mut queues = lock(&self.queues);
+            if queues.by_key.contains_key(key) && !queues.noted.iter().any(|noted| noted == key) {
+                queues.noted.push_back(key.to_vec());
+            }
+        }
+    }
+
+    /// Takes the next noted key. REQUIRES: as for [`note`](Self::note).
+    pub(crate) fn take_noted(&self) -> Option<Vec<u8>> {
+        if self.count() == 0 {
+            return None;
+        }
+        lock(&self.queues).noted.pop_front()
+    }
+
+    /// Removes the client that has waited longest for this key among those that a collection of this
+    /// kind can serve. The caller must answer it. REQUIRES: as for [`note`](Self::note).
+    pub(crate) fn claim(&self, key: &[u8], kind: CollectionKind) -> Option<WaitingClient> {
+        let mut queues = lock(&self.queues);
+        let waiting = queues.by_key.get(key)?;
+        let is_served =
+            |client: &&u64| queues.clients.get(client).is_some_and(|(_, found)| found.kind == kind);
+        let client = *waiting.values().find(is_served)?;
+        self.remove(&mut queues, client)
+    }
+
+    fn remove(&self, queues: &mut WaitingQueues, client: u64) -> Option<WaitingClient> {
+        let (place, removed) = queues.clients.remove(&client)?;
+        for key in &removed.keys {
+            if let Some(waiting) = queues.by_key.get_mut(key) {
+                waiting.remove(&place);
+                if waiting.is_empty() {
+                    queues.by_key.remove(key);
+                }
+            }
+        }
+        self.count.store(queues.clients.len(), Ordering::Relaxed);
+        Some(removed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command_table::COMMANDS;
+
+    fn client(number: u64, kind: CollectionKind, keys: &[&[u8]]) -> WaitingClient {
+        WaitingClient {
+            who: ClientLocation { worker: 0, slot: 0, client: number },
+            protocol: Protocol::Resp2,
+            command: &COMMANDS[0],
+            request: ArgList::default(),
+            kind,
+            keys: keys.iter().map(|key| key.to_vec()).collect(),
+        }
+    }
+
+    fn claimed(waiting: &WaitingClients, key: &[u8], kind: CollectionKind) -> Option<u64> {
+        waiting.claim(key, kind).map(|client| client.who.client)
+    }
+
+    #[test]
+    fn the_oldest_client_of_the_kind_is_claimed_once() {
+        use CollectionKind::{List, SortedSet};
+        let waiting = WaitingClients::default();
+        waiting.wait(client(7, List, &[b"a", b"b", b"a"]));
+        waiting.wait(client(3, SortedSet, &[b"a"]));
+        waiting.wait(client(5, List, &[b"a"]));
+        assert_eq!(waiting.count(), 3);
+        assert_eq!(claimed(&waiting, b"a", SortedSet), Some(3));
+        assert_eq!(claimed(&waiting, b"a", List), Some(7));
+        assert!(!waiting.waits_for(b"b"), "a client leaves all of its keys");
+        assert!(waiting.withdraw(7).is_none());
+        assert_eq!(claimed(&waiting, b"a", List), Some(5));
+        assert_eq!(claimed(&waiting, b"a", List), None);
+        assert_eq!(waiting.count(), 0);
+    }
+
+    #[test]
+    fn waited_keys_are_noted_once_and_in_order() {
+        let waiting = WaitingClients::default();
+        waiting.note(b"a");
+        waiting.wait(client(1, CollectionKind::List, &[b"a", b"b"]));
+        for key in [b"b", b"a", b"c", b"b"] {
+            waiting.note(key);
+        }
+        assert_eq!(waiting.take_noted().as_deref(), Some(&b"b"[..]));
+        assert_eq!(waiting.take_noted().as_deref(), Some(&b"a"[..]));
+        assert_eq!(waiting.take_noted(), None);
+        assert!(waiting.withdraw(1).is_some());
+        assert!(!waiting.waits_for(b"a"));
+    }
+}

@@ -1,0 +1,218 @@
+//! Blocking commands: their clients wait, and are served by the command that makes a key.
+//!
+//! ```text
+//!   run_blocking ─► alone: try the keys ─► nothing there: wait (`waiting_clients`) ─┐
+//!                                                                                   │
+//!   LPUSH, EXEC, EVAL … ─► alone: run, then serve_waiting ─► claim, pop ─► mail ────┤
+//!   the client's worker ─► the deadline, CLIENT UNBLOCK ─► withdraw ────────────────┴─► answer
+//! ```
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::client::ClientState;
+use crate::client_registry::ClientLocation;
+use crate::command_table::request_keys::keys_of;
+use crate::commands::blocking::{BlockingCommand, BlockingQuery};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler};
+use crate::resp::{ArgList, ReplyWriter, RequestArgs};
+use crate::shared::{ServerShared, WaitAnswer};
+use crate::waiting_clients::WaitingClient;
+use skein_data::{EngineKeys, EngineSession, Ticket};
+
+use super::Worker;
+use super::connection::BlockedWait;
+use super::exclusive::{ExclusiveOutcome, outcome};
+use super::general::GeneralContext;
+
+const TOO_LONG: CommandError =
+    CommandError::text("ERR the arguments are longer than 4 GiB; wait for fewer keys in one command");
+
+/// When the clients of a worker stop to wait: their deadlines, with slot and number.
+#[derive(Debug, Default)]
+pub(super) struct WaitDeadlines(BTreeSet<(Instant, usize, u64)>);
+
+impl WaitDeadlines {
+    /// Returns the next deadline.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.0.first().map(|(deadline, ..)| *deadline)
+    }
+
+    /// Removes the deadline of a client that does not wait any more.
+    pub(super) fn forget(&mut self, wait: &BlockedWait, slot: usize, client: u64) {
+        if let Some(deadline) = wait.deadline {
+            self.0.remove(&(deadline, slot, client));
+        }
+    }
+}
+
+/// Whether one of the keys that the request may make has a waiting client. Then the request must run
+/// alone, to serve it.
+pub(super) fn wakes_someone(shared: &ServerShared, command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
+    command.makes_waited_keys
+        && shared.waiting.count() > 0
+        && keys_of(command, args)
+            .is_some_and(|keys| keys.all().iter().any(|key| shared.waiting.waits_for(key)))
+}
+
+/// Serves the clients that wait for the keys that were noted. REQUIRES: no other worker runs requests.
+pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShared>) {
+    while let Some(key) = shared.waiting.take_noted() {
+        // If the row cannot be read, the clients wait on.
+        while let Some(kind) =
+            session.get_with(&key, |row| row.ok().flatten().and_then(|row| row.collection_kind()))
+            && let Some(client) = shared.waiting.claim(&key, kind)
+        {
+            let mut bytes = Vec::new();
+            let mut reply = ReplyWriter::new(&mut bytes, client.protocol);
+            let ticket = serve(session, shared, &client, &key, &mut reply).unwrap_or_else(|fault| {
+                reply.truncate(0);
+                fault.write(&mut reply);
+                Ticket::default()
+            });
+            shared.answer_waiting(client.who, bytes, ticket);
+        }
+    }
+}
+
+/// Serves one client from a key that has what it waits for.
+fn serve(
+    session: &mut EngineSession,
+    shared: &ServerShared,
+    client: &WaitingClient,
+    key: &[u8],
+    reply: &mut ReplyWriter<'_>,
+) -> Result<Ticket, CommandError> {
+    let (Handler::Blocking(blocking), Some(args)) = (client.command.handler(), client.request.args()) else {
+        return Ok(Ticket::default());
+    };
+    let mut keys = EngineKeys::Transaction(Box::new(session.begin()?));
+    let (served, ticket) = (blocking.serve)(&mut keys, &args, key, reply);
+    if !served? {
+        (blocking.nothing)(reply);
+    }
+    let ticket = keys.commit()?.max(ticket);
+    shared.note_made_keys(client.command, &args);
+    Ok(ticket)
+}
+
+impl GeneralContext<'_> {
+    /// Runs a blocking command: serves the client, or makes it wait.
+    pub(super) fn run_blocking(
+        &mut self,
+        command: &'static CommandSpec,
+        blocking: &BlockingCommand,
+        client: &mut ClientState,
+        slot: usize,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> ExclusiveOutcome {
+        outcome(self.try_blocking(command, blocking, client, slot, args, reply))
+    }
+
+    fn try_blocking(
+        &mut self,
+        command: &'static CommandSpec,
+        blocking: &BlockingCommand,
+        client: &mut ClientState,
+        slot: usize,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(AfterCommand, Ticket), CommandError> {
+        let query = (blocking.query)(args)?;
+        if (blocking.is_of_one_key)(&query) {
+            // Nobody waits for a key that can serve, so this passes no other client.
+            let session = EngineKeys::Session(self.session);
+            let mut context =
+                CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
+            if blocking.try_now(&mut context, &query, args, reply)? {
+                return Ok((AfterCommand::Done, context.ticket));
+            }
+        }
+        let _alone = self.pass.alone();
+        self.session.freeze();
+        let served = {
+            let session = EngineKeys::Transaction(Box::new(self.session.begin()?));
+            let mut context =
+                CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
+            let served = blocking.try_now(&mut context, &query, args, reply)?;
+            let ticket = context.ticket;
+            if served { Some(context.session.commit()?.max(ticket)) } else { None }
+        };
+        if let Some(ticket) = served {
+            self.shared.note_made_keys(command, args);
+            serve_waiting(self.session, self.shared);
+            return Ok((AfterCommand::Done, ticket));
+        }
+        let who = ClientLocation { worker: self.worker, slot, client: client.id };
+        self.shared.waiting.wait(waiting_client(who, client, command, blocking, &query, args)?);
+        Ok((AfterCommand::Wait(query.until(Instant::now())), Ticket::default()))
+    }
+}
+
+fn waiting_client(
+    who: ClientLocation,
+    client: &ClientState,
+    command: &'static CommandSpec,
+    blocking: &BlockingCommand,
+    query: &BlockingQuery,
+    args: &RequestArgs<'_>,
+) -> Result<WaitingClient, CommandError> {
+    let mut request = ArgList::default();
+    if !args.from(0).all(|arg| request.push(arg)) {
+        return Err(TOO_LONG);
+    }
+    let keys = query.keys.clone().map(|at| args.get(at).to_vec()).collect();
+    Ok(WaitingClient { who, protocol: client.protocol, command, request, kind: blocking.kind, keys })
+}
+
+impl Worker {
+    /// Notes that the client of a slot waits until a deadline, if it has one.
+    pub(super) fn note_deadline(&mut self, slot: usize) {
+        if let Some((connection, _)) = self.slots.get(slot)
+            && let Some(deadline) = connection.blocked.as_mut().and_then(|blocked| blocked.unnoted.take())
+        {
+            let client = connection.client.id;
+            self.deadlines.0.insert((deadline, slot, client));
+        }
+    }
+
+    /// Answers the clients whose deadline is over.
+    pub(super) fn end_waits(&mut self) {
+        let now = Instant::now();
+        while let Some(&entry) = self.deadlines.0.first().filter(|(deadline, ..)| *deadline <= now) {
+            self.deadlines.0.remove(&entry);
+            let (_, slot, client) = entry;
+            // A client that is not there any more was served, and its answer is on its way.
+            if let Some(waiting) = self.shared.waiting.withdraw(client) {
+                let mut bytes = Vec::new();
+                ReplyWriter::new(&mut bytes, waiting.protocol).null_array();
+                let who = ClientLocation { worker: self.number, slot, client };
+                self.take_wait_answer(WaitAnswer { who, bytes, ticket: Ticket::default() });
+            }
+        }
+    }
+
+    /// Ends the wait of a client with this answer.
+    pub(super) fn take_wait_answer(&mut self, answer: WaitAnswer) {
+        let WaitAnswer { who, bytes, ticket } = answer;
+        let Some((connection, output)) = self.slots.get(who.slot) else { return };
+        if connection.client.id != who.client {
+            return;
+        }
+        let Some(blocked) = connection.blocked.take() else { return };
+        connection.client.record.set_blocked(false);
+        let (pending, start) = (output.pending(), output.buffer.len());
+        output.buffer.extend_from_slice(&bytes);
+        if connection.client.drops_reply(connection.client.replies) {
+            output.keep(pending);
+        }
+        if let Some(epoch) = self.shared.epoch_to_wait_for(ticket) {
+            output.hold(start, epoch);
+        }
+        self.deadlines.forget(&blocked, who.slot, who.client);
+        self.ticket = self.ticket.max(ticket);
+        self.list(who.slot);
+    }
+}
