@@ -6,18 +6,21 @@
 //!     hash     HSCAN, in pieces   ─► DEL, HSET ..., PEXPIREAT
 //!     zset     ZSCAN, in pieces   ─► DEL, ZADD ..., PEXPIREAT
 //!     set      SSCAN, in pieces   ─► DEL, SADD ..., PEXPIREAT
+//!     list     LRANGE, in pieces  ─► DEL, RPUSH ..., PEXPIREAT
 //!     others   named and counted
 //! ```
 //!
 //! The target may be a cluster. Then each write is sent to the primary of its key's slot, also
-//! while slots migrate and primaries fail over. All writes of a copy may be repeated, so the client
-//! sends a write again if its connection broke.
+//! while slots migrate and primaries fail over. All writes of a copy but RPUSH may be repeated, so
+//! the client sends a write again if its connection broke. [`ListAppend`] removes elements that a
+//! repeated RPUSH appended twice.
 //!
 //! The source needs only commands that Redis has since version 2.8. Before version 7 it has no
 //! PEXPIRETIME, so the copy asks with PTTL and writes the remaining time with PX and PEXPIRE: the
 //! key then expires later, by the time that the copy took between the two. The source continues to
 //! serve clients. A key that changes meanwhile is copied as it was before or after the change, or
-//! in pieces of both.
+//! in pieces of both. If a client adds or removes elements at the head of a long list meanwhile,
+//! the copy has some elements twice, or lacks some.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +30,9 @@ use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::progress::{self, KeyProgress, by_type};
-use crate::remote::{ClusterTarget, CommandPeer, FromArgs, ServerPeer, ServerTarget, ToArgs};
+use crate::remote::{
+    ClusterTarget, CommandPeer, FromArgs, ListAppend, ListPiece, ListRead, ServerPeer, ServerTarget, ToArgs,
+};
 use crate::target::DEFAULT_ADDRESS;
 
 mod same_server;
@@ -49,8 +54,8 @@ Examples:
   skein copy --from 127.0.0.1:6379 --to-cluster 10.0.0.1:7000
       into a Redis cluster, each key to its node
 
-An existing key is replaced. Lists and streams are not copied: the first ones are named, all are counted by type, and exit \
-code 4 says that there were some. A source that is the target under another name, or a node of it, is rejected. Ctrl-C ends the \
+An existing key is replaced. Streams, and values of Redis's modules, are not copied: the first ones are named, all are \
+counted by type, and exit code 4 says that there were some. A source that is the target under another name, or a node of it, is rejected. Ctrl-C ends the \
 copy with a message about its progress; keys that were copied remain.";
 
 /// Copy all keys of a Redis server into a running server, or into a cluster.
@@ -208,6 +213,7 @@ impl<T: CommandPeer> ServerCopy<T> {
                 "hash" => self.pieces(&found, b"HSCAN", b"HSET", false)?,
                 "zset" => self.pieces(&found, b"ZSCAN", b"ZADD", true)?,
                 "set" => self.pieces(&found, b"SSCAN", b"SADD", false)?,
+                "list" => self.list(&found)?,
                 // It was removed after the page was read.
                 "none" => self.progress.advance(1),
                 _ => self.refuse(&found),
@@ -255,6 +261,32 @@ impl<T: CommandPeer> ServerCopy<T> {
             }
             cursor = next;
         }
+        self.end(found)
+    }
+
+    /// Copies a list piece by piece.
+    fn list(&mut self, found: &SourceKey) -> Result<(), Failure> {
+        self.to.one(&[b"DEL", &found.key])?;
+        let mut append = ListAppend::to_removed(&self.to);
+        let mut list = ListRead::new(&found.key);
+        loop {
+            let elements = match list.next(&mut self.from)? {
+                ListPiece::Elements(elements) => elements,
+                ListPiece::End => break,
+                ListPiece::OtherKind(text) => return Err(self.from.refused(&text)),
+            };
+            let words: Vec<&[u8]> = [b"RPUSH".as_slice(), &found.key]
+                .into_iter()
+                .chain(elements.iter().map(Vec::as_slice))
+                .collect();
+            let reply = append.push(&mut self.to, &words)?;
+            self.to.checked(reply)?;
+        }
+        self.end(found)
+    }
+
+    /// Gives a copied collection its expiry time, and counts it.
+    fn end(&mut self, found: &SourceKey) -> Result<(), Failure> {
         if let Some(expires) = found.expires {
             self.to.one(&[self.times.expire, &found.key, expires.to_string().as_bytes()])?;
         }

@@ -5,6 +5,7 @@
 //!   columns              name  value  name  value ...              name  value ...  time
 //!   a sorted set         member  score  member  score ...  zset    member  score ...  zset:time
 //!   a set                member  (empty)  member ...       set     member  (empty) ...  set:time
+//!   a list               element (empty)  element ...      list    element (empty) ...  list:time
 //! ```
 //!
 //! The right column is for a key that expires. Times are milliseconds since 1970. Counted with the
@@ -15,9 +16,10 @@ use skein_server::{parse_double, write_double};
 
 use super::{RecordBody, TextRecord};
 
-/// The last field of a sorted set, and of a set.
+/// The last field of a sorted set, of a set, and of a list.
 const SORTED_SET: &[u8] = b"zset";
 const SET: &[u8] = b"set";
+const LIST: &[u8] = b"list";
 
 /// Returns the record of these fields, which include the key.
 ///
@@ -34,14 +36,19 @@ pub(super) fn parse(line: u64, fields: Vec<Vec<u8>>) -> Result<TextRecord, Strin
             (RecordBody::Value(fields.swap_remove(0)), Some(expires))
         }
         [.., end] if fields.len() % 2 == 1 && end.starts_with(SORTED_SET) => {
-            let expires = set_time(end, SORTED_SET)?;
+            let expires = typed_time(end, SORTED_SET)?;
             fields.pop();
             (RecordBody::Members(members(fields)?), expires)
         }
         [.., end] if fields.len() % 2 == 1 && end.starts_with(SET) => {
-            let expires = set_time(end, SET)?;
+            let expires = typed_time(end, SET)?;
             fields.pop();
-            (RecordBody::Set(plain_members(fields)?), expires)
+            (RecordBody::Set(alone(fields, "member", "set")?), expires)
+        }
+        [.., end] if fields.len() % 2 == 1 && end.starts_with(LIST) => {
+            let expires = typed_time(end, LIST)?;
+            fields.pop();
+            (RecordBody::List(alone(fields, "element", "list")?), expires)
         }
         [.., end] if fields.len() % 2 == 1 => {
             let expires = time_of(end).ok_or_else(|| neither(fields.len()))?;
@@ -76,12 +83,12 @@ pub(super) fn write(body: &RecordBody, expires: Option<u64>, add: &mut impl FnMu
             }
             return add(&last_field(SORTED_SET));
         }
-        RecordBody::Set(members) => {
+        RecordBody::Set(members) | RecordBody::List(members) => {
             for member in members {
                 add(member);
                 add(b"");
             }
-            return add(&last_field(SET));
+            return add(&last_field(if let RecordBody::List(_) = body { LIST } else { SET }));
         }
     }
     if let Some(time) = time {
@@ -96,8 +103,9 @@ fn time_of(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Parses the last field of a set or a sorted set: its word, and a colon and a time if it expires.
-fn set_time(field: &[u8], word: &[u8]) -> Result<Option<u64>, String> {
+/// Parses the last field of a set, a sorted set or a list: its word, and a colon and a time if it
+/// expires.
+fn typed_time(field: &[u8], word: &[u8]) -> Result<Option<u64>, String> {
     if field == word {
         return Ok(None);
     }
@@ -113,8 +121,8 @@ fn set_time(field: &[u8], word: &[u8]) -> Result<Option<u64>, String> {
 fn neither(fields: usize) -> String {
     format!(
         "{} fields without a time in milliseconds at the end; write a key and a value, or a key and name-value pairs of \
-         columns, or a key, member-score pairs and zset, or a key, members with an empty field behind each, and set; a \
-         key that expires needs its time at the end, and for a value \
+         columns, or a key, member-score pairs and zset, or a key, members with an empty field behind each, and set, or \
+         a key, elements with an empty field behind each, and list; a key that expires needs its time at the end, and for a value \
          an empty field behind it",
         fields + 1
     )
@@ -129,14 +137,16 @@ fn pairs(fields: Vec<Vec<u8>>) -> Vec<(Vec<u8>, Vec<u8>)> {
     pairs
 }
 
-fn plain_members(fields: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, String> {
+/// Returns the members of a set or the elements of a list, whose fields have an empty field behind
+/// each. `item` and `kind` are the words for the message.
+fn alone(fields: Vec<Vec<u8>>, item: &str, kind: &str) -> Result<Vec<Vec<u8>>, String> {
     let member = |(member, empty): (Vec<u8>, Vec<u8>)| {
         if empty.is_empty() {
             return Ok(member);
         }
         let (empty, member) = (empty.escape_ascii(), member.escape_ascii());
         Err(format!(
-            "\"{empty}\" behind the member \"{member}\" of a set; an empty field follows each member"
+            "\"{empty}\" behind the {item} \"{member}\" of a {kind}; an empty field follows each {item}"
         ))
     };
     pairs(fields).into_iter().map(member).collect()

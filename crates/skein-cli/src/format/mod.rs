@@ -8,7 +8,8 @@
 //! | `hex`   | key, tab, value, all in hexadecimal | none                                    |
 //!
 //! [`fields`] has the meaning of a record's fields. `tsv`, `csv` and `hex` preserve all bytes. A
-//! large hash, set or sorted set has several records, each with a part of it.
+//! large hash, set, sorted set or list has several records, each with a part of it. Those of a list
+//! are in its order.
 
 use std::io::{self, BufRead, Write};
 

@@ -146,6 +146,26 @@ fn sets_say_so_at_the_end() {
 }
 
 #[test]
+fn lists_say_so_at_the_end_and_keep_their_order() {
+    let text = "a\te\t\tlist\nb\tz\t\t\t\tz\t\ta\t\tlist:1700\nc\te\tx\tlist\nd\te\t\tlist:\ne\te\t\tlists\nf\tlist\n\
+        g\te\tlist\nh\te\\t\\n\0\t\tlist\n";
+    let read = read_all(text.as_bytes(), options(Format::Tsv));
+    let list = |line, key: &str, elements: &[&str], expires| {
+        let elements = elements.iter().map(|element| element.as_bytes().to_vec()).collect();
+        Ok(TextRecord { line, key: key.into(), body: RecordBody::List(elements), expires })
+    };
+    assert_eq!(read[0], list(1, "a", &["e"], None));
+    assert_eq!(read[1], list(2, "b", &["z", "", "z", "a"], Some(1700)));
+    bad(&read[2], 3, "\"x\" behind the element \"e\" of a list");
+    bad(&read[3], 4, "\"list:\"");
+    bad(&read[4], 5, "\"lists\"");
+    assert_eq!(read[5], value(6, "f", "list"));
+    let column = RecordBody::Columns(vec![(b"e".to_vec(), b"list".to_vec())]);
+    assert_eq!(read[6], Ok(TextRecord { line: 7, key: b"g".to_vec(), body: column, expires: None }));
+    assert_eq!(read[7], list(8, "h", &["e\t\n\0"], None));
+}
+
+#[test]
 fn lines_cannot_hold_a_newline() {
     let mut out = Vec::new();
     assert!(!write(&mut out, Format::Lines, b"a\nb", &RecordBody::Value(vec![]), None).unwrap());
@@ -173,6 +193,7 @@ proptest! {
                     prop::collection::vec((bytes(), bytes()), 1..4).prop_map(RecordBody::Columns),
                     prop::collection::vec((bytes(), score()), 1..4).prop_map(RecordBody::Members),
                     prop::collection::vec(bytes(), 1..4).prop_map(RecordBody::Set),
+                    prop::collection::vec(bytes(), 1..4).prop_map(RecordBody::List),
                 ],
                 any::<Option<u64>>(),
             ),

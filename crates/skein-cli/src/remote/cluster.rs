@@ -130,4 +130,8 @@ impl CommandPeer for ClusterPeer {
     fn connection(&self) -> u64 {
         self.cluster.connection()
     }
+
+    fn repeats(&self) -> bool {
+        true
+    }
 }

@@ -20,14 +20,16 @@ use crate::exit::Failure;
 mod address;
 mod args;
 mod cluster;
+mod lists;
 mod password;
 mod peer;
 mod tls;
 
 pub use args::{AccessOptions, FromArgs, ServerArgs, ToArgs};
 pub use cluster::{ClusterPeer, ClusterTarget, cluster_failure};
+pub use lists::{ListAppend, ListPiece, ListRead};
 pub use password::read_password;
-pub use peer::CommandPeer;
+pub use peer::{CommandPeer, TOO_LONG};
 
 use address::{ServerAddress, ServerEndpoint};
 use password::Credentials;

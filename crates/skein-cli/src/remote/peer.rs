@@ -4,6 +4,9 @@ use skeindb::client::Reply;
 
 use crate::exit::Failure;
 
+/// A part of the error for a reply over the server's limit.
+pub const TOO_LONG: &str = "the reply would be longer than the limit";
+
 /// A server, or a cluster, in which each node answers for its own keys.
 pub trait CommandPeer {
     /// Returns the address, as the command line names it.
@@ -22,6 +25,11 @@ pub trait CommandPeer {
     /// valid for one connection.
     fn connection(&self) -> u64 {
         0
+    }
+
+    /// Returns whether a command may run twice, because it is sent again if its connection broke.
+    fn repeats(&self) -> bool {
+        false
     }
 
     /// Returns the reply to a command. An error is a failure.

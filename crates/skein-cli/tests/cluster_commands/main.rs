@@ -43,12 +43,12 @@ fn values_are_records_and_other_types_are_counted() {
     let fake = FakeCluster::start(2, 0);
     fake.put(b"a", FakeValue::Text(b"1\t2".to_vec()));
     fake.put(b"b", FakeValue::Hash(BTreeMap::from([(b"f".to_vec(), b"v".to_vec())])));
-    fake.put(b"c", FakeValue::List);
+    fake.put(b"c", FakeValue::Stream);
     let node = fake.address(0);
     for args in [&["range", "--values", "--cluster", &node][..], &["dump", "--cluster", &node]] {
         let (code, out, errors) = said(args);
         assert_eq!((code, &*out), (Some(4), "a\t1\\t2\nb\tf\tv\n"), "{errors}");
-        assert!(errors.contains("left out: 1 (1 list)"), "{errors}");
+        assert!(errors.contains("left out: 1 (1 stream)"), "{errors}");
     }
 }
 
@@ -124,7 +124,7 @@ fn an_interrupt_ends_the_waiting() {
 fn a_copy_writes_to_the_nodes_of_the_keys() {
     let source = FakeCluster::start(1, 0);
     let keys = source.fill(120);
-    source.put(b"list", FakeValue::List);
+    source.put(b"stream", FakeValue::Stream);
     let fields = (0..5).map(|field| (format!("f{field}").into_bytes(), b"v".to_vec()));
     source.put(b"hash", FakeValue::Hash(fields.collect()));
     let fake = FakeCluster::start(3, 0);
@@ -140,7 +140,7 @@ fn a_copy_writes_to_the_nodes_of_the_keys() {
         "--show-refused",
         "0",
     ]);
-    assert!(code == Some(4) && out.starts_with("121 keys copied, 1 (1 list) refused"), "{out}{errors}");
+    assert!(code == Some(4) && out.starts_with("121 keys copied, 1 (1 stream) refused"), "{out}{errors}");
     let (mut there, source) = (BTreeMap::new(), source.world().nodes[0].keys.clone());
     for node in &fake.world().nodes {
         there.extend(node.keys.clone());

@@ -189,8 +189,8 @@ fn large_values_pass_both_ways() {
     server.stop();
 }
 
-/// Returns commands for small and large sets, sorted sets and hashes, with and without an expiry
-/// time.
+/// Returns commands for small and large sets, sorted sets, hashes and lists, with and without an
+/// expiry time.
 fn collections() -> Vec<Vec<String>> {
     let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
     let mut commands: Vec<Vec<String>> = vec![
@@ -202,7 +202,15 @@ fn collections() -> Vec<Vec<String>> {
         words(&["SADD", "plain/small", "", "a\tb", "x\ny", "set"]),
         words(&["SADD", "plain/timed", "m"]),
         words(&["PEXPIREAT", "plain/timed", "99999999999002"]),
+        words(&["RPUSH", "list/small", "z", "", "a\tb", "x\ny", "\0", "z", "list", ""]),
+        words(&["RPUSH", "list/timed", "z", "a"]),
+        words(&["PEXPIREAT", "list/timed", "99999999999003"]),
     ];
+    for first in (0..3000).step_by(500) {
+        let mut command = words(&["RPUSH", "list/large"]);
+        command.extend((first..first + 500).map(|n| format!("element {}", n * 7919 % 1000)));
+        commands.push(command);
+    }
     for first in (0..2500).step_by(500) {
         let pairs = |pair: fn(u32) -> [String; 2]| (first..first + 500).flat_map(pair);
         let large = |name: &str, key: &str| words(&[name, key]);
@@ -222,7 +230,7 @@ fn collections() -> Vec<Vec<String>> {
 
 /// Asserts that a server answers as if it had all of them.
 fn assert_collections(server: &SkeinServe, before: &SkeinServe) {
-    let questions: [&[&str]; 13] = [
+    let questions: [&[&str]; 18] = [
         &["ZRANGE", "set/small", "0", "-1", "WITHSCORES"],
         &["ZRANGE", "set/timed", "0", "-1", "WITHSCORES"],
         &["ZRANGE", "set/large", "0", "-1", "WITHSCORES"],
@@ -235,6 +243,11 @@ fn assert_collections(server: &SkeinServe, before: &SkeinServe) {
         &["SMEMBERS", "plain/timed"],
         &["SMEMBERS", "plain/large"],
         &["PEXPIRETIME", "plain/timed"],
+        &["LRANGE", "list/small", "0", "-1"],
+        &["LRANGE", "list/timed", "0", "-1"],
+        &["LRANGE", "list/large", "0", "-1"],
+        &["LLEN", "list/large"],
+        &["PEXPIRETIME", "list/timed"],
         &["DBSIZE"],
     ];
     let (mut now, mut then) = (server.client(), before.client());
@@ -247,7 +260,7 @@ fn assert_collections(server: &SkeinServe, before: &SkeinServe) {
 }
 
 #[test]
-fn sets_and_large_hashes_pass_both_ways() {
+fn sets_lists_and_large_hashes_pass_both_ways() {
     if disk_trie().is_some() {
         return;
     }
@@ -260,7 +273,11 @@ fn sets_and_large_hashes_pass_both_ways() {
         assert!(!matches!(client.call(&command).unwrap(), Reply::Error(_)));
     }
     let keys = stdout_of(run(["dump", "--from", &server.address, "--format", "lines"]));
-    assert_eq!(keys, b"a\nhash/large\nhash/small\nplain/large\nplain/small\nplain/timed\nset/large\nset/small\nset/timed\n");
+    assert_eq!(
+        String::from_utf8_lossy(&keys).replace('\n', " "),
+        "a hash/large hash/small list/large list/small list/timed plain/large plain/small plain/timed set/large \
+         set/small set/timed "
+    );
     let first = stdout_of(run(["dump", "--from", &server.address, "--limit", "2"]));
     assert_eq!(first.split(|byte| *byte == b'\n').count(), 1 + 3 + 1, "a value, 2,500 fields, and the end");
     for format in ["tsv", "csv", "hex"] {
@@ -279,22 +296,65 @@ fn sets_and_large_hashes_pass_both_ways() {
     server.stop();
 }
 
+/// A list that is longer than a reply may be is read in pieces that fit.
+#[test]
+fn a_list_longer_than_a_reply_is_dumped() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = SkeinServe::start(folder.path(), &["--max-reply", "4k"]);
+    let mut text = String::from("before\tv\n");
+    for first in (0..3000).step_by(1000) {
+        let elements: Vec<String> =
+            (first..first + 1000).map(|n| format!("{}\t\t", n * 7919 % 1000)).collect();
+        text += &["list\t", &elements.concat(), "list:99999999999000\n"].concat();
+    }
+    stdout_of(run_with_input(["load", "-", "--format", "tsv", "--to", &server.address], text.as_bytes()));
+    let dump = run(["dump", "--from", &server.address]);
+    assert!(String::from_utf8_lossy(&dump.stderr).contains("too long for one reply"), "{dump:?}");
+    assert!(stdout_of(dump) == text.as_bytes(), "the list changed");
+    server.stop();
+}
+
+/// A list is appended to, as RPUSH does. So it is doubled if it is loaded twice.
+#[test]
+fn a_loaded_list_is_appended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, first) = (folder.path().join("data"), folder.path().join("first"));
+    let (data, server) = (data.to_str().unwrap(), SkeinServe::start(&first, &[]));
+    let text = "list\tb\t\ta\t\tlist\nlist\tb\t\tlist:99999999999000\n";
+    for target in [["--to", server.address.as_str()], ["--data", data]] {
+        let load = ["load", "-", "--format", "tsv"].into_iter().chain(target);
+        stdout_of(run_with_input(load.clone(), text.as_bytes()));
+        stdout_of(run_with_input(load, b"list\tc\t\tlist\nnone\t1\n"));
+    }
+    let expected = "list\tb\t\ta\t\tb\t\tc\t\tlist:99999999999000\nnone\t1\n";
+    for source in [["--from", server.address.as_str()], ["--data", data]] {
+        let dump = ["dump"].into_iter().chain(source);
+        assert_eq!(String::from_utf8_lossy(&stdout_of(run(dump))), expected);
+        let load = ["load", "-", "--format", "tsv"];
+        let target = if source[0] == "--from" { ["--to", source[1]] } else { source };
+        let output = run_with_input(load.into_iter().chain(target), b"none\tx\t\tlist\n");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(4) && errors.starts_with("line 1: "), "{errors}");
+    }
+    server.stop();
+}
+
 /// A record that is no set is refused with its line, and the rest is loaded.
 #[test]
-fn the_disk_engine_loads_sets() {
+fn the_disk_engine_loads_sets_and_lists() {
     let folder = tempfile::tempdir().unwrap();
     let options = DiskOptions { values: Values::Rows, ..DiskOptions::default() };
     DiskStore::open(folder.path(), options).unwrap().close().unwrap();
-    let text = "a\t1\nb\tm\t1.5\tzset\nc\tm\tx\tzset\nd\tm\t\tn\t\tset:99999999999000\ne\t2\n";
+    let text = "a\t1\nb\tm\t1.5\tzset\nc\tm\tx\tzset\nd\tm\t\tn\t\tset:99999999999000\ne\t2\nf\tn\t\tm\t\t\t\tm\t\tlist:9999999999999\n";
     let load = ["load", "-", "--format", "tsv", "--data", folder.path().to_str().unwrap()];
     let output = run_with_input(load, text.as_bytes());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{errors}");
     let reason = "line 3: the score \"x\" is not a number";
     assert!(errors.contains(reason), "{reason:?} is not in: {errors}");
-    assert!(output.stdout.starts_with(b"5 records read, 4 loaded, 1 refused"));
+    assert!(output.stdout.starts_with(b"6 records read, 5 loaded, 1 refused"));
     let dump = ["dump", "--format", "tsv", "--data", folder.path().to_str().unwrap()];
-    let expected = "a\t1\nb\tm\t1.5\tzset\nd\tm\t\tn\t\tset:99999999999000\ne\t2\n";
+    let expected = text.replace("c\tm\tx\tzset\n", "");
     assert_eq!(String::from_utf8_lossy(&stdout_of(run(dump))), expected);
 }
 

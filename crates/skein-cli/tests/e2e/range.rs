@@ -12,6 +12,7 @@ fn filled(folder: &std::path::Path) -> SkeinServe {
     client.call(&[b"HSET", b"hash", b"f", b"1\t2"]).unwrap();
     client.call(&[b"ZADD", b"sorted", b"1.5", b"m"]).unwrap();
     client.call(&[b"SADD", b"plain", b"m", b"n"]).unwrap();
+    client.call(&[b"RPUSH", b"listed", b"n", b"m", b"", b"n"]).unwrap();
     client.call(&[b"SET", b"two\nlines", b"v"]).unwrap();
     server
 }
@@ -33,13 +34,14 @@ fn a_server_is_read_page_by_page() {
     assert_eq!(some.lines().collect::<Vec<_>>(), keys[8..1508]);
     assert_eq!(text(["range", "--from", from, "--limit", "0"]), "");
     assert_eq!(
-        text(["range", "[hash", "(t", "--values", "--from", from, "--rev", "--limit", "3"]).lines().last(),
+        text(["range", "[hash", "(t", "--values", "--from", from, "--rev", "--limit", "4"]).lines().last(),
         Some("k2499\tv")
     );
     assert_eq!(text(["range", "[h", "(i", "--values", "--from", from]), "hash\tf\t1\\t2\n");
     assert_eq!(text(["range", "[s", "(t", "--values", "--from", from]), "sorted\tm\t1.5\tzset\n");
     assert_eq!(text(["range", "[pl", "(q", "--values", "--from", from]), "plain\tm\t\tn\t\tset\n");
-    for (args, count) in [(["-", "+"], "2504\n"), (["(k0007", "[k2000"], "1993\n"), (["[x", "(a"], "0\n")] {
+    assert_eq!(text(["range", "[l", "(m", "--values", "--from", from]), "listed\tn\t\tm\t\t\t\tn\t\tlist\n");
+    for (args, count) in [(["-", "+"], "2505\n"), (["(k0007", "[k2000"], "1993\n"), (["[x", "(a"], "0\n")] {
         assert_eq!(text(["count", args[0], args[1], "--from", from]), count);
     }
     let partly = run(["range", "--from", from, "--prefix", "two"]);

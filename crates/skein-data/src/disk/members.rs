@@ -104,10 +104,11 @@ impl<'m, 'w> DiskMembers<'m, 'w> {
         self.write(name, value)?;
         if before != self.head.len && self.head.kind.has_ranks() {
             let key = score_key(&mut self.key, self.head.id, SET_SCORE, name);
-            match value {
-                Some(_) => self.transaction.insert_key(KeySpace::Scores, key)?,
-                None => self.transaction.remove_key(KeySpace::Scores, key)?,
+            let changed = match value {
+                Some(_) => self.transaction.insert_key(KeySpace::Scores, key),
+                None => self.transaction.remove_key(KeySpace::Scores, key),
             };
+            changed?;
         }
         Ok(())
     }

@@ -44,13 +44,17 @@ pub(crate) enum FileFormat {
     KeySpaces = 3,
     /// As `KeySpaces`, and rows may be sets.
     Sets = 4,
+    /// As `Sets`, and rows may be lists.
+    Lists = 5,
 }
 
 impl FileFormat {
-    const NEWEST: Self = Self::Sets;
+    const NEWEST: Self = Self::Lists;
 
     fn of_number(number: u32) -> Option<Self> {
-        [Self::OneTrie, Self::KeySpaces, Self::NEWEST].into_iter().find(|format| *format as u32 == number)
+        [Self::OneTrie, Self::KeySpaces, Self::Sets, Self::NEWEST]
+            .into_iter()
+            .find(|format| *format as u32 == number)
     }
 }
 

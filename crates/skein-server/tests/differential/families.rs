@@ -168,7 +168,7 @@ pub const LISTS: &str = "
     LTRIM <key> <index> <index>
     LINSERT <key> BEFORE|AFTER <member> <member>
     LREM <key> <index> <member>
-    LPOS <key> <member> RANK_<index>? COUNT_<count>? MAXLEN_<index>?
+    LPOS <key> <member> RANK_<match>? COUNT_<count>? MAXLEN_<count>?
     LMOVE <key> <key> LEFT|RIGHT LEFT|RIGHT
     RPOPLPUSH <key> <key>
     LMPOP 1_<key>|2_<key>_<key>|0_<key> LEFT|RIGHT COUNT_<count>?

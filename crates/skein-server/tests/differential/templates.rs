@@ -64,6 +64,8 @@ const ALPHABETS: &[(&str, &[&str])] = &[
     ("score-bound", &["-inf", "+inf", "1", "(1", "2", "(2.5", "3", "(-inf", "a", "(", "nan"]),
     ("lex-bound", &["-", "+", "[m", "(m", "[n", "(o", "[", "(", "m", ""]),
     ("count", &["1", "2", "-1", "-3", "0", "10", "a", "-9223372036854775808"]),
+    // Redis 7.0 cannot negate the least rank, and does not reject it.
+    ("match", &["1", "2", "-1", "-2", "5", "0", "a", "9223372036854775807"]),
     ("pattern", &["*", "a*", "?", "[ab]", "user:*", "*1", "[^a]", "\\a", "nothing", "", "m*", "f"]),
     // A script that runs the command of its arguments.
     (
@@ -165,6 +167,11 @@ pub enum SequenceDefect {
     Other(usize, Vec<u8>),
 }
 
+/// Returns whether the client of a command may wait.
+fn is_blocking(name: &[u8]) -> bool {
+    ["BL", "BR", "BZ"].iter().any(|start| name.starts_with(start.as_bytes()))
+}
+
 pub fn sequence_defect() -> impl Strategy<Value = SequenceDefect> {
     prop_oneof![
         20 => Just(SequenceDefect::Nothing),
@@ -190,6 +197,10 @@ impl SequenceDefect {
     }
 
     fn change(&self, words: &mut CommandWords) {
+        // With another timeout, such a command may wait for ever.
+        if is_blocking(&words[0]) {
+            return;
+        }
         let even = words.get(1).is_some_and(|key| key == EVEN_KEY.as_bytes());
         match self {
             Self::Shorter if words.len() > 1 => drop(words.pop()),

@@ -86,7 +86,7 @@ fn a_page_may_have_a_last_name_and_no_entries() {
         let key = format!("a:{key}").into_bytes();
         let mut world = fake.world();
         let other = 1 - world.owner(slot_of_key(&key)).unwrap();
-        world.nodes[other].keys.insert(key, FakeValue::List);
+        world.nodes[other].keys.insert(key, FakeValue::Stream);
     }
     assert_eq!(names(&fake).unwrap(), keys);
 }

@@ -78,7 +78,7 @@ impl DumpOutput {
         self.passed()
     }
 
-    /// Starts a key whose columns or members are added piece by piece.
+    /// Starts a key whose columns, members or elements are added piece by piece.
     pub fn pieces<'o>(&'o mut self, key: &'o [u8], expires: Option<u64>) -> DumpPieces<'o> {
         DumpPieces { output: self, key, expires, body: None, len: 0, bytes: 0, any: false }
     }
@@ -202,6 +202,15 @@ impl DumpPieces<'_> {
         self.added(member.len())
     }
 
+    /// Adds an element of a list, which follows those before.
+    pub fn element(&mut self, element: &[u8]) -> ControlFlow<()> {
+        match &mut self.body {
+            Some(RecordBody::List(elements)) => elements.push(element.to_vec()),
+            body => *body = Some(RecordBody::List(vec![element.to_vec()])),
+        }
+        self.added(element.len())
+    }
+
     fn added(&mut self, bytes: usize) -> ControlFlow<()> {
         self.len += 1;
         self.bytes += bytes;
@@ -222,7 +231,7 @@ impl DumpPieces<'_> {
         self.output.record(self.key, piece, self.expires).map_continue(drop)
     }
 
-    /// Writes the rest. A key without columns or members is not written.
+    /// Writes the rest. A key without columns, members or elements is not written.
     pub fn finish(mut self) -> ControlFlow<()> {
         self.write()?;
         if self.any { self.output.count(true) } else { ControlFlow::Continue(()) }

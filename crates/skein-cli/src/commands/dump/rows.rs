@@ -9,7 +9,7 @@ use skeindb::client::Reply;
 use super::DumpOutput;
 use super::output::DumpPieces;
 use crate::exit::Failure;
-use crate::remote::CommandPeer;
+use crate::remote::{CommandPeer, ListPiece, ListRead};
 
 /// Columns or members per step of a scan.
 const PIECE: &[u8] = b"1000";
@@ -76,32 +76,28 @@ fn dump_part(
     Ok(ControlFlow::Continue(()))
 }
 
-/// A kind of collection, as a scan reads it.
+/// The type of a collection, which says what the items of a reply are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum ScannedKind {
+pub enum CollectionType {
     Hash,
     SortedSet,
     Set,
+    List,
 }
 
-impl ScannedKind {
-    const ALL: [Self; 3] = [Self::Hash, Self::SortedSet, Self::Set];
+impl CollectionType {
+    /// The types with a scan, and its command.
+    const SCANNED: [(Self, &[u8]); 3] =
+        [(Self::Hash, b"HSCAN"), (Self::SortedSet, b"ZSCAN"), (Self::Set, b"SSCAN")];
 
-    /// Returns the kind that TYPE names so, if it is a kind of collection.
+    /// Returns the type that TYPE names so, if it is that of a collection.
     pub fn of(name: &[u8]) -> Option<Self> {
         match name {
             b"hash" => Some(Self::Hash),
             b"zset" => Some(Self::SortedSet),
             b"set" => Some(Self::Set),
+            b"list" => Some(Self::List),
             _ => None,
-        }
-    }
-
-    fn scan(self) -> &'static [u8] {
-        match self {
-            Self::Hash => b"HSCAN",
-            Self::SortedSet => b"ZSCAN",
-            Self::Set => b"SSCAN",
         }
     }
 }
@@ -115,10 +111,10 @@ fn dump_pieces(
     output: &mut DumpOutput,
 ) -> Result<ControlFlow<()>, Failure> {
     let mut pieces = output.pieces(key, expires);
-    for kind in ScannedKind::ALL {
+    for (kind, scan) in CollectionType::SCANNED {
         let (mut cursor, mut connection) = (b"0".to_vec(), 0);
         loop {
-            let page = peer.call(&[kind.scan(), key, &cursor, b"COUNT", PIECE])?;
+            let page = peer.call(&[scan, key, &cursor, b"COUNT", PIECE])?;
             let is_first = cursor == b"0";
             if matches!(&page, Reply::Error(text) if text.starts_with(OTHER_KIND)) {
                 if is_first {
@@ -143,18 +139,34 @@ fn dump_pieces(
             cursor = next;
         }
     }
+    let mut list = ListRead::new(key);
+    loop {
+        match list.next(peer)? {
+            ListPiece::Elements(items) => {
+                if add_items(peer, items, CollectionType::List, &mut pieces)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            ListPiece::OtherKind(_) if !list.has_begun() => break,
+            ListPiece::End | ListPiece::OtherKind(_) => return Ok(pieces.finish()),
+        }
+    }
     drop(pieces);
     refuse(peer, key, output)
 }
 
-/// Adds the columns or members that a reply has, in the order of their bytes.
+/// Adds the columns or members that a reply has, in the order of their bytes, or the elements of a
+/// list in their own order.
 pub fn add_items(
     peer: &impl CommandPeer,
     mut items: Vec<Vec<u8>>,
-    kind: ScannedKind,
+    kind: CollectionType,
     pieces: &mut DumpPieces<'_>,
 ) -> Result<ControlFlow<()>, Failure> {
-    if kind == ScannedKind::Set {
+    if kind == CollectionType::List {
+        return Ok(items.iter().try_for_each(|element| pieces.element(element)));
+    }
+    if kind == CollectionType::Set {
         items.sort_unstable();
         return Ok(items.iter().try_for_each(|member| pieces.plain_member(member)));
     }
@@ -163,7 +175,7 @@ pub fn add_items(
     // The scan of a large sorted set returns members in this sequence, that of a small one by score.
     found.sort_unstable();
     for (name, text) in found {
-        let added = if kind == ScannedKind::SortedSet {
+        let added = if kind == CollectionType::SortedSet {
             let score = parse_double(&text).ok_or_else(|| peer.unexpected(&Reply::Bulk(text)))?;
             pieces.member(&name, score)
         } else {
@@ -184,7 +196,7 @@ fn refuse(
 ) -> Result<ControlFlow<()>, Failure> {
     match peer.one(&[b"TYPE", key])? {
         // It changed after it was read, so it did not have its present type all the time.
-        Reply::Simple(kind) if matches!(&*kind, "none" | "string" | "hash" | "zset" | "set") => {
+        Reply::Simple(kind) if matches!(&*kind, "none" | "string" | "hash" | "zset" | "set" | "list") => {
             Ok(ControlFlow::Continue(()))
         }
         Reply::Simple(kind) => Ok(output.refuse(&kind)),

@@ -5,12 +5,12 @@ use std::ops::{Bound, ControlFlow};
 use skeindb::client::{Reply, bound};
 
 use super::DumpOutput;
-use super::rows::{self, ScannedKind};
+use super::rows::{self, CollectionType};
 use super::server::{NO_ORDER, NO_SUCH_COMMAND, PAGE};
 use crate::bounds::OwnedBounds;
 use crate::console;
 use crate::exit::Failure;
-use crate::remote::{CommandPeer, ServerPeer};
+use crate::remote::{CommandPeer, ServerPeer, TOO_LONG};
 
 /// A page should not have many more bytes than this.
 const PAGE_BYTES: usize = 4 << 20;
@@ -18,8 +18,6 @@ const PAGE_BYTES: usize = 4 << 20;
 const FIRST_PAGE: u64 = 64;
 /// A part of the error of a Redis with the module, which has no snapshots.
 const NO_SNAPSHOTS: &str = "there are no snapshots here";
-/// A part of the error for a page over the server's limit.
-const TOO_LONG: &str = "the reply would be longer than the limit";
 
 /// The end of a dump of a snapshot.
 pub enum SnapshotDump {
@@ -136,7 +134,7 @@ fn write_key(
     };
     // Negative if it does not expire.
     let expires = u64::try_from(*expires).ok();
-    match (ScannedKind::of(kind), contents) {
+    match (CollectionType::of(kind), contents) {
         (None, Reply::Bulk(value)) => Ok(output.value(key, value, expires)),
         (Some(kind), Reply::Array(items)) => {
             let items = items.into_iter().map(|item| match item {

@@ -25,7 +25,7 @@ impl RecordSink for BytesSink {
         let RecordBody::Value(value) = &record.body else {
             self.report.refuse(
                 record.line,
-                "the store's values are plain bytes, which have neither columns nor members; load one value for each key",
+                "the store's values are plain bytes, which have no columns, members or elements; load one value for each key",
             );
             return Ok(());
         };

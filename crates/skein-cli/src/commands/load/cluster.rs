@@ -2,14 +2,18 @@
 //!
 //! The sink sends a batch to all primaries at once, and reads its replies before it sends the next
 //! batch. If a connection broke, it sends the command again. That changes nothing: writing a record
-//! twice has the effect of writing it once.
+//! twice has the effect of writing it once. Only RPUSH would append twice, and a batch may run the
+//! commands on one key in any order. So the sink writes a record of a list at once and alone, by
+//! [`ListAppend`].
+
+use skeindb::client::Reply;
 
 use super::RecordSink;
 use super::commands::{LoadReplies, SentCommand, each};
 use super::report::LoadReport;
 use crate::exit::Failure;
-use crate::format::TextRecord;
-use crate::remote::{ClusterPeer, CommandPeer};
+use crate::format::{RecordBody, TextRecord};
+use crate::remote::{ClusterPeer, CommandPeer, ListAppend};
 
 /// A batch is sent when its commands have this many bytes, even if it has few records.
 const BATCH_BYTES: usize = 1 << 20;
@@ -41,10 +45,37 @@ impl ClusterSink {
         self.bytes = 0;
         self.lines.drain(..).zip(replies).try_for_each(|(sent, reply)| self.replies.take(sent, reply))
     }
+
+    /// Appends to a list. Its commands end with the first one that is rejected.
+    fn append(&mut self, record: &TextRecord) -> Result<(), Failure> {
+        if self.commands.iter().any(|command| command.get(1) == Some(&record.key)) {
+            self.flush()?;
+        }
+        let mut commands: Vec<Vec<Vec<u8>>> = Vec::new();
+        each(record, |words| commands.push(words.iter().map(|word| word.to_vec()).collect()));
+        let mut append = ListAppend::default();
+        for (at, command) in commands.iter().enumerate() {
+            let words: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
+            let reply = match words.first() {
+                Some(&b"RPUSH") => append.push(&mut self.peer, &words)?,
+                _ => self.peer.call(&words)?,
+            };
+            let is_refused = matches!(reply, Reply::Error(_));
+            let sent = SentCommand { line: record.line, last: at + 1 == commands.len() };
+            self.replies.take(sent, reply)?;
+            if is_refused {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl RecordSink for ClusterSink {
     fn put(&mut self, record: TextRecord) -> Result<(), Failure> {
+        if let RecordBody::List(_) = record.body {
+            return self.append(&record);
+        }
         each(&record, |words| {
             self.bytes += words.iter().map(|word| word.len()).sum::<usize>();
             self.commands.push(words.iter().map(|word| word.to_vec()).collect());

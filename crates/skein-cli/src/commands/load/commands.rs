@@ -7,7 +7,7 @@ use super::report::LoadReport;
 use crate::exit::Failure;
 use crate::format::{RecordBody, TextRecord};
 
-/// The most columns or members of a command: a server limits the arguments.
+/// The most columns, members or elements of a command: a server limits the arguments.
 const PAIRS: usize = 10_000;
 
 /// A command that was sent.
@@ -19,7 +19,7 @@ pub struct SentCommand {
     pub last: bool,
 }
 
-/// Calls `push` with each command of a record: SET, HSET, ZADD or SADD, and PEXPIREAT for
+/// Calls `push` with each command of a record: SET, HSET, ZADD, SADD or RPUSH, and PEXPIREAT for
 /// collections that expire.
 pub fn each(record: &TextRecord, mut push: impl FnMut(&[&[u8]])) {
     let key = record.key.as_slice();
@@ -44,9 +44,10 @@ pub fn each(record: &TextRecord, mut push: impl FnMut(&[&[u8]])) {
                 push(&command);
             }
         }
-        (RecordBody::Set(members), _) => {
+        (RecordBody::Set(members) | RecordBody::List(members), _) => {
+            let name: &[u8] = if let RecordBody::List(_) = record.body { b"RPUSH" } else { b"SADD" };
             for members in members.chunks(PAIRS) {
-                let mut command: Vec<&[u8]> = vec![b"SADD", key];
+                let mut command: Vec<&[u8]> = vec![name, key];
                 command.extend(members.iter().map(Vec::as_slice));
                 push(&command);
             }

@@ -111,45 +111,65 @@ impl LoadThread {
 
 /// Writes records, and reports each of them. An error is one that stops all writes.
 ///
-/// On disk, if a record fails late, the other records of its batch fail with it. Then the records
-/// are written again one by one, which does not change those that were already written.
+/// On disk, if a record fails late, the other records of its batch that are not published fail with
+/// it. Then these are written again one by one. No record is written twice, because that would
+/// append the elements of a list twice.
 fn write_all(
     session: &mut EngineSession,
     batch: &[TextRecord],
     report: &LoadReport,
 ) -> Result<(), EngineError> {
-    match (write_batch(session, batch), batch) {
-        (Ok(refused), _) => {
-            report.load((batch.len() - refused.len()) as u64);
-            for (line, error) in refused {
-                report.refuse(line, &error.to_string());
-            }
-        }
-        (Err(error), [record]) if !stops(&error) => report.refuse(record.line, &error.to_string()),
-        (Err(error), [] | [_]) => return Err(error),
-        (Err(_), _) => return batch.chunks(1).try_for_each(|one| write_all(session, one, report)),
+    let mut progress = BatchProgress::default();
+    let written = write_batch(session, batch, &mut progress);
+    let done = if written.is_ok() { batch.len() } else { progress.published };
+    progress.refused.retain(|(at, _)| *at < done);
+    report.load((done - progress.refused.len()) as u64);
+    for (at, error) in progress.refused {
+        report.refuse(batch[at].line, &error.to_string());
     }
-    Ok(())
+    match (written, &batch[done..]) {
+        (Ok(()), _) => Ok(()),
+        (Err(error), [record]) if !stops(&error) => {
+            report.refuse(record.line, &error.to_string());
+            Ok(())
+        }
+        // In memory the records before the error stay written.
+        (Err(error), [] | [_]) => Err(error),
+        (Err(error), _) if !session.can_roll_back() => Err(error),
+        (Err(_), rest) => rest.chunks(1).try_for_each(|one| write_all(session, one, report)),
+    }
 }
 
-/// Writes a batch. Returns the rejected lines and the reasons.
+/// The state of a batch that is being written.
+#[derive(Default)]
+struct BatchProgress {
+    /// The number of records, from the first on, that can no longer be undone.
+    published: usize,
+    /// The positions of rejected records, and the reasons.
+    refused: Vec<(usize, EngineError)>,
+}
+
+/// Writes a batch.
 fn write_batch(
     session: &mut EngineSession,
     batch: &[TextRecord],
-) -> Result<Vec<(u64, EngineError)>, EngineError> {
+    progress: &mut BatchProgress,
+) -> Result<(), EngineError> {
     let (written, _ticket) = session.write(|writer| {
-        let mut refused = Vec::new();
-        for record in batch {
+        for (at, record) in batch.iter().enumerate() {
             writer.publish_if_many()?;
+            if writer.published() {
+                progress.published = at;
+            }
             match record.body.write(writer, &record.key, record.expires) {
                 Ok(()) => {}
                 Err(error) if writer.is_broken() || stops(&error) => return Err(error),
-                Err(error) => refused.push((record.line, error)),
+                Err(error) => progress.refused.push((at, error)),
             }
         }
-        Ok(refused)
+        Ok(())
     });
-    written.and_then(|lines| lines)
+    written.and_then(|written| written)
 }
 
 /// Returns whether the error concerns all writes, not only this record.
@@ -198,5 +218,41 @@ mod tests {
         write_all(&mut engine.session(), &batch, &report).unwrap();
         assert_eq!((report.loaded(), report.refused()), (40, 0));
         assert_eq!(engine.len(), 40);
+    }
+
+    /// If a later record fails, the published records of its batch must not be written again: they
+    /// would append to their list twice.
+    #[test]
+    fn the_published_records_of_a_list_are_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = DiskOptions { values: Values::Rows, cache_pages: 16, ..DiskOptions::default() };
+        let store = DiskStore::open(folder.path(), options).unwrap();
+        let engine: Engine = DiskEngine::new(store, StoreLimits::default()).unwrap().into();
+        let element = |line: u64| vec![line as u8; 900];
+        let record = |line: u64| {
+            let (key, body) = if line.is_multiple_of(50) {
+                ("set", RecordBody::Set(vec![b"short".to_vec(), vec![b'l'; 70_000]]))
+            } else {
+                ("list", RecordBody::List(vec![element(line)]))
+            };
+            TextRecord { line, key: key.into(), body, expires: None }
+        };
+        let batch: Vec<TextRecord> = (1..=120).map(record).collect();
+        let (mut session, mut progress) = (engine.session(), BatchProgress::default());
+        write_batch(&mut session, &batch, &mut progress).unwrap();
+        assert!((1..120).contains(&progress.published), "{}", progress.published);
+        let refused: Vec<usize> = progress.refused.iter().map(|(at, _)| *at).collect();
+        assert_eq!(refused, [49, 99], "members that are too long");
+        let mut found = Vec::new();
+        session.get_with(b"list", |row| {
+            let read = row.unwrap().unwrap().pieces(|piece| {
+                let RecordBody::List(elements) = piece else { panic!("{piece:?}") };
+                found.extend(elements);
+                std::ops::ControlFlow::Continue(())
+            });
+            assert!(read.unwrap().is_continue());
+        });
+        let expected: Vec<_> = (1..=120).filter(|line: &u64| !line.is_multiple_of(50)).map(element).collect();
+        assert!(found == expected, "{} elements instead of {}", found.len(), expected.len());
     }
 }

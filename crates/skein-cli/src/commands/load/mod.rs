@@ -34,7 +34,9 @@ In tsv, csv and hex, an odd number of fields from three up is a key with columns
 If a key expires, the time follows at the end, in milliseconds since 1970; behind a value's time follows an empty field.
 A sorted set is a key, member, score, member, score ... and at the end the word zset, or zset:TIME if it expires.
 A set is a key, members with an empty field behind each, and at the end the word set, or set:TIME if it expires.
-Loading adds to an existing hash, set or sorted set.
+A list is a key, elements with an empty field behind each, and at the end the word list, or list:TIME if it expires.
+Loading adds to an existing hash, set or sorted set, and appends to an existing list: a list that is loaded twice has all \
+elements twice.
 
 Examples:
   skein load paths.txt

@@ -26,8 +26,8 @@ Examples:
       all keys of a Redis cluster that has the module skein, from the last
 
 Keys are written as `skein dump --format lines` writes them: one per line. --values writes the records of --format tsv, without expiry times. Exit \
-code 4 says that keys were left out: keys with a newline, which lines cannot hold (use `skein dump --format hex`), or lists, sets \
-and streams, which no format can hold.
+code 4 says that keys were left out: keys with a newline, which lines cannot hold (use `skein dump --format hex`), or \
+streams and values of modules, which no format can hold.
 
 A range is not a snapshot: it has every key that was there all the time, exactly once, and some of those that were inserted or \
 removed meanwhile. That also holds for a cluster while slots migrate and primaries fail over. If a part of it cannot be read for \

@@ -17,7 +17,10 @@ pub fn body(held: Reply) -> Result<RecordBody, String> {
             let members = members.into_iter().map(name).collect::<Option<_>>();
             members.map(RecordBody::Set).ok_or_else(|| "unknown value".to_owned())
         }
-        Reply::Array(_) => Err("list".to_owned()),
+        Reply::Array(elements) => {
+            let elements = elements.into_iter().map(name).collect::<Option<_>>();
+            elements.map(RecordBody::List).ok_or_else(|| "unknown value".to_owned())
+        }
         // The module's line names the type: `stream: read it by XRANGE; ...`.
         Reply::Simple(text) if text.starts_with("stream") => Err("stream".to_owned()),
         _ => Err("module value".to_owned()),
@@ -61,9 +64,12 @@ mod tests {
         assert_eq!(body(sorted), Ok(RecordBody::Members(vec![(b"m".to_vec(), 1.5)])));
         let set = Reply::Set(vec![bulk("m")]);
         assert_eq!(body(set), Ok(RecordBody::Set(vec![b"m".to_vec()])));
+        let list = Reply::Array(vec![bulk("b"), bulk("a"), bulk("b")]);
+        let elements = vec![b"b".to_vec(), b"a".to_vec(), b"b".to_vec()];
+        assert_eq!(body(list), Ok(RecordBody::List(elements)));
         for (held, kind) in [
             (Reply::Set(vec![Reply::Null]), "unknown value"),
-            (Reply::Array(vec![]), "list"),
+            (Reply::Array(vec![bulk("a"), Reply::Null]), "unknown value"),
             (Reply::Simple("stream: read it by XRANGE".to_owned()), "stream"),
             (Reply::Simple("a module's own value".to_owned()), "module value"),
             (Reply::Null, "module value"),

@@ -67,7 +67,7 @@ impl FakeWorld {
             }
             (b"PEXPIRETIME", Some(_)) | (b"PTTL", _) => b":-1\r\n".to_vec(),
             (b"PEXPIRETIME", None) => b":-2\r\n".to_vec(),
-            (b"TYPE", Some(FakeValue::List)) => b"+list\r\n".to_vec(),
+            (b"TYPE", Some(FakeValue::Stream)) => b"+stream\r\n".to_vec(),
             (b"TYPE", Some(FakeValue::Text(_))) => b"+string\r\n".to_vec(),
             (b"TYPE", Some(FakeValue::Hash(_))) => b"+hash\r\n".to_vec(),
             _ => error("WRONGTYPE Operation against a key holding the wrong kind of value"),

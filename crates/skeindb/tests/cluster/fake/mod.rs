@@ -21,7 +21,7 @@ use crate::fake::NodeFault::{Closes, Fails, NoModule, Silent};
 pub enum FakeValue {
     Text(Vec<u8>),
     Hash(BTreeMap<Vec<u8>, Vec<u8>>),
-    List,
+    Stream,
 }
 
 /// A fault that replaces a node's normal behaviour.
@@ -336,6 +336,6 @@ fn held(value: &FakeValue) -> Vec<u8> {
             }
             out
         }
-        FakeValue::List => b"*1\r\n$1\r\nx\r\n".to_vec(),
+        FakeValue::Stream => b"*1\r\n$1\r\nx\r\n".to_vec(),
     }
 }
