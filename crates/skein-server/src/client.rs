@@ -2,16 +2,19 @@
 //! CLIENT REPLY.
 
 mod snapshot;
+mod subscriptions;
 mod watched;
 
 use std::sync::Arc;
 
 use crate::acl::{Acl, AclUser, AclUsers, DEFAULT, Denial};
+use crate::channels::ChannelKind;
 use crate::client_registry::{ClientAttributes, ClientRecord};
 use crate::resp::{Protocol, RequestArgs, RequestQueue};
 use crate::worker_counters::Lookups;
 use snapshot::ClientSnapshot;
 pub(crate) use snapshot::HeldSnapshot;
+use subscriptions::ClientSubscriptions;
 use watched::WatchedKeys;
 
 /// The replies that a client wants, as set with CLIENT REPLY. The flags are Redis's and independent
@@ -93,6 +96,7 @@ pub(crate) struct ClientState {
     pub watched: WatchedKeys,
     /// The snapshot that the client holds.
     pub snapshot: ClientSnapshot,
+    pub subscriptions: ClientSubscriptions,
     pub replies: ReplyMode,
     /// Hits and misses of a request that runs by itself.
     pub lookups: Lookups,
@@ -146,6 +150,7 @@ impl ClientState {
             multi,
             watched,
             snapshot: ClientSnapshot::default(),
+            subscriptions: ClientSubscriptions::default(),
             replies,
             lookups,
             record,
@@ -164,7 +169,7 @@ impl ClientState {
     #[inline]
     pub(crate) fn memory(&self) -> usize {
         let queued = self.multi.as_ref().map_or(0, |multi| multi.queue.memory());
-        queued + self.watched.memory() + self.attribute_bytes
+        queued + self.watched.memory() + self.subscriptions.memory() + self.attribute_bytes
     }
 
     /// Returns the same client with its record at a worker.
@@ -238,7 +243,29 @@ impl ClientState {
     /// Requests that are refused, queued or not answered must run by themselves.
     #[inline]
     pub(crate) fn runs_in_batches(&self) -> bool {
-        self.authenticated && self.replies.are_all() && !self.in_multi()
+        self.authenticated && self.replies.are_all() && !self.in_multi() && !self.only_subscribes()
+    }
+
+    /// Returns whether the client may only send commands of subscriptions: in RESP2, replies and
+    /// messages look the same.
+    #[inline]
+    pub(crate) fn only_subscribes(&self) -> bool {
+        !self.subscriptions.is_empty() && self.protocol == Protocol::Resp2
+    }
+
+    /// Returns whether the user of the client may still read the channels that it has subscribed to.
+    pub(crate) fn may_keep_subscriptions(&self) -> bool {
+        !self.rights.restricted
+            || ChannelKind::ALL.into_iter().all(|kind| {
+                let names = self.subscriptions.of(kind).keys();
+                let literally = kind == ChannelKind::Pattern;
+                names.into_iter().all(|name| self.rights.user.may_read_channel(name, literally))
+            })
+    }
+
+    /// Shows the number of subscriptions to other clients.
+    pub(crate) fn show_subscriptions(&self) {
+        self.record.set_subscriptions(ChannelKind::ALL.map(|kind| self.subscriptions.of(kind).len()));
     }
 
     pub(crate) fn set_protocol(&mut self, protocol: Protocol) {

@@ -10,7 +10,7 @@
 //! The record of another worker's client may be one turn old.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -71,6 +71,8 @@ pub(crate) struct ClientRecord {
     killed: AtomicBool,
     /// Whether the client waits for a key.
     blocked: AtomicBool,
+    /// Subscriptions to channels, patterns and shard channels.
+    subscriptions: [AtomicUsize; 3],
     attributes: Mutex<ClientAttributes>,
 }
 
@@ -94,6 +96,7 @@ impl ClientRecord {
             queued: AtomicI64::new(-1),
             killed: AtomicBool::new(false),
             blocked: AtomicBool::new(false),
+            subscriptions: Default::default(),
             attributes: Mutex::default(),
         }
     }
@@ -152,6 +155,22 @@ impl ClientRecord {
 
     pub(crate) fn is_blocked(&self) -> bool {
         self.blocked.load(Ordering::Relaxed)
+    }
+
+    /// Sets the numbers of subscriptions to channels, patterns and shard channels.
+    pub(crate) fn set_subscriptions(&self, counts: [usize; 3]) {
+        for (place, count) in self.subscriptions.iter().zip(counts) {
+            place.store(count, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn subscriptions(&self) -> [usize; 3] {
+        [0, 1, 2].map(|at| self.subscriptions[at].load(Ordering::Relaxed))
+    }
+
+    /// Returns whether the client has subscriptions.
+    pub(crate) fn subscribes(&self) -> bool {
+        self.subscriptions() != [0; 3]
     }
 
     /// Marks the client as killed. Returns `false` if it was marked already.

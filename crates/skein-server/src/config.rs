@@ -62,8 +62,8 @@ pub(crate) mod bounds {
     pub(crate) const SLOWLOG_LEN: (usize, usize) = (0, 100_000);
 }
 
-/// When a client that does not read its replies is disconnected: Redis's
-/// `client-output-buffer-limit` for normal clients.
+/// When a client that does not read its replies is disconnected: a class of Redis's
+/// `client-output-buffer-limit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OutputLimit {
     /// Bytes of waiting replies above which a client is disconnected immediately; 0 for never.
@@ -158,6 +158,9 @@ pub struct ServerOptions {
     /// When a client that does not read its replies is disconnected; never by default. (Its
     /// requests are no longer run in any case; see `output_bytes_max`.)
     pub output_limit: OutputLimit,
+    /// The same for clients with subscriptions, to which messages are sent whether they read or not.
+    /// By default the limits are 32 MiB, and 8 MiB for 60 s, as in Redis.
+    pub subscriber_limit: OutputLimit,
     /// Whether clients may use DEBUG, which can make workers wait; false by default.
     pub debug_command: bool,
     /// How long a stop waits for clients to read their replies; 5 s by default, at most a day.
@@ -195,6 +198,11 @@ impl Default for ServerOptions {
             tls_handshake_timeout: Duration::from_secs(10),
             keepalive: Duration::from_secs(300),
             output_limit: OutputLimit::default(),
+            subscriber_limit: OutputLimit {
+                hard_bytes: 32 << 20,
+                soft_bytes: 8 << 20,
+                soft_time: Duration::from_secs(60),
+            },
             debug_command: false,
             stop_timeout: Duration::from_secs(5),
         }
@@ -263,6 +271,7 @@ impl ServerOptions {
             ("tls_handshake_timeout", self.tls_handshake_timeout, most),
             ("keepalive", self.keepalive, most),
             ("output_limit.soft_time", self.output_limit.soft_time, most),
+            ("subscriber_limit.soft_time", self.subscriber_limit.soft_time, most),
             ("script_time_max", self.script_time_max, most),
         ] {
             if time > most {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::UNIX_EPOCH;
 
+use crate::channels::ChannelKind;
 use crate::shared::ServerShared;
 use skein_data::{Durability, StoreStats};
 
@@ -91,6 +92,7 @@ fn server(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
 fn clients(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     lines.add("connected_clients", shared.connections());
     lines.add("maxclients", shared.settings.clients_max.get());
+    lines.add("blocked_clients", shared.waiting.count());
     for (i, mailbox) in shared.mailboxes.iter().enumerate() {
         let connections = mailbox.counts.connections.load(Ordering::Relaxed);
         lines.add(&format!("worker{i}_clients"), connections);
@@ -229,6 +231,9 @@ fn stats(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     lines.add("evicted_keys", evicted);
     lines.add("keyspace_hits", counted.lookups.hits);
     lines.add("keyspace_misses", counted.lookups.misses);
+    lines.add("pubsub_channels", shared.channels.names(ChannelKind::Channel));
+    lines.add("pubsub_patterns", shared.channels.names(ChannelKind::Pattern));
+    lines.add("pubsubshard_channels", shared.channels.names(ChannelKind::Shard));
     lines.add("scan_cursors", shared.cursors.len());
 }
 

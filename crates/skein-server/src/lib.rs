@@ -31,6 +31,7 @@
 mod acceptor;
 mod acl;
 mod bound_server;
+mod channels;
 mod checkpoint_requests;
 mod client;
 mod client_registry;

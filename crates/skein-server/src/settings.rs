@@ -15,8 +15,8 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::ServerOptions;
 use crate::resp::RequestLimits;
+use crate::{OutputLimit, ServerOptions};
 pub(crate) use observe::ObserveSettings;
 
 /// A number that any thread may read and set.
@@ -56,11 +56,10 @@ pub(crate) struct LiveSettings {
     pub tls_handshake_s: LiveSetting,
     /// 0 for no probes.
     pub keepalive_s: LiveSetting,
-    /// With more waiting bytes than this, a client is disconnected: at once (`output_hard`), or
-    /// after `output_soft_s` seconds. 0 for never.
-    pub output_hard: LiveSetting,
-    pub output_soft: LiveSetting,
-    pub output_soft_s: LiveSetting,
+    /// When a client that does not read its replies is disconnected.
+    pub output: OutputSettings,
+    /// The same for a client with subscriptions.
+    pub subscriber_output: OutputSettings,
     /// The settings of observation.
     pub observing: ObserveSettings,
     /// The parameters that CONFIG SET has changed, for CONFIG REWRITE.
@@ -73,17 +72,59 @@ pub(crate) struct WorkerLimits {
     pub requests: RequestLimits,
     /// Bytes of waiting replies above which no more requests are read or run.
     pub output: usize,
-    /// Bytes of waiting replies above which a client is disconnected; `usize::MAX` for never.
-    pub output_hard: usize,
-    /// Bytes of waiting replies above which a client is disconnected after a time; `usize::MAX` for
-    /// never.
-    pub output_soft: usize,
+    pub normal: OutputBounds,
+    pub subscriber: OutputBounds,
+}
+
+impl WorkerLimits {
+    /// Returns the bounds of a client that has subscriptions, or none.
+    #[inline]
+    pub(crate) fn output_of(&self, subscribes: bool) -> OutputBounds {
+        if subscribes { self.subscriber } else { self.normal }
+    }
+}
+
+/// Bytes of waiting replies above which a client is disconnected; `usize::MAX` for never.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OutputBounds {
+    /// At once.
+    pub hard: usize,
+    /// After a time.
+    pub soft: usize,
+}
+
+/// The limits of one class of clients. With more waiting bytes than this, a client is disconnected:
+/// at once (`hard`), or after `soft_s` seconds. 0 for never.
+#[derive(Debug)]
+pub(crate) struct OutputSettings {
+    pub hard: LiveSetting,
+    pub soft: LiveSetting,
+    pub soft_s: LiveSetting,
+}
+
+impl OutputSettings {
+    fn new(limit: OutputLimit) -> Self {
+        Self {
+            hard: LiveSetting::new(limit.hard_bytes),
+            soft: LiveSetting::new(limit.soft_bytes),
+            soft_s: LiveSetting::new(usize::try_from(limit.soft_time.as_secs()).unwrap_or(usize::MAX)),
+        }
+    }
+
+    fn bounds(&self) -> OutputBounds {
+        let or_never = |bytes| if bytes == 0 { usize::MAX } else { bytes };
+        OutputBounds { hard: or_never(self.hard.get()), soft: or_never(self.soft.get()) }
+    }
+
+    /// Returns whether a client can reach a limit.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.hard.get() > 0 || self.soft.get() > 0
+    }
 }
 
 impl LiveSettings {
     pub(crate) fn new(options: &ServerOptions) -> Self {
         let seconds = |time: std::time::Duration| usize::try_from(time.as_secs()).unwrap_or(usize::MAX);
-        let output = options.output_limit;
         Self {
             clients_max: LiveSetting::new(options.clients_max),
             acl_log_max: LiveSetting::new(options.acl_log_max),
@@ -96,9 +137,8 @@ impl LiveSettings {
             idle_timeout_s: LiveSetting::new(seconds(options.idle_timeout)),
             tls_handshake_s: LiveSetting::new(seconds(options.tls_handshake_timeout)),
             keepalive_s: LiveSetting::new(seconds(options.keepalive)),
-            output_hard: LiveSetting::new(output.hard_bytes),
-            output_soft: LiveSetting::new(output.soft_bytes),
-            output_soft_s: LiveSetting::new(seconds(output.soft_time)),
+            output: OutputSettings::new(options.output_limit),
+            subscriber_output: OutputSettings::new(options.subscriber_limit),
             observing: ObserveSettings::new(options),
             set_by_clients: Mutex::default(),
         }
@@ -113,12 +153,11 @@ impl LiveSettings {
             args: self.args_max.get(),
             pipeline: self.pipeline_max.get(),
         };
-        let or_never = |bytes| if bytes == 0 { usize::MAX } else { bytes };
         WorkerLimits {
             requests,
             output: self.output_bytes_max.get(),
-            output_hard: or_never(self.output_hard.get()),
-            output_soft: or_never(self.output_soft.get()),
+            normal: self.output.bounds(),
+            subscriber: self.subscriber_output.bounds(),
         }
     }
 }

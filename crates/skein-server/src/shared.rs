@@ -10,6 +10,7 @@ use skein_sync::locks::lock;
 
 use crate::ServerOptions;
 use crate::acl::Acl;
+use crate::channels::{ChannelDelivery, Channels};
 use crate::checkpoint_requests::CheckpointRequests;
 use crate::client_registry::{ClientLocation, ClientRegistry};
 use crate::command_error::CommandError;
@@ -81,6 +82,8 @@ pub(crate) struct ServerShared {
     counted_before: Mutex<ResetBaseline>,
     /// The checkpoints that clients wait for.
     pub checkpoints: CheckpointRequests,
+    /// The channels of publish and subscribe.
+    pub channels: Channels,
     /// The clients that wait for keys.
     pub waiting: WaitingClients,
 }
@@ -138,6 +141,17 @@ pub(crate) struct Mail {
     pub kills: Vec<ClientLocation>,
     pub checkpoints: Vec<(ClientLocation, Result<(), CommandError>)>,
     pub wait_answers: Vec<WaitAnswer>,
+    pub messages: Vec<ChannelDelivery>,
+}
+
+impl Mail {
+    fn is_empty(&self) -> bool {
+        self.connections.is_empty()
+            && self.kills.is_empty()
+            && self.checkpoints.is_empty()
+            && self.wait_answers.is_empty()
+            && self.messages.is_empty()
+    }
 }
 
 /// The answer to a client that has waited for a key.
@@ -169,8 +183,14 @@ impl Mailbox {
     }
 
     pub(crate) fn send(&self, put: impl FnOnce(&mut Mail)) {
-        put(&mut self.mail());
-        self.wake();
+        let mut mail = self.mail();
+        // Otherwise the worker was woken, and has not taken its mail yet.
+        let must_wake = mail.is_empty();
+        put(&mut mail);
+        drop(mail);
+        if must_wake {
+            self.wake();
+        }
     }
 
     /// Wakes the worker from its wait for events.
@@ -236,6 +256,7 @@ impl ServerShared {
             refused: AtomicU64::new(0),
             counted_before: Mutex::default(),
             checkpoints: CheckpointRequests::default(),
+            channels: Channels::default(),
             waiting: WaitingClients::default(),
             scripts: ScriptCache::default(),
         }

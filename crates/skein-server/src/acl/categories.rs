@@ -110,12 +110,15 @@ pub(super) fn of_command(command: &CommandSpec) -> Categories {
         ("write", command.has_flag("write")),
         ("set", group("set")),
         ("sortedset", group("sorted-set")),
+        ("list", group("list")),
         ("hash", group("hash")),
         ("string", group("string")),
         ("bitmap", group("bitmap")),
+        ("pubsub", group("pubsub")),
         ("admin", admin),
         ("fast", command.has_flag("fast")),
         ("slow", !command.has_flag("fast")),
+        ("blocking", command.has_flag("blocking")),
         ("dangerous", admin || named(DANGEROUS)),
         ("connection", (group("connection") && !named(NO_CONNECTION)) || named(CONNECTION)),
         ("transaction", group("transactions")),
@@ -134,6 +137,7 @@ pub(super) fn of_subcommand(command: &CommandSpec, subcommand: &str) -> Categori
     let connection = command.group == "connection" || CONNECTION.contains(&command.name);
     Categories::of(&[
         ("keyspace", object),
+        ("pubsub", command.group == "pubsub"),
         ("read", (object && subcommand != "help") || full == "memory|usage"),
         ("admin", admin),
         ("slow", true),

@@ -25,6 +25,7 @@ pub(crate) const TEXT_BYTES_MAX: usize = 128;
 pub(crate) enum DenialReason {
     Command,
     Key,
+    Channel,
     /// A wrong password.
     Auth,
 }
@@ -34,6 +35,7 @@ impl DenialReason {
         match self {
             Self::Command => "command",
             Self::Key => "key",
+            Self::Channel => "channel",
             Self::Auth => "auth",
         }
     }

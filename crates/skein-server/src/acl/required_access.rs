@@ -15,10 +15,17 @@ use crate::resp::RequestArgs;
 
 /// Commands that reveal a key's existence, length or type, but not its contents.
 const TELL_LITTLE: &[&str] = &[
-    "exists", "hexists", "hlen", "hstrlen", "memory", "object", "strlen", "touch", "type", "watch", "zcard",
+    "exists", "hexists", "hlen", "hstrlen", "llen", "memory", "object", "strlen", "touch", "type", "watch",
+    "zcard",
 ];
 /// Commands that write and return earlier contents.
 const WRITE_AND_TELL: &[&str] = &[
+    "blmpop",
+    "blpop",
+    "brpop",
+    "bzmpop",
+    "bzpopmax",
+    "bzpopmin",
     "decr",
     "decrby",
     "getdel",
@@ -29,7 +36,10 @@ const WRITE_AND_TELL: &[&str] = &[
     "incr",
     "incrby",
     "incrbyfloat",
+    "lmpop",
+    "lpop",
     "move",
+    "rpop",
     "setbit",
     "sk.cas",
     "zincrby",
@@ -40,7 +50,7 @@ const WRITE_AND_TELL: &[&str] = &[
 /// Commands that read the first key and write the second.
 const FROM_TO: &[&str] = &["copy"];
 /// Commands that remove the first key and write the second.
-const MOVE_TO: &[&str] = &["rename", "renamenx"];
+const MOVE_TO: &[&str] = &["blmove", "brpoplpush", "lmove", "rename", "renamenx", "rpoplpush"];
 /// Commands that write the first key and read the others.
 const TO_FROM: &[&str] = &["zdiffstore", "zinterstore", "zrangestore", "zunionstore"];
 

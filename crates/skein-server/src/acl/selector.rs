@@ -9,6 +9,7 @@ use super::command_ids::{CommandSet, CommandTarget};
 use super::patterns::{self, AllKeys, KeyAccess, KeyPattern, is_word};
 use super::required_access::{AccessedKeys, accessed_keys};
 use super::rules::{AclRuleError, CommandRule};
+use crate::glob::Glob;
 use crate::resp::RequestArgs;
 
 /// The reason why a request is denied. A greater one is more specific: if one selector denies the
@@ -19,6 +20,8 @@ pub(crate) enum Denial {
     Command(&'static str),
     /// A key: its index among the keys, and the key itself.
     Key(usize, Vec<u8>),
+    /// A channel, or a pattern of channels.
+    Channel(usize, Vec<u8>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +34,6 @@ pub(crate) struct AclSelector {
     all_keys: bool,
     keys: Vec<KeyPattern>,
     all_channels: bool,
-    /// Kept as written. This server has no channels.
     channels: Vec<Vec<u8>>,
 }
 
@@ -59,7 +61,7 @@ impl AclSelector {
 
     /// Returns whether the selector allows every request.
     pub(super) fn allows_all(&self) -> bool {
-        self.allows_all_keys() && self.commands.set.is_all()
+        self.allows_all_keys() && self.all_channels && self.commands.set.is_all()
     }
 
     fn allows_all_keys(&self) -> bool {
@@ -160,6 +162,7 @@ impl AclSelector {
         if !target.row().has_flag("no_auth") && !self.commands.allow(target, args) {
             return Err(Denial::Command(target.name()));
         }
+        self.check_channels(target, args)?;
         if self.allows_all_keys() {
             return Ok(());
         }
@@ -178,6 +181,32 @@ impl AclSelector {
             }
             AccessedKeys::Range(..) => Ok(()),
         }
+    }
+
+    /// Checks the channels of a request.
+    fn check_channels(&self, target: CommandTarget, args: &RequestArgs<'_>) -> Result<(), Denial> {
+        if self.all_channels {
+            return Ok(());
+        }
+        let (most, literally) = match target.row().name {
+            "publish" | "spublish" => (1, false),
+            "subscribe" | "ssubscribe" => (usize::MAX, false),
+            "psubscribe" => (usize::MAX, true),
+            _ => return Ok(()),
+        };
+        match args.from(1).take(most).position(|name| !self.allows_channel(name, literally)) {
+            Some(at) => Err(Denial::Channel(at, args.get(1 + at).to_vec())),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns whether a channel is allowed. A pattern is, if it is one of the allowed patterns
+    /// `literally`.
+    pub(super) fn allows_channel(&self, name: &[u8], literally: bool) -> bool {
+        self.all_channels
+            || self.channels.iter().any(|pattern| {
+                if literally { pattern == name } else { Glob::new(pattern).matches(name, &mut 0) }
+            })
     }
 
     fn allows_range(&self, range: &KeyRange, access: KeyAccess) -> bool {

@@ -89,6 +89,12 @@ impl AclUser {
         Err(denied)
     }
 
+    /// Returns whether one selector allows a channel; see [`AclSelector::allows_channel`].
+    pub(crate) fn may_read_channel(&self, name: &[u8], literally: bool) -> bool {
+        let mut selectors = std::iter::once(&self.root).chain(&self.selectors);
+        selectors.any(|selector| selector.allows_channel(name, literally))
+    }
+
     /// Applies a rule.
     pub(super) fn apply(&mut self, rule: &[u8]) -> Result<(), AclRuleError> {
         let is = |word: &str| rule.eq_ignore_ascii_case(word.as_bytes());

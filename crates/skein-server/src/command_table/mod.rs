@@ -11,6 +11,7 @@
 //!
 //! Read this file, then a family (`strings`), then `subcommands` and `request_keys`.
 
+mod channels;
 mod connection;
 mod expiry;
 mod hashes;
@@ -136,7 +137,7 @@ impl CommandSpec {
 }
 
 /// The families. Strings come first, because their first two commands are the most frequent.
-const FAMILIES: [&[CommandSpec]; 12] = [
+const FAMILIES: [&[CommandSpec]; 13] = [
     strings::COMMANDS,
     hashes::COMMANDS,
     keys::COMMANDS,
@@ -147,6 +148,7 @@ const FAMILIES: [&[CommandSpec]; 12] = [
     sorted_sets::COMMANDS,
     sets::COMMANDS,
     lists::COMMANDS,
+    channels::COMMANDS,
     transactions::COMMANDS,
     scripts::COMMANDS,
 ];

@@ -78,3 +78,12 @@ pub(crate) const SCRIPT: Subcommands =
     &[("debug", 3), ("exists", -3), ("flush", -2), ("kill", 2), ("load", 3), ("help", 2)];
 
 pub(crate) const SLOWLOG: Subcommands = &[("get", -2), ("len", 2), ("reset", 2), ("help", 2)];
+
+pub(crate) const PUBSUB: Subcommands = &[
+    ("channels", -2),
+    ("numpat", 2),
+    ("numsub", -2),
+    ("shardchannels", -2),
+    ("shardnumsub", -2),
+    ("help", 2),
+];

@@ -18,7 +18,7 @@ use crate::client::ClientState;
 use crate::client_registry::ClientAttributes;
 use crate::command_table::subcommands;
 use crate::resp::{ReplyWriter, RequestArgs};
-use filter::{ClientFilter, check_kind};
+use filter::{ClientFilter, ClientKind};
 pub(super) use list::line;
 
 const HELP: &[&str] = &[
@@ -177,8 +177,8 @@ fn write_list(
     // clients, and the same one many times.
     let mut records = context.shared.clients.all();
     if args.len() == 4 && is(args.get(2), "TYPE") {
-        let normal = check_kind(args.get(3))?;
-        records.retain(|_| normal);
+        let kind = ClientKind::parse(args.get(3))?;
+        records.retain(|record| kind.fits(record));
     } else if args.len() > 3 && is(args.get(2), "ID") {
         let bad = CommandError::text("ERR Invalid client ID");
         let ids = args.from(3).map(|text| parse_i64(text).ok_or(bad.clone()));

@@ -3,6 +3,7 @@
 use skein_syntax::number::parse_i64;
 
 use super::access::denied::remember_login;
+use super::channels::{ping_subscribed, remove_all};
 use super::command_error::NO_AUTH;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, CommandSpec, Handler, is};
 use crate::acl::{Acl, DEFAULT};
@@ -13,10 +14,13 @@ pub(super) const BAD_NAME: CommandError =
     CommandError::text("ERR Client names cannot contain spaces, newlines or special characters.");
 
 pub(super) fn ping(
-    _: &mut CommandContext<'_>,
+    context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
+    if context.client.only_subscribes() && ping_subscribed(args, reply) {
+        return Ok(AfterCommand::Done);
+    }
     match args.len() {
         1 => reply.simple("PONG"),
         2 => reply.bulk(args.get(1)),
@@ -198,6 +202,7 @@ pub(super) fn reset(
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
+    remove_all(context.shared, context.client);
     with_login(context, |login| reset_at(login, reply));
     Ok(AfterCommand::Done)
 }

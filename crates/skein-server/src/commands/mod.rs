@@ -24,6 +24,7 @@
 pub(crate) mod access;
 pub(crate) mod alone;
 pub(crate) mod blocking;
+pub(crate) mod channels;
 pub(crate) mod client;
 pub(crate) mod configuration;
 pub(crate) mod connection;

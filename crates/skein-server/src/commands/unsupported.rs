@@ -16,7 +16,7 @@ const fn family(
     UnsupportedFamily { what, names, prefixes }
 }
 
-const FAMILIES: [UnsupportedFamily; 11] = [
+const FAMILIES: [UnsupportedFamily; 10] = [
     family(
         "SkeinDB has no streams",
         &[
@@ -35,21 +35,6 @@ const FAMILIES: [UnsupportedFamily; 11] = [
             "xpending",
             "xreadgroup",
             "xsetid",
-        ],
-        &[],
-    ),
-    family(
-        "SkeinDB has no publish/subscribe channels",
-        &[
-            "subscribe",
-            "unsubscribe",
-            "psubscribe",
-            "punsubscribe",
-            "publish",
-            "pubsub",
-            "ssubscribe",
-            "sunsubscribe",
-            "spublish",
         ],
         &[],
     ),

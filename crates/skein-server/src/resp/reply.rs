@@ -235,6 +235,11 @@ impl<'o> ReplyWriter<'o> {
     }
 
     /// Writes the head of a map of `len` pairs. Its keys and values must follow alternately.
+    /// Begins a message of this many elements: a push in RESP3.
+    pub(crate) fn push(&mut self, len: usize) {
+        self.head(if self.protocol == Protocol::Resp3 { b'>' } else { b'*' }, len as u64);
+    }
+
     pub(crate) fn map(&mut self, len: usize) {
         match self.protocol {
             Protocol::Resp2 => self.array(len * 2),

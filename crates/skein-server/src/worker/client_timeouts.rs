@@ -36,8 +36,8 @@ pub(super) struct TimeoutSweep {
 pub(super) fn is_wanted(shared: &ServerShared) -> bool {
     let settings = &shared.settings;
     has_timeouts(settings, shared.tls.is_some())
-        || settings.output_hard.get() > 0
-        || settings.output_soft.get() > 0
+        || settings.output.is_limited()
+        || (shared.channels.any() && settings.subscriber_output.is_limited())
 }
 
 /// Returns whether any timeout can apply, except the one for unread replies.
@@ -88,26 +88,31 @@ impl Worker {
     fn disconnect_reason(&mut self, slot: usize, now: Duration) -> Option<&'static str> {
         let settings = &self.shared.settings;
         let (connection, output) = self.slots.get(slot)?;
-        // The server does not wait for a client whose request is running, or waits for the disk.
+        let subscribes = !connection.client.subscriptions.is_empty();
+        let bounds = self.limits.output_of(subscribes);
+        // The server does not wait for a client whose request is running, or waits for the disk. A
+        // subscriber has nothing to say.
         let waited = connection.task.is_none()
             && !connection.waits
             && connection.blocked.is_none()
             && !connection.paused
             && !connection.held
-            && !connection.lingers;
+            && !connection.lingers
+            && !subscribes;
         let silent = idle_reason(settings, connection, waited, now);
         if silent.is_some() {
             return silent;
         }
-        if output.pending() > self.limits.output_hard {
+        if output.pending() > bounds.hard {
             return Some(super::OVER_HARD_LIMIT);
         }
-        if output.pending() <= self.limits.output_soft {
+        if output.pending() <= bounds.soft {
             connection.over_soft_limit = None;
             return None;
         }
         let since = *connection.over_soft_limit.get_or_insert(now);
-        let longer = now.saturating_sub(since).as_secs() > settings.output_soft_s.get() as u64;
+        let soft_s = if subscribes { &settings.subscriber_output.soft_s } else { &settings.output.soft_s };
+        let longer = now.saturating_sub(since).as_secs() > soft_s.get() as u64;
         longer.then_some("its waiting replies exceeded the soft limit for too long")
     }
 }

@@ -41,6 +41,8 @@ pub(super) struct Connection {
     pub waits: bool,
     /// Present while the client waits for a key. Later requests wait for it too.
     pub blocked: Option<Box<BlockedWait>>,
+    /// Messages that came while a reply was not complete.
+    pub postponed: Vec<u8>,
     /// Whether a pause holds back the first request (see `paused_requests`).
     pub paused: bool,
     /// The start of the last round in which a request of this connection ran; `None` before the
@@ -100,6 +102,7 @@ impl Connection {
             put_off: false,
             waits: false,
             blocked: None,
+            postponed: Vec::new(),
             paused: false,
             served: None,
             error: None,
@@ -130,6 +133,7 @@ impl Connection {
         size_of::<Self>()
             + size_of::<ReplyBuffer>()
             + self.input.memory()
+            + self.postponed.capacity()
             + output.buffer.capacity()
             + self.client.memory()
             + task

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::client_registry::ClientLocation;
 use crate::commands::access::denied::refuse as refuse_denied;
+use crate::commands::channels::check_subscribed;
 use crate::commands::connection::refuse_unauthenticated;
 use crate::commands::task::{TaskProgress, TaskSlice};
 use crate::commands::transactions::{enqueue, is_queued, refuse_queued};
@@ -238,6 +239,11 @@ impl GeneralContext<'_> {
         }
         if let Err(denied) = client.check(tag, &args) {
             refuse_denied(self.shared, client, command, &denied).write(&mut reply);
+            return RequestOutcome::default();
+        }
+        if let Err(fault) = check_subscribed(client, command) {
+            client.mark_multi_failed();
+            fault.write(&mut reply);
             return RequestOutcome::default();
         }
         let queues = client.in_multi() && is_queued(command);

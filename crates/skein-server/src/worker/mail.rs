@@ -1,5 +1,5 @@
-//! The messages of other threads to a worker: new connections, clients to disconnect, and finished
-//! checkpoints.
+//! The messages of other threads to a worker: new connections, clients to disconnect, finished
+//! checkpoints, answers to clients that wait, and messages of channels.
 
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -41,6 +41,9 @@ impl Worker {
         }
         for answer in mail.wait_answers {
             self.take_wait_answer(answer);
+        }
+        for delivery in &mail.messages {
+            self.deliver(delivery);
         }
         for (who, result) in mail.checkpoints {
             let Some((connection, output)) = self.slots.get(who.slot) else { continue };

@@ -36,6 +36,7 @@ mod general;
 mod linger;
 pub(crate) mod loading;
 mod mail;
+mod messages;
 mod paused_requests;
 mod pipelined_reads;
 mod pipelined_writes;
@@ -49,6 +50,7 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
 
+use crate::commands::channels::remove_all;
 use crate::resp::ReplyWriter;
 use crate::settings::WorkerLimits;
 use crate::shared::{Mailbox, ServerShared};
@@ -364,6 +366,9 @@ impl Worker {
         else {
             return 0;
         };
+        if connection.task.is_none() {
+            output.buffer.append(&mut connection.postponed);
+        }
         // Nobody reads from the connection of a blocked client, so an event alone tells its end.
         if connection.attacked || (connection.blocked.is_some() && connection.hung_up) {
             self.close(slot);
@@ -379,7 +384,8 @@ impl Worker {
                 connection.closing = true;
             }
         }
-        if output.pending() > self.limits.output_hard {
+        let bounds = self.limits.output_of(!connection.client.subscriptions.is_empty());
+        if output.pending() > bounds.hard {
             self.disconnect(slot, OVER_HARD_LIMIT);
             return 0;
         }
@@ -389,7 +395,7 @@ impl Worker {
         };
         if sent > 0 {
             connection.client.record.mark_active(self.now);
-            if output.pending() <= self.limits.output_soft {
+            if output.pending() <= bounds.soft {
                 connection.over_soft_limit = None;
             }
         }
@@ -435,6 +441,7 @@ impl Worker {
             if connection.waits {
                 self.shared.checkpoints.withdraw(connection.client.id);
             }
+            remove_all(&self.shared, &mut connection.client);
             if let Some(blocked) = connection.blocked.take() {
                 self.shared.waiting.withdraw(connection.client.id);
                 self.deadlines.forget(&blocked, slot, connection.client.id);

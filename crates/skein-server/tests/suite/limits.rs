@@ -65,7 +65,7 @@ fn more_replies_than_the_hard_limit_end_the_connection() {
     let server = start();
     let mut client = server.connect();
     assert_eq!(client.call(&[b"SET", b"big", &[b'v'; 10_000]]), b"+OK\r\n");
-    set(&server, "client-output-buffer-limit", "normal 10011 0 0");
+    set(&server, "client-output-buffer-limit", "normal 10011 0 0 pubsub 33554432 8388608 60");
     assert_eq!(client.call(&[b"GET", b"big"]).len(), 10_010);
     client.send(&encode(&[b"GET", b"big"]).repeat(2));
     assert_eq!(client.try_reply(), None, "as in Redis, nothing of it is sent");

@@ -191,7 +191,6 @@ fn wrong_numbers_of_arguments_are_refused() {
 fn unsupported_commands_are_named_in_the_error() {
     let (_server, mut client) = letters();
     for (name, what) in [
-        ("SUBSCRIBE", "(SkeinDB has no publish/subscribe channels)"),
         ("XADD", "(SkeinDB has no streams)"),
         ("PFADD", "(SkeinDB has no HyperLogLogs)"),
         ("GEOADD", "(SkeinDB has no geospatial indexes)"),

@@ -34,6 +34,9 @@ pub(crate) fn fault(denied: &Denial) -> CommandError {
         Denial::Key(..) => CommandError::text(
             "NOPERM this user has no permissions to access one of the keys used as arguments",
         ),
+        Denial::Channel(..) => CommandError::text(
+            "NOPERM this user has no permissions to access one of the channels used as arguments",
+        ),
     }
 }
 
@@ -43,6 +46,7 @@ pub(crate) fn refuse_in_exec(shared: &ServerShared, client: &ClientState, denied
     let reason = match denied {
         Denial::Command(_) => "no permission to execute the command or subcommand",
         Denial::Key(..) => "no permission to touch the specified keys",
+        Denial::Channel(..) => "no permission to access one of the channels used as arguments to the command",
     };
     CommandError::owned(format!(
         "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. \
@@ -58,13 +62,23 @@ pub(crate) fn refuse_in_script(
     denied: &Denial,
 ) -> CommandError {
     remember(shared, client, command.name, denied);
-    fault(denied)
+    CommandError::text(match denied {
+        Denial::Command(_) => "ERR The user executing the script can't run this command or subcommand",
+        Denial::Key(..) => {
+            "ERR The user executing the script can't access at least one of the keys mentioned in the command \
+             arguments"
+        }
+        Denial::Channel(..) => {
+            "ERR The user executing the script can't publish to the channel mentioned in the command"
+        }
+    })
 }
 
 fn remember(shared: &ServerShared, client: &ClientState, running: &str, denied: &Denial) {
     let (reason, object) = match denied {
         Denial::Command(name) => (DenialReason::Command, name.as_bytes()),
         Denial::Key(_, key) => (DenialReason::Key, &**key),
+        Denial::Channel(_, channel) => (DenialReason::Channel, &**channel),
     };
     add(shared, client, running, reason, object, &client.user().name);
 }

@@ -35,6 +35,9 @@ pub(super) fn dry_run(
         Err(Denial::Key(_, key)) => {
             reply.bulk(&[b"This user has no permissions to access the '", &*key, b"' key"].concat());
         }
+        Err(Denial::Channel(_, channel)) => {
+            reply.bulk(&[b"This user has no permissions to access the '", &*channel, b"' channel"].concat());
+        }
     }
     Ok(())
 }

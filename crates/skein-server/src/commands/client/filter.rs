@@ -14,12 +14,32 @@ fn quoting(before: &str, text: &[u8]) -> CommandError {
     CommandError::owned([before.as_bytes(), b" '", text, b"'"].concat())
 }
 
-/// Returns whether clients of this kind exist. All clients are normal: there are no replicas,
-/// masters or subscribers.
-pub(super) fn check_kind(name: &[u8]) -> Result<bool, CommandError> {
-    match ["normal", "slave", "replica", "pubsub", "master"].iter().position(|kind| is(name, kind)) {
-        Some(kind) => Ok(kind == 0),
-        None => Err(quoting("ERR Unknown client type", name)),
+/// A kind of clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClientKind {
+    Normal,
+    /// With subscriptions.
+    Pubsub,
+    /// A master or a replica: there are none.
+    OfReplication,
+}
+
+impl ClientKind {
+    pub(super) fn parse(name: &[u8]) -> Result<Self, CommandError> {
+        match name {
+            _ if is(name, "normal") => Ok(Self::Normal),
+            _ if is(name, "pubsub") => Ok(Self::Pubsub),
+            _ if ["slave", "replica", "master"].iter().any(|kind| is(name, kind)) => Ok(Self::OfReplication),
+            _ => Err(quoting("ERR Unknown client type", name)),
+        }
+    }
+
+    pub(super) fn fits(self, record: &ClientRecord) -> bool {
+        match self {
+            Self::Normal => !record.subscribes(),
+            Self::Pubsub => record.subscribes(),
+            Self::OfReplication => false,
+        }
     }
 }
 
@@ -29,20 +49,18 @@ pub(super) struct ClientFilter<'a> {
     local: Option<&'a [u8]>,
     id: Option<u64>,
     user: Option<&'a [u8]>,
-    /// Whether `TYPE` names a kind without clients.
-    nobody: bool,
+    kind: Option<ClientKind>,
     skip_me: bool,
 }
 
 impl<'a> ClientFilter<'a> {
     pub(super) fn of_address(address: &'a [u8]) -> Self {
-        Self { address: Some(address), local: None, id: None, user: None, nobody: false, skip_me: false }
+        Self { address: Some(address), local: None, id: None, user: None, kind: None, skip_me: false }
     }
 
     /// Parses the options from argument 2 on.
     pub(super) fn parse(args: &RequestArgs<'a>, users: &AclUsers) -> Result<Self, CommandError> {
-        let mut filter =
-            Self { address: None, local: None, id: None, user: None, nobody: false, skip_me: true };
+        let mut filter = Self { address: None, local: None, id: None, user: None, kind: None, skip_me: true };
         let mut rest = args.from(2);
         while let Some(option) = rest.next() {
             let value = rest.next().ok_or(SYNTAX)?;
@@ -50,7 +68,7 @@ impl<'a> ClientFilter<'a> {
                 let id = parse_i64(value).and_then(|id| u64::try_from(id).ok()).filter(|id| *id > 0);
                 filter.id = Some(id.ok_or(CommandError::text("ERR client-id should be greater than 0"))?);
             } else if is(option, "TYPE") {
-                filter.nobody = !check_kind(value)?;
+                filter.kind = Some(ClientKind::parse(value)?);
             } else if is(option, "ADDR") {
                 filter.address = Some(value);
             } else if is(option, "LADDR") {
@@ -74,7 +92,7 @@ impl<'a> ClientFilter<'a> {
             wanted
                 .is_none_or(|wanted| address.is_some_and(|address| address.to_string().as_bytes() == wanted))
         };
-        !self.nobody
+        self.kind.is_none_or(|kind| kind.fits(record))
             && at(self.address, record.address.as_ref())
             && at(self.local, record.local.as_ref())
             && self.id.is_none_or(|id| id == record.place.client)

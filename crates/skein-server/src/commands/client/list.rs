@@ -34,15 +34,17 @@ pub(in crate::commands) fn line(
     let flags: String = [
         (record.queued().is_some(), 'x'),
         (record.is_blocked(), 'b'),
+        (record.subscribes(), 'P'),
         (matches!(record.address, Some(ConnectionAddress::Unix(_))), 'U'),
         (said.no_evict, 'e'),
     ]
     .iter()
     .filter_map(|(has, flag)| has.then_some(*flag))
     .collect();
+    let [channels, patterns, shards] = record.subscriptions();
     let flags = if flags.is_empty() { "N" } else { &flags };
     format!(
-        "id={} addr={} laddr={} fd={} name={} age={age} idle={idle} flags={} db=0 sub=0 psub=0 ssub=0 multi={} \
+        "id={} addr={} laddr={} fd={} name={} age={age} idle={idle} flags={} db=0 sub={channels} psub={patterns} ssub={shards} multi={} \
          cmd={command} user={} redir=-1 resp={} lib-name={} lib-ver={}\n",
         record.place.client,
         address(&record.address),

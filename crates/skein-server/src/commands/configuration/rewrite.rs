@@ -110,16 +110,21 @@ fn text(value: &str) -> OptionValue {
     OptionValue::Text(value.to_owned())
 }
 
-/// Converts `normal` and its three numbers.
+/// Converts the numbers of `normal` and of `pubsub`.
 fn output_limit(value: &str) -> Option<RewrittenOptions> {
-    let mut words = value.split(' ').skip(1);
-    let mut bytes = || words.next()?.parse().ok().map(OptionValue::Number);
-    let (hard, soft, seconds) = (bytes()?, bytes()?, words.next()?);
-    Some(vec![
-        ("output-hard-limit", hard),
-        ("output-soft-limit", soft),
-        ("output-soft-time", text(&format!("{seconds}s"))),
-    ])
+    let mut words = value.split(' ');
+    let mut options = Vec::new();
+    for names in [
+        ["output-hard-limit", "output-soft-limit", "output-soft-time"],
+        ["subscriber-hard-limit", "subscriber-soft-limit", "subscriber-soft-time"],
+    ] {
+        let _class = words.next()?;
+        for name in &names[..2] {
+            options.push((*name, OptionValue::Number(words.next()?.parse().ok()?)));
+        }
+        options.push((names[2], text(&format!("{}s", words.next()?))));
+    }
+    Some(options)
 }
 
 /// Converts microseconds; a negative number means never.
@@ -174,11 +179,14 @@ mod tests {
             ("loglevel", "verbose", vec![("log-level", text("debug"))]),
             (
                 "client-output-buffer-limit",
-                "normal 10 5 60",
+                "normal 10 5 60 pubsub 7 6 5",
                 vec![
                     ("output-hard-limit", number(10)),
                     ("output-soft-limit", number(5)),
                     ("output-soft-time", text("60s")),
+                    ("subscriber-hard-limit", number(7)),
+                    ("subscriber-soft-limit", number(6)),
+                    ("subscriber-soft-time", text("5s")),
                 ],
             ),
         ] {

@@ -3,6 +3,7 @@
 //! The compiler checks the order: each row repeats the name of its command. A command that is only
 //! in one of the two tables does not compile.
 
+mod channels;
 mod connection;
 mod expiry;
 mod hashes;
@@ -47,7 +48,7 @@ impl HandlerRow {
 }
 
 /// The families, in the order of the table.
-const FAMILIES: [&[HandlerRow]; 12] = [
+const FAMILIES: [&[HandlerRow]; 13] = [
     strings::HANDLERS,
     hashes::HANDLERS,
     keys::HANDLERS,
@@ -58,6 +59,7 @@ const FAMILIES: [&[HandlerRow]; 12] = [
     sorted_sets::HANDLERS,
     sets::HANDLERS,
     lists::HANDLERS,
+    channels::HANDLERS,
     transactions::HANDLERS,
     scripts::HANDLERS,
 ];

@@ -37,6 +37,17 @@ pub struct ClientArgs {
     /// How long --output-soft-limit may be exceeded; whole seconds.
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
     output_soft_time: Duration,
+    /// Disconnect a client with subscriptions immediately if more bytes than this wait for it; 0 for
+    /// never.
+    #[arg(long, value_name = "SIZE", default_value = "32m", value_parser = parse_size)]
+    subscriber_hard_limit: u64,
+    /// Disconnect a client with subscriptions if more bytes than this have waited for it for
+    /// --subscriber-soft-time; 0 for never.
+    #[arg(long, value_name = "SIZE", default_value = "8m", value_parser = parse_size)]
+    subscriber_soft_limit: u64,
+    /// How long --subscriber-soft-limit may be exceeded; whole seconds.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
+    subscriber_soft_time: Duration,
     /// How long a stop waits for clients to receive their replies, and then for the checkpoint of
     /// --checkpoint-on-stop.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
@@ -60,6 +71,11 @@ impl ClientArgs {
                 hard_bytes: saturate(self.output_hard_limit),
                 soft_bytes: saturate(self.output_soft_limit),
                 soft_time: self.output_soft_time,
+            },
+            subscriber_limit: OutputLimit {
+                hard_bytes: saturate(self.subscriber_hard_limit),
+                soft_bytes: saturate(self.subscriber_soft_limit),
+                soft_time: self.subscriber_soft_time,
             },
             stop_timeout: self.stop_timeout,
             ..options

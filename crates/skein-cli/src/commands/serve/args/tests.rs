@@ -112,7 +112,7 @@ fn every_server_option_reaches_its_field() {
     let (_, server) = options(
         "--listen [::1]:77 --workers 3 --max-clients 10 --max-request 1m --max-argument 100k --max-arguments 20 \
          --max-pipeline 30 --max-output 2k --max-reply 3k --max-scan-cursors 40 --enable-debug-command --acl-file users.acl --max-acl-log 5 --max-script-memory 2m --max-script-time 3s --stop-timeout 50ms \
-         --idle-timeout 6s --unix-socket a --unix-socket-mode 770 --tcp-keepalive 7m --tls-handshake-timeout 14s --output-hard-limit 8k --output-soft-limit 9k --output-soft-time 11s \
+         --idle-timeout 6s --unix-socket a --unix-socket-mode 770 --tcp-keepalive 7m --tls-handshake-timeout 14s --output-hard-limit 8k --output-soft-limit 9k --output-soft-time 11s --subscriber-hard-limit 5k --subscriber-soft-limit 6k --subscriber-soft-time 12s \
          --metrics [::1]:78 --slowlog-slower-than 5ms --slowlog-max-len 12 --latency-threshold 13ms --no-latency-tracking",
     );
     let expected = ServerOptions {
@@ -142,6 +142,11 @@ fn every_server_option_reaches_its_field() {
             hard_bytes: 8 << 10,
             soft_bytes: 9 << 10,
             soft_time: Duration::from_secs(11),
+        },
+        subscriber_limit: OutputLimit {
+            hard_bytes: 5 << 10,
+            soft_bytes: 6 << 10,
+            soft_time: Duration::from_secs(12),
         },
         metrics: Some("[::1]:78".parse().expect("an address")),
         slowlog_slower_than: Duration::from_millis(5),

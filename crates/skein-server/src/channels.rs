@@ -1,0 +1,306 @@
+//! The channels of publish and subscribe, and who receives their messages.
+//!
+//! ```text
+//!   SUBSCRIBE c    worker 0 ─► subscribe ─► channels: c ─► clients, by their number
+//!   PUBLISH c m    worker 1 ─► publish ──► one ChannelMessage ─► mail to each worker with a receiver
+//!                                            worker 0 ─► the output of each of its clients
+//! ```
+//!
+//! # Invariants
+//! 1. A message is mailed to all workers under the lock, so all receivers see messages in one order.
+//! 2. Subscriptions and messages have numbers of one sequence. A client receives a message if the
+//!    number of its subscription is less. So what was published before a subscription, or between
+//!    two of them, does not reach the client, even if it was in the mail meanwhile.
+//!
+//! Design: `docs/design/server.md`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use skein_sync::locks::lock;
+
+use crate::client_registry::ClientLocation;
+use crate::glob::Glob;
+use crate::resp::{Protocol, ReplyWriter};
+
+/// What a client subscribes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChannelKind {
+    /// SUBSCRIBE
+    Channel,
+    /// PSUBSCRIBE: all channels that match.
+    Pattern,
+    /// SSUBSCRIBE
+    Shard,
+}
+
+impl ChannelKind {
+    pub(crate) const ALL: [Self; 3] = [Self::Channel, Self::Pattern, Self::Shard];
+
+    /// Returns the first element of a message.
+    fn message(self) -> &'static [u8] {
+        match self {
+            Self::Channel => b"message",
+            Self::Pattern => b"pmessage",
+            Self::Shard => b"smessage",
+        }
+    }
+}
+
+/// A message on its way to subscribers of one name.
+#[derive(Debug)]
+pub(crate) struct ChannelMessage {
+    pub kind: ChannelKind,
+    /// The channel or the pattern that was subscribed to.
+    pub name: Vec<u8>,
+    channel: Arc<[u8]>,
+    payload: Arc<[u8]>,
+    /// See invariant 2.
+    pub number: u64,
+}
+
+impl ChannelMessage {
+    /// Returns the message as a version of the protocol has it.
+    pub(crate) fn encode(&self, protocol: Protocol) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut reply = ReplyWriter::new(&mut bytes, protocol);
+        let is_pattern = self.kind == ChannelKind::Pattern;
+        reply.push(3 + usize::from(is_pattern));
+        reply.bulk(self.kind.message());
+        if is_pattern {
+            reply.bulk(&self.name);
+        }
+        reply.bulk(&self.channel);
+        reply.bulk(&self.payload);
+        bytes
+    }
+}
+
+/// A message, and its receivers at one worker.
+#[derive(Debug)]
+pub(crate) struct ChannelDelivery {
+    pub message: Arc<ChannelMessage>,
+    pub clients: Vec<ClientLocation>,
+}
+
+/// The subscribers of one name, by their numbers.
+type Receivers = BTreeMap<u64, ClientLocation>;
+
+/// All subscriptions of a server.
+#[derive(Debug, Default)]
+pub(crate) struct Channels {
+    /// The number of names that have a subscriber.
+    names: AtomicUsize,
+    tables: Mutex<ChannelTables>,
+}
+
+#[derive(Debug, Default)]
+struct ChannelTables {
+    channels: HashMap<Vec<u8>, Receivers>,
+    shards: HashMap<Vec<u8>, Receivers>,
+    patterns: HashMap<Vec<u8>, (Glob, Receivers)>,
+    /// The last number of a subscription or message.
+    last: u64,
+}
+
+impl ChannelTables {
+    fn receivers_of(&mut self, kind: ChannelKind, name: &[u8]) -> Option<&mut Receivers> {
+        match kind {
+            ChannelKind::Channel => self.channels.get_mut(name),
+            ChannelKind::Shard => self.shards.get_mut(name),
+            ChannelKind::Pattern => self.patterns.get_mut(name).map(|(_, receivers)| receivers),
+        }
+    }
+
+    fn remove(&mut self, kind: ChannelKind, name: &[u8]) {
+        match kind {
+            ChannelKind::Channel => drop(self.channels.remove(name)),
+            ChannelKind::Shard => drop(self.shards.remove(name)),
+            ChannelKind::Pattern => drop(self.patterns.remove(name)),
+        }
+    }
+
+    fn names(&self) -> usize {
+        self.channels.len() + self.shards.len() + self.patterns.len()
+    }
+
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+}
+
+impl Channels {
+    /// Returns whether any client has a subscription.
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.names.load(Ordering::Relaxed) > 0
+    }
+
+    /// Adds a subscription, which must be new. Returns its number.
+    pub(crate) fn subscribe(&self, kind: ChannelKind, name: &[u8], who: ClientLocation) -> u64 {
+        let mut tables = lock(&self.tables);
+        let receivers = match kind {
+            ChannelKind::Channel => tables.channels.entry(name.to_vec()).or_default(),
+            ChannelKind::Shard => tables.shards.entry(name.to_vec()).or_default(),
+            ChannelKind::Pattern => {
+                let new = || (Glob::new(name), Receivers::new());
+                &mut tables.patterns.entry(name.to_vec()).or_insert_with(new).1
+            }
+        };
+        receivers.insert(who.client, who);
+        self.count(&tables);
+        tables.next()
+    }
+
+    /// Removes a subscription.
+    pub(crate) fn unsubscribe(&self, kind: ChannelKind, name: &[u8], client: u64) {
+        let mut tables = lock(&self.tables);
+        let Some(receivers) = tables.receivers_of(kind, name) else { return };
+        receivers.remove(&client);
+        if receivers.is_empty() {
+            tables.remove(kind, name);
+        }
+        self.count(&tables);
+    }
+
+    fn count(&self, tables: &ChannelTables) {
+        // Relaxed: who publishes after it has heard of a subscription has acquired it by that.
+        self.names.store(tables.names(), Ordering::Relaxed);
+    }
+
+    /// Publishes a message to a channel (`Channel`, with the patterns that match it, or `Shard`).
+    /// Calls `send` with each worker's deliveries, under the lock. Returns the number of receivers.
+    pub(crate) fn publish(
+        &self,
+        kind: ChannelKind,
+        channel: &[u8],
+        payload: &[u8],
+        mut send: impl FnMut(usize, ChannelDelivery),
+    ) -> usize {
+        if !self.any() {
+            return 0;
+        }
+        let mut tables = lock(&self.tables);
+        let number = tables.next();
+        let mut shared = None;
+        let mut count = 0;
+        let mut deliver = |kind: ChannelKind, name: &[u8], receivers: &Receivers| {
+            let (channel, payload): (Arc<[u8]>, Arc<[u8]>) =
+                shared.get_or_insert_with(|| (Arc::from(channel), Arc::from(payload))).clone();
+            let message = Arc::new(ChannelMessage { kind, name: name.to_vec(), channel, payload, number });
+            count += receivers.len();
+            for (worker, clients) in by_worker(receivers) {
+                send(worker, ChannelDelivery { message: Arc::clone(&message), clients });
+            }
+        };
+        let named = if kind == ChannelKind::Shard { &tables.shards } else { &tables.channels };
+        if let Some(receivers) = named.get(channel) {
+            deliver(kind, channel, receivers);
+        }
+        if kind == ChannelKind::Channel {
+            for (name, (pattern, receivers)) in &tables.patterns {
+                if pattern.matches(channel, &mut 0) {
+                    deliver(ChannelKind::Pattern, name, receivers);
+                }
+            }
+        }
+        count
+    }
+
+    /// Returns the channels with subscribers that match a pattern, in order.
+    pub(crate) fn active(&self, kind: ChannelKind, pattern: Option<&Glob>) -> Vec<Vec<u8>> {
+        let tables = lock(&self.tables);
+        let named = if kind == ChannelKind::Shard { &tables.shards } else { &tables.channels };
+        let is_asked = |name: &&Vec<u8>| pattern.is_none_or(|pattern| pattern.matches(name, &mut 0));
+        let mut names: Vec<Vec<u8>> = named.keys().filter(is_asked).cloned().collect();
+        names.sort();
+        names
+    }
+
+    /// Returns the number of subscribers of a name.
+    pub(crate) fn subscribers(&self, kind: ChannelKind, name: &[u8]) -> usize {
+        lock(&self.tables).receivers_of(kind, name).map_or(0, |receivers| receivers.len())
+    }
+
+    /// Returns the number of names of this kind that have a subscriber.
+    pub(crate) fn names(&self, kind: ChannelKind) -> usize {
+        let tables = lock(&self.tables);
+        match kind {
+            ChannelKind::Channel => tables.channels.len(),
+            ChannelKind::Shard => tables.shards.len(),
+            ChannelKind::Pattern => tables.patterns.len(),
+        }
+    }
+}
+
+/// Divides receivers by their workers.
+fn by_worker(receivers: &Receivers) -> BTreeMap<usize, Vec<ClientLocation>> {
+    let mut divided: BTreeMap<usize, Vec<ClientLocation>> = BTreeMap::new();
+    for who in receivers.values() {
+        divided.entry(who.worker).or_default().push(*who);
+    }
+    divided
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(worker: usize, number: u64) -> ClientLocation {
+        ClientLocation { worker, slot: 0, client: number }
+    }
+
+    fn published(
+        channels: &Channels,
+        kind: ChannelKind,
+        channel: &[u8],
+    ) -> (usize, Vec<(usize, usize, u64)>) {
+        let mut sent = Vec::new();
+        let count = channels.publish(kind, channel, b"m", |worker, delivery| {
+            sent.push((worker, delivery.clients.len(), delivery.message.number));
+        });
+        sent.sort_unstable();
+        (count, sent)
+    }
+
+    #[test]
+    fn messages_reach_the_workers_of_their_subscribers() {
+        let channels = Channels::default();
+        assert_eq!(published(&channels, ChannelKind::Channel, b"c"), (0, vec![]));
+        let first = channels.subscribe(ChannelKind::Channel, b"c", client(0, 1));
+        channels.subscribe(ChannelKind::Channel, b"c", client(0, 2));
+        channels.subscribe(ChannelKind::Pattern, b"c*", client(1, 3));
+        let last = channels.subscribe(ChannelKind::Shard, b"c", client(2, 4));
+        assert!(first < last);
+        let (count, sent) = published(&channels, ChannelKind::Channel, b"c");
+        assert_eq!((count, sent.len()), (3, 2));
+        assert!(sent.iter().all(|(_, _, number)| *number > last));
+        assert_eq!(published(&channels, ChannelKind::Channel, b"d"), (0, vec![]));
+        assert_eq!(published(&channels, ChannelKind::Shard, b"c").0, 1);
+        assert_eq!(channels.active(ChannelKind::Channel, None), [b"c"]);
+        assert_eq!(channels.subscribers(ChannelKind::Channel, b"c"), 2);
+        for number in [1, 2, 2] {
+            channels.unsubscribe(ChannelKind::Channel, b"c", number);
+        }
+        assert_eq!((channels.names(ChannelKind::Channel), channels.names(ChannelKind::Pattern)), (0, 1));
+    }
+
+    #[test]
+    fn messages_have_the_forms_of_both_protocols() {
+        let [name, channel, payload] = [&b"c*"[..], b"ch", b"m"];
+        let message = |kind| ChannelMessage {
+            kind,
+            name: name.to_vec(),
+            channel: channel.into(),
+            payload: payload.into(),
+            number: 1,
+        };
+        let text =
+            |kind, protocol| String::from_utf8(message(kind).encode(protocol)).unwrap().replace("\r\n", "|");
+        assert_eq!(text(ChannelKind::Channel, Protocol::Resp2), "*3|$7|message|$2|ch|$1|m|");
+        assert_eq!(text(ChannelKind::Pattern, Protocol::Resp3), ">4|$8|pmessage|$2|c*|$2|ch|$1|m|");
+        assert_eq!(text(ChannelKind::Shard, Protocol::Resp3), ">3|$8|smessage|$2|ch|$1|m|");
+    }
+}

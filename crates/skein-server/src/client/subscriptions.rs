@@ -1,0 +1,75 @@
+//! The channels and patterns that a client has subscribed to.
+
+use std::collections::BTreeMap;
+
+use crate::channels::{ChannelKind, ChannelMessage};
+
+/// The subscriptions of a client, with their numbers (`channels`, invariant 2).
+#[derive(Debug, Default)]
+pub(crate) struct ClientSubscriptions {
+    channels: BTreeMap<Vec<u8>, u64>,
+    patterns: BTreeMap<Vec<u8>, u64>,
+    shards: BTreeMap<Vec<u8>, u64>,
+    /// Bytes of all names.
+    bytes: usize,
+}
+
+/// Bytes of a subscription besides its name, here and in the server's tables.
+const SUBSCRIPTION: usize = 160;
+
+impl ClientSubscriptions {
+    pub(crate) fn of(&self, kind: ChannelKind) -> &BTreeMap<Vec<u8>, u64> {
+        match kind {
+            ChannelKind::Channel => &self.channels,
+            ChannelKind::Pattern => &self.patterns,
+            ChannelKind::Shard => &self.shards,
+        }
+    }
+
+    fn of_mut(&mut self, kind: ChannelKind) -> &mut BTreeMap<Vec<u8>, u64> {
+        match kind {
+            ChannelKind::Channel => &mut self.channels,
+            ChannelKind::Pattern => &mut self.patterns,
+            ChannelKind::Shard => &mut self.shards,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Returns the number that a reply shows: shard channels are counted by themselves.
+    pub(crate) fn shown(&self, kind: ChannelKind) -> usize {
+        match kind {
+            ChannelKind::Shard => self.shards.len(),
+            ChannelKind::Channel | ChannelKind::Pattern => self.channels.len() + self.patterns.len(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, kind: ChannelKind, name: &[u8], number: u64) {
+        if self.of_mut(kind).insert(name.to_vec(), number).is_none() {
+            self.bytes += SUBSCRIPTION + 2 * name.len();
+        }
+    }
+
+    /// Removes a subscription. Returns whether there was one.
+    pub(crate) fn remove(&mut self, kind: ChannelKind, name: &[u8]) -> bool {
+        let removed = self.of_mut(kind).remove(name).is_some();
+        if removed {
+            self.bytes -= SUBSCRIPTION + 2 * name.len();
+        }
+        removed
+    }
+
+    /// Returns whether the client receives a message.
+    pub(crate) fn receives(&self, message: &ChannelMessage) -> bool {
+        self.of(message.kind).get(&message.name).is_some_and(|number| *number < message.number)
+    }
+
+    /// Returns the bytes of the subscriptions.
+    #[inline]
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes
+    }
+}

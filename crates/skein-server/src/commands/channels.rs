@@ -1,0 +1,233 @@
+//! Publish and subscribe: SUBSCRIBE and its relatives, PUBLISH, PUBSUB.
+//!
+//! Design: `docs/design/server.md`.
+
+use super::subcommands::{help, subcommand};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, CommandSpec};
+use crate::channels::ChannelKind;
+use crate::client::ClientState;
+use crate::command_table::subcommands;
+use crate::glob::Glob;
+use crate::resp::{Protocol, ReplyWriter, RequestArgs};
+use crate::shared::ServerShared;
+
+const HELP: &[&str] = &[
+    "PUBSUB <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "CHANNELS [<pattern>]",
+    "    Return the channels that have subscribers, and match <pattern>.",
+    "NUMPAT",
+    "    Return the number of patterns that have subscribers.",
+    "NUMSUB [<channel> ...]",
+    "    Return the number of subscribers of each channel, patterns left out.",
+    "SHARDCHANNELS [<pattern>]",
+    "    Return the shard channels that have subscribers, and match <pattern>.",
+    "SHARDNUMSUB [<shardchannel> ...]",
+    "    Return the number of subscribers of each shard channel.",
+    "HELP",
+    "    Prints this help.",
+];
+
+/// Commands that a client may send in RESP2 while it has subscriptions: there, replies and messages
+/// look the same.
+const WHILE_SUBSCRIBED: [&str; 9] = [
+    "ping",
+    "psubscribe",
+    "punsubscribe",
+    "quit",
+    "reset",
+    "ssubscribe",
+    "subscribe",
+    "sunsubscribe",
+    "unsubscribe",
+];
+
+/// Rejects a command that the client may not send while it has subscriptions.
+pub(crate) fn check_subscribed(client: &ClientState, command: &CommandSpec) -> Result<(), CommandError> {
+    if !client.only_subscribes() || WHILE_SUBSCRIBED.contains(&command.name) {
+        return Ok(());
+    }
+    Err(CommandError::owned(format!(
+        "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this \
+         context",
+        command.name
+    )))
+}
+
+/// Writes the reply to one subscription or its end.
+fn confirm(what: &str, name: Option<&[u8]>, count: usize, reply: &mut ReplyWriter<'_>) {
+    reply.push(3);
+    reply.bulk(what.as_bytes());
+    reply.bulk_or_null(name);
+    reply.count(count);
+}
+
+fn add(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    kind: ChannelKind,
+    what: &str,
+) -> CommandResult {
+    let CommandContext { client, shared, .. } = context;
+    for name in args.from(1) {
+        if !client.subscriptions.of(kind).contains_key(name) {
+            let number = shared.channels.subscribe(kind, name, client.record.place);
+            client.subscriptions.add(kind, name, number);
+        }
+        confirm(what, Some(name), client.subscriptions.shown(kind), reply);
+    }
+    client.show_subscriptions();
+    Ok(AfterCommand::Done)
+}
+
+fn remove(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    kind: ChannelKind,
+    what: &str,
+) -> CommandResult {
+    let CommandContext { client, shared, .. } = context;
+    let names: Vec<Vec<u8>> = match args.len() {
+        1 => client.subscriptions.of(kind).keys().cloned().collect(),
+        _ => args.from(1).map(<[u8]>::to_vec).collect(),
+    };
+    for name in &names {
+        if client.subscriptions.remove(kind, name) {
+            shared.channels.unsubscribe(kind, name, client.id);
+        }
+        confirm(what, Some(name), client.subscriptions.shown(kind), reply);
+    }
+    if names.is_empty() {
+        confirm(what, None, client.subscriptions.shown(kind), reply);
+    }
+    client.show_subscriptions();
+    Ok(AfterCommand::Done)
+}
+
+/// Ends all subscriptions of a client without a reply: for RESET and for a closed connection.
+pub(crate) fn remove_all(shared: &ServerShared, client: &mut ClientState) {
+    if client.subscriptions.is_empty() {
+        return;
+    }
+    for kind in ChannelKind::ALL {
+        for name in client.subscriptions.of(kind).keys() {
+            shared.channels.unsubscribe(kind, name, client.id);
+        }
+    }
+    client.subscriptions = Default::default();
+    client.show_subscriptions();
+}
+
+/// Defines the handlers of subscriptions.
+macro_rules! subscriptions {
+    ($($name:ident = $change:ident, $kind:expr, $what:literal;)+) => {
+        $(
+            pub(in crate::commands) fn $name(
+                context: &mut CommandContext<'_>,
+                args: &RequestArgs<'_>,
+                reply: &mut ReplyWriter<'_>,
+            ) -> CommandResult {
+                $change(context, args, reply, $kind, $what)
+            }
+        )+
+    };
+}
+
+subscriptions! {
+    subscribe = add, ChannelKind::Channel, "subscribe";
+    psubscribe = add, ChannelKind::Pattern, "psubscribe";
+    ssubscribe = add, ChannelKind::Shard, "ssubscribe";
+    unsubscribe = remove, ChannelKind::Channel, "unsubscribe";
+    punsubscribe = remove, ChannelKind::Pattern, "punsubscribe";
+    sunsubscribe = remove, ChannelKind::Shard, "sunsubscribe";
+}
+
+fn publish_to(
+    context: &CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    kind: ChannelKind,
+) -> CommandResult {
+    let shared = context.shared;
+    let receivers = shared.channels.publish(kind, args.get(1), args.get(2), |worker, delivery| {
+        shared.mailboxes[worker].send(|mail| mail.messages.push(delivery));
+    });
+    reply.count(receivers);
+    Ok(AfterCommand::Done)
+}
+
+pub(super) fn publish(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    publish_to(context, args, reply, ChannelKind::Channel)
+}
+
+pub(super) fn spublish(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    publish_to(context, args, reply, ChannelKind::Shard)
+}
+
+/// PUBSUB
+pub(super) fn pubsub(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    let channels = &context.shared.channels;
+    match subcommand("pubsub", subcommands::PUBSUB, args)? {
+        "channels" => write_active(context, args, ChannelKind::Channel, reply)?,
+        "shardchannels" => write_active(context, args, ChannelKind::Shard, reply)?,
+        "numsub" => write_counts(context, args, ChannelKind::Channel, reply),
+        "shardnumsub" => write_counts(context, args, ChannelKind::Shard, reply),
+        "numpat" => reply.count(channels.names(ChannelKind::Pattern)),
+        _ => help(HELP, reply),
+    }
+    Ok(AfterCommand::Done)
+}
+
+fn write_active(
+    context: &CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    kind: ChannelKind,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let pattern = match args.len() {
+        2 => None,
+        3 => Some(Glob::new(args.get(2))),
+        _ => return Err(super::subcommands::unknown_or_wrong("pubsub", args)),
+    };
+    let names = context.shared.channels.active(kind, pattern.as_ref());
+    reply.array(names.len());
+    names.iter().for_each(|name| reply.bulk(name));
+    Ok(())
+}
+
+fn write_counts(
+    context: &CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    kind: ChannelKind,
+    reply: &mut ReplyWriter<'_>,
+) {
+    reply.array(2 * (args.len() - 2));
+    for name in args.from(2) {
+        reply.bulk(name);
+        reply.count(context.shared.channels.subscribers(kind, name));
+    }
+}
+
+/// PING, which is a message to a client that can only subscribe.
+pub(super) fn ping_subscribed(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> bool {
+    let is_message = reply.protocol() == Protocol::Resp2 && args.len() <= 2;
+    if is_message {
+        reply.array(2);
+        reply.bulk(b"pong");
+        reply.bulk(if args.len() == 2 { args.get(1) } else { b"" });
+    }
+    is_message
+}
