@@ -14,6 +14,7 @@ use crate::checkpoint_requests::CheckpointRequests;
 use crate::client_registry::{ClientLocation, ClientRegistry};
 use crate::command_error::CommandError;
 use crate::exclusion_gate::ExclusionGate;
+use crate::functions::FunctionRegistry;
 use crate::loading::Loading;
 use crate::observe::{CommandTotals, ServerObserver, WorkerObserver};
 use crate::open_files::OpenFileBudget;
@@ -49,6 +50,7 @@ pub(crate) struct ServerShared {
     pub durability: Durability,
     pub cursors: ScanCursors,
     pub scripts: ScriptCache,
+    pub functions: FunctionRegistry,
     pub gate: ExclusionGate,
     /// The state of CLIENT PAUSE.
     pub pause: ClientPause,
@@ -86,6 +88,7 @@ pub(crate) struct SharedParts {
     pub tls: Option<Arc<TlsPort>>,
     pub acl: Arc<Acl>,
     pub store: Engine,
+    pub functions: FunctionRegistry,
     pub mailboxes: Vec<Mailbox>,
     pub acceptor: Waker,
     pub files: OpenFileBudget,
@@ -187,7 +190,8 @@ impl Mailbox {
 
 impl ServerShared {
     pub(crate) fn new(parts: SharedParts) -> Self {
-        let SharedParts { options, address, tls, acl, store, mailboxes, acceptor, files, run_id } = parts;
+        let SharedParts { options, address, tls, acl, store, functions, mailboxes, acceptor, files, run_id } =
+            parts;
         let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_millis() as u64);
         Self {
             cursors: ScanCursors::new(
@@ -221,6 +225,7 @@ impl ServerShared {
             counted_before: Mutex::default(),
             checkpoints: CheckpointRequests::default(),
             scripts: ScriptCache::default(),
+            functions,
         }
     }
 
@@ -280,6 +285,12 @@ impl ServerShared {
     /// Returns the number of current connections.
     pub(crate) fn connections(&self) -> usize {
         self.mailboxes.iter().map(|mailbox| mailbox.counts.connections.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Returns the statistics without the server's own row.
+    pub(crate) fn without_own_row(&self, mut stats: StoreStats) -> StoreStats {
+        stats.keys = stats.keys.saturating_sub(self.functions.rows());
+        stats
     }
 
     /// Returns the counts since the last reset.
@@ -374,7 +385,11 @@ impl ServerShared {
 
     /// Returns all memory that counts towards the limit, besides the store's.
     pub(crate) fn memory_outside_store(&self) -> usize {
-        self.buffer_bytes() + self.observing.slowlog.memory() + self.acl.log.memory() + self.scripts.bytes()
+        self.buffer_bytes()
+            + self.observing.slowlog.memory()
+            + self.acl.log.memory()
+            + self.scripts.bytes()
+            + self.functions.bytes()
     }
 
     /// Returns a sum over the workers.

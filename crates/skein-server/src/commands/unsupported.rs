@@ -81,7 +81,6 @@ const FAMILIES: [UnsupportedFamily; 13] = [
         ],
         &[],
     ),
-    family("SkeinDB has no functions; use EVAL", &["function", "fcall", "fcall_ro"], &[]),
     family("SkeinDB has no geospatial indexes", &[], &["geo"]),
     family("SkeinDB has no HyperLogLogs", &["pfadd", "pfcount", "pfmerge", "pfdebug", "pfselftest"], &[]),
     family(

@@ -108,7 +108,11 @@ impl GeneralContext<'_> {
 
     /// EXEC: runs the requests that the client has queued.
     pub(super) fn exec(&mut self, client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> ExclusiveOutcome {
+        let before = self.shared.functions.generation();
         let executed = outcome(self.try_exec(client, reply));
+        if executed.0.is_err() && self.shared.functions.generation() != before {
+            scripts::reload_functions(self.shared);
+        }
         if !client.in_multi() {
             client.record.set_queued(None);
         }

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use crate::client::ClientState;
+use crate::commands::scripts::changes_functions;
 use crate::commands::{Handler, ResolvedTag, is};
 use crate::pause::PausedRequests;
 use crate::resp::RequestArgs;
@@ -26,7 +27,7 @@ pub(super) fn is_held(held: PausedRequests, tag: u16, args: &RequestArgs<'_>, cl
         (PausedRequests::Writes, Handler::Exec) => {
             client.multi.as_ref().is_some_and(|multi| multi.queue.tags().any(may_write))
         }
-        (PausedRequests::Writes, _) => may_write(tag),
+        (PausedRequests::Writes, _) => may_write(tag) || changes_functions(command, args),
     }
 }
 
