@@ -143,8 +143,7 @@ impl GeneralContext<'_> {
             reply.null_array();
             return Ok((AfterCommand::Done, Ticket::default()));
         }
-        let writes = multi.queue.tags().any(may_write);
-        let session = if writes {
+        let session = if queue_may_write(&multi) {
             EngineKeys::Transaction(Box::new(self.session.begin().map_err(aborted)?))
         } else {
             EngineKeys::Session(self.session)
@@ -186,6 +185,15 @@ pub(super) fn may_write(tag: u16) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns whether a request of a queue may write.
+pub(super) fn queue_may_write(multi: &Multi) -> bool {
+    let changes = |(tag, args): (u16, RequestArgs<'_>)| match ResolvedTag::of(tag) {
+        ResolvedTag::Command(command) => scripts::changes_functions(command, &args),
+        _ => false,
+    };
+    multi.queue.tags().any(may_write) || multi.queue.iter().any(changes)
 }
 
 /// Runs the requests of a transaction. The reply is the array of their replies.

@@ -13,6 +13,7 @@ mod client_commands;
 mod closing;
 mod disk;
 mod expiry;
+mod functions;
 mod golden;
 mod hash_commands;
 mod held_snapshots;
