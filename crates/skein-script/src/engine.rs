@@ -194,12 +194,7 @@ impl ScriptEngine {
     }
 
     /// Writes the result of a run to the reply. `name` is that of the script in errors.
-    pub(crate) fn reply_with(
-        &self,
-        ran: mlua::Result<(bool, Value)>,
-        name: &str,
-        reply: &mut dyn ReplySink,
-    ) {
+    pub(crate) fn reply_with(&self, ran: mlua::Result<(bool, Value)>, name: &str, reply: &mut dyn ReplySink) {
         match ran {
             Ok((true, value)) => returned_values::write(&value, self.state.version.get(), reply),
             Ok((false, raised)) => {

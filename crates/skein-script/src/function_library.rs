@@ -220,8 +220,8 @@ fn checked(
 }
 
 fn by_positions(lua: &Lua, name: &Value, callback: Value) -> mlua::Result<LoadedFunction> {
-    let name = text(lua, name)
-        .ok_or_else(|| fault("first argument to redis.register_function must be a string"))?;
+    let name =
+        text(lua, name).ok_or_else(|| fault("first argument to redis.register_function must be a string"))?;
     let Value::Function(callback) = callback else {
         return Err(fault("second argument to redis.register_function must be a function"));
     };
@@ -250,8 +250,7 @@ fn by_named_arguments(lua: &Lua, named: &Value) -> mlua::Result<LoadedFunction> 
             .ok_or_else(|| fault("named argument key given to redis.register_function is not a string"))?;
         read.take(lua, &key.to_ascii_lowercase(), value)?;
     }
-    let name =
-        read.name.ok_or_else(|| fault("redis.register_function must get a function name argument"))?;
+    let name = read.name.ok_or_else(|| fault("redis.register_function must get a function name argument"))?;
     let callback =
         read.callback.ok_or_else(|| fault("redis.register_function must get a callback argument"))?;
     checked(name, callback, read.description, read.flags)
@@ -285,9 +284,8 @@ impl NamedArguments {
 }
 
 fn text_of_argument(lua: &Lua, name: &str, value: &Value) -> mlua::Result<Vec<u8>> {
-    text(lua, value).ok_or_else(|| {
-        fault(&format!("{name} argument given to redis.register_function must be a string"))
-    })
+    text(lua, value)
+        .ok_or_else(|| fault(&format!("{name} argument given to redis.register_function must be a string")))
 }
 
 fn flags_of(lua: &Lua, names: &Table) -> mlua::Result<FunctionFlags> {

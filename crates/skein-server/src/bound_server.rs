@@ -125,7 +125,8 @@ impl BoundServer {
     }
 
     /// Starts to serve `store`, of either engine. The caller must close the store after
-    /// [`Server::wait`].
+    /// [`Server::wait`]. If the store evicts keys, it must not evict the server's own row: set
+    /// `StoreLimits::never_evicted` to [`skein_data::PRIVATE_KEY`].
     ///
     /// # Errors
     /// If no thread can be started, or the libraries of functions in the store cannot be loaded.

@@ -59,7 +59,9 @@ pub enum StartError {
         way_out: &'static str,
     },
     /// The libraries of functions that the data has cannot be loaded.
-    #[error("cannot load the functions: {why}; raise max-script-memory if it is low, or start an earlier version")]
+    #[error(
+        "cannot load the functions: {why}; raise max-script-memory if it is low, or start an earlier version"
+    )]
     Functions {
         /// The reason.
         why: String,

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use skeindb::client::Reply;
 use skeindb::Db;
+use skeindb::client::Reply;
 
 use crate::common::{SkeinServe, assert_sound};
 
@@ -26,8 +26,7 @@ fn kill_after_each_change(options: &[&str]) {
         let server = start(folder.path());
         let mut client = server.client();
         for number in 0..round {
-            let expected =
-                if number == 2 && round > 3 { None } else { Some(Reply::Integer(number as i64)) };
+            let expected = if number == 2 && round > 3 { None } else { Some(Reply::Integer(number as i64)) };
             let called = client.call(&[b"FCALL", format!("f{number}").as_bytes(), b"0"]);
             assert_eq!(called.ok().filter(|reply| !matches!(reply, Reply::Error(_))), expected, "{round}");
         }

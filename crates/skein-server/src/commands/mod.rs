@@ -60,7 +60,9 @@ use crate::shared::ServerShared;
 use skein_data::{EngineKeys, EngineWriter, RowView, Ticket};
 
 pub(crate) use crate::command_error::{self, CommandError, OUT_OF_MEMORY};
-pub(crate) use crate::command_table::{BAD_ARITY, CommandSpec, PRIVATE, ResolvedTag, find, is, resolve, takes};
+pub(crate) use crate::command_table::{
+    BAD_ARITY, CommandSpec, PRIVATE, ResolvedTag, find, is, resolve, takes,
+};
 pub(crate) use handlers::handler_of;
 pub(crate) use scripts::{ScriptKind, ScriptSource};
 pub(crate) use task::SlicedTask;
@@ -196,8 +198,9 @@ pub(crate) fn is_cross_protocol(name: &[u8]) -> bool {
 }
 
 /// The error for a request that names the server's own row.
-pub(crate) const PRIVATE_KEY_NAMED: CommandError =
-    CommandError::text("ERR the key \\xffSK\\x00\\x00\\x00\\x00\\x00 is reserved for the server's functions; use another key");
+pub(crate) const PRIVATE_KEY_NAMED: CommandError = CommandError::text(
+    "ERR the key \\xffSK\\x00\\x00\\x00\\x00\\x00 is reserved for the server's functions; use another key",
+);
 
 /// Writes the reply to a request that does not run at all.
 pub(crate) fn refuse(resolved: ResolvedTag, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {

@@ -32,7 +32,9 @@ use super::strings::lcs::LcsTask;
 use crate::client::HeldSnapshot;
 use crate::glob::{Glob, STEPS_MAX};
 use crate::resp::{Protocol, ReplyWriter};
-use skein_data::{EngineKeys, EngineSnapshot, RowView, ScanDirection, SnapshotRelease, Ticket, is_private_key};
+use skein_data::{
+    EngineKeys, EngineSnapshot, RowView, ScanDirection, SnapshotRelease, Ticket, is_private_key,
+};
 
 pub(super) use long_read::{LongRead, LongReply, read_or_slices};
 pub(super) use view::{SlicedView, ViewTask, full_from};

@@ -69,8 +69,7 @@ pub(crate) fn load_library(
     let LibraryHead { name, code_at } = head;
     let id = registry.next_id();
     let mut host = LoadingHost { began: Instant::now() };
-    let functions =
-        lua.load_library(id, &source[code_at..], &mut host).map_err(|error| failed(&error))?;
+    let functions = lua.load_library(id, &source[code_at..], &mut host).map_err(|error| failed(&error))?;
     if functions.is_empty() {
         return Err(CommandError::text("ERR No functions registered"));
     }

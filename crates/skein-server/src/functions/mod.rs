@@ -57,9 +57,10 @@ impl FunctionLibrary {
     }
 
     fn bytes(&self) -> usize {
-        let functions = self.functions.iter().map(|function| {
-            function.name.len() * 2 + function.description.as_ref().map_or(0, Vec::len)
-        });
+        let functions = self
+            .functions
+            .iter()
+            .map(|function| function.name.len() * 2 + function.description.as_ref().map_or(0, Vec::len));
         size_of::<Self>() + self.source.len() + functions.sum::<usize>()
     }
 }
@@ -301,8 +302,14 @@ mod tests {
         let mut all = libraries(&[("a", &["f", "g"]), ("b", &["h"])]);
         let texts = |error: CommandError| String::from_utf8_lossy(error.bytes()).into_owned();
         let mut copy = all.clone();
-        assert_eq!(texts(copy.insert(library("a", &["x"]), false).unwrap_err()), "ERR Library 'a' already exists");
-        assert_eq!(texts(copy.insert(library("c", &["h"]), false).unwrap_err()), "ERR Function h already exists");
+        assert_eq!(
+            texts(copy.insert(library("a", &["x"]), false).unwrap_err()),
+            "ERR Library 'a' already exists"
+        );
+        assert_eq!(
+            texts(copy.insert(library("c", &["h"]), false).unwrap_err()),
+            "ERR Function h already exists"
+        );
         all.insert(library("a", &["g", "i"]), true).unwrap();
         assert!(all.function(b"f").is_none());
         assert_eq!(all.function(b"i").unwrap().library.name, "a");

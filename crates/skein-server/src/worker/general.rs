@@ -8,8 +8,8 @@ use crate::commands::connection::refuse_unauthenticated;
 use crate::commands::task::{TaskProgress, TaskSlice};
 use crate::commands::transactions::{enqueue, is_queued, refuse_queued};
 use crate::commands::{
-    AfterCommand, BAD_ARITY, CommandContext, CommandError, Handler, PRIVATE, ResolvedTag, is_cross_protocol, is_short,
-    refuse,
+    AfterCommand, BAD_ARITY, CommandContext, CommandError, Handler, PRIVATE, ResolvedTag, is_cross_protocol,
+    is_short, refuse,
 };
 use crate::exclusion_gate::SharedPass;
 use crate::observe::command_kinds::CommandKind;

@@ -10,7 +10,8 @@ use skein_disk::{DiskOptions, DiskStore, Values};
 use skein_server::{Server, ServerOptions, StartError};
 use skein_store::{Durability, Store, StoreLimits, StoreOptions};
 
-const ECHO: &str = "#!lua name=echo\nredis.register_function('echo', function(keys, args) return args[1] end)";
+const ECHO: &str =
+    "#!lua name=echo\nredis.register_function('echo', function(keys, args) return args[1] end)";
 const WRITER: &str = "#!lua name=writer\nredis.register_function('put', function(keys, args) \
                       return redis.call('SET', keys[1], args[1]) end)";
 
@@ -62,7 +63,8 @@ fn functions_survive_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
     let engine = open(folder.path(), Durability::Sync);
     let server = Server::start(engine.clone(), options()).expect("a server");
-    let mut client = TestClient::new(std::net::TcpStream::connect(server.local_addr()).expect("a connection"));
+    let mut client =
+        TestClient::new(std::net::TcpStream::connect(server.local_addr()).expect("a connection"));
     let doomed = ECHO.replace("echo", "doomed");
     for source in [ECHO, WRITER, &doomed] {
         assert!(load(&mut client, source).starts_with('$'));
@@ -212,8 +214,11 @@ fn functions_have_the_limits_of_scripts() {
     let server = start(limits);
     let mut client = server.connect();
     assert_eq!(
-        load(&mut client, "#!lua name=bad\nredis.register_function('forever', function() while true do end end) \
-             redis.register_function('large', function() return #string.rep('x', 10000000) end)"),
+        load(
+            &mut client,
+            "#!lua name=bad\nredis.register_function('forever', function() while true do end end) \
+             redis.register_function('large', function() return #string.rep('x', 10000000) end)"
+        ),
         "$3|bad|"
     );
     let began = Instant::now();

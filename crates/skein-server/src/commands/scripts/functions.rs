@@ -2,15 +2,15 @@
 //!
 //! A library's code runs before anything changes, and beside the other workers.
 
-use super::engines::with_function_engine;
 use super::NOT_BUSY;
+use super::engines::with_function_engine;
 use crate::command_table::subcommands;
 use crate::commands::reply_limit::ReplyLimit;
 use crate::commands::subcommands::{help, subcommand, unknown_or_wrong};
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, CommandSpec, OUT_OF_MEMORY, is};
-use crate::functions::{
-    FunctionLibraries, FunctionLibrary, LibraryHead, load_library, load_payload,
+use crate::commands::{
+    AfterCommand, CommandContext, CommandError, CommandResult, CommandSpec, OUT_OF_MEMORY, is,
 };
+use crate::functions::{FunctionLibraries, FunctionLibrary, LibraryHead, load_library, load_payload};
 use crate::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::EngineKeys;
@@ -141,8 +141,7 @@ fn restore(
         ));
     }
     let shared = context.shared;
-    let restored =
-        with_function_engine(shared, |lua| load_payload(args.get(2), &shared.functions, lua))?;
+    let restored = with_function_engine(shared, |lua| load_payload(args.get(2), &shared.functions, lua))?;
     change(context, |libraries| {
         if is(policy, "FLUSH") {
             *libraries = restored;
@@ -167,8 +166,7 @@ fn list(
             with_code = true;
         } else if pattern.is_none() && is(option, "LIBRARYNAME") {
             let name = options.next();
-            pattern =
-                Some(name.ok_or(CommandError::text("ERR library name argument was not given"))?);
+            pattern = Some(name.ok_or(CommandError::text("ERR library name argument was not given"))?);
         } else {
             return Err(with_argument("ERR Unknown argument ", option));
         }

@@ -195,8 +195,7 @@ pub(crate) fn run<'c>(
 
 /// Reads the functions again, after a transaction that changed them was undone.
 pub(crate) fn reload_functions(shared: &ServerShared) {
-    let reloaded =
-        with_function_engine(shared, |engine| shared.functions.reload(&shared.store, engine));
+    let reloaded = with_function_engine(shared, |engine| shared.functions.reload(&shared.store, engine));
     if let Err(error) = reloaded {
         let error = error.bytes().escape_ascii();
         tracing::error!("cannot read the functions again, so they differ from those on disk: {error}");
