@@ -26,6 +26,7 @@ mod loading;
 mod lzf;
 mod payload;
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -78,17 +79,18 @@ impl LibraryFunction {
     }
 }
 
-/// Libraries and their functions, by their names. No two libraries have a function of one name.
+/// Libraries and their functions. No two libraries have a function of one name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FunctionLibraries {
     by_name: BTreeMap<String, Arc<FunctionLibrary>>,
+    /// As in Redis, functions are found in any case: the names are in lower case.
     functions: HashMap<String, LibraryFunction>,
 }
 
 impl FunctionLibraries {
     /// Returns the function of this name.
     pub(crate) fn function(&self, name: &[u8]) -> Option<&LibraryFunction> {
-        self.functions.get(str::from_utf8(name).ok()?)
+        self.functions.get(&str::from_utf8(name).ok()?.to_ascii_lowercase())
     }
 
     /// Returns the libraries in the order of their names.
@@ -98,7 +100,7 @@ impl FunctionLibraries {
 
     /// Returns the number of libraries, and the number of functions.
     pub(crate) fn counts(&self) -> (usize, usize) {
-        (self.by_name.len(), self.functions.len())
+        (self.by_name.len(), self.iter().map(|library| library.functions.len()).sum())
     }
 
     /// Errors if there is a library of this name.
@@ -124,9 +126,14 @@ impl FunctionLibraries {
 
     fn link(&mut self, library: &Arc<FunctionLibrary>) -> Result<(), CommandError> {
         for (at, function) in library.functions.iter().enumerate() {
-            let linked = LibraryFunction { library: Arc::clone(library), at };
-            if self.functions.insert(function.name.clone(), linked).is_some() {
-                return Err(CommandError::owned(format!("ERR Function {} already exists", function.name)));
+            match self.functions.entry(function.name.to_ascii_lowercase()) {
+                Entry::Vacant(free) => _ = free.insert(LibraryFunction { library: Arc::clone(library), at }),
+                // Redis lets a library have two names that differ by case, and finds the first.
+                Entry::Occupied(taken) if taken.get().library.id == library.id => {}
+                Entry::Occupied(_) => {
+                    let name = &function.name;
+                    return Err(CommandError::owned(format!("ERR Function {name} already exists")));
+                }
             }
         }
         self.by_name.insert(library.name.clone(), Arc::clone(library));
@@ -137,7 +144,7 @@ impl FunctionLibraries {
     pub(crate) fn remove(&mut self, name: &[u8]) -> bool {
         let removed = str::from_utf8(name).ok().and_then(|name| self.by_name.remove(name));
         for function in removed.iter().flat_map(|library| &library.functions) {
-            self.functions.remove(&function.name);
+            self.functions.remove(&function.name.to_ascii_lowercase());
         }
         removed.is_some()
     }
@@ -274,6 +281,8 @@ fn store(keys: &mut EngineKeys<'_>, libraries: &FunctionLibraries) -> Result<Tic
 mod tests {
     use super::*;
 
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+
     fn library(name: &str, functions: &[&str]) -> FunctionLibrary {
         let about = |name: &&str| RegisteredFunction {
             name: (*name).to_owned(),
@@ -281,7 +290,7 @@ mod tests {
             flags: Default::default(),
         };
         FunctionLibrary {
-            id: 0,
+            id: NUMBER.fetch_add(1, Ordering::Relaxed),
             name: name.to_owned(),
             source: format!("#!lua name={name}\n").into_bytes().into(),
             code_at: 0,
@@ -310,10 +319,10 @@ mod tests {
             texts(copy.insert(library("c", &["h"]), false).unwrap_err()),
             "ERR Function h already exists"
         );
-        all.insert(library("a", &["g", "i"]), true).unwrap();
+        all.insert(library("a", &["g", "i", "I"]), true).unwrap();
         assert!(all.function(b"f").is_none());
-        assert_eq!(all.function(b"i").unwrap().library.name, "a");
-        assert_eq!(all.counts(), (2, 3));
+        assert_eq!(all.function(b"I").unwrap().about().name, "i");
+        assert_eq!(all.counts(), (2, 4));
         assert!(all.remove(b"a") && !all.remove(b"a"));
         assert_eq!(all.counts(), (1, 1));
     }
