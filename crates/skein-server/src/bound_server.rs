@@ -148,7 +148,7 @@ impl BoundServer {
         let files = OpenFileBudget::now(loading.options.workers, handover.handed_over.len());
         let mut options = loading.options.clone();
         options.clients_max = clients_max(&files, options.clients_max)?;
-        let store = store.into();
+        let store: Engine = store.into();
         let functions = FunctionRegistry::open(&store, options.script_memory_max)?;
         let shared = Arc::new(ServerShared::new(SharedParts {
             options,
