@@ -16,7 +16,7 @@ const fn family(
     UnsupportedFamily { what, names, prefixes }
 }
 
-const FAMILIES: [UnsupportedFamily; 13] = [
+const FAMILIES: [UnsupportedFamily; 12] = [
     family(
         "SkeinDB has no lists",
         &[
