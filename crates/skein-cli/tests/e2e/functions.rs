@@ -8,11 +8,11 @@ use skeindb::client::Reply;
 
 use crate::common::{SkeinServe, assert_sound};
 
-fn library(number: usize) -> String {
+fn library(number: i64) -> String {
     format!("#!lua name=lib{number}\nredis.register_function('f{number}', function() return {number} end)")
 }
 
-fn load(server: &SkeinServe, number: usize) {
+fn load(server: &SkeinServe, number: i64) {
     let loaded = server.client().call(&[b"FUNCTION", b"LOAD", b"REPLACE", library(number).as_bytes()]);
     assert_eq!(loaded.unwrap(), Reply::Bulk(format!("lib{number}").into_bytes()));
 }
@@ -22,11 +22,11 @@ fn kill_after_each_change(options: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let options = [&["--durability", "sync", "--workers", "2"], options].concat();
     let start = |folder: &Path| SkeinServe::start(folder, &options);
-    for round in 0..6 {
+    for round in 0..6_i64 {
         let server = start(folder.path());
         let mut client = server.client();
         for number in 0..round {
-            let expected = if number == 2 && round > 3 { None } else { Some(Reply::Integer(number as i64)) };
+            let expected = if number == 2 && round > 3 { None } else { Some(Reply::Integer(number)) };
             let called = client.call(&[b"FCALL", format!("f{number}").as_bytes(), b"0"]);
             assert_eq!(called.ok().filter(|reply| !matches!(reply, Reply::Error(_))), expected, "{round}");
         }

@@ -279,6 +279,8 @@ fn store(keys: &mut EngineKeys<'_>, libraries: &FunctionLibraries) -> Result<Tic
 
 #[cfg(test)]
 mod tests {
+    use skein_script::FunctionFlags;
+
     use super::*;
 
     static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -287,7 +289,7 @@ mod tests {
         let about = |name: &&str| RegisteredFunction {
             name: (*name).to_owned(),
             description: None,
-            flags: Default::default(),
+            flags: FunctionFlags::default(),
         };
         FunctionLibrary {
             id: NUMBER.fetch_add(1, Ordering::Relaxed),
