@@ -45,8 +45,8 @@ impl ScriptHost for Host {
 struct Reply(Vec<String>);
 
 impl Reply {
-    fn add(&mut self, text: impl ToString) {
-        self.0.push(text.to_string());
+    fn add(&mut self, text: impl Into<String>) {
+        self.0.push(text.into());
     }
 }
 
@@ -55,13 +55,13 @@ impl ReplySink for Reply {
         self.add("null");
     }
     fn boolean(&mut self, value: bool) {
-        self.add(value);
+        self.add(value.to_string());
     }
     fn integer(&mut self, value: i64) {
-        self.add(value);
+        self.add(value.to_string());
     }
     fn double(&mut self, value: f64) {
-        self.add(value);
+        self.add(value.to_string());
     }
     fn bulk(&mut self, bytes: &[u8]) {
         self.add(String::from_utf8_lossy(bytes));
