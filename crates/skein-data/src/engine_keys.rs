@@ -6,6 +6,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::private_row;
 use crate::range_steps::RangeRemovalStep;
 use crate::{
     Engine, EngineBounds, EngineSession, EngineSnapshot, EngineTransaction, EngineWriter, Result, RowView,
@@ -38,7 +39,7 @@ impl EngineKeys<'_> {
         }
     }
 
-    /// Returns the number of keys.
+    /// Returns the number of keys, with the server's own row.
     #[expect(clippy::len_without_is_empty, reason = "no command asks whether there are keys")]
     pub fn len(&mut self) -> usize {
         match self {
@@ -47,7 +48,7 @@ impl EngineKeys<'_> {
         }
     }
 
-    /// Returns the engine's statistics, with the writes of the transaction.
+    /// Returns the engine's statistics, with the writes of the transaction and the server's own row.
     pub fn stats(&mut self) -> StoreStats {
         match self {
             Self::Session(session) => session.engine().stats(),
@@ -141,6 +142,7 @@ impl EngineKeys<'_> {
         most: usize,
         each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
+        let each = private_row::without(each);
         match self {
             Self::Session(session) => session.scan(bounds, direction, most, each),
             Self::Transaction(transaction) => transaction.scan(bounds, direction, most, each),
@@ -166,6 +168,7 @@ impl EngineKeys<'_> {
         most: usize,
         each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
+        let each = private_row::without(each);
         match self {
             Self::Session(session) => session.walk(bounds, most, each),
             Self::Transaction(transaction) => transaction.walk(bounds, most, each),
@@ -178,10 +181,10 @@ impl EngineKeys<'_> {
     /// # Errors
     /// As [`EngineSession::scan`].
     pub fn count_first(&mut self, bounds: EngineBounds<'_>, most: usize) -> Result<(usize, Option<Vec<u8>>)> {
-        match self {
+        self.count_without(bounds, |keys| match keys {
             Self::Session(session) => session.count_first(bounds, most),
             Self::Transaction(transaction) => transaction.count_first(bounds, most),
-        }
+        })
     }
 
     /// Runs single-key writes; see [`EngineSession::write`]. In a transaction, the transaction's
@@ -210,10 +213,10 @@ impl EngineKeys<'_> {
     /// # Errors
     /// Keys have no order, writes are stopped, or a file operation fails.
     pub fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
-        match self {
+        self.remove_without(bounds, |keys, bounds| match keys {
             Self::Session(session) => session.remove_some(bounds),
             Self::Transaction(transaction) => transaction.remove_some(bounds),
-        }
+        })
     }
 
     /// Commits the transaction if this is one. The returned ticket covers all of its writes.

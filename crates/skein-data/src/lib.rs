@@ -39,6 +39,7 @@
 //! - `transaction`: many reads and writes as one. `conditional`: a batch that depends on reads.
 //! - `engine_keys`: a session or a transaction, as commands see the keys.
 //! - `collections`: reads of columns and sets.
+//! - `private_row`: the row that a server keeps for itself.
 //! - `row_piece`: rows in pieces, for copies and dumps.
 //! - `disk`, `range_steps`, `error`.
 //!
@@ -52,6 +53,7 @@ mod disk;
 mod engine_keys;
 mod error;
 mod found_value;
+mod private_row;
 mod range_steps;
 mod row_piece;
 mod session;
@@ -72,6 +74,7 @@ pub use disk::DiskEngine;
 pub use engine_keys::EngineKeys;
 pub use error::EngineError;
 pub use found_value::FoundValue;
+pub use private_row::{PRIVATE_KEY, is_private_key};
 pub use range_steps::RangeRemovalStep;
 pub use row_piece::{PieceRead, RowPiece};
 pub use session::EngineSession;

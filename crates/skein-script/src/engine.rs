@@ -1,4 +1,4 @@
-//! One Lua state with the sandbox, and the scripts that it has compiled.
+//! One Lua state with the sandbox, the scripts that it has compiled, and its libraries of functions.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,6 +10,7 @@ use mlua::{Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value, VmStat
 use thiserror::Error;
 
 use crate::failure::{fault, text_of, visible};
+use crate::function_library::{LoadedLibrary, register_function};
 use crate::host::{ReplySink, RespVersion, RunState, ScriptHost, Stop};
 use crate::{ScriptDigest, libraries, redis_library, returned_values};
 
@@ -27,6 +28,9 @@ pub enum ScriptError {
     /// The script is not Lua.
     #[error("Error compiling script (new function): {0}")]
     Compile(String),
+    /// The engine has no such function. The caller did not load its library.
+    #[error("Function not found")]
+    NoFunction,
     /// The Lua state cannot be made, within this limit of memory in bytes.
     #[error("Lua cannot begin within max-script-memory, {limit} bytes: {why}; raise it")]
     Begin {
@@ -37,20 +41,32 @@ pub enum ScriptError {
     },
 }
 
-/// A Lua state that runs scripts, one at a time, on one thread.
+type SandboxParts = (Table, Table, Function, Function, Function);
+
+/// A Lua state that runs scripts and functions, one at a time, on one thread.
 pub struct ScriptEngine {
-    lua: Lua,
-    state: Rc<RunState>,
-    /// `run` of the sandbox.
-    run: Function,
+    pub(crate) lua: Lua,
+    pub(crate) state: Rc<RunState>,
+    pub(crate) sandbox: Sandbox,
     compiled: HashMap<ScriptDigest, Function>,
+    pub(crate) libraries: HashMap<u64, LoadedLibrary>,
     memory_limit: usize,
+}
+
+/// What `sandbox.lua` returns, besides the globals of scripts.
+pub(crate) struct Sandbox {
+    /// The globals of libraries.
+    pub(crate) environment: Table,
+    run: Function,
+    pub(crate) load_library: Function,
+    pub(crate) call_function: Function,
 }
 
 impl fmt::Debug for ScriptEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ScriptEngine")
             .field("compiled", &self.compiled.len())
+            .field("libraries", &self.libraries.len())
             .field("memory", &self.memory())
             .finish_non_exhaustive()
     }
@@ -82,7 +98,7 @@ impl ScriptEngine {
         let lua = unsafe { Lua::unsafe_new_with(libraries, LuaOptions::default()) };
         lua.set_memory_limit(memory_limit)?;
         let state = Rc::new(RunState::default());
-        let (globals, run): (Table, Function) = lua
+        let (globals, environment, run, load_library, call_function): SandboxParts = lua
             .load(include_str!("sandbox.lua"))
             .set_name("=sandbox")
             .set_mode(ChunkMode::Text)
@@ -97,7 +113,9 @@ impl ScriptEngine {
             }
             _ => Ok(VmState::Continue),
         })?;
-        Ok(Self { lua, state, run, compiled: HashMap::new(), memory_limit })
+        let sandbox = Sandbox { environment, run, load_library, call_function };
+        let (compiled, libraries) = (HashMap::new(), HashMap::new());
+        Ok(Self { lua, state, sandbox, compiled, libraries, memory_limit })
     }
 
     /// Compiles a script, unless it is compiled already. `code` is that of its
@@ -144,36 +162,56 @@ impl ScriptEngine {
         reply: &mut dyn ReplySink,
     ) -> Result<(), ScriptError> {
         self.compile(digest, code)?;
-        self.state.version.set(RespVersion::Resp2);
-        self.state.stopped.set(false);
-        libraries::json::reset(&self.lua);
-        let ran = self.call(digest, keys, arguments, host);
-        match ran {
-            Ok((true, value)) => returned_values::write(&value, self.state.version.get(), reply),
-            Ok((false, raised)) => reply.error(&self.raised_text(&raised, digest)),
-            Err(error) => reply.error(&self.failed_text(&text_of(&error))),
-        }
-        self.collect();
+        let Some(script) = self.compiled.get(&digest) else {
+            return Err(ScriptError::Compile("the script is not compiled".into()));
+        };
+        self.begin_run();
+        let ran = self.call(&self.sandbox.run, script, keys, arguments, host);
+        self.reply_with(ran, digest.as_str(), reply);
         Ok(())
     }
 
-    fn call<'a>(
+    /// Resets what the last run has left.
+    pub(crate) fn begin_run(&self) {
+        self.state.version.set(RespVersion::Resp2);
+        self.state.stopped.set(false);
+        libraries::json::reset(&self.lua);
+    }
+
+    /// Calls a script or a function by a function of the sandbox. Returns whether it ended well, and
+    /// what it returned or raised.
+    pub(crate) fn call<'a>(
         &self,
-        digest: ScriptDigest,
+        by: &Function,
+        called: &Function,
         keys: impl Iterator<Item = &'a [u8]>,
         arguments: impl Iterator<Item = &'a [u8]>,
         host: &mut dyn ScriptHost,
     ) -> mlua::Result<(bool, Value)> {
-        let Some(script) = self.compiled.get(&digest) else {
-            return Err(fault("the script is not compiled"));
-        };
         let keys = self.strings(keys)?;
         let arguments = self.strings(arguments)?;
-        self.state.host.lend(host, || self.run.call((script, keys, arguments)))
+        self.state.host.lend(host, || by.call((called, keys, arguments)))
+    }
+
+    /// Writes the result of a run to the reply. `name` is that of the script in errors.
+    pub(crate) fn reply_with(&self, ran: mlua::Result<(bool, Value)>, name: &str, reply: &mut dyn ReplySink) {
+        match ran {
+            Ok((true, value)) => returned_values::write(&value, self.state.version.get(), reply),
+            Ok((false, raised)) => {
+                let (mut text, place) = self.raised_text(&raised);
+                if let Some(place) = place {
+                    text.extend_from_slice(format!(" script: {name}, on ").as_bytes());
+                    text.extend_from_slice(&place);
+                }
+                reply.error(&text);
+            }
+            Err(error) => reply.error(&self.failed_text(&text_of(&error))),
+        }
+        self.collect();
     }
 
     /// Frees what scripts left, if that is much. Lua 5.1 does not do so when memory runs out.
-    fn collect(&self) {
+    pub(crate) fn collect(&self) {
         if self.memory_limit > 0 && self.memory() > self.memory_limit / 2 {
             // An error comes from a finalizer, and no script can make one.
             let _ = self.lua.gc_collect();
@@ -188,29 +226,25 @@ impl ScriptEngine {
         Ok(table)
     }
 
-    /// Returns the error reply for a raised value: `located` of the sandbox made it, unless memory
-    /// was full.
-    fn raised_text(&self, raised: &Value, digest: ScriptDigest) -> Vec<u8> {
-        let Ok(Value::Table(place)) = visible(&self.lua, raised.clone()) else {
-            return self.failed_text(&raised.to_string().unwrap_or_default());
+    /// Returns the text of a raised value, and the place in the script that raised it: `located` of
+    /// the sandbox has noted both, unless memory was full.
+    pub(crate) fn raised_text(&self, raised: &Value) -> (Vec<u8>, Option<Vec<u8>>) {
+        let Ok(Value::Table(noted)) = visible(&self.lua, raised.clone()) else {
+            return (self.failed_text(&raised.to_string().unwrap_or_default()), None);
         };
-        let text: Option<mlua::LuaString> = place.raw_get("err").ok();
-        let mut text = text.map_or_else(|| b"ERR unknown error".to_vec(), |text| text.as_bytes().to_vec());
+        let text: Option<mlua::LuaString> = noted.raw_get("err").ok();
+        let text = text.map_or_else(|| b"ERR unknown error".to_vec(), |text| text.as_bytes().to_vec());
         if text.ends_with(NO_MEMORY.as_bytes()) {
-            return self.failed_text(NO_MEMORY);
+            return (self.failed_text(NO_MEMORY), None);
         }
-        let source: Option<mlua::LuaString> = place.raw_get("source").unwrap_or_default();
-        let line: Option<i64> = place.raw_get("line").unwrap_or_default();
-        if let (Some(source), Some(line)) = (source, line) {
-            text.extend_from_slice(format!(" script: {digest}, on ").as_bytes());
-            text.extend_from_slice(&source.as_bytes());
-            text.extend_from_slice(format!(":{line}.").as_bytes());
-        }
-        text
+        let source: Option<mlua::LuaString> = noted.raw_get("source").unwrap_or_default();
+        let line: Option<i64> = noted.raw_get("line").unwrap_or_default();
+        let place = source.zip(line);
+        (text, place.map(|(source, line)| [&source.as_bytes(), format!(":{line}.").as_bytes()].concat()))
     }
 
     /// Returns the error reply for a failure without a place.
-    fn failed_text(&self, text: &str) -> Vec<u8> {
+    pub(crate) fn failed_text(&self, text: &str) -> Vec<u8> {
         if text.contains(NO_MEMORY) {
             let limit = self.memory_limit;
             return format!(
@@ -229,6 +263,9 @@ fn native(lua: &Lua, state: &Rc<RunState>) -> mlua::Result<Table> {
     let watched = Rc::clone(state);
     native.raw_set("stopped", lua.create_function(move |_, ()| Ok(watched.stopped.get()))?)?;
     native.raw_set("compile", lua.create_function(compile_text)?)?;
+    let registering = Rc::clone(state);
+    let register = move |lua: &Lua, arguments| register_function(lua, &registering, arguments);
+    native.raw_set("register_function", lua.create_function(register)?)?;
     // Every state has random numbers of its own.
     native.raw_set("seed", RandomState::new().build_hasher().finish() >> 33)?;
     Ok(native)
@@ -237,10 +274,13 @@ fn native(lua: &Lua, state: &Rc<RunState>) -> mlua::Result<Table> {
 /// `loadstring`: only texts, because compiled code can break Lua itself.
 fn compile_text(
     lua: &Lua,
-    (code, name): (mlua::LuaString, mlua::LuaString),
+    (code, name, environment): (mlua::LuaString, mlua::LuaString, Option<Table>),
 ) -> mlua::Result<(Option<Function>, Option<mlua::LuaString>)> {
     let code = code.as_bytes();
-    let chunk = lua.load(&*code).set_name(name.to_string_lossy()).set_mode(ChunkMode::Text);
+    let mut chunk = lua.load(&*code).set_name(name.to_string_lossy()).set_mode(ChunkMode::Text);
+    if let Some(environment) = environment {
+        chunk = chunk.set_environment(environment);
+    }
     match chunk.into_function() {
         Ok(function) => Ok((Some(function), None)),
         Err(error) => Ok((None, Some(lua.create_string(text_of(&error))?))),

@@ -1,9 +1,11 @@
 //! The two sides of an engine that the server implements, and the slot that holds the host while a
 //! script runs.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
+
+use crate::function_library::LoadedFunction;
 
 /// The version of RESP in which a script sees replies: `redis.setresp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -124,6 +126,8 @@ pub(crate) struct RunState {
     pub(crate) version: Cell<RespVersion>,
     /// The script was stopped: no `pcall` may go on.
     pub(crate) stopped: Cell<bool>,
+    /// The functions that the loading library has registered; `None` while no library loads.
+    pub(crate) registered: RefCell<Option<Vec<LoadedFunction>>>,
     /// The buffer of replies between two calls.
     pub(crate) reply: Cell<Vec<u8>>,
 }

@@ -1,4 +1,4 @@
-//! Lua 5.1 scripts as Redis runs them: EVAL and its relatives.
+//! Lua 5.1 scripts as Redis runs them: EVAL and its relatives, and the functions of FCALL.
 //!
 //! ```text
 //!   source ─► ScriptHead (flags of the first line) ─► ScriptEngine: compiled once, by its digest
@@ -7,6 +7,9 @@
 //!                         │                                                          │
 //!                         └◄─────────────────────────────────────────────────────────┘
 //!          returned value or error ─► ReplySink
+//!
+//!   source ─► load_library: the code runs once and calls redis.register_function
+//!               └─► call_function: runs one of its functions as a script runs
 //! ```
 //!
 //! An engine is one Lua state. It belongs to one thread, and runs one script at a time. It knows no
@@ -16,13 +19,14 @@
 //! 1. It reaches the libraries of the sandbox (`sandbox.lua`) and nothing else: no files, no
 //!    processes, no clock, no compiled chunks, no `debug`.
 //! 2. It leaves nothing behind: globals and libraries cannot be changed, so the next script finds
-//!    the same state.
+//!    the same state. (Local variables of a library of functions outlive a call, as in Redis.)
 //! 3. It ends: every 100,000 instructions [`ScriptHost::tick`] may stop it, and no `pcall` of the
 //!    script survives that. Only a single call of a library function, such as a `string.find` with a
 //!    costly pattern, ends by itself.
 //! 4. Its memory has a limit ([`ScriptEngine::new`]).
 //!
-//! Read in this order: this file, `engine`, `sandbox.lua`, `redis_library`; then the rest.
+//! Read in this order: this file, `engine`, `sandbox.lua`, `redis_library`, `function_library`; then
+//! the rest.
 //!
 //! Source: Redis's documentation of [scripts](https://redis.io/docs/latest/develop/programmability/lua-api/).
 //! Design: `docs/design/server.md`.
@@ -30,6 +34,7 @@
 mod digest;
 mod engine;
 mod failure;
+mod function_library;
 mod head;
 mod host;
 // Public for their tests, which need no engine.
@@ -40,5 +45,6 @@ mod returned_values;
 
 pub use digest::ScriptDigest;
 pub use engine::{ScriptEngine, ScriptError};
+pub use function_library::{FunctionFlags, LibraryError, RegisteredFunction};
 pub use head::{ScriptFlags, ScriptHead, ScriptHeadError};
 pub use host::{ReplySink, RespVersion, ScriptHost, ScriptLogLevel, Stop};

@@ -1,5 +1,5 @@
--- The sandbox of scripts. Runs once for each engine, before any script, and returns the globals of
--- scripts and the function that runs one.
+-- The sandbox of scripts and functions. Runs once for each engine, before any script. Returns the
+-- globals of scripts, the environment of libraries, and the functions that run either.
 --
 --   face ──__index──► contents        A library that scripts see is an empty table, its face. Reads
 --     └──__newindex──► error          go to the contents, which no script can reach, and writes
@@ -8,8 +8,11 @@
 -- The globals are a face, too. A function that writes past metatables (`table.insert`) can put a
 -- value into a face; `run` removes it when the script ends.
 --
+-- A library of functions has an environment of its own, a face with two contents. While the library
+-- loads, they are `loading_globals`; when its functions are called, `function_globals`.
+--
 -- `native` has functions of the engine: `visible` (what a script sees of a raised value), `stopped`,
--- `compile`, `seed`. `libraries` has those that Lua does not have.
+-- `compile`, `register_function`, `seed`. `libraries` has those that Lua does not have.
 
 local native, libraries = ...
 
@@ -67,11 +70,27 @@ local function settle_resumed(ok, ...)
   return false, survives((...))
 end
 
-local function load_text(code, name)
-  if type(code) ~= "string" then
-    error("bad argument #1 to 'loadstring' (string expected, got " .. type(code) .. ")", 3)
+-- Returns `loadstring` and `load`, whose chunks run in this environment; nil for that of scripts.
+local function loaders(environment)
+  local function load_text(code, name)
+    if type(code) ~= "string" then
+      error("bad argument #1 to 'loadstring' (string expected, got " .. type(code) .. ")", 3)
+    end
+    return compile(code, name or code, environment)
   end
-  return compile(code, name or code)
+  local function load(read, name)
+    local parts = {}
+    repeat
+      local part = read()
+      parts[#parts + 1] = part
+    until part == nil or part == ""
+    return load_text(concat(parts), name or "=(load)")
+  end
+  return load_text, load
+end
+
+local function missing(_, name)
+  error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
 end
 
 local globals = {
@@ -90,15 +109,6 @@ local globals = {
   ipairs = function(t)
     return ipairs(contents_of[t] or t)
   end,
-  load = function(read, name)
-    local parts = {}
-    repeat
-      local part = read()
-      parts[#parts + 1] = part
-    until part == nil or part == ""
-    return load_text(concat(parts), name or "=(load)")
-  end,
-  loadstring = load_text,
   next = function(t, key)
     return next(contents_of[t] or t, key)
   end,
@@ -139,6 +149,8 @@ local globals = {
   end,
 }
 
+globals.loadstring, globals.load = loaders(nil)
+
 local function copy(from)
   local to = {}
   for key, value in next, from do
@@ -162,13 +174,36 @@ local of_strings = getmetatable("")
 of_strings.__index = libraries.string
 of_strings.__metatable = false
 
+-- What functions see: everything but the debugger and the switch of replication.
+local environment = {}
+local redis = libraries.redis
+local function_globals = copy(globals)
+function_globals.loadstring, function_globals.load = loaders(environment)
+function_globals._G = environment
+local function_redis = copy(redis)
+function_redis.breakpoint, function_redis.debug, function_redis.replicate_commands = nil, nil, nil
+function_globals.redis = face(function_redis)
+setmetatable(function_globals, { __index = missing })
+
+-- What a library sees while it loads.
+local loading_redis = { register_function = native.register_function, log = redis.log }
+for _, name in ipairs({ "LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING", "REDIS_VERSION", "REDIS_VERSION_NUM" }) do
+  loading_redis[name] = redis[name]
+end
+setmetatable(loading_redis, { __index = missing })
+local loading_globals = setmetatable({ redis = face(loading_redis) }, { __index = missing })
+
+local environment_metatable = { __newindex = refuse, __metatable = false }
+local function enter(seen)
+  environment_metatable.__index = seen
+  contents_of[environment] = seen
+end
+enter(function_globals)
+setmetatable(environment, environment_metatable)
+
 local global_face = face(globals)
 globals._G = global_face
-setmetatable(globals, {
-  __index = function(_, name)
-    error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
-  end,
-})
+setmetatable(globals, { __index = missing })
 
 -- Adds the place of a raised value: the innermost line of the script.
 local function located(raised)
@@ -208,4 +243,21 @@ local function run(script, keys, arguments)
   return ok, value
 end
 
-return global_face, run
+-- Runs the chunk of a library, which registers its functions.
+local function load_library(chunk)
+  enter(loading_globals)
+  local ok, raised = xpcall(chunk, located)
+  enter(function_globals)
+  empty_faces()
+  return ok, raised
+end
+
+local function call_function(callback, keys, arguments)
+  local ok, value = xpcall(function()
+    return callback(keys, arguments)
+  end, located)
+  empty_faces()
+  return ok, value
+end
+
+return global_face, environment, run, load_library, call_function

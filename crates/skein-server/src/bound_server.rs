@@ -13,6 +13,7 @@ use mio::net::TcpListener;
 
 use crate::acceptor;
 use crate::acl::Acl;
+use crate::functions::FunctionRegistry;
 use crate::loading::Loading;
 use crate::metrics::{MetricsListener, MetricsPages, MetricsThread};
 use crate::open_files::OpenFileBudget;
@@ -124,10 +125,11 @@ impl BoundServer {
     }
 
     /// Starts to serve `store`, of either engine. The caller must close the store after
-    /// [`Server::wait`].
+    /// [`Server::wait`]. If the store evicts keys, it must not evict the server's own row: set
+    /// `StoreLimits::never_evicted` to [`skein_data::PRIVATE_KEY`].
     ///
     /// # Errors
-    /// If no thread can be started.
+    /// If no thread can be started, or the libraries of functions in the store cannot be loaded.
     pub fn serve(self, store: impl Into<Engine>) -> Result<Server, StartError> {
         let Self { loading, tls, ports, mut metrics, .. } = self;
         let handover = match ports {
@@ -146,12 +148,15 @@ impl BoundServer {
         let files = OpenFileBudget::now(loading.options.workers, handover.handed_over.len());
         let mut options = loading.options.clone();
         options.clients_max = clients_max(&files, options.clients_max)?;
+        let store: Engine = store.into();
+        let functions = FunctionRegistry::open(&store, options.script_memory_max)?;
         let shared = Arc::new(ServerShared::new(SharedParts {
             options,
             address: loading.address,
             tls,
             acl: loading.acl.clone(),
-            store: store.into(),
+            store,
+            functions,
             mailboxes,
             acceptor: acceptor_waker,
             files,

@@ -58,6 +58,14 @@ pub enum StartError {
         /// The way to solve it.
         way_out: &'static str,
     },
+    /// The libraries of functions that the data has cannot be loaded.
+    #[error(
+        "cannot load the functions: {why}; raise max-script-memory if it is low, or start an earlier version"
+    )]
+    Functions {
+        /// The reason.
+        why: String,
+    },
     /// No file descriptor is left for a client.
     #[error(
         "the limit on open files is {limit}, and {kept} files are reserved for logs, checkpoints and files that \

@@ -19,6 +19,7 @@
 //! - `acl`: users and rights. `client_registry`: the connected clients.
 //! - `observe`: counts and times, for INFO, SLOWLOG and LATENCY. `metrics`: the same for
 //!   Prometheus.
+//! - `script_cache`: the scripts of EVAL. `functions`: the libraries of FCALL, and their row.
 //! - `long_double`, `random`: arithmetic for commands.
 //!
 //! Libraries never print. [`StopReport`] has the final figures of a server; problems on the way are
@@ -41,6 +42,7 @@ mod commands;
 mod config;
 mod error;
 mod exclusion_gate;
+mod functions;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod glob;

@@ -17,6 +17,7 @@ use crate::command_error::CommandError;
 use crate::command_table::CommandSpec;
 use crate::command_table::request_keys::keys_of;
 use crate::exclusion_gate::ExclusionGate;
+use crate::functions::FunctionRegistry;
 use crate::loading::Loading;
 use crate::observe::{CommandTotals, ServerObserver, WorkerObserver};
 use crate::open_files::OpenFileBudget;
@@ -54,6 +55,7 @@ pub(crate) struct ServerShared {
     pub durability: Durability,
     pub cursors: ScanCursors,
     pub scripts: ScriptCache,
+    pub functions: FunctionRegistry,
     pub gate: ExclusionGate,
     /// The state of CLIENT PAUSE.
     pub pause: ClientPause,
@@ -95,6 +97,7 @@ pub(crate) struct SharedParts {
     pub tls: Option<Arc<TlsPort>>,
     pub acl: Arc<Acl>,
     pub store: Engine,
+    pub functions: FunctionRegistry,
     pub mailboxes: Vec<Mailbox>,
     pub acceptor: Waker,
     pub files: OpenFileBudget,
@@ -223,7 +226,8 @@ impl Mailbox {
 
 impl ServerShared {
     pub(crate) fn new(parts: SharedParts) -> Self {
-        let SharedParts { options, address, tls, acl, store, mailboxes, acceptor, files, run_id } = parts;
+        let SharedParts { options, address, tls, acl, store, functions, mailboxes, acceptor, files, run_id } =
+            parts;
         let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_millis() as u64);
         Self {
             cursors: ScanCursors::new(
@@ -259,6 +263,7 @@ impl ServerShared {
             channels: Channels::default(),
             waiting: WaitingClients::default(),
             scripts: ScriptCache::default(),
+            functions,
         }
     }
 
@@ -335,6 +340,12 @@ impl ServerShared {
     /// Returns the number of current connections.
     pub(crate) fn connections(&self) -> usize {
         self.mailboxes.iter().map(|mailbox| mailbox.counts.connections.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Returns the statistics without the server's own row.
+    pub(crate) fn without_own_row(&self, mut stats: StoreStats) -> StoreStats {
+        stats.keys = stats.keys.saturating_sub(self.functions.rows());
+        stats
     }
 
     /// Returns the counts since the last reset.
@@ -429,7 +440,11 @@ impl ServerShared {
 
     /// Returns all memory that counts towards the limit, besides the store's.
     pub(crate) fn memory_outside_store(&self) -> usize {
-        self.buffer_bytes() + self.observing.slowlog.memory() + self.acl.log.memory() + self.scripts.bytes()
+        self.buffer_bytes()
+            + self.observing.slowlog.memory()
+            + self.acl.log.memory()
+            + self.scripts.bytes()
+            + self.functions.bytes()
     }
 
     /// Returns a sum over the workers.

@@ -7,6 +7,7 @@ use skein_store::{Recorder, RowAllocator, RowChange, RowRef, RowUpdate};
 
 use super::main_rows::{RowReferences, write_main_row};
 use super::{DiskEngine, DiskRowReader, live};
+use crate::private_row::{PRIVATE_KEY, is_private_key};
 use crate::range_steps::RangeRemovalStep;
 use crate::{EngineBounds, Error, Result, Ticket};
 
@@ -179,10 +180,10 @@ impl<'w> DiskWriter<'w> {
         Ok(was_there)
     }
 
-    /// Removes the first `most` keys within bounds.
+    /// Removes the first `most` keys within bounds, but not a server's own row.
     pub(crate) fn remove_range(&mut self, bounds: EngineBounds<'_>, most: usize) -> Result<RangeRemovalStep> {
         let is_all = bounds == (Bound::Unbounded, Bound::Unbounded);
-        let request = ScanRequest {
+        let mut request = ScanRequest {
             lower: bounds.0,
             upper: bounds.1,
             direction: WalkDirection::Forward,
@@ -191,15 +192,23 @@ impl<'w> DiskWriter<'w> {
             values: true,
         };
         let transaction = self.parts().1;
-        let found = if is_all { transaction.walk(&request) } else { transaction.range(&request) }?;
+        let mut found = if is_all { transaction.walk(&request) } else { transaction.range(&request) }?;
+        if is_all && found.more && found.entries.iter().all(|entry| is_private_key(&entry.key)) {
+            // The row may fill a step by itself. Without this, the next step would find it again.
+            request.lower = Bound::Excluded(PRIVATE_KEY);
+            found = transaction.walk(&request)?;
+        }
         let (mut count, mut more, mut last) = (0, found.more, None);
         for entry in &found.entries {
             if count == most || count > 0 && self.parts().1.is_full() {
                 more = true;
                 break;
             }
-            self.remove(&entry.key)?;
-            (count, last) = (count + 1, Some(&entry.key));
+            last = Some(&entry.key);
+            if !is_private_key(&entry.key) {
+                self.remove(&entry.key)?;
+                count += 1;
+            }
         }
         // Without an order all keys before it are removed, so the next step begins anew.
         let last = last.filter(|_| self.is_ordered());

@@ -96,6 +96,8 @@ const ADMIN: &[&str] = &[
     "latency|",
     "slowlog|",
 ];
+/// Subcommands that write.
+const WRITE: &[&str] = &["function|delete", "function|flush", "function|load", "function|restore"];
 /// Subcommands of those commands that are open to all users.
 const NO_ADMIN: &[&str] = &["acl|cat", "acl|genpass", "acl|whoami"];
 
@@ -106,7 +108,7 @@ pub(super) fn of_command(command: &CommandSpec) -> Categories {
     let group = |name: &str| command.group == name;
     Categories::of(&[
         ("keyspace", (group("generic") && !named(NO_KEYSPACE)) || named(KEYSPACE)),
-        ("read", command.has_flag("readonly")),
+        ("read", command.has_flag("readonly") && !group("scripting")),
         ("write", command.has_flag("write")),
         ("set", group("set")),
         ("sortedset", group("sorted-set")),
@@ -122,6 +124,8 @@ pub(super) fn of_command(command: &CommandSpec) -> Categories {
         ("dangerous", admin || named(DANGEROUS)),
         ("connection", (group("connection") && !named(NO_CONNECTION)) || named(CONNECTION)),
         ("transaction", group("transactions")),
+        // Redis puts subcommands into the category instead of their commands.
+        ("scripting", group("scripting") && command.subcommands.is_empty()),
     ])
 }
 
@@ -143,5 +147,7 @@ pub(super) fn of_subcommand(command: &CommandSpec, subcommand: &str) -> Categori
         ("slow", true),
         ("dangerous", admin),
         ("connection", connection),
+        ("write", named(WRITE)),
+        ("scripting", command.group == "scripting"),
     ])
 }

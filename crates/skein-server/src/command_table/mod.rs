@@ -28,6 +28,7 @@ pub(crate) mod subcommands;
 mod transactions;
 
 use crate::resp::RequestArgs;
+use skein_data::is_private_key;
 use subcommands::Subcommands;
 
 /// A command's row in the table.
@@ -206,21 +207,26 @@ pub(crate) fn takes(arity: i32, args: usize) -> bool {
 const UNKNOWN: u16 = u16::MAX;
 /// Bit in the tag of a request with a wrong number of arguments.
 pub(crate) const BAD_ARITY: u16 = 1 << 15;
+/// Bit in the tag of a request that names the server's own row.
+pub(crate) const PRIVATE: u16 = 1 << 14;
 
 /// The meaning of a tag.
 #[derive(Clone, Copy)]
 pub(crate) enum ResolvedTag {
     Command(&'static CommandSpec),
     WrongArity(&'static CommandSpec),
+    /// A key of the request is that of the server's own row (`skein_data::PRIVATE_KEY`).
+    PrivateKey(&'static CommandSpec),
     Unknown,
 }
 
 impl ResolvedTag {
     #[inline]
     pub(crate) fn of(tag: u16) -> Self {
-        match COMMANDS.get((tag & !BAD_ARITY) as usize) {
-            Some(command) if tag & BAD_ARITY == 0 => Self::Command(command),
-            Some(command) => Self::WrongArity(command),
+        match COMMANDS.get((tag & !(BAD_ARITY | PRIVATE)) as usize) {
+            Some(command) if tag & (BAD_ARITY | PRIVATE) == 0 => Self::Command(command),
+            Some(command) if tag & PRIVATE == 0 => Self::WrongArity(command),
+            Some(command) => Self::PrivateKey(command),
             None => Self::Unknown,
         }
     }
@@ -230,10 +236,21 @@ impl ResolvedTag {
 #[inline]
 pub(crate) fn resolve(args: &RequestArgs<'_>) -> u16 {
     match find(args.get(0)) {
-        Some(index) if takes(COMMANDS[index].arity, args.len()) => index as u16,
+        Some(index) if takes(COMMANDS[index].arity, args.len()) => {
+            // The first test is of lengths alone, in almost all cases.
+            if args.from(1).any(is_private_key) && names_private_key(&COMMANDS[index], args) {
+                return index as u16 | PRIVATE;
+            }
+            index as u16
+        }
         Some(index) => index as u16 | BAD_ARITY,
         None => UNKNOWN,
     }
+}
+
+#[cold]
+fn names_private_key(command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
+    request_keys::keys_of(command, args).is_some_and(|keys| keys.all().into_iter().any(is_private_key))
 }
 
 /// Returns a command's index in the table. Ignores the case of the name.

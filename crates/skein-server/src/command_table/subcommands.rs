@@ -58,6 +58,18 @@ pub(crate) const COMMAND: Subcommands =
 pub(crate) const CONFIG: Subcommands =
     &[("get", -3), ("set", -4), ("resetstat", 2), ("rewrite", 2), ("help", 2)];
 
+pub(crate) const FUNCTION: Subcommands = &[
+    ("delete", 3),
+    ("dump", 2),
+    ("flush", -2),
+    ("kill", 2),
+    ("list", -2),
+    ("load", -3),
+    ("restore", -3),
+    ("stats", 2),
+    ("help", 2),
+];
+
 pub(crate) const LATENCY: Subcommands = &[
     ("doctor", 2),
     ("graph", 3),

@@ -65,10 +65,12 @@ use crate::shared::ServerShared;
 use skein_data::{EngineKeys, EngineWriter, RowView, Ticket};
 
 pub(crate) use crate::command_error::{self, CommandError, OUT_OF_MEMORY};
-pub(crate) use crate::command_table::{BAD_ARITY, CommandSpec, ResolvedTag, find, is, resolve, takes};
+pub(crate) use crate::command_table::{
+    BAD_ARITY, CommandSpec, PRIVATE, ResolvedTag, find, is, resolve, takes,
+};
 use blocking::BlockingCommand;
 pub(crate) use handlers::handler_of;
-pub(crate) use scripts::ScriptKind;
+pub(crate) use scripts::{ScriptKind, ScriptSource};
 pub(crate) use task::SlicedTask;
 
 /// Replies from the row of the key in argument 1.
@@ -163,6 +165,11 @@ pub(crate) struct CommandContext<'c> {
 }
 
 impl CommandContext<'_> {
+    /// Returns the number of keys, without the server's own row.
+    pub(crate) fn keys(&mut self) -> usize {
+        self.session.len().saturating_sub(self.shared.functions.rows())
+    }
+
     /// Calls `look` with the row of a key that a command reads, and counts a hit or a miss.
     pub(crate) fn look_up<R>(
         &mut self,
@@ -201,12 +208,18 @@ pub(crate) fn is_cross_protocol(name: &[u8]) -> bool {
     is(name, "POST") || is(name, "Host:")
 }
 
+/// The error for a request that names the server's own row.
+pub(crate) const PRIVATE_KEY_NAMED: CommandError = CommandError::text(
+    "ERR the key \\xffSK\\x00\\x00\\x00\\x00\\x00 is reserved for the server's functions; use another key",
+);
+
 /// Writes the reply to a request that does not run at all.
 pub(crate) fn refuse(resolved: ResolvedTag, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     match resolved {
         ResolvedTag::Command(command) | ResolvedTag::WrongArity(command) => {
             wrong_arity(command).write(reply);
         }
+        ResolvedTag::PrivateKey(_) => PRIVATE_KEY_NAMED.write(reply),
         ResolvedTag::Unknown => unknown_command(args, reply),
     }
 }

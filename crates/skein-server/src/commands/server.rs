@@ -16,7 +16,7 @@ pub(super) fn dbsize(
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    reply.count(context.session.len());
+    reply.count(context.keys());
     Ok(AfterCommand::Done)
 }
 
@@ -42,7 +42,8 @@ pub(super) fn info(
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
     let sections: Vec<&[u8]> = args.from(1).collect();
-    reply.text(&info::text(context.shared, &context.session.stats(), &sections));
+    let stats = context.shared.without_own_row(context.session.stats());
+    reply.text(&info::text(context.shared, &stats, &sections));
     Ok(AfterCommand::Done)
 }
 

@@ -33,7 +33,9 @@ use super::strings::lcs::LcsTask;
 use crate::client::HeldSnapshot;
 use crate::glob::{Glob, STEPS_MAX};
 use crate::resp::{Protocol, ReplyWriter};
-use skein_data::{EngineKeys, EngineSnapshot, RowView, ScanDirection, SnapshotRelease, Ticket};
+use skein_data::{
+    EngineKeys, EngineSnapshot, RowView, ScanDirection, SnapshotRelease, Ticket, is_private_key,
+};
 
 pub(super) use long_read::{LongRead, LongReply, read_or_slices};
 pub(super) use view::{SlicedView, ViewTask, full_from};
@@ -322,7 +324,7 @@ impl RangeTask {
             ControlFlow::Continue(())
         };
         match snapshot {
-            Some(snapshot) => snapshot.scan(range.bounds(), *direction, most, write)?,
+            Some(snapshot) => snapshot.scan(range.bounds(), *direction, most, visible(write))?,
             // KEYS may return keys in any order.
             None if is_any_order => slice.session.walk(range.bounds(), most, write)?,
             None => slice.session.scan(range.bounds(), *direction, most, write)?,
@@ -338,6 +340,13 @@ impl RangeTask {
         }
         Ok(TaskProgress::More)
     }
+}
+
+/// Returns `write` for the keys of a snapshot, without the server's own row.
+fn visible(
+    mut write: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
+) -> impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()> {
+    move |key, row| if is_private_key(key) { ControlFlow::Continue(()) } else { write(key, row) }
 }
 
 /// Writes one key. Returns the number of elements. Leaves long contents to a task in `inside`.

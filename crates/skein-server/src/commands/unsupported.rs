@@ -16,7 +16,7 @@ const fn family(
     UnsupportedFamily { what, names, prefixes }
 }
 
-const FAMILIES: [UnsupportedFamily; 10] = [
+const FAMILIES: [UnsupportedFamily; 9] = [
     family(
         "SkeinDB has no streams",
         &[
@@ -38,7 +38,6 @@ const FAMILIES: [UnsupportedFamily; 10] = [
         ],
         &[],
     ),
-    family("SkeinDB has no functions; use EVAL", &["function", "fcall", "fcall_ro"], &[]),
     family("SkeinDB has no geospatial indexes", &[], &["geo"]),
     family("SkeinDB has no HyperLogLogs", &["pfadd", "pfcount", "pfmerge", "pfdebug", "pfselftest"], &[]),
     family(

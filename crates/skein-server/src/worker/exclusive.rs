@@ -108,7 +108,11 @@ impl GeneralContext<'_> {
 
     /// EXEC: runs the requests that the client has queued.
     pub(super) fn exec(&mut self, client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> ExclusiveOutcome {
+        let before = self.shared.functions.generation();
         let executed = outcome(self.try_exec(client, reply));
+        if executed.0.is_err() && self.shared.functions.generation() != before {
+            scripts::reload_functions(self.shared);
+        }
         if !client.in_multi() {
             client.record.set_queued(None);
         }
@@ -139,8 +143,7 @@ impl GeneralContext<'_> {
             reply.null_array();
             return Ok((AfterCommand::Done, Ticket::default()));
         }
-        let writes = multi.queue.tags().any(may_write);
-        let session = if writes {
+        let session = if queue_may_write(&multi) {
             EngineKeys::Transaction(Box::new(self.session.begin().map_err(aborted)?))
         } else {
             EngineKeys::Session(self.session)
@@ -205,6 +208,15 @@ pub(super) fn may_write(tag: u16) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns whether a request of a queue may write.
+pub(super) fn queue_may_write(multi: &Multi) -> bool {
+    let changes = |(tag, args): (u16, RequestArgs<'_>)| match ResolvedTag::of(tag) {
+        ResolvedTag::Command(command) => scripts::changes_functions(command, &args),
+        _ => false,
+    };
+    multi.queue.tags().any(may_write) || multi.queue.iter().any(changes)
 }
 
 /// Runs the requests of a transaction. The reply is the array of their replies.

@@ -9,8 +9,8 @@ use crate::commands::connection::refuse_unauthenticated;
 use crate::commands::task::{TaskProgress, TaskSlice};
 use crate::commands::transactions::{enqueue, is_queued, refuse_queued};
 use crate::commands::{
-    AfterCommand, BAD_ARITY, CommandContext, CommandError, Handler, ResolvedTag, is_cross_protocol, is_short,
-    refuse,
+    AfterCommand, BAD_ARITY, CommandContext, CommandError, Handler, PRIVATE, ResolvedTag, is_cross_protocol,
+    is_short, refuse,
 };
 use crate::exclusion_gate::SharedPass;
 use crate::observe::command_kinds::CommandKind;
@@ -192,7 +192,9 @@ impl GeneralContext<'_> {
             .count_lookups(std::mem::take(&mut connection.client.lookups));
         let kind = || match resolved {
             ResolvedTag::Command(_) => Some(CommandKind::of(tag, &connection.input.args(at))),
-            ResolvedTag::WrongArity(_) => Some(CommandKind::of(tag & !BAD_ARITY, &connection.input.args(at))),
+            ResolvedTag::WrongArity(_) | ResolvedTag::PrivateKey(_) => {
+                Some(CommandKind::of(tag & !(BAD_ARITY | PRIVATE), &connection.input.args(at)))
+            }
             ResolvedTag::Unknown => None,
         };
         if output.buffer.get(start) == Some(&b'-') {

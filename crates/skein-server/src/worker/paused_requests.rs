@@ -7,12 +7,13 @@
 use std::time::Duration;
 
 use crate::client::ClientState;
+use crate::commands::scripts::changes_functions;
 use crate::commands::{Handler, ResolvedTag, is};
 use crate::pause::PausedRequests;
 use crate::resp::RequestArgs;
 
 use super::Worker;
-use super::exclusive::may_write;
+use super::exclusive::{may_write, queue_may_write};
 
 /// Returns whether a pause holds back this request. Requests that end the pause, and the login
 /// before them, are never held back.
@@ -24,9 +25,9 @@ pub(super) fn is_held(held: PausedRequests, tag: u16, args: &RequestArgs<'_>, cl
             !ends_it && !command.has_flag("no_auth")
         }
         (PausedRequests::Writes, Handler::Exec) => {
-            client.multi.as_ref().is_some_and(|multi| multi.queue.tags().any(may_write))
+            client.multi.as_ref().is_some_and(|multi| queue_may_write(multi))
         }
-        (PausedRequests::Writes, _) => may_write(tag),
+        (PausedRequests::Writes, _) => may_write(tag) || changes_functions(command, args),
     }
 }
 

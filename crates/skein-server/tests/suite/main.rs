@@ -15,6 +15,7 @@ mod client_commands;
 mod closing;
 mod disk;
 mod expiry;
+mod functions;
 mod golden;
 mod hash_commands;
 mod held_snapshots;

@@ -66,6 +66,8 @@ struct KnownKeyspaces {
     /// Dropped keyspaces that may have keys left.
     dropped: Vec<KeyspaceNumber>,
     last: u32,
+    /// A server has left a row of its own, under an empty name; see `skein_data::PRIVATE_KEY`.
+    has_private_row: bool,
 }
 
 impl Default for Catalog {
@@ -105,6 +107,7 @@ impl KnownKeyspaces {
     /// Takes over one row of the catalog. Rows of later versions are left alone.
     fn take_over(&mut self, key: &[u8], value: &[u8]) {
         match key {
+            [] => self.has_private_row = true,
             [NEXT] => self.last = self.last.max(number_in(value).unwrap_or(0).saturating_sub(1)),
             [DROPPED, number @ ..] => self.dropped.extend(number_in(number).map(KeyspaceNumber)),
             name => {
@@ -135,9 +138,10 @@ impl Catalog {
         Ok(())
     }
 
-    /// Returns whether there is, or was, a named keyspace.
-    pub(super) fn has_named(&self) -> bool {
-        self.known().last > 0
+    /// Returns whether the engine may have keys that are not of the default keyspace.
+    pub(super) fn has_other_keys(&self) -> bool {
+        let known = self.known();
+        known.last > 0 || known.has_private_row
     }
 }
 

@@ -267,7 +267,7 @@ impl Keyspace {
     /// As for an item of [`Iter`].
     pub fn len(&self) -> Result<u64> {
         self.check_usable()?;
-        if self.number().is_default() && !self.shared.catalog.has_named() {
+        if self.number().is_default() && !self.shared.catalog.has_other_keys() {
             return Ok(self.shared.engine.len() as u64);
         }
         self.count_between((Bound::Unbounded, Bound::Unbounded))

@@ -27,7 +27,9 @@ pub(in crate::commands) fn line(
                 running
             }
         }
-        ResolvedTag::Command(command) | ResolvedTag::WrongArity(command) => command.name,
+        ResolvedTag::Command(command)
+        | ResolvedTag::WrongArity(command)
+        | ResolvedTag::PrivateKey(command) => command.name,
         ResolvedTag::Unknown => "NULL",
     };
     let said = record.attributes().clone();

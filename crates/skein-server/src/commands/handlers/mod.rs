@@ -19,7 +19,7 @@ mod transactions;
 
 use super::Handler;
 use super::while_loading::LoadingHandler;
-use crate::command_table::{BAD_ARITY, COMMANDS, CommandSpec};
+use crate::command_table::{COMMANDS, CommandSpec, PRIVATE};
 
 /// The handlers of a command.
 #[derive(Clone, Copy)]
@@ -93,7 +93,7 @@ const fn is_same(name: &str, other: &str) -> bool {
 }
 
 /// A tag with a mark is the index of no command.
-const _: () = assert!(COMMANDS.len() < BAD_ARITY as usize);
+const _: () = assert!(COMMANDS.len() < PRIVATE as usize);
 
 /// Returns the handler of a request with this tag, or `None` if the command is unknown or has
 /// another number of arguments.

@@ -23,8 +23,11 @@ pub(super) fn keys(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Resul
     if !takes(arity, request.len()) {
         return Err(CommandError::text("ERR Invalid number of arguments specified for command"));
     }
-    let found = keys_of(command, &request);
-    let found = found.ok_or(CommandError::text("ERR Invalid arguments specified for command"))?.all();
+    let found = match keys_of(command, &request) {
+        Some(found) => found.all(),
+        None if command.has_flag("no_mandatory_keys") => Vec::new(),
+        None => return Err(CommandError::text("ERR Invalid arguments specified for command")),
+    };
     reply.array(found.len());
     for key in found {
         reply.bulk(key);

@@ -9,8 +9,10 @@ use super::ScriptCall;
 use crate::command_table::subcommands::find as find_subcommand;
 use crate::commands::access::denied::refuse_in_script;
 use crate::commands::{
-    CommandContext, CommandError, CommandSpec, Handler, OUT_OF_MEMORY, ResolvedTag, alone, resolve,
+    CommandContext, CommandError, CommandSpec, Handler, OUT_OF_MEMORY, PRIVATE_KEY_NAMED, ResolvedTag, alone,
+    resolve,
 };
+use crate::functions::log_line;
 use crate::resp::{ArgList, Protocol, ReplyWriter, RequestArgs};
 
 const UNKNOWN: CommandError = CommandError::text("ERR Unknown Redis command called from script");
@@ -58,14 +60,15 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         let command = match ResolvedTag::of(tag) {
             ResolvedTag::Command(command) => command,
             ResolvedTag::WrongArity(_) => return Err(WRONG_ARITY),
+            ResolvedTag::PrivateKey(_) => return Err(PRIVATE_KEY_NAMED),
             ResolvedTag::Unknown => return Err(UNKNOWN),
         };
-        if !may_be_in_script(command) {
-            return Err(NOT_ALLOWED);
-        }
         if command.check_subcommand(args).is_err() {
             let is_known = find_subcommand(command.subcommands, args.get(1)).is_some();
             return Err(if is_known { WRONG_ARITY } else { UNKNOWN });
+        }
+        if !may_be_in_script(command) {
+            return Err(NOT_ALLOWED);
         }
         if !self.call.may_write() && is_write(command) {
             return Err(READ_ONLY);
@@ -104,7 +107,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
 /// Returns whether scripts may run a command. What has no place in MULTI has none in a script.
 fn may_be_in_script(command: &CommandSpec) -> bool {
     // Redis flags their subcommands instead.
-    const BY_SUBCOMMAND: [&str; 5] = ["acl", "client", "config", "latency", "script"];
+    const BY_SUBCOMMAND: [&str; 6] = ["acl", "client", "config", "function", "latency", "script"];
     !command.has_flag("noscript") && !command.has_flag("no_multi") && !BY_SUBCOMMAND.contains(&command.name)
 }
 
@@ -148,13 +151,7 @@ impl ScriptHost for ScriptCommands<'_, '_> {
     }
 
     fn log(&mut self, level: ScriptLogLevel, text: &[u8]) {
-        let text = text.escape_ascii();
-        match level {
-            ScriptLogLevel::Debug => tracing::trace!("a script: {text}"),
-            ScriptLogLevel::Verbose => tracing::debug!("a script: {text}"),
-            ScriptLogLevel::Notice => tracing::info!("a script: {text}"),
-            ScriptLogLevel::Warning => tracing::warn!("a script: {text}"),
-        }
+        log_line(level, text);
     }
 
     fn tick(&mut self) -> ControlFlow<Stop> {

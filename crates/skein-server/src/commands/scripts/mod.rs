@@ -1,55 +1,87 @@
-//! EVAL, EVALSHA and their relatives, and SCRIPT.
+//! EVAL, EVALSHA, FCALL and their relatives, and SCRIPT. `functions` has FUNCTION.
 //!
 //! ```text
 //!   EVAL source 1 key arg ─► ScriptCall: the script (cached by its digest), its keys and arguments
+//!   FCALL name 1 key arg  ─► ScriptCall: the function of a library (`crate::functions`)
 //!                              └─► worker::exclusive: alone, in one transaction ─► run
 //!                                    └─► the thread's ScriptEngine ─► ScriptCommands (`host`)
 //! ```
 //!
-//! A script runs as EXEC does: no other worker runs a request meanwhile, and its writes are one
-//! transaction. As in Redis, an error ends the script, and what it has written before stays.
+//! A script or a function runs as EXEC does: no other worker runs a request meanwhile, and its
+//! writes are one transaction. As in Redis, an error ends the script, and what it has written before
+//! stays.
 //!
-//! Each worker's thread has its own Lua state, which is made when the worker first runs a script.
+//! Each worker's thread has its own Lua states (`engines`).
 
+mod engines;
+mod functions;
 mod host;
 mod reply_sink;
 
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use skein_script::{ScriptDigest, ScriptEngine, ScriptError};
+use skein_script::{ScriptDigest, ScriptFlags};
 use skein_syntax::number::parse_i64;
 
 use super::command_error::NOT_AN_INTEGER;
 use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, OUT_OF_MEMORY, is};
 use crate::command_table::subcommands;
+use crate::functions::{LibraryFunction, ensure_loaded};
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::script_cache::Script;
 use crate::shared::ServerShared;
+use engines::{failed, with_function_engine, with_script_engine};
 use host::ScriptCommands;
 
+pub(crate) use functions::changes_functions;
+pub(super) use functions::function;
+
 const NO_SCRIPT: CommandError = CommandError::text("NOSCRIPT No matching script. Please use EVAL.");
-const WITHIN_SCRIPT: CommandError = CommandError::text("ERR a script cannot run scripts");
+const NO_FUNCTION: CommandError = CommandError::text("ERR Function not found");
+const BAD_NUMBER: CommandError = CommandError::text("ERR Bad number of keys provided");
+const NOT_READ_ONLY: CommandError =
+    CommandError::text("ERR Can not execute a script with write flag using *_ro command.");
 const NOT_BUSY: CommandError = CommandError::text("NOTBUSY No scripts in execution right now.");
 
 /// The arguments before the keys: the command, the script, the number of keys.
 const FIRST_KEY: usize = 3;
 
-/// Compiled scripts of a worker that the cache may have lost already, at most.
-const COMPILED_SPARE: usize = 1000;
+/// How a command names its script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScriptSource {
+    Text,
+    Digest,
+    /// The name of a function.
+    Function,
+}
 
 /// How a command names its script, and what the script may do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScriptKind {
-    pub(crate) by_digest: bool,
+    pub(crate) source: ScriptSource,
     pub(crate) read_only: bool,
 }
 
-/// A script that is about to run.
+/// The code that a command runs.
+enum Callee {
+    Script(Arc<Script>),
+    Function(LibraryFunction),
+}
+
+impl Callee {
+    fn flags(&self) -> ScriptFlags {
+        match self {
+            Self::Script(script) => script.flags,
+            Self::Function(function) => function.about().flags.into(),
+        }
+    }
+}
+
+/// A script or a function that is about to run.
 pub(crate) struct ScriptCall {
-    script: Arc<Script>,
+    callee: Callee,
     keys: usize,
     read_only: bool,
     /// Whether memory is full. Then the script may not run commands that need more.
@@ -59,27 +91,35 @@ pub(crate) struct ScriptCall {
 }
 
 impl ScriptCall {
-    /// Reads a request and finds its script.
+    /// Reads a request and finds its script or function.
     pub(crate) fn parse(
         kind: ScriptKind,
         shared: &ServerShared,
         args: &RequestArgs<'_>,
     ) -> Result<Self, CommandError> {
-        let keys = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
-        let keys =
-            usize::try_from(keys).map_err(|_| CommandError::text("ERR Number of keys can't be negative"))?;
-        if keys > args.len() - FIRST_KEY {
-            return Err(CommandError::text("ERR Number of keys can't be greater than number of args"));
-        }
-        let script = if kind.by_digest {
-            let digest = ScriptDigest::parse(args.get(1)).ok_or(NO_SCRIPT)?;
-            shared.scripts.get(digest).ok_or(NO_SCRIPT)?
-        } else {
-            evaluated(shared, args.get(1))?
+        let (callee, keys) = match kind.source {
+            ScriptSource::Text => {
+                let keys = count_of_keys(args, NOT_AN_INTEGER)?;
+                (Callee::Script(evaluated(shared, args.get(1))?), keys)
+            }
+            ScriptSource::Digest => {
+                let keys = count_of_keys(args, NOT_AN_INTEGER)?;
+                let digest = ScriptDigest::parse(args.get(1)).ok_or(NO_SCRIPT)?;
+                (Callee::Script(shared.scripts.get(digest).ok_or(NO_SCRIPT)?), keys)
+            }
+            ScriptSource::Function => {
+                let libraries = shared.functions.libraries();
+                let function = libraries.function(args.get(1)).cloned().ok_or(NO_FUNCTION)?;
+                (Callee::Function(function), count_of_keys(args, BAD_NUMBER)?)
+            }
         };
-        let read_only = kind.read_only || script.flags.no_writes;
+        let flags = callee.flags();
+        if kind.read_only && flags.declared && !flags.no_writes {
+            return Err(NOT_READ_ONLY);
+        }
+        let read_only = kind.read_only || flags.no_writes;
         let time_max = shared.options.script_time_max;
-        Ok(Self { script, keys, read_only, memory_is_full: false, time_max })
+        Ok(Self { callee, keys, read_only, memory_is_full: false, time_max })
     }
 
     /// Returns whether the script may write.
@@ -92,13 +132,24 @@ impl ScriptCall {
     /// # Errors
     /// If the flags of the script do not allow that.
     pub(crate) fn memory_is_full(&mut self) -> Result<(), CommandError> {
-        let flags = self.script.flags;
+        let flags = self.callee.flags();
         if flags.declared && !flags.allow_oom && !self.read_only {
             return Err(OUT_OF_MEMORY);
         }
         self.memory_is_full = !flags.allow_oom;
         Ok(())
     }
+}
+
+/// Returns the number of keys of a request, or `no_number` if it is none.
+fn count_of_keys(args: &RequestArgs<'_>, no_number: CommandError) -> Result<usize, CommandError> {
+    let keys = parse_i64(args.get(2)).ok_or(no_number)?;
+    let keys =
+        usize::try_from(keys).map_err(|_| CommandError::text("ERR Number of keys can't be negative"))?;
+    if keys > args.len() - FIRST_KEY {
+        return Err(CommandError::text("ERR Number of keys can't be greater than number of args"));
+    }
+    Ok(keys)
 }
 
 /// Returns the script with this source, from the cache if it has it.
@@ -114,50 +165,11 @@ fn evaluated(shared: &ServerShared, source: &[u8]) -> Result<Arc<Script>, Comman
 /// Reads and compiles a script, to find its faults.
 fn compiled(shared: &ServerShared, source: &[u8]) -> Result<Arc<Script>, CommandError> {
     let script = Script::parse(source).map_err(|fault| CommandError::owned(format!("ERR {fault}")))?;
-    with_engine(shared, |engine| engine.compile(script.digest, &script.code))?;
+    with_script_engine(shared, |engine| engine.compile(script.digest, &script.code).map_err(failed))?;
     Ok(Arc::new(script))
 }
 
-/// The Lua state of a worker.
-struct WorkerEngine {
-    engine: ScriptEngine,
-    /// That of the cache when the engine was last used.
-    generation: u64,
-}
-
-thread_local! {
-    static ENGINE: RefCell<Option<WorkerEngine>> = const { RefCell::new(None) };
-}
-
-/// Calls `act` with the Lua state of this thread.
-fn with_engine<R>(
-    shared: &ServerShared,
-    act: impl FnOnce(&mut ScriptEngine) -> Result<R, ScriptError>,
-) -> Result<R, CommandError> {
-    let fault = |error: ScriptError| CommandError::owned(format!("ERR {error}"));
-    ENGINE.with(|engine| {
-        // No command that a script may run uses the state.
-        let mut slot = engine.try_borrow_mut().map_err(|_| WITHIN_SCRIPT)?;
-        let generation = shared.scripts.generation();
-        let worker = match &mut *slot {
-            Some(worker) => worker,
-            empty => {
-                let engine = ScriptEngine::new(shared.options.script_memory_max).map_err(fault)?;
-                empty.insert(WorkerEngine { engine, generation })
-            }
-        };
-        let compiled = worker.engine.compiled();
-        // The first half spares most scripts the lock of the cache.
-        let is_crowded = compiled > COMPILED_SPARE && compiled > shared.scripts.len() + COMPILED_SPARE;
-        if worker.generation != generation || is_crowded {
-            worker.generation = generation;
-            worker.engine.forget_all();
-        }
-        act(&mut worker.engine).map_err(fault)
-    })
-}
-
-/// Runs a script. `REQUIRES:` no other worker runs a request.
+/// Runs a script or a function. `REQUIRES:` no other worker runs a request.
 pub(crate) fn run<'c>(
     context: CommandContext<'c>,
     call: &ScriptCall,
@@ -166,13 +178,29 @@ pub(crate) fn run<'c>(
 ) -> (CommandContext<'c>, Result<(), CommandError>) {
     let shared = Arc::clone(context.shared);
     let mut commands = ScriptCommands::new(context, call);
-    let script = &*call.script;
     let (keys, rest) = (args.from(FIRST_KEY).take(call.keys), args.from(FIRST_KEY + call.keys));
-    let ran = with_engine(&shared, |engine| {
-        engine.run((script.digest, &script.code), keys, rest, &mut commands, reply)
-    });
+    let ran = match &call.callee {
+        Callee::Script(script) => with_script_engine(&shared, |engine| {
+            engine.run((script.digest, &script.code), keys, rest, &mut commands, reply).map_err(failed)
+        }),
+        Callee::Function(function) => with_function_engine(&shared, |engine| {
+            let library = &function.library;
+            ensure_loaded(engine, library)?;
+            let called = (library.id, &*function.about().name);
+            engine.call_function(called, keys, rest, &mut commands, reply).map_err(failed)
+        }),
+    };
     let (context, broken) = commands.end();
     (context, ran.and(broken))
+}
+
+/// Reads the functions again, after a transaction that changed them was undone.
+pub(crate) fn reload_functions(shared: &ServerShared) {
+    let reloaded = with_function_engine(shared, |engine| shared.functions.reload(&shared.store, engine));
+    if let Err(error) = reloaded {
+        let error = error.bytes().escape_ascii();
+        tracing::error!("cannot read the functions again, so they differ from those on disk: {error}");
+    }
 }
 
 /// SCRIPT

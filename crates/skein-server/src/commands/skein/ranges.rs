@@ -58,7 +58,7 @@ pub(in crate::commands) fn count(
     match KeyRange::parse(args.get(1), args.get(2))? {
         None => reply.int(0),
         Some(KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }) => {
-            reply.count(context.session.len());
+            reply.count(context.keys());
         }
         Some(range) => return Ok(AfterCommand::Slices(Box::new(SlicedTask::Count(CountTask::new(range))))),
     }

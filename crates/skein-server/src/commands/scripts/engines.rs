@@ -1,0 +1,95 @@
+//! The Lua states of a worker's thread: one for scripts, one for functions. Each is made when the
+//! worker first needs it.
+//!
+//! Two states, because libraries stay in memory: what they take is not taken from scripts.
+
+use std::cell::RefCell;
+use std::thread::LocalKey;
+
+use skein_script::{ScriptEngine, ScriptError};
+
+use crate::commands::CommandError;
+use crate::shared::ServerShared;
+
+const WITHIN_SCRIPT: CommandError = CommandError::text("ERR a script cannot run scripts");
+
+/// Compiled scripts of a worker that the cache may have lost already, at most.
+const COMPILED_SPARE: usize = 1000;
+/// The same for libraries, whose FUNCTION LOAD failed after their code ran.
+const LIBRARIES_SPARE: usize = 16;
+
+/// A Lua state.
+struct WorkerEngine {
+    engine: ScriptEngine,
+    /// That of the scripts or functions when the engine was last used.
+    generation: u64,
+}
+
+type EngineSlot = RefCell<Option<WorkerEngine>>;
+
+thread_local! {
+    static SCRIPTS: EngineSlot = const { RefCell::new(None) };
+    static FUNCTIONS: EngineSlot = const { RefCell::new(None) };
+}
+
+/// Returns the error of an engine as a reply.
+#[expect(clippy::needless_pass_by_value, reason = "an argument of `map_err`")]
+pub(super) fn failed(error: ScriptError) -> CommandError {
+    CommandError::owned(format!("ERR {error}"))
+}
+
+/// Calls `act` with the Lua state of this thread for scripts.
+pub(super) fn with_script_engine<R>(
+    shared: &ServerShared,
+    act: impl FnOnce(&mut ScriptEngine) -> Result<R, CommandError>,
+) -> Result<R, CommandError> {
+    with_engine(&SCRIPTS, shared, shared.scripts.generation(), |engine, has_changed| {
+        let compiled = engine.compiled();
+        // The first half spares most scripts the lock of the cache.
+        let is_crowded = compiled > COMPILED_SPARE && compiled > shared.scripts.len() + COMPILED_SPARE;
+        if has_changed || is_crowded {
+            engine.forget_all();
+        }
+        act(engine)
+    })
+}
+
+/// Calls `act` with the Lua state of this thread for functions.
+pub(super) fn with_function_engine<R>(
+    shared: &ServerShared,
+    act: impl FnOnce(&mut ScriptEngine) -> Result<R, CommandError>,
+) -> Result<R, CommandError> {
+    with_engine(&FUNCTIONS, shared, shared.functions.generation(), |engine, has_changed| {
+        let loaded = engine.loaded_libraries();
+        // The first half spares most calls the lock of the registry.
+        let is_crowded =
+            loaded > LIBRARIES_SPARE && loaded > shared.functions.libraries().counts().0 + LIBRARIES_SPARE;
+        if has_changed || is_crowded {
+            let present = shared.functions.ids();
+            engine.retain_libraries(|id| present.contains(&id));
+        }
+        act(engine)
+    })
+}
+
+/// Calls `act` with a Lua state, and with whether the generation has changed since its last use.
+fn with_engine<R>(
+    slot: &'static LocalKey<EngineSlot>,
+    shared: &ServerShared,
+    generation: u64,
+    act: impl FnOnce(&mut ScriptEngine, bool) -> Result<R, CommandError>,
+) -> Result<R, CommandError> {
+    slot.with(|slot| {
+        // No command that a script may run uses the state.
+        let mut slot = slot.try_borrow_mut().map_err(|_| WITHIN_SCRIPT)?;
+        let worker = match &mut *slot {
+            Some(worker) => worker,
+            empty => {
+                let engine = ScriptEngine::new(shared.options.script_memory_max).map_err(failed)?;
+                empty.insert(WorkerEngine { engine, generation })
+            }
+        };
+        let has_changed = std::mem::replace(&mut worker.generation, generation) != generation;
+        act(&mut worker.engine, has_changed)
+    })
+}

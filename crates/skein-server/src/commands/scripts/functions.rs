@@ -1,0 +1,270 @@
+//! FUNCTION: keeps, lists, copies and removes libraries of functions.
+//!
+//! A library's code runs before anything changes, and beside the other workers.
+
+use super::NOT_BUSY;
+use super::engines::with_function_engine;
+use crate::command_table::subcommands;
+use crate::commands::reply_limit::ReplyLimit;
+use crate::commands::subcommands::{help, subcommand, unknown_or_wrong};
+use crate::commands::{
+    AfterCommand, CommandContext, CommandError, CommandResult, CommandSpec, OUT_OF_MEMORY, is,
+};
+use crate::functions::{FunctionLibraries, FunctionLibrary, LibraryHead, load_library, load_payload};
+use crate::glob::Glob;
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::EngineKeys;
+
+/// The advice in the error for a long list.
+const WITH_LESS: &str = "name a library, or leave out WITHCODE";
+
+/// FUNCTION
+pub(in crate::commands) fn function(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    match subcommand("function", subcommands::FUNCTION, args)? {
+        "load" => load(context, args, reply)?,
+        "delete" => {
+            change(context, |libraries| {
+                let removed = libraries.remove(args.get(2));
+                if removed { Ok(()) } else { Err(CommandError::text("ERR Library not found")) }
+            })?;
+            reply.ok();
+        }
+        "flush" => flush(context, args, reply)?,
+        "list" => list(context, args, reply)?,
+        "dump" => reply.bulk(&context.shared.functions.libraries().dump()),
+        "restore" => restore(context, args, reply)?,
+        "stats" => stats(context, reply),
+        // A function runs alone, so nobody who is answered here can stop one.
+        "kill" => return Err(NOT_BUSY),
+        _ => help(HELP, reply),
+    }
+    Ok(AfterCommand::Done)
+}
+
+/// Returns whether a request changes the functions.
+pub(crate) fn changes_functions(command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
+    const CHANGES: [&str; 4] = ["load", "delete", "flush", "restore"];
+    command.name == "function" && args.len() > 1 && CHANGES.iter().any(|name| is(args.get(1), name))
+}
+
+/// Changes the libraries and their row. The reply waits for the row.
+fn change(
+    context: &mut CommandContext<'_>,
+    change: impl FnOnce(&mut FunctionLibraries) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    let ticket = context.shared.functions.change(&mut context.session, change)?;
+    context.ticket = context.ticket.max(ticket);
+    Ok(())
+}
+
+/// Makes room for libraries of about this size.
+///
+/// # Errors
+/// If there is not enough memory. (Within a transaction the room is not checked.)
+fn admit(context: &mut CommandContext<'_>, bytes: usize) -> Result<(), CommandError> {
+    let EngineKeys::Session(session) = &mut context.session else { return Ok(()) };
+    if session.memory_limit().is_none() {
+        return Ok(());
+    }
+    let (room, ticket) = session.make_room(bytes, context.shared.memory_outside_store())?;
+    context.ticket = context.ticket.max(ticket);
+    if bytes > room { Err(OUT_OF_MEMORY) } else { Ok(()) }
+}
+
+/// `FUNCTION LOAD [REPLACE] source`
+fn load(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let last = args.len() - 1;
+    admit(context, args.get(last).len())?;
+    let options = args.from(2).take(last - 2);
+    if let Some(unknown) = options.clone().find(|option| !is(option, "REPLACE")) {
+        return Err(with_argument("ERR Unknown option given: ", unknown));
+    }
+    let (replaces, source) = (options.len() > 0, args.get(last));
+    let head = LibraryHead::parse(source)?;
+    let shared = context.shared;
+    if !replaces {
+        shared.functions.libraries().check_absent(&head.name)?;
+    }
+    let library = with_function_engine(shared, |lua| load_library(head, source, &shared.functions, lua))?;
+    let name = library.name.clone();
+    change(context, |libraries| libraries.insert(library, replaces))?;
+    reply.bulk(name.as_bytes());
+    Ok(())
+}
+
+fn with_argument(text: &str, argument: &[u8]) -> CommandError {
+    CommandError::owned([text.as_bytes(), argument].concat())
+}
+
+/// `FUNCTION FLUSH [ASYNC | SYNC]`
+fn flush(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    if args.len() > 3 {
+        return Err(unknown_or_wrong("function", args));
+    }
+    if args.from(2).any(|mode| !is(mode, "ASYNC") && !is(mode, "SYNC")) {
+        return Err(CommandError::text("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"));
+    }
+    change(context, |libraries| {
+        *libraries = FunctionLibraries::default();
+        Ok(())
+    })?;
+    reply.ok();
+    Ok(())
+}
+
+/// `FUNCTION RESTORE payload [APPEND | FLUSH | REPLACE]`
+fn restore(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    if args.len() > 4 {
+        return Err(unknown_or_wrong("function", args));
+    }
+    admit(context, args.get(2).len())?;
+    let policy = args.from(3).next().unwrap_or(b"APPEND");
+    if !["APPEND", "FLUSH", "REPLACE"].iter().any(|known| is(policy, known)) {
+        return Err(CommandError::text(
+            "ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.",
+        ));
+    }
+    let shared = context.shared;
+    let restored = with_function_engine(shared, |lua| load_payload(args.get(2), &shared.functions, lua))?;
+    change(context, |libraries| {
+        if is(policy, "FLUSH") {
+            *libraries = restored;
+            return Ok(());
+        }
+        libraries.join(&restored, is(policy, "REPLACE"))
+    })?;
+    reply.ok();
+    Ok(())
+}
+
+/// `FUNCTION LIST [LIBRARYNAME pattern] [WITHCODE]`
+fn list(
+    context: &CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let (mut pattern, mut with_code) = (None, false);
+    let mut options = args.from(2);
+    while let Some(option) = options.next() {
+        if !with_code && is(option, "WITHCODE") {
+            with_code = true;
+        } else if pattern.is_none() && is(option, "LIBRARYNAME") {
+            let name = options.next();
+            pattern = Some(name.ok_or(CommandError::text("ERR library name argument was not given"))?);
+        } else {
+            return Err(with_argument("ERR Unknown argument ", option));
+        }
+    }
+    let glob = pattern.map(|pattern| Glob::new(&pattern.to_ascii_lowercase()));
+    let is_listed = |library: &&std::sync::Arc<FunctionLibrary>| {
+        glob.as_ref().is_none_or(|glob| glob.matches(library.name.to_ascii_lowercase().as_bytes(), &mut 0))
+    };
+    let libraries = context.shared.functions.libraries();
+    let limit = ReplyLimit::new(context.shared, reply, WITH_LESS);
+    reply.array(libraries.iter().filter(is_listed).count());
+    for library in libraries.iter().filter(is_listed) {
+        write_library(library, with_code, reply);
+        limit.check(reply)?;
+    }
+    Ok(())
+}
+
+fn write_library(library: &FunctionLibrary, with_code: bool, reply: &mut ReplyWriter<'_>) {
+    reply.map(if with_code { 4 } else { 3 });
+    reply.bulk(b"library_name");
+    reply.bulk(library.name.as_bytes());
+    reply.bulk(b"engine");
+    reply.bulk(b"LUA");
+    reply.bulk(b"functions");
+    reply.array(library.functions.len());
+    for function in &library.functions {
+        reply.map(3);
+        reply.bulk(b"name");
+        reply.bulk(function.name.as_bytes());
+        reply.bulk(b"description");
+        reply.bulk_or_null(function.description.as_deref());
+        reply.bulk(b"flags");
+        let flags = function.flags.names();
+        reply.set(flags.len());
+        flags.for_each(|flag| reply.simple(flag));
+    }
+    if with_code {
+        reply.bulk(b"library_code");
+        reply.bulk(&library.source);
+    }
+}
+
+/// A function runs alone, so none runs while this is answered.
+fn stats(context: &CommandContext<'_>, reply: &mut ReplyWriter<'_>) {
+    let (libraries, functions) = context.shared.functions.libraries().counts();
+    reply.map(2);
+    reply.bulk(b"running_script");
+    reply.null();
+    reply.bulk(b"engines");
+    reply.map(1);
+    reply.bulk(b"LUA");
+    reply.map(2);
+    reply.bulk(b"libraries_count");
+    reply.count(libraries);
+    reply.bulk(b"functions_count");
+    reply.count(functions);
+}
+
+const HELP: &[&str] = &[
+    "FUNCTION <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "LOAD [REPLACE] <FUNCTION CODE>",
+    "    Create a new library with the given library name and code.",
+    "DELETE <LIBRARY NAME>",
+    "    Delete the given library.",
+    "LIST [LIBRARYNAME PATTERN] [WITHCODE]",
+    "    Return general information on all the libraries:",
+    "    * Library name",
+    "    * The engine used to run the Library",
+    "    * Library description",
+    "    * Functions list",
+    "    * Library code (if WITHCODE is given)",
+    "    It also possible to get only function that matches a pattern using LIBRARYNAME argument.",
+    "STATS",
+    "    Return information about the current function running:",
+    "    * Function name",
+    "    * Command used to run the function",
+    "    * Duration in MS that the function is running",
+    "    If no function is running, return nil",
+    "    In addition, returns a list of available engines.",
+    "KILL",
+    "    Kill the current running function.",
+    "FLUSH [ASYNC|SYNC]",
+    "    Delete all the libraries.",
+    "    When called without the optional mode argument, the behavior is determined by the",
+    "    lazyfree-lazy-user-flush configuration directive. Valid modes are:",
+    "    * ASYNC: Asynchronously flush the libraries.",
+    "    * SYNC: Synchronously flush the libraries.",
+    "DUMP",
+    "    Return a serialized payload representing the current libraries, can be restored using FUNCTION RESTORE command",
+    "RESTORE <PAYLOAD> [FLUSH|APPEND|REPLACE]",
+    "    Restore the libraries represented by the given payload, it is possible to give a restore policy to",
+    "    control how to handle existing libraries (default APPEND):",
+    "    * FLUSH: delete all existing libraries.",
+    "    * APPEND: appends the restored libraries to the existing libraries. On collision, abort.",
+    "    * REPLACE: appends the restored libraries to the existing libraries, On collision, replace the old",
+    "      libraries with the new libraries (notice that even on this option there is a chance of failure",
+    "      in case of functions name collision with another library).",
+    "HELP",
+    "    Prints this help.",
+];
