@@ -14,7 +14,7 @@ use crate::resp::{Protocol, RequestArgs, RequestQueue};
 use crate::worker_counters::Lookups;
 use snapshot::ClientSnapshot;
 pub(crate) use snapshot::HeldSnapshot;
-use subscriptions::ClientSubscriptions;
+pub(crate) use subscriptions::ClientSubscriptions;
 use watched::WatchedKeys;
 
 /// The replies that a client wants, as set with CLIENT REPLY. The flags are Redis's and independent

@@ -431,7 +431,9 @@ fn apply_to_list(state: &mut State, write: &KeyWrite) -> Result<Answer, Refusal>
     let mut list = found.unwrap_or_default();
     let answer = match write {
         W::Push(_, end, elements) => {
-            elements.iter().for_each(|element| push_to(&mut list, *end, element.clone()));
+            for element in elements {
+                push_to(&mut list, *end, element.clone());
+            }
             Answer::Count(list.len())
         }
         W::Pop(_, end, count) => {
@@ -441,7 +443,9 @@ fn apply_to_list(state: &mut State, write: &KeyWrite) -> Result<Answer, Refusal>
         W::SetElement(_, index, element) => {
             let place = list.get_mut(*index as usize);
             let set = place.is_some();
-            place.into_iter().for_each(|place| place.clone_from(element));
+            if let Some(place) = place {
+                place.clone_from(element);
+            }
             Answer::Perhaps(is_there.then_some(set))
         }
         W::InsertElements(_, index, count) => {

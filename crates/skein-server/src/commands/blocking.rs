@@ -18,6 +18,9 @@ const BAD_TIMEOUT: CommandError = CommandError::text("ERR timeout is not a float
 const NEGATIVE: CommandError = CommandError::text("ERR timeout is negative");
 const TOO_LONG: CommandError = CommandError::text("ERR timeout is out of range");
 
+/// The longest timeout: Redis's milliseconds have 63 bits.
+const LONGEST: Duration = Duration::from_millis(i64::MAX.unsigned_abs());
+
 /// The keys of a blocking request, and how long its client waits.
 pub(crate) struct BlockingQuery {
     /// The arguments that are its keys.
@@ -89,15 +92,14 @@ impl BlockingQuery {
 /// Parses a timeout in seconds; 0 waits for ever. As in Redis, a part of a millisecond counts as a
 /// whole one.
 pub(super) fn parse_timeout(text: &[u8]) -> Result<Option<Duration>, CommandError> {
-    let seconds = LongDouble::parse(text).ok_or(BAD_TIMEOUT)?;
-    let millis = (seconds.to_f64() * 1000.0).ceil();
-    if millis > i64::MAX as f64 {
-        Err(TOO_LONG)
-    } else if millis < 0.0 {
-        Err(NEGATIVE)
-    } else {
-        Ok((millis > 0.0).then(|| Duration::from_millis(millis as u64)))
+    let seconds = LongDouble::parse(text).ok_or(BAD_TIMEOUT)?.to_f64();
+    let seconds = (seconds * 1000.0).ceil() / 1000.0;
+    if seconds < 0.0 {
+        return Err(NEGATIVE);
     }
+    let timeout = Duration::try_from_secs_f64(seconds).ok().filter(|timeout| *timeout <= LONGEST);
+    let timeout = timeout.ok_or(TOO_LONG)?;
+    Ok((!timeout.is_zero()).then_some(timeout))
 }
 
 /// Reads keys that a timeout follows.

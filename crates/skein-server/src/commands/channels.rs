@@ -5,7 +5,7 @@
 use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, CommandSpec};
 use crate::channels::ChannelKind;
-use crate::client::ClientState;
+use crate::client::{ClientState, ClientSubscriptions};
 use crate::command_table::subcommands;
 use crate::glob::Glob;
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
@@ -115,7 +115,7 @@ pub(crate) fn remove_all(shared: &ServerShared, client: &mut ClientState) {
             shared.channels.unsubscribe(kind, name, client.id);
         }
     }
-    client.subscriptions = Default::default();
+    client.subscriptions = ClientSubscriptions::default();
     client.show_subscriptions();
 }
 
@@ -204,7 +204,9 @@ fn write_active(
     };
     let names = context.shared.channels.active(kind, pattern.as_ref());
     reply.array(names.len());
-    names.iter().for_each(|name| reply.bulk(name));
+    for name in &names {
+        reply.bulk(name);
+    }
     Ok(())
 }
 

@@ -78,7 +78,11 @@ impl LongDouble {
     pub(crate) fn to_f64(self) -> f64 {
         let magnitude = match self.exponent {
             INFINITE => f64::INFINITY,
-            exponent => self.mantissa as f64 * 2f64.powi(exponent),
+            exponent => {
+                let [high, low] = [self.mantissa >> 32, self.mantissa & u64::from(u32::MAX)];
+                let half = |half: u64| u32::try_from(half).map_or(0.0, f64::from);
+                (half(high) * 2f64.powi(32) + half(low)) * 2f64.powi(exponent)
+            }
         };
         if self.negative { -magnitude } else { magnitude }
     }

@@ -245,7 +245,9 @@ fn nothing_is_lost_and_nothing_is_taken_twice() {
                 })
             })
             .collect();
-        producers.into_iter().for_each(|producer| producer.join().expect("a producer"));
+        for producer in producers {
+            producer.join().expect("a producer");
+        }
         let mut client = server.connect();
         wait_for(|| taken.lock().unwrap().len() >= PRODUCERS * EACH);
         for _ in 0..CONSUMERS {

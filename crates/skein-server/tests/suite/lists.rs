@@ -46,8 +46,12 @@ fn steps() -> impl Strategy<Value = Vec<ListStep>> {
 
 /// Returns the index from the front, if it is one of the list's.
 fn place(at: i8, len: usize) -> Option<usize> {
-    let at = if at < 0 { i64::from(at) + len as i64 } else { i64::from(at) };
+    let at = if at < 0 { i64::from(at) + signed(len) } else { i64::from(at) };
     usize::try_from(at).ok().filter(|at| *at < len)
+}
+
+fn signed(len: usize) -> i64 {
+    i64::try_from(len).expect("a short list")
 }
 
 fn side(front: bool) -> &'static str {
@@ -75,16 +79,16 @@ fn apply(model: &mut VecDeque<u8>, step: &ListStep) -> (String, String) {
         }
         let Some(at) = model.iter().position(|element| *element == pivot) else { return count(-1) };
         model.insert(at + behind, new);
-        count(model.len() as i64)
+        count(signed(model.len()))
     };
     match *step {
         ListStep::PushFront(new) => {
             model.push_front(new);
-            (format!("LPUSH l {new}"), count(model.len() as i64))
+            (format!("LPUSH l {new}"), count(signed(model.len())))
         }
         ListStep::PushBack(new) => {
             model.push_back(new);
-            (format!("RPUSH l {new}"), count(model.len() as i64))
+            (format!("RPUSH l {new}"), count(signed(model.len())))
         }
         ListStep::PopFront(most) => (format!("LPOP l {most}"), pop(model, most, true)),
         ListStep::PopBack(most) => (format!("RPOP l {most}"), pop(model, most, false)),
@@ -117,13 +121,14 @@ fn apply(model: &mut VecDeque<u8>, step: &ListStep) -> (String, String) {
             for at in equal.iter().rev() {
                 model.remove(*at);
             }
-            (format!("LREM l {most} {old}"), count(equal.len() as i64))
+            (format!("LREM l {most} {old}"), count(signed(equal.len())))
         }
         ListStep::Trim(first, last) => {
-            let len = model.len() as i64;
+            let len = signed(model.len());
             let from_front = |at: i8| if at < 0 { i64::from(at) + len } else { i64::from(at) };
-            let (start, end) = (from_front(first).max(0), (from_front(last) + 1).clamp(0, len));
-            *model = model.iter().copied().skip(start as usize).take((end - start).max(0) as usize).collect();
+            let unsigned = |at: i64| usize::try_from(at).unwrap_or(0);
+            let (start, end) = (unsigned(from_front(first)), unsigned((from_front(last) + 1).min(len)));
+            *model = model.iter().copied().take(end).skip(start).collect();
             (format!("LTRIM l {first} {last}"), "+OK|".to_owned())
         }
         ListStep::Rotate(from, to) => {

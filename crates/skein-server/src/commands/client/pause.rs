@@ -74,9 +74,9 @@ pub(super) fn unblock(
         let mut bytes = Vec::new();
         let mut answer = ReplyWriter::new(&mut bytes, client.protocol);
         if with_error {
-            UNBLOCKED.write(&mut answer)
+            UNBLOCKED.write(&mut answer);
         } else {
-            answer.null_array()
+            answer.null_array();
         }
         shared.answer_waiting(client.who, bytes, Ticket::default());
     }

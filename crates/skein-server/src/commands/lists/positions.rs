@@ -11,7 +11,7 @@ use crate::commands::command_error::SYNTAX;
 use crate::commands::task::{AT_ONCE, LongRead, LongReply, TaskProgress};
 use crate::commands::{CommandError, SlicedTask, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{MembersView, RowView};
+use skein_data::{ListReader, MembersView, RowView};
 use skein_syntax::number::parse_i64;
 
 /// The most elements that a slice compares.
@@ -151,7 +151,7 @@ impl LongRead for LPos {
     ) -> Result<(), CommandError> {
         let query = PositionQuery::parse(args)?;
         answer_of(row, reply, |list, reply| {
-            let (first, mut left) = query.compared(list.map_or(0, |list| list.len()));
+            let (first, mut left) = query.compared(list.map_or(0, ListReader::len));
             let mut search = PositionSearch::new(&query, first, args.get(2));
             if let Some(list) = list {
                 if left > AT_ONCE as u64 {
