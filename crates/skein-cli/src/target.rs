@@ -185,6 +185,7 @@ const NAMES: &[(&str, &str)] = &[
     ("unix_socket.mode", "--unix-socket-mode"),
     ("keepalive", "--tcp-keepalive"),
     ("output_limit.soft_time", "--output-soft-time"),
+    ("subscriber_limit.soft_time", "--subscriber-soft-time"),
 ];
 
 /// Returns an option's name on the command line.

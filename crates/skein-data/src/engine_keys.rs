@@ -48,7 +48,8 @@ impl EngineKeys<'_> {
         }
     }
 
-    /// Returns the engine's statistics, with the writes of the transaction and the server's own row.
+    /// Returns the engine's statistics, with the writes of the transaction and the server's own
+    /// row.
     pub fn stats(&mut self) -> StoreStats {
         match self {
             Self::Session(session) => session.engine().stats(),

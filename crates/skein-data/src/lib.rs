@@ -273,8 +273,8 @@ impl Engine {
         }
     }
 
-    /// Returns the memory limit, if there is one, and the eviction policy. Over the disk engine it is
-    /// the size of the cache, and no key is evicted.
+    /// Returns the memory limit, if there is one, and the eviction policy. Over the disk engine it
+    /// is the size of the cache, and no key is evicted.
     pub fn memory_limit(&self) -> (Option<usize>, Eviction) {
         match self {
             Self::Memory(store) => store.memory_limit(),
@@ -294,11 +294,12 @@ impl Engine {
     }
 
     /// Sets the memory limit and the eviction policy. Over the disk engine it sets the size of the
-    /// cache, rounded down to pages; without a limit the cache gets the size that it was opened with.
+    /// cache, rounded down to pages; without a limit the cache gets the size that it was opened
+    /// with.
     ///
     /// # Errors
-    /// As [`check_memory_limit`](Self::check_memory_limit); or a changed page cannot be written, and
-    /// leaves the cache later.
+    /// As [`check_memory_limit`](Self::check_memory_limit); or a changed page cannot be written,
+    /// and leaves the cache later.
     pub fn set_memory_limit(&self, limit: Option<usize>, eviction: Eviction) -> Result<()> {
         match self {
             Self::Memory(store) => {

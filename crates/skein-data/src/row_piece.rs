@@ -130,8 +130,8 @@ impl PieceEnd {
 }
 
 impl RowView<'_> {
-    /// Returns the first piece of the row, or the one behind the column, member or position `after`, in
-    /// the order of their bytes.
+    /// Returns the first piece of the row, or the one behind the column, member or position
+    /// `after`, in the order of their bytes.
     ///
     /// # Errors
     /// A page of the disk engine cannot be read or is damaged.
@@ -176,8 +176,8 @@ impl RowView<'_> {
         Ok(PieceRead { piece: RowPiece::Columns(columns), more_after: end.more_after })
     }
 
-    /// Calls `each` with all pieces of the row until it breaks. They are of one moment if the row is a
-    /// snapshot's, or if nobody writes meanwhile.
+    /// Calls `each` with all pieces of the row until it breaks. They are of one moment if the row
+    /// is a snapshot's, or if nobody writes meanwhile.
     ///
     /// # Errors
     /// As [`piece_after`](Self::piece_after).

@@ -1,4 +1,5 @@
-//! One Lua state with the sandbox, the scripts that it has compiled, and its libraries of functions.
+//! One Lua state with the sandbox, the scripts that it has compiled, and its libraries of
+//! functions.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -151,8 +152,8 @@ impl ScriptEngine {
     /// Runs a script, and writes what it returns, or its error, to `reply`.
     ///
     /// # Errors
-    /// If the script is not compiled yet and its code is not Lua. Nothing ran then. An error that the
-    /// script raises is a reply.
+    /// If the script is not compiled yet and its code is not Lua. Nothing ran then. An error that
+    /// the script raises is a reply.
     pub fn run<'a>(
         &mut self,
         (digest, code): (ScriptDigest, &[u8]),
@@ -178,8 +179,8 @@ impl ScriptEngine {
         libraries::json::reset(&self.lua);
     }
 
-    /// Calls a script or a function by a function of the sandbox. Returns whether it ended well, and
-    /// what it returned or raised.
+    /// Calls a script or a function by a function of the sandbox. Returns whether it ended well,
+    /// and what it returned or raised.
     pub(crate) fn call<'a>(
         &self,
         by: &Function,

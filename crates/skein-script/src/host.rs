@@ -101,7 +101,8 @@ impl HostSlot {
     pub(crate) fn lend<R>(&self, host: &mut dyn ScriptHost, run: impl FnOnce() -> R) -> R {
         let host: NonNull<dyn ScriptHost + '_> = NonNull::from(host);
         // SAFETY: the types differ by the lifetime alone. `Lent` removes the pointer before the
-        // borrow of `host` ends, and `with` hands out no reference beyond its closure (invariant 1).
+        // borrow of `host` ends, and `with` hands out no reference beyond its closure (invariant
+        // 1).
         let host: NonNull<dyn ScriptHost + 'static> = unsafe { std::mem::transmute(host) };
         let lent = Lent(self);
         lent.0.0.set(Some(host));

@@ -21,15 +21,16 @@
 //! 2. It leaves nothing behind: globals and libraries cannot be changed, so the next script finds
 //!    the same state. (Local variables of a library of functions outlive a call, as in Redis.)
 //! 3. It ends: every 100,000 instructions [`ScriptHost::tick`] may stop it, and no `pcall` of the
-//!    script survives that. Only a single call of a library function, such as a `string.find` with a
-//!    costly pattern, ends by itself.
+//!    script survives that. Only a single call of a library function, such as a `string.find` with
+//!    a costly pattern, ends by itself.
 //! 4. Its memory has a limit ([`ScriptEngine::new`]).
 //!
-//! Read in this order: this file, `engine`, `sandbox.lua`, `redis_library`, `function_library`; then
-//! the rest.
+//! Read in this order: this file, `engine`, `sandbox.lua`, `redis_library`, `function_library`;
+//! then the rest.
 //!
-//! Source: Redis's documentation of [scripts](https://redis.io/docs/latest/develop/programmability/lua-api/).
-//! Design: `docs/design/server.md`.
+//! Source: Redis's documentation of
+//! [scripts](https://redis.io/docs/latest/develop/programmability/lua-api/). Design:
+//! `docs/design/server.md`.
 
 mod digest;
 mod engine;

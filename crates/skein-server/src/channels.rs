@@ -7,7 +7,8 @@
 //! ```
 //!
 //! # Invariants
-//! 1. A message is mailed to all workers under the lock, so all receivers see messages in one order.
+//! 1. A message is mailed to all workers under the lock, so all receivers see messages in one
+//!    order.
 //! 2. Subscriptions and messages have numbers of one sequence. A client receives a message if the
 //!    number of its subscription is less. So what was published before a subscription, or between
 //!    two of them, does not reach the client, even if it was in the mail meanwhile.

@@ -253,7 +253,8 @@ impl ClientState {
         !self.subscriptions.is_empty() && self.protocol == Protocol::Resp2
     }
 
-    /// Returns whether the user of the client may still read the channels that it has subscribed to.
+    /// Returns whether the user of the client may still read the channels that it has subscribed
+    /// to.
     pub(crate) fn may_keep_subscriptions(&self) -> bool {
         !self.rights.restricted
             || ChannelKind::ALL.into_iter().all(|kind| {

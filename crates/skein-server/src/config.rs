@@ -158,8 +158,8 @@ pub struct ServerOptions {
     /// When a client that does not read its replies is disconnected; never by default. (Its
     /// requests are no longer run in any case; see `output_bytes_max`.)
     pub output_limit: OutputLimit,
-    /// The same for clients with subscriptions, to which messages are sent whether they read or not.
-    /// By default the limits are 32 MiB, and 8 MiB for 60 s, as in Redis.
+    /// The same for clients with subscriptions, to which messages are sent whether they read or
+    /// not. By default the limits are 32 MiB, and 8 MiB for 60 s, as in Redis.
     pub subscriber_limit: OutputLimit,
     /// Whether clients may use DEBUG, which can make workers wait; false by default.
     pub debug_command: bool,

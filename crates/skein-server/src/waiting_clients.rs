@@ -13,8 +13,8 @@
 //!
 //! # Invariants
 //! 1. Clients are added, and keys are noted and claimed, only while no other worker runs requests
-//!    (`exclusion_gate`). So a worker that runs requests, and sees no client at a key, may write the
-//!    key beside others: no client is added before the end of its turn.
+//!    (`exclusion_gate`). So a worker that runs requests, and sees no client at a key, may write
+//!    the key beside others: no client is added before the end of its turn.
 //! 2. Whoever removes a client from here answers it, and nobody else does.
 //! 3. A client is in `by_key` for each of its keys, or not at all.
 //!
@@ -116,8 +116,8 @@ impl WaitingClients {
         lock(&self.queues).noted.pop_front()
     }
 
-    /// Removes the client that has waited longest for this key among those that a collection of this
-    /// kind can serve. The caller must answer it. REQUIRES: as for [`note`](Self::note).
+    /// Removes the client that has waited longest for this key among those that a collection of
+    /// this kind can serve. The caller must answer it. REQUIRES: as for [`note`](Self::note).
     pub(crate) fn claim(&self, key: &[u8], kind: CollectionKind) -> Option<WaitingClient> {
         let mut queues = lock(&self.queues);
         let waiting = queues.by_key.get(key)?;

@@ -1,5 +1,5 @@
-//! Reads of collections: the columns of a hash, the members of a set, sorted or not, and the elements
-//! of a list, in memory or on disk.
+//! Reads of collections: the columns of a hash, the members of a set, sorted or not, and the
+//! elements of a list, in memory or on disk.
 //!
 //! ```text
 //!   RowView ─┬─ columns(|reader| …)      ColumnsReader ─┬─ in memory: a row, a locked collection
@@ -13,7 +13,8 @@
 //! that lent the reader returns the error, so no caller can miss it. Views are read outside of such
 //! a method, so their steps return errors themselves.
 //!
-//! Read `stored` first (what the disk engine offers), then `columns`, `sorted_set`, `list` and `views`.
+//! Read `stored` first (what the disk engine offers), then `columns`, `sorted_set`, `list` and
+//! `views`.
 //!
 //! Design: `docs/design/data-model.md`.
 

@@ -57,8 +57,8 @@ impl SetReader<'_> {
         }
     }
 
-    /// Calls `each` with the members and their values, as [`members_after`](Self::members_after) does
-    /// with the scores.
+    /// Calls `each` with the members and their values, as [`members_after`](Self::members_after)
+    /// does with the scores.
     pub(super) fn values_after(
         &self,
         after: Option<&[u8]>,

@@ -64,7 +64,8 @@ pub(super) fn run(engine: &DiskEngine, signal: &ThreadSignal) {
     }
 }
 
-/// Does steps for [`WORK`]. A step returns the time of its work, or `None` if there was nothing to do.
+/// Does steps for [`WORK`]. A step returns the time of its work, or `None` if there was nothing to
+/// do.
 fn in_steps(signal: &ThreadSignal, mut step: impl FnMut() -> Result<Option<Duration>>) -> Result<()> {
     let mut worked = Duration::ZERO;
     while worked < WORK && !signal.is_stopped() {

@@ -23,8 +23,8 @@ pub struct DiskWriter<'w> {
     transaction: Option<DiskTransaction<'w>>,
     /// Whether all writes form one transaction, which is published at its end.
     whole: bool,
-    /// The error that prevents the publication: of a write that was done in part, or, if `whole`, of
-    /// any write.
+    /// The error that prevents the publication: of a write that was done in part, or, if `whole`,
+    /// of any write.
     failed: Option<Error>,
     published: bool,
     /// The time that decides which keys have expired.
@@ -93,9 +93,9 @@ impl<'w> DiskWriter<'w> {
         self.parts().1.version_of_last()
     }
 
-    /// Handles the result of a write. If it was done in part, its transaction fails, because no step
-    /// can be taken back. In a `whole` transaction any error does so: the command may have done
-    /// other writes already.
+    /// Handles the result of a write. If it was done in part, its transaction fails, because no
+    /// step can be taken back. In a `whole` transaction any error does so: the command may have
+    /// done other writes already.
     pub(super) fn end_write<T>(&mut self, begin: u64, done: Result<T>) -> Result<T> {
         if let Err(error) = &done
             && (self.whole || self.parts().1.version_of_last() != begin)

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! - `format`: the least version that describes the file ([`FileFormat`]).
-//! - `checksum`: of the bytes from 16 on; from format 3 on, of the bytes of `format` and then these.
+//! - `checksum`: of the bytes from 16 on; from format 3 on, of the bytes of `format` and then
+//!   these.
 //! - `sequence`: the number of the last write in the pages.
 //! - `epoch`: the first epoch of the log that may have later writes.
 //! - `pages`: the number of page ids.

@@ -117,7 +117,8 @@ impl CommandSpec {
     }
 
     /// Returns the row of a command that is timed together with its neighbours of the same kind.
-    /// Reads and writes of single keys run in batches, which are timed as a whole, and need no mark.
+    /// Reads and writes of single keys run in batches, which are timed as a whole, and need no
+    /// mark.
     const fn timed_together(self) -> Self {
         Self { timed_together: true, ..self }
     }

@@ -11,12 +11,12 @@
 //! change writes the row first, and its reply waits for it as that of SET does. The row's key is
 //! `skein_data::PRIVATE_KEY`, which no client can name.
 //!
-//! Each worker runs the code of a library when it first calls one of its functions. Every change has
-//! a new generation, at which the workers forget the libraries that are gone.
+//! Each worker runs the code of a library when it first calls one of its functions. Every change
+//! has a new generation, at which the workers forget the libraries that are gone.
 //!
 //! # Invariants
-//! 1. `changing` is held from the copy of the libraries until the changed copy takes their place, so
-//!    the row and the libraries change in the same order.
+//! 1. `changing` is held from the copy of the libraries until the changed copy takes their place,
+//!    so the row and the libraries change in the same order.
 //!
 //! Read in this order: this file, `loading`, `head`, `payload`.
 

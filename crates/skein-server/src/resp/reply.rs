@@ -259,8 +259,8 @@ impl<'o> ReplyWriter<'o> {
         self.verbatim(b"txt", text.as_bytes());
     }
 
-    /// Writes a text with its format, of which the first three bytes count; spaces fill up a shorter
-    /// one.
+    /// Writes a text with its format, of which the first three bytes count; spaces fill up a
+    /// shorter one.
     pub(crate) fn verbatim(&mut self, format: &[u8], text: &[u8]) {
         match self.protocol {
             Protocol::Resp2 => self.bulk(text),

@@ -47,8 +47,8 @@ impl WaitDeadlines {
     }
 }
 
-/// Whether one of the keys that the request may make has a waiting client. Then the request must run
-/// alone, to serve it.
+/// Whether one of the keys that the request may make has a waiting client. Then the request must
+/// run alone, to serve it.
 pub(super) fn wakes_someone(shared: &ServerShared, command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
     command.makes_waited_keys
         && shared.waiting.count() > 0
@@ -56,7 +56,8 @@ pub(super) fn wakes_someone(shared: &ServerShared, command: &CommandSpec, args: 
             .is_some_and(|keys| keys.all().iter().any(|key| shared.waiting.waits_for(key)))
 }
 
-/// Serves the clients that wait for the keys that were noted. REQUIRES: no other worker runs requests.
+/// Serves the clients that wait for the keys that were noted. REQUIRES: no other worker runs
+/// requests.
 pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShared>) {
     while let Some(key) = shared.waiting.take_noted() {
         // If the row cannot be read, the clients wait on.

@@ -1,9 +1,10 @@
 //! Commands that run while no other worker runs any: EXEC, and commands that read and write several
 //! keys as one.
 //!
-//! If they write, their requests form one transaction (`skein_data::EngineTransaction`); an exclusive
-//! command is a transaction of one request. If they only read, running alone is sufficient. The
-//! handlers are the same as outside, but a command that would run in slices runs to its end.
+//! If they write, their requests form one transaction (`skein_data::EngineTransaction`); an
+//! exclusive command is a transaction of one request. If they only read, running alone is
+//! sufficient. The handlers are the same as outside, but a command that would run in slices runs to
+//! its end.
 
 use std::sync::Arc;
 

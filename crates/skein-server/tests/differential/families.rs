@@ -124,8 +124,8 @@ pub const SORTED_SETS: &str = "
     COPY <key> <key> REPLACE?
 ";
 
-/// Without SPOP: each server would remove another member, also after a SPOP of all members that loses
-/// its count. The golden files have it.
+/// Without SPOP: each server would remove another member, also after a SPOP of all members that
+/// loses its count. The golden files have it.
 pub const SETS: &str = "
     SADD <key> <member>+
     SADD <key> <integer>+
@@ -153,7 +153,8 @@ pub const SETS: &str = "
     COPY <key> <key> REPLACE?
 ";
 
-/// Blocking commands wait for a moment at most, and only where no other connection could serve them.
+/// Blocking commands wait for a moment at most, and only where no other connection could serve
+/// them.
 pub const LISTS: &str = "
     LPUSH|RPUSH <key> <value>+
     LPUSH|RPUSH <key> <member>+

@@ -1,5 +1,5 @@
-//! Publish and subscribe across workers: who receives, in which order, and until when. Replies of one
-//! connection are in `golden/channels.txt`.
+//! Publish and subscribe across workers: who receives, in which order, and until when. Replies of
+//! one connection are in `golden/channels.txt`.
 
 use std::time::Duration;
 
@@ -130,7 +130,7 @@ fn messages_do_not_get_into_replies() {
     let server = start();
     let [mut client, mut publisher, mut filler] = [(); 3].map(|()| server.connect());
     for number in 0..3000 {
-        filler.ask(&format!("SET key:{number:05} value"));
+        filler.ask(&format!("SET k:{number:05} value"));
     }
     client.ask("HELLO 3");
     client.ask("SUBSCRIBE c");

@@ -10,8 +10,8 @@ pub enum CollectionKind {
     Hash,
     /// Members alone. Each has the score [`SET_SCORE`], which is not stored.
     Set,
-    /// Elements in an order of their own. The name of a member is its position, and its value is the
-    /// element.
+    /// Elements in an order of their own. The name of a member is its position, and its value is
+    /// the element.
     List,
 }
 
@@ -135,8 +135,8 @@ impl CollectionKind {
     }
 }
 
-/// Returns the score in the value of a set's member. The members of a set that is not sorted have no
-/// value.
+/// Returns the score in the value of a set's member. The members of a set that is not sorted have
+/// no value.
 #[inline]
 pub(crate) fn score_in(value: &[u8]) -> f64 {
     value.try_into().map_or(SET_SCORE, f64::from_le_bytes)

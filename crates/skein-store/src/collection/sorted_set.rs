@@ -163,8 +163,8 @@ impl SetReader<'_> {
         Some(ScoreRangeView::new(collection, &self.state.score_index, rank, count, direction))
     }
 
-    /// Takes a view of the next `count` members after `after` as they are now, by their bytes. Takes
-    /// O(1).
+    /// Takes a view of the next `count` members after `after` as they are now, by their bytes.
+    /// Takes O(1).
     pub fn view_members_after(&self, after: Option<Vec<u8>>, count: u64) -> Option<MembersView> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         Some(MembersView::after(self.row.shared_collection()?, from, count))

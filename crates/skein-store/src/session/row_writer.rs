@@ -434,9 +434,9 @@ pub trait RowWriter {
         })
     }
 
-    /// Moves the element at an end of a list to an end of a list, which is made if its key is absent
-    /// and may be the same. Returns the element; `None` if there is no first list. After a crash the
-    /// move is complete or absent. The caller must exclude other writers of the two keys.
+    /// Moves the element at an end of a list to an end of a list, which is made if its key is
+    /// absent and may be the same. Returns the element; `None` if there is no first list. After a
+    /// crash the move is complete or absent. The caller must exclude other writers of the two keys.
     ///
     /// # Errors
     /// As for [`change_set`](Self::change_set). If the first key is absent, the second one may hold

@@ -47,7 +47,8 @@ fn copy(store: &Store, folder: &Path, earlier: Option<&Path>) -> FileCopyReport 
     report
 }
 
-/// Writes random rows in several sessions, with a checkpoint now and then, and returns the contents.
+/// Writes random rows in several sessions, with a checkpoint now and then, and returns the
+/// contents.
 fn write_some(store: &Store, rng: &mut StoreTestRng, model: &mut Rows) {
     let mut sessions: Vec<_> = (0..3).map(|_| store.session()).collect();
     for _ in 0..400 {
@@ -174,8 +175,9 @@ fn files_of_the_same_name_and_other_contents_are_copied() {
     assert!(rows(&open(&first, Durability::Sync)) == of_first);
 }
 
-/// The earlier folder is a database that was copied by hand, and a mark of its end is missing. So its
-/// opening cuts a segment that the store has too, and wholly. The copy must not share this segment.
+/// The earlier folder is a database that was copied by hand, and a mark of its end is missing. So
+/// its opening cuts a segment that the store has too, and wholly. The copy must not share this
+/// segment.
 #[test]
 fn a_segment_that_the_earlier_folder_may_cut_is_copied() {
     let folder = tempfile::tempdir().unwrap();

@@ -217,7 +217,8 @@ impl Db {
     /// Renames a keyspace. Handles stay valid.
     ///
     /// # Errors
-    /// There is no keyspace `from`, or there is one named `to`; as for [`keyspace`](Self::keyspace).
+    /// There is no keyspace `from`, or there is one named `to`; as for
+    /// [`keyspace`](Self::keyspace).
     pub fn rename_keyspace(&self, from: impl AsRef<str>, to: impl AsRef<str>) -> Result<()> {
         let (from, to) = (from.as_ref(), to.as_ref());
         check_name(to)?;

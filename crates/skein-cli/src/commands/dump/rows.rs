@@ -172,7 +172,8 @@ pub fn add_items(
     }
     let mut items = items.into_iter();
     let mut found: Vec<_> = std::iter::from_fn(|| Some((items.next()?, items.next()?))).collect();
-    // The scan of a large sorted set returns members in this sequence, that of a small one by score.
+    // The scan of a large sorted set returns members in this sequence, that of a small one by
+    // score.
     found.sort_unstable();
     for (name, text) in found {
         let added = if kind == CollectionType::SortedSet {

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A script or a function runs as EXEC does: no other worker runs a request meanwhile, and its
-//! writes are one transaction. As in Redis, an error ends the script, and what it has written before
-//! stays.
+//! writes are one transaction. As in Redis, an error ends the script, and what it has written
+//! before stays.
 //!
 //! Each worker's thread has its own Lua states (`engines`).
 

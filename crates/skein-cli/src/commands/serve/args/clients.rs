@@ -37,8 +37,8 @@ pub struct ClientArgs {
     /// How long --output-soft-limit may be exceeded; whole seconds.
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
     output_soft_time: Duration,
-    /// Disconnect a client with subscriptions immediately if more bytes than this wait for it; 0 for
-    /// never.
+    /// Disconnect a client with subscriptions immediately if more bytes than this wait for it; 0
+    /// for never.
     #[arg(long, value_name = "SIZE", default_value = "32m", value_parser = parse_size)]
     subscriber_hard_limit: u64,
     /// Disconnect a client with subscriptions if more bytes than this have waited for it for
