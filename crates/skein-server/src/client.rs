@@ -264,6 +264,11 @@ impl ClientState {
             })
     }
 
+    /// Returns whether the user of the client may read every key.
+    pub(crate) fn may_read_all_keys(&self) -> bool {
+        !self.rights.restricted || self.rights.user.may_access_all_keys()
+    }
+
     /// Shows the number of subscriptions to other clients.
     pub(crate) fn show_subscriptions(&self) {
         self.record.set_subscriptions(ChannelKind::ALL.map(|kind| self.subscriptions.of(kind).len()));

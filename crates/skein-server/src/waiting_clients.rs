@@ -43,6 +43,17 @@ pub(crate) struct WaitingClient {
     pub keys: Vec<Vec<u8>>,
 }
 
+/// Bytes of a waited key besides its own: in the client, and in the table of keys.
+const WAITED_KEY: usize = 160;
+
+impl WaitingClient {
+    /// Returns the bytes that the client takes here, about.
+    pub(crate) fn memory(&self) -> usize {
+        let keys: usize = self.keys.iter().map(|key| WAITED_KEY + 2 * key.len()).sum();
+        size_of::<Self>() + self.request.memory() + keys
+    }
+}
+
 /// All waiting clients of a server.
 #[derive(Debug, Default)]
 pub(crate) struct WaitingClients {

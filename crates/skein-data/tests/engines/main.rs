@@ -19,6 +19,7 @@ mod contents;
 mod engines;
 mod io_errors;
 mod large_writes;
+mod list_operations;
 mod operations;
 mod power_cuts;
 mod random;

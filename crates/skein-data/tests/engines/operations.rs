@@ -8,6 +8,7 @@ use skein_data::{
 };
 
 use crate::contents::{Columns, Contents, Elements, KeyContents, Members, Scores, State, Text};
+use crate::list_operations::{apply_to_list, list_write, move_element, write_list};
 
 type Name = Text;
 
@@ -200,46 +201,6 @@ fn remove_members(
     Ok(Answer::Count(removed.unwrap_or(0)))
 }
 
-/// Does a write of one list in an engine.
-fn write_list(writer: &mut EngineWriter<'_, '_>, write: &KeyWrite) -> Result<Answer, EngineError> {
-    use KeyWrite as W;
-    let counted = |len: Option<u64>| Answer::Count(len.unwrap_or(0) as usize);
-    Ok(match write {
-        W::Push(key, end, elements) => counted(writer.change_list::<_, EngineError>(key, true, |list| {
-            list.push(*end, elements.iter().map(|element| &element[..]))?;
-            Ok(list.len())
-        })?),
-        W::Pop(key, end, count) => {
-            Answer::Elements(writer.change_list::<_, EngineError>(key, false, |list| {
-                let mut popped = Elements::new();
-                list.pop(*end, *count, |element| popped.push(element.into()))?;
-                Ok(popped)
-            })?)
-        }
-        W::SetElement(key, index, element) => {
-            let set =
-                writer.change_list::<_, EngineError>(key, false, |list| Ok(list.set(*index, element)?))?;
-            Answer::Perhaps(set)
-        }
-        W::InsertElements(key, index, count) => {
-            counted(writer.change_list::<_, EngineError>(key, true, |list| {
-                (0..*count).try_for_each(|number| list.insert(*index, &[number]))?;
-                Ok(list.len())
-            })?)
-        }
-        W::RemoveEqual(key, element, end, count) => {
-            counted(writer.change_list::<_, EngineError>(key, false, |list| {
-                Ok(list.remove_equal(element, *end, *count)?)
-            })?)
-        }
-        W::Trim(key, start, end) => counted(writer.change_list::<_, EngineError>(key, false, |list| {
-            list.trim(*start..*end)?;
-            Ok(0)
-        })?),
-        _ => unreachable!("it is a write of one list"),
-    })
-}
-
 /// Removes the keys that have expired.
 pub fn expire(state: &mut State, now: u64) {
     state.retain(|_, found| found.expires.is_none_or(|at| at >= now));
@@ -362,7 +323,7 @@ fn put(state: &mut State, key: &Name, contents: Contents, expires: Option<u64>) 
 }
 
 /// Puts contents and keeps the expiry time.
-fn set_contents(state: &mut State, key: &Name, contents: Contents) {
+pub fn set_contents(state: &mut State, key: &Name, contents: Contents) {
     let expires = state.get(key).and_then(|found| found.expires);
     put(state, key, contents, expires);
 }
@@ -397,103 +358,6 @@ fn members_of(state: &State, key: &Name) -> Result<Members, Refusal> {
         Some(Contents::Members(members)) => Ok(members.clone()),
         Some(_) => Err(Refusal::WrongKind),
     }
-}
-
-fn list_of(state: &State, key: &Name) -> Result<Option<Elements>, Refusal> {
-    match state.get(key).map(|found| &found.contents) {
-        None => Ok(None),
-        Some(Contents::List(elements)) => Ok(Some(elements.clone())),
-        Some(_) => Err(Refusal::WrongKind),
-    }
-}
-
-fn push_to(list: &mut Elements, end: ListEnd, element: Text) {
-    list.insert(if end == ListEnd::Front { 0 } else { list.len() }, element);
-}
-
-fn pop_from(list: &mut Elements, end: ListEnd) -> Option<Text> {
-    if end == ListEnd::Back { list.pop() } else { (!list.is_empty()).then(|| list.remove(0)) }
-}
-
-/// Does a write of one list in the map.
-fn apply_to_list(state: &mut State, write: &KeyWrite) -> Result<Answer, Refusal> {
-    use KeyWrite as W;
-    let (key, found) = match write {
-        W::Push(key, ..)
-        | W::Pop(key, ..)
-        | W::SetElement(key, ..)
-        | W::InsertElements(key, ..)
-        | W::RemoveEqual(key, ..)
-        | W::Trim(key, ..) => (key, list_of(state, key)?),
-        _ => unreachable!("it is a write of one list"),
-    };
-    let is_there = found.is_some();
-    let mut list = found.unwrap_or_default();
-    let answer = match write {
-        W::Push(_, end, elements) => {
-            for element in elements {
-                push_to(&mut list, *end, element.clone());
-            }
-            Answer::Count(list.len())
-        }
-        W::Pop(_, end, count) => {
-            let popped = (0..*count).map_while(|_| pop_from(&mut list, *end)).collect();
-            Answer::Elements(is_there.then_some(popped))
-        }
-        W::SetElement(_, index, element) => {
-            let place = list.get_mut(*index as usize);
-            let set = place.is_some();
-            if let Some(place) = place {
-                place.clone_from(element);
-            }
-            Answer::Perhaps(is_there.then_some(set))
-        }
-        W::InsertElements(_, index, count) => {
-            for number in 0..*count {
-                list.insert((*index as usize).min(list.len()), Text(vec![number]));
-            }
-            Answer::Count(list.len())
-        }
-        W::RemoveEqual(_, element, end, count) => {
-            let mut equal: Vec<usize> = (0..list.len()).filter(|at| list[*at] == *element).collect();
-            if *end == ListEnd::Back {
-                equal.reverse();
-            }
-            equal.truncate(*count as usize);
-            let mut at = 0;
-            list.retain(|_| {
-                at += 1;
-                !equal.contains(&(at - 1))
-            });
-            Answer::Count(equal.len())
-        }
-        W::Trim(_, start, end) => {
-            let kept = list.iter().take(*end as usize).skip(*start as usize).cloned().collect();
-            list = kept;
-            Answer::Count(0)
-        }
-        _ => unreachable!("it is a write of one list"),
-    };
-    set_contents(state, key, Contents::List(list));
-    Ok(answer)
-}
-
-fn move_element(
-    state: &mut State,
-    (from, from_end): (&Name, ListEnd),
-    (to, to_end): (&Name, ListEnd),
-) -> Result<Answer, Refusal> {
-    let Some(mut source) = list_of(state, from)? else { return Ok(Answer::Elements(None)) };
-    let mut target = list_of(state, to)?.unwrap_or_default();
-    let moved = pop_from(&mut source, from_end).expect("a list is not empty");
-    if from == to {
-        push_to(&mut source, to_end, moved.clone());
-    } else {
-        push_to(&mut target, to_end, moved.clone());
-        set_contents(state, to, Contents::List(target));
-    }
-    set_contents(state, from, Contents::List(source));
-    Ok(Answer::Elements(Some(vec![moved])))
 }
 
 fn move_member(state: &mut State, from: &Name, to: &Name, member: &Name) -> Result<Answer, Refusal> {
@@ -556,7 +420,7 @@ pub fn name() -> impl Strategy<Value = Name> {
         .prop_map(Text::from)
 }
 
-fn value() -> impl Strategy<Value = Text> {
+pub fn value() -> impl Strategy<Value = Text> {
     prop_oneof![
         4 => prop::sample::select(vec!["", "x", "7", "-3", "007", "9223372036854775807", "grey goose"])
             .prop_map(Text::from),
@@ -625,22 +489,6 @@ fn members_write() -> impl Strategy<Value = KeyWrite> {
         2 => (name(), members).prop_map(|(key, members)| W::AddMembers(key, members)),
         1 => (name(), names()).prop_map(|(key, names)| W::RemoveMembers(key, names)),
         1 => (name(), name(), name()).prop_map(|(from, to, member)| W::MoveMember(from, to, member)),
-    ]
-}
-
-fn list_write() -> impl Strategy<Value = KeyWrite> {
-    use KeyWrite as W;
-    let end = || prop::sample::select(vec![ListEnd::Front, ListEnd::Back]);
-    let elements = prop::collection::vec(value(), 1..5);
-    let count = || prop::sample::select(vec![0, 1, 2, 5, u64::MAX]);
-    prop_oneof![
-        4 => (name(), end(), elements).prop_map(|(key, end, elements)| W::Push(key, end, elements)),
-        2 => (name(), end(), count()).prop_map(|(key, end, count)| W::Pop(key, end, count)),
-        1 => (name(), 0..6u64, value()).prop_map(|(key, index, element)| W::SetElement(key, index, element)),
-        2 => (name(), 0..6u64, 1..60u8).prop_map(|(key, index, count)| W::InsertElements(key, index, count)),
-        1 => (name(), value(), end(), count()).prop_map(|(key, old, end, count)| W::RemoveEqual(key, old, end, count)),
-        1 => (name(), 0..5u64, 0..60u64).prop_map(|(key, start, end)| W::Trim(key, start, end)),
-        2 => (name(), end(), name(), end()).prop_map(|(from, a, to, b)| W::MoveElement(from, a, to, b)),
     ]
 }
 

@@ -77,9 +77,12 @@ impl Categories {
 
 /// Commands whose group is wrong about `@keyspace`: those to add (`KEYSPACE`) and those to remove.
 const KEYSPACE: &[&str] = &["dbsize", "flushall", "flushdb", "swapdb"];
-const NO_KEYSPACE: &[&str] = &["object", "wait"];
+const NO_KEYSPACE: &[&str] = &["object", "sort", "sort_ro", "wait"];
+/// Commands on lists, sets and sorted sets.
+const SORTS: &[&str] = &["sort", "sort_ro"];
 /// Commands that are dangerous without being `@admin`.
-const DANGEROUS: &[&str] = &["flushall", "flushdb", "info", "keys", "sk.delrange", "swapdb"];
+const DANGEROUS: &[&str] =
+    &["flushall", "flushdb", "info", "keys", "sk.delrange", "sort", "sort_ro", "swapdb"];
 const CONNECTION: &[&str] = &["command", "wait"];
 const NO_CONNECTION: &[&str] = &["client"];
 /// Subcommands for administrators. A name that ends in `|` means all of its subcommands except
@@ -110,9 +113,9 @@ pub(super) fn of_command(command: &CommandSpec) -> Categories {
         ("keyspace", (group("generic") && !named(NO_KEYSPACE)) || named(KEYSPACE)),
         ("read", command.has_flag("readonly") && !group("scripting")),
         ("write", command.has_flag("write")),
-        ("set", group("set")),
-        ("sortedset", group("sorted-set")),
-        ("list", group("list")),
+        ("set", group("set") || named(SORTS)),
+        ("sortedset", group("sorted-set") || named(SORTS)),
+        ("list", group("list") || named(SORTS)),
         ("hash", group("hash")),
         ("string", group("string")),
         ("bitmap", group("bitmap")),

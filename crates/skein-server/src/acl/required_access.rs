@@ -76,6 +76,7 @@ fn required_access(command: &CommandSpec) -> RequiredAccess {
     let usual = if command.has_flag("write") { KeyAccess::WRITE } else { KeyAccess::READ };
     match command.name {
         "set" => RequiredAccess::Set,
+        "sort" => RequiredAccess::Keys(KeyAccess::READ, KeyAccess::WRITE),
         "sk.first" | "sk.last" | "sk.next" | "sk.prev" => RequiredAccess::Every(usual),
         "sk.count" | "sk.delrange" | "sk.range" => RequiredAccess::Between(usual),
         "sk.prefix" => RequiredAccess::Prefixed(usual),

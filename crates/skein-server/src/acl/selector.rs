@@ -64,7 +64,7 @@ impl AclSelector {
         self.allows_all_keys() && self.all_channels && self.commands.set.is_all()
     }
 
-    fn allows_all_keys(&self) -> bool {
+    pub(super) fn allows_all_keys(&self) -> bool {
         self.all_keys || self.keys.iter().any(KeyPattern::is_all)
     }
 

@@ -89,6 +89,11 @@ impl AclUser {
         Err(denied)
     }
 
+    /// Returns whether one selector allows all keys.
+    pub(crate) fn may_access_all_keys(&self) -> bool {
+        std::iter::once(&self.root).chain(&self.selectors).any(AclSelector::allows_all_keys)
+    }
+
     /// Returns whether one selector allows a channel; see [`AclSelector::allows_channel`].
     pub(crate) fn may_read_channel(&self, name: &[u8], literally: bool) -> bool {
         let mut selectors = std::iter::once(&self.root).chain(&self.selectors);

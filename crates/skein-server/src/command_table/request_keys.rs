@@ -8,7 +8,7 @@
 
 use skein_syntax::number::parse_i64;
 
-use super::CommandSpec;
+use super::{CommandSpec, is};
 use crate::resp::RequestArgs;
 
 /// The keys of a request.
@@ -32,7 +32,10 @@ impl<'a> RequestKeys<'a> {
 /// Returns the keys of a request, or `None` if the count of keys is not a number or exceeds the
 /// number of arguments.
 pub(crate) fn keys_of<'a>(command: &CommandSpec, request: &RequestArgs<'a>) -> Option<RequestKeys<'a>> {
-    let placed = at_places(command.keys, request);
+    let mut placed = at_places(command.keys, request);
+    if command.name == "sort" {
+        placed.extend(stored_key(request));
+    }
     if command.key_count == 0 {
         return Some(RequestKeys { placed, counted: Vec::new(), plain: true });
     }
@@ -40,6 +43,22 @@ pub(crate) fn keys_of<'a>(command: &CommandSpec, request: &RequestArgs<'a>) -> O
     let rest = request.from(command.key_count + 1);
     let count = usize::try_from(count).ok().filter(|count| (1..=rest.len()).contains(count))?;
     Some(RequestKeys { placed, counted: rest.take(count).collect(), plain })
+}
+
+/// Returns the key that a request of SORT stores to.
+fn stored_key<'a>(args: &RequestArgs<'a>) -> Option<&'a [u8]> {
+    let mut found = None;
+    let mut rest = args.from(2);
+    while let Some(word) = rest.next() {
+        if is(word, "LIMIT") {
+            let _ = (rest.next(), rest.next());
+        } else if is(word, "GET") || is(word, "BY") {
+            let _ = rest.next();
+        } else if is(word, "STORE") {
+            found = rest.next().or(found);
+        }
+    }
+    found
 }
 
 fn at_places<'a>((first, last, step): (i32, i32, i32), request: &RequestArgs<'a>) -> Vec<&'a [u8]> {

@@ -48,6 +48,7 @@ pub(crate) mod server;
 pub(crate) mod sets;
 pub(crate) mod skein;
 pub(crate) mod slowlog;
+pub(crate) mod sort;
 pub(crate) mod sorted_sets;
 pub(crate) mod strings;
 pub(crate) mod subcommands;
@@ -186,6 +187,15 @@ impl CommandContext<'_> {
     }
 }
 
+/// A client's wait for a key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeyWait {
+    /// Its end, if it has one.
+    pub until: Option<Instant>,
+    /// The bytes that the server keeps of its request meanwhile, about.
+    pub bytes: usize,
+}
+
 /// What the worker does with the connection after a general command.
 pub(crate) enum AfterCommand {
     /// The reply is written.
@@ -196,8 +206,8 @@ pub(crate) enum AfterCommand {
     Fence,
     /// A checkpoint is requested. The reply is sent when the checkpoint is complete.
     Checkpoint,
-    /// The client waits for a key, until this time or for ever.
-    Wait(Option<Instant>),
+    /// The client waits for a key.
+    Wait(KeyWait),
     /// The reply is written. The connection closes after it is sent.
     Close,
 }

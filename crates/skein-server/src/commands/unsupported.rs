@@ -16,7 +16,7 @@ const fn family(
     UnsupportedFamily { what, names, prefixes }
 }
 
-const FAMILIES: [UnsupportedFamily; 9] = [
+const FAMILIES: [UnsupportedFamily; 8] = [
     family(
         "SkeinDB has no streams",
         &[
@@ -43,11 +43,6 @@ const FAMILIES: [UnsupportedFamily; 9] = [
     family(
         "SkeinDB has no replicas",
         &["replicaof", "slaveof", "psync", "sync", "replconf", "role", "failover", "waitaof"],
-        &[],
-    ),
-    family(
-        "SkeinDB does not sort on request; use a sorted set, which is always in order",
-        &["sort", "sort_ro"],
         &[],
     ),
     family("SkeinDB has no cluster", &["cluster", "readonly", "readwrite", "asking"], &[]),

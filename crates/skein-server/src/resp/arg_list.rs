@@ -23,6 +23,11 @@ impl ArgList {
         true
     }
 
+    /// Returns the bytes that the arguments take.
+    pub(crate) fn memory(&self) -> usize {
+        self.buffer.capacity() + self.spans.capacity() * size_of::<ArgSpan>()
+    }
+
     /// Removes all arguments.
     pub(crate) fn clear(&mut self) {
         self.buffer.clear();

@@ -15,7 +15,7 @@ use crate::client::ClientState;
 use crate::client_registry::ClientLocation;
 use crate::command_table::request_keys::keys_of;
 use crate::commands::blocking::{BlockingCommand, BlockingQuery};
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, KeyWait};
 use crate::resp::{ArgList, ReplyWriter, RequestArgs};
 use crate::shared::{ServerShared, WaitAnswer};
 use crate::waiting_clients::WaitingClient;
@@ -41,7 +41,7 @@ impl WaitDeadlines {
 
     /// Removes the deadline of a client that does not wait any more.
     pub(super) fn forget(&mut self, wait: &BlockedWait, slot: usize, client: u64) {
-        if let Some(deadline) = wait.deadline {
+        if let Some(deadline) = wait.wait.until {
             self.0.remove(&(deadline, slot, client));
         }
     }
@@ -147,8 +147,10 @@ impl GeneralContext<'_> {
             return Ok((AfterCommand::Done, ticket));
         }
         let who = ClientLocation { worker: self.worker, slot, client: client.id };
-        self.shared.waiting.wait(waiting_client(who, client, command, blocking, &query, args)?);
-        Ok((AfterCommand::Wait(query.until(Instant::now())), Ticket::default()))
+        let client = waiting_client(who, client, command, blocking, &query, args)?;
+        let wait = KeyWait { until: query.until(Instant::now()), bytes: client.memory() };
+        self.shared.waiting.wait(client);
+        Ok((AfterCommand::Wait(wait), Ticket::default()))
     }
 }
 

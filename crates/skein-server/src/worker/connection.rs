@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::ClientState;
 use crate::client_registry::ClientRecord;
-use crate::commands::{SlicedTask, resolve};
+use crate::commands::{KeyWait, SlicedTask, resolve};
 use crate::resp::{ProtocolError, RequestBuffer, RequestLimits};
 use crate::transport::Transport;
 
@@ -78,12 +78,11 @@ pub(super) struct Connection {
     pub counted: usize,
 }
 
-/// A client's wait for a key.
+/// The wait of a blocked client.
 #[derive(Debug)]
 pub(super) struct BlockedWait {
-    /// Its end, if it has one.
-    pub deadline: Option<Instant>,
-    /// The same until the worker has noted it.
+    pub wait: KeyWait,
+    /// Its end, until the worker has noted it.
     pub unnoted: Option<Instant>,
 }
 
@@ -130,6 +129,7 @@ impl Connection {
     #[inline]
     pub(super) fn memory(&self, output: &ReplyBuffer) -> usize {
         let task = self.task.as_ref().map_or(0, |task| task.memory());
+        let waits = self.blocked.as_ref().map_or(0, |blocked| blocked.wait.bytes);
         size_of::<Self>()
             + size_of::<ReplyBuffer>()
             + self.input.memory()
@@ -137,11 +137,12 @@ impl Connection {
             + output.buffer.capacity()
             + self.client.memory()
             + task
+            + waits
     }
 
     /// Makes the client wait for a key.
-    pub(super) fn block_until(&mut self, deadline: Option<Instant>) {
-        self.blocked = Some(Box::new(BlockedWait { deadline, unnoted: deadline }));
+    pub(super) fn block(&mut self, wait: KeyWait) {
+        self.blocked = Some(Box::new(BlockedWait { wait, unnoted: wait.until }));
         self.client.record.set_blocked(true);
     }
 

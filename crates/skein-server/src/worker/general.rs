@@ -312,7 +312,7 @@ impl GeneralContext<'_> {
                 connection.task = Some(task);
                 return self.step(connection, output);
             }
-            Ok(AfterCommand::Wait(deadline)) => connection.block_until(deadline),
+            Ok(AfterCommand::Wait(wait)) => connection.block(wait),
             Ok(AfterCommand::Checkpoint) => {
                 let who = ClientLocation { worker: self.worker, slot, client: connection.client.id };
                 connection.waits = self.shared.checkpoints.ask(who);

@@ -385,7 +385,7 @@ impl Worker {
             }
         }
         let bounds = self.limits.output_of(!connection.client.subscriptions.is_empty());
-        if output.pending() > bounds.hard {
+        if output.pending() + connection.postponed.len() > bounds.hard {
             self.disconnect(slot, OVER_HARD_LIMIT);
             return 0;
         }

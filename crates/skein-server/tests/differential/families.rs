@@ -186,6 +186,8 @@ pub const LISTS: &str = "
     EXPIRE <key> 1000
     RENAME <key> <key>
     COPY <key> <key> REPLACE?
+    SORT <key> LIMIT_<index>_<index>? DESC?
+    SORT <key> BY_<key>*? GET_#? GET_<key>*? STORE_<key>?
     MULTI
     EXEC
     DISCARD

@@ -194,7 +194,6 @@ fn unsupported_commands_are_named_in_the_error() {
         ("XADD", "(SkeinDB has no streams)"),
         ("PFADD", "(SkeinDB has no HyperLogLogs)"),
         ("GEOADD", "(SkeinDB has no geospatial indexes)"),
-        ("SORT", "(SkeinDB does not sort on request; use a sorted set, which is always in order)"),
         ("SK.NOPE", ""),
     ] {
         let refusal = format!("-ERR unknown command '{name}', with args beginning with: 'a' '1' {what}|");

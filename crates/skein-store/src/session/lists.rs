@@ -33,6 +33,9 @@ const MIDDLE: u64 = 1 << 63;
 const STEP: u64 = 1 << 16;
 /// The least distance of elements that are relabelled.
 const SPREAD_STEP: u64 = 1 << 8;
+/// From this many elements on, a list that loses all of them is left to a background thread. For
+/// fewer, waking it takes longer.
+const CLEARED_MIN: u64 = 64;
 /// Elements on each side of a gap that are relabelled first.
 const WINDOW: u64 = 16;
 
@@ -172,7 +175,7 @@ impl<'w> ListWriter<'w> {
     /// # Errors
     /// Those of the engine.
     pub fn pop(&mut self, end: ListEnd, count: u64, mut each: impl FnMut(&[u8])) -> Result<()> {
-        let all = self.len() <= count;
+        let all = self.len() <= count && self.len() >= CLEARED_MIN;
         for position in self.positions_from(end, count)? {
             each(self.members.value(&position.to_be_bytes())?.unwrap_or_default());
             if !all {

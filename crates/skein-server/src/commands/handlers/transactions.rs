@@ -1,7 +1,7 @@
 //! Commands of transactions, and commands that are atomic over several keys, one line each.
 
 use super::super::Handler::{Exclusive, Exec, General};
-use super::super::{multi_key, transactions};
+use super::super::{multi_key, sort, transactions};
 use super::{HandlerRow, row};
 
 #[rustfmt::skip]
@@ -14,5 +14,7 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("msetnx", Exclusive(multi_key::mset_nx)),
     row("rename", Exclusive(multi_key::rename)),
     row("renamenx", Exclusive(multi_key::rename_nx)),
+    row("sort", Exclusive(sort::sort)),
+    row("sort_ro", Exclusive(sort::sort_ro)),
     row("watch", General(transactions::watch)),
 ];

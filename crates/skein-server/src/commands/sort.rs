@@ -1,0 +1,300 @@
+//! SORT and SORT_RO: the elements of a list, a set or a sorted set in another order, with values of
+//! other keys.
+//!
+//! ```text
+//!   elements ─► BY: the value of another key for each ─► compared as numbers or as texts
+//!            ─► LIMIT ─► GET: values of other keys for each ─► reply, or STORE: a list
+//! ```
+//!
+//! As in Redis, all is done at once. Texts are compared byte by byte.
+
+use std::cmp::Ordering;
+use std::ops::{ControlFlow, Range};
+
+use super::command_error::{NOT_AN_INTEGER, SYNTAX};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
+use crate::long_double::LongDouble;
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{CollectionKind, EngineKeys, ListEnd, RowView, RowWriter as _, ScanDirection};
+use skein_syntax::number::parse_i64;
+
+const NOT_NUMBERS: CommandError = CommandError::text("ERR One or more scores can't be converted into double");
+
+/// The options of a request.
+struct SortQuery<'a> {
+    /// The pattern of BY. Without a `*` in it, the elements keep their order.
+    by: Option<&'a [u8]>,
+    /// The patterns of GET.
+    gets: Vec<&'a [u8]>,
+    first: i64,
+    /// Negative for all.
+    most: i64,
+    descending: bool,
+    as_texts: bool,
+    store: Option<&'a [u8]>,
+}
+
+impl<'a> SortQuery<'a> {
+    fn parse(args: &RequestArgs<'a>, may_store: bool, reads_all: bool) -> Result<Self, CommandError> {
+        let mut query = Self {
+            by: None,
+            gets: Vec::new(),
+            first: 0,
+            most: -1,
+            descending: false,
+            as_texts: false,
+            store: None,
+        };
+        let denied = |option: &str| {
+            CommandError::owned(format!(
+                "ERR {option} option of SORT denied due to insufficient ACL permissions"
+            ))
+        };
+        let mut rest = args.from(2);
+        while let Some(word) = rest.next() {
+            if is(word, "ASC") {
+                query.descending = false;
+            } else if is(word, "DESC") {
+                query.descending = true;
+            } else if is(word, "ALPHA") {
+                query.as_texts = true;
+            } else if is(word, "LIMIT") {
+                let (Some(first), Some(most)) = (rest.next(), rest.next()) else { return Err(SYNTAX) };
+                query.first = parse_i64(first).ok_or(NOT_AN_INTEGER)?;
+                query.most = parse_i64(most).ok_or(NOT_AN_INTEGER)?;
+            } else if is(word, "STORE") && may_store {
+                query.store = Some(rest.next().ok_or(SYNTAX)?);
+            } else if is(word, "BY") {
+                let pattern = rest.next().ok_or(SYNTAX)?;
+                if pattern.contains(&b'*') && !reads_all {
+                    return Err(denied("BY"));
+                }
+                query.by = Some(pattern);
+            } else if is(word, "GET") {
+                let pattern = rest.next().ok_or(SYNTAX)?;
+                if !reads_all {
+                    return Err(denied("GET"));
+                }
+                query.gets.push(pattern);
+            } else {
+                return Err(SYNTAX);
+            }
+        }
+        Ok(query)
+    }
+
+    /// Returns whether the elements keep their order.
+    fn keeps_order(&self) -> bool {
+        self.by.is_some_and(|pattern| !pattern.contains(&b'*'))
+    }
+
+    /// Returns the places of the reply among so many elements.
+    fn places(&self, len: usize) -> Range<usize> {
+        let first = usize::try_from(self.first).unwrap_or(0).min(len);
+        let most = usize::try_from(self.most).unwrap_or(len);
+        first..first.saturating_add(most).min(len)
+    }
+}
+
+/// Returns the elements of a key, in its order, and whether it has one. `None` for another kind.
+fn elements_of(row: RowView<'_>) -> Result<Option<(Vec<Vec<u8>>, bool)>, CommandError> {
+    let mut elements = Vec::new();
+    let of_list = row.list(|list| {
+        list.walk(ListEnd::Front, |element| {
+            elements.push(element.to_vec());
+            ControlFlow::Continue(())
+        });
+    })?;
+    if of_list.is_some() {
+        return Ok(Some((elements, true)));
+    }
+    let of_set = row.any_set(|set| {
+        set.walk(0, ScanDirection::Forward, |_, member| {
+            elements.push(member.to_vec());
+            ControlFlow::Continue(())
+        });
+    })?;
+    let is_ordered = row.collection_kind() == Some(CollectionKind::SortedSet);
+    Ok(of_set.map(|()| (elements, is_ordered)))
+}
+
+/// Returns the value that a pattern names for an element: `weight_*` a key, `object_*->field` a
+/// column, `#` the element itself.
+fn value_at(
+    session: &mut EngineKeys<'_>,
+    pattern: &[u8],
+    element: &[u8],
+) -> Result<Option<Vec<u8>>, CommandError> {
+    if pattern == b"#" {
+        return Ok(Some(element.to_vec()));
+    }
+    let Some(star) = pattern.iter().position(|byte| *byte == b'*') else { return Ok(None) };
+    let (before, after) = (&pattern[..star], &pattern[star + 1..]);
+    let arrow = after.windows(2).position(|pair| pair == b"->").filter(|at| at + 2 < after.len());
+    let (after, field) = match arrow {
+        Some(at) => (&after[..at], Some(&after[at + 2..])),
+        None => (after, None),
+    };
+    let key = [before, element, after].concat();
+    session.get_with(&key, |row| {
+        let Some(row) = row? else { return Ok(None) };
+        match field {
+            None => Ok(row.value().map(<[u8]>::to_vec)),
+            Some(field) => {
+                let found = row.columns(|columns| columns.get(field).map(std::borrow::Cow::into_owned))?;
+                Ok(found.flatten())
+            }
+        }
+    })
+}
+
+/// What an element is compared by.
+enum SortWeight {
+    Number(f64),
+    /// `None` sorts before all texts.
+    Text(Option<Vec<u8>>),
+}
+
+impl SortWeight {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Number(a), Self::Number(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            _ => Ordering::Equal,
+        }
+    }
+}
+
+/// Returns the weight of an element.
+fn weight_of(
+    session: &mut EngineKeys<'_>,
+    query: &SortQuery<'_>,
+    element: &[u8],
+) -> Result<SortWeight, CommandError> {
+    let value = match query.by {
+        Some(pattern) => value_at(session, pattern, element)?,
+        None => Some(element.to_vec()),
+    };
+    if query.as_texts {
+        return Ok(SortWeight::Text(value));
+    }
+    let Some(value) = value else { return Ok(SortWeight::Number(0.0)) };
+    let number = std::str::from_utf8(&value).ok().and_then(parse_number).ok_or(NOT_NUMBERS)?;
+    Ok(SortWeight::Number(number))
+}
+
+/// Parses a number as C's `strtod` does: an empty text is 0, spaces may come before it, and it may be
+/// hexadecimal.
+fn parse_number(text: &str) -> Option<f64> {
+    let text = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+    if text.is_empty() {
+        return Some(0.0);
+    }
+    // The other parser knows hexadecimal numbers, and those that are too large; this one rounds once.
+    let known = LongDouble::parse(text.as_bytes())?;
+    let number = text.parse().unwrap_or_else(|_| known.to_f64());
+    Some(number).filter(|number| number.is_finite() || !known.is_finite())
+}
+
+/// Returns the elements in the order of their weights. With equal numbers, elements are compared.
+fn sorted(
+    session: &mut EngineKeys<'_>,
+    query: &SortQuery<'_>,
+    elements: Vec<Vec<u8>>,
+) -> Result<Vec<Vec<u8>>, CommandError> {
+    let mut weighed = Vec::with_capacity(elements.len());
+    for element in elements {
+        weighed.push((weight_of(session, query, &element)?, element));
+    }
+    weighed.sort_by(|(a, one), (b, other)| {
+        let by_element = if query.as_texts { Ordering::Equal } else { one.cmp(other) };
+        let order = a.cmp(b).then(by_element);
+        if query.descending { order.reverse() } else { order }
+    });
+    Ok(weighed.into_iter().map(|(_, element)| element).collect())
+}
+
+/// Returns the values of the reply; `None` for an absent one.
+fn result_of(
+    session: &mut EngineKeys<'_>,
+    query: &SortQuery<'_>,
+    key: &[u8],
+    must_be_ordered: bool,
+) -> Result<Vec<Option<Vec<u8>>>, CommandError> {
+    let found = session.get_with(key, |row| match row? {
+        None => Ok(Some((Vec::new(), true))),
+        Some(row) => elements_of(row),
+    })?;
+    let (mut elements, has_order) = found.ok_or_else(CommandError::wrong_type)?;
+    if !query.keeps_order() {
+        elements = sorted(session, query, elements)?;
+    } else if has_order && query.descending {
+        elements.reverse();
+    } else if !has_order && must_be_ordered {
+        elements.sort();
+    }
+    let places = query.places(elements.len());
+    let mut values = Vec::new();
+    for element in &elements[places] {
+        if query.gets.is_empty() {
+            values.push(Some(element.clone()));
+        }
+        for pattern in &query.gets {
+            values.push(value_at(session, pattern, element)?);
+        }
+    }
+    Ok(values)
+}
+
+/// Replaces the contents of a key by a list of the values; an absent value is an empty one.
+fn store(
+    context: &mut CommandContext<'_>,
+    key: &[u8],
+    values: &[Option<Vec<u8>>],
+) -> Result<(), CommandError> {
+    let elements = || values.iter().map(|value| value.as_deref().unwrap_or_default());
+    let (stored, ticket) = context.session.write(|writer| {
+        writer.replace_list::<_, CommandError>(key, None, |list| Ok(list.push(ListEnd::Back, elements())?))
+    });
+    context.ticket = context.ticket.max(ticket);
+    stored?
+}
+
+fn run(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    may_store: bool,
+) -> CommandResult {
+    let query = SortQuery::parse(args, may_store, context.client.may_read_all_keys())?;
+    let values = result_of(&mut context.session, &query, args.get(1), query.store.is_some())?;
+    match query.store {
+        Some(key) => {
+            store(context, key, &values)?;
+            reply.count(values.len());
+        }
+        None => {
+            reply.array(values.len());
+            for value in &values {
+                reply.bulk_or_null(value.as_deref());
+            }
+        }
+    }
+    Ok(AfterCommand::Done)
+}
+
+pub(super) fn sort(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    run(context, args, reply, true)
+}
+
+pub(super) fn sort_ro(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    run(context, args, reply, false)
+}
