@@ -47,7 +47,7 @@ impl<'a> SortQuery<'a> {
         };
         let denied = |option: &str| {
             CommandError::owned(format!(
-                "ERR {option} option of SORT denied due to insufficient ACL permissions"
+                "ERR {option} option of SORT denied due to insufficient ACL permissions."
             ))
         };
         let mut rest = args.from(2);

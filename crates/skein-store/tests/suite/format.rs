@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use crate::common::{copy, files, open, options, skipped};
 use skein_log::storage::OsStorage;
 use skein_store::{
-    Batch, CollectionKind, Durability, Error, KeyEntry, RowWriter as _, ScanDirection, Store, inspect,
+    Batch, CollectionKind, Durability, Error, KeyEntry, ListEnd, RowWriter as _, ScanDirection, Store,
+    inspect,
 };
 
 /// Writes a store with every kind of row and record: some in a checkpoint, some in two logs after
@@ -120,7 +121,33 @@ fn write_sets(folder: &Path) {
     store.close().unwrap();
 }
 
-/// The entry of a key, and the members in order if it is a set, sorted or not.
+/// Writes the kind that was added after those: lists.
+fn write_lists(folder: &Path) {
+    let store = open(folder, Durability::Sync);
+    let mut session = store.session();
+    for part in ["checkpoint", "log"] {
+        let of_part = format!("list of the {part}").into_bytes();
+        let written = session.write(|w| {
+            for list in [&b"list"[..], &of_part] {
+                w.change_list::<_, Error>(list, true, |list| {
+                    list.push(ListEnd::Back, [part.as_bytes(), b"", b"gone"].into_iter())?;
+                    list.push(ListEnd::Front, std::iter::once(&b"first"[..]))?;
+                    list.insert(1, b"between")?;
+                    list.pop(ListEnd::Back, 1, |_| {})
+                })?;
+            }
+            w.expire(&of_part, Some(FAR))
+        });
+        written.unwrap().0.unwrap();
+        if part == "checkpoint" {
+            store.checkpoint().unwrap();
+        }
+    }
+    drop(session);
+    store.close().unwrap();
+}
+
+/// The entry of a key, and the members in order if it is a set, sorted or not, or a list.
 type FormatEntry = (KeyEntry, Vec<(Vec<u8>, u64)>);
 
 fn entries(store: &Store) -> Vec<FormatEntry> {
@@ -131,6 +158,10 @@ fn entries(store: &Store) -> Vec<FormatEntry> {
             if let Some(set) = CollectionKind::ALL.into_iter().find_map(of_kind) {
                 set.read().walk(0, ScanDirection::Forward, |score, member| {
                     found.push((member.to_vec(), score.to_bits()));
+                    ControlFlow::Continue(())
+                });
+                set.read().values_after(None, |_, value| {
+                    found.push((value.to_vec(), 0));
                     ControlFlow::Continue(())
                 });
             }
@@ -178,14 +209,16 @@ fn folders_of_earlier_versions_are_read() {
         write(folder.as_ref());
         write_kinds(folder.as_ref());
         write_sets(folder.as_ref());
+        write_lists(folder.as_ref());
     }
     check_kept("format", 6, &[write]);
     check_kept("format-3", 90, &[write, write_kinds]);
     check_kept("format-4", 174, &[write, write_kinds, write_sets]);
+    check_kept("format-5", 188, &[write, write_kinds, write_sets, write_lists]);
 }
 
 /// The version of `identity` that is written.
-const IDENTITY: u32 = 4;
+const IDENTITY: u32 = 5;
 
 /// Returns the version of a kind of file, as in `docs/format.md`.
 fn version_of(path: &Path) -> u32 {
@@ -198,7 +231,7 @@ fn other_versions_are_refused_and_not_touched() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    copy(&kept("format-4"), folder.path());
+    copy(&kept("format-5"), folder.path());
     let mut kinds = 0;
     for (path, bytes) in files(folder.path()).into_iter().filter(|(_, bytes)| !bytes.is_empty()) {
         let known = version_of(&path);

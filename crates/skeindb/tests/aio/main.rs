@@ -116,7 +116,9 @@ fn a_commit_holds_no_thread_while_it_waits_for_the_disk() -> Result<()> {
             Ok::<_, Error>(())
         })?;
         storage.disk.reboot(7);
-        assert_eq!(builder().open()?.keyspace("geese")?.len()?, 3, "{engine:?}");
+        // The insertion that failed may have reached the disk before the power went.
+        let left = builder().open()?.keyspace("geese")?;
+        assert_eq!(left.len()? - u64::from(left.contains_key("late")?), 3, "{engine:?}");
     }
     Ok(())
 }

@@ -153,7 +153,11 @@ mod tests {
     #[test]
     fn every_parameter_that_changes_is_written() {
         for parameter in PARAMETERS.iter().filter(|parameter| parameter.changes()) {
-            let value = if parameter.name == "client-output-buffer-limit" { "normal 1 2 3" } else { "1" };
+            let value = if parameter.name == "client-output-buffer-limit" {
+                "normal 1 2 3 pubsub 1 2 3"
+            } else {
+                "1"
+            };
             let written = options_of(parameter.name, value).is_some();
             assert_eq!(written, !NOT_WRITTEN.contains(&parameter.name), "{}", parameter.name);
         }
