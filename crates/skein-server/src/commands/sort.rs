@@ -1,4 +1,4 @@
-//! SORT and SORT_RO: the elements of a list, a set or a sorted set in another order, with values of
+//! `SORT` and `SORT_RO`: the elements of a list, a set or a sorted set in another order, with values of
 //! other keys.
 //!
 //! ```text
@@ -96,8 +96,16 @@ impl<'a> SortQuery<'a> {
     }
 }
 
-/// Returns the elements of a key, in its order, and whether it has one. `None` for another kind.
-fn elements_of(row: RowView<'_>) -> Result<Option<(Vec<Vec<u8>>, bool)>, CommandError> {
+/// The elements of a key, in its order.
+#[derive(Default)]
+struct SortedKey {
+    elements: Vec<Vec<u8>>,
+    /// Whether the key has an order.
+    is_ordered: bool,
+}
+
+/// Returns the elements of a key. `None` if it holds something else.
+fn elements_of(row: RowView<'_>) -> Result<Option<SortedKey>, CommandError> {
     let mut elements = Vec::new();
     let of_list = row.list(|list| {
         list.walk(ListEnd::Front, |element| {
@@ -106,7 +114,7 @@ fn elements_of(row: RowView<'_>) -> Result<Option<(Vec<Vec<u8>>, bool)>, Command
         });
     })?;
     if of_list.is_some() {
-        return Ok(Some((elements, true)));
+        return Ok(Some(SortedKey { elements, is_ordered: true }));
     }
     let of_set = row.any_set(|set| {
         set.walk(0, ScanDirection::Forward, |_, member| {
@@ -115,7 +123,7 @@ fn elements_of(row: RowView<'_>) -> Result<Option<(Vec<Vec<u8>>, bool)>, Command
         });
     })?;
     let is_ordered = row.collection_kind() == Some(CollectionKind::SortedSet);
-    Ok(of_set.map(|()| (elements, is_ordered)))
+    Ok(of_set.map(|()| SortedKey { elements, is_ordered }))
 }
 
 /// Returns the value that a pattern names for an element: `weight_*` a key, `object_*->field` a
@@ -222,15 +230,15 @@ fn result_of(
     must_be_ordered: bool,
 ) -> Result<Vec<Option<Vec<u8>>>, CommandError> {
     let found = session.get_with(key, |row| match row? {
-        None => Ok(Some((Vec::new(), true))),
+        None => Ok(Some(SortedKey::default())),
         Some(row) => elements_of(row),
     })?;
-    let (mut elements, has_order) = found.ok_or_else(CommandError::wrong_type)?;
+    let SortedKey { mut elements, is_ordered } = found.ok_or_else(CommandError::wrong_type)?;
     if !query.keeps_order() {
         elements = sorted(session, query, elements)?;
-    } else if has_order && query.descending {
+    } else if is_ordered && query.descending {
         elements.reverse();
-    } else if !has_order && must_be_ordered {
+    } else if !is_ordered && must_be_ordered {
         elements.sort();
     }
     let places = query.places(elements.len());
@@ -268,16 +276,13 @@ fn run(
 ) -> CommandResult {
     let query = SortQuery::parse(args, may_store, context.client.may_read_all_keys())?;
     let values = result_of(&mut context.session, &query, args.get(1), query.store.is_some())?;
-    match query.store {
-        Some(key) => {
-            store(context, key, &values)?;
-            reply.count(values.len());
-        }
-        None => {
-            reply.array(values.len());
-            for value in &values {
-                reply.bulk_or_null(value.as_deref());
-            }
+    if let Some(key) = query.store {
+        store(context, key, &values)?;
+        reply.count(values.len());
+    } else {
+        reply.array(values.len());
+        for value in &values {
+            reply.bulk_or_null(value.as_deref());
         }
     }
     Ok(AfterCommand::Done)
