@@ -64,8 +64,8 @@ pub use batch::{Batch, BatchWrite};
 pub use checkpoint::CheckpointReport;
 pub use clock::ExpiryClock;
 pub use collection::{
-    CollectionKind, ColumnsReader, MEMBER_BYTES_MAX, Member, MembersView, SET_SCORE, ScoreRangeView,
-    SetReader, SortedSet,
+    CollectionKind, ColumnsReader, MEMBER_BYTES_MAX, Member, MemberOrder, MembersView, SET_SCORE,
+    ScoreRangeView, SetReader, SortedSet,
 };
 pub use error::{Error, Result};
 pub use identity::{is_data_folder, is_data_folder_on};

@@ -15,7 +15,7 @@ use skein_sync::background::ThreadSignal;
 
 use super::keys::{dead_key, parse_expiry_key};
 use super::main_rows::{RowReferences, write_main_row};
-use super::members::{ScoreKeys, remove_members};
+use super::members::{order_in, remove_members};
 use super::{DiskEngine, DiskRowReader};
 use crate::Result;
 
@@ -115,12 +115,12 @@ impl DiskEngine {
         let mut found = self.store().space(KeySpace::Members)?.range(&first)?;
         let Some(marker) = found.entries.pop() else { return Ok(None) };
         let id = marker.key.get(8..).and_then(|id| id.try_into().ok()).map_or(0, u64::from_be_bytes);
-        let keys = ScoreKeys::of_code(marker.value.first());
+        let order = order_in(&marker.value);
         let mut transaction = self.store().begin();
         let begun = Instant::now();
         let mut more = true;
         while more && begun.elapsed() < STEP && !transaction.is_full() {
-            more = remove_members(&mut transaction, id, keys, REMOVED_TOGETHER, false)?;
+            more = remove_members(&mut transaction, id, order, REMOVED_TOGETHER, false)?;
         }
         if !more {
             transaction.remove_in(KeySpace::Members, &marker.key)?;

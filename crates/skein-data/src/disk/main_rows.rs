@@ -6,7 +6,7 @@ use skein_store::{CollectionHead, RowRef};
 
 use super::DiskEngine;
 use super::keys::{dead_key, expiry_key};
-use super::members::{ScoreKeys, remove_members};
+use super::members::{order_code, remove_members};
 use crate::Result;
 
 /// Members that are removed together with their collection, if they fit the transaction. Those of a
@@ -68,14 +68,15 @@ pub(super) fn write_main_row(
 /// transaction of many writes removes as many members itself. Otherwise a large collection that is
 /// replaced again and again would leave members faster than the thread removes them.
 fn discard(engine: &DiskEngine, transaction: &mut DiskTransaction<'_>, head: CollectionHead) -> Result<()> {
-    let (keys, writes) = (ScoreKeys::of(head.kind), transaction.writes());
+    let (order, writes) = (head.kind.order(), transaction.writes());
     let is_small = head.len <= REMOVED_AT_ONCE;
     let most = if is_small { usize::MAX } else { usize::try_from(writes).unwrap_or(usize::MAX) };
-    if (is_small || writes > REMOVED_AT_ONCE) && !remove_members(transaction, head.id, keys, most, !is_small)?
+    if (is_small || writes > REMOVED_AT_ONCE)
+        && !remove_members(transaction, head.id, order, most, !is_small)?
     {
         return Ok(());
     }
-    transaction.set_in(KeySpace::Members, &dead_key(head.id), &[keys.code()])?;
+    transaction.set_in(KeySpace::Members, &dead_key(head.id), &[order_code(order)])?;
     engine.wake_cleaner();
     Ok(())
 }

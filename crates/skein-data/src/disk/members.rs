@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 
 use skein_disk::{DiskTransaction, KeySpace, ScanRequest, WalkDirection};
-use skein_store::{CollectionHead, CollectionKind, EachNamed, Member, MemberStore, SET_SCORE, ScanDirection};
+use skein_store::{CollectionHead, EachNamed, Member, MemberOrder, MemberStore, SET_SCORE, ScanDirection};
 
 use super::DiskEngine;
 use super::keys::{member_key, name_in, score_key};
@@ -198,40 +198,21 @@ impl MemberStore for DiskMembers<'_, '_> {
     }
 }
 
-/// The keys in `scores` that the members of a dead collection have.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ScoreKeys {
-    None,
-    /// By the score in the member's value.
-    ByValue,
-    /// By [`SET_SCORE`], whatever the value is.
-    ByName,
+/// Returns the byte in the mark of a dead collection with this order.
+pub(super) fn order_code(order: MemberOrder) -> u8 {
+    match order {
+        MemberOrder::Unranked => 0,
+        MemberOrder::ByScore => 1,
+        MemberOrder::ByName => 2,
+    }
 }
 
-impl ScoreKeys {
-    pub(super) fn of(kind: CollectionKind) -> Self {
-        match kind {
-            CollectionKind::List => Self::ByName,
-            kind if kind.has_ranks() => Self::ByValue,
-            _ => Self::None,
-        }
-    }
-
-    /// Returns the byte in the mark of a dead collection.
-    pub(super) fn code(self) -> u8 {
-        match self {
-            Self::None => 0,
-            Self::ByValue => 1,
-            Self::ByName => 2,
-        }
-    }
-
-    pub(super) fn of_code(code: Option<&u8>) -> Self {
-        match code {
-            Some(1) => Self::ByValue,
-            Some(2) => Self::ByName,
-            _ => Self::None,
-        }
+/// Returns the order that a mark has.
+pub(super) fn order_in(mark: &[u8]) -> MemberOrder {
+    match mark.first() {
+        Some(1) => MemberOrder::ByScore,
+        Some(2) => MemberOrder::ByName,
+        _ => MemberOrder::Unranked,
     }
 }
 
@@ -240,7 +221,7 @@ impl ScoreKeys {
 pub(super) fn remove_members(
     transaction: &mut DiskTransaction<'_>,
     id: u64,
-    keys: ScoreKeys,
+    order: MemberOrder,
     most: usize,
     fills: bool,
 ) -> crate::Result<bool> {
@@ -254,12 +235,12 @@ pub(super) fn remove_members(
                 direction: WalkDirection::Forward,
                 keys: left.min(LISTED),
                 bytes: LISTED_BYTES,
-                values: keys == ScoreKeys::ByValue,
+                values: order == MemberOrder::ByScore,
             },
         )?;
         for entry in &found.entries {
-            if keys != ScoreKeys::None {
-                let is_stored = keys == ScoreKeys::ByValue;
+            if order != MemberOrder::Unranked {
+                let is_stored = order == MemberOrder::ByScore;
                 let score = if is_stored { MembersView::score_in(&entry.value) } else { SET_SCORE };
                 let key = score_key(&mut key, id, score, name_in(&entry.key));
                 transaction.remove_key(KeySpace::Scores, key)?;

@@ -33,6 +33,9 @@ pub(crate) struct BlockingQuery {
 /// for.
 pub(crate) type Served = (Result<bool, CommandError>, Ticket);
 
+/// Serves a client from one key; see [`BlockingCommand::serve`].
+pub(crate) type ServeFrom = fn(&mut EngineKeys<'_>, &RequestArgs<'_>, &[u8], &mut ReplyWriter<'_>) -> Served;
+
 /// How a blocking command is served.
 pub(crate) struct BlockingCommand {
     /// The kind of collection that can serve it.
@@ -41,7 +44,7 @@ pub(crate) struct BlockingCommand {
     pub query: fn(&RequestArgs<'_>) -> Result<BlockingQuery, CommandError>,
     /// Serves the client from this key and replies. Replies nothing and returns false if the key is
     /// absent.
-    pub serve: fn(&mut EngineKeys<'_>, &RequestArgs<'_>, &[u8], &mut ReplyWriter<'_>) -> Served,
+    pub serve: ServeFrom,
     /// Replies that there is nothing, where a client cannot wait.
     pub nothing: fn(&mut ReplyWriter<'_>),
     /// Whether it reads or writes one key alone, so that it may run beside other requests.
@@ -49,6 +52,17 @@ pub(crate) struct BlockingCommand {
 }
 
 impl BlockingCommand {
+    /// Returns a command that pops from the first of its keys; a timeout follows them.
+    pub(super) const fn pops(kind: CollectionKind, serve: ServeFrom) -> Self {
+        Self {
+            kind,
+            query: pop_query,
+            serve,
+            nothing: |reply| reply.null_array(),
+            is_of_one_key: |query| query.keys.len() == 1,
+        }
+    }
+
     /// Serves the client from its first key that can. Returns whether there was one.
     pub(crate) fn try_now(
         &self,
@@ -103,7 +117,7 @@ pub(super) fn parse_timeout(text: &[u8]) -> Result<Option<Duration>, CommandErro
 }
 
 /// Reads keys that a timeout follows.
-pub(super) fn pop_query(args: &RequestArgs<'_>) -> Result<BlockingQuery, CommandError> {
+fn pop_query(args: &RequestArgs<'_>) -> Result<BlockingQuery, CommandError> {
     let last = args.len() - 1;
     Ok(BlockingQuery { keys: 1..last, timeout: parse_timeout(args.get(last))? })
 }

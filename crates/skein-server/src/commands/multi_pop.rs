@@ -1,9 +1,16 @@
-//! The arguments of LMPOP, ZMPOP and their blocking forms: keys, an end, and a count.
+//! LMPOP, ZMPOP and their blocking forms, which pop from the first of several keys: what they have in
+//! common.
 
+use super::blocking::{BlockingQuery, parse_timeout};
 use super::command_error::SYNTAX;
-use super::{CommandError, is};
-use crate::resp::RequestArgs;
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::EngineWriter;
 use skein_syntax::number::parse_i64;
+
+/// Pops what a request asks for from a key, and replies with it. Returns whether there was any.
+pub(super) type PopSeveral<E> =
+    fn(&mut EngineWriter<'_, '_>, &MultiPop<E>, &[u8], &mut ReplyWriter<'_>) -> Result<bool, CommandError>;
 
 /// What such a request pops: up to `most` entries from an end of the first key that has any.
 pub(super) struct MultiPop<E> {
@@ -16,7 +23,7 @@ pub(super) struct MultiPop<E> {
 
 impl<E> MultiPop<E> {
     /// Reads a request whose argument `count_at` is the number of keys.
-    pub(super) fn parse(
+    fn parse(
         args: &RequestArgs<'_>,
         count_at: usize,
         parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,
@@ -34,8 +41,50 @@ impl<E> MultiPop<E> {
         Ok(Self { count_at, keys, end, most: most.unwrap_or(1) })
     }
 
+    /// Reads the request of a blocking form: a timeout comes before the number of keys.
+    pub(super) fn parse_blocking(
+        args: &RequestArgs<'_>,
+        parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,
+    ) -> Result<Self, CommandError> {
+        Self::parse(args, 2, parse_end)
+    }
+
+    /// Returns the keys and the timeout of the blocking form.
+    pub(super) fn blocking_query(
+        args: &RequestArgs<'_>,
+        parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,
+    ) -> Result<BlockingQuery, CommandError> {
+        let first = 3;
+        let keys = Self::parse_blocking(args, parse_end)?.keys;
+        Ok(BlockingQuery { keys: first..first + keys, timeout: parse_timeout(args.get(1))? })
+    }
+
+    /// Runs the command: pops from the first key that has any.
+    pub(super) fn run(
+        context: &mut CommandContext<'_>,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+        parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,
+        pop: PopSeveral<E>,
+    ) -> CommandResult {
+        let asked = Self::parse(args, 1, parse_end)?;
+        let (popped, ticket) = context.session.write(|writer| {
+            for key in asked.keys(args) {
+                if pop(writer, &asked, key, reply)? {
+                    return Ok::<_, CommandError>(true);
+                }
+            }
+            Ok(false)
+        });
+        context.ticket = context.ticket.max(ticket);
+        if !popped?? {
+            reply.null_array();
+        }
+        Ok(AfterCommand::Done)
+    }
+
     /// Returns the keys of the request that was read.
-    pub(super) fn keys<'a>(&self, args: &RequestArgs<'a>) -> impl Iterator<Item = &'a [u8]> {
+    fn keys<'a>(&self, args: &RequestArgs<'a>) -> impl Iterator<Item = &'a [u8]> {
         args.from(self.count_at + 1).take(self.keys)
     }
 }

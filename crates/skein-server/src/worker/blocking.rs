@@ -22,7 +22,6 @@ use crate::waiting_clients::WaitingClient;
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::Worker;
-use super::connection::BlockedWait;
 use super::exclusive::{ExclusiveOutcome, outcome};
 use super::general::GeneralContext;
 
@@ -39,9 +38,16 @@ impl WaitDeadlines {
         self.0.first().map(|(deadline, ..)| *deadline)
     }
 
+    /// Notes until when a client waits. May be called again for the same wait.
+    pub(super) fn note(&mut self, wait: KeyWait, slot: usize, client: u64) {
+        if let Some(deadline) = wait.until {
+            self.0.insert((deadline, slot, client));
+        }
+    }
+
     /// Removes the deadline of a client that does not wait any more.
-    pub(super) fn forget(&mut self, wait: &BlockedWait, slot: usize, client: u64) {
-        if let Some(deadline) = wait.wait.until {
+    pub(super) fn forget(&mut self, wait: KeyWait, slot: usize, client: u64) {
+        if let Some(deadline) = wait.until {
             self.0.remove(&(deadline, slot, client));
         }
     }
@@ -171,16 +177,6 @@ fn waiting_client(
 }
 
 impl Worker {
-    /// Notes that the client of a slot waits until a deadline, if it has one.
-    pub(super) fn note_deadline(&mut self, slot: usize) {
-        if let Some((connection, _)) = self.slots.get(slot)
-            && let Some(deadline) = connection.blocked.as_mut().and_then(|blocked| blocked.unnoted.take())
-        {
-            let client = connection.client.id;
-            self.deadlines.0.insert((deadline, slot, client));
-        }
-    }
-
     /// Answers the clients whose deadline is over.
     pub(super) fn end_waits(&mut self) {
         let now = Instant::now();
@@ -204,7 +200,7 @@ impl Worker {
         if connection.client.id != who.client {
             return;
         }
-        let Some(blocked) = connection.blocked.take() else { return };
+        let Some(wait) = connection.blocked.take() else { return };
         connection.client.record.set_blocked(false);
         let (pending, start) = (output.pending(), output.buffer.len());
         output.buffer.extend_from_slice(&bytes);
@@ -214,7 +210,7 @@ impl Worker {
         if let Some(epoch) = self.shared.epoch_to_wait_for(ticket) {
             output.hold(start, epoch);
         }
-        self.deadlines.forget(&blocked, who.slot, who.client);
+        self.deadlines.forget(wait, who.slot, who.client);
         self.ticket = self.ticket.max(ticket);
         self.list(who.slot);
     }

@@ -40,7 +40,7 @@ pub(super) struct Connection {
     /// Whether the client waits for a checkpoint. Later requests wait for it too.
     pub waits: bool,
     /// Present while the client waits for a key. Later requests wait for it too.
-    pub blocked: Option<Box<BlockedWait>>,
+    pub blocked: Option<KeyWait>,
     /// Messages that came while a reply was not complete.
     pub postponed: Vec<u8>,
     /// Whether a pause holds back the first request (see `paused_requests`).
@@ -76,14 +76,6 @@ pub(super) struct Connection {
     pub held: bool,
     /// The bytes that this connection has in the worker's counter.
     pub counted: usize,
-}
-
-/// The wait of a blocked client.
-#[derive(Debug)]
-pub(super) struct BlockedWait {
-    pub wait: KeyWait,
-    /// Its end, until the worker has noted it.
-    pub unnoted: Option<Instant>,
 }
 
 /// The peer has closed the connection, or the connection failed.
@@ -129,7 +121,7 @@ impl Connection {
     #[inline]
     pub(super) fn memory(&self, output: &ReplyBuffer) -> usize {
         let task = self.task.as_ref().map_or(0, |task| task.memory());
-        let waits = self.blocked.as_ref().map_or(0, |blocked| blocked.wait.bytes);
+        let waits = self.blocked.map_or(0, |wait| wait.bytes);
         size_of::<Self>()
             + size_of::<ReplyBuffer>()
             + self.input.memory()
@@ -142,7 +134,7 @@ impl Connection {
 
     /// Makes the client wait for a key.
     pub(super) fn block(&mut self, wait: KeyWait) {
-        self.blocked = Some(Box::new(BlockedWait { wait, unnoted: wait.until }));
+        self.blocked = Some(wait);
         self.client.record.set_blocked(true);
     }
 

@@ -421,7 +421,9 @@ impl Worker {
         }
         let holds = connection.memory(output);
         self.shared.mailboxes[self.number].counts.holds(&mut connection.counted, holds);
-        self.note_deadline(slot);
+        if let Some(wait) = connection.blocked {
+            self.deadlines.note(wait, slot, connection.client.id);
+        }
         sent
     }
 
@@ -442,9 +444,9 @@ impl Worker {
                 self.shared.checkpoints.withdraw(connection.client.id);
             }
             remove_all(&self.shared, &mut connection.client);
-            if let Some(blocked) = connection.blocked.take() {
+            if let Some(wait) = connection.blocked.take() {
                 self.shared.waiting.withdraw(connection.client.id);
-                self.deadlines.forget(&blocked, slot, connection.client.id);
+                self.deadlines.forget(wait, slot, connection.client.id);
             }
             self.mailbox().counts.holds(&mut connection.counted, 0);
             if let Err(cause) = self.poll.registry().deregister(&mut connection.stream) {

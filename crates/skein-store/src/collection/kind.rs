@@ -35,8 +35,8 @@ struct KindTraits {
 }
 
 /// The order of a collection's members besides that of their names.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum MemberOrder {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberOrder {
     /// None: members have values, and no ranks.
     Unranked,
     /// By the score in the member's value.
@@ -67,10 +67,16 @@ impl CollectionKind {
         }
     }
 
+    /// Returns the order of the members besides that of their names.
+    #[inline]
+    pub const fn order(self) -> MemberOrder {
+        self.traits().order
+    }
+
     /// Returns whether the members have a counted order, and so ranks.
     #[inline]
     pub const fn has_ranks(self) -> bool {
-        !matches!(self.traits().order, MemberOrder::Unranked)
+        !matches!(self.order(), MemberOrder::Unranked)
     }
 
     /// Returns whether its members are those of a set, sorted or not.

@@ -61,7 +61,7 @@ mod views;
 
 pub use columns_reader::ColumnsReader;
 pub(crate) use kind::score_in;
-pub use kind::{CollectionKind, SET_SCORE};
+pub use kind::{CollectionKind, MemberOrder, SET_SCORE};
 pub(crate) use members::{Collection, CollectionState, ID, MemberIndex, member_key, score_of, weight};
 pub use score_index::Member;
 pub(crate) use score_index::ScoreIndex;

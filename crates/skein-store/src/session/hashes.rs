@@ -18,8 +18,8 @@ use std::cell::{Cell, RefCell};
 
 use super::RowWriter;
 use super::member_store::{MemberStore, StoredCollection};
+use super::recorder::Recorder;
 use super::row_columns::{check_columns, decide_put, decide_removal, decide_update};
-use super::row_writer::Recorder;
 use super::whole_rows::{replace_by_collection, replace_row};
 use super::writer::{RowChange, RowUpdate};
 use crate::collection::{CollectionKind, MEMBER_BYTES_MAX};

@@ -11,8 +11,9 @@
 //! ```
 //!
 //! So a push or a pop writes one member, and the counted order of positions finds an index in
-//! O(log n). A list of n elements is relabelled for an insertion in amortised O(log² n) writes, as
-//! in "Two Simplified Algorithms for Maintaining Order in a List" (Bender et al., ESA 2002).
+//! O(log n). The window of new positions doubles until it has room. The idea is that of "Two
+//! Simplified Algorithms for Maintaining Order in a List" (Bender et al., ESA 2002); their bound
+//! needs thresholds for each size of the window, and is not claimed here.
 //!
 //! # Invariants
 //! 1. Positions are distinct, and ascend in the order of the elements.
@@ -151,7 +152,7 @@ impl<'w> ListWriter<'w> {
         self.len() == 0
     }
 
-    /// Adds elements at an end, one after the other. Takes O(log n) and O(1) for each element.
+    /// Adds elements at an end, one after the other. Takes O(log n) for each element.
     ///
     /// # Errors
     /// An element is over the limit, memory is used up, or the engine fails.

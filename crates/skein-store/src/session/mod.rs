@@ -22,6 +22,7 @@
 //! Design: `docs/design/store.md`.
 
 pub(crate) mod active_writes;
+mod change_or_make;
 mod eviction;
 mod expected_contents;
 mod group;
@@ -33,6 +34,7 @@ mod member_writer;
 mod memory_members;
 mod open_batch;
 mod prefetched_places;
+mod recorder;
 mod row_columns;
 mod row_writer;
 mod sorted_sets;
@@ -47,7 +49,8 @@ pub use lists::{ListEnd, ListWriter};
 pub use member_store::{EachNamed, MemberStore, StoredCollection};
 pub use memory_members::MemoryCollection;
 pub use open_batch::OpenBatch;
-pub use row_writer::{Recorder, RowWriter};
+pub use recorder::Recorder;
+pub use row_writer::RowWriter;
 pub use sorted_sets::SetWriter;
 pub use writer::{RowChange, RowUpdate, Writer};
 

@@ -1,6 +1,6 @@
 //! Writes to columns in the row of their key: each makes the next row from the present one.
 
-use super::row_writer::Recorder;
+use super::recorder::Recorder;
 use super::writer::RowChange;
 use crate::limits::VALUE_BYTES_MAX;
 use crate::record;

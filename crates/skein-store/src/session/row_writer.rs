@@ -3,14 +3,15 @@
 
 use skein_syntax::number::parse_i64;
 
+use super::change_or_make::change_or_make;
 use super::hashes::{put_columns, remove_columns, replace_columns, update_column};
 use super::lists::{ListEnd, ListWriter, move_element};
 use super::member_store::{MemberStore, StoredCollection};
-use super::sorted_sets::{SetWriter, change_or_make, move_member};
+use super::recorder::Recorder;
+use super::sorted_sets::{SetWriter, move_member};
 use super::whole_rows::{copy_row, rename_row, replace_by_collection};
 use super::writer::{RowChange, RowUpdate};
 use crate::collection::CollectionKind;
-use crate::record;
 use crate::row::table::Column;
 use crate::row::{RowAllocator, RowRef};
 use crate::{Error, Result};
@@ -23,46 +24,6 @@ fn value_of(current: Option<RowRef<'_>>) -> Result<Option<&[u8]>> {
 fn sum(text: Option<&[u8]>, by: i64) -> Result<i64> {
     let value = text.map_or(Some(0), parse_i64).ok_or(Error::NotAnInteger)?;
     value.checked_add(by).ok_or(Error::Overflow { value, by })
-}
-
-/// Records a write for the log, for an engine whose log has such records.
-#[derive(Debug)]
-pub struct Recorder<'r>(pub(super) Option<&'r mut Vec<u8>>);
-
-impl Recorder<'_> {
-    /// Returns a recorder for an engine that logs whole rows in its own way.
-    pub fn none() -> Self {
-        Self(None)
-    }
-
-    /// Records a change with all contents of the key.
-    pub(super) fn record_whole(&mut self, key: &[u8], change: &RowChange) {
-        match (&mut self.0, change) {
-            (Some(out), RowChange::Put(row)) => record::write_row(out, key, row.as_ref()),
-            (Some(out), RowChange::Remove) => record::write_remove(out, key, 0),
-            // The engine records a change of the time itself, because it makes the row.
-            (None, _) | (_, RowChange::Keep | RowChange::Expire(_)) => {}
-        }
-    }
-
-    /// Turns a change of the time into a put of a new row, and returns all other changes as they
-    /// are. An engine must call this before it applies a decision about `current`.
-    pub fn resolve_expiry(
-        &mut self,
-        key: &[u8],
-        current: Option<RowRef<'_>>,
-        change: RowChange,
-        rows: &RowAllocator,
-    ) -> RowChange {
-        let (RowChange::Expire(expires), Some(row)) = (&change, current) else {
-            return if matches!(change, RowChange::Expire(_)) { RowChange::Keep } else { change };
-        };
-        let row = rows.until(row, *expires);
-        if let Some(out) = &mut self.0 {
-            record::write_expiry(out, key, row.as_ref());
-        }
-        RowChange::Put(row)
-    }
 }
 
 /// Writes to rows and collections. An engine implements the primitives: the methods without a body.

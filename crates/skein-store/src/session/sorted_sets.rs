@@ -4,54 +4,10 @@
 use std::ops::ControlFlow;
 
 use super::RowWriter;
-use super::member_store::{MemberStore, StoredCollection};
+use super::change_or_make::collection_in;
+use super::member_store::MemberStore;
 use crate::collection::{CollectionKind, MEMBER_BYTES_MAX, Member, SET_SCORE};
-use crate::row::RowRef;
 use crate::{Error, Result, ScanDirection};
-
-/// The contents that a write of a collection found at its key.
-enum FoundCollection<C> {
-    Collection(C),
-    Nothing,
-}
-
-impl<C: StoredCollection> FoundCollection<C> {
-    fn of(row: Option<RowRef<'_>>, kind: CollectionKind) -> Result<Self> {
-        let Some(row) = row else { return Ok(Self::Nothing) };
-        match C::of(row).filter(|found| found.kind() == kind) {
-            Some(collection) => Ok(Self::Collection(collection)),
-            None => Err(Error::WrongKind { found: row.holds(), needed: kind.contents() }),
-        }
-    }
-}
-
-/// Changes a set or a list; see [`RowWriter::change_set_of`].
-pub(super) fn change_or_make<W: RowWriter + ?Sized, R, E: From<Error> + From<W::Error>>(
-    writer: &mut W,
-    kind: CollectionKind,
-    key: &[u8],
-    make: bool,
-    mut change: impl FnMut(&mut dyn MemberStore) -> std::result::Result<R, E>,
-) -> std::result::Result<Option<R>, E> {
-    writer.check_sizes(key, 0)?;
-    loop {
-        let found = writer.begin_at(key, |row| FoundCollection::of(row, kind))??;
-        let done = match found {
-            FoundCollection::Collection(collection) => {
-                writer.change_collection(key, &collection, &mut change)?
-            }
-            FoundCollection::Nothing if make => {
-                let made = writer.make_collection(key, kind, None, None, &mut change)?;
-                made.map(|(answer, _)| answer)
-            }
-            FoundCollection::Nothing => return Ok(None),
-        };
-        // Without an answer, the collection died or was created meanwhile.
-        if done.is_some() {
-            return Ok(done);
-        }
-    }
-}
 
 /// Moves a member to another set; see [`RowWriter::move_member`].
 pub(super) fn move_member<W: RowWriter + ?Sized>(
@@ -61,9 +17,9 @@ pub(super) fn move_member<W: RowWriter + ?Sized>(
     to: &[u8],
     member: &[u8],
 ) -> std::result::Result<bool, W::Error> {
-    let found = writer.begin_at(from, |row| FoundCollection::of(row, kind))??;
-    let FoundCollection::Collection(collection) = found else { return Ok(false) };
-    writer.begin_at(to, |row| FoundCollection::<W::Collection>::of(row, kind).map(drop))??;
+    let found = writer.begin_at(from, |row| collection_in(row, kind))??;
+    let Some(collection) = found else { return Ok(false) };
+    writer.begin_at(to, |row| collection_in::<W::Collection>(row, kind).map(drop))??;
     // The caller excludes writers, so only an expired set is gone.
     let score = writer.change_collection::<_, W::Error>(from, &collection, |set| Ok(set.score(member)?))?;
     let Some(score) = score.flatten() else { return Ok(false) };

@@ -4,27 +4,26 @@ use super::ends::pop_from;
 use super::moves::MoveEnds;
 use super::multi_pop::pop_several;
 use super::parse_end;
-use crate::commands::CommandError;
-use crate::commands::blocking::{BlockingCommand, BlockingQuery, Served, parse_timeout, pop_query, serve};
+use crate::commands::blocking::{BlockingCommand, BlockingQuery, Served, parse_timeout, serve};
 use crate::commands::multi_pop::MultiPop;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, EngineKeys, ListEnd, RowWriter as _, Ticket};
 
-pub(in crate::commands) const BLPOP: BlockingCommand = BlockingCommand {
-    kind: CollectionKind::List,
-    query: pop_query,
-    serve: |session, _, key, reply| serve_pop(session, key, reply, ListEnd::Front),
-    nothing: |reply| reply.null_array(),
-    is_of_one_key: |query| query.keys.len() == 1,
-};
+pub(in crate::commands) const BLPOP: BlockingCommand =
+    BlockingCommand::pops(CollectionKind::List, |session, _, key, reply| {
+        serve_pop(session, key, reply, ListEnd::Front)
+    });
 
 pub(in crate::commands) const BRPOP: BlockingCommand = BlockingCommand {
     serve: |session, _, key, reply| serve_pop(session, key, reply, ListEnd::Back),
     ..BLPOP
 };
 
-pub(in crate::commands) const BLMPOP: BlockingCommand =
-    BlockingCommand { query: multi_pop_query, serve: serve_multi_pop, ..BLPOP };
+pub(in crate::commands) const BLMPOP: BlockingCommand = BlockingCommand {
+    query: |args| MultiPop::blocking_query(args, parse_end),
+    serve: serve_multi_pop,
+    ..BLPOP
+};
 
 pub(in crate::commands) const BLMOVE: BlockingCommand = BlockingCommand {
     kind: CollectionKind::List,
@@ -46,12 +45,6 @@ pub(in crate::commands) const BRPOPLPUSH: BlockingCommand = BlockingCommand {
     ..BLMOVE
 };
 
-/// Reads a timeout, and the keys behind their count.
-fn multi_pop_query(args: &RequestArgs<'_>) -> Result<BlockingQuery, CommandError> {
-    let keys = MultiPop::parse(args, 2, parse_end)?.keys(args).count();
-    Ok(BlockingQuery { keys: 3..3 + keys, timeout: parse_timeout(args.get(1))? })
-}
-
 fn serve_pop(session: &mut EngineKeys<'_>, key: &[u8], reply: &mut ReplyWriter<'_>, end: ListEnd) -> Served {
     serve(session, |writer| {
         let popped = pop_from(writer, key, end, 1)?;
@@ -69,7 +62,7 @@ fn serve_multi_pop(
     key: &[u8],
     reply: &mut ReplyWriter<'_>,
 ) -> Served {
-    serve(session, |writer| pop_several(writer, &MultiPop::parse(args, 2, parse_end)?, key, reply))
+    serve(session, |writer| pop_several(writer, &MultiPop::parse_blocking(args, parse_end)?, key, reply))
 }
 
 fn serve_move(

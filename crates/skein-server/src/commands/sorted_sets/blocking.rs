@@ -2,32 +2,26 @@
 
 use super::multi_set::pop_several;
 use super::remove::{parse_end, pop};
-use crate::commands::CommandError;
-use crate::commands::blocking::{BlockingCommand, BlockingQuery, Served, parse_timeout, pop_query, serve};
+use crate::commands::blocking::{BlockingCommand, Served, serve};
 use crate::commands::multi_pop::MultiPop;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, EngineKeys, ScanDirection};
 
-pub(in crate::commands) const BZPOPMIN: BlockingCommand = BlockingCommand {
-    kind: CollectionKind::SortedSet,
-    query: pop_query,
-    serve: |session, _, key, reply| serve_pop(session, key, reply, ScanDirection::Forward),
-    nothing: |reply| reply.null_array(),
-    is_of_one_key: |query| query.keys.len() == 1,
-};
+pub(in crate::commands) const BZPOPMIN: BlockingCommand =
+    BlockingCommand::pops(CollectionKind::SortedSet, |session, _, key, reply| {
+        serve_pop(session, key, reply, ScanDirection::Forward)
+    });
 
 pub(in crate::commands) const BZPOPMAX: BlockingCommand = BlockingCommand {
     serve: |session, _, key, reply| serve_pop(session, key, reply, ScanDirection::Backward),
     ..BZPOPMIN
 };
 
-pub(in crate::commands) const BZMPOP: BlockingCommand =
-    BlockingCommand { query: multi_pop_query, serve: serve_multi_pop, ..BZPOPMIN };
-
-fn multi_pop_query(args: &RequestArgs<'_>) -> Result<BlockingQuery, CommandError> {
-    let keys = MultiPop::parse(args, 2, parse_end)?.keys(args).count();
-    Ok(BlockingQuery { keys: 3..3 + keys, timeout: parse_timeout(args.get(1))? })
-}
+pub(in crate::commands) const BZMPOP: BlockingCommand = BlockingCommand {
+    query: |args| MultiPop::blocking_query(args, parse_end),
+    serve: serve_multi_pop,
+    ..BZPOPMIN
+};
 
 fn serve_pop(
     session: &mut EngineKeys<'_>,
@@ -52,5 +46,5 @@ fn serve_multi_pop(
     key: &[u8],
     reply: &mut ReplyWriter<'_>,
 ) -> Served {
-    serve(session, |writer| pop_several(writer, &MultiPop::parse(args, 2, parse_end)?, key, reply))
+    serve(session, |writer| pop_several(writer, &MultiPop::parse_blocking(args, parse_end)?, key, reply))
 }

@@ -3,7 +3,7 @@
 use super::MemberFormat;
 use super::remove::{ScoredMembers, parse_end, pop, write_popped};
 use crate::commands::multi_pop::MultiPop;
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult};
+use crate::commands::{CommandContext, CommandError, CommandResult};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, EngineWriter, RowWriter as _, ScanDirection};
 
@@ -40,18 +40,5 @@ pub(in crate::commands) fn zmpop(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    let asked = MultiPop::parse(args, 1, parse_end)?;
-    let (popped, ticket) = context.session.write(|writer| {
-        for key in asked.keys(args) {
-            if pop_several(writer, &asked, key, reply)? {
-                return Ok::<_, CommandError>(true);
-            }
-        }
-        Ok(false)
-    });
-    context.ticket = context.ticket.max(ticket);
-    if !popped?? {
-        reply.null_array();
-    }
-    Ok(AfterCommand::Done)
+    MultiPop::run(context, args, reply, parse_end, pop_several)
 }
