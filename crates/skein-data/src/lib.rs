@@ -39,6 +39,7 @@
 //! - `transaction`: many reads and writes as one. `conditional`: a batch that depends on reads.
 //! - `engine_keys`: a session or a transaction, as commands see the keys.
 //! - `collections`: reads of columns and sets.
+//! - `streams`: entries and consumer groups as members of a collection.
 //! - `private_row`: the row that a server keeps for itself.
 //! - `row_piece`: rows in pieces, for copies and dumps.
 //! - `disk`, `range_steps`, `error`.
@@ -58,6 +59,7 @@ mod range_steps;
 mod row_piece;
 mod session;
 mod snapshot;
+mod streams;
 mod transaction;
 mod writer;
 
@@ -84,6 +86,11 @@ pub use skein_store::{
     ScanDirection, SetWriter, StoreStats, Ticket, VALUE_BYTES_MAX, successor,
 };
 pub use snapshot::{DiskEngineSnapshot, EngineSnapshot, SnapshotRelease};
+pub use streams::{
+    Claim, Claimed, Consumer, Delivery, ENTRIES_READ_UNKNOWN, EntriesView, EntryFields, FieldsBuilder, Group,
+    GroupStart, NewId, PendingEntry, StreamHead, StreamId, StreamReader, StreamRecord, StreamWriter,
+    TrimRule, Trimming,
+};
 pub use transaction::EngineTransaction;
 pub use writer::EngineWriter;
 

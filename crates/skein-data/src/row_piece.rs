@@ -23,6 +23,8 @@ pub enum RowPiece {
     Set(Vec<Vec<u8>>),
     /// Elements of a list, which follow those of the pieces before.
     List(Vec<Vec<u8>>),
+    /// Records of a stream: the names and values of its members ([`StreamRecord`](crate::StreamRecord)).
+    Stream(Vec<(Vec<u8>, Vec<u8>)>),
 }
 
 /// A piece that was read, and where the next one begins.
@@ -44,7 +46,7 @@ impl RowPiece {
     pub fn len(&self) -> usize {
         match self {
             Self::Value(_) => 1,
-            Self::Columns(columns) => columns.len(),
+            Self::Columns(pairs) | Self::Stream(pairs) => pairs.len(),
             Self::Members(members) => members.len(),
             Self::Set(members) | Self::List(members) => members.len(),
         }
@@ -59,7 +61,9 @@ impl RowPiece {
     pub fn bytes(&self) -> usize {
         match self {
             Self::Value(value) => value.len(),
-            Self::Columns(columns) => columns.iter().map(|(name, value)| name.len() + value.len()).sum(),
+            Self::Columns(pairs) | Self::Stream(pairs) => {
+                pairs.iter().map(|(name, value)| name.len() + value.len()).sum()
+            }
             Self::Members(members) => members.iter().map(|(member, _)| member.len() + size_of::<f64>()).sum(),
             Self::Set(members) | Self::List(members) => members.iter().map(Vec::len).sum(),
         }
@@ -100,6 +104,21 @@ impl RowPiece {
                     Ok(list.push(ListEnd::Back, elements.iter().map(Vec::as_slice))?)
                 })?;
             }
+            Self::Stream(records) => {
+                writer.change_members_of::<_, crate::Error>(
+                    CollectionKind::Stream,
+                    key,
+                    true,
+                    |members| {
+                        for (name, value) in records {
+                            members.check_sizes(key, value.len())?;
+                            members.admit_growth()?;
+                            members.put_value(name, value)?;
+                        }
+                        Ok(())
+                    },
+                )?;
+            }
         }
         match expires {
             Some(expires) => writer.expire(key, Some(expires)).map(drop),
@@ -130,7 +149,7 @@ impl PieceEnd {
 }
 
 impl RowView<'_> {
-    /// Returns the first piece of the row, or the one behind the column, member or position
+    /// Returns the first piece of the row, or the one behind the column, member, position or record
     /// `after`, in the order of their bytes.
     ///
     /// # Errors
@@ -165,6 +184,16 @@ impl RowView<'_> {
         })?;
         if of_list.is_some() {
             return Ok(PieceRead { piece: RowPiece::List(elements), more_after: end.more_after });
+        }
+        let mut records = Vec::new();
+        let of_stream = self.stream(|stream| {
+            stream.records_after(after, |name, value| {
+                records.push((name.to_vec(), value.to_vec()));
+                end.count(name, name.len() + value.len())
+            });
+        })?;
+        if of_stream.is_some() {
+            return Ok(PieceRead { piece: RowPiece::Stream(records), more_after: end.more_after });
         }
         let mut columns = Vec::new();
         self.columns(|found| {

@@ -301,10 +301,12 @@ impl ServerShared {
     /// Notes the keys that a request may have made and that clients wait for. REQUIRES: no other
     /// worker runs requests.
     pub(crate) fn note_made_keys(&self, command: &CommandSpec, args: &RequestArgs<'_>) {
-        if command.makes_waited_keys
-            && self.waiting.count() > 0
-            && let Some(keys) = keys_of(command, args)
-        {
+        if !command.may_wake(&self.waiting) {
+            return;
+        }
+        if command.removes_all_keys() {
+            self.waiting.note_all();
+        } else if let Some(keys) = keys_of(command, args) {
             keys.all().iter().for_each(|key| self.waiting.note(key));
         }
     }

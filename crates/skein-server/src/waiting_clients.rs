@@ -29,7 +29,6 @@ use skein_sync::locks::lock;
 use crate::client_registry::ClientLocation;
 use crate::command_table::CommandSpec;
 use crate::resp::{ArgList, Protocol};
-use skein_data::CollectionKind;
 
 /// A client that waits, and what it waits for.
 #[derive(Debug)]
@@ -38,8 +37,8 @@ pub(crate) struct WaitingClient {
     pub protocol: Protocol,
     pub command: &'static CommandSpec,
     pub request: ArgList,
-    /// The kind of collection that can serve it.
-    pub kind: CollectionKind,
+    /// Whether it must hear when a key is removed or replaced.
+    pub needs_key: bool,
     pub keys: Vec<Vec<u8>>,
 }
 
@@ -59,6 +58,8 @@ impl WaitingClient {
 pub(crate) struct WaitingClients {
     /// The number of clients.
     count: AtomicUsize,
+    /// The number of those that need their key.
+    needing: AtomicUsize,
     queues: Mutex<WaitingQueues>,
 }
 
@@ -83,6 +84,13 @@ impl WaitingClients {
         self.count.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of waiting clients that need their key.
+    #[inline]
+    pub(crate) fn count_needing_keys(&self) -> usize {
+        // Relaxed: as in `count`.
+        self.needing.load(Ordering::Relaxed)
+    }
+
     /// Returns whether a client waits for this key.
     #[inline]
     pub(crate) fn waits_for(&self, key: &[u8]) -> bool {
@@ -97,6 +105,8 @@ impl WaitingClients {
         for key in &client.keys {
             queues.by_key.entry(key.clone()).or_default().insert(place, client.who.client);
         }
+        let needing = self.needing.load(Ordering::Relaxed) + usize::from(client.needs_key);
+        self.needing.store(needing, Ordering::Relaxed);
         queues.clients.insert(client.who.client, (place, client));
         self.count.store(queues.clients.len(), Ordering::Relaxed);
     }
@@ -127,13 +137,26 @@ impl WaitingClients {
         lock(&self.queues).noted.pop_front()
     }
 
-    /// Removes the client that has waited longest for this key among those that a collection of
-    /// this kind can serve. The caller must answer it. REQUIRES: as for [`note`](Self::note).
-    pub(crate) fn claim(&self, key: &[u8], kind: CollectionKind) -> Option<WaitingClient> {
+    /// Notes all waited keys, because a command may have removed them. REQUIRES: as for
+    /// [`note`](Self::note).
+    pub(crate) fn note_all(&self) {
+        if self.count() > 0 {
+            let mut queues = lock(&self.queues);
+            let keys: Vec<Vec<u8>> = queues.by_key.keys().cloned().collect();
+            queues.noted = keys.into();
+        }
+    }
+
+    /// Removes the client that has waited longest for this key among those that `can_serve`
+    /// accepts. The caller must answer it. REQUIRES: as for [`note`](Self::note).
+    pub(crate) fn claim(
+        &self,
+        key: &[u8],
+        mut can_serve: impl FnMut(&WaitingClient) -> bool,
+    ) -> Option<WaitingClient> {
         let mut queues = lock(&self.queues);
         let waiting = queues.by_key.get(key)?;
-        let is_served =
-            |client: &&u64| queues.clients.get(client).is_some_and(|(_, found)| found.kind == kind);
+        let is_served = |client: &&u64| queues.clients.get(client).is_some_and(|(_, found)| can_serve(found));
         let client = *waiting.values().find(is_served)?;
         self.remove(&mut queues, client)
     }
@@ -148,6 +171,8 @@ impl WaitingClients {
                 }
             }
         }
+        let needing = self.needing.load(Ordering::Relaxed) - usize::from(removed.needs_key);
+        self.needing.store(needing, Ordering::Relaxed);
         self.count.store(queues.clients.len(), Ordering::Relaxed);
         Some(removed)
     }
@@ -158,49 +183,50 @@ mod tests {
     use super::*;
     use crate::command_table::COMMANDS;
 
-    fn client(number: u64, kind: CollectionKind, keys: &[&[u8]]) -> WaitingClient {
+    fn client(number: u64, needs_key: bool, keys: &[&[u8]]) -> WaitingClient {
         WaitingClient {
             who: ClientLocation { worker: 0, slot: 0, client: number },
             protocol: Protocol::Resp2,
             command: &COMMANDS[0],
             request: ArgList::default(),
-            kind,
+            needs_key,
             keys: keys.iter().map(|key| key.to_vec()).collect(),
         }
     }
 
-    fn claimed(waiting: &WaitingClients, key: &[u8], kind: CollectionKind) -> Option<u64> {
-        waiting.claim(key, kind).map(|client| client.who.client)
+    fn claimed(waiting: &WaitingClients, key: &[u8], needs_key: bool) -> Option<u64> {
+        waiting.claim(key, |client| client.needs_key == needs_key).map(|client| client.who.client)
     }
 
     #[test]
-    fn the_oldest_client_of_the_kind_is_claimed_once() {
-        use CollectionKind::{List, SortedSet};
+    fn the_oldest_client_that_can_be_served_is_claimed_once() {
         let waiting = WaitingClients::default();
-        waiting.wait(client(7, List, &[b"a", b"b", b"a"]));
-        waiting.wait(client(3, SortedSet, &[b"a"]));
-        waiting.wait(client(5, List, &[b"a"]));
-        assert_eq!(waiting.count(), 3);
-        assert_eq!(claimed(&waiting, b"a", SortedSet), Some(3));
-        assert_eq!(claimed(&waiting, b"a", List), Some(7));
+        waiting.wait(client(7, false, &[b"a", b"b", b"a"]));
+        waiting.wait(client(3, true, &[b"a"]));
+        waiting.wait(client(5, false, &[b"a"]));
+        assert_eq!((waiting.count(), waiting.count_needing_keys()), (3, 1));
+        assert_eq!(claimed(&waiting, b"a", true), Some(3));
+        assert_eq!(claimed(&waiting, b"a", false), Some(7));
         assert!(!waiting.waits_for(b"b"), "a client leaves all of its keys");
         assert!(waiting.withdraw(7).is_none());
-        assert_eq!(claimed(&waiting, b"a", List), Some(5));
-        assert_eq!(claimed(&waiting, b"a", List), None);
-        assert_eq!(waiting.count(), 0);
+        assert_eq!(claimed(&waiting, b"a", false), Some(5));
+        assert_eq!(claimed(&waiting, b"a", false), None);
+        assert_eq!((waiting.count(), waiting.count_needing_keys()), (0, 0));
     }
 
     #[test]
     fn waited_keys_are_noted_once_and_in_order() {
         let waiting = WaitingClients::default();
         waiting.note(b"a");
-        waiting.wait(client(1, CollectionKind::List, &[b"a", b"b"]));
+        waiting.wait(client(1, false, &[b"a", b"b"]));
         for key in [b"b", b"a", b"c", b"b"] {
             waiting.note(key);
         }
         assert_eq!(waiting.take_noted().as_deref(), Some(&b"b"[..]));
         assert_eq!(waiting.take_noted().as_deref(), Some(&b"a"[..]));
         assert_eq!(waiting.take_noted(), None);
+        waiting.note_all();
+        assert!(waiting.take_noted().is_some() && waiting.take_noted().is_some());
         assert!(waiting.withdraw(1).is_some());
         assert!(!waiting.waits_for(b"a"));
     }

@@ -6,6 +6,7 @@
 //!   a sorted set         member  score  member  score ...  zset    member  score ...  zset:time
 //!   a set                member  (empty)  member ...       set     member  (empty) ...  set:time
 //!   a list               element (empty)  element ...      list    element (empty) ...  list:time
+//!   a stream             record  contents  record ...      stream  record contents ...  stream:time
 //! ```
 //!
 //! The right column is for a key that expires. Times are milliseconds since 1970. Counted with the
@@ -16,10 +17,11 @@ use skein_server::{parse_double, write_double};
 
 use super::{RecordBody, TextRecord};
 
-/// The last field of a sorted set, of a set, and of a list.
+/// The last field of a sorted set, of a set, of a list, and of a stream.
 const SORTED_SET: &[u8] = b"zset";
 const SET: &[u8] = b"set";
 const LIST: &[u8] = b"list";
+const STREAM: &[u8] = b"stream";
 
 /// Returns the record of these fields, which include the key.
 ///
@@ -50,6 +52,11 @@ pub(super) fn parse(line: u64, fields: Vec<Vec<u8>>) -> Result<TextRecord, Strin
             fields.pop();
             (RecordBody::List(alone(fields, "element", "list")?), expires)
         }
+        [.., end] if fields.len() % 2 == 1 && end.starts_with(STREAM) => {
+            let expires = typed_time(end, STREAM)?;
+            fields.pop();
+            (RecordBody::Stream(pairs(fields)), expires)
+        }
         [.., end] if fields.len() % 2 == 1 => {
             let expires = time_of(end).ok_or_else(|| neither(fields.len()))?;
             fields.pop();
@@ -69,10 +76,11 @@ pub(super) fn write(body: &RecordBody, expires: Option<u64>, add: &mut impl FnMu
     };
     match body {
         RecordBody::Value(value) => add(value),
-        RecordBody::Columns(columns) => columns.iter().for_each(|(name, value)| {
-            add(name);
-            add(value);
-        }),
+        RecordBody::Columns(columns) => add_pairs(columns, add),
+        RecordBody::Stream(records) => {
+            add_pairs(records, add);
+            return add(&last_field(STREAM));
+        }
         RecordBody::Members(members) => {
             let mut text = Vec::new();
             for (member, score) in members {
@@ -96,6 +104,13 @@ pub(super) fn write(body: &RecordBody, expires: Option<u64>, add: &mut impl FnMu
         if matches!(body, RecordBody::Value(_)) {
             add(b"");
         }
+    }
+}
+
+fn add_pairs(pairs: &[(Vec<u8>, Vec<u8>)], add: &mut impl FnMut(&[u8])) {
+    for (name, value) in pairs {
+        add(name);
+        add(value);
     }
 }
 

@@ -35,7 +35,8 @@ pub use views::{MembersView, ScoreRangeView};
 
 use skein_store::{CollectionKind, RowRef};
 
-use crate::Result;
+use crate::streams::StreamReader;
+use crate::{Error, Result};
 
 /// The row of a key that a read has found, with access to its collection.
 #[derive(Clone, Copy)]
@@ -135,6 +136,17 @@ impl<'r> RowView<'r> {
     /// As for [`sorted_set`](Self::sorted_set).
     pub fn list<R>(self, look: impl FnOnce(&ListReader<'_>) -> R) -> Result<Option<R>> {
         self.collection_of(CollectionKind::List, |members| look(&ListReader::new(members)))
+    }
+
+    /// Does the same with the stream of the key.
+    ///
+    /// # Errors
+    /// As for [`sorted_set`](Self::sorted_set).
+    pub fn stream<R>(self, look: impl FnOnce(&mut StreamReader<'_>) -> R) -> Result<Option<R>> {
+        let opened = self.collection_of(CollectionKind::Stream, |members| {
+            StreamReader::open(b"", members).map(|mut stream| look(&mut stream))
+        })?;
+        Ok(opened.transpose().map_err(Error::from)?)
     }
 
     /// Does the same with a set of this kind. The members of a set that is not sorted have the

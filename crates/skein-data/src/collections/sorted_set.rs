@@ -50,7 +50,7 @@ impl SetReader<'_> {
     }
 
     /// Returns the value of a member. This takes a lookup.
-    pub(super) fn value(&self, member: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn value(&self, member: &[u8]) -> Option<Vec<u8>> {
         match self {
             Self::Memory(set) => set.value(member),
             Self::Stored(opened) => opened.read(|reader| reader.value(member)),
@@ -59,7 +59,7 @@ impl SetReader<'_> {
 
     /// Calls `each` with the members and their values, as [`members_after`](Self::members_after)
     /// does with the scores.
-    pub(super) fn values_after(
+    pub(crate) fn values_after(
         &self,
         after: Option<&[u8]>,
         mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
@@ -128,7 +128,7 @@ impl SetReader<'_> {
     }
 
     /// Takes a view of the next `count` members after `after` as they are now, by their bytes.
-    pub(super) fn view_members_after(&self, after: Option<Vec<u8>>, count: u64) -> Option<MembersView> {
+    pub(crate) fn view_members_after(&self, after: Option<Vec<u8>>, count: u64) -> Option<MembersView> {
         match self {
             Self::Memory(set) => set.view_members_after(after, count).map(MembersView::memory_of),
             Self::Stored(opened) => {

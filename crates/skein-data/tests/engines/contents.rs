@@ -10,6 +10,8 @@ use skein_data::{
     ScanDirection, SetReader,
 };
 
+use crate::stream_operations::{StreamContents, stream_contents};
+
 /// Bytes that a failed assertion shows as text, shortened.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Text(pub Vec<u8>);
@@ -63,6 +65,7 @@ pub enum Contents {
     Scores(Scores),
     Members(Members),
     List(Elements),
+    Stream(StreamContents),
 }
 
 /// The contents of a key, and the time at which it expires.
@@ -90,6 +93,8 @@ pub fn contents_of(row: RowView<'_>) -> Result<KeyContents, EngineError> {
         Contents::Columns(columns)
     } else if let Some(elements) = row.list(elements_of)? {
         Contents::List(elements)
+    } else if let Some(stream) = row.stream(stream_contents)? {
+        Contents::Stream(stream)
     } else {
         let scores = row.any_set(scores_of)?.expect("a value, columns or a set");
         match row.collection_kind() {
@@ -284,5 +289,8 @@ fn assert_lookups(keys: &mut EngineKeys<'_>, expected: &State) {
 }
 
 fn look(row: Result<Option<RowView<'_>>, EngineError>) -> Option<KeyContents> {
-    row.expect("a row").map(|row| contents_of(row).expect("contents"))
+    row.expect("a row").map(|row| {
+        row.stream(skein_data::StreamReader::check).expect("a stream whose invariants hold");
+        contents_of(row).expect("contents")
+    })
 }

@@ -25,4 +25,5 @@ mod power_cuts;
 mod random;
 mod refusals;
 mod short_ranges;
+mod stream_operations;
 mod visibility;

@@ -9,6 +9,7 @@ use skein_data::{
 
 use crate::contents::{Columns, Contents, Elements, KeyContents, Members, Scores, State, Text};
 use crate::list_operations::{apply_to_list, list_write, move_element, write_list};
+use crate::stream_operations::{StreamWrite, apply_to_stream, stream_write, write_stream};
 
 type Name = Text;
 
@@ -45,6 +46,7 @@ pub enum KeyWrite {
     RemoveEqual(Name, Text, ListEnd, u64),
     Trim(Name, u64, u64),
     MoveElement(Name, ListEnd, Name, ListEnd),
+    Stream(Name, StreamWrite),
     Rename(Name, Name, bool),
     Copy(Name, Name, bool),
 }
@@ -147,6 +149,7 @@ fn do_write(writer: &mut EngineWriter<'_, '_>, write: &KeyWrite) -> Result<Answe
             let moved = writer.move_element((from, *from_end), (to, *to_end))?;
             Answer::Elements(moved.map(|element| vec![Text(element)]))
         }
+        W::Stream(key, write) => write_stream(writer, key, write)?,
         W::ReplaceScores(key, scores, offset) => {
             let expires = offset.map(|offset| at(now, offset));
             writer.replace_set::<_, EngineError>(key, expires, |set| {
@@ -296,6 +299,7 @@ pub fn apply(state: &mut State, write: &KeyWrite, now: u64) -> Result<Answer, Re
         | W::RemoveEqual(..)
         | W::Trim(..) => apply_to_list(state, write)?,
         W::MoveElement(from, from_end, to, to_end) => move_element(state, (from, *from_end), (to, *to_end))?,
+        W::Stream(key, write) => apply_to_stream(state, key, write)?,
         W::ReplaceScores(key, scores, offset) => {
             put(state, key, Contents::Scores(scores.clone()), offset.map(|offset| at(now, offset)))
         }
@@ -309,7 +313,7 @@ pub fn apply(state: &mut State, write: &KeyWrite, now: u64) -> Result<Answer, Re
 /// Puts contents; a collection without members is no key.
 fn put(state: &mut State, key: &Name, contents: Contents, expires: Option<u64>) -> Answer {
     let empty = match &contents {
-        Contents::Value(_) => false,
+        Contents::Value(_) | Contents::Stream(_) => false,
         Contents::Columns(columns) => columns.is_empty(),
         Contents::Scores(scores) => scores.is_empty(),
         Contents::Members(members) => members.is_empty(),
@@ -502,8 +506,14 @@ fn whole_write() -> impl Strategy<Value = KeyWrite> {
     ]
 }
 
+/// Writes to two streams, so that each becomes long.
+fn stream_write_of() -> impl Strategy<Value = KeyWrite> {
+    let key = prop::sample::select(vec![Text::from("s"), Text::from("stream")]);
+    (key, stream_write()).prop_map(|(key, write)| KeyWrite::Stream(key, write))
+}
+
 pub fn key_write() -> impl Strategy<Value = KeyWrite> {
-    prop_oneof![8 => value_write(), 6 => columns_write(), 5 => scores_write(), 3 => members_write(), 4 => list_write(), 5 => whole_write()]
+    prop_oneof![8 => value_write(), 6 => columns_write(), 5 => scores_write(), 3 => members_write(), 4 => list_write(), 6 => stream_write_of(), 5 => whole_write()]
 }
 
 /// Bounds of a range, in order or not.

@@ -8,6 +8,7 @@ use skein_store::ExpiryClock;
 use crate::contents::{Contents, State, Text, state_of};
 use crate::engines::{EngineKind, over_each, wait_durable};
 use crate::operations::{KeyWrite, apply, write_in};
+use crate::stream_operations::StreamWrite;
 
 /// The states of an engine, one after the other.
 #[derive(Default)]
@@ -44,7 +45,7 @@ impl StateHistory {
 
 /// Returns groups of writes: every kind of contents, made, changed, moved and removed.
 fn groups() -> Vec<Vec<KeyWrite>> {
-    use KeyWrite as W;
+    use {KeyWrite as W, StreamWrite as S};
     let scores = |n: i32| (0..n).map(|at| (Text(format!("m{at}").into_bytes()), at % 3)).collect();
     let put = |key: &str, len| W::Put(Text::from(key), Text(vec![b'v'; len]));
     vec![
@@ -58,6 +59,12 @@ fn groups() -> Vec<Vec<KeyWrite>> {
             W::MoveElement(Text::from("list"), ListEnd::Back, Text::from("queue"), ListEnd::Front),
             W::Trim(Text::from("list"), 1, 30),
         ],
+        vec![
+            W::Stream(Text::from("stream"), S::Add(3, Text::from("entry"))),
+            W::Stream(Text::from("stream"), S::CreateGroup(b'g')),
+        ],
+        vec![W::Stream(Text::from("stream"), S::Deliver(b'g', b'a', 2, true))],
+        vec![W::Stream(Text::from("stream"), S::Claim(b'g', b'b', 1, false))],
         vec![W::RemoveScores(Text::from("set"), vec![Text::from("m1")]), put("a", 2900)],
         vec![
             W::Rename(Text::from("set"), Text::from("moved"), true),

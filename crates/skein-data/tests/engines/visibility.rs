@@ -68,7 +68,7 @@ fn a_snapshot_shows_transactions_as_a_whole() {
             let numbers = state.values().map(|found| match &found.contents {
                 Contents::Value(value) => String::from_utf8_lossy(value).parse::<i64>().expect("a number"),
                 Contents::Scores(scores) => scores.values().copied().map(i64::from).sum(),
-                Contents::Columns(_) | Contents::Members(_) | Contents::List(_) => {
+                Contents::Columns(_) | Contents::Members(_) | Contents::List(_) | Contents::Stream(_) => {
                     panic!("no such contents were put")
                 }
             });

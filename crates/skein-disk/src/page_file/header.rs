@@ -47,13 +47,15 @@ pub(crate) enum FileFormat {
     Sets = 4,
     /// As `Sets`, and rows may be lists.
     Lists = 5,
+    /// As `Lists`, and rows may be streams.
+    Streams = 6,
 }
 
 impl FileFormat {
-    const NEWEST: Self = Self::Lists;
+    const NEWEST: Self = Self::Streams;
 
     fn of_number(number: u32) -> Option<Self> {
-        [Self::OneTrie, Self::KeySpaces, Self::Sets, Self::NEWEST]
+        [Self::OneTrie, Self::KeySpaces, Self::Sets, Self::Lists, Self::NEWEST]
             .into_iter()
             .find(|format| *format as u32 == number)
     }

@@ -4,7 +4,7 @@ use super::{ALL, CommandSpec, NONE, ONE, READ, READ_FAST, WRITE, WRITE_FAST, row
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[CommandSpec] = &[
-    row("del", -2, WRITE, ALL, "generic", "Removes keys"),
+    row("del", -2, WRITE, ALL, "generic", "Removes keys").removing_waited_keys(),
     row("exists", -2, READ_FAST, ALL, "generic", "Returns how many of the keys exist").timed_together(),
     row("keys", 2, READ, NONE, "generic", "Returns the keys that match a pattern, in order"),
     row("move", 3, WRITE_FAST, ONE, "generic", "Always an error, because there is one database").timed_together(),
@@ -13,5 +13,5 @@ pub(super) const COMMANDS: &[CommandSpec] = &[
     row("scan", -2, READ, NONE, "generic", "Returns the keys in order, one page at a time"),
     row("touch", -2, READ_FAST, ALL, "generic", "Returns how many of the keys exist").timed_together(),
     row("type", 2, READ_FAST, ONE, "generic", "Returns the kind of a key: string, hash, zset or none"),
-    row("unlink", -2, WRITE_FAST, ALL, "generic", "Removes keys"),
+    row("unlink", -2, WRITE_FAST, ALL, "generic", "Removes keys").removing_waited_keys(),
 ];

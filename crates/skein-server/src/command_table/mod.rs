@@ -23,11 +23,13 @@ mod server;
 mod sets;
 mod skein;
 mod sorted_sets;
+mod streams;
 mod strings;
 pub(crate) mod subcommands;
 mod transactions;
 
 use crate::resp::RequestArgs;
+use crate::waiting_clients::WaitingClients;
 use skein_data::is_private_key;
 use subcommands::Subcommands;
 
@@ -49,12 +51,23 @@ pub(crate) struct CommandSpec {
     /// Whether consecutive requests of this command may be timed as one. Such a request takes so
     /// little time that reading the clock would cost more.
     pub timed_together: bool,
-    /// Whether it may make a key that clients of blocking commands wait for.
-    pub makes_waited_keys: bool,
+    /// What it may do to keys that clients of blocking commands wait for.
+    pub wakes: Wakes,
     pub group: &'static str,
     pub summary: &'static str,
     /// Its index in [`COMMANDS`].
     pub number: u16,
+}
+
+/// What a command may do to keys that clients wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wakes {
+    /// Nothing that a waiting client must know.
+    Nobody,
+    /// Make what clients wait for.
+    ByMaking,
+    /// Remove what the clients of XREADGROUP need.
+    ByRemoving,
 }
 
 const NONE: (i32, i32, i32) = (0, 0, 0);
@@ -103,7 +116,7 @@ const fn row(
         key_count: 0,
         subcommands: &[],
         timed_together: false,
-        makes_waited_keys: false,
+        wakes: Wakes::Nobody,
         group,
         summary,
         number: 0,
@@ -123,14 +136,39 @@ impl CommandSpec {
         Self { timed_together: true, ..self }
     }
 
-    /// Returns the row of a command that may make a list or a sorted set.
+    /// Returns the row of a command that may make a list, a sorted set or an entry of a stream.
     const fn making_waited_keys(self) -> Self {
-        Self { makes_waited_keys: true, ..self }
+        Self { wakes: Wakes::ByMaking, ..self }
+    }
+
+    /// Returns the row of a command that may remove or replace any key.
+    const fn removing_waited_keys(self) -> Self {
+        Self { wakes: Wakes::ByRemoving, ..self }
+    }
+
+    /// Returns whether the command may wake one of these clients.
+    #[inline]
+    pub(crate) fn may_wake(&self, waiting: &WaitingClients) -> bool {
+        match self.wakes {
+            Wakes::Nobody => false,
+            Wakes::ByMaking => waiting.count() > 0,
+            Wakes::ByRemoving => waiting.count_needing_keys() > 0,
+        }
     }
 
     /// Returns the row of a command with a number of keys in this argument.
     const fn counting_keys_at(self, key_count: usize) -> Self {
         Self { key_count, ..self }
+    }
+
+    /// Returns whether its requests name keys.
+    pub(crate) fn names_keys(&self) -> bool {
+        self.keys != NONE || self.has_flag("movablekeys")
+    }
+
+    /// Returns whether it removes keys without naming them.
+    pub(crate) fn removes_all_keys(&self) -> bool {
+        self.wakes == Wakes::ByRemoving && self.keys == NONE
     }
 
     pub(crate) fn has_flag(&self, flag: &str) -> bool {
@@ -139,7 +177,7 @@ impl CommandSpec {
 }
 
 /// The families. Strings come first, because their first two commands are the most frequent.
-const FAMILIES: [&[CommandSpec]; 13] = [
+const FAMILIES: [&[CommandSpec]; 14] = [
     strings::COMMANDS,
     hashes::COMMANDS,
     keys::COMMANDS,
@@ -150,6 +188,7 @@ const FAMILIES: [&[CommandSpec]; 13] = [
     sorted_sets::COMMANDS,
     sets::COMMANDS,
     lists::COMMANDS,
+    streams::COMMANDS,
     channels::COMMANDS,
     transactions::COMMANDS,
     scripts::COMMANDS,

@@ -4,6 +4,7 @@
 //!   MSET k v k v           first, last, step      ─► k k
 //!   ZMPOP 2 k k MIN        a count, then keys     ─► k k
 //!   ZUNIONSTORE k 2 k k    both                   ─► k k k
+//!   XREAD STREAMS k k - -  behind a word          ─► k k
 //! ```
 
 use skein_syntax::number::parse_i64;
@@ -36,6 +37,9 @@ pub(crate) fn keys_of<'a>(command: &CommandSpec, request: &RequestArgs<'a>) -> O
     if command.name == "sort" {
         placed.extend(stored_key(request));
     }
+    if matches!(command.name, "xread" | "xreadgroup") {
+        placed.extend(read_streams(command, request));
+    }
     if command.key_count == 0 {
         return Some(RequestKeys { placed, counted: Vec::new(), plain: true });
     }
@@ -59,6 +63,15 @@ fn stored_key<'a>(args: &RequestArgs<'a>) -> Option<&'a [u8]> {
         }
     }
     found
+}
+
+/// Returns the streams that a request of XREAD or XREADGROUP reads: half of the arguments behind
+/// the word STREAMS.
+fn read_streams<'a>(command: &CommandSpec, args: &RequestArgs<'a>) -> impl Iterator<Item = &'a [u8]> {
+    let first = if command.name == "xread" { 1 } else { 4 };
+    let word = (first..args.len()).find(|&at| is(args.get(at), "STREAMS"));
+    let start = word.map_or(args.len(), |at| at + 1);
+    (start..start + (args.len() - start) / 2).map(|at| args.get(at))
 }
 
 fn at_places<'a>((first, last, step): (i32, i32, i32), request: &RequestArgs<'a>) -> Vec<&'a [u8]> {

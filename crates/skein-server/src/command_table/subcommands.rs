@@ -99,3 +99,8 @@ pub(crate) const PUBSUB: Subcommands = &[
     ("shardnumsub", -2),
     ("help", 2),
 ];
+
+pub(crate) const XGROUP: Subcommands =
+    &[("create", -5), ("createconsumer", 5), ("delconsumer", 5), ("destroy", 4), ("setid", -5), ("help", 2)];
+
+pub(crate) const XINFO: Subcommands = &[("consumers", 4), ("groups", 3), ("stream", -3), ("help", 2)];

@@ -1,22 +1,28 @@
 //! Commands whose client waits until one of their keys can serve it: what they have in common.
 //!
 //! ```text
-//!   BLPOP a b 5 ─► try_now ─┬─ a or b serves it ─► reply
+//!   BLPOP a b 5 ─► at_once ─┬─ a or b serves it ─► reply
 //!                           ├─ in MULTI or a script ─► the reply of a command that found nothing
 //!                           └─ else the client waits (`worker::blocking`, `waiting_clients`)
 //! ```
+//!
+//! XREAD and XREADGROUP are of this kind, too. Without BLOCK their clients do not wait, and they
+//! are served from all keys at once.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::long_double::LongDouble;
-use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{CollectionKind, EngineKeys, EngineWriter, Ticket};
+use crate::resp::{ArgList, ReplyWriter, RequestArgs};
+use skein_data::{CollectionKind, EngineKeys, EngineWriter, RowView, Ticket};
 
 const BAD_TIMEOUT: CommandError = CommandError::text("ERR timeout is not a float or out of range");
 const NEGATIVE: CommandError = CommandError::text("ERR timeout is negative");
 const TOO_LONG: CommandError = CommandError::text("ERR timeout is out of range");
+
+const TOO_MANY_ARGUMENTS: CommandError =
+    CommandError::text("ERR the arguments are longer than 4 GiB; wait for fewer keys in one command");
 
 /// The longest timeout: Redis's milliseconds have 63 bits.
 const LONGEST: Duration = Duration::from_millis(i64::MAX.unsigned_abs());
@@ -27,6 +33,8 @@ pub(crate) struct BlockingQuery {
     pub keys: Range<usize>,
     /// The longest wait; `None` for ever.
     pub timeout: Option<Duration>,
+    /// Whether the client waits if no key can serve it.
+    pub waits: bool,
 }
 
 /// The outcome of an attempt to serve a client from one key, and the ticket that its reply waits
@@ -36,49 +44,57 @@ pub(crate) type Served = (Result<bool, CommandError>, Ticket);
 /// Serves a client from one key; see [`BlockingCommand::serve`].
 pub(crate) type ServeFrom = fn(&mut EngineKeys<'_>, &RequestArgs<'_>, &[u8], &mut ReplyWriter<'_>) -> Served;
 
+/// Serves a client from all of its keys, if they can. `None` if none can.
+pub(crate) type AtOnce = fn(
+    &BlockingCommand,
+    &mut CommandContext<'_>,
+    &BlockingQuery,
+    &RequestArgs<'_>,
+    &mut ReplyWriter<'_>,
+) -> Result<Option<AfterCommand>, CommandError>;
+
 /// How a blocking command is served.
 pub(crate) struct BlockingCommand {
-    /// The kind of collection that can serve it.
-    pub kind: CollectionKind,
     /// Reads the request.
     pub query: fn(&RequestArgs<'_>) -> Result<BlockingQuery, CommandError>,
-    /// Serves the client from this key and replies. Replies nothing and returns false if the key is
-    /// absent.
+    /// Serves the client when its request runs.
+    pub at_once: AtOnce,
+    /// The request of a client that begins to wait.
+    pub request: fn(&mut CommandContext<'_>, &RequestArgs<'_>) -> Result<ArgList, CommandError>,
+    /// Whether a key with this row can serve the client, or tells it that it waits in vain.
+    pub can_serve: fn(Option<RowView<'_>>, &RequestArgs<'_>, &[u8]) -> bool,
+    /// Serves the client from this key and replies. Replies nothing and returns false if the key
+    /// cannot serve it.
     pub serve: ServeFrom,
     /// Replies that there is nothing, where a client cannot wait.
     pub nothing: fn(&mut ReplyWriter<'_>),
     /// Whether it reads or writes one key alone, so that it may run beside other requests.
     pub is_of_one_key: fn(&BlockingQuery) -> bool,
+    /// Whether its client must hear when a key is removed or replaced.
+    pub needs_key: bool,
 }
 
 impl BlockingCommand {
-    /// Returns a command that pops from the first of its keys; a timeout follows them.
-    pub(super) const fn pops(kind: CollectionKind, serve: ServeFrom) -> Self {
+    /// Returns a command that pops from the first of its keys with a list; a timeout follows them.
+    pub(super) const fn pops_from_lists(serve: ServeFrom) -> Self {
         Self {
-            kind,
             query: pop_query,
+            at_once: serve_first,
+            request: |_, args| copy_request(args.from(0)),
+            can_serve: |row, _, _| is_of_kind(row, CollectionKind::List),
             serve,
             nothing: |reply| reply.null_array(),
             is_of_one_key: |query| query.keys.len() == 1,
+            needs_key: false,
         }
     }
 
-    /// Serves the client from its first key that can. Returns whether there was one.
-    pub(crate) fn try_now(
-        &self,
-        context: &mut CommandContext<'_>,
-        query: &BlockingQuery,
-        args: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
-    ) -> Result<bool, CommandError> {
-        for at in query.keys.clone() {
-            let (served, ticket) = (self.serve)(&mut context.session, args, args.get(at), reply);
-            context.ticket = context.ticket.max(ticket);
-            if served? {
-                return Ok(true);
-            }
+    /// Returns a command that pops from the first of its keys with a sorted set.
+    pub(super) const fn pops_from_sorted_sets(serve: ServeFrom) -> Self {
+        Self {
+            can_serve: |row, _, _| is_of_kind(row, CollectionKind::SortedSet),
+            ..Self::pops_from_lists(serve)
         }
-        Ok(false)
     }
 
     /// Runs the command where its client cannot wait.
@@ -89,11 +105,45 @@ impl BlockingCommand {
         reply: &mut ReplyWriter<'_>,
     ) -> CommandResult {
         let query = (self.query)(args)?;
-        if !self.try_now(context, &query, args, reply)? {
-            (self.nothing)(reply);
+        if let Some(after) = (self.at_once)(self, context, &query, args, reply)? {
+            return Ok(after);
         }
+        (self.nothing)(reply);
         Ok(AfterCommand::Done)
     }
+}
+
+fn is_of_kind(row: Option<RowView<'_>>, kind: CollectionKind) -> bool {
+    row.and_then(|row| row.collection_kind()) == Some(kind)
+}
+
+/// Serves a client from its first key that can.
+fn serve_first(
+    command: &BlockingCommand,
+    context: &mut CommandContext<'_>,
+    query: &BlockingQuery,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<Option<AfterCommand>, CommandError> {
+    for at in query.keys.clone() {
+        let (served, ticket) = (command.serve)(&mut context.session, args, args.get(at), reply);
+        context.ticket = context.ticket.max(ticket);
+        if served? {
+            return Ok(Some(AfterCommand::Done));
+        }
+    }
+    Ok(None)
+}
+
+/// Copies a request for a client that waits.
+pub(super) fn copy_request<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<ArgList, CommandError> {
+    let mut request = ArgList::default();
+    for arg in args {
+        if !request.push(arg) {
+            return Err(TOO_MANY_ARGUMENTS);
+        }
+    }
+    Ok(request)
 }
 
 impl BlockingQuery {
@@ -119,7 +169,7 @@ pub(super) fn parse_timeout(text: &[u8]) -> Result<Option<Duration>, CommandErro
 /// Reads keys that a timeout follows.
 fn pop_query(args: &RequestArgs<'_>) -> Result<BlockingQuery, CommandError> {
     let last = args.len() - 1;
-    Ok(BlockingQuery { keys: 1..last, timeout: parse_timeout(args.get(last))? })
+    Ok(BlockingQuery { keys: 1..last, timeout: parse_timeout(args.get(last))?, waits: true })
 }
 
 /// Serves a client by one write.

@@ -45,6 +45,7 @@ pub(super) fn kind_name(row: Option<RowView<'_>>) -> &'static str {
             Some(CollectionKind::SortedSet) => "zset",
             Some(CollectionKind::Set) => "set",
             Some(CollectionKind::List) => "list",
+            Some(CollectionKind::Stream) => "stream",
             Some(CollectionKind::Hash) | None => "hash",
         },
     }

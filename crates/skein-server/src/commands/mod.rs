@@ -50,6 +50,7 @@ pub(crate) mod skein;
 pub(crate) mod slowlog;
 pub(crate) mod sort;
 pub(crate) mod sorted_sets;
+pub(crate) mod streams;
 pub(crate) mod strings;
 pub(crate) mod subcommands;
 pub(crate) mod task;

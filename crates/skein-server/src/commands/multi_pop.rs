@@ -56,7 +56,7 @@ impl<E> MultiPop<E> {
     ) -> Result<BlockingQuery, CommandError> {
         let first = 3;
         let keys = Self::parse_blocking(args, parse_end)?.keys;
-        Ok(BlockingQuery { keys: first..first + keys, timeout: parse_timeout(args.get(1))? })
+        Ok(BlockingQuery { keys: first..first + keys, timeout: parse_timeout(args.get(1))?, waits: true })
     }
 
     /// Runs the command: pops from the first key that has any.

@@ -29,6 +29,7 @@ use super::random_entries::RandomTask;
 use super::reply_limit::check_reply_bytes;
 use super::skein::{KeyContentsTask, long_contents, write_contents, write_details};
 use super::sorted_sets::{MembersReply, SetOperationTask};
+use super::streams::{EntriesReply, ReadStreamsTask};
 use super::strings::lcs::LcsTask;
 use crate::client::HeldSnapshot;
 use crate::glob::{Glob, STEPS_MAX};
@@ -102,6 +103,8 @@ pub(crate) enum SlicedTask {
     Columns(ViewTask<ColumnsReply>),
     Elements(ViewTask<ElementsReply>),
     Positions(PositionsTask),
+    Entries(ViewTask<EntriesReply>),
+    Streams(ReadStreamsTask),
     Any(RandomTask),
 }
 
@@ -174,7 +177,8 @@ impl SlicedTask {
             Self::Several(task) => task.memory(),
             Self::Any(task) => task.memory(),
             Self::Positions(task) => task.memory(),
-            Self::Members(_) | Self::Columns(_) | Self::Elements(_) => 0,
+            Self::Streams(task) => task.memory(),
+            Self::Members(_) | Self::Columns(_) | Self::Elements(_) | Self::Entries(_) => 0,
         };
         size_of::<Self>() + held
     }
@@ -196,6 +200,8 @@ impl SlicedTask {
             Self::Columns(task) => task.step(slice, reply),
             Self::Elements(task) => task.step(slice, reply),
             Self::Positions(task) => task.step(reply),
+            Self::Entries(task) => task.step(slice, reply),
+            Self::Streams(task) => task.step(slice, reply),
             Self::Any(task) => task.step(slice, reply),
         }
     }

@@ -16,28 +16,7 @@ const fn family(
     UnsupportedFamily { what, names, prefixes }
 }
 
-const FAMILIES: [UnsupportedFamily; 8] = [
-    family(
-        "SkeinDB has no streams",
-        &[
-            "xadd",
-            "xread",
-            "xrange",
-            "xrevrange",
-            "xlen",
-            "xdel",
-            "xtrim",
-            "xack",
-            "xgroup",
-            "xinfo",
-            "xclaim",
-            "xautoclaim",
-            "xpending",
-            "xreadgroup",
-            "xsetid",
-        ],
-        &[],
-    ),
+const FAMILIES: [UnsupportedFamily; 7] = [
     family("SkeinDB has no geospatial indexes", &[], &["geo"]),
     family("SkeinDB has no HyperLogLogs", &["pfadd", "pfcount", "pfmerge", "pfdebug", "pfselftest"], &[]),
     family(
@@ -88,7 +67,10 @@ mod tests {
 
     #[test]
     fn names_are_known_in_any_case() {
-        assert_eq!(family_of(b"XAdd"), Some("SkeinDB has no streams"));
+        assert_eq!(
+            family_of(b"Monitor"),
+            Some("SkeinDB does not stream requests; SLOWLOG records slow ones")
+        );
         assert_eq!(family_of(b"GEOADD"), Some("SkeinDB has no geospatial indexes"));
         assert_eq!(family_of(b"nope"), None);
     }

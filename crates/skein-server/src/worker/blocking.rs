@@ -14,9 +14,9 @@ use std::time::Instant;
 use crate::client::ClientState;
 use crate::client_registry::ClientLocation;
 use crate::command_table::request_keys::keys_of;
-use crate::commands::blocking::{BlockingCommand, BlockingQuery};
+use crate::commands::blocking::BlockingCommand;
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, KeyWait};
-use crate::resp::{ArgList, ReplyWriter, RequestArgs};
+use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::{ServerShared, WaitAnswer};
 use crate::waiting_clients::WaitingClient;
 use skein_data::{EngineKeys, EngineSession, Ticket};
@@ -24,9 +24,6 @@ use skein_data::{EngineKeys, EngineSession, Ticket};
 use super::Worker;
 use super::exclusive::{ExclusiveOutcome, outcome};
 use super::general::GeneralContext;
-
-const TOO_LONG: CommandError =
-    CommandError::text("ERR the arguments are longer than 4 GiB; wait for fewer keys in one command");
 
 /// When the clients of a worker stop to wait: their deadlines, with slot and number.
 #[derive(Debug, Default)]
@@ -56,21 +53,17 @@ impl WaitDeadlines {
 /// Whether one of the keys that the request may make has a waiting client. Then the request must
 /// run alone, to serve it.
 pub(super) fn wakes_someone(shared: &ServerShared, command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
-    command.makes_waited_keys
-        && shared.waiting.count() > 0
-        && keys_of(command, args)
-            .is_some_and(|keys| keys.all().iter().any(|key| shared.waiting.waits_for(key)))
+    command.may_wake(&shared.waiting)
+        && (command.removes_all_keys()
+            || keys_of(command, args)
+                .is_some_and(|keys| keys.all().iter().any(|key| shared.waiting.waits_for(key))))
 }
 
 /// Serves the clients that wait for the keys that were noted. REQUIRES: no other worker runs
 /// requests.
 pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShared>) {
     while let Some(key) = shared.waiting.take_noted() {
-        // If the row cannot be read, the clients wait on.
-        while let Some(kind) =
-            session.get_with(&key, |row| row.ok().flatten().and_then(|row| row.collection_kind()))
-            && let Some(client) = shared.waiting.claim(&key, kind)
-        {
+        while let Some(client) = claim(session, shared, &key) {
             let mut bytes = Vec::new();
             let mut reply = ReplyWriter::new(&mut bytes, client.protocol);
             let ticket = serve(session, shared, &client, &key, &mut reply).unwrap_or_else(|fault| {
@@ -81,6 +74,17 @@ pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShar
             shared.answer_waiting(client.who, bytes, ticket);
         }
     }
+}
+
+/// Claims the next client that the key can serve. If its row cannot be read, the clients wait on.
+fn claim(session: &mut EngineSession, shared: &ServerShared, key: &[u8]) -> Option<WaitingClient> {
+    session.get_with(key, |row| {
+        let row = row.ok()?;
+        shared.waiting.claim(key, |client| match (client.command.handler(), client.request.args()) {
+            (Handler::Blocking(blocking), Some(args)) => (blocking.can_serve)(row, &args, key),
+            _ => false,
+        })
+    })
 }
 
 /// Serves one client from a key that has what it waits for.
@@ -133,47 +137,52 @@ impl GeneralContext<'_> {
             let session = EngineKeys::Session(self.session);
             let mut context =
                 CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
-            if blocking.try_now(&mut context, &query, args, reply)? {
+            if let Some(after) = (blocking.at_once)(blocking, &mut context, &query, args, reply)? {
+                return Ok((after, context.ticket));
+            }
+            if !query.waits {
+                (blocking.nothing)(reply);
                 return Ok((AfterCommand::Done, context.ticket));
             }
         }
         let _alone = self.pass.alone();
         self.session.freeze();
+        let mut request = None;
         let served = {
             let session = EngineKeys::Transaction(Box::new(self.session.begin()?));
             let mut context =
                 CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
-            let served = blocking.try_now(&mut context, &query, args, reply)?;
+            let served = (blocking.at_once)(blocking, &mut context, &query, args, reply)?;
+            if served.is_none() && query.waits {
+                request = Some((blocking.request)(&mut context, args)?);
+            }
             let ticket = context.ticket;
-            if served { Some(context.session.commit()?.max(ticket)) } else { None }
+            match served {
+                Some(after) => Some((after, context.session.commit()?.max(ticket))),
+                None => None,
+            }
         };
-        if let Some(ticket) = served {
+        if let Some(served) = served {
             self.shared.note_made_keys(command, args);
             serve_waiting(self.session, self.shared);
-            return Ok((AfterCommand::Done, ticket));
+            return Ok(served);
         }
-        let who = ClientLocation { worker: self.worker, slot, client: client.id };
-        let client = waiting_client(who, client, command, blocking, &query, args)?;
+        let Some(request) = request else {
+            (blocking.nothing)(reply);
+            return Ok((AfterCommand::Done, Ticket::default()));
+        };
+        let client = WaitingClient {
+            who: ClientLocation { worker: self.worker, slot, client: client.id },
+            protocol: client.protocol,
+            command,
+            request,
+            needs_key: blocking.needs_key,
+            keys: query.keys.clone().map(|at| args.get(at).to_vec()).collect(),
+        };
         let wait = KeyWait { until: query.until(Instant::now()), bytes: client.memory() };
         self.shared.waiting.wait(client);
         Ok((AfterCommand::Wait(wait), Ticket::default()))
     }
-}
-
-fn waiting_client(
-    who: ClientLocation,
-    client: &ClientState,
-    command: &'static CommandSpec,
-    blocking: &BlockingCommand,
-    query: &BlockingQuery,
-    args: &RequestArgs<'_>,
-) -> Result<WaitingClient, CommandError> {
-    let mut request = ArgList::default();
-    if !args.from(0).all(|arg| request.push(arg)) {
-        return Err(TOO_LONG);
-    }
-    let keys = query.keys.clone().map(|at| args.get(at).to_vec()).collect();
-    Ok(WaitingClient { who, protocol: client.protocol, command, request, kind: blocking.kind, keys })
 }
 
 impl Worker {

@@ -13,6 +13,9 @@ pub enum CollectionKind {
     /// Elements in an order of their own. The name of a member is its position, and its value is
     /// the element.
     List,
+    /// The entries of a stream and its consumer groups, as records of the data model. The name of a
+    /// member says which record it is.
+    Stream,
 }
 
 /// The score of all members of a set: that with which Redis counts them in ZUNION.
@@ -47,7 +50,7 @@ pub enum MemberOrder {
 
 impl CollectionKind {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::SortedSet, Self::Hash, Self::Set, Self::List];
+    pub const ALL: [Self; 5] = [Self::SortedSet, Self::Hash, Self::Set, Self::List, Self::Stream];
 
     const fn traits(self) -> KindTraits {
         use MemberOrder::{ByName, ByScore, Unranked};
@@ -63,6 +66,9 @@ impl CollectionKind {
             }
             Self::List => {
                 KindTraits { row: 8, stored: 7, record: 9, part: 6, order: ByName, contents: "a list" }
+            }
+            Self::Stream => {
+                KindTraits { row: 10, stored: 9, record: 10, part: 7, order: ByName, contents: "a stream" }
             }
         }
     }
@@ -88,7 +94,7 @@ impl CollectionKind {
     /// Returns the score of a member with this value.
     #[inline]
     pub fn score_in(self, value: &[u8]) -> f64 {
-        if self == Self::List { SET_SCORE } else { score_in(value) }
+        if matches!(self, Self::List | Self::Stream) { SET_SCORE } else { score_in(value) }
     }
 
     /// Returns the value of a member with this score, given as 8 bytes, little-endian.

@@ -349,6 +349,36 @@ pub trait RowWriter {
         change_or_make(self, kind, key, make, |members| change(&mut SetWriter::new(members)))
     }
 
+    /// Changes the members of a collection of this kind, as [`change_set`](Self::change_set)
+    /// changes a set. For a kind whose records the caller defines: a stream.
+    ///
+    /// # Errors
+    /// As for [`change_set`](Self::change_set).
+    fn change_members_of<R, E: From<Error> + From<Self::Error>>(
+        &mut self,
+        kind: CollectionKind,
+        key: &[u8],
+        make: bool,
+        change: impl FnMut(&mut dyn MemberStore) -> std::result::Result<R, E>,
+    ) -> std::result::Result<Option<R>, E> {
+        change_or_make(self, kind, key, make, change)
+    }
+
+    /// Replaces the contents of `key` by a collection of this kind, as
+    /// [`replace_set`](Self::replace_set) does by a sorted set.
+    ///
+    /// # Errors
+    /// As for [`replace_set`](Self::replace_set).
+    fn replace_by_members_of<R, E: From<Error> + From<Self::Error>>(
+        &mut self,
+        kind: CollectionKind,
+        key: &[u8],
+        expires: Option<u64>,
+        change: impl FnMut(&mut dyn MemberStore) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        replace_by_collection(self, key, kind, expires, change)
+    }
+
     /// Changes the list of a key, as [`change_set`](Self::change_set) changes a set.
     ///
     /// ```

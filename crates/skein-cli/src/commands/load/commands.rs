@@ -52,6 +52,8 @@ pub fn each(record: &TextRecord, mut push: impl FnMut(&[&[u8]])) {
                 push(&command);
             }
         }
+        // `RecordSink::takes_streams` keeps them away.
+        (RecordBody::Stream(_), _) => {}
     }
     if let (false, Some(expires)) = (matches!(record.body, RecordBody::Value(_)), expires) {
         push(&[b"PEXPIREAT", key, expires]);

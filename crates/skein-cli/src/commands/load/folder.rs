@@ -67,6 +67,10 @@ impl RowsSink {
 }
 
 impl RecordSink for RowsSink {
+    fn takes_streams(&self) -> bool {
+        true
+    }
+
     fn put(&mut self, record: TextRecord) -> Result<(), Failure> {
         let lane = self.hasher.hash_one(&record.key) as usize % self.lanes.len();
         let lane = &mut self.lanes[lane];

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::format::{Format, LineValue, ReadOptions, TextReader, TextRecord};
+use crate::format::{Format, LineValue, ReadOptions, RecordBody, TextReader, TextRecord};
 use crate::progress::{self, InputProgress};
 use crate::remote::ClusterTarget;
 use crate::target::{DataTarget, DurabilityArg, TargetArgs};
@@ -96,10 +96,17 @@ pub struct LoadArgs {
     quiet: bool,
 }
 
+const STREAM_FOR_FOLDERS: &str =
+    "records of a stream are loaded into a data folder only; copy streams between servers with skein copy";
+
 /// A destination of records.
 trait RecordSink {
     /// Accepts a record. The report counts it later, as loaded or rejected.
     fn put(&mut self, record: TextRecord) -> Result<(), Failure>;
+    /// Whether it takes the records of a stream, which name groups by the numbers of a data folder.
+    fn takes_streams(&self) -> bool {
+        false
+    }
     /// Sends the rest. Waits until everything is answered and as durable as the target promises.
     fn finish(self: Box<Self>) -> Result<(), Failure>;
 }
@@ -155,6 +162,9 @@ fn feed(
     {
         *read += 1;
         match record {
+            Ok(TextRecord { line, body: RecordBody::Stream(_), .. }) if !sink.takes_streams() => {
+                report.refuse(line, STREAM_FOR_FOLDERS);
+            }
             Ok(record) => sink.put(record)?,
             Err(bad) => report.refuse(bad.line, &bad.why),
         }

@@ -14,6 +14,7 @@ mod server;
 mod sets;
 mod skein;
 mod sorted_sets;
+mod streams;
 mod strings;
 mod transactions;
 
@@ -48,7 +49,7 @@ impl HandlerRow {
 }
 
 /// The families, in the order of the table.
-const FAMILIES: [&[HandlerRow]; 13] = [
+const FAMILIES: [&[HandlerRow]; 14] = [
     strings::HANDLERS,
     hashes::HANDLERS,
     keys::HANDLERS,
@@ -59,6 +60,7 @@ const FAMILIES: [&[HandlerRow]; 13] = [
     sorted_sets::HANDLERS,
     sets::HANDLERS,
     lists::HANDLERS,
+    streams::HANDLERS,
     channels::HANDLERS,
     transactions::HANDLERS,
     scripts::HANDLERS,

@@ -11,7 +11,7 @@ pub(super) fn keys(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Resul
     const UNKNOWN: CommandError = CommandError::text("ERR Invalid command specified");
     let request = args.rest(2);
     let command = find(request.get(0)).map(|index| &COMMANDS[index]).ok_or(UNKNOWN)?;
-    let (mut has_keys, mut arity) = (command.keys.0 > 0 || command.key_count > 0, command.arity);
+    let (mut has_keys, mut arity) = (command.names_keys(), command.arity);
     if !command.subcommands.is_empty() {
         let (name, wanted) = find_subcommand(command.subcommands, request.get(1)).ok_or(UNKNOWN)?;
         has_keys &= name != "help";

@@ -71,6 +71,7 @@ fn encoding(row: RowView<'_>) -> Result<&'static str, CommandError> {
             Some(CollectionKind::SortedSet) => row.sorted_set(sorted_set_encoding)?,
             Some(CollectionKind::Set) => row.set_of(CollectionKind::Set, set_encoding)?,
             Some(CollectionKind::List) => Some("quicklist"),
+            Some(CollectionKind::Stream) => Some("stream"),
             Some(CollectionKind::Hash) | None => row.columns(hash_encoding)?,
         }
         .unwrap_or(HASH_TABLE),

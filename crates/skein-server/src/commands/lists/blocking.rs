@@ -7,12 +7,10 @@ use super::parse_end;
 use crate::commands::blocking::{BlockingCommand, BlockingQuery, Served, parse_timeout, serve};
 use crate::commands::multi_pop::MultiPop;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{CollectionKind, EngineKeys, ListEnd, RowWriter as _, Ticket};
+use skein_data::{EngineKeys, ListEnd, RowWriter as _, Ticket};
 
 pub(in crate::commands) const BLPOP: BlockingCommand =
-    BlockingCommand::pops(CollectionKind::List, |session, _, key, reply| {
-        serve_pop(session, key, reply, ListEnd::Front)
-    });
+    BlockingCommand::pops_from_lists(|session, _, key, reply| serve_pop(session, key, reply, ListEnd::Front));
 
 pub(in crate::commands) const BRPOP: BlockingCommand = BlockingCommand {
     serve: |session, _, key, reply| serve_pop(session, key, reply, ListEnd::Back),
@@ -26,10 +24,9 @@ pub(in crate::commands) const BLMPOP: BlockingCommand = BlockingCommand {
 };
 
 pub(in crate::commands) const BLMOVE: BlockingCommand = BlockingCommand {
-    kind: CollectionKind::List,
     query: |args| {
         MoveEnds::parse(args)?;
-        Ok(BlockingQuery { keys: 1..2, timeout: parse_timeout(args.get(5))? })
+        Ok(BlockingQuery { keys: 1..2, timeout: parse_timeout(args.get(5))?, waits: true })
     },
     serve: |session, args, key, reply| match MoveEnds::parse(args) {
         Ok(ends) => serve_move(session, args, key, reply, ends),
@@ -37,10 +34,11 @@ pub(in crate::commands) const BLMOVE: BlockingCommand = BlockingCommand {
     },
     nothing: |reply| reply.null(),
     is_of_one_key: |_| false,
+    ..BLPOP
 };
 
 pub(in crate::commands) const BRPOPLPUSH: BlockingCommand = BlockingCommand {
-    query: |args| Ok(BlockingQuery { keys: 1..2, timeout: parse_timeout(args.get(3))? }),
+    query: |args| Ok(BlockingQuery { keys: 1..2, timeout: parse_timeout(args.get(3))?, waits: true }),
     serve: |session, args, key, reply| serve_move(session, args, key, reply, MoveEnds::ROTATE),
     ..BLMOVE
 };

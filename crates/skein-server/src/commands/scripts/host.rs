@@ -8,6 +8,7 @@ use skein_script::{RespVersion, ScriptHost, ScriptLogLevel, Stop};
 use super::ScriptCall;
 use crate::command_table::subcommands::find as find_subcommand;
 use crate::commands::access::denied::refuse_in_script;
+use crate::commands::streams::check_in_script;
 use crate::commands::{
     CommandContext, CommandError, CommandSpec, Handler, OUT_OF_MEMORY, PRIVATE_KEY_NAMED, ResolvedTag, alone,
     resolve,
@@ -76,6 +77,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         if self.call.memory_is_full && command.has_flag("denyoom") {
             return Err(OUT_OF_MEMORY);
         }
+        check_in_script(command, args)?;
         Ok((command, tag))
     }
 

@@ -17,6 +17,7 @@ use crate::commands::hashes::{ColumnsReply, write_columns};
 use crate::commands::keys::kind_name;
 use crate::commands::lists::{ElementsReply, write_elements};
 use crate::commands::sorted_sets::{MemberFormat, MembersReply, write_members};
+use crate::commands::streams::{EntriesReply, write_entries};
 use crate::resp::ReplyWriter;
 use skein_data::RowView;
 
@@ -28,6 +29,9 @@ pub(crate) fn long_contents(row: RowView<'_>) -> Result<Option<SlicedTask>, Comm
     }
     if let Some(elements) = row.list(ElementsReply::all)? {
         return Ok(elements.map(SlicedTask::Elements));
+    }
+    if let Some(entries) = row.stream(|stream| EntriesReply::all(stream))? {
+        return Ok(entries.map(SlicedTask::Entries));
     }
     Ok(row.columns(ColumnsReply::all)?.flatten().map(SlicedTask::Columns))
 }
@@ -42,7 +46,7 @@ pub(crate) fn write_details(row: RowView<'_>, reply: &mut ReplyWriter<'_>) {
 }
 
 /// Writes the contents of a row: its value, its columns as a map, the members of a sorted set with
-/// their scores as a map, the members of a set, or the elements of a list.
+/// their scores as a map, the members of a set, the elements of a list, or the entries of a stream.
 pub(crate) fn write_contents(row: RowView<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
     if let Some(value) = row.value() {
         reply.bulk(value);
@@ -51,6 +55,7 @@ pub(crate) fn write_contents(row: RowView<'_>, reply: &mut ReplyWriter<'_>) -> R
     let format = MemberFormat::of_contents(row);
     if row.any_set(|set| write_members(set, format, reply))?.is_none()
         && row.list(|list| write_elements(list, reply))?.is_none()
+        && row.stream(|stream| write_entries(stream, reply))?.transpose()?.is_none()
         && row.columns(|columns| write_columns(columns, reply))?.is_none()
     {
         reply.map(0);

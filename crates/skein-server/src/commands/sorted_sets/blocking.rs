@@ -5,10 +5,10 @@ use super::remove::{parse_end, pop};
 use crate::commands::blocking::{BlockingCommand, Served, serve};
 use crate::commands::multi_pop::MultiPop;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{CollectionKind, EngineKeys, ScanDirection};
+use skein_data::{EngineKeys, ScanDirection};
 
 pub(in crate::commands) const BZPOPMIN: BlockingCommand =
-    BlockingCommand::pops(CollectionKind::SortedSet, |session, _, key, reply| {
+    BlockingCommand::pops_from_sorted_sets(|session, _, key, reply| {
         serve_pop(session, key, reply, ScanDirection::Forward)
     });
 

@@ -39,7 +39,7 @@ impl<V: SlicedView> ViewTask<V> {
         Self { viewed, new: true }
     }
 
-    pub(super) fn step(
+    pub(in crate::commands) fn step(
         &mut self,
         slice: &TaskSlice<'_>,
         reply: &mut ReplyWriter<'_>,

@@ -1,0 +1,95 @@
+//! Streams: an append-only sequence of entries, with consumer groups.
+//!
+//! ```text
+//!   members of the collection, in the order of their names (numbers are big-endian)
+//!
+//!   0 │ id, 16 bytes                         ─► the fields of an entry
+//!   1                                        ─► head: last id, numbers of entries
+//!   2 │ group's name                         ─► group: number, last id, counts
+//!   3 │ group's number, 4 │ consumer's name  ─► consumer: number, times, count
+//!   4 │ group's number, 4 │ id, 16           ─► pending entry: consumer, delivery
+//!   5 │ group's number, 4 │ consumer's number, 4 │ id, 16  ─► (nothing)
+//! ```
+//!
+//! So each record is a member of its own: a write touches few of them, both engines store and log
+//! them as other members, and a range of entries, groups or pending entries is a range of names.
+//! The counted order of names finds the first member of a range in O(log n). Groups and consumers
+//! have numbers, so that long names are stored once. The idea of pending entries in two orders, by
+//! group and by consumer, is that of Redis's radix trees.
+//!
+//! # Invariants
+//! 1. The head is there. `len` in it counts the entries, and no entry is behind its last id.
+//! 2. A pending entry names a consumer that its group has, and the member of tag 5 that belongs to
+//!    it is there, and no other.
+//! 3. `pending` of a group counts its members of tag 4, `pending` of a consumer its members of tag
+//!    5, and `consumers` of a group its members of tag 3.
+//!
+//! `check` verifies them; tests call it.
+//!
+//! Read in this order: `id`, `records` (names and values), `members` (access to them), `stream`
+//! (reads), `entries`, `groups`, `pending` (writes). Design: `docs/design/data-model.md`.
+
+mod check;
+mod entries;
+mod fields;
+mod groups;
+mod id;
+mod members;
+mod pending;
+mod records;
+mod stream;
+mod view;
+
+pub use entries::{NewId, TrimRule, Trimming};
+pub use fields::{EntryFields, FieldsBuilder};
+pub use groups::GroupStart;
+pub use id::StreamId;
+pub use pending::{Claim, Claimed, Delivery};
+pub use records::{Consumer, ENTRIES_READ_UNKNOWN, Group, PendingEntry, StreamHead, StreamRecord};
+pub use stream::{StreamReader, StreamWriter};
+pub use view::EntriesView;
+
+use skein_store::{CollectionKind, RowWriter as _};
+
+use crate::{EngineWriter, Error};
+
+impl EngineWriter<'_, '_> {
+    /// Changes the stream of a key, as [`RowWriter::change_set`](skein_store::RowWriter) changes a
+    /// set. If the key is absent, `make` says whether to make a stream; otherwise the answer is
+    /// `None`. A stream without entries stays, as in Redis.
+    ///
+    /// # Errors
+    /// Those of `change`; a size limit, the memory limit; `WrongKind` if the key holds something
+    /// else.
+    pub fn change_stream<R, E: From<Error> + From<skein_store::Error>>(
+        &mut self,
+        key: &[u8],
+        make: bool,
+        mut change: impl FnMut(&mut StreamWriter<'_>) -> Result<R, E>,
+    ) -> Result<Option<R>, E> {
+        self.change_members_of(CollectionKind::Stream, key, make, |members| {
+            let mut stream = StreamWriter::open(key, members)?;
+            let answer = change(&mut stream)?;
+            stream.close()?;
+            Ok(answer)
+        })
+    }
+
+    /// Replaces the contents of a key by the stream that `change` makes from an empty one.
+    ///
+    /// # Errors
+    /// Those of `change`; a size limit or the memory limit.
+    pub fn replace_by_stream<R, E: From<Error> + From<skein_store::Error>>(
+        &mut self,
+        key: &[u8],
+        expires: Option<u64>,
+        mut change: impl FnMut(&mut StreamWriter<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        self.replace_by_members_of(CollectionKind::Stream, key, expires, |members| {
+            let mut stream = StreamWriter::open(key, members)?;
+            let answer = change(&mut stream)?;
+            stream.close()?;
+            Ok(answer)
+        })
+    }
+}

@@ -1,0 +1,260 @@
+//! XINFO.
+
+use std::ops::ControlFlow;
+
+use super::answer_of;
+use super::ranges::write_entries_of;
+use super::replies::{write_counted, write_entry, write_id};
+use crate::command_table::subcommands::XINFO;
+use crate::commands::command_error::NOT_AN_INTEGER;
+use crate::commands::subcommands::{help, subcommand, unknown_or_wrong};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{Consumer, ENTRIES_READ_UNKNOWN, Group, ScanDirection, StreamId, StreamReader};
+use skein_syntax::number::parse_i64;
+
+const NO_SUCH_KEY: CommandError = CommandError::text("ERR no such key");
+/// The entries that XINFO STREAM FULL shows of each list, unless COUNT says otherwise.
+const COUNT: u64 = 10;
+/// Redis's nodes hold up to this number of entries.
+const NODE_ENTRIES: u64 = 100;
+const ALL: (StreamId, StreamId) = (StreamId::MIN, StreamId::MAX);
+
+const HELP: &[&str] = &[
+    "XINFO <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "CONSUMERS <key> <group>",
+    "    Show the consumers of a group.",
+    "GROUPS <key>",
+    "    Show the groups of a stream.",
+    "STREAM <key> [FULL [COUNT <count>]]",
+    "    Show a stream; with FULL also its entries and groups, up to a number of each.",
+    "HELP",
+    "    Prints this help.",
+];
+
+pub(in crate::commands) fn xinfo(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    let subcommand = subcommand("xinfo", XINFO, args)?;
+    if subcommand == "help" {
+        help(HELP, reply);
+        return Ok(AfterCommand::Done);
+    }
+    let now = context.session.now();
+    context.look_up(args.get(2), |row| {
+        answer_of(row?, reply, |stream, reply| {
+            let stream = stream.ok_or(NO_SUCH_KEY)?;
+            match subcommand {
+                "groups" => write_groups(stream, reply),
+                "consumers" => write_consumers(stream, args, now, reply),
+                _ => write_stream(stream, args, reply),
+            }
+        })
+    })?;
+    Ok(AfterCommand::Done)
+}
+
+fn write_groups(stream: &mut StreamReader<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+    let groups = stream.groups()?;
+    reply.array(groups.len());
+    for (name, group) in &groups {
+        reply.map(6);
+        reply.bulk(b"name");
+        reply.bulk(name);
+        reply.bulk(b"consumers");
+        reply.places(group.consumers);
+        reply.bulk(b"pending");
+        reply.places(group.pending);
+        write_progress(stream, group, reply)?;
+    }
+    Ok(())
+}
+
+/// Writes how far a group has read.
+fn write_progress(
+    stream: &mut StreamReader<'_>,
+    group: &Group,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let number_or_null = |number: Option<i64>, reply: &mut ReplyWriter<'_>| match number {
+        Some(number) => reply.int(number),
+        None => reply.null(),
+    };
+    reply.bulk(b"last-delivered-id");
+    write_id(group.last_id, reply);
+    reply.bulk(b"entries-read");
+    number_or_null(Some(group.entries_read).filter(|read| *read != ENTRIES_READ_UNKNOWN), reply);
+    reply.bulk(b"lag");
+    let lag = stream.lag(group)?;
+    number_or_null(lag, reply);
+    Ok(())
+}
+
+fn write_consumers(
+    stream: &mut StreamReader<'_>,
+    args: &RequestArgs<'_>,
+    now: u64,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let (key, name) = (args.get(2), args.get(3));
+    let absent = || super::no_group(&[b"No such consumer group '", name, b"' for key name '", key, b"'"]);
+    let group = stream.group(name)?.ok_or_else(absent)?;
+    let consumers = stream.consumers(&group)?;
+    reply.array(consumers.len());
+    for (name, consumer) in &consumers {
+        reply.map(3);
+        reply.bulk(b"name");
+        reply.bulk(name);
+        reply.bulk(b"pending");
+        reply.places(consumer.pending);
+        reply.bulk(b"idle");
+        reply.places(now.saturating_sub(consumer.seen));
+    }
+    Ok(())
+}
+
+/// Reads the options of XINFO STREAM: `None`, or the most entries of each list.
+fn parse_full(args: &RequestArgs<'_>) -> Result<Option<u64>, CommandError> {
+    match args.len() {
+        3 => Ok(None),
+        4 if is(args.get(3), "FULL") => Ok(Some(COUNT)),
+        6 if is(args.get(3), "FULL") && is(args.get(4), "COUNT") => {
+            let count = parse_i64(args.get(5)).ok_or(NOT_AN_INTEGER)?;
+            // 0 shows all.
+            Ok(Some(u64::try_from(count).map_or(COUNT, |count| if count == 0 { u64::MAX } else { count })))
+        }
+        _ => Err(unknown_or_wrong("xinfo", args)),
+    }
+}
+
+fn write_stream(
+    stream: &mut StreamReader<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let full = parse_full(args)?;
+    let head = stream.head();
+    reply.map(if full.is_some() { 9 } else { 10 });
+    reply.bulk(b"length");
+    reply.places(head.len);
+    // As many as Redis would have at least.
+    let nodes = head.len.div_ceil(NODE_ENTRIES);
+    reply.bulk(b"radix-tree-keys");
+    reply.places(nodes);
+    reply.bulk(b"radix-tree-nodes");
+    reply.places(nodes + 1);
+    for (name, id) in [("last-generated-id", head.last_id), ("max-deleted-entry-id", head.max_deleted_id)] {
+        reply.bulk(name.as_bytes());
+        write_id(id, reply);
+    }
+    reply.bulk(b"entries-added");
+    reply.places(head.added);
+    reply.bulk(b"recorded-first-entry-id");
+    write_id(stream.edge(ScanDirection::Forward)?.unwrap_or_default(), reply);
+    match full {
+        None => write_edges(stream, reply),
+        Some(most) => write_contents(stream, most, reply),
+    }
+}
+
+fn write_edges(stream: &mut StreamReader<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+    reply.bulk(b"groups");
+    reply.count(stream.groups()?.len());
+    for (name, direction) in
+        [("first-entry", ScanDirection::Forward), ("last-entry", ScanDirection::Backward)]
+    {
+        reply.bulk(name.as_bytes());
+        let mut is_there = false;
+        stream.entries(ALL, direction, |id, fields| {
+            is_there = true;
+            write_entry(id, fields, reply);
+            ControlFlow::Break(())
+        })?;
+        if !is_there {
+            reply.null();
+        }
+    }
+    Ok(())
+}
+
+fn write_contents(
+    stream: &mut StreamReader<'_>,
+    most: u64,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    reply.bulk(b"entries");
+    let count = most.min(stream.len());
+    write_entries_of(stream, ALL, count, reply)?;
+    let groups = stream.groups()?;
+    reply.bulk(b"groups");
+    reply.array(groups.len());
+    for (name, group) in &groups {
+        reply.map(7);
+        reply.bulk(b"name");
+        reply.bulk(name);
+        write_progress(stream, group, reply)?;
+        reply.bulk(b"pel-count");
+        reply.places(group.pending);
+        reply.bulk(b"pending");
+        write_group_pending(stream, group, most, reply)?;
+        let consumers = stream.consumers(group)?;
+        reply.bulk(b"consumers");
+        reply.array(consumers.len());
+        for (name, consumer) in &consumers {
+            reply.map(4);
+            reply.bulk(b"name");
+            reply.bulk(name);
+            reply.bulk(b"seen-time");
+            reply.places(consumer.seen);
+            reply.bulk(b"pel-count");
+            reply.places(consumer.pending);
+            reply.bulk(b"pending");
+            write_consumer_pending(stream, group, consumer, most, reply)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_group_pending(
+    stream: &mut StreamReader<'_>,
+    group: &Group,
+    most: u64,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    write_counted(reply, |reply, count| {
+        stream.pending_from(group, StreamId::MIN, |id, entry| {
+            *count += 1;
+            reply.array(4);
+            write_id(id, reply);
+            reply.bulk(&entry.consumer);
+            reply.places(entry.delivered);
+            reply.places(entry.deliveries);
+            if (*count as u64) < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+    })?;
+    Ok(())
+}
+
+fn write_consumer_pending(
+    stream: &mut StreamReader<'_>,
+    group: &Group,
+    consumer: &Consumer,
+    most: u64,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let most = usize::try_from(most.min(consumer.pending)).unwrap_or(usize::MAX);
+    let ids = if most > 0 { stream.owned_from(group, consumer, StreamId::MIN, most)? } else { Vec::new() };
+    write_counted(reply, |reply, count| {
+        for id in ids {
+            let Some(entry) = stream.pending_entry(group, id)? else { continue };
+            *count += 1;
+            reply.array(3);
+            write_id(id, reply);
+            reply.places(entry.delivered);
+            reply.places(entry.deliveries);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,71 @@
+//! Commands on streams.
+//!
+//! ```text
+//!   XADD, XACK, XCLAIM ...  Handler::Write     ─► writer.change_stream
+//!   XRANGE, XPENDING ...    Handler::Read      ─► row.stream(|stream| ...)
+//!   XREAD, XREADGROUP       Handler::Blocking  ─► the same, or the client waits for XADD
+//! ```
+//!
+//! The data model has the records of a stream and what changes them (`skein_data`, `streams`). Here
+//! are Redis's requests and replies.
+//!
+//! Read in this order: `ids`, `replies`, `add` (XADD, XTRIM), `entries` (single entries, XSETID),
+//! `ranges`; then groups: `groups` (XGROUP), `read` and `read_group`, `pending`, `claim`, `info`.
+
+mod add;
+mod claim;
+mod entries;
+mod groups;
+mod ids;
+mod info;
+mod pending;
+mod ranges;
+mod read;
+mod read_group;
+mod read_query;
+mod read_task;
+mod replies;
+
+pub(super) use add::{xadd, xtrim};
+pub(super) use claim::{xautoclaim, xclaim};
+pub(super) use entries::{xdel, xlen, xsetid};
+pub(super) use groups::xgroup;
+pub(super) use info::xinfo;
+pub(super) use pending::{xack, xpending};
+pub(super) use ranges::{EntriesReply, XRange, XRevRange, write_entries};
+pub(super) use read::XREAD;
+pub(super) use read_group::XREADGROUP;
+pub(super) use read_query::check_in_script;
+pub(super) use read_task::ReadStreamsTask;
+
+use super::CommandError;
+use crate::resp::ReplyWriter;
+use skein_data::{RowView, StreamReader};
+
+/// Replies from the stream, or from `None` for an absent key. Errors for other kinds.
+fn answer_of<R>(
+    row: Option<RowView<'_>>,
+    reply: &mut ReplyWriter<'_>,
+    answer: impl FnOnce(Option<&mut StreamReader<'_>>, &mut ReplyWriter<'_>) -> Result<R, CommandError>,
+) -> Result<R, CommandError> {
+    let Some(row) = row else { return answer(None, reply) };
+    row.stream(|stream| answer(Some(stream), reply))?.ok_or_else(CommandError::wrong_type)?
+}
+
+/// Does the same and writes the error.
+fn with_stream(
+    row: Option<RowView<'_>>,
+    reply: &mut ReplyWriter<'_>,
+    answer: impl FnOnce(Option<&mut StreamReader<'_>>, &mut ReplyWriter<'_>) -> Result<(), CommandError>,
+) {
+    let start = reply.position();
+    if let Err(fault) = answer_of(row, reply, answer) {
+        reply.truncate(start);
+        fault.write(reply);
+    }
+}
+
+/// The error for a group that is not there.
+fn no_group(parts: &[&[u8]]) -> CommandError {
+    CommandError::owned([b"NOGROUP ", &parts.concat()[..]].concat())
+}

@@ -1,0 +1,205 @@
+//! XRANGE and XREVRANGE, at once if the range is short, otherwise in slices; and streams inside a
+//! range of keys. As in Redis, a reply shows a single moment.
+
+use std::ops::ControlFlow;
+
+use super::answer_of;
+use super::ids::{parse_end, parse_start};
+use super::replies::write_entry;
+use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
+use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongRead, LongReply, SlicedView, ViewTask};
+use crate::commands::{CommandError, SlicedTask, is};
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{EntriesView, RowView, ScanDirection, StreamId, StreamReader};
+use skein_syntax::number::parse_i64;
+
+/// A range of ids, both ends included.
+pub(super) type IdRange = (StreamId, StreamId);
+
+const ALL: IdRange = (StreamId::MIN, StreamId::MAX);
+
+/// A request for a range.
+struct RangeQuery {
+    range: IdRange,
+    /// The most entries; `None` for all.
+    most: Option<u64>,
+}
+
+impl RangeQuery {
+    fn parse(args: &RequestArgs<'_>, direction: ScanDirection) -> Result<Self, CommandError> {
+        let (start, end) = match direction {
+            ScanDirection::Forward => (args.get(2), args.get(3)),
+            ScanDirection::Backward => (args.get(3), args.get(2)),
+        };
+        let mut query = Self { range: (parse_start(start)?, parse_end(end)?), most: None };
+        let mut rest = args.from(4);
+        while let Some(word) = rest.next() {
+            let value = rest.next().filter(|_| is(word, "COUNT")).ok_or(SYNTAX)?;
+            query.most = Some(parse_count(value)?);
+        }
+        Ok(query)
+    }
+}
+
+/// Parses a number of entries. A negative one counts as 0.
+pub(super) fn parse_count(text: &[u8]) -> Result<u64, CommandError> {
+    Ok(u64::try_from(parse_i64(text).ok_or(NOT_AN_INTEGER)?).unwrap_or(0))
+}
+
+pub(in crate::commands) struct XRange;
+pub(in crate::commands) struct XRevRange;
+
+impl LongRead for XRange {
+    fn answer(
+        row: Option<RowView<'_>>,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+        long: &mut LongReply,
+    ) -> Result<(), CommandError> {
+        answer(ScanDirection::Forward, row, args, reply, long)
+    }
+}
+
+impl LongRead for XRevRange {
+    fn answer(
+        row: Option<RowView<'_>>,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+        long: &mut LongReply,
+    ) -> Result<(), CommandError> {
+        answer(ScanDirection::Backward, row, args, reply, long)
+    }
+}
+
+fn answer(
+    direction: ScanDirection,
+    row: Option<RowView<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    long: &mut LongReply,
+) -> Result<(), CommandError> {
+    let query = RangeQuery::parse(args, direction)?;
+    answer_of(row, reply, |stream, reply| {
+        let Some(stream) = stream else {
+            reply.array(0);
+            return Ok(());
+        };
+        if query.most == Some(0) {
+            reply.null_array();
+            return Ok(());
+        }
+        let most = query.most.unwrap_or(u64::MAX);
+        if !write_short(stream, query.range, direction, most, reply)? {
+            long.begin(reply, || {
+                let view = stream.view(query.range, direction, most)?;
+                Some(SlicedTask::Entries(ViewTask::new(EntriesReply { view })))
+            });
+        }
+        Ok(())
+    })
+}
+
+/// Writes up to `most` entries of a range, if they are few. Otherwise writes nothing and returns
+/// false.
+pub(super) fn write_short(
+    stream: &mut StreamReader<'_>,
+    range: IdRange,
+    direction: ScanDirection,
+    most: u64,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
+    let start = reply.position();
+    let mut left = most.min(stream.count(range)?);
+    if left > AT_ONCE as u64 {
+        return Ok(false);
+    }
+    reply.array(left as usize);
+    if left == 0 {
+        return Ok(true);
+    }
+    let mut fits = true;
+    stream.entries(range, direction, |id, fields| {
+        write_entry(id, fields, reply);
+        left -= 1;
+        fits = reply.position() - start <= AT_ONCE_BYTES;
+        if left > 0 && fits { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    if !fits && left > 0 {
+        reply.truncate(start);
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Writes the first `count` entries of a range. REQUIRES: it has so many.
+pub(super) fn write_entries_of(
+    stream: &mut StreamReader<'_>,
+    range: IdRange,
+    count: u64,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let mut left = count;
+    reply.array(usize::try_from(count).unwrap_or(usize::MAX));
+    if left == 0 {
+        return Ok(());
+    }
+    stream.entries(range, ScanDirection::Forward, |id, fields| {
+        write_entry(id, fields, reply);
+        left -= 1;
+        if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    Ok(())
+}
+
+/// Writes all entries of a stream that has few.
+pub(in crate::commands) fn write_entries(
+    stream: &mut StreamReader<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    write_entries_of(stream, ALL, stream.len(), reply)
+}
+
+/// The reply of XRANGE with many entries; also inside a range of keys.
+pub(crate) struct EntriesReply {
+    view: EntriesView,
+}
+
+impl EntriesReply {
+    /// Returns a task that writes all entries, or `None` if there are few.
+    pub(in crate::commands) fn all(stream: &mut StreamReader<'_>) -> Option<ViewTask<Self>> {
+        if stream.len() <= AT_ONCE as u64 {
+            return None;
+        }
+        let view = stream.view(ALL, ScanDirection::Forward, u64::MAX)?;
+        Some(ViewTask::new(Self { view }))
+    }
+
+    /// Returns the reply for a view.
+    pub(super) fn of(view: EntriesView) -> Self {
+        Self { view }
+    }
+}
+
+impl SlicedView for EntriesReply {
+    const WAY_OUT: &'static str = "ask for fewer entries with COUNT";
+
+    fn left(&self) -> u64 {
+        self.view.left()
+    }
+
+    fn head(&self, count: usize, reply: &mut ReplyWriter<'_>) {
+        reply.array(count);
+    }
+
+    fn some(
+        &mut self,
+        most: usize,
+        full: impl Fn(&ReplyWriter<'_>) -> ControlFlow<()>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<bool, CommandError> {
+        Ok(self.view.step(most, |id, fields| {
+            write_entry(id, fields, reply);
+            full(reply)
+        })?)
+    }
+}
