@@ -36,7 +36,7 @@ pub enum TrimRule {
 pub struct Trimming {
     /// What it keeps.
     pub rule: TrimRule,
-    /// Entries are removed in multiples of this number; 1 trims exactly.
+    /// Entries are removed in multiples of this number, or all of them; 1 trims exactly.
     pub multiple: u64,
     /// The most entries that are removed; `None` for any number.
     pub most: Option<u64>,
@@ -106,7 +106,8 @@ impl StreamWriter<'_> {
             },
         };
         let most = surplus.min(trimming.most.unwrap_or(u64::MAX));
-        let removed = most - most % trimming.multiple.max(1);
+        let is_all = most == self.head.len;
+        let removed = if is_all { most } else { most - most % trimming.multiple.max(1) };
         let mut left = removed;
         while left > 0 {
             let range = NameRange::entries(StreamId::MIN, StreamId::MAX);

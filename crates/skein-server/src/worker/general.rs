@@ -396,7 +396,10 @@ fn is_batched(resolved: ResolvedTag, connection: &Connection, at: usize, shared:
         Handler::Read(_) | Handler::ReadOrSlices(..) => true,
         Handler::Write(_) => !wakes_someone(shared, command, &connection.input.args(at)),
         Handler::ReadOneOrMany(..) => connection.input.args(at).len() == 2,
-        Handler::WriteOrSlices(..) => is_short(&connection.input.args(at)),
+        Handler::WriteOrSlices(..) => {
+            let args = connection.input.args(at);
+            is_short(&args) && !wakes_someone(shared, command, &args)
+        }
         Handler::General(_)
         | Handler::Exclusive(_)
         | Handler::Blocking(_)

@@ -248,3 +248,31 @@ pub const SCRIPTS: &str = "
 /// All families above except `MIXED`.
 pub const ALL: [&str; 10] =
     [STRINGS, BITS, HASHES, KEYS, EXPIRY, SORTED_SETS, SETS, LISTS, TRANSACTIONS, SCRIPTS];
+
+pub const STREAMS: &str = "
+    XADD <key> NOMKSTREAM? MAXLEN_=_<count>|MINID_<stream-id>|MAXLEN_<count>_LIMIT_5? <new-id> <field>_<value>+
+    XADD <key> <new-id> <field> <value>
+    XADD <key> <new-id> <field>_<value>+
+    XLEN|TYPE|XINFO_GROUPS <key>
+    XRANGE|XREVRANGE <key> <stream-bound> <stream-bound> COUNT_<count>?
+    XDEL <key> <stream-id>+
+    XTRIM <key> MAXLEN|MINID <stream-id>
+    XTRIM <key> MAXLEN_=|MAXLEN <count> LIMIT_<count>?
+    XSETID <key> <stream-id> ENTRIESADDED_<count>? MAXDELETEDID_<stream-id>?
+    XREAD COUNT_<count>? STREAMS_<key>_<stream-id>|STREAMS_<key>_<key>_<stream-id>_<stream-id>|STREAMS_<key>_$
+    XGROUP CREATE <key> <group> <stream-id>|$ MKSTREAM? ENTRIESREAD_<count>?
+    XGROUP CREATE <key> <group> 0
+    XGROUP SETID <key> <group> <stream-id>|$ ENTRIESREAD_<count>?
+    XGROUP DESTROY <key> <group>
+    XGROUP CREATECONSUMER|DELCONSUMER <key> <group> <consumer>
+    XREADGROUP GROUP <group> <consumer> COUNT_<count>? NOACK? STREAMS_<key>_>|STREAMS_<key>_<stream-id>|STREAMS_<key>_<key>_>_>
+    XREADGROUP GROUP <group> <consumer> COUNT_1? STREAMS_<key>_>
+    XACK <key> <group> <stream-id>+
+    XPENDING <key> <group>
+    XCLAIM <key> <group> <consumer> 0|100000 <stream-id>+ FORCE? JUSTID? RETRYCOUNT_<count>? LASTID_<stream-id>?
+    XAUTOCLAIM <key> <group> <consumer> 0|100000 <stream-bound> COUNT_<count>? JUSTID?
+    DEL|EXISTS <key>
+    COPY|RENAME <key> <key>
+    SET <key> <value>
+    GET|LLEN <key>
+";

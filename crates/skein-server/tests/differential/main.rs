@@ -214,6 +214,11 @@ fn sets() {
 }
 
 #[test]
+fn streams() {
+    assert_same_replies(families::STREAMS);
+}
+
+#[test]
 fn lists() {
     assert_same_replies(families::LISTS);
 }

@@ -36,6 +36,7 @@ mod slices;
 mod slow_readers;
 mod snapshots;
 mod sorted_sets;
+mod streams;
 mod taking_over;
 mod tls;
 mod transactions;

@@ -147,7 +147,34 @@ fn write_lists(folder: &Path) {
     store.close().unwrap();
 }
 
-/// The entry of a key, and the members in order if it is a set, sorted or not, or a list.
+/// Writes the kind that was added after those: streams, whose members are records of the data
+/// model.
+fn write_streams(folder: &Path) {
+    let store = open(folder, Durability::Sync);
+    let mut session = store.session();
+    for part in ["checkpoint", "log"] {
+        let of_part = format!("stream of the {part}").into_bytes();
+        let written = session.write(|w| {
+            for stream in [&b"stream"[..], &of_part] {
+                w.change_members_of::<_, Error>(CollectionKind::Stream, stream, true, |members| {
+                    members.put_value(&[0, 1], part.as_bytes())?;
+                    members.put_value(&[0, 2], b"gone")?;
+                    members.put_value(&[1], b"")?;
+                    members.remove_value(&[0, 2])
+                })?;
+            }
+            w.expire(&of_part, Some(FAR))
+        });
+        written.unwrap().0.unwrap();
+        if part == "checkpoint" {
+            store.checkpoint().unwrap();
+        }
+    }
+    drop(session);
+    store.close().unwrap();
+}
+
+/// The entry of a key, and the members in order if it has ranks.
 type FormatEntry = (KeyEntry, Vec<(Vec<u8>, u64)>);
 
 fn entries(store: &Store) -> Vec<FormatEntry> {
@@ -210,15 +237,17 @@ fn folders_of_earlier_versions_are_read() {
         write_kinds(folder.as_ref());
         write_sets(folder.as_ref());
         write_lists(folder.as_ref());
+        write_streams(folder.as_ref());
     }
     check_kept("format", 6, &[write]);
     check_kept("format-3", 90, &[write, write_kinds]);
     check_kept("format-4", 174, &[write, write_kinds, write_sets]);
     check_kept("format-5", 188, &[write, write_kinds, write_sets, write_lists]);
+    check_kept("format-6", 203, &[write, write_kinds, write_sets, write_lists, write_streams]);
 }
 
 /// The version of `identity` that is written.
-const IDENTITY: u32 = 5;
+const IDENTITY: u32 = 6;
 
 /// Returns the version of a kind of file, as in `docs/format.md`.
 fn version_of(path: &Path) -> u32 {
@@ -231,7 +260,7 @@ fn other_versions_are_refused_and_not_touched() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    copy(&kept("format-5"), folder.path());
+    copy(&kept("format-6"), folder.path());
     let mut kinds = 0;
     for (path, bytes) in files(folder.path()).into_iter().filter(|(_, bytes)| !bytes.is_empty()) {
         let known = version_of(&path);
