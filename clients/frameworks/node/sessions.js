@@ -25,6 +25,37 @@ async function beeQueue() {
   await queue.close();
 }
 
+/** Jobs with results, one of each kind of option, and their events, which are a stream. */
+async function bullMq() {
+  const { Queue, QueueEvents, Worker } = require('bullmq');
+  const connection = { host, port: Number(port), maxRetriesPerRequest: null };
+  const queue = new Queue('addition', { connection });
+  const events = new QueueEvents('addition', { connection });
+  await events.waitUntilReady();
+  let tries = 0;
+  const add = async (job) => {
+    if (job.name === 'again' && ++tries < 3) throw new Error('not yet');
+    return job.data.x + job.data.y;
+  };
+  const worker = new Worker('addition', add, { connection, concurrency: 4 });
+  const jobs = await queue.addBulk(
+    Array.from({ length: 100 }, (_, n) => ({ name: 'add', data: { x: n, y: n } })),
+  );
+  const sums = await Promise.all(jobs.map((job) => job.waitUntilFinished(events)));
+  assert.strictEqual(sums.reduce((all, one) => all + one, 0), 9900);
+  const data = { x: 1, y: 2 };
+  const options = [{ delay: 200 }, { priority: 3 }, { attempts: 3 }];
+  const others = await Promise.all(
+    options.map((option) => queue.add(option.attempts ? 'again' : 'add', data, option)),
+  );
+  for (const job of others) assert.strictEqual(await job.waitUntilFinished(events), 3);
+  assert.strictEqual(tries, 3);
+  assert.strictEqual((await queue.getJobCounts('completed')).completed, 103);
+  await worker.close();
+  await events.close();
+  await queue.close();
+}
+
 /** Ten points of thirty are allowed. */
 async function rateLimiterFlexible() {
   const Redis = require('ioredis');
@@ -72,7 +103,7 @@ async function socketIo() {
 }
 
 async function main() {
-  const sessions = { 'bee-queue': beeQueue, 'rate-limiter-flexible': rateLimiterFlexible, 'socket.io': socketIo };
+  const sessions = { 'bee-queue': beeQueue, bullmq: bullMq, 'rate-limiter-flexible': rateLimiterFlexible, 'socket.io': socketIo };
   let failed = false;
   for (const [name, session] of Object.entries(sessions)) {
     const late = new Promise((_, fail) => setTimeout(() => fail(new Error('no end after a minute')), 60_000).unref());

@@ -8,6 +8,7 @@ Prints one line for each framework, and exits with 1 if one failed. Removes all 
 import subprocess
 import sys
 import threading
+import time
 import traceback
 
 import redis
@@ -115,6 +116,59 @@ def dramatiq():
         worker.stop()
 
 
+def rq():
+    """A worker in a process of its own; results (in streams), a failure, a job that depends."""
+    import rq
+    import rq_tasks
+
+    client = redis.Redis.from_url(url)
+    queue = rq.Queue(connection=client)
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "rq.cli", "worker", "--url", url, "--quiet", "--with-scheduler"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        jobs = [queue.enqueue(rq_tasks.add, n, n) for n in range(10)]
+        last = queue.enqueue(rq_tasks.add, 1, 2, depends_on=jobs)
+        equal(wait_for(last.latest_result).return_value, 3)
+        equal(sum(job.latest_result().return_value for job in jobs), 90)
+        failed = queue.enqueue(rq_tasks.fail)
+        assert "ValueError" in wait_for(failed.latest_result).exc_string
+        equal(rq.registry.FailedJobRegistry(queue=queue).count, 1)
+    finally:
+        worker.terminate()
+        worker.wait()
+
+
+def streams():
+    """redis-py's streams: a group of three consumers, and one that takes over."""
+    client = redis.Redis.from_url(url, decode_responses=True)
+    client.xgroup_create("jobs", "workers", id="0", mkstream=True)
+    done = []
+
+    def consume(name):
+        while True:
+            read = client.xreadgroup("workers", name, {"jobs": ">"}, count=5, block=1000)
+            if not read:
+                return
+            for entry, fields in read[0][1]:
+                if int(fields["n"]) % 10:
+                    done.append(int(fields["n"]))
+                    client.xack("jobs", "workers", entry)
+
+    names = iter(["a", "b", "c"])
+    adding = threading.Thread(target=lambda: [client.xadd("jobs", {"n": n}, maxlen=1000) for n in range(300)])
+    adding.start()
+    run_threads(3, lambda: consume(next(names)))
+    adding.join()
+    equal(client.xpending("jobs", "workers")["pending"], 30)
+    taken = client.xautoclaim("jobs", "workers", "d", min_idle_time=0, count=100)[1]
+    done += [int(fields["n"]) for _, fields in taken]
+    equal(sorted(done), list(range(300)))
+    equal(client.xinfo_groups("jobs")[0]["lag"], 0)
+
+
 def limits():
     """The limits of Flask-Limiter: ten hits of thirty are allowed."""
     from limits import parse, storage, strategies
@@ -141,6 +195,16 @@ def pubsub():
         equal(sorted(messages), [("message", "hello"), ("pmessage", "hello")])
 
 
+def wait_for(what):
+    """Asks until there is an answer."""
+    for _ in range(600):
+        answer = what()
+        if answer is not None:
+            return answer
+        time.sleep(0.1)
+    raise TimeoutError("no answer after a minute")
+
+
 def run_threads(count, work):
     threads = [threading.Thread(target=work) for _ in range(count)]
     for thread in threads:
@@ -150,7 +214,7 @@ def run_threads(count, work):
 
 
 failed = False
-for session in [django_redis, redis_lock, celery, huey, dramatiq, limits, pubsub]:
+for session in [django_redis, redis_lock, celery, huey, dramatiq, rq, streams, limits, pubsub]:
     redis.Redis.from_url(url).flushall()
     try:
         session()
