@@ -52,7 +52,7 @@ const FROM_TO: &[&str] = &["copy"];
 /// Commands that remove the first key and write the second.
 const MOVE_TO: &[&str] = &["blmove", "brpoplpush", "lmove", "rename", "renamenx", "rpoplpush"];
 /// Commands that write the first key and read the others.
-const TO_FROM: &[&str] = &["zdiffstore", "zinterstore", "zrangestore", "zunionstore"];
+const TO_FROM: &[&str] = &["bitop", "zdiffstore", "zinterstore", "zrangestore", "zunionstore"];
 
 /// The access that a command needs to its keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +61,8 @@ enum RequiredAccess {
     Keys(KeyAccess, KeyAccess),
     /// SET, which reads only with the option GET.
     Set,
+    /// BITFIELD, which only reads if all operations are GET.
+    BitField,
     /// To any key, because the command may find all of them.
     Every(KeyAccess),
     /// To the keys between arguments 1 and 2, or with a prefix.
@@ -76,6 +78,7 @@ fn required_access(command: &CommandSpec) -> RequiredAccess {
     let usual = if command.has_flag("write") { KeyAccess::WRITE } else { KeyAccess::READ };
     match command.name {
         "set" => RequiredAccess::Set,
+        "bitfield" => RequiredAccess::BitField,
         "sort" => RequiredAccess::Keys(KeyAccess::READ, KeyAccess::WRITE),
         "sk.first" | "sk.last" | "sk.next" | "sk.prev" => RequiredAccess::Every(usual),
         "sk.count" | "sk.delrange" | "sk.range" => RequiredAccess::Between(usual),
@@ -112,6 +115,10 @@ pub(super) fn accessed_keys<'a>(command: usize, args: &RequestArgs<'a>) -> Acces
             let access = if tells { KeyAccess::BOTH } else { KeyAccess::WRITE };
             keys(command, args, access, access)
         }
+        RequiredAccess::BitField => {
+            let access = if only_gets(args) { KeyAccess::READ } else { KeyAccess::BOTH };
+            keys(command, args, access, access)
+        }
         RequiredAccess::Every(access) => range(Some(KeyRange::ALL), b"*", access),
         RequiredAccess::Between(access) => {
             range(KeyRange::parse(args.get(1), args.get(2)).ok().flatten(), args.get(1), access)
@@ -120,6 +127,23 @@ pub(super) fn accessed_keys<'a>(command: usize, args: &RequestArgs<'a>) -> Acces
             range(Some(KeyRange::with_prefix(args.get(1))), args.get(1), access)
         }
     }
+}
+
+/// Returns whether a request of BITFIELD has no operation that writes.
+fn only_gets(args: &RequestArgs<'_>) -> bool {
+    let mut rest = args.from(2);
+    while let Some(word) = rest.next() {
+        let skipped = match word {
+            _ if is(word, "GET") => 2,
+            _ if is(word, "OVERFLOW") => 1,
+            _ => return false,
+        };
+        if rest.len() < skipped {
+            return false;
+        }
+        let _ = rest.nth(skipped - 1);
+    }
+    true
 }
 
 fn keys<'a>(command: usize, args: &RequestArgs<'a>, first: KeyAccess, rest: KeyAccess) -> AccessedKeys<'a> {

@@ -1,5 +1,7 @@
 //! Commands on rows with a single value.
 
+mod bit_fields;
+mod bit_operations;
 mod bits;
 pub(super) mod lcs;
 mod ranges;
@@ -15,6 +17,8 @@ use skein_data::{
     DiskError, EngineWriter, Error, RowAllocator, RowChange, RowRef, RowView, RowWriter as _, VALUE_BYTES_MAX,
 };
 
+pub(super) use bit_fields::{bit_field, bit_field_ro};
+pub(super) use bit_operations::bit_op;
 pub(super) use bits::{bit_count, bit_count_alone, bit_pos, bit_pos_alone, get_bit, set_bit};
 pub(super) use ranges::{get_range, set_range};
 
