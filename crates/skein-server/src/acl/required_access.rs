@@ -51,8 +51,13 @@ const WRITE_AND_TELL: &[&str] = &[
 const FROM_TO: &[&str] = &["copy"];
 /// Commands that remove the first key and write the second.
 const MOVE_TO: &[&str] = &["blmove", "brpoplpush", "lmove", "rename", "renamenx", "rpoplpush"];
+/// Commands that read and write the first key and read the others.
+const ADD_TO: &[&str] = &["pfmerge"];
+/// Commands that write, but nothing that a reader of the key could not see.
+const ONLY_READ: &[&str] = &["pfdebug"];
 /// Commands that write the first key and read the others.
-const TO_FROM: &[&str] = &["bitop", "zdiffstore", "zinterstore", "zrangestore", "zunionstore"];
+const TO_FROM: &[&str] =
+    &["bitop", "geosearchstore", "zdiffstore", "zinterstore", "zrangestore", "zunionstore"];
 
 /// The access that a command needs to its keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +84,7 @@ fn required_access(command: &CommandSpec) -> RequiredAccess {
     match command.name {
         "set" => RequiredAccess::Set,
         "bitfield" => RequiredAccess::BitField,
-        "sort" => RequiredAccess::Keys(KeyAccess::READ, KeyAccess::WRITE),
+        "georadius" | "georadiusbymember" | "sort" => RequiredAccess::Keys(KeyAccess::READ, KeyAccess::WRITE),
         "sk.first" | "sk.last" | "sk.next" | "sk.prev" => RequiredAccess::Every(usual),
         "sk.count" | "sk.delrange" | "sk.range" => RequiredAccess::Between(usual),
         "sk.prefix" => RequiredAccess::Prefixed(usual),
@@ -87,6 +92,8 @@ fn required_access(command: &CommandSpec) -> RequiredAccess {
         _ if named(WRITE_AND_TELL) => RequiredAccess::Keys(KeyAccess::BOTH, KeyAccess::BOTH),
         _ if named(FROM_TO) => RequiredAccess::Keys(KeyAccess::READ, KeyAccess::WRITE),
         _ if named(MOVE_TO) => RequiredAccess::Keys(KeyAccess::BOTH, KeyAccess::WRITE),
+        _ if named(ADD_TO) => RequiredAccess::Keys(KeyAccess::BOTH, KeyAccess::READ),
+        _ if named(ONLY_READ) => RequiredAccess::Keys(KeyAccess::READ, KeyAccess::READ),
         _ if named(TO_FROM) => RequiredAccess::Keys(KeyAccess::WRITE, KeyAccess::READ),
         _ => RequiredAccess::Keys(usual, usual),
     }
@@ -163,7 +170,7 @@ mod tests {
 
     #[test]
     fn every_named_command_exists() {
-        for names in [TELL_LITTLE, WRITE_AND_TELL, FROM_TO, MOVE_TO, TO_FROM] {
+        for names in [TELL_LITTLE, WRITE_AND_TELL, FROM_TO, MOVE_TO, ADD_TO, ONLY_READ, TO_FROM] {
             for name in names {
                 assert!(find(name.as_bytes()).is_some(), "{name}");
             }

@@ -47,6 +47,29 @@ const ALPHABETS: &[(&str, &[&str])] = &[
     ("offset", &["0", "1", "5", "-1", "40", "536870912", "a", "-9223372036854775808"]),
     ("bit", &["0", "7", "8", "100", "-1", "4294967296", "a"]),
     ("01", &["1", "0", "2", "a"]),
+    ("bitfield", &["BITFIELD", "BITFIELD_RO"]),
+    ("field", &["i8", "u8", "i64", "u63", "u1", "i5", "i1", "u64", "x"]),
+    ("field-bit", &["0", "#1", "7", "100", "#3", "3", "-1", "#-1", "a"]),
+    // Right and wrong ones that Redis changes by whole commands only.
+    (
+        "hyperloglog",
+        &[
+            "HYLL\u{1}\0\0\0\0\0\0\0\0\0\0\0\u{7f}\u{7f}??",
+            "HYLL\u{1}\0\0\0\u{5}\0\0\0\0\0\0\0\u{7f}\u{7f}?>\0",
+            "HYLL\u{1}\0\0\0\0\0\0\0\0\0\0\0\u{7f}\u{7f}????",
+            "HYLL\u{1}\0\0\0\0\0\0\0\0\0\0\0",
+            "HYLL\u{2}\0\0\0\0\0\0\0\0\0\0\0\u{7f}\u{7f}??",
+            "HYLL\0\0\0\0\0\0\0\0\0\0\0\0",
+            "HYLL",
+        ],
+    ),
+    // No two places are opposite ends of the earth, whose distance may be NaN.
+    ("longitude", &["13.361389", "15.087269", "-122.27652", "0", "180", "-180", "181", "a", "1e-7"]),
+    ("latitude", &["38.115556", "37.502669", "85.05112878", "-84.9", "0", "86", "a", "-1e-7"]),
+    ("radius", &["200", "1", "0", "1e7", "5000", "-1", "a", "inf", "0.001", "700.5"]),
+    ("unit", &["m", "km", "ft", "mi", "KM", "parsec"]),
+    ("georadius", &["GEORADIUS", "GEORADIUS_RO"]),
+    ("georadiusbymember", &["GEORADIUSBYMEMBER", "GEORADIUSBYMEMBER_RO"]),
     (
         "index",
         &["0", "-1", "1", "2", "-2", "100", "-100", "a", "9223372036854775807", "-9223372036854775808"],

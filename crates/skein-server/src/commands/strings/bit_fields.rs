@@ -77,7 +77,8 @@ impl FieldType {
 
     /// Returns the sum of two numbers as the type keeps it; or how the sum is out of range.
     fn sum(self, value: i64, by: i64) -> Result<i64, OutOfRange> {
-        let (over, under) = if self.signed { self.is_out(value, by) } else { self.is_out_unsigned(value, by) };
+        let (over, under) =
+            if self.signed { self.is_out(value, by) } else { self.is_out_unsigned(value, by) };
         let wrapped = self.extended(value.wrapping_add(by).cast_unsigned());
         match (over, under) {
             (true, _) => Err(OutOfRange { wrapped, limit: self.greatest() }),
@@ -201,7 +202,8 @@ impl FieldOperations {
                 ("INCRBY", 3, FieldAction::IncrBy),
             ];
             let found = known.into_iter().find(|(name, ..)| is(word, name));
-            let (_, numbers, action) = found.filter(|(_, numbers, _)| rest.len() >= *numbers).ok_or(SYNTAX)?;
+            let (_, numbers, action) =
+                found.filter(|(_, numbers, _)| rest.len() >= *numbers).ok_or(SYNTAX)?;
             let mut next = || rest.next().unwrap_or_default();
             let field = FieldType::parse(next()).ok_or(BAD_TYPE)?;
             let offset = parse_bit(next(), field.bits.into())?;
