@@ -9,6 +9,8 @@
 //!
 //! As in Redis, PFCOUNT and PFDEBUG may change the bytes of a value: the kept count, the encoding.
 
+use std::fmt::Write as _;
+
 use super::command_error::CommandError;
 use super::reply_limit::check_reply_bytes;
 use super::strings::{changed, value_of};
@@ -227,10 +229,11 @@ fn decoded(value: &HyperLogLog<&[u8]>, bytes_max: usize) -> Result<String, Comma
         if !text.is_empty() {
             text.push(' ');
         }
-        text += &match run.value {
-            0 if has_two_bytes => format!("Z:{}", run.len),
-            0 => format!("z:{}", run.len),
-            value => format!("v:{value},{}", run.len),
+        // Writing to a string does not fail.
+        let _ = match run.value {
+            0 if has_two_bytes => write!(text, "Z:{}", run.len),
+            0 => write!(text, "z:{}", run.len),
+            value => write!(text, "v:{value},{}", run.len),
         };
         check_reply_bytes(text.len(), bytes_max, "GET returns the bytes themselves")?;
     }

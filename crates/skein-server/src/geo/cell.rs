@@ -64,6 +64,7 @@ pub(crate) struct GeoCell {
 
 impl GeoCell {
     /// Returns the cell of a valid position.
+    #[expect(clippy::cast_sign_loss, reason = "a valid position is not below the least one")]
     pub(super) fn of(position: Position, step: u32, latitudes: LatitudeRange) -> Self {
         let cells = f64::from(1_u32 << step);
         let index = |degrees: f64, most: f64| ((degrees + most) / (most + most) * cells) as u32;
@@ -155,6 +156,6 @@ mod tests {
         let whole = cell(5, 6, 3);
         let part = cell(11, 12, 4);
         assert!(whole.scores().start <= part.scores().start && part.scores().end <= whole.scores().end);
-        assert_eq!(cell(1, 1, 1).scores().end, 4_503_599_627_370_496.0);
+        assert_eq!(cell(1, 1, 1).scores().end.to_bits(), 4_503_599_627_370_496_f64.to_bits());
     }
 }

@@ -11,7 +11,7 @@ const SHIFT: u32 = 47;
 fn hash(element: &[u8]) -> u64 {
     let mix = |word: u64| word ^ (word >> SHIFT);
     // Redis gives the function the length as 32 bits with a sign.
-    let len = i64::from(element.len() as u32 as i32).cast_unsigned();
+    let len = i64::from((element.len() as u32).cast_signed()).cast_unsigned();
     let (words, rest) = element.as_chunks::<8>();
     let mut hash = SEED ^ len.wrapping_mul(MULTIPLIER);
     for word in words {

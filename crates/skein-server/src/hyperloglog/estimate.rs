@@ -92,7 +92,9 @@ mod tests {
 
     fn of(counts: &[(u8, usize)]) -> u64 {
         let mut histogram = Histogram::default();
-        counts.iter().for_each(|(value, registers)| histogram.add(*value, *registers));
+        for (value, registers) in counts {
+            histogram.add(*value, *registers);
+        }
         estimate(&histogram)
     }
 

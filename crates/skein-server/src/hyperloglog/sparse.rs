@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(joined[HEADER..], [9, encode(3, 4), encode(3, 1), 0x7f, 0xf0]);
         assert_eq!(raise(&mut joined, 11, 3), Ok(SparseChange::None));
         assert_eq!(raise(&mut joined, 11, 5), Ok(SparseChange::Done));
-        assert_eq!(joined[HEADER..][..5], [9, encode(3, 1), encode(5, 1), encode(3, 2), encode(3, 1)]);
+        assert_eq!(joined[HEADER..][..4], [9, encode(3, 1), encode(5, 1), encode(3, 3)]);
     }
 
     #[test]

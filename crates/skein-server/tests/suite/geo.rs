@@ -7,14 +7,15 @@ use crate::common::{TestClient, encode, options, show, start, start_with, wait_f
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
-const ROWS: usize = 40;
-const PER_ROW: usize = 100;
+const ROWS: u32 = 40;
+const PER_ROW: u32 = 100;
+const MEMBERS: usize = (ROWS * PER_ROW) as usize;
 
 /// Adds a grid of members, a hundredth of a degree apart.
 fn fill(client: &mut TestClient) {
     for row in 0..ROWS {
         let members: Vec<String> = (0..PER_ROW)
-            .map(|at| format!("{} {} m:{row}:{at}", at as f64 / 100.0, row as f64 / 100.0))
+            .map(|at| format!("{} {} m:{row}:{at}", f64::from(at) / 100.0, f64::from(row) / 100.0))
             .collect();
         assert_eq!(client.ask(&format!("GEOADD g {}", members.join(" "))), format!(":{PER_ROW}|"));
     }
@@ -31,7 +32,7 @@ fn a_long_search_finds_what_short_ones_find() {
     let mut client = server.connect();
     fill(&mut client);
     let all = members(&client.ask("GEOSEARCH g FROMLONLAT 0.5 0.2 BYRADIUS 500 km ASC"));
-    assert_eq!(all.len(), ROWS * PER_ROW);
+    assert_eq!(all.len(), MEMBERS);
     assert_eq!(all[0], "m:20:50");
     for count in [1, 10, 1000] {
         let first =
@@ -55,7 +56,9 @@ fn a_long_search_finds_what_short_ones_find() {
         found.extend(members(&reply));
     }
     let mut expected = all.clone();
-    (found.sort(), found.dedup(), expected.sort());
+    found.sort();
+    found.dedup();
+    expected.sort();
     assert_eq!(found, expected);
     let any = members(&client.ask("GEOSEARCH g FROMLONLAT 0.5 0.2 BYRADIUS 500 km COUNT 700 ANY"));
     assert_eq!(any.len(), 700);
@@ -85,7 +88,7 @@ fn a_long_search_shows_one_moment() {
             let found = members(&client.ask(request));
             let pair = found.iter().filter(|member| ["m:one", "m:two"].contains(&member.as_str())).count();
             assert!([0, 2].contains(&pair), "{pair} of a pair");
-            assert_eq!(found.len() - pair, ROWS * PER_ROW);
+            assert_eq!(found.len() - pair, MEMBERS);
         }
         done.store(true, Ordering::Relaxed);
         mover.join().expect("the mover");
@@ -104,7 +107,7 @@ fn a_long_search_runs_in_a_transaction_too() {
     let found = members(&client.ask("EXEC"));
     assert_eq!(found.len(), 600);
     assert!(found[..2].contains(&"m:new".to_owned()));
-    assert_eq!(client.ask("ZCARD d"), format!(":{}|", ROWS * PER_ROW + 1));
+    assert_eq!(client.ask("ZCARD d"), format!(":{}|", MEMBERS + 1));
 }
 
 #[test]
@@ -123,9 +126,9 @@ fn a_distance_that_is_not_a_number_is_not_stored() {
     let server = start();
     let mut client = server.connect();
     let mut found = 0;
-    for step in 1..400 {
-        let latitude = f64::from(step) / 5.0;
-        client.ask(&format!("GEOADD p 0 {latitude} a 180 -{latitude} b"));
+    for step in 1..100 {
+        let latitude = f64::from(step) / 50.0;
+        client.ask(&format!("GEOADD p 10 {latitude} a -170 -{latitude} b"));
         let reply = client.ask("GEODIST p a b");
         if !reply.contains("-922337203685477.5808") {
             continue;
@@ -134,10 +137,9 @@ fn a_distance_that_is_not_a_number_is_not_stored() {
         let refusal = client.ask("GEOSEARCHSTORE d p FROMMEMBER a BYRADIUS 30000 km STOREDIST");
         assert_eq!(refusal, "-ERR resulting score is not a number (NaN)|");
         assert_eq!(client.ask("EXISTS d"), ":0|");
-        assert_eq!(members(&client.ask("GEOSEARCH p FROMMEMBER a BYRADIUS 30000 km ASC")).len(), 0);
-        assert!(client.ask("GEOSEARCH p FROMMEMBER a BYRADIUS 30000 km ASC").starts_with("*2|"));
+        assert_eq!(client.ask("GEOSEARCH p FROMMEMBER a BYRADIUS 30000 km ASC"), "*2|$1|b|$1|a|");
     }
-    eprintln!("{found} distances were no numbers");
+    assert!(found > 0, "no two of the places have such a distance");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! GEOSEARCH and its relatives, by how they run: those that only read, in a batch of reads; those
+//! GEOSEARCH and its relatives, by how they run: those that only read, in a batch of reads; requests
 //! that may store what they find, alone.
 
 use std::ops::{ControlFlow, Range};
@@ -8,7 +8,7 @@ use super::search::MemberSearch;
 use super::search_task::GeoSearchTask;
 use crate::commands::sorted_sets::{ScoredMembers, answer_of_kind, put_found};
 use crate::commands::task::{AT_ONCE, LongRead, LongReply};
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, SlicedTask};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, SlicedTask, is};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, RowView, ScanDirection, SetReader};
 
@@ -100,7 +100,13 @@ searches! {
     GeoRadiusByMemberRo = AreaSyntax::Member;
 }
 
-/// Runs a command that may store what it finds. REQUIRES: no other worker runs a command.
+/// Returns whether a request of GEORADIUS or GEORADIUSBYMEMBER may have an option that stores.
+pub(in crate::commands) fn may_store(args: &RequestArgs<'_>) -> bool {
+    args.from(5).any(|word| is(word, "STORE") || is(word, "STOREDIST"))
+}
+
+/// Runs a command that may store what it finds. REQUIRES: if it stores, no other worker runs a
+/// command.
 fn run(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,

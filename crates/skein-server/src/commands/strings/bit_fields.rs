@@ -1,4 +1,4 @@
-//! BITFIELD and BITFIELD_RO: integers of any width at any bit of a value.
+//! BITFIELD and `BITFIELD_RO`: integers of any width at any bit of a value.
 //!
 //! ```text
 //!   bit    0       8       16          u5 at bit 6: the bits 6 to 10, the highest one first
@@ -154,6 +154,9 @@ enum FieldAction {
     IncrBy(i64, OverflowRule),
 }
 
+/// Makes an action of its number.
+type MakeAction = fn(i64, OverflowRule) -> FieldAction;
+
 /// One operation of a request.
 #[derive(Debug, Clone, Copy)]
 struct FieldOperation {
@@ -196,7 +199,7 @@ impl FieldOperations {
                 rule = OverflowRule::parse(rest.next().ok_or(SYNTAX)?)?;
                 continue;
             }
-            let known: [(_, _, fn(i64, OverflowRule) -> FieldAction); 3] = [
+            let known: [(_, _, MakeAction); 3] = [
                 ("GET", 2, |_, _| FieldAction::Get),
                 ("SET", 3, FieldAction::Set),
                 ("INCRBY", 3, FieldAction::IncrBy),

@@ -70,7 +70,9 @@ fn combined(
     }
     let mut result = result.unwrap_or_default();
     if operation == BitOperation::Not {
-        result.iter_mut().for_each(|byte| *byte = !*byte);
+        for byte in &mut result {
+            *byte = !*byte;
+        }
     }
     Ok(result)
 }
