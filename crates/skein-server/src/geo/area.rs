@@ -30,21 +30,20 @@ pub(crate) struct SearchArea {
 
 impl SearchArea {
     /// Returns the distance between a position and the center, or `None` if the position is outside
-    /// of the area. A distance that is NaN is inside, as in Redis.
+    /// of the area.
     pub(crate) fn distance(&self, position: Position) -> Option<f64> {
         match self.shape {
             AreaShape::Circle { radius } => {
                 let distance = self.center.distance(position);
-                let is_outside = distance > radius * self.unit;
-                (!is_outside).then_some(distance)
+                (distance <= radius * self.unit).then_some(distance)
             }
             AreaShape::Box { width, height } => {
                 if self.center.latitude_distance(position) > height * self.unit / 2.0 {
                     return None;
                 }
                 let beside = Position { longitude: self.center.longitude, ..position };
-                let is_outside = position.distance(beside) > width * self.unit / 2.0;
-                (!is_outside).then(|| self.center.distance(position))
+                let is_inside = position.distance(beside) <= width * self.unit / 2.0;
+                is_inside.then(|| self.center.distance(position))
             }
         }
     }

@@ -54,8 +54,7 @@ impl Position {
         })
     }
 
-    /// Returns the distance between two positions in meters, along a great circle. As in Redis, it
-    /// may be NaN between opposite ends of the earth.
+    /// Returns the distance between two positions in meters, along a great circle.
     pub(crate) fn distance(self, other: Self) -> f64 {
         let v = half_chord(self.longitude, other.longitude);
         if v == 0.0 {
@@ -64,7 +63,8 @@ impl Position {
         let u = half_chord(self.latitude, other.latitude);
         let cosines = self.latitude.to_radians_of_redis().cos() * other.latitude.to_radians_of_redis().cos();
         let a = u * u + cosines * v * v;
-        2.0 * EARTH_RADIUS * a.sqrt().asin()
+        // Between opposite ends of the earth, rounding must not leave the domain of the arc sine.
+        2.0 * EARTH_RADIUS * a.sqrt().min(1.0).asin()
     }
 
     /// Returns the distance between two latitudes in meters.
@@ -167,6 +167,13 @@ mod tests {
     }
 
     proptest::proptest! {
+        #[test]
+        fn opposite_ends_have_a_distance(longitude in -180.0..0.0_f64, latitude in -85.0..85.0_f64) {
+            let other = at(longitude + 180.0, -latitude);
+            let half = std::f64::consts::PI * EARTH_RADIUS;
+            proptest::prop_assert!((at(longitude, latitude).distance(other) - half).abs() < 1.0);
+        }
+
         #[test]
         fn a_score_gives_a_near_position(longitude in -180.0..180.0, latitude in -85.0..85.0) {
             let position = at(longitude, latitude);

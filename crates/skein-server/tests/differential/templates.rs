@@ -63,7 +63,6 @@ const ALPHABETS: &[(&str, &[&str])] = &[
             "HYLL",
         ],
     ),
-    // No two places are opposite ends of the earth, whose distance may be NaN.
     ("longitude", &["13.361389", "15.087269", "-122.27652", "0", "180", "-180", "181", "a", "1e-7"]),
     ("latitude", &["38.115556", "37.502669", "85.05112878", "-84.9", "0", "86", "a", "-1e-7"]),
     ("radius", &["200", "1", "0", "1e7", "5000", "-1", "a", "inf", "0.001", "700.5"]),

@@ -13,7 +13,6 @@ use std::ops::{ControlFlow, Range};
 
 use super::query::{FoundFormat, FoundOrder, GeoQuery};
 use super::units::{write_distance, write_position};
-use crate::commands::CommandError;
 use crate::commands::sorted_sets::ScoredMembers;
 use crate::geo::{Position, SearchArea, score_as_integer};
 use crate::resp::ReplyWriter;
@@ -92,13 +91,12 @@ impl MemberSearch {
     }
 
     /// Returns a number that orders the members. Distances are not negative, so their bits have
-    /// their order; NaN is before all.
+    /// their order.
     fn rank(&self, distance: f64) -> u64 {
-        let bits = if distance.is_nan() { 0 } else { distance.to_bits() };
         match self.order {
             FoundOrder::Any => 0,
-            FoundOrder::Nearest => bits,
-            FoundOrder::Farthest => !bits,
+            FoundOrder::Nearest => distance.to_bits(),
+            FoundOrder::Farthest => !distance.to_bits(),
         }
     }
 
@@ -133,15 +131,9 @@ impl MemberSearch {
     }
 
     /// Returns the members with the scores that are stored: their distances, or their own scores.
-    pub(super) fn into_stored(self, distances: bool) -> Result<ScoredMembers, CommandError> {
+    pub(super) fn into_stored(self, distances: bool) -> ScoredMembers {
         let unit = self.area.unit;
-        let stored = |found: FoundMember| {
-            let score = if distances { found.distance / unit } else { found.score };
-            if score.is_nan() {
-                return Err(CommandError::text("ERR resulting score is not a number (NaN)"));
-            }
-            Ok((score, found.name))
-        };
-        self.found.into_values().map(stored).collect()
+        let score = |found: &FoundMember| if distances { found.distance / unit } else { found.score };
+        self.found.into_values().map(|found| (score(&found), found.name)).collect()
     }
 }

@@ -47,12 +47,8 @@ fn reply_with(
 }
 
 /// Returns the members that a query finds, with the scores that are stored.
-fn found_by(
-    query: &GeoQuery<'_>,
-    set: Option<&SetReader<'_>>,
-    distances: bool,
-) -> Result<ScoredMembers, CommandError> {
-    let Some((set, area)) = set.zip(query.area) else { return Ok(ScoredMembers::new()) };
+fn found_by(query: &GeoQuery<'_>, set: Option<&SetReader<'_>>, distances: bool) -> ScoredMembers {
+    let Some((set, area)) = set.zip(query.area) else { return ScoredMembers::new() };
     let mut search = MemberSearch::new(query, area);
     let ranges = search.ranges(set);
     search_all(&mut search, set, &ranges);
@@ -121,7 +117,7 @@ fn run(
                 reply_with(&query, set, reply, &mut long);
                 return Ok(None);
             };
-            Ok(Some((store.key, found_by(&query, set, store.distances)?)))
+            Ok(Some((store.key, found_by(&query, set, store.distances))))
         })
     })?;
     match (stored, long) {
