@@ -44,6 +44,7 @@ pub const BITS: &str = "
     BITFIELD <key> OVERFLOW_WRAP|OVERFLOW_SAT|OVERFLOW_FAIL SET_<field>_<field-bit>_<integer>|INCRBY_<field>_<field-bit>_<integer>+
 ";
 
+/// Without WATCH: on purpose, it sees when PFDEBUG changes the encoding. The golden files have it.
 pub const HYPERLOGLOGS: &str = "
     PFADD <key> <member>+
     PFADD <key> <integer>+
@@ -56,7 +57,6 @@ pub const HYPERLOGLOGS: &str = "
     GET|STRLEN|DEL|TYPE <key>
     EXPIRE <key> 1000
     COPY <key> <key> REPLACE?
-    WATCH <key>
     MULTI
     EXEC
     DISCARD

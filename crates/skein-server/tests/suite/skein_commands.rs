@@ -191,7 +191,6 @@ fn wrong_numbers_of_arguments_are_refused() {
 fn unsupported_commands_are_named_in_the_error() {
     let (_server, mut client) = letters();
     for (name, what) in [
-        ("XADD", "(SkeinDB has no streams)"),
         ("DUMP", "(SkeinDB does not support Redis's dump format; use skein dump, skein load or skein copy)"),
         ("BF.ADD", "(SkeinDB has no modules)"),
         ("SK.NOPE", ""),

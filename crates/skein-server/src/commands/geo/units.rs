@@ -30,7 +30,7 @@ pub(super) fn parse_unit(text: &[u8]) -> Result<f64, CommandError> {
 
 /// Writes a distance with four digits after the point, rounded half to even.
 pub(super) fn write_distance(distance: f64, reply: &mut ReplyWriter<'_>) {
-    let digits = (distance * 10_000.0).round_ties_even() as u64;
+    let digits = (distance * 10_000.0).round_ties_even() as i64;
     reply.bulk(format!("{}.{:04}", digits / 10_000, digits % 10_000).as_bytes());
 }
 
