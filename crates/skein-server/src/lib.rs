@@ -20,7 +20,7 @@
 //! - `observe`: counts and times, for INFO, SLOWLOG and LATENCY. `metrics`: the same for
 //!   Prometheus.
 //! - `script_cache`: the scripts of EVAL. `functions`: the libraries of FCALL, and their row.
-//! - `long_double`, `random`: arithmetic for commands.
+//! - `long_double`, `random`, `hyperloglog`, `geo`: arithmetic for commands.
 //!
 //! Libraries never print. [`StopReport`] has the final figures of a server; problems on the way are
 //! `tracing` events.
@@ -45,7 +45,9 @@ mod exclusion_gate;
 mod functions;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod geo;
 mod glob;
+mod hyperloglog;
 mod info;
 mod loading;
 mod long_double;

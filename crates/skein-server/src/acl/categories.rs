@@ -119,6 +119,8 @@ pub(super) fn of_command(command: &CommandSpec) -> Categories {
         ("hash", group("hash")),
         ("string", group("string")),
         ("bitmap", group("bitmap")),
+        ("hyperloglog", group("hyperloglog")),
+        ("geo", group("geo")),
         ("pubsub", group("pubsub")),
         ("admin", admin),
         ("fast", command.has_flag("fast")),

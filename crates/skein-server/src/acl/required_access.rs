@@ -51,8 +51,13 @@ const WRITE_AND_TELL: &[&str] = &[
 const FROM_TO: &[&str] = &["copy"];
 /// Commands that remove the first key and write the second.
 const MOVE_TO: &[&str] = &["blmove", "brpoplpush", "lmove", "rename", "renamenx", "rpoplpush"];
+/// Commands that read and write the first key and read the others.
+const ADD_TO: &[&str] = &["pfmerge"];
+/// Commands that write, but nothing that a reader of the key could not see.
+const ONLY_READ: &[&str] = &["pfdebug"];
 /// Commands that write the first key and read the others.
-const TO_FROM: &[&str] = &["zdiffstore", "zinterstore", "zrangestore", "zunionstore"];
+const TO_FROM: &[&str] =
+    &["bitop", "geosearchstore", "zdiffstore", "zinterstore", "zrangestore", "zunionstore"];
 
 /// The access that a command needs to its keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +66,8 @@ enum RequiredAccess {
     Keys(KeyAccess, KeyAccess),
     /// SET, which reads only with the option GET.
     Set,
+    /// BITFIELD, which only reads if all operations are GET.
+    BitField,
     /// To any key, because the command may find all of them.
     Every(KeyAccess),
     /// To the keys between arguments 1 and 2, or with a prefix.
@@ -76,7 +83,8 @@ fn required_access(command: &CommandSpec) -> RequiredAccess {
     let usual = if command.has_flag("write") { KeyAccess::WRITE } else { KeyAccess::READ };
     match command.name {
         "set" => RequiredAccess::Set,
-        "sort" => RequiredAccess::Keys(KeyAccess::READ, KeyAccess::WRITE),
+        "bitfield" => RequiredAccess::BitField,
+        "georadius" | "georadiusbymember" | "sort" => RequiredAccess::Keys(KeyAccess::READ, KeyAccess::WRITE),
         "sk.first" | "sk.last" | "sk.next" | "sk.prev" => RequiredAccess::Every(usual),
         "sk.count" | "sk.delrange" | "sk.range" => RequiredAccess::Between(usual),
         "sk.prefix" => RequiredAccess::Prefixed(usual),
@@ -84,6 +92,8 @@ fn required_access(command: &CommandSpec) -> RequiredAccess {
         _ if named(WRITE_AND_TELL) => RequiredAccess::Keys(KeyAccess::BOTH, KeyAccess::BOTH),
         _ if named(FROM_TO) => RequiredAccess::Keys(KeyAccess::READ, KeyAccess::WRITE),
         _ if named(MOVE_TO) => RequiredAccess::Keys(KeyAccess::BOTH, KeyAccess::WRITE),
+        _ if named(ADD_TO) => RequiredAccess::Keys(KeyAccess::BOTH, KeyAccess::READ),
+        _ if named(ONLY_READ) => RequiredAccess::Keys(KeyAccess::READ, KeyAccess::READ),
         _ if named(TO_FROM) => RequiredAccess::Keys(KeyAccess::WRITE, KeyAccess::READ),
         _ => RequiredAccess::Keys(usual, usual),
     }
@@ -112,6 +122,10 @@ pub(super) fn accessed_keys<'a>(command: usize, args: &RequestArgs<'a>) -> Acces
             let access = if tells { KeyAccess::BOTH } else { KeyAccess::WRITE };
             keys(command, args, access, access)
         }
+        RequiredAccess::BitField => {
+            let access = if only_gets(args) { KeyAccess::READ } else { KeyAccess::BOTH };
+            keys(command, args, access, access)
+        }
         RequiredAccess::Every(access) => range(Some(KeyRange::ALL), b"*", access),
         RequiredAccess::Between(access) => {
             range(KeyRange::parse(args.get(1), args.get(2)).ok().flatten(), args.get(1), access)
@@ -120,6 +134,23 @@ pub(super) fn accessed_keys<'a>(command: usize, args: &RequestArgs<'a>) -> Acces
             range(Some(KeyRange::with_prefix(args.get(1))), args.get(1), access)
         }
     }
+}
+
+/// Returns whether a request of BITFIELD has no operation that writes.
+fn only_gets(args: &RequestArgs<'_>) -> bool {
+    let mut rest = args.from(2);
+    while let Some(word) = rest.next() {
+        let skipped = match word {
+            _ if is(word, "GET") => 2,
+            _ if is(word, "OVERFLOW") => 1,
+            _ => return false,
+        };
+        if rest.len() < skipped {
+            return false;
+        }
+        let _ = rest.nth(skipped - 1);
+    }
+    true
 }
 
 fn keys<'a>(command: usize, args: &RequestArgs<'a>, first: KeyAccess, rest: KeyAccess) -> AccessedKeys<'a> {
@@ -139,7 +170,7 @@ mod tests {
 
     #[test]
     fn every_named_command_exists() {
-        for names in [TELL_LITTLE, WRITE_AND_TELL, FROM_TO, MOVE_TO, TO_FROM] {
+        for names in [TELL_LITTLE, WRITE_AND_TELL, FROM_TO, MOVE_TO, ADD_TO, ONLY_READ, TO_FROM] {
             for name in names {
                 assert!(find(name.as_bytes()).is_some(), "{name}");
             }

@@ -14,7 +14,9 @@
 mod channels;
 mod connection;
 mod expiry;
+mod geo;
 mod hashes;
+mod hyperloglog;
 mod keys;
 mod lists;
 pub(crate) mod request_keys;
@@ -177,7 +179,7 @@ impl CommandSpec {
 }
 
 /// The families. Strings come first, because their first two commands are the most frequent.
-const FAMILIES: [&[CommandSpec]; 14] = [
+const FAMILIES: [&[CommandSpec]; 16] = [
     strings::COMMANDS,
     hashes::COMMANDS,
     keys::COMMANDS,
@@ -189,6 +191,8 @@ const FAMILIES: [&[CommandSpec]; 14] = [
     sets::COMMANDS,
     lists::COMMANDS,
     streams::COMMANDS,
+    hyperloglog::COMMANDS,
+    geo::COMMANDS,
     channels::COMMANDS,
     transactions::COMMANDS,
     scripts::COMMANDS,

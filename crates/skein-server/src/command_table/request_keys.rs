@@ -34,11 +34,12 @@ impl<'a> RequestKeys<'a> {
 /// number of arguments.
 pub(crate) fn keys_of<'a>(command: &CommandSpec, request: &RequestArgs<'a>) -> Option<RequestKeys<'a>> {
     let mut placed = at_places(command.keys, request);
-    if command.name == "sort" {
-        placed.extend(stored_key(request));
-    }
-    if matches!(command.name, "xread" | "xreadgroup") {
-        placed.extend(read_streams(command, request));
+    match command.name {
+        "sort" => placed.extend(stored_key(request)),
+        "georadius" => placed.extend(stored_keys(request, 6)),
+        "georadiusbymember" => placed.extend(stored_keys(request, 5)),
+        "xread" | "xreadgroup" => placed.extend(read_streams(command, request)),
+        _ => {}
     }
     if command.key_count == 0 {
         return Some(RequestKeys { placed, counted: Vec::new(), plain: true });
@@ -72,6 +73,21 @@ fn read_streams<'a>(command: &CommandSpec, args: &RequestArgs<'a>) -> impl Itera
     let word = (first..args.len()).find(|&at| is(args.get(at), "STREAMS"));
     let start = word.map_or(args.len(), |at| at + 1);
     (start..start + (args.len() - start) / 2).map(|at| args.get(at))
+}
+
+/// Returns the keys after STORE and after STOREDIST, from this argument on. GEORADIUS stores to the
+/// later one. Of several after the same word, this returns the last one, which may be stored to;
+/// Redis returns the first one.
+fn stored_keys<'a>(args: &RequestArgs<'a>, first: usize) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    let mut found = [None; 2];
+    let mut rest = args.from(first);
+    while let Some(word) = rest.next() {
+        let known = ["STORE", "STOREDIST"].iter().position(|known| is(word, known));
+        if let Some(at) = known {
+            found[at] = rest.next().or(found[at]);
+        }
+    }
+    found.into_iter().flatten()
 }
 
 fn at_places<'a>((first, last, step): (i32, i32, i32), request: &RequestArgs<'a>) -> Vec<&'a [u8]> {

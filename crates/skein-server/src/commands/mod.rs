@@ -31,8 +31,10 @@ pub(crate) mod connection;
 pub(crate) mod databases;
 pub(crate) mod debug;
 pub(crate) mod expiry;
+pub(crate) mod geo;
 mod handlers;
 pub(crate) mod hashes;
+pub(crate) mod hyperloglog;
 pub(crate) mod introspection;
 pub(crate) mod keys;
 pub(crate) mod latency;
@@ -108,6 +110,9 @@ pub(crate) enum Handler {
     /// For commands that read and write several keys. A command that only reads may look at all its
     /// keys under this exclusion and then continue in slices.
     Exclusive(GeneralHandler),
+    /// Like `Exclusive` if the first function says so of a request, otherwise like `General`. For
+    /// commands that read one key and may write another.
+    ExclusiveIf(fn(&RequestArgs<'_>) -> bool, GeneralHandler),
     /// Serves its client from one of several keys. If none can, the client waits.
     Blocking(&'static BlockingCommand),
     /// EXEC.
@@ -132,7 +137,8 @@ impl Handler {
             | Self::WriteOrSlices(_, run)
             | Self::ReadOneOrMany(_, run)
             | Self::ReadOrSlices(_, run)
-            | Self::Exclusive(run) => {
+            | Self::Exclusive(run)
+            | Self::ExclusiveIf(_, run) => {
                 return run(context, args, reply);
             }
             // EXEC is never queued, and no script runs a script. Otherwise the worker runs them.

@@ -1,5 +1,7 @@
 //! Commands on rows with a single value.
 
+mod bit_fields;
+mod bit_operations;
 mod bits;
 pub(super) mod lcs;
 mod ranges;
@@ -15,6 +17,8 @@ use skein_data::{
     DiskError, EngineWriter, Error, RowAllocator, RowChange, RowRef, RowView, RowWriter as _, VALUE_BYTES_MAX,
 };
 
+pub(super) use bit_fields::{bit_field, bit_field_ro};
+pub(super) use bit_operations::bit_op;
 pub(super) use bits::{bit_count, bit_count_alone, bit_pos, bit_pos_alone, get_bit, set_bit};
 pub(super) use ranges::{get_range, set_range};
 
@@ -22,7 +26,7 @@ const TOO_LONG: CommandError =
     CommandError::text("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 
 /// Returns the value of a row, if there is a row. Errors if it holds another kind.
-fn value_of(row: Option<RowRef<'_>>) -> Result<Option<&[u8]>, CommandError> {
+pub(super) fn value_of(row: Option<RowRef<'_>>) -> Result<Option<&[u8]>, CommandError> {
     row.map(|row| row.value().ok_or_else(CommandError::wrong_type)).transpose()
 }
 
@@ -158,7 +162,11 @@ pub(super) fn get_set(
 }
 
 /// Returns the change to a new value that keeps the expiry time.
-fn changed(rows: &RowAllocator, row: Option<RowRef<'_>>, parts: &[&[u8]]) -> Result<RowChange, CommandError> {
+pub(super) fn changed(
+    rows: &RowAllocator,
+    row: Option<RowRef<'_>>,
+    parts: &[&[u8]],
+) -> Result<RowChange, CommandError> {
     Ok(RowChange::Put(rows.value_until(parts, row.and_then(skein_data::RowRef::expires_at))?))
 }
 

@@ -22,7 +22,9 @@ use std::sync::Arc;
 use skein_syntax::{KeyRange, RangeProjection};
 
 use super::CommandError;
+use super::geo::GeoSearchTask;
 use super::hashes::{ColumnsReply, write_named};
+use super::hyperloglog::SelfTestTask;
 use super::keys::RemoveKeysTask;
 use super::lists::{ElementsReply, PositionsTask};
 use super::random_entries::RandomTask;
@@ -106,6 +108,8 @@ pub(crate) enum SlicedTask {
     Entries(ViewTask<EntriesReply>),
     Streams(ReadStreamsTask),
     Any(RandomTask),
+    SelfTest(SelfTestTask),
+    Geo(GeoSearchTask),
 }
 
 /// The result of a slice.
@@ -176,6 +180,8 @@ impl SlicedTask {
             Self::Held(task) => task.memory(),
             Self::Several(task) => task.memory(),
             Self::Any(task) => task.memory(),
+            Self::SelfTest(task) => task.memory(),
+            Self::Geo(task) => task.memory(),
             Self::Positions(task) => task.memory(),
             Self::Streams(task) => task.memory(),
             Self::Members(_) | Self::Columns(_) | Self::Elements(_) | Self::Entries(_) => 0,
@@ -203,6 +209,8 @@ impl SlicedTask {
             Self::Entries(task) => task.step(slice, reply),
             Self::Streams(task) => task.step(slice, reply),
             Self::Any(task) => task.step(slice, reply),
+            Self::SelfTest(task) => task.step(reply),
+            Self::Geo(task) => task.step(slice, reply),
         }
     }
 }

@@ -16,9 +16,7 @@ const fn family(
     UnsupportedFamily { what, names, prefixes }
 }
 
-const FAMILIES: [UnsupportedFamily; 7] = [
-    family("SkeinDB has no geospatial indexes", &[], &["geo"]),
-    family("SkeinDB has no HyperLogLogs", &["pfadd", "pfcount", "pfmerge", "pfdebug", "pfselftest"], &[]),
+const FAMILIES: [UnsupportedFamily; 5] = [
     family(
         "SkeinDB has no replicas",
         &["replicaof", "slaveof", "psync", "sync", "replconf", "role", "failover", "waitaof"],
@@ -71,7 +69,7 @@ mod tests {
             family_of(b"Monitor"),
             Some("SkeinDB does not stream requests; SLOWLOG records slow ones")
         );
-        assert_eq!(family_of(b"GEOADD"), Some("SkeinDB has no geospatial indexes"));
+        assert_eq!(family_of(b"Json.Get"), Some("SkeinDB has no modules"));
         assert_eq!(family_of(b"nope"), None);
     }
 }

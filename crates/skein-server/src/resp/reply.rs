@@ -284,6 +284,18 @@ impl<'o> ReplyWriter<'o> {
         }
     }
 
+    /// Writes a number with up to 17 digits after the point and no exponent; in RESP2 as a bulk
+    /// string. REQUIRES: it is finite.
+    pub(crate) fn decimal(&mut self, value: f64) {
+        let digits = format!("{value:.17}");
+        let digits = digits.trim_end_matches('0').trim_end_matches('.');
+        let digits = if digits == "-0" { "0" } else { digits };
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(digits.as_bytes()),
+            Protocol::Resp3 => self.line(b',', digits.as_bytes()),
+        }
+    }
+
     /// Writes a boolean; in RESP2 as an integer.
     pub(crate) fn boolean(&mut self, value: bool) {
         match self.protocol {
@@ -342,6 +354,9 @@ mod tests {
             (|reply| reply.big_number(b"12\n"), "$3\r\n12 \r\n", "(12 \r\n"),
             (|reply| reply.boolean(true), ":1\r\n", "#t\r\n"),
             (|reply| reply.boolean(false), ":0\r\n", "#f\r\n"),
+            (|reply| reply.decimal(2.5), "$3\r\n2.5\r\n", ",2.5\r\n"),
+            (|reply| reply.decimal(-180.0), "$4\r\n-180\r\n", ",-180\r\n"),
+            (|reply| reply.decimal(-1e-18), "$1\r\n0\r\n", ",0\r\n"),
             (|reply| reply.int(-12), ":-12\r\n", ":-12\r\n"),
             (|reply| reply.int(7), ":7\r\n", ":7\r\n"),
             (|reply| reply.bulk(b"0123456789"), "$10\r\n0123456789\r\n", "$10\r\n0123456789\r\n"),

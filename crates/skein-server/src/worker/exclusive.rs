@@ -202,10 +202,8 @@ fn aborted(error: impl Into<CommandError>) -> CommandError {
 pub(super) fn may_write(tag: u16) -> bool {
     match ResolvedTag::of(tag) {
         ResolvedTag::Command(command) => {
-            matches!(
-                command.handler(),
-                Handler::Write(_) | Handler::Script(ScriptKind { read_only: false, .. })
-            ) || command.has_flag("write")
+            command.may_write()
+                || matches!(command.handler(), Handler::Script(ScriptKind { read_only: false, .. }))
         }
         _ => false,
     }

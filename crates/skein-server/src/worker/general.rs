@@ -264,6 +264,9 @@ impl GeneralContext<'_> {
         }
         let (next, ticket) = match command.handler() {
             Handler::Exclusive(_) => self.run_exclusive(command, client, &args, &mut reply),
+            Handler::ExclusiveIf(must, _) if must(&args) => {
+                self.run_exclusive(command, client, &args, &mut reply)
+            }
             Handler::Exec => self.exec(client, &mut reply),
             Handler::Script(kind) => self.run_script(kind, client, &args, &mut reply),
             Handler::Blocking(blocking) => {
@@ -402,6 +405,7 @@ fn is_batched(resolved: ResolvedTag, connection: &Connection, at: usize, shared:
         }
         Handler::General(_)
         | Handler::Exclusive(_)
+        | Handler::ExclusiveIf(..)
         | Handler::Blocking(_)
         | Handler::Exec
         | Handler::Script(_) => false,

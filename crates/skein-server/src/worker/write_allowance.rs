@@ -79,10 +79,11 @@ pub(super) fn bytes_added_now(
 ) -> usize {
     let sources = match command.name {
         "copy" => 1..2,
+        "bitop" => 3..args.len(),
         "zunionstore" => 3..args.len().min(3 + number(args.get(2))),
         _ => return bytes_added(args),
     };
-    // A union has at least the members of its largest source.
+    // A union has at least the members of its largest source, and BITOP's result its length.
     let copied = sources.map(|at| {
         let key = args.get(at);
         session.get_with(key, |row| row.ok().flatten().map_or(0, |row| row.usage(key)))

@@ -37,6 +37,48 @@ pub const BITS: &str = "
     BITCOUNT <key> <index> <index> BIT|BYTE?
     BITPOS <key> <01>
     BITPOS <key> <01> <index> <index>? BIT|BYTE?
+    BITOP AND|OR|XOR <key> <key>+
+    BITOP NOT <key> <key>
+    <bitfield> <key> GET_<field>_<field-bit>+
+    BITFIELD <key> SET_<field>_<field-bit>_<integer>|INCRBY_<field>_<field-bit>_<integer>|GET_<field>_<field-bit>+
+    BITFIELD <key> OVERFLOW_WRAP|OVERFLOW_SAT|OVERFLOW_FAIL SET_<field>_<field-bit>_<integer>|INCRBY_<field>_<field-bit>_<integer>+
+";
+
+/// Without WATCH: on purpose, it sees when PFDEBUG changes the encoding. The golden files have it.
+pub const HYPERLOGLOGS: &str = "
+    PFADD <key> <member>+
+    PFADD <key> <integer>+
+    PFADD <key>
+    PFCOUNT <key>+
+    PFMERGE <key> <key>+
+    PFDEBUG ENCODING|DECODE|GETREG|TODENSE|FOO <key>
+    SET <key> <hyperloglog>
+    SET <key> <value>
+    GET|STRLEN|DEL|TYPE <key>
+    EXPIRE <key> 1000
+    COPY <key> <key> REPLACE?
+    MULTI
+    EXEC
+    DISCARD
+";
+
+/// Fewer than seven members: Redis sorts more of them with equal distances in no defined order.
+pub const POSITIONS: &str = "
+    GEOADD <key> <longitude>_<latitude>_<member>+
+    GEOADD <key> NX|XX? CH? <longitude>_<latitude>_<member>+
+    GEOPOS|GEOHASH <key> <member>+
+    GEODIST <key> <member> <member> <unit>?
+    GEOSEARCH <key> FROMMEMBER_<member>|FROMLONLAT_<longitude>_<latitude> BYRADIUS_<radius>_<unit>|BYBOX_<radius>_<radius>_<unit> ASC|DESC? COUNT_<count>? ANY? WITHDIST|WITHHASH|WITHCOORD? WITHDIST|WITHHASH|WITHCOORD?
+    GEOSEARCHSTORE <key> <key> FROMMEMBER_<member>|FROMLONLAT_<longitude>_<latitude> BYRADIUS_<radius>_<unit>|BYBOX_<radius>_<radius>_<unit> ASC|DESC? COUNT_<count>? STOREDIST?
+    <georadius> <key> <longitude> <latitude> <radius> <unit> ASC|DESC? COUNT_<count>? ANY? WITHDIST|WITHHASH|WITHCOORD?
+    <georadiusbymember> <key> <member> <radius> <unit> ASC|DESC? COUNT_<count>? WITHDIST|WITHHASH|WITHCOORD?
+    GEORADIUS <key> <longitude> <latitude> <radius> <unit> STORE_<key>|STOREDIST_<key> COUNT_<count>?
+    GEORADIUSBYMEMBER <key> <member> <radius> <unit> STORE_<key>|STOREDIST_<key> ASC|DESC?
+    ZADD <key> <score>_<member>
+    ZRANGE <key> 0 -1 WITHSCORES
+    ZREM <key> <member>
+    SET <key> <value>
+    TYPE|DEL <key>
 ";
 
 pub const HASHES: &str = "
@@ -246,8 +288,20 @@ pub const SCRIPTS: &str = "
 ";
 
 /// All families above except `MIXED`.
-pub const ALL: [&str; 10] =
-    [STRINGS, BITS, HASHES, KEYS, EXPIRY, SORTED_SETS, SETS, LISTS, TRANSACTIONS, SCRIPTS];
+pub const ALL: [&str; 12] = [
+    STRINGS,
+    BITS,
+    HYPERLOGLOGS,
+    POSITIONS,
+    HASHES,
+    KEYS,
+    EXPIRY,
+    SORTED_SETS,
+    SETS,
+    LISTS,
+    TRANSACTIONS,
+    SCRIPTS,
+];
 
 pub const STREAMS: &str = "
     XADD <key> NOMKSTREAM? MAXLEN_=_<count>|MINID_<stream-id>|MAXLEN_<count>_LIMIT_5? <new-id> <field>_<value>+

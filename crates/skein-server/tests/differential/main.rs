@@ -12,6 +12,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod families;
+mod hyperloglogs;
 mod raw;
 mod redis;
 mod replies;
@@ -186,6 +187,16 @@ fn strings() {
 #[test]
 fn bits() {
     assert_same_replies(families::BITS);
+}
+
+#[test]
+fn hyperloglogs() {
+    assert_same_replies(families::HYPERLOGLOGS);
+}
+
+#[test]
+fn positions() {
+    assert_same_replies(families::POSITIONS);
 }
 
 #[test]

@@ -191,9 +191,8 @@ fn wrong_numbers_of_arguments_are_refused() {
 fn unsupported_commands_are_named_in_the_error() {
     let (_server, mut client) = letters();
     for (name, what) in [
-        ("XADD", "(SkeinDB has no streams)"),
-        ("PFADD", "(SkeinDB has no HyperLogLogs)"),
-        ("GEOADD", "(SkeinDB has no geospatial indexes)"),
+        ("DUMP", "(SkeinDB does not support Redis's dump format; use skein dump, skein load or skein copy)"),
+        ("BF.ADD", "(SkeinDB has no modules)"),
         ("SK.NOPE", ""),
     ] {
         let refusal = format!("-ERR unknown command '{name}', with args beginning with: 'a' '1' {what}|");

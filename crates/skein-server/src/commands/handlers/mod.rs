@@ -6,7 +6,9 @@
 mod channels;
 mod connection;
 mod expiry;
+mod geo;
 mod hashes;
+mod hyperloglog;
 mod keys;
 mod lists;
 mod scripts;
@@ -49,7 +51,7 @@ impl HandlerRow {
 }
 
 /// The families, in the order of the table.
-const FAMILIES: [&[HandlerRow]; 14] = [
+const FAMILIES: [&[HandlerRow]; 16] = [
     strings::HANDLERS,
     hashes::HANDLERS,
     keys::HANDLERS,
@@ -61,6 +63,8 @@ const FAMILIES: [&[HandlerRow]; 14] = [
     sets::HANDLERS,
     lists::HANDLERS,
     streams::HANDLERS,
+    hyperloglog::HANDLERS,
+    geo::HANDLERS,
     channels::HANDLERS,
     transactions::HANDLERS,
     scripts::HANDLERS,
@@ -109,6 +113,12 @@ impl CommandSpec {
     #[inline]
     pub(crate) fn handler(&self) -> Handler {
         HANDLERS[usize::from(self.number)].handler
+    }
+
+    /// Returns whether the command itself may write. PFCOUNT may, although it has the flag of
+    /// reads: it keeps the count in the value.
+    pub(crate) fn may_write(&self) -> bool {
+        self.has_flag("write") || matches!(self.handler(), Handler::Write(_)) || self.name == "pfcount"
     }
 
     /// Returns the handler for the time while the data is still loading, if there is one.

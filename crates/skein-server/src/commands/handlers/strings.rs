@@ -1,6 +1,6 @@
 //! Commands on values, one line each.
 
-use super::super::Handler::{General, Read, ReadOrSlices, Write};
+use super::super::Handler::{Exclusive, General, Read, ReadOrSlices, Write};
 use super::super::strings;
 use super::{HandlerRow, row};
 
@@ -10,6 +10,9 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("set", Write(strings::set)),
     row("append", Write(strings::append)),
     row("bitcount", ReadOrSlices(strings::bit_count, strings::bit_count_alone)),
+    row("bitfield", Write(strings::bit_field)),
+    row("bitfield_ro", Read(strings::bit_field_ro)),
+    row("bitop", Exclusive(strings::bit_op)),
     row("bitpos", ReadOrSlices(strings::bit_pos, strings::bit_pos_alone)),
     row("decr", Write(strings::decr)),
     row("decrby", Write(strings::decr_by)),

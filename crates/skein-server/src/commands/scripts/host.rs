@@ -10,8 +10,7 @@ use crate::command_table::subcommands::find as find_subcommand;
 use crate::commands::access::denied::refuse_in_script;
 use crate::commands::streams::check_in_script;
 use crate::commands::{
-    CommandContext, CommandError, CommandSpec, Handler, OUT_OF_MEMORY, PRIVATE_KEY_NAMED, ResolvedTag, alone,
-    resolve,
+    CommandContext, CommandError, CommandSpec, OUT_OF_MEMORY, PRIVATE_KEY_NAMED, ResolvedTag, alone, resolve,
 };
 use crate::functions::log_line;
 use crate::resp::{ArgList, Protocol, ReplyWriter, RequestArgs};
@@ -71,7 +70,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         if !may_be_in_script(command) {
             return Err(NOT_ALLOWED);
         }
-        if !self.call.may_write() && is_write(command) {
+        if !self.call.may_write() && command.may_write() {
             return Err(READ_ONLY);
         }
         if self.call.memory_is_full && command.has_flag("denyoom") {
@@ -111,10 +110,6 @@ fn may_be_in_script(command: &CommandSpec) -> bool {
     // Redis flags their subcommands instead.
     const BY_SUBCOMMAND: [&str; 6] = ["acl", "client", "config", "function", "latency", "script"];
     !command.has_flag("noscript") && !command.has_flag("no_multi") && !BY_SUBCOMMAND.contains(&command.name)
-}
-
-fn is_write(command: &CommandSpec) -> bool {
-    command.has_flag("write") || matches!(command.handler(), Handler::Write(_))
 }
 
 impl ScriptHost for ScriptCommands<'_, '_> {

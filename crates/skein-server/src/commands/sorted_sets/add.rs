@@ -11,12 +11,13 @@ const NOT_A_NUMBER: CommandError = CommandError::text("ERR resulting score is no
 /// The options of ZADD.
 #[derive(Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-struct ZaddOptions {
-    if_absent: bool,
-    if_present: bool,
+pub(in crate::commands) struct ZaddOptions {
+    pub(in crate::commands) if_absent: bool,
+    pub(in crate::commands) if_present: bool,
     if_greater: bool,
     if_less: bool,
-    changed: bool,
+    /// Whether the reply counts changed members too.
+    pub(in crate::commands) changed: bool,
     increment: bool,
 }
 
@@ -86,6 +87,13 @@ struct ZaddOutcome {
     score: Option<f64>,
 }
 
+impl ZaddOutcome {
+    /// Returns the number of members that the reply counts.
+    fn counted(self, options: ZaddOptions) -> usize {
+        if options.changed { self.new + self.updated } else { self.new }
+    }
+}
+
 fn add(
     writer: &mut EngineWriter<'_, '_>,
     key: &[u8],
@@ -109,6 +117,17 @@ fn add(
         Ok::<_, CommandError>(added)
     })?;
     Ok(added.unwrap_or_default())
+}
+
+/// Sets the scores of members. Returns the number for the reply.
+pub(in crate::commands) fn add_scored(
+    writer: &mut EngineWriter<'_, '_>,
+    key: &[u8],
+    pairs: &[(f64, &[u8])],
+    options: ZaddOptions,
+) -> Result<usize, CommandError> {
+    let added = add(writer, key, pairs, options)?;
+    Ok(added.counted(options))
 }
 
 pub(in crate::commands) fn zadd(
@@ -136,7 +155,7 @@ pub(in crate::commands) fn zadd(
             None => reply.null(),
         }
     } else {
-        reply.count(if options.changed { added.new + added.updated } else { added.new });
+        reply.count(added.counted(options));
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ mod remove;
 mod scan;
 mod set_operation_task;
 
-pub(super) use add::{zadd, zincr_by};
+pub(super) use add::{ZaddOptions, add_scored, zadd, zincr_by};
 pub(super) use algebra::{
     SetOperation, SetOperationQuery, count_with, parse_limit, put_found, reply_with, zdiff, zdiff_store,
     zinter, zinter_card, zinter_store, zrange_store, zunion, zunion_store,

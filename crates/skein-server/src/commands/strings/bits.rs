@@ -1,5 +1,5 @@
 //! Values as arrays of bits, starting with the highest bit of the first byte: GETBIT, SETBIT,
-//! BITCOUNT, BITPOS.
+//! BITCOUNT, BITPOS. See also `bit_fields` and `bit_operations`.
 
 use skein_syntax::number::parse_i64;
 
@@ -13,12 +13,26 @@ use skein_data::{EngineWriter, RowChange, RowView, RowWriter as _};
 /// Maximum number of bytes in which a bit can be addressed.
 const BYTES_MAX: usize = 512 << 20;
 
+const BAD_OFFSET: CommandError = CommandError::text("ERR bit offset is not an integer or out of range");
+
+/// Checks the offset of a bit.
+fn check_bit(offset: Option<i64>) -> Result<usize, CommandError> {
+    let offset = offset.and_then(|offset| usize::try_from(offset).ok());
+    offset.filter(|offset| offset / 8 < BYTES_MAX).ok_or(BAD_OFFSET)
+}
+
 /// Parses the offset of a bit. Returns its byte and its mask in that byte.
 fn parse_offset(text: &[u8]) -> Result<(usize, u8), CommandError> {
-    let offset = parse_i64(text).and_then(|offset| usize::try_from(offset).ok());
-    match offset.filter(|offset| offset / 8 < BYTES_MAX) {
-        Some(offset) => Ok((offset / 8, 0x80 >> (offset % 8))),
-        None => Err(CommandError::text("ERR bit offset is not an integer or out of range")),
+    let offset = check_bit(parse_i64(text))?;
+    Ok((offset / 8, 0x80 >> (offset % 8)))
+}
+
+/// Parses the offset of an integer of this width: in bits, or after a `#` in integers. As in Redis,
+/// a product that is too large wraps.
+pub(super) fn parse_bit(text: &[u8], width: i64) -> Result<usize, CommandError> {
+    match text.strip_prefix(b"#") {
+        Some(index) => check_bit(parse_i64(index).map(|index| index.wrapping_mul(width))),
+        None => check_bit(parse_i64(text)),
     }
 }
 

@@ -1,0 +1,153 @@
+//! GEOSEARCH and its relatives, by how they run: those that only read, in a batch of reads; requests
+//! that may store what they find, alone.
+
+use std::ops::{ControlFlow, Range};
+
+use super::query::{AreaSyntax, GeoQuery, SearchSyntax, StoreSyntax};
+use super::search::MemberSearch;
+use super::search_task::GeoSearchTask;
+use crate::commands::sorted_sets::{ScoredMembers, answer_of_kind, put_found};
+use crate::commands::task::{AT_ONCE, LongRead, LongReply};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, SlicedTask, is};
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{CollectionKind, RowView, ScanDirection, SetReader};
+
+/// Looks at the members of all ranges at once.
+fn search_all(search: &mut MemberSearch, set: &SetReader<'_>, ranges: &[Range<u64>]) {
+    let mut enough = ControlFlow::Continue(());
+    for Range { start, end } in ranges {
+        let mut left = end.saturating_sub(*start);
+        set.walk(*start, ScanDirection::Forward, |score, member| {
+            left -= 1;
+            enough = search.look(score, member);
+            if left == 0 { ControlFlow::Break(()) } else { enough }
+        });
+        if enough.is_break() {
+            return;
+        }
+    }
+}
+
+/// Replies with the members that a query finds.
+fn reply_with(
+    query: &GeoQuery<'_>,
+    set: Option<&SetReader<'_>>,
+    reply: &mut ReplyWriter<'_>,
+    long: &mut LongReply,
+) {
+    let Some((set, area)) = set.zip(query.area) else { return reply.array(0) };
+    let mut search = MemberSearch::new(query, area);
+    let ranges = search.ranges(set);
+    if ranges.iter().map(|range| range.end - range.start).sum::<u64>() > AT_ONCE as u64 {
+        return long.begin(reply, || Some(SlicedTask::Geo(GeoSearchTask::new(search, set, &ranges))));
+    }
+    search_all(&mut search, set, &ranges);
+    reply.array(search.len());
+    while search.write_next(reply) {}
+}
+
+/// Returns the members that a query finds, with the scores that are stored.
+fn found_by(query: &GeoQuery<'_>, set: Option<&SetReader<'_>>, distances: bool) -> ScoredMembers {
+    let Some((set, area)) = set.zip(query.area) else { return ScoredMembers::new() };
+    let mut search = MemberSearch::new(query, area);
+    let ranges = search.ranges(set);
+    search_all(&mut search, set, &ranges);
+    search.into_stored(distances)
+}
+
+/// Replies to a command that only reads.
+fn answer(
+    row: Option<RowView<'_>>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    area: AreaSyntax,
+    long: &mut LongReply,
+) -> Result<(), CommandError> {
+    answer_of_kind(CollectionKind::SortedSet, row, reply, |set, reply| {
+        let query = GeoQuery::parse(args, SearchSyntax { area, store: StoreSyntax::Never }, set)?;
+        reply_with(&query, set, reply, long);
+        Ok(())
+    })
+}
+
+/// Defines a type for each command that only reads.
+macro_rules! searches {
+    ($($name:ident = $area:expr;)+) => {
+        $(
+            pub(in crate::commands) struct $name;
+
+            impl LongRead for $name {
+                fn answer(
+                    row: Option<RowView<'_>>,
+                    args: &RequestArgs<'_>,
+                    reply: &mut ReplyWriter<'_>,
+                    long: &mut LongReply,
+                ) -> Result<(), CommandError> {
+                    answer(row, args, reply, $area, long)
+                }
+            }
+        )+
+    };
+}
+
+searches! {
+    GeoSearch = AreaSyntax::Options;
+    GeoRadiusRo = AreaSyntax::Coordinates;
+    GeoRadiusByMemberRo = AreaSyntax::Member;
+}
+
+/// Returns whether a request of GEORADIUS or GEORADIUSBYMEMBER may have an option that stores.
+pub(in crate::commands) fn may_store(args: &RequestArgs<'_>) -> bool {
+    args.from(5).any(|word| is(word, "STORE") || is(word, "STOREDIST"))
+}
+
+/// Runs a command that may store what it finds. REQUIRES: if it stores, no other worker runs a
+/// command.
+fn run(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    syntax: SearchSyntax,
+) -> CommandResult {
+    let mut long = LongReply::Slices(None);
+    let stored = context.look_up(args.get(syntax.source()), |row| {
+        answer_of_kind(CollectionKind::SortedSet, row?, reply, |set, reply| {
+            let query = GeoQuery::parse(args, syntax, set)?;
+            let Some(store) = query.store else {
+                reply_with(&query, set, reply, &mut long);
+                return Ok(None);
+            };
+            Ok(Some((store.key, found_by(&query, set, store.distances))))
+        })
+    })?;
+    match (stored, long) {
+        (Some((key, found)), _) => put_found(context, CollectionKind::SortedSet, key, &found, reply),
+        (None, LongReply::Slices(Some(task))) => Ok(AfterCommand::Slices(task)),
+        (None, _) => Ok(AfterCommand::Done),
+    }
+}
+
+pub(in crate::commands) fn geo_radius(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    let syntax = SearchSyntax { area: AreaSyntax::Coordinates, store: StoreSyntax::ByOption };
+    run(context, args, reply, syntax)
+}
+
+pub(in crate::commands) fn geo_radius_by_member(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    run(context, args, reply, SearchSyntax { area: AreaSyntax::Member, store: StoreSyntax::ByOption })
+}
+
+pub(in crate::commands) fn geo_search_store(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    run(context, args, reply, SearchSyntax { area: AreaSyntax::Options, store: StoreSyntax::Always })
+}
