@@ -20,10 +20,8 @@
 //!
 //! Read in this order: this file, `loading`, `head`, `payload`.
 
-mod crc64;
 mod head;
 mod loading;
-mod lzf;
 mod payload;
 
 use std::collections::hash_map::Entry;

@@ -1,0 +1,169 @@
+//! Writes streams with type 19, which Redis 7.0 and later read.
+
+use super::{SAME_FIELDS, Stream, StreamEntry, StreamGroup, StreamId, StreamPosition, UNKNOWN};
+use crate::ValueType;
+use crate::packed::ListpackWriter;
+use crate::write::{write_length, write_string, write_type};
+
+/// A node has at most this number of entries, and about this number of bytes: Redis's defaults.
+const NODE_ENTRIES: usize = 100;
+const NODE_BYTES: usize = 4096;
+
+/// The entries of a node that is being written, without its head.
+struct NodeWriter<'e> {
+    first: &'e StreamEntry,
+    entries: Vec<&'e StreamEntry>,
+    /// The length that the listpack has so far.
+    bytes: usize,
+}
+
+impl<'e> NodeWriter<'e> {
+    fn new(first: &'e StreamEntry) -> Self {
+        let mut node = Self { first, entries: vec![first], bytes: 0 };
+        node.bytes = node.pack().len();
+        node
+    }
+
+    /// Returns whether the node has room for an entry.
+    fn has_room(&self, entry: &StreamEntry) -> bool {
+        let bytes: usize = entry.fields.iter().map(|(name, value)| name.len() + value.len()).sum();
+        self.entries.len() < NODE_ENTRIES && self.bytes + bytes < NODE_BYTES
+    }
+
+    fn push(&mut self, entry: &'e StreamEntry) {
+        let head = |count: usize| {
+            let mut pack = ListpackWriter::default();
+            pack.push_number(count as i64);
+            pack.byte_len()
+        };
+        let mut pack = ListpackWriter::default();
+        let empty = pack.byte_len();
+        write_entry(&mut pack, self.first, entry);
+        self.bytes += pack.byte_len() - empty;
+        // The number of entries may take more bytes than before.
+        self.bytes += head(self.entries.len() + 1) - head(self.entries.len());
+        self.entries.push(entry);
+    }
+
+    fn pack(&self) -> Vec<u8> {
+        let mut pack = ListpackWriter::default();
+        pack.push_number(self.entries.len() as i64);
+        pack.push_number(0);
+        pack.push_number(self.first.fields.len() as i64);
+        self.first.fields.iter().for_each(|(name, _)| pack.push(name));
+        pack.push_number(0);
+        self.entries.iter().for_each(|entry| write_entry(&mut pack, self.first, entry));
+        pack.finish()
+    }
+}
+
+fn write_entry(pack: &mut ListpackWriter, first: &StreamEntry, entry: &StreamEntry) {
+    let names = |entry: &StreamEntry| entry.fields.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let is_same = first.fields.len() == entry.fields.len() && names(first) == names(entry);
+    let start = pack.len();
+    pack.push_number(if is_same { SAME_FIELDS } else { 0 });
+    pack.push_number(entry.id.ms.wrapping_sub(first.id.ms).cast_signed());
+    pack.push_number(entry.id.seq.wrapping_sub(first.id.seq).cast_signed());
+    if !is_same {
+        pack.push_number(entry.fields.len() as i64);
+    }
+    for (name, value) in &entry.fields {
+        if !is_same {
+            pack.push(name);
+        }
+        pack.push(value);
+    }
+    pack.push_number((pack.len() - start) as i64);
+}
+
+/// Writes a stream in parts: all entries, then the rest.
+#[derive(Debug, Default)]
+pub struct StreamWriter {
+    nodes: Vec<u8>,
+    count: u64,
+    first: StreamId,
+}
+
+impl StreamWriter {
+    /// Adds entries behind those before.
+    pub fn push(&mut self, entries: &[StreamEntry]) {
+        let Some((first, rest)) = entries.split_first() else { return };
+        if self.count == 0 {
+            self.first = first.id;
+        }
+        let mut node = NodeWriter::new(first);
+        for entry in rest {
+            if node.has_room(entry) {
+                node.push(entry);
+            } else {
+                self.end_node(&node);
+                node = NodeWriter::new(entry);
+            }
+        }
+        self.end_node(&node);
+    }
+
+    fn end_node(&mut self, node: &NodeWriter<'_>) {
+        write_string(&mut self.nodes, &node.first.id.to_bytes());
+        write_string(&mut self.nodes, &node.pack());
+        self.count += 1;
+    }
+
+    /// Returns the bytes that were written so far.
+    pub fn byte_len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Appends the type and the stream. Groups and consumers have the order of Redis if they are
+    /// sorted by their names.
+    pub fn finish(self, out: &mut Vec<u8>, position: &StreamPosition, groups: &[StreamGroup]) {
+        write_type(out, ValueType::Stream2);
+        write_length(out, self.count);
+        out.extend_from_slice(&self.nodes);
+        write_length(out, position.len);
+        for id in [position.last_id, self.first, position.max_deleted_id] {
+            write_id(out, id);
+        }
+        write_length(out, position.entries_added);
+        write_length(out, groups.len() as u64);
+        groups.iter().for_each(|group| write_group(out, group));
+    }
+}
+
+fn write_id(out: &mut Vec<u8>, id: StreamId) {
+    write_length(out, id.ms);
+    write_length(out, id.seq);
+}
+
+fn write_group(out: &mut Vec<u8>, group: &StreamGroup) {
+    write_string(out, &group.name);
+    write_id(out, group.last_id);
+    write_length(out, group.entries_read.unwrap_or(UNKNOWN));
+    write_length(out, group.pending.len() as u64);
+    for pending in &group.pending {
+        out.extend_from_slice(&pending.id.to_bytes());
+        out.extend_from_slice(&pending.delivered_at.to_le_bytes());
+        write_length(out, pending.deliveries);
+    }
+    let mut of_consumers = vec![Vec::new(); group.consumers.len()];
+    for pending in &group.pending {
+        of_consumers[pending.consumer].push(pending.id);
+    }
+    write_length(out, group.consumers.len() as u64);
+    for (consumer, pending) in group.consumers.iter().zip(of_consumers) {
+        write_string(out, &consumer.name);
+        out.extend_from_slice(&consumer.seen_at.to_le_bytes());
+        write_length(out, pending.len() as u64);
+        pending.iter().for_each(|id| out.extend_from_slice(&id.to_bytes()));
+    }
+}
+
+/// Appends the type and the stream.
+///
+/// # Panics
+/// If a pending entry names a consumer that the group does not have.
+pub fn write_stream(out: &mut Vec<u8>, stream: &Stream) {
+    let mut writer = StreamWriter::default();
+    writer.push(&stream.entries);
+    writer.finish(out, &stream.position, &stream.groups);
+}
