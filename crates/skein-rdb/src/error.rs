@@ -53,11 +53,7 @@ pub enum RdbError {
 }
 
 impl RdbError {
-    pub(crate) fn damaged(
-        offset: u64,
-        found: impl Into<Cow<'static, str>>,
-        expected: &'static str,
-    ) -> Self {
+    pub(crate) fn damaged(offset: u64, found: impl Into<Cow<'static, str>>, expected: &'static str) -> Self {
         Self::Damaged { offset, found: found.into(), expected }
     }
 

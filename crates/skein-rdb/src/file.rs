@@ -19,6 +19,17 @@ const VALKEY_MAGIC: &[u8; 6] = b"VALKEY";
 /// The first version with a checksum.
 const SUMMED_FROM: u16 = 5;
 
+/// Returns whether a file that begins with these bytes is one of Redis or Valkey.
+pub fn is_file(head: &[u8]) -> bool {
+    let is_head = |magic: &[u8]| {
+        head.strip_prefix(magic).is_some_and(|rest| {
+            let digits = 9 - magic.len();
+            rest.len() >= digits && rest[..digits].iter().all(u8::is_ascii_digit)
+        })
+    };
+    is_head(MAGIC) || is_head(VALKEY_MAGIC)
+}
+
 /// A key of a file, without its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileKey {
@@ -75,7 +86,9 @@ impl<R: BufRead> FileReader<R> {
         let head: [u8; 9] = input.array(EXPECTED)?;
         let digits = head.strip_prefix(MAGIC).or_else(|| head.strip_prefix(VALKEY_MAGIC));
         let version = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
-        let version: u16 = version.ok_or_else(|| RdbError::damaged(0, "other bytes", EXPECTED))?;
+        let version: u16 = version
+            .filter(|version| *version > 0)
+            .ok_or_else(|| RdbError::damaged(0, "other bytes", EXPECTED))?;
         if !payload::is_read(version) {
             let most = payload::VERSION_MAX;
             return Err(RdbError::unsupported(
@@ -84,17 +97,6 @@ impl<R: BufRead> FileReader<R> {
             ));
         }
         Ok(Self { input, version, database: 0, value: None, is_skipping: false, ended: false })
-    }
-
-    /// Returns whether a file that begins with these bytes is one of Redis or Valkey.
-    pub fn is_file(head: &[u8]) -> bool {
-        let is_head = |magic: &[u8]| {
-            head.strip_prefix(magic).is_some_and(|rest| {
-                let digits = 9 - magic.len();
-                rest.len() >= digits && rest[..digits].iter().all(u8::is_ascii_digit)
-            })
-        };
-        is_head(MAGIC) || is_head(VALKEY_MAGIC)
     }
 
     /// Returns the version of the format.

@@ -134,9 +134,7 @@ impl<R: BufRead> RdbInput<R> {
         let first = self.byte(expected)?;
         Ok(match first {
             0..0x40 => StringHead::Plain(u64::from(first)),
-            0x40..0x80 => {
-                StringHead::Plain(u64::from(first & 0x3f) << 8 | u64::from(self.byte(expected)?))
-            }
+            0x40..0x80 => StringHead::Plain(u64::from(first & 0x3f) << 8 | u64::from(self.byte(expected)?)),
             0x80 => StringHead::Plain(u64::from(u32::from_be_bytes(self.array(expected)?))),
             0x81 => StringHead::Plain(u64::from_be_bytes(self.array(expected)?)),
             0xc0..=0xc2 => StringHead::Integer(1 << (first - 0xc0)),
@@ -242,8 +240,18 @@ mod tests {
     #[test]
     fn strings_of_every_encoding_are_read_again() {
         let texts: [&[u8]; 12] = [
-            b"", b"0", b"-1", b"127", b"128", b"-32768", b"32768", b"-2147483648", b"2147483648", b"01",
-            &[b'x'; 21], &[b'y'; 999],
+            b"",
+            b"0",
+            b"-1",
+            b"127",
+            b"128",
+            b"-32768",
+            b"32768",
+            b"-2147483648",
+            b"2147483648",
+            b"01",
+            &[b'x'; 21],
+            &[b'y'; 999],
         ];
         for text in texts {
             let mut bytes = Vec::new();

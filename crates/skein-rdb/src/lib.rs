@@ -41,7 +41,7 @@ pub mod write;
 
 pub use crc64::{Crc64, crc64};
 pub use error::RdbError;
-pub use file::{FileEvent, FileKey, FileReader};
+pub use file::{FileEvent, FileKey, FileReader, is_file};
 pub use input::{RdbInput, RdbLimits};
 pub use value::{ValuePiece, ValueReader, ValueType};
 

@@ -21,7 +21,7 @@ const FOOTER: usize = 10;
 
 /// Returns whether payloads and files of this version are read.
 pub fn is_read(version: u16) -> bool {
-    (1..=VERSION_MAX).contains(&version) || version == VALKEY_9
+    version <= VERSION_MAX || version == VALKEY_9
 }
 
 /// Appends version and checksum.

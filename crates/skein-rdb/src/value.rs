@@ -12,7 +12,7 @@
 use std::io::BufRead;
 
 use crate::packed::{PackedElement, read_intset, read_listpack, read_ziplist, read_zipmap};
-use crate::stream::{StreamGroup, StreamEntry, StreamPosition, StreamReader};
+use crate::stream::{StreamEntry, StreamGroup, StreamPosition, StreamReader};
 use crate::{RdbError, RdbInput, Result};
 
 /// The type of a value, with the encoding.
@@ -238,11 +238,7 @@ impl PieceSize {
 }
 
 /// Reads some members of a value that has a count of them.
-fn read_members<R: BufRead>(
-    kind: ValueType,
-    left: &mut u64,
-    input: &mut RdbInput<R>,
-) -> Result<ValuePiece> {
+fn read_members<R: BufRead>(kind: ValueType, left: &mut u64, input: &mut RdbInput<R>) -> Result<ValuePiece> {
     const EXPECTED: &str = "a member";
     let mut size = PieceSize::default();
     let (mut texts, mut scored, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
@@ -402,8 +398,7 @@ fn pairs_of(texts: Vec<Vec<u8>>, offset: u64) -> Result<Vec<(Vec<u8>, Vec<u8>)>>
     let mut texts = texts.into_iter();
     while let Some(first) = texts.next() {
         let second = texts.next();
-        let second =
-            second.ok_or_else(|| RdbError::damaged(offset, "an odd number of elements", "pairs"))?;
+        let second = second.ok_or_else(|| RdbError::damaged(offset, "an odd number of elements", "pairs"))?;
         pairs.push((first, second));
     }
     Ok(pairs)

@@ -1,8 +1,10 @@
 //! Values that are written and read again, and payloads with damage.
 
 use proptest::prelude::*;
-use skein_rdb::packed::{ListpackWriter, write_intset};
-use skein_rdb::stream::{PendingEntry, Stream, StreamConsumer, StreamEntry, StreamGroup, StreamId, write_stream};
+use skein_rdb::packed::{ListpackWriter, QuicklistWriter, write_intset};
+use skein_rdb::stream::{
+    PendingEntry, Stream, StreamConsumer, StreamEntry, StreamGroup, StreamId, write_stream,
+};
 use skein_rdb::write::{write_length, write_scored, write_string, write_type};
 use skein_rdb::{RdbInput, RdbLimits, Result, ValuePiece, ValueReader, ValueType, payload};
 
@@ -78,7 +80,10 @@ fn bodies(texts: &[Vec<u8>], numbers: &[i64]) -> Vec<Vec<u8>> {
     write_string(&mut nodes, b"plain");
     let mut stream = Vec::new();
     write_stream(&mut stream, &stream_of(texts));
+    let mut list = QuicklistWriter::default();
+    texts.iter().for_each(|text| list.push(text));
     vec![
+        list.finish(),
         with_strings(ValueType::List, texts.len(), &slices),
         with_strings(ValueType::Set, texts.len(), &slices),
         with_strings(ValueType::Hash, pairs, &slices[..even]),

@@ -225,8 +225,23 @@ mod tests {
     #[test]
     fn elements_of_every_encoding_are_read_again() {
         let numbers = [
-            0, 127, 128, -1, 4095, -4096, 4096, 32767, -32768, 32768, 8_388_607, -8_388_608, 8_388_608,
-            i64::from(i32::MIN), i64::from(i32::MAX) + 1, i64::MIN, i64::MAX,
+            0,
+            127,
+            128,
+            -1,
+            4095,
+            -4096,
+            4096,
+            32767,
+            -32768,
+            32768,
+            8_388_607,
+            -8_388_608,
+            8_388_608,
+            i64::from(i32::MIN),
+            i64::from(i32::MAX) + 1,
+            i64::MIN,
+            i64::MAX,
         ];
         let lengths = [0, 1, 63, 64, 122, 123, 4095, 4096, 16_375, 16_376, 16_377, 16_378, 16_379, 70_000];
         let mut all: Vec<Vec<u8>> = numbers.iter().map(|number| number.to_string().into_bytes()).collect();

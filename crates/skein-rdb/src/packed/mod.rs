@@ -12,6 +12,7 @@
 
 mod intset;
 mod listpack;
+mod quicklist;
 mod ziplist;
 mod zipmap;
 
@@ -21,6 +22,7 @@ pub(crate) use intset::read_intset;
 pub use intset::write_intset;
 pub use listpack::ListpackWriter;
 pub(crate) use listpack::read_listpack;
+pub use quicklist::QuicklistWriter;
 pub(crate) use ziplist::read_ziplist;
 pub(crate) use zipmap::read_zipmap;
 

@@ -126,12 +126,28 @@ mod tests {
         let long = [&b"\x41\x2c"[..], &[b'y'; 300]].concat();
         let longer = [&b"\x80\x00\x00\x40\x00"[..], &[b'z'; 16384]].concat();
         let blob = ziplist(&[
-            b"\x03abc", &long, &longer, b"\xc0\x00\x80", b"\xd0\x00\x00\x00\x80", b"\xf0\xff\xff\xff",
-            b"\xe0\0\0\0\0\0\0\0\x80", b"\xfe\x80", b"\xf1", b"\xfd",
+            b"\x03abc",
+            &long,
+            &longer,
+            b"\xc0\x00\x80",
+            b"\xd0\x00\x00\x00\x80",
+            b"\xf0\xff\xff\xff",
+            b"\xe0\0\0\0\0\0\0\0\x80",
+            b"\xfe\x80",
+            b"\xf1",
+            b"\xfd",
         ]);
         let expected: [&[u8]; 10] = [
-            b"abc", &[b'y'; 300], &[b'z'; 16384], b"-32768", b"-2147483648", b"-1", b"-9223372036854775808",
-            b"-128", b"0", b"12",
+            b"abc",
+            &[b'y'; 300],
+            &[b'z'; 16384],
+            b"-32768",
+            b"-2147483648",
+            b"-1",
+            b"-9223372036854775808",
+            b"-128",
+            b"0",
+            b"12",
         ];
         assert_eq!(texts(&blob).unwrap(), expected);
         assert_eq!(texts(&ziplist(&[])).unwrap(), [[0_u8; 0]; 0]);

@@ -65,7 +65,8 @@ impl StreamReader {
         const ID: &str = "the 16 bytes of an identifier";
         let offset = input.offset();
         let first = input.string(ID)?;
-        let first: [u8; 16] = first.try_into().map_err(|_| RdbError::damaged(offset, "another length", ID))?;
+        let first: [u8; 16] =
+            first.try_into().map_err(|_| RdbError::damaged(offset, "another length", ID))?;
         let offset = input.offset();
         let blob = input.string("a node of a stream")?;
         let limit = input.limits().blob_memory;

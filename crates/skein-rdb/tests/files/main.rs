@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use contents::Contents;
 use skein_rdb::stream::{Stream, StreamGroup, StreamId};
-use skein_rdb::{FileEvent, FileReader, RdbError, RdbLimits, Result};
+use skein_rdb::{FileEvent, FileReader, RdbError, RdbLimits, Result, is_file};
 
 const FILES: [(&str, u16, &[u8]); 4] = [
     ("redis62", 9, include_bytes!("../data/redis62.rdb")),
@@ -76,8 +76,9 @@ fn all_keys_are_read() {
         let mut found = read(bytes).unwrap();
         let plain = found.keys.remove("plain");
         assert_eq!(plain.is_some(), name == "redis70");
-        assert!(plain.is_none_or(|plain| plain
-            == Contents::List(vec![b"a".to_vec(), b"b".repeat(150), b"c".to_vec()])));
+        assert!(plain.is_none_or(
+            |plain| plain == Contents::List(vec![b"a".to_vec(), b"b".repeat(150), b"c".to_vec()])
+        ));
         let keys: BTreeMap<_, _> = found.keys.into_iter().map(|(key, value)| (key, value.sorted())).collect();
         for (key, contents) in contents::keys() {
             assert_eq!(keys.get(&key), Some(&contents), "{key} of {name}");
@@ -168,10 +169,10 @@ fn other_files_are_refused() {
     assert!(fault(b"REDIS00x0").contains("REDIS and four digits"));
     assert!(fault(b"REDIS0099").contains("version 99"));
     assert!(fault(b"REDIS").contains("ends at byte 0"));
-    assert!(FileReader::<&[u8]>::is_file(b"REDIS0010..."));
-    assert!(FileReader::<&[u8]>::is_file(b"VALKEY080"));
-    assert!(!FileReader::<&[u8]>::is_file(b"REDIS is fast"));
-    assert!(!FileReader::<&[u8]>::is_file(b"REDIS001"));
+    assert!(is_file(b"REDIS0010..."));
+    assert!(is_file(b"VALKEY080"));
+    assert!(!is_file(b"REDIS is fast"));
+    assert!(!is_file(b"REDIS001"));
 }
 
 /// Types that no server above writes: lists and sets as Redis 1 wrote them, scores as texts, zipmaps
@@ -198,8 +199,7 @@ fn old_and_foreign_types_are_read_or_named() {
 #[test]
 fn values_of_modules_are_skipped() {
     let module = b"\x81\0\0\0\0\0\0\0\x01\x02\x05\x01\x07\x05\x03abc\x04\0\0\0\0\0\0\0\0\x03\0\0\0\0\0";
-    let bytes =
-        [&b"REDIS0003\xf7"[..], module, b"\x07\x01m", module, b"\x00\x01k\x01v\xff"].concat();
+    let bytes = [&b"REDIS0003\xf7"[..], module, b"\x07\x01m", module, b"\x00\x01k\x01v\xff"].concat();
     let mut reader = FileReader::new(&bytes[..], RdbLimits::default()).unwrap();
     let mut seen = Vec::new();
     while let Some(event) = reader.next().unwrap() {

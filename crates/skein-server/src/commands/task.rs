@@ -22,6 +22,7 @@ use std::sync::Arc;
 use skein_syntax::{KeyRange, RangeProjection};
 
 use super::CommandError;
+use super::dump::DumpTask;
 use super::hashes::{ColumnsReply, write_named};
 use super::keys::RemoveKeysTask;
 use super::lists::{ElementsReply, PositionsTask};
@@ -106,6 +107,7 @@ pub(crate) enum SlicedTask {
     Entries(ViewTask<EntriesReply>),
     Streams(ReadStreamsTask),
     Any(RandomTask),
+    Dump(DumpTask),
 }
 
 /// The result of a slice.
@@ -176,6 +178,7 @@ impl SlicedTask {
             Self::Held(task) => task.memory(),
             Self::Several(task) => task.memory(),
             Self::Any(task) => task.memory(),
+            Self::Dump(task) => task.memory(),
             Self::Positions(task) => task.memory(),
             Self::Streams(task) => task.memory(),
             Self::Members(_) | Self::Columns(_) | Self::Elements(_) | Self::Entries(_) => 0,
@@ -203,6 +206,7 @@ impl SlicedTask {
             Self::Entries(task) => task.step(slice, reply),
             Self::Streams(task) => task.step(slice, reply),
             Self::Any(task) => task.step(slice, reply),
+            Self::Dump(task) => task.step(slice, reply),
         }
     }
 }

@@ -37,6 +37,7 @@ use crate::StartError;
 use crate::command_error::CommandError;
 pub(crate) use head::LibraryHead;
 pub(crate) use loading::{ensure_loaded, load_library, load_payload, log_line};
+pub(crate) use payload::DAMAGED;
 
 /// A library.
 #[derive(Debug)]

@@ -98,7 +98,10 @@ mod tests {
         for body in [&b"\xf5"[..], b"\xf5\x10abc", b"\xf5\xc4", b"\xf5\x81\xff\xff\xff\xff\xff\xff\xff\xff"] {
             assert_eq!(read(&sealed(body, payload::VERSION)).unwrap_err().bytes(), CUT_SHORT.bytes());
         }
-        assert_eq!(read(&sealed(b"\xf5\xc0\xfb\xf5\xc1\x00\x01", payload::VERSION)).unwrap(), [&b"-5"[..], b"256"]);
+        assert_eq!(
+            read(&sealed(b"\xf5\xc0\xfb\xf5\xc1\x00\x01", payload::VERSION)).unwrap(),
+            [&b"-5"[..], b"256"]
+        );
     }
 
     #[test]

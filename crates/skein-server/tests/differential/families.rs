@@ -212,6 +212,22 @@ pub const TRANSACTIONS: &str = "
     NOSUCHCOMMAND <key>
 ";
 
+pub const DUMP: &str = "
+    RESTORE <key> 0 <payload>
+    RESTORE <key> <millis> <payload> REPLACE? IDLETIME_<integer>|FREQ_<integer>?
+    RESTORE <key> <unix-millis> <payload> ABSTTL REPLACE
+    RESTORE-ASKING <key> <millis> <payload> <odd>? REPLACE?
+    RESTORE <key> <integer> <value> REPLACE?
+    SET <key> <value>
+    DEL <key>
+    PEXPIRETIME|PTTL <key>
+    LRANGE <key> 0 -1
+    SMEMBERS <key>
+    ZRANGE <key> 0 -1 WITHSCORES
+    MULTI
+    EXEC
+";
+
 /// A few commands of every family, which are mixed into the sequences of each family.
 pub const MIXED: &str = "
     SET <key> <value>
@@ -246,8 +262,8 @@ pub const SCRIPTS: &str = "
 ";
 
 /// All families above except `MIXED`.
-pub const ALL: [&str; 10] =
-    [STRINGS, BITS, HASHES, KEYS, EXPIRY, SORTED_SETS, SETS, LISTS, TRANSACTIONS, SCRIPTS];
+pub const ALL: [&str; 11] =
+    [STRINGS, BITS, HASHES, KEYS, EXPIRY, SORTED_SETS, SETS, LISTS, DUMP, TRANSACTIONS, SCRIPTS];
 
 pub const STREAMS: &str = "
     XADD <key> NOMKSTREAM? MAXLEN_=_<count>|MINID_<stream-id>|MAXLEN_<count>_LIMIT_5? <new-id> <field>_<value>+
