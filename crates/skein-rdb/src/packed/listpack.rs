@@ -171,6 +171,12 @@ impl ListpackWriter {
         self.count += 1;
     }
 
+    /// Appends all elements of another listpack.
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.bytes.extend_from_slice(&other.bytes[HEADER..]);
+        self.count += other.count;
+    }
+
     /// Returns the length of the listpack if it were finished now.
     pub fn byte_len(&self) -> usize {
         self.bytes.len() + 1

@@ -9,57 +9,54 @@ use crate::write::{write_length, write_string, write_type};
 const NODE_ENTRIES: usize = 100;
 const NODE_BYTES: usize = 4096;
 
-/// The entries of a node that is being written, without its head.
-struct NodeWriter<'e> {
-    first: &'e StreamEntry,
-    entries: Vec<&'e StreamEntry>,
-    /// The length that the listpack has so far.
-    bytes: usize,
+/// A node that is being written.
+#[derive(Debug)]
+struct NodeWriter {
+    first: StreamEntry,
+    /// The entries, without the head of the node.
+    pack: ListpackWriter,
+    count: usize,
 }
 
-impl<'e> NodeWriter<'e> {
-    fn new(first: &'e StreamEntry) -> Self {
-        let mut node = Self { first, entries: vec![first], bytes: 0 };
-        node.bytes = node.pack().len();
+impl NodeWriter {
+    fn new(first: &StreamEntry) -> Self {
+        let mut node = Self { first: first.clone(), pack: ListpackWriter::default(), count: 0 };
+        node.push(first);
         node
     }
 
     /// Returns whether the node has room for an entry.
     fn has_room(&self, entry: &StreamEntry) -> bool {
         let bytes: usize = entry.fields.iter().map(|(name, value)| name.len() + value.len()).sum();
-        self.entries.len() < NODE_ENTRIES && self.bytes + bytes < NODE_BYTES
+        let node = self.head().byte_len() + self.pack.byte_len() - ListpackWriter::default().byte_len();
+        self.count < NODE_ENTRIES && node + bytes < NODE_BYTES
     }
 
-    fn push(&mut self, entry: &'e StreamEntry) {
-        let head = |count: usize| {
-            let mut pack = ListpackWriter::default();
-            pack.push_number(count as i64);
-            pack.byte_len()
-        };
-        let mut pack = ListpackWriter::default();
-        let empty = pack.byte_len();
-        write_entry(&mut pack, self.first, entry);
-        self.bytes += pack.byte_len() - empty;
-        // The number of entries may take more bytes than before.
-        self.bytes += head(self.entries.len() + 1) - head(self.entries.len());
-        self.entries.push(entry);
+    fn push(&mut self, entry: &StreamEntry) {
+        write_entry(&mut self.pack, &self.first, entry);
+        self.count += 1;
     }
 
-    fn pack(&self) -> Vec<u8> {
-        let mut pack = ListpackWriter::default();
-        pack.push_number(self.entries.len() as i64);
-        pack.push_number(0);
-        pack.push_number(self.first.fields.len() as i64);
-        self.first.fields.iter().for_each(|(name, _)| pack.push(name));
-        pack.push_number(0);
-        self.entries.iter().for_each(|entry| write_entry(&mut pack, self.first, entry));
-        pack.finish()
+    fn head(&self) -> ListpackWriter {
+        let mut head = ListpackWriter::default();
+        head.push_number(self.count as i64);
+        head.push_number(0);
+        head.push_number(self.first.fields.len() as i64);
+        self.first.fields.iter().for_each(|(name, _)| head.push(name));
+        head.push_number(0);
+        head
+    }
+
+    fn finish(&self) -> Vec<u8> {
+        let mut whole = self.head();
+        whole.append(&self.pack);
+        whole.finish()
     }
 }
 
 fn write_entry(pack: &mut ListpackWriter, first: &StreamEntry, entry: &StreamEntry) {
-    let names = |entry: &StreamEntry| entry.fields.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    let is_same = first.fields.len() == entry.fields.len() && names(first) == names(entry);
+    let are_equal = first.fields.iter().zip(&entry.fields).all(|((one, _), (other, _))| one == other);
+    let is_same = first.fields.len() == entry.fields.len() && are_equal;
     let start = pack.len();
     pack.push_number(if is_same { SAME_FIELDS } else { 0 });
     pack.push_number(entry.id.ms.wrapping_sub(first.id.ms).cast_signed());
@@ -82,41 +79,43 @@ pub struct StreamWriter {
     nodes: Vec<u8>,
     count: u64,
     first: StreamId,
+    node: Option<NodeWriter>,
 }
 
 impl StreamWriter {
-    /// Adds entries behind those before.
-    pub fn push(&mut self, entries: &[StreamEntry]) {
-        let Some((first, rest)) = entries.split_first() else { return };
-        if self.count == 0 {
-            self.first = first.id;
-        }
-        let mut node = NodeWriter::new(first);
-        for entry in rest {
-            if node.has_room(entry) {
-                node.push(entry);
-            } else {
-                self.end_node(&node);
-                node = NodeWriter::new(entry);
+    /// Adds an entry behind those before.
+    pub fn push(&mut self, entry: &StreamEntry) {
+        match &mut self.node {
+            Some(node) if node.has_room(entry) => node.push(entry),
+            _ => {
+                self.end_node();
+                self.node = Some(NodeWriter::new(entry));
             }
         }
-        self.end_node(&node);
     }
 
-    fn end_node(&mut self, node: &NodeWriter<'_>) {
+    fn end_node(&mut self) {
+        let Some(node) = self.node.take() else { return };
+        if self.count == 0 {
+            self.first = node.first.id;
+        }
         write_string(&mut self.nodes, &node.first.id.to_bytes());
-        write_string(&mut self.nodes, &node.pack());
+        write_string(&mut self.nodes, &node.finish());
         self.count += 1;
     }
 
-    /// Returns the bytes that were written so far.
+    /// Returns the bytes that were written so far, about.
     pub fn byte_len(&self) -> usize {
-        self.nodes.len()
+        self.nodes.len() + self.node.as_ref().map_or(0, |node| node.pack.byte_len())
     }
 
     /// Appends the type and the stream. Groups and consumers have the order of Redis if they are
     /// sorted by their names.
-    pub fn finish(self, out: &mut Vec<u8>, position: &StreamPosition, groups: &[StreamGroup]) {
+    ///
+    /// # Panics
+    /// If a pending entry names a consumer that the group does not have.
+    pub fn finish(mut self, out: &mut Vec<u8>, position: &StreamPosition, groups: &[StreamGroup]) {
+        self.end_node();
         write_type(out, ValueType::Stream2);
         write_length(out, self.count);
         out.extend_from_slice(&self.nodes);
@@ -164,6 +163,6 @@ fn write_group(out: &mut Vec<u8>, group: &StreamGroup) {
 /// If a pending entry names a consumer that the group does not have.
 pub fn write_stream(out: &mut Vec<u8>, stream: &Stream) {
     let mut writer = StreamWriter::default();
-    writer.push(&stream.entries);
+    stream.entries.iter().for_each(|entry| writer.push(entry));
     writer.finish(out, &stream.position, &stream.groups);
 }

@@ -148,7 +148,9 @@ impl RdbFeed<'_> {
             return false;
         }
         let what = match key.kind {
-            Ok(kind) if kind.is_stream() => "a stream, which is not loaded from a file of Redis yet; use skein copy",
+            Ok(kind) if kind.is_stream() => {
+                "a stream, which is not loaded from a file of Redis yet; use skein copy"
+            }
             Ok(_) => return true,
             Err(_) => "a value of a module of Redis, which SkeinDB does not have",
         };

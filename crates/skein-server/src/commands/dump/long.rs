@@ -6,16 +6,21 @@
 use std::ops::ControlFlow;
 
 use super::short::counted_body;
+use super::streams::{dumped_entry, dumped_rest};
 use super::write_payload;
 use crate::commands::CommandError;
 use crate::commands::task::{SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice};
 use crate::resp::ReplyWriter;
-use skein_data::{ColumnsReader, ListReader, MembersView, ScanDirection, ScoreRangeView, SetReader};
+use skein_data::{
+    ColumnsReader, EntriesView, ListReader, MembersView, ScanDirection, ScoreRangeView, SetReader, StreamId,
+    StreamReader,
+};
 use skein_rdb::ValueType;
 use skein_rdb::packed::QuicklistWriter;
+use skein_rdb::stream::{StreamGroup, StreamPosition, StreamWriter};
 use skein_rdb::write::{write_scored, write_string};
 
-const WAY_OUT: &str = "read the key in parts, with HSCAN, SSCAN, ZSCAN or LRANGE";
+const WAY_OUT: &str = "read the key in parts, with HSCAN, SSCAN, ZSCAN, LRANGE or XRANGE";
 
 /// The view of a key, and the part of the body that is written.
 enum DumpedView {
@@ -23,6 +28,7 @@ enum DumpedView {
     Set(MembersView, Vec<u8>),
     SortedSet(ScoreRangeView, Vec<u8>),
     List(MembersView, QuicklistWriter),
+    Stream(EntriesView, StreamWriter, StreamPosition, Vec<StreamGroup>),
 }
 
 /// Writes the payload of a long collection.
@@ -54,12 +60,21 @@ impl DumpTask {
         Some(Self { viewed: DumpedView::List(view, QuicklistWriter::default()) })
     }
 
+    pub(super) fn stream(stream: &mut StreamReader<'_>) -> Result<Option<Self>, skein_data::RowError> {
+        let all = (StreamId::MIN, StreamId::MAX);
+        let (position, groups) = dumped_rest(stream)?;
+        let view = stream.view(all, ScanDirection::Forward, u64::MAX);
+        let viewed = |view| DumpedView::Stream(view, StreamWriter::default(), position, groups);
+        Ok(view.map(|view| Self { viewed: viewed(view) }))
+    }
+
     pub(in crate::commands) fn memory(&self) -> usize {
         match &self.viewed {
             DumpedView::Hash(_, body) | DumpedView::Set(_, body) | DumpedView::SortedSet(_, body) => {
                 body.capacity()
             }
             DumpedView::List(_, list) => list.byte_len(),
+            DumpedView::Stream(_, written, ..) => written.byte_len(),
         }
     }
 
@@ -101,6 +116,11 @@ impl DumpedView {
                 write_scored(body, &member, score);
                 count(member.len())
             })?,
+            Self::Stream(view, written, ..) => view.step(SLICE_KEYS, |id, fields| {
+                let entry = dumped_entry(id, fields);
+                written.push(&entry);
+                count(entry.fields.iter().map(|(name, value)| name.len() + value.len()).sum())
+            })?,
             Self::List(view, list) => view.step(SLICE_KEYS, |_, element| {
                 list.push(element);
                 count(element.len())
@@ -112,6 +132,11 @@ impl DumpedView {
         match self {
             Self::Hash(_, body) | Self::Set(_, body) | Self::SortedSet(_, body) => std::mem::take(body),
             Self::List(_, list) => std::mem::take(list).finish(),
+            Self::Stream(_, written, position, groups) => {
+                let mut body = Vec::new();
+                std::mem::take(written).finish(&mut body, position, groups);
+                body
+            }
         }
     }
 }

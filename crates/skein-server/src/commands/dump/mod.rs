@@ -10,12 +10,13 @@
 //! The formats are in `skein_rdb`. Here is the choice between them, which is that of Redis 7.0: a
 //! small collection is one blob.
 //!
-//! Read in this order: `short`, `long`, `restore`, `restored_value`.
+//! Read in this order: `short`, `long`, `restore`, `restored_value`, `streams`.
 
 mod long;
 mod restore;
 mod restored_value;
 mod short;
+mod streams;
 
 pub(crate) use long::DumpTask;
 pub(super) use restore::restore;

@@ -1,11 +1,13 @@
 //! The value of a payload, and its write.
 
+use super::streams::restore_stream;
 use crate::commands::CommandError;
 use skein_data::{CollectionKind, EngineWriter, ListEnd, RowWriter as _, VALUE_BYTES_MAX};
+use skein_rdb::stream::Stream;
 use skein_rdb::{RdbError, RdbInput, RdbLimits, ValuePiece, ValueReader, ValueType};
 
 /// The error for a value that contradicts its format.
-const BAD_FORMAT: CommandError = CommandError::text("ERR Bad data format");
+pub(super) const BAD_FORMAT: CommandError = CommandError::text("ERR Bad data format");
 /// A value may take this number of bytes of memory while it is read, about.
 const MEMORY_MAX: usize = 1 << 30;
 
@@ -16,6 +18,7 @@ pub(super) enum RestoredValue {
     List(Vec<Vec<u8>>),
     Set(Vec<Vec<u8>>),
     SortedSet(Vec<(Vec<u8>, f64)>),
+    Stream(Stream),
 }
 
 /// Returns the error of a command. The text is Redis's; limits and foreign types, which Redis does
@@ -36,9 +39,6 @@ impl RestoredValue {
         let mut input = RdbInput::new(body, limits);
         let kind = input.byte("a type").and_then(|byte| ValueType::of(byte, 0));
         let kind = kind.map_err(|error| error_of(&error))?;
-        if kind.is_stream() {
-            return Err(CommandError::text("ERR Bad data format: streams cannot be restored yet; use XADD, or skein copy"));
-        }
         let mut reader = ValueReader::new(kind);
         let (mut value, mut memory) = (None, 0);
         while let Some(piece) = reader.next(&mut input).map_err(|error| error_of(&error))? {
@@ -69,6 +69,14 @@ impl RestoredValue {
             (Some(Self::SortedSet(members)), ValuePiece::SortedSet(more)) => {
                 Self::SortedSet(joined(members, more))
             }
+            (before @ (None | Some(Self::Stream(_))), piece) => {
+                let mut stream =
+                    if let Some(Self::Stream(stream)) = before { stream } else { Stream::default() };
+                if !stream.add(piece) {
+                    return Err(BAD_FORMAT);
+                }
+                Self::Stream(stream)
+            }
             _ => return Err(BAD_FORMAT),
         })
     }
@@ -76,7 +84,8 @@ impl RestoredValue {
     /// Sorts a hash, a set or a sorted set by names, and returns whether two are equal.
     fn repeats_a_name(&mut self) -> bool {
         match self {
-            Self::Text(_) | Self::List(_) => false,
+            // A stream is checked when it is written.
+            Self::Text(_) | Self::List(_) | Self::Stream(_) => false,
             Self::Hash(pairs) => {
                 pairs.sort_unstable();
                 pairs.windows(2).any(|two| two[0].0 == two[1].0)
@@ -115,6 +124,7 @@ impl RestoredValue {
             Self::Set(members) => writer.replace_set_of(CollectionKind::Set, key, expires, |set| {
                 Ok(members.iter().try_for_each(|member| set.add(member).map(drop))?)
             }),
+            Self::Stream(stream) => restore_stream(stream, writer, key, expires),
             Self::SortedSet(members) => writer.replace_set(key, expires, |set| {
                 Ok(members.iter().try_for_each(|(member, score)| set.put(member, *score).map(drop))?)
             }),

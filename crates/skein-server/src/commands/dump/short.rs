@@ -6,19 +6,25 @@
 //! | set        | integers in order             | members                            |
 //! | sorted set | a listpack, by scores         | members and scores, from the last  |
 //! | list       | nodes with a listpack each    | the same                           |
+//! | stream     | nodes of entries, and groups  | the same                           |
 
 use std::ops::ControlFlow;
 
 use super::long::DumpTask;
+use super::streams::{dumped_entry, dumped_rest};
 use super::write_payload;
 use crate::commands::keys::{integers_of, is_list, is_packed};
 use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongRead, LongReply};
 use crate::commands::{CommandError, SlicedTask};
 use crate::resp::double::write_double;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{CollectionKind, ColumnsReader, ListEnd, ListReader, RowView, ScanDirection, SetReader};
+use skein_data::{
+    CollectionKind, ColumnsReader, ListEnd, ListReader, RowView, ScanDirection, SetReader, StreamId,
+    StreamReader,
+};
 use skein_rdb::ValueType;
 use skein_rdb::packed::{ListpackWriter, QuicklistWriter, write_intset};
+use skein_rdb::stream::StreamWriter;
 use skein_rdb::write::{write_length, write_scored, write_string, write_type};
 
 pub(in crate::commands) struct Dump;
@@ -48,6 +54,9 @@ impl LongRead for Dump {
             Some(CollectionKind::List) => row.list(|elements| {
                 answer(elements.is_empty(), list(elements), || DumpTask::list(elements), reply, long);
             })?,
+            Some(CollectionKind::Stream) => {
+                row.stream(|stream| answer_stream(stream, reply, long))?.transpose()?
+            }
             Some(CollectionKind::Hash) | None => row.columns(|columns| {
                 answer(columns.is_empty(), hash(columns), || DumpTask::hash(columns), reply, long);
             })?,
@@ -70,6 +79,35 @@ fn answer(
         Some(body) => write_payload(body, reply),
         None => long.begin(reply, || task().map(SlicedTask::Dump)),
     }
+}
+
+/// Does the same with a stream, which may have no entries.
+fn answer_stream(
+    stream: &mut StreamReader<'_>,
+    reply: &mut ReplyWriter<'_>,
+    long: &mut LongReply,
+) -> Result<(), CommandError> {
+    if stream.len() > AT_ONCE as u64 {
+        let mut failed = None;
+        long.begin(reply, || match DumpTask::stream(stream) {
+            Ok(task) => task.map(SlicedTask::Dump),
+            Err(error) => {
+                failed = Some(error);
+                None
+            }
+        });
+        return failed.map_or(Ok(()), |error| Err(error.into()));
+    }
+    let mut written = StreamWriter::default();
+    stream.entries((StreamId::MIN, StreamId::MAX), ScanDirection::Forward, |id, fields| {
+        written.push(&dumped_entry(id, fields));
+        ControlFlow::Continue(())
+    })?;
+    let (position, groups) = dumped_rest(stream)?;
+    let mut body = Vec::new();
+    written.finish(&mut body, &position, &groups);
+    write_payload(body, reply);
+    Ok(())
 }
 
 fn of_blob(kind: ValueType, blob: &[u8]) -> Vec<u8> {
