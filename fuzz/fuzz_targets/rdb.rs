@@ -32,7 +32,7 @@ fuzz_target!(|input: (u8, &[u8])| {
         _ => {
             let file = [b"REDIS0011".as_slice(), bytes].concat();
             let Ok(mut reader) = FileReader::new(&file[..], LIMITS) else { return };
-            while let Ok(Some(_)) = reader.next() {}
+            while let Ok(Some(_)) = reader.next_event() {}
         }
     }
 });

@@ -119,7 +119,7 @@ impl<R: BufRead> FileReader<R> {
     ///
     /// # Errors
     /// The file is damaged, a limit is exceeded, or the source failed. No more may be read then.
-    pub fn next(&mut self) -> Result<Option<FileEvent>> {
+    pub fn next_event(&mut self) -> Result<Option<FileEvent>> {
         while let Some(value) = &mut self.value {
             match value.next(&mut self.input)? {
                 Some(piece) if !self.is_skipping => return Ok(Some(FileEvent::Piece(piece))),

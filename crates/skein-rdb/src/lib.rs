@@ -37,13 +37,15 @@ pub mod packed;
 pub mod payload;
 pub mod stream;
 mod value;
+mod value_type;
 pub mod write;
 
 pub use crc64::{Crc64, crc64};
 pub use error::RdbError;
 pub use file::{FileEvent, FileKey, FileReader, is_file};
 pub use input::{RdbInput, RdbLimits};
-pub use value::{ValuePiece, ValueReader, ValueType};
+pub use value::{ValuePiece, ValueReader};
+pub use value_type::ValueType;
 
 /// The result of a read.
 pub type Result<T, E = RdbError> = std::result::Result<T, E>;

@@ -47,7 +47,9 @@ fn with_strings(kind: ValueType, count: usize, strings: &[&[u8]]) -> Vec<u8> {
     let mut body = Vec::new();
     write_type(&mut body, kind);
     write_length(&mut body, count as u64);
-    strings.iter().for_each(|string| write_string(&mut body, string));
+    for string in strings {
+        write_string(&mut body, string);
+    }
     body
 }
 
@@ -60,7 +62,9 @@ fn with_blob(kind: ValueType, blob: &[u8]) -> Vec<u8> {
 
 fn listpack(texts: &[Vec<u8>]) -> Vec<u8> {
     let mut pack = ListpackWriter::default();
-    texts.iter().for_each(|text| pack.push(text));
+    for text in texts {
+        pack.push(text);
+    }
     pack.finish()
 }
 
@@ -72,7 +76,9 @@ fn bodies(texts: &[Vec<u8>], numbers: &[i64]) -> Vec<Vec<u8>> {
     sorted.sort_unstable();
     sorted.dedup();
     let mut scored = with_strings(ValueType::SortedSet2, texts.len(), &[]);
-    texts.iter().for_each(|text| write_scored(&mut scored, text, 1.5));
+    for text in texts {
+        write_scored(&mut scored, text, 1.5);
+    }
     let mut nodes = with_strings(ValueType::ListQuicklist2, 2, &[]);
     write_length(&mut nodes, 2);
     write_string(&mut nodes, &listpack(texts));
@@ -81,7 +87,9 @@ fn bodies(texts: &[Vec<u8>], numbers: &[i64]) -> Vec<Vec<u8>> {
     let mut stream = Vec::new();
     write_stream(&mut stream, &stream_of(texts));
     let mut list = QuicklistWriter::default();
-    texts.iter().for_each(|text| list.push(text));
+    for text in texts {
+        list.push(text);
+    }
     vec![
         list.finish(),
         with_strings(ValueType::List, texts.len(), &slices),
@@ -209,7 +217,7 @@ proptest! {
         let mut all = bodies(&texts, &numbers);
         all.push(payload::open(STREAM).unwrap().1.to_vec());
         for body in all {
-            let cut = &body[..1 + cut.index(body.len() - 1)];
+            let cut = &body[..=cut.index(body.len() - 1)];
             prop_assert!(read(cut).is_err(), "a cut at {}", cut.len());
             let mut damaged = body.clone();
             damaged[at.index(body.len())] = byte;

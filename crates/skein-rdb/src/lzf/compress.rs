@@ -171,7 +171,9 @@ fn compress_with(table: &mut PositionTable, input: &[u8], most: usize) -> Option
     if out.bytes.len() + 3 > most {
         return None;
     }
-    input[at..].iter().for_each(|byte| out.literal_unchecked(*byte));
+    for byte in &input[at..] {
+        out.literal_unchecked(*byte);
+    }
     out.end_run();
     Some(out.bytes)
 }

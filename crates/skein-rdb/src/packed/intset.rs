@@ -49,7 +49,9 @@ pub fn write_intset(members: &[i64]) -> Vec<u8> {
     };
     let mut blob = (width as u32).to_le_bytes().to_vec();
     blob.extend_from_slice(&(members.len() as u32).to_le_bytes());
-    members.iter().for_each(|member| blob.extend_from_slice(&member.to_le_bytes()[..width]));
+    for member in members {
+        blob.extend_from_slice(&member.to_le_bytes()[..width]);
+    }
     blob
 }
 

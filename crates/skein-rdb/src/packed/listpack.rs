@@ -150,9 +150,11 @@ impl ListpackWriter {
         let start = self.bytes.len();
         let bytes = number.to_le_bytes();
         let (head, width) = match number {
-            0..128 => (number as u8, 0),
+            0..128 => (bytes[0], 0),
             -4096..4096 => {
-                self.bytes.extend_from_slice(&(0xc000 | (number as u16 & 0x1fff)).to_be_bytes());
+                self.bytes.extend_from_slice(
+                    &(0xc000 | (u16::from_le_bytes([bytes[0], bytes[1]]) & 0x1fff)).to_be_bytes(),
+                );
                 return self.end_element(start);
             }
             -0x8000..0x8000 => (0xf1, 2),
@@ -163,6 +165,11 @@ impl ListpackWriter {
         self.bytes.push(head);
         self.bytes.extend_from_slice(&bytes[..width]);
         self.end_element(start);
+    }
+
+    /// Appends a number of elements.
+    pub(crate) fn push_count(&mut self, count: usize) {
+        self.push_number(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     fn end_element(&mut self, start: usize) {
@@ -220,7 +227,9 @@ mod tests {
 
     fn packed(texts: &[Vec<u8>]) -> Vec<u8> {
         let mut writer = ListpackWriter::default();
-        texts.iter().for_each(|text| writer.push(text));
+        for text in texts {
+            writer.push(text);
+        }
         assert_eq!(writer.len(), texts.len());
         let len = writer.byte_len();
         let blob = writer.finish();

@@ -173,7 +173,7 @@ impl<'b> StreamNode<'_, 'b> {
                 }
             }
         }
-        if (valid, deleted) != (entries.len() as i64, removed) {
+        if usize::try_from(valid) != Ok(entries.len()) || deleted != removed {
             return Err(self.damaged("another number of entries", "the numbers in the head of a node"));
         }
         Ok(entries)
@@ -200,7 +200,7 @@ impl<'b> StreamNode<'_, 'b> {
             }
         }
         let len = before - self.rest.len();
-        if self.number("the number of elements of an entry")? != len as i64 {
+        if self.number("the number of elements of an entry")? != i64::try_from(len).unwrap_or(i64::MAX) {
             return Err(self.damaged("another number", "the number of elements of an entry"));
         }
         Ok((flags & DELETED == 0).then_some(StreamEntry { id, fields }))
@@ -216,7 +216,7 @@ fn read_group<R: BufRead>(kind: ValueType, input: &mut RdbInput<R>) -> Result<St
     };
     let mut group = StreamGroup { name, last_id, entries_read, ..StreamGroup::default() };
     let owners = read_pending(input, &mut group)?;
-    read_consumers(kind, input, &mut group, owners)?;
+    read_consumers(kind, input, &mut group, &owners)?;
     Ok(group)
 }
 
@@ -247,7 +247,7 @@ fn read_consumers<R: BufRead>(
     kind: ValueType,
     input: &mut RdbInput<R>,
     group: &mut StreamGroup,
-    indexes: HashMap<StreamId, usize>,
+    indexes: &HashMap<StreamId, usize>,
 ) -> Result<()> {
     const TIME: &str = "a time of a consumer";
     const PENDING: &str = "an entry that is pending for nobody else";

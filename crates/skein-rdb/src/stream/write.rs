@@ -39,10 +39,12 @@ impl NodeWriter {
 
     fn head(&self) -> ListpackWriter {
         let mut head = ListpackWriter::default();
-        head.push_number(self.count as i64);
+        head.push_count(self.count);
         head.push_number(0);
-        head.push_number(self.first.fields.len() as i64);
-        self.first.fields.iter().for_each(|(name, _)| head.push(name));
+        head.push_count(self.first.fields.len());
+        for (name, _) in &self.first.fields {
+            head.push(name);
+        }
         head.push_number(0);
         head
     }
@@ -62,7 +64,7 @@ fn write_entry(pack: &mut ListpackWriter, first: &StreamEntry, entry: &StreamEnt
     pack.push_number(entry.id.ms.wrapping_sub(first.id.ms).cast_signed());
     pack.push_number(entry.id.seq.wrapping_sub(first.id.seq).cast_signed());
     if !is_same {
-        pack.push_number(entry.fields.len() as i64);
+        pack.push_count(entry.fields.len());
     }
     for (name, value) in &entry.fields {
         if !is_same {
@@ -70,7 +72,7 @@ fn write_entry(pack: &mut ListpackWriter, first: &StreamEntry, entry: &StreamEnt
         }
         pack.push(value);
     }
-    pack.push_number((pack.len() - start) as i64);
+    pack.push_count(pack.len() - start);
 }
 
 /// Writes a stream in parts: all entries, then the rest.
@@ -125,7 +127,9 @@ impl StreamWriter {
         }
         write_length(out, position.entries_added);
         write_length(out, groups.len() as u64);
-        groups.iter().for_each(|group| write_group(out, group));
+        for group in groups {
+            write_group(out, group);
+        }
     }
 }
 
@@ -153,7 +157,9 @@ fn write_group(out: &mut Vec<u8>, group: &StreamGroup) {
         write_string(out, &consumer.name);
         out.extend_from_slice(&consumer.seen_at.to_le_bytes());
         write_length(out, pending.len() as u64);
-        pending.iter().for_each(|id| out.extend_from_slice(&id.to_bytes()));
+        for id in pending {
+            out.extend_from_slice(&id.to_bytes());
+        }
     }
 }
 
@@ -163,6 +169,8 @@ fn write_group(out: &mut Vec<u8>, group: &StreamGroup) {
 /// If a pending entry names a consumer that the group does not have.
 pub fn write_stream(out: &mut Vec<u8>, stream: &Stream) {
     let mut writer = StreamWriter::default();
-    stream.entries.iter().for_each(|entry| writer.push(entry));
+    for entry in &stream.entries {
+        writer.push(entry);
+    }
     writer.finish(out, &stream.position, &stream.groups);
 }

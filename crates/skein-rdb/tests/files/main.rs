@@ -34,7 +34,7 @@ fn read(bytes: &[u8]) -> Result<FileContents> {
     let mut reader = FileReader::new(bytes, RdbLimits::default())?;
     let mut found = FileContents::default();
     let mut present = String::new();
-    while let Some(event) = reader.next()? {
+    while let Some(event) = reader.next_event()? {
         match event {
             FileEvent::Fact(name, fact) => {
                 found.facts.insert(text(name), text(fact));
@@ -65,7 +65,7 @@ fn read(bytes: &[u8]) -> Result<FileContents> {
         }
     }
     assert_eq!(reader.offset(), bytes.len() as u64);
-    assert!(reader.next()?.is_none(), "the end stays the end");
+    assert!(reader.next_event()?.is_none(), "the end stays the end");
     Ok(found)
 }
 
@@ -202,7 +202,7 @@ fn values_of_modules_are_skipped() {
     let bytes = [&b"REDIS0003\xf7"[..], module, b"\x07\x01m", module, b"\x00\x01k\x01v\xff"].concat();
     let mut reader = FileReader::new(&bytes[..], RdbLimits::default()).unwrap();
     let mut seen = Vec::new();
-    while let Some(event) = reader.next().unwrap() {
+    while let Some(event) = reader.next_event().unwrap() {
         seen.push(match event {
             FileEvent::ModuleData => "data".to_owned(),
             FileEvent::Key(key) => format!("key {} {:?}", text(key.key), key.kind.map(|kind| kind as u8)),
@@ -219,7 +219,7 @@ fn a_blob_that_would_take_too_much_memory_is_refused() {
     let (_, _, bytes) = FILES[0];
     let mut reader = FileReader::new(bytes, limits).unwrap();
     let stopped = loop {
-        match reader.next() {
+        match reader.next_event() {
             Ok(event) => assert!(event.is_some(), "the long list takes more"),
             Err(error) => break error,
         }

@@ -185,7 +185,7 @@ fn long_collections_move_both_ways() {
         MovedValue::Set(all.clone().map(text).collect()),
         MovedValue::Integers(all.clone().map(|i| i * i).collect()),
         MovedValue::List(all.clone().map(text).collect()),
-        MovedValue::SortedSet(all.map(|i| ((i % 700) as f64 / 8.0, text(i))).collect()),
+        MovedValue::SortedSet(all.map(|i| (f64::from((i % 700) as i32) / 8.0, text(i))).collect()),
         MovedValue::Text(b"compressed ".repeat(300_000)),
     ] {
         if let Err(failure) = moves(&running.address.to_string(), &redis.address, false, &value) {
@@ -253,7 +253,9 @@ pub fn payloads() -> Vec<Vec<u8>> {
     };
     let pack = |texts: &[&str]| {
         let mut pack = ListpackWriter::default();
-        texts.iter().for_each(|text| pack.push(text.as_bytes()));
+        for text in texts {
+            pack.push(text.as_bytes());
+        }
         pack.finish()
     };
     let mut list = QuicklistWriter::default();
@@ -272,7 +274,9 @@ pub fn payloads() -> Vec<Vec<u8>> {
         sealed(ValueType::SetIntset, &|body| write_string(body, &write_intset(&[-5, 1, 70_000]))),
         sealed(ValueType::Set, &|body| {
             write_length(body, 2);
-            ["m", "n"].iter().for_each(|member| write_string(body, member.as_bytes()));
+            for member in ["m", "n"] {
+                write_string(body, member.as_bytes());
+            }
         }),
         sealed(ValueType::SortedSet2, &|body| {
             write_length(body, 1);

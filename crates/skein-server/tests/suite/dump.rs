@@ -133,7 +133,9 @@ fn one_restore_wins() {
         let key = format!("k{round}");
         let mut clients: Vec<_> = (0..8).map(|_| server.connect()).collect();
         let request = encode(&[b"RESTORE", key.as_bytes(), b"0", &payload]);
-        clients.iter_mut().for_each(|client| client.send(&request));
+        for client in &mut clients {
+            client.send(&request);
+        }
         let replies: Vec<_> = clients.iter_mut().map(|client| show(&client.reply())).collect();
         assert_eq!(replies.iter().filter(|reply| *reply == "+OK|").count(), 1, "{replies:?}");
         assert_eq!(replies.iter().filter(|reply| reply.starts_with("-BUSYKEY")).count(), 7);

@@ -83,7 +83,7 @@ struct RdbFeed<'f> {
 impl RdbFeed<'_> {
     fn all(&mut self, input: impl BufRead, progress: &mut InputProgress) -> Result<(), Failure> {
         let mut reader = FileReader::new(input, RdbLimits::default()).map_err(|error| self.failed(&error))?;
-        while let Some(event) = reader.next().map_err(|error| self.failed(&error))? {
+        while let Some(event) = reader.next_event().map_err(|error| self.failed(&error))? {
             match event {
                 FileEvent::Fact(..) => {}
                 FileEvent::Library(source) => {
@@ -91,7 +91,7 @@ impl RdbFeed<'_> {
                     self.sink.library(self.records, &source)?;
                 }
                 FileEvent::ModuleData => {
-                    self.refuse("data of a module of Redis, which SkeinDB does not have")
+                    self.refuse("data of a module of Redis, which SkeinDB does not have");
                 }
                 FileEvent::Key(key) => {
                     if !self.begin(key) {

@@ -197,7 +197,7 @@ fn sorted_set(set: &SetReader<'_>) -> Option<Vec<u8>> {
 }
 
 /// Redis writes scores up to this as integers, if they are.
-const INTEGER_SCORE_MAX: f64 = (i64::MAX / 2) as f64;
+const INTEGER_SCORE_MAX: f64 = 4_611_686_018_427_387_904.0;
 
 fn push_score(pack: &mut ListpackWriter, score: f64) {
     if score.fract() == 0.0 && score.abs() <= INTEGER_SCORE_MAX {

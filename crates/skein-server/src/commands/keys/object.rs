@@ -89,15 +89,11 @@ fn set_encoding(set: &SetReader<'_>) -> &'static str {
 pub(in crate::commands) fn integers_of(set: &SetReader<'_>) -> Option<Vec<i64>> {
     let mut integers = (set.len() <= INTEGERS_MAX).then(Vec::new)?;
     let mut are_integers = true;
-    set.walk(0, ScanDirection::Forward, |_, member| match parse_i64(&member.to_vec()) {
-        Some(integer) => {
-            integers.push(integer);
-            ControlFlow::Continue(())
-        }
-        None => {
-            are_integers = false;
-            ControlFlow::Break(())
-        }
+    set.walk(0, ScanDirection::Forward, |_, member| {
+        let integer = parse_i64(&member.to_vec());
+        are_integers = integer.is_some();
+        integers.extend(integer);
+        if are_integers { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     integers.sort_unstable();
     are_integers.then_some(integers)
