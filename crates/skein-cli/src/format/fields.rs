@@ -64,7 +64,7 @@ pub(super) fn parse(line: u64, fields: Vec<Vec<u8>>) -> Result<TextRecord, Strin
         }
         _ => (RecordBody::Columns(pairs(fields)), None),
     };
-    Ok(TextRecord { line, key, body, expires })
+    Ok(TextRecord { line, key, body, expires, replaces: false })
 }
 
 /// Passes the fields of a body, and the key's expiry time, to `add`.

@@ -61,6 +61,8 @@ pub struct TextRecord {
     pub body: RecordBody,
     /// The expiry time, in milliseconds since 1970, if there is one.
     pub expires: Option<u64>,
+    /// Whether it replaces what the key holds. Otherwise it adds to a collection.
+    pub replaces: bool,
 }
 
 /// A record that cannot be read.
@@ -142,6 +144,7 @@ impl<R: BufRead> TextReader<R> {
                         key,
                         body: RecordBody::Value(value),
                         expires: None,
+                        replaces: false,
                     })));
                 }
                 Format::Tsv => tsv::parse(&self.text, self.options.raw),

@@ -14,7 +14,13 @@ fn read_all(text: &[u8], options: ReadOptions) -> Vec<Result<TextRecord, BadLine
 
 #[expect(clippy::unnecessary_wraps, reason = "as the reader gives it")]
 fn value(line: u64, key: &str, value: &str) -> Result<TextRecord, BadLine> {
-    Ok(TextRecord { line, key: key.into(), body: RecordBody::Value(value.into()), expires: None })
+    Ok(TextRecord {
+        line,
+        key: key.into(),
+        body: RecordBody::Value(value.into()),
+        expires: None,
+        replaces: false,
+    })
 }
 
 fn bad(result: &Result<TextRecord, BadLine>, line: u64, why: &str) {
@@ -77,7 +83,13 @@ fn hex_refuses_odd_and_foreign_digits() {
     let read = read_all(b"00fF\t\n\t61\n616\t61\nxx\t61\n61 62\n", options(Format::Hex));
     assert_eq!(
         read[0],
-        Ok(TextRecord { line: 1, key: vec![0, 255], body: RecordBody::Value(vec![]), expires: None })
+        Ok(TextRecord {
+            line: 1,
+            key: vec![0, 255],
+            body: RecordBody::Value(vec![]),
+            expires: None,
+            replaces: false
+        })
     );
     assert_eq!(read[1], value(2, "", "a"));
     bad(&read[2], 3, "3 hexadecimal digits");
@@ -102,7 +114,7 @@ fn times_stand_at_the_end() {
     for (line, key, body) in [(2, "b", columns("v")), (3, "c", columns(""))] {
         assert_eq!(
             read[line - 1],
-            Ok(TextRecord { line: line as u64, key: key.into(), body, expires: Some(1700) })
+            Ok(TextRecord { line: line as u64, key: key.into(), body, expires: Some(1700), replaces: false })
         );
     }
     for (line, read) in [(4, &read[3]), (5, &read[4]), (6, &read[5])] {
@@ -116,7 +128,7 @@ fn sorted_sets_say_so_at_the_end() {
     let read = read_all(text.as_bytes(), options(Format::Tsv));
     let set = |line, key: &str, members: &[(&str, f64)], expires| {
         let members = members.iter().map(|(member, score)| (member.as_bytes().to_vec(), *score)).collect();
-        Ok(TextRecord { line, key: key.into(), body: RecordBody::Members(members), expires })
+        Ok(TextRecord { line, key: key.into(), body: RecordBody::Members(members), expires, replaces: false })
     };
     assert_eq!(read[0], set(1, "a", &[("m", 1.5)], None));
     assert_eq!(read[1], set(2, "b", &[("m", f64::NEG_INFINITY), ("n", 1000.0)], Some(1700)));
@@ -133,7 +145,7 @@ fn sets_say_so_at_the_end() {
     let read = read_all(text.as_bytes(), options(Format::Tsv));
     let set = |line, key: &str, members: &[&str], expires| {
         let members = members.iter().map(|member| member.as_bytes().to_vec()).collect();
-        Ok(TextRecord { line, key: key.into(), body: RecordBody::Set(members), expires })
+        Ok(TextRecord { line, key: key.into(), body: RecordBody::Set(members), expires, replaces: false })
     };
     assert_eq!(read[0], set(1, "a", &["m"], None));
     assert_eq!(read[1], set(2, "b", &["m", "n"], Some(1700)));
@@ -142,7 +154,10 @@ fn sets_say_so_at_the_end() {
     bad(&read[4], 5, "\"sets\"");
     assert_eq!(read[5], value(6, "f", "set"));
     let column = RecordBody::Columns(vec![(b"m".to_vec(), b"set".to_vec())]);
-    assert_eq!(read[6], Ok(TextRecord { line: 7, key: b"g".to_vec(), body: column, expires: None }));
+    assert_eq!(
+        read[6],
+        Ok(TextRecord { line: 7, key: b"g".to_vec(), body: column, expires: None, replaces: false })
+    );
 }
 
 #[test]
@@ -152,7 +167,7 @@ fn lists_say_so_at_the_end_and_keep_their_order() {
     let read = read_all(text.as_bytes(), options(Format::Tsv));
     let list = |line, key: &str, elements: &[&str], expires| {
         let elements = elements.iter().map(|element| element.as_bytes().to_vec()).collect();
-        Ok(TextRecord { line, key: key.into(), body: RecordBody::List(elements), expires })
+        Ok(TextRecord { line, key: key.into(), body: RecordBody::List(elements), expires, replaces: false })
     };
     assert_eq!(read[0], list(1, "a", &["e"], None));
     assert_eq!(read[1], list(2, "b", &["z", "", "z", "a"], Some(1700)));
@@ -161,7 +176,10 @@ fn lists_say_so_at_the_end_and_keep_their_order() {
     bad(&read[4], 5, "\"lists\"");
     assert_eq!(read[5], value(6, "f", "list"));
     let column = RecordBody::Columns(vec![(b"e".to_vec(), b"list".to_vec())]);
-    assert_eq!(read[6], Ok(TextRecord { line: 7, key: b"g".to_vec(), body: column, expires: None }));
+    assert_eq!(
+        read[6],
+        Ok(TextRecord { line: 7, key: b"g".to_vec(), body: column, expires: None, replaces: false })
+    );
     assert_eq!(read[7], list(8, "h", &["e\t\n\0"], None));
 }
 

@@ -24,6 +24,7 @@ mod outcome;
 mod range;
 mod readme;
 mod real_keys;
+mod redis_files;
 mod short_keys;
 mod slow_start;
 mod snapshots;

@@ -76,13 +76,23 @@ impl Categories {
 }
 
 /// Commands whose group is wrong about `@keyspace`: those to add (`KEYSPACE`) and those to remove.
-const KEYSPACE: &[&str] = &["dbsize", "flushall", "flushdb", "swapdb"];
+const KEYSPACE: &[&str] = &["dbsize", "flushall", "flushdb", "restore-asking", "swapdb"];
 const NO_KEYSPACE: &[&str] = &["object", "sort", "sort_ro", "wait"];
 /// Commands on lists, sets and sorted sets.
 const SORTS: &[&str] = &["sort", "sort_ro"];
 /// Commands that are dangerous without being `@admin`.
-const DANGEROUS: &[&str] =
-    &["flushall", "flushdb", "info", "keys", "sk.delrange", "sort", "sort_ro", "swapdb"];
+const DANGEROUS: &[&str] = &[
+    "flushall",
+    "flushdb",
+    "info",
+    "keys",
+    "restore",
+    "restore-asking",
+    "sk.delrange",
+    "sort",
+    "sort_ro",
+    "swapdb",
+];
 const CONNECTION: &[&str] = &["command", "wait"];
 const NO_CONNECTION: &[&str] = &["client"];
 /// Subcommands for administrators. A name that ends in `|` means all of its subcommands except

@@ -1,15 +1,20 @@
 //! Commands on keys of any kind, one line each.
 
-use super::{ALL, CommandSpec, NONE, ONE, READ, READ_FAST, WRITE, WRITE_FAST, row, subcommands};
+use super::{
+    ALL, ASKING, CommandSpec, NONE, ONE, READ, READ_FAST, WRITE, WRITE_FAST, WRITE_GROWS, row, subcommands,
+};
 
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[CommandSpec] = &[
     row("del", -2, WRITE, ALL, "generic", "Removes keys").removing_waited_keys(),
+    row("dump", 2, READ, ONE, "generic", "Returns the contents of a key in Redis's format"),
     row("exists", -2, READ_FAST, ALL, "generic", "Returns how many of the keys exist").timed_together(),
     row("keys", 2, READ, NONE, "generic", "Returns the keys that match a pattern, in order"),
     row("move", 3, WRITE_FAST, ONE, "generic", "Always an error, because there is one database").timed_together(),
     row("object", -2, &[], (2, 2, 1), "generic", "Returns the encoding that Redis would use for a key").with(subcommands::OBJECT),
     row("randomkey", 1, READ, NONE, "generic", "Returns a random key"),
+    row("restore", -4, WRITE_GROWS, ONE, "generic", "Makes a key from the reply of DUMP").making_waited_keys(),
+    row("restore-asking", -4, ASKING, ONE, "server", "Makes a key from the reply of DUMP, like RESTORE").making_waited_keys(),
     row("scan", -2, READ, NONE, "generic", "Returns the keys in order, one page at a time"),
     row("touch", -2, READ_FAST, ALL, "generic", "Returns how many of the keys exist").timed_together(),
     row("type", 2, READ_FAST, ONE, "generic", "Returns the kind of a key: string, hash, zset or none"),

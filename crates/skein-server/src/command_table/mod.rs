@@ -91,6 +91,7 @@ const READ_FAST: &[&str] = &["readonly", "fast"];
 const WRITE: &[&str] = &["write"];
 const WRITE_FAST: &[&str] = &["write", "fast"];
 const WRITE_GROWS: &[&str] = &["write", "denyoom"];
+const ASKING: &[&str] = &["write", "denyoom", "asking"];
 const WRITE_GROWS_FAST: &[&str] = &["write", "denyoom", "fast"];
 const BLOCKS: &[&str] = &["write", "noscript", "blocking"];
 const BLOCKS_MOVABLE: &[&str] = &["write", "blocking", "movablekeys"];

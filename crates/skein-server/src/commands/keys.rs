@@ -10,7 +10,7 @@ use crate::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, RowView, ScanDirection};
 
-pub(super) use object::{is_list, object};
+pub(super) use object::{integers_of, is_list, is_packed, object};
 pub(super) use random::random_key;
 pub(super) use remove::{RemoveKeysTask, del, del_in_slices};
 

@@ -30,6 +30,7 @@ pub(crate) mod configuration;
 pub(crate) mod connection;
 pub(crate) mod databases;
 pub(crate) mod debug;
+pub(crate) mod dump;
 pub(crate) mod expiry;
 pub(crate) mod geo;
 mod handlers;

@@ -23,6 +23,7 @@ use skein_syntax::{KeyRange, RangeProjection};
 
 use super::CommandError;
 use super::geo::GeoSearchTask;
+use super::dump::DumpTask;
 use super::hashes::{ColumnsReply, write_named};
 use super::hyperloglog::SelfTestTask;
 use super::keys::RemoveKeysTask;
@@ -110,6 +111,7 @@ pub(crate) enum SlicedTask {
     Any(RandomTask),
     SelfTest(SelfTestTask),
     Geo(GeoSearchTask),
+    Dump(DumpTask),
 }
 
 /// The result of a slice.
@@ -182,6 +184,7 @@ impl SlicedTask {
             Self::Any(task) => task.memory(),
             Self::SelfTest(task) => task.memory(),
             Self::Geo(task) => task.memory(),
+            Self::Dump(task) => task.memory(),
             Self::Positions(task) => task.memory(),
             Self::Streams(task) => task.memory(),
             Self::Members(_) | Self::Columns(_) | Self::Elements(_) | Self::Entries(_) => 0,
@@ -211,6 +214,7 @@ impl SlicedTask {
             Self::Any(task) => task.step(slice, reply),
             Self::SelfTest(task) => task.step(reply),
             Self::Geo(task) => task.step(slice, reply),
+            Self::Dump(task) => task.step(slice, reply),
         }
     }
 }

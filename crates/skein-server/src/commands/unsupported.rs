@@ -23,11 +23,7 @@ const FAMILIES: [UnsupportedFamily; 5] = [
         &[],
     ),
     family("SkeinDB has no cluster", &["cluster", "readonly", "readwrite", "asking"], &[]),
-    family(
-        "SkeinDB does not support Redis's dump format; use skein dump, skein load or skein copy",
-        &["dump", "restore", "restore-asking", "migrate"],
-        &[],
-    ),
+    family("SkeinDB does not move keys by itself; use DUMP and RESTORE, or skein copy", &["migrate"], &[]),
     family("SkeinDB does not stream requests; SLOWLOG records slow ones", &["monitor"], &[]),
     family(
         "SkeinDB has no modules",

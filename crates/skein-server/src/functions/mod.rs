@@ -20,10 +20,8 @@
 //!
 //! Read in this order: this file, `loading`, `head`, `payload`.
 
-mod crc64;
 mod head;
 mod loading;
-mod lzf;
 mod payload;
 
 use std::collections::hash_map::Entry;
@@ -39,6 +37,7 @@ use crate::StartError;
 use crate::command_error::CommandError;
 pub(crate) use head::LibraryHead;
 pub(crate) use loading::{ensure_loaded, load_library, load_payload, log_line};
+pub(crate) use payload::DAMAGED;
 
 /// A library.
 #[derive(Debug)]

@@ -254,6 +254,22 @@ pub const TRANSACTIONS: &str = "
     NOSUCHCOMMAND <key>
 ";
 
+pub const DUMP: &str = "
+    RESTORE <key> 0 <payload>
+    RESTORE <key> <millis> <payload> REPLACE? IDLETIME_<integer>|FREQ_<integer>?
+    RESTORE <key> <unix-millis> <payload> ABSTTL REPLACE
+    RESTORE-ASKING <key> <millis> <payload> <odd>? REPLACE?
+    RESTORE <key> <integer> <value> REPLACE?
+    SET <key> <value>
+    DEL <key>
+    PEXPIRETIME|PTTL <key>
+    LRANGE <key> 0 -1
+    SMEMBERS <key>
+    ZRANGE <key> 0 -1 WITHSCORES
+    MULTI
+    EXEC
+";
+
 /// A few commands of every family, which are mixed into the sequences of each family.
 pub const MIXED: &str = "
     SET <key> <value>
@@ -288,7 +304,7 @@ pub const SCRIPTS: &str = "
 ";
 
 /// All families above except `MIXED`.
-pub const ALL: [&str; 12] = [
+pub const ALL: [&str; 14] = [
     STRINGS,
     BITS,
     HYPERLOGLOGS,
@@ -299,6 +315,8 @@ pub const ALL: [&str; 12] = [
     SORTED_SETS,
     SETS,
     LISTS,
+    STREAMS,
+    DUMP,
     TRANSACTIONS,
     SCRIPTS,
 ];

@@ -11,6 +11,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod dump;
 mod families;
 mod hyperloglogs;
 mod raw;
@@ -232,6 +233,11 @@ fn streams() {
 #[test]
 fn lists() {
     assert_same_replies(families::LISTS);
+}
+
+#[test]
+fn dumps() {
+    assert_same_replies(families::DUMP);
 }
 
 #[test]

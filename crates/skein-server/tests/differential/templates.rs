@@ -13,6 +13,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use crate::dump::payloads;
+
 pub type CommandWords = Vec<Vec<u8>>;
 
 const ALPHABETS: &[(&str, &[&str])] = &[
@@ -138,6 +140,7 @@ const LONG: &str = "a value of more than sixty-four bytes, too long for Redis to
 fn word(word: &str) -> BoxedStrategy<Vec<u8>> {
     match word.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
         None => Just(word.as_bytes().to_vec()).boxed(),
+        Some("payload") => select(payloads()).boxed(),
         Some(name) => {
             let (_, alphabet) = ALPHABETS
                 .iter()

@@ -14,6 +14,7 @@ mod channels;
 mod client_commands;
 mod closing;
 mod disk;
+mod dump;
 mod expiry;
 mod functions;
 mod geo;

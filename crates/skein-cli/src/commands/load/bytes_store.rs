@@ -2,8 +2,8 @@
 
 use skein_disk::{DiskError, DiskStore};
 
-use super::RecordSink;
 use super::report::LoadReport;
+use super::{RecordSink, WANTS_SERVER};
 use crate::disk;
 use crate::exit::Failure;
 use crate::format::{RecordBody, TextRecord};
@@ -46,6 +46,11 @@ impl RecordSink for BytesSink {
             ) => self.report.refuse(record.line, &error.to_string()),
             Err(error) => return Err(disk::failure(&error)),
         }
+        Ok(())
+    }
+
+    fn library(&mut self, number: u64, _: &[u8]) -> Result<(), Failure> {
+        self.report.refuse(number, WANTS_SERVER);
         Ok(())
     }
 

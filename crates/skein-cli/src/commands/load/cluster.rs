@@ -8,9 +8,9 @@
 
 use skeindb::client::Reply;
 
-use super::RecordSink;
 use super::commands::{LoadReplies, SentCommand, each};
 use super::report::LoadReport;
+use super::{RecordSink, WANTS_SERVER};
 use crate::exit::Failure;
 use crate::format::{RecordBody, TextRecord};
 use crate::remote::{ClusterPeer, CommandPeer, ListAppend};
@@ -27,13 +27,22 @@ pub struct ClusterSink {
     lines: Vec<SentCommand>,
     bytes: usize,
     replies: LoadReplies,
+    report: LoadReport,
 }
 
 impl ClusterSink {
     /// Returns a sink that sends batches of `batch` records.
     pub fn new(peer: ClusterPeer, batch: usize, report: &LoadReport) -> Self {
         let replies = LoadReplies::new(report, peer.address());
-        Self { peer, batch, commands: Vec::new(), lines: Vec::new(), bytes: 0, replies }
+        Self {
+            peer,
+            batch,
+            commands: Vec::new(),
+            lines: Vec::new(),
+            bytes: 0,
+            replies,
+            report: report.clone(),
+        }
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
@@ -72,7 +81,13 @@ impl ClusterSink {
 }
 
 impl RecordSink for ClusterSink {
-    fn put(&mut self, record: TextRecord) -> Result<(), Failure> {
+    fn put(&mut self, mut record: TextRecord) -> Result<(), Failure> {
+        if std::mem::take(&mut record.replaces) {
+            // A batch may run a removal behind the writes.
+            self.flush()?;
+            let reply = self.peer.call(&[b"DEL".as_slice(), &record.key])?;
+            self.replies.take(SentCommand { line: record.line, last: false }, reply)?;
+        }
         if let RecordBody::List(_) = record.body {
             return self.append(&record);
         }
@@ -85,6 +100,11 @@ impl RecordSink for ClusterSink {
             sent.last = true;
         }
         if self.commands.len() < self.batch && self.bytes < BATCH_BYTES { Ok(()) } else { self.flush() }
+    }
+
+    fn library(&mut self, number: u64, _: &[u8]) -> Result<(), Failure> {
+        self.report.refuse(number, WANTS_SERVER);
+        Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<(), Failure> {

@@ -19,12 +19,15 @@ pub struct SentCommand {
     pub last: bool,
 }
 
-/// Calls `push` with each command of a record: SET, HSET, ZADD, SADD or RPUSH, and PEXPIREAT for
-/// collections that expire.
+/// Calls `push` with each command of a record: SET, HSET, ZADD, SADD or RPUSH, PEXPIREAT for
+/// collections that expire, and DEL before those that replace the key.
 pub fn each(record: &TextRecord, mut push: impl FnMut(&[&[u8]])) {
     let key = record.key.as_slice();
     let expires = record.expires.map(|expires| expires.to_string());
     let expires = expires.as_ref().map(String::as_bytes);
+    if record.replaces && !matches!(record.body, RecordBody::Value(_)) {
+        push(&[b"DEL", key]);
+    }
     match (&record.body, expires) {
         (RecordBody::Value(value), None) => push(&[b"SET", key, value]),
         (RecordBody::Value(value), Some(expires)) => push(&[b"SET", key, value, b"PXAT", expires]),
@@ -86,7 +89,8 @@ impl LoadReplies {
     pub fn take(&mut self, sent: SentCommand, reply: Reply) -> Result<(), Failure> {
         match reply {
             Reply::Error(text) if stops_all(&text) => {
-                return Err(Failure::new(format!("line {}: {} answers: {text}", sent.line, self.address)));
+                let (unit, number) = (self.report.unit(), sent.line);
+                return Err(Failure::new(format!("{unit} {number}: {} answers: {text}", self.address)));
             }
             _ if self.refused == Some(sent.line) => {}
             Reply::Error(text) => {

@@ -7,14 +7,14 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::mpsc::Receiver;
 
-use skein_data::{Engine, EngineError, EngineSession};
+use skein_data::{Engine, EngineError, EngineSession, EngineWriter};
 use skein_disk::DiskError;
 use skein_store::{Error, StoreOptions};
 
-use super::RecordSink;
 use super::bytes_store::BytesSink;
 use super::queue::WorkQueue;
 use super::report::LoadReport;
+use super::{RecordSink, WANTS_SERVER};
 use crate::exit::Failure;
 use crate::format::TextRecord;
 use crate::target::{self, DurabilityArg, FolderContents, FolderTarget};
@@ -31,6 +31,7 @@ struct RowsSink {
     lanes: Vec<LoadThread>,
     hasher: RandomState,
     batch: usize,
+    report: LoadReport,
 }
 
 /// One thread, and the records collected for it.
@@ -62,7 +63,7 @@ impl RowsSink {
     fn start(engine: Engine, threads: usize, batch: usize, report: &LoadReport) -> Result<Self, Failure> {
         let lanes = (0..threads.max(1)).map(|_| LoadThread::start(engine.session(), report.clone()));
         let lanes = lanes.collect::<Result<_, _>>()?;
-        Ok(Self { engine, lanes, hasher: RandomState::new(), batch })
+        Ok(Self { engine, lanes, hasher: RandomState::new(), batch, report: report.clone() })
     }
 }
 
@@ -81,6 +82,11 @@ impl RecordSink for RowsSink {
         } else {
             lane.flush()
         }
+    }
+
+    fn library(&mut self, number: u64, _: &[u8]) -> Result<(), Failure> {
+        self.report.refuse(number, WANTS_SERVER);
+        Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<(), Failure> {
@@ -165,7 +171,7 @@ fn write_batch(
             if writer.published() {
                 progress.published = at;
             }
-            match record.body.write(writer, &record.key, record.expires) {
+            match write_record(writer, record) {
                 Ok(()) => {}
                 Err(error) if writer.is_broken() || stops(&error) => return Err(error),
                 Err(error) => progress.refused.push((at, error)),
@@ -174,6 +180,13 @@ fn write_batch(
         Ok(())
     });
     written.and_then(|written| written)
+}
+
+fn write_record(writer: &mut EngineWriter<'_, '_>, record: &TextRecord) -> Result<(), EngineError> {
+    if record.replaces {
+        writer.remove(&record.key)?;
+    }
+    record.body.write(writer, &record.key, record.expires)
 }
 
 /// Returns whether the error concerns all writes, not only this record.
@@ -216,6 +229,7 @@ mod tests {
                 key: vec![b'k', line as u8],
                 body: RecordBody::Value(vec![line as u8; len]),
                 expires: None,
+                replaces: false,
             }
         };
         let batch: Vec<TextRecord> = (1..=40).map(record).collect();
@@ -239,7 +253,7 @@ mod tests {
             } else {
                 ("list", RecordBody::List(vec![element(line)]))
             };
-            TextRecord { line, key: key.into(), body, expires: None }
+            TextRecord { line, key: key.into(), body, expires: None, replaces: false }
         };
         let batch: Vec<TextRecord> = (1..=120).map(record).collect();
         let (mut session, mut progress) = (engine.session(), BatchProgress::default());

@@ -1,4 +1,12 @@
-//! `skein load`: loads text into a server or a data folder.
+//! `skein load`: loads text, or a file of Redis, into a server or a data folder.
+//!
+//! ```text
+//!   text   ─► TextReader ─┐
+//!   REDIS… ─► `rdb`      ─┴─► TextRecord ─► RecordSink ─┬─ `server`       one connection
+//!                                                      ├─ `cluster`      the primaries
+//!                                                      ├─ `folder`       rows of an engine
+//!                                                      └─ `bytes_store`  values alone
+//! ```
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -16,6 +24,7 @@ mod cluster;
 mod commands;
 mod folder;
 mod queue;
+mod rdb;
 mod report;
 mod server;
 
@@ -30,13 +39,14 @@ Formats:
          carriage return and backslash
   csv    key, comma, value; fields may be quoted
   hex    key, tab, value, in hexadecimal
+A file that Redis or Valkey wrote (dump.rdb) is recognized by its first bytes, unless --format is given.
 In tsv, csv and hex, an odd number of fields from three up is a key with columns: key, name, value, name, value ...
 If a key expires, the time follows at the end, in milliseconds since 1970; behind a value's time follows an empty field.
 A sorted set is a key, member, score, member, score ... and at the end the word zset, or zset:TIME if it expires.
 A set is a key, members with an empty field behind each, and at the end the word set, or set:TIME if it expires.
 A list is a key, elements with an empty field behind each, and at the end the word list, or list:TIME if it expires.
-Loading adds to an existing hash, set or sorted set, and appends to an existing list: a list that is loaded twice has all \
-elements twice.
+Loading text adds to an existing hash, set or sorted set, and appends to an existing list: a list that is loaded twice has all \
+elements twice. Keys of a file of Redis replace those that are there.
 
 Examples:
   skein load paths.txt
@@ -45,12 +55,14 @@ Examples:
       from standard input
   skein load paths.txt --to-cluster 10.0.0.1:7000
       into a Redis or Valkey cluster, each key to its node
+  skein load /var/lib/redis/dump.rdb
+      all keys of a Redis, with their expiry times, and its functions
   skein load table.csv --format csv --header --data ./d
       straight into a data folder that no server uses
 
 Exit code 4 says that the whole file was read but some records were rejected; each is named with its line.";
 
-/// Load keys and values from a text file.
+/// Load keys and values from a text file, or from a file of Redis.
 #[derive(clap::Args)]
 #[command(
     after_help = EXAMPLES,
@@ -63,18 +75,21 @@ Exit code 4 says that the whole file was read but some records were rejected; ea
 pub struct LoadArgs {
     /// The file to read; `-` is standard input.
     file: PathBuf,
-    /// The format of the file.
-    #[arg(long, value_enum, default_value = "lines")]
-    format: Format,
-    /// The value that each key of `lines` gets.
-    #[arg(long, value_enum, default_value = "number")]
-    value: LineValue,
+    /// The format of the file [default: lines, or that of Redis if the file begins so].
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// The value that each key of `lines` gets [default: number].
+    #[arg(long, value_enum)]
+    value: Option<LineValue>,
     /// Skip the first record, which names the fields.
     #[arg(long)]
     header: bool,
     /// In tsv, do not interpret backslashes.
     #[arg(long)]
     raw: bool,
+    /// Load only this database of a file of Redis. Without it, all databases are loaded into one.
+    #[arg(long, value_name = "N")]
+    database: Option<u64>,
     #[command(flatten)]
     target: TargetArgs,
     /// A node of a cluster to load into, instead of a server: each record is written to the node
@@ -107,36 +122,49 @@ trait RecordSink {
     fn takes_streams(&self) -> bool {
         false
     }
+    /// Accepts the source of a library of functions, in the same way.
+    fn library(&mut self, number: u64, source: &[u8]) -> Result<(), Failure>;
     /// Sends the rest. Waits until everything is answered and as durable as the target promises.
     fn finish(self: Box<Self>) -> Result<(), Failure>;
+}
+
+/// Why a library of functions is rejected by other targets.
+const WANTS_SERVER: &str = "a library of functions, which a server has to check; load the file into a server (--to) for its functions";
+
+/// The number of records that were read, and a text about them.
+#[derive(Default)]
+struct ReadCounts {
+    records: u64,
+    about: String,
 }
 
 /// Runs `skein load`.
 pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let (input, size) = open_input(&args.file)?;
-    let batch = args.batch as usize;
+    let mut input = BufReader::with_capacity(1 << 20, input);
+    let head = rdb::head(&mut input)?;
+    let is_rdb = args.format.is_none() && skein_rdb::is_file(&head);
+    args.check(is_rdb)?;
+    let input = io::Cursor::new(head).chain(input);
     let mut progress = InputProgress::start(size, args.quiet);
-    let report = LoadReport::new(progress.printer(), args.show_refused);
-    let mut sink: Box<dyn RecordSink> = match args.target.target() {
-        _ if !args.to_cluster.is_empty() => {
-            let cluster = ClusterTarget { nodes: &args.to_cluster, access: args.target.access() };
-            Box::new(ClusterSink::new(cluster.connect()?, batch, &report))
-        }
-        DataTarget::Folder(folder) => folder::open(&folder, args.durability, batch, &report)?,
-        DataTarget::Server(server) => Box::new(ServerSink::connect(&server, batch, &report)?),
+    let report =
+        LoadReport::new(progress.printer(), args.show_refused).by(if is_rdb { "record" } else { "line" });
+    let mut sink = args.sink(&report)?;
+    let mut read = ReadCounts::default();
+    let fed = if is_rdb {
+        rdb::feed(input, args.database, sink.as_mut(), &report, &mut progress, &mut read)
+    } else {
+        let mut reader = TextReader::new(input, args.text_options());
+        feed(&mut reader, sink.as_mut(), &report, &mut progress, &mut read.records)
     };
-    let options =
-        ReadOptions { format: args.format, line_value: args.value, raw: args.raw, header: args.header };
-    let mut reader = TextReader::new(BufReader::with_capacity(1 << 20, input), options);
-    let mut read = 0;
-    let fed = feed(&mut reader, sink.as_mut(), &report, &mut progress, &mut read);
     // Also after a failure: the accepted records are finished, so that the counts are true.
     let finished = sink.finish();
     let took = progress.finish();
     report.summarize_refusals();
     let loaded = report.loaded();
+    let ReadCounts { records, about } = read;
     if let Err(mut failure) = fed.and(finished) {
-        failure.message = format!("{}; {read} records read, {loaded} loaded before", failure.message);
+        failure.message = format!("{}; {records} records read, {loaded} loaded before", failure.message);
         return Err(failure);
     }
     let refused = report.refused();
@@ -144,10 +172,47 @@ pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
         let rate = progress::rate(loaded, took);
         let took = took.as_secs_f64();
         console::print(&format!(
-            "{read} records read, {loaded} loaded, {refused} refused, in {took:.1} s ({rate})\n"
+            "{records} records read{about}, {loaded} loaded, {refused} refused, in {took:.1} s ({rate})\n"
         ))?;
     }
     Ok(if refused == 0 { Exit::Ok } else { Exit::Partial })
+}
+
+impl LoadArgs {
+    /// Rejects options that would have no effect.
+    fn check(&self, is_rdb: bool) -> Result<(), Failure> {
+        let of_text = [("--value", self.value.is_some()), ("--header", self.header), ("--raw", self.raw)];
+        match of_text.into_iter().find(|(_, given)| *given && is_rdb) {
+            Some((name, _)) => Err(Failure::usage(format!(
+                "{name} is for text, and the file is one of Redis; leave it out, or name the text's --format"
+            ))),
+            None if self.database.is_some() && !is_rdb => {
+                Err(Failure::usage("--database is for files of Redis, and the file is none; leave it out"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn text_options(&self) -> ReadOptions {
+        ReadOptions {
+            format: self.format.unwrap_or(Format::Lines),
+            line_value: self.value.unwrap_or(LineValue::Number),
+            raw: self.raw,
+            header: self.header,
+        }
+    }
+
+    fn sink(&self, report: &LoadReport) -> Result<Box<dyn RecordSink>, Failure> {
+        let batch = self.batch as usize;
+        Ok(match self.target.target() {
+            _ if !self.to_cluster.is_empty() => {
+                let cluster = ClusterTarget { nodes: &self.to_cluster, access: self.target.access() };
+                Box::new(ClusterSink::new(cluster.connect()?, batch, report))
+            }
+            DataTarget::Folder(folder) => folder::open(&folder, self.durability, batch, report)?,
+            DataTarget::Server(server) => Box::new(ServerSink::connect(&server, batch, report)?),
+        })
+    }
 }
 
 fn feed(

@@ -1,5 +1,6 @@
 //! Counts the loaded and the rejected records over several threads, and names the first rejections.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,6 +12,7 @@ pub struct LoadReport {
     counts: Arc<LoadCounts>,
     printer: ProgressPrinter,
     show: u64,
+    unit: &'static str,
 }
 
 #[derive(Debug, Default)]
@@ -23,7 +25,22 @@ struct LoadCounts {
 impl LoadReport {
     /// Returns a report that names the first `show` rejections on standard error.
     pub fn new(printer: ProgressPrinter, show: u64) -> Self {
-        Self { counts: Arc::default(), printer, show }
+        Self { counts: Arc::default(), printer, show, unit: "line" }
+    }
+
+    /// Returns the report with another name for the number of a record.
+    pub fn by(self, unit: &'static str) -> Self {
+        Self { unit, ..self }
+    }
+
+    /// Returns what the number of a record counts.
+    pub fn unit(&self) -> &'static str {
+        self.unit
+    }
+
+    /// Prints a line beside the progress.
+    pub fn note(&self, text: impl Display) {
+        self.printer.line(format_args!("{text}"));
     }
 
     /// Counts `count` more loaded records.
@@ -31,10 +48,10 @@ impl LoadReport {
         self.counts.loaded.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Counts the rejected record that begins on `line`.
-    pub fn refuse(&self, line: u64, why: &str) {
+    /// Counts the rejected record with this number, which is its line in a text.
+    pub fn refuse(&self, number: u64, why: &str) {
         if self.counts.refused.fetch_add(1, Ordering::Relaxed) < self.show {
-            self.printer.line(format_args!("line {line}: {why}"));
+            self.printer.line(format_args!("{} {number}: {why}", self.unit));
         }
     }
 

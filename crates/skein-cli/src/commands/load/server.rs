@@ -78,6 +78,12 @@ impl RecordSink for ServerSink {
         }
     }
 
+    fn library(&mut self, number: u64, source: &[u8]) -> Result<(), Failure> {
+        self.sender.push(&[b"FUNCTION".as_slice(), b"LOAD", b"REPLACE", source]);
+        self.lines.push(SentCommand { line: number, last: true });
+        self.flush()
+    }
+
     fn finish(mut self: Box<Self>) -> Result<(), Failure> {
         let flushed = self.flush();
         let answered = self.sent.end();

@@ -1,17 +1,21 @@
 //! Commands on keys of any kind, one line each.
 
-use super::super::Handler::{General, Read, ReadOneOrMany, WriteOrSlices};
-use super::super::{databases, keys, scan};
+use super::super::Handler::{Exclusive, General, Read, ReadOneOrMany, WriteOrSlices};
+use super::super::task::read_or_slices;
+use super::super::{databases, dump, keys, scan};
 use super::{HandlerRow, row};
 
 #[rustfmt::skip]
 pub(super) const HANDLERS: &[HandlerRow] = &[
     row("del", WriteOrSlices(keys::del, keys::del_in_slices)),
+    row("dump", read_or_slices::<dump::Dump>()),
     row("exists", ReadOneOrMany(keys::exists_one, keys::exists)),
     row("keys", General(keys::keys)),
     row("move", General(databases::move_key)),
     row("object", General(keys::object)),
     row("randomkey", General(keys::random_key)),
+    row("restore", Exclusive(dump::restore)),
+    row("restore-asking", Exclusive(dump::restore)),
     row("scan", General(scan::scan)),
     row("touch", ReadOneOrMany(keys::exists_one, keys::exists)),
     row("type", Read(keys::kind)),

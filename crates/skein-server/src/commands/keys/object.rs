@@ -82,14 +82,21 @@ fn encoding(row: RowView<'_>) -> Result<&'static str, CommandError> {
 const INTEGERS_MAX: u64 = 512;
 
 fn set_encoding(set: &SetReader<'_>) -> &'static str {
-    let mut integers = set.len() <= INTEGERS_MAX;
-    if integers {
-        set.walk(0, ScanDirection::Forward, |_, member| {
-            integers = parse_i64(&member.to_vec()).is_some();
-            if integers { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-    }
-    if integers { "intset" } else { HASH_TABLE }
+    if integers_of(set).is_some() { "intset" } else { HASH_TABLE }
+}
+
+/// Returns the members in their numeric order, if Redis would keep them as an array of integers.
+pub(in crate::commands) fn integers_of(set: &SetReader<'_>) -> Option<Vec<i64>> {
+    let mut integers = (set.len() <= INTEGERS_MAX).then(Vec::new)?;
+    let mut are_integers = true;
+    set.walk(0, ScanDirection::Forward, |_, member| {
+        let integer = parse_i64(&member.to_vec());
+        are_integers = integer.is_some();
+        integers.extend(integer);
+        if are_integers { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    integers.sort_unstable();
+    are_integers.then_some(integers)
 }
 
 /// Redis keeps a sorted set as a list up to this number of members.
@@ -114,6 +121,11 @@ fn sorted_set_encoding(set: &SetReader<'_>) -> &'static str {
 const HASH_TABLE: &str = "hashtable";
 
 fn hash_encoding(columns: &ColumnsReader<'_>) -> &'static str {
+    if is_packed(columns) { "listpack" } else { HASH_TABLE }
+}
+
+/// Returns whether Redis would keep a hash as a list.
+pub(in crate::commands) fn is_packed(columns: &ColumnsReader<'_>) -> bool {
     let mut list = columns.len() <= LIST_FIELDS_MAX;
     if list {
         columns.walk(None, |name, value| {
@@ -121,5 +133,5 @@ fn hash_encoding(columns: &ColumnsReader<'_>) -> &'static str {
             if list { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
     }
-    if list { "listpack" } else { HASH_TABLE }
+    list
 }

@@ -1,4 +1,4 @@
-//! Decompression of LZF, with which Redis compresses the strings of a dump.
+//! LZF, with which Redis compresses the strings of a dump.
 //!
 //! ```text
 //!   000lllll                    l + 1 bytes follow as they are
@@ -6,14 +6,13 @@
 //!   111ooooo LLLLLLLL oooooooo  L + 9 bytes from o + 1 bytes back
 //! ```
 
-use skein_data::VALUE_BYTES_MAX;
+mod compress;
 
-/// Returns the `len` bytes that were compressed, or `None` if the input is damaged or the bytes are
-/// more than a value may have.
-pub(super) fn decompress(mut input: &[u8], len: usize) -> Option<Vec<u8>> {
-    if len > VALUE_BYTES_MAX {
-        return None;
-    }
+pub use compress::compress;
+
+/// Returns the `len` bytes that were compressed, or `None` if the input is damaged. It allocates in
+/// proportion to the bytes that are there: up to 88 times the input.
+pub fn decompress(mut input: &[u8], len: usize) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     while !input.is_empty() {
         let control = usize::from(take(&mut input)?);

@@ -1,0 +1,191 @@
+//! `skein load` of files that Redis and Valkey wrote: into a server, into a folder, from a pipe, and
+//! what is not loaded.
+//!
+//! The files are those of the tests of `skein-rdb`, whose README names their contents. A file of a
+//! Redis that is installed is loaded, too.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::{SkeinServe, assert_refused, disk_trie, run, run_with_input, stdout_of};
+use skeindb::client::Reply;
+
+const FILES: [&str; 4] = ["redis62", "redis70", "valkey8", "valkey9"];
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../skein-rdb/tests/data/{name}.rdb"))
+}
+
+fn ask(server: &SkeinServe, line: &str) -> Reply {
+    let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+    server.client().call(&words).expect("a reply")
+}
+
+fn text(reply: Reply) -> String {
+    match reply {
+        Reply::Bulk(bytes) => String::from_utf8(bytes).expect("text"),
+        other => panic!("{other}"),
+    }
+}
+
+/// Checks some keys of each type, and what a key that was there became.
+fn check(server: &SkeinServe, name: &str) {
+    assert_eq!(text(ask(server, "GET int64")), "9223372036854775807", "{name}");
+    assert_eq!(text(ask(server, "GET packed")), "ab".repeat(150), "{name}");
+    assert_eq!(ask(server, "LLEN longlist"), Reply::Integer(900), "{name}");
+    assert_eq!(text(ask(server, "LINDEX longlist 898")), "element-0898", "{name}");
+    assert_eq!(ask(server, "SCARD longset"), Reply::Integer(600), "{name}");
+    assert_eq!(ask(server, "SISMEMBER ints64 -1099511627776"), Reply::Integer(1), "{name}");
+    assert_eq!(ask(server, "ZRANK longzset member-0150"), Reply::Integer(150), "{name}");
+    assert_eq!(ask(server, "HLEN manyhash"), Reply::Integer(600), "{name}");
+    assert_eq!(text(ask(server, "HGET hash neg")), "-70000", "{name}");
+    assert_eq!(ask(server, "PEXPIRETIME hexpires"), Reply::Integer(4_102_444_800_123), "{name}");
+    assert_eq!(ask(server, "HLEN hexpires"), Reply::Integer(1), "{name}");
+    assert_eq!(ask(server, "EXISTS stream gone"), Reply::Integer(0), "{name}");
+}
+
+#[test]
+fn files_of_redis_and_valkey_are_loaded_into_a_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = SkeinServe::start(folder.path(), &[]);
+    for name in FILES {
+        // Present keys are replaced, also by those of the file before.
+        ask(&server, "HSET hexpires old 1 older 2");
+        ask(&server, "SET longlist text");
+        let output = run(["load".as_ref(), file(name).as_os_str(), "--to".as_ref(), server.address.as_ref()]);
+        let (said, told) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+        assert_eq!(output.status.code(), Some(4), "{said}{told}");
+        assert!(said.contains("the key \"stream\" is a stream"), "{said}");
+        assert!(said.contains("database 3: its keys are loaded beside those of database 0"), "{said}");
+        assert!(told.contains(" 2 refused"), "{told}");
+        check(&server, name);
+        // Database 3 comes last.
+        assert_eq!(text(ask(&server, "GET text")), "third");
+        if name != "redis62" {
+            assert_eq!(ask(&server, "FCALL f 0"), Reply::Integer(1), "{name}");
+        }
+    }
+    assert_eq!(text(ask(&server, "LINDEX plain 2")), "c");
+    server.stop();
+}
+
+#[test]
+fn one_database_is_loaded_alone_from_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = SkeinServe::start(folder.path(), &[]);
+    let bytes = std::fs::read(file("valkey8")).unwrap();
+    let load = |database: &str| {
+        run_with_input(["load", "-", "--database", database, "--to", &server.address], &bytes)
+    };
+    let told = String::from_utf8(stdout_of(load("3"))).unwrap();
+    assert!(told.starts_with("2 records read of 26 keys, 2 loaded, 0 refused"), "{told}");
+    assert_eq!(ask(&server, "DBSIZE"), Reply::Integer(1));
+    assert_eq!(load("0").status.code(), Some(4));
+    assert_eq!(text(ask(&server, "GET text")), "hello");
+    server.stop();
+}
+
+#[test]
+fn a_file_of_redis_is_loaded_into_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    // `--data` makes a folder of the memory engine.
+    if disk_trie().is_some() {
+        return;
+    }
+    let output = run(["load".as_ref(), file("redis70").as_os_str(), "--data".as_ref(), data.as_os_str()]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("a library of functions, which a server has to check"), "{said}");
+    let server = SkeinServe::start(&data, &[]);
+    check(&server, "redis70");
+    server.stop();
+}
+
+#[test]
+fn damage_and_useless_options_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = SkeinServe::start(folder.path(), &[]);
+    let bytes = std::fs::read(file("redis70")).unwrap();
+    let load = |bytes: &[u8], options: &[&str]| {
+        let args = ["load", "-", "--to", &server.address];
+        run_with_input(args.iter().chain(options), bytes)
+    };
+    let cut = load(&bytes[..bytes.len() / 2], &[]);
+    assert_refused(
+        &cut,
+        1,
+        &["cannot read the file of Redis, at or behind the key", "the input ends at byte"],
+    );
+    let mut damaged = bytes.clone();
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    assert_refused(&load(&damaged, &[]), 1, &["the checksum of the file"]);
+    let fields_expire = [&b"REDIS0012\x18\x01h"[..], &[0; 20]].concat();
+    assert_refused(&load(&fields_expire, &[]), 1, &["fields expire"]);
+    assert_refused(&load(b"REDIS0099\xff", &[]), 1, &["version 99"]);
+    assert_refused(&load(&bytes, &["--header"]), 2, &["--header is for text"]);
+    assert_refused(&load(b"a\nb\n", &["--database", "0"]), 2, &["--database is for files of Redis"]);
+    // A text may begin like a file of Redis.
+    stdout_of(load(b"REDIS0010\n", &["--format", "lines"]));
+    stdout_of(load(b"REDIS001", &[]));
+    assert_eq!(ask(&server, "EXISTS REDIS0010 REDIS001"), Reply::Integer(2));
+    server.stop();
+}
+
+/// Keys that have expired are not loaded.
+#[test]
+fn expired_keys_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = SkeinServe::start(folder.path(), &[]);
+    let bytes = b"REDIS0003\xfd\x01\0\0\0\x00\x03old\x01a\xfc\0\0\0\0\0\0\0\x01\x00\x03new\x01b\xff";
+    let told = run_with_input(["load", "-", "--to", &server.address], bytes);
+    let told = String::from_utf8(stdout_of(told)).unwrap();
+    assert!(told.starts_with("1 records read of 2 keys, 1 of them expired, 1 loaded"), "{told}");
+    assert_eq!(text(ask(&server, "GET new")), "b");
+    server.stop();
+}
+
+/// A file that is written now, by the Redis of this machine, with one large value of each kind.
+#[test]
+fn a_file_of_the_installed_redis_is_loaded() {
+    if std::env::var("SKEIN_TEST_REDIS").is_ok_and(|value| value == "none") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = "for i = 1, 50000 do \
+        redis.call('RPUSH', 'l', 'element ' .. i) redis.call('SADD', 's', 'member ' .. i) \
+        redis.call('ZADD', 'z', i / 8, 'member ' .. i) redis.call('HSET', 'h', 'field ' .. i, i) end \
+        redis.call('SET', 'v', string.rep('compressible ', 200000))";
+    let socket = folder.path().join("redis.sock");
+    let mut redis = Command::new("redis-server")
+        .args(["--port", "0", "--save", "", "--unixsocket"])
+        .arg(&socket)
+        .arg("--dir")
+        .arg(folder.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("a redis-server 7.0 in the PATH, or SKEIN_TEST_REDIS=none");
+    let mut client = (0..500)
+        .find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            skeindb::client::Client::connect_unix(&socket).ok()
+        })
+        .expect("a connection");
+    let filled = client.call(&[b"EVAL".as_slice(), script.as_bytes(), b"0"]);
+    assert!(!matches!(filled, Ok(Reply::Error(_)) | Err(_)), "{filled:?}");
+    assert_eq!(client.call(&[b"SAVE"]).unwrap(), Reply::ok());
+    redis.kill().unwrap();
+    redis.wait().unwrap();
+    let server = SkeinServe::start(&folder.path().join("data"), &[]);
+    let dump = folder.path().join("dump.rdb");
+    let told = stdout_of(run(["load".as_ref(), dump.as_os_str(), "--to".as_ref(), server.address.as_ref()]));
+    let told = String::from_utf8(told).unwrap();
+    assert!(told.contains(" of 5 keys, ") && told.contains(" 0 refused"), "{told}");
+    for look in ["LLEN l", "SCARD s", "ZCARD z", "HLEN h"] {
+        assert_eq!(ask(&server, look), Reply::Integer(50_000), "{look}");
+    }
+    assert_eq!(ask(&server, "STRLEN v"), Reply::Integer(2_600_000));
+    assert_eq!(text(ask(&server, "LINDEX l 49999")), "element 50000");
+    server.stop();
+}

@@ -1,0 +1,32 @@
+//! `DUMP` and `RESTORE`: the contents of a key in Redis's format, so that keys move between SkeinDB
+//! and Redis both ways.
+//!
+//! ```text
+//!   DUMP     row ─┬─ short ─► body ─► payload::seal ─► reply
+//!                 └─ long ──► a view of the key ─► body, in slices ─► the same
+//!   RESTORE  payload::open ─► ValueReader ─► RestoredValue ─► one write
+//! ```
+//!
+//! The formats are in `skein_rdb`. Here is the choice between them, which is that of Redis 7.0: a
+//! small collection is one blob.
+//!
+//! Read in this order: `short`, `long`, `restore`, `restored_value`, `streams`.
+
+mod long;
+mod restore;
+mod restored_value;
+mod short;
+mod streams;
+
+pub(crate) use long::DumpTask;
+pub(super) use restore::restore;
+pub(super) use short::Dump;
+
+use crate::resp::ReplyWriter;
+use skein_rdb::payload;
+
+/// Replies with the payload of a body: the type and the value.
+fn write_payload(mut body: Vec<u8>, reply: &mut ReplyWriter<'_>) {
+    payload::seal(&mut body);
+    reply.bulk(&body);
+}

@@ -1,0 +1,98 @@
+//! RESTORE. The checks have the order of Redis.
+
+use super::restored_value::RestoredValue;
+use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
+use crate::functions::DAMAGED;
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_rdb::payload;
+use skein_syntax::number::parse_i64;
+
+const BUSY: CommandError = CommandError::text("BUSYKEY Target key name already exists.");
+const BAD_TIME: CommandError = CommandError::text("ERR Invalid TTL value, must be >= 0");
+const BAD_IDLE_TIME: CommandError = CommandError::text("ERR Invalid IDLETIME value, must be >= 0");
+const BAD_FREQUENCY: CommandError = CommandError::text("ERR Invalid FREQ value, must be >= 0 and <= 255");
+
+/// The options of a request. Idle time and frequency are checked and not kept: they are not recorded
+/// for any key.
+#[derive(Default)]
+struct RestoreOptions {
+    replace: bool,
+    /// The time is one since 1970, not from now.
+    absolute: bool,
+}
+
+impl RestoreOptions {
+    fn parse(args: &RequestArgs<'_>) -> Result<Self, CommandError> {
+        let mut options = Self::default();
+        let (mut idle_time, mut frequency) = (false, false);
+        let mut rest = args.from(4);
+        while let Some(word) = rest.next() {
+            if is(word, "REPLACE") {
+                options.replace = true;
+            } else if is(word, "ABSTTL") {
+                options.absolute = true;
+            } else if is(word, "IDLETIME") && !frequency {
+                let seconds = parse_i64(rest.next().ok_or(SYNTAX)?).ok_or(NOT_AN_INTEGER)?;
+                if seconds < 0 {
+                    return Err(BAD_IDLE_TIME);
+                }
+                idle_time = true;
+            } else if is(word, "FREQ") && !idle_time {
+                let frequency_of_key = parse_i64(rest.next().ok_or(SYNTAX)?).ok_or(NOT_AN_INTEGER)?;
+                if !(0..=255).contains(&frequency_of_key) {
+                    return Err(BAD_FREQUENCY);
+                }
+                frequency = true;
+            } else {
+                return Err(SYNTAX);
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Returns the time when the key expires, in milliseconds since 1970.
+fn expiry_of(text: &[u8], options: &RestoreOptions, now: u64) -> Result<Option<i64>, CommandError> {
+    let time = parse_i64(text).ok_or(NOT_AN_INTEGER)?;
+    match time {
+        ..0 => Err(BAD_TIME),
+        0 => Ok(None),
+        _ if options.absolute => Ok(Some(time)),
+        // As in Redis, a sum that is too large is a time in the past.
+        _ => Ok(Some(time.wrapping_add(now.cast_signed()))),
+    }
+}
+
+/// Runs RESTORE and RESTORE-ASKING.
+pub(in crate::commands) fn restore(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    let options = RestoreOptions::parse(args)?;
+    let key = args.get(1);
+    let is_present = context.session.get_with(key, |row| row.map(|row| row.is_some()))?;
+    if is_present && !options.replace {
+        return Err(BUSY);
+    }
+    let now = context.session.now();
+    let expires = expiry_of(args.get(2), &options, now)?;
+    let (version, body) = payload::open(args.get(3)).ok_or(DAMAGED)?;
+    if !payload::is_read(version) {
+        return Err(DAMAGED);
+    }
+    let value = RestoredValue::read(body)?;
+    let expires = expires.map(|at| u64::try_from(at).unwrap_or(0));
+    let (written, ticket) = context.session.write(|writer| {
+        if expires.is_some_and(|at| at <= now) {
+            writer.remove(key)?;
+            return Ok(());
+        }
+        value.write(writer, key, expires)
+    });
+    context.ticket = context.ticket.max(ticket);
+    written??;
+    reply.ok();
+    Ok(AfterCommand::Done)
+}
