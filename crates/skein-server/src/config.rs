@@ -123,9 +123,12 @@ pub struct ServerOptions {
     /// The most memory of the Lua state of each worker, hence of one script; 64 MiB by default, at
     /// least 1 MiB. A script that needs more ends with an error.
     pub script_memory_max: usize,
-    /// How long a script may run; 5 s by default, 0 for ever. No other request runs meanwhile. A
-    /// script that takes longer ends with an error, and what it has written stays.
+    /// How long a script may run; for ever by default, which is 0. No other request runs meanwhile.
+    /// A script that takes longer ends with an error, and what it has written stays.
     pub script_time_max: Duration,
+    /// How long a script may run before other clients receive BUSY, and may stop it; 5 s by default.
+    /// Whole milliseconds count; 0 means never.
+    pub busy_reply_threshold: Duration,
     /// The address where Prometheus reads metrics by HTTP, at `/metrics`; none by default. Anybody
     /// who can reach it can read the metrics without a password. Port 0 selects a free port.
     pub metrics: Option<SocketAddr>,
@@ -187,7 +190,8 @@ impl Default for ServerOptions {
             scan_cursors_max: 1 << 14,
             metrics: None,
             script_memory_max: 64 << 20,
-            script_time_max: Duration::from_secs(5),
+            script_time_max: Duration::ZERO,
+            busy_reply_threshold: Duration::from_secs(5),
             slowlog_slower_than: Duration::from_millis(10),
             slowlog_len: 128,
             latency_threshold: Duration::ZERO,
@@ -273,6 +277,7 @@ impl ServerOptions {
             ("output_limit.soft_time", self.output_limit.soft_time, most),
             ("subscriber_limit.soft_time", self.subscriber_limit.soft_time, most),
             ("script_time_max", self.script_time_max, most),
+            ("busy_reply_threshold", self.busy_reply_threshold, most),
         ] {
             if time > most {
                 let (is, most) = (time.as_secs(), most.as_secs());

@@ -32,6 +32,7 @@
 mod acceptor;
 mod acl;
 mod bound_server;
+mod busy_script;
 mod channels;
 mod checkpoint_requests;
 mod client;

@@ -10,6 +10,7 @@ use skein_sync::locks::lock;
 
 use crate::ServerOptions;
 use crate::acl::Acl;
+use crate::busy_script::BusyScript;
 use crate::channels::{ChannelDelivery, Channels};
 use crate::checkpoint_requests::CheckpointRequests;
 use crate::client_registry::{ClientLocation, ClientRegistry};
@@ -57,6 +58,8 @@ pub(crate) struct ServerShared {
     pub scripts: ScriptCache,
     pub functions: FunctionRegistry,
     pub gate: ExclusionGate,
+    /// The script that keeps the server busy.
+    pub busy_script: BusyScript,
     /// The state of CLIENT PAUSE.
     pub pause: ClientPause,
     pub clients: ClientRegistry,
@@ -185,6 +188,11 @@ impl Mailbox {
         std::mem::take(&mut *self.mail())
     }
 
+    /// Takes only the new connections. The other messages stay.
+    pub(crate) fn take_connections(&self) -> Vec<Transport> {
+        std::mem::take(&mut self.mail().connections)
+    }
+
     pub(crate) fn send(&self, put: impl FnOnce(&mut Mail)) {
         let mut mail = self.mail();
         // Otherwise the worker was woken, and has not taken its mail yet.
@@ -236,6 +244,7 @@ impl ServerShared {
             ),
             durability: store.durability(),
             gate: ExclusionGate::new(mailboxes.len()),
+            busy_script: BusyScript::default(),
             pause: ClientPause::default(),
             clients: ClientRegistry::default(),
             acl,

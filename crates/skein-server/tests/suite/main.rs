@@ -10,6 +10,7 @@ mod acl;
 mod acl_commands;
 mod bad_input;
 mod blocking;
+mod busy;
 mod channels;
 mod client_commands;
 mod closing;

@@ -75,6 +75,7 @@ fn options_of(name: &str, value: &str) -> Option<RewrittenOptions> {
     let seconds = || text(&format!("{value}s"));
     Some(vec![match name {
         "acllog-max-len" => ("max-acl-log", number()),
+        "busy-reply-threshold" | "lua-time-limit" => ("busy-reply-threshold", text(&format!("{value}ms"))),
         "client-output-buffer-limit" => return output_limit(value),
         "client-query-buffer-limit" => ("max-request", number()),
         "latency-monitor-threshold" => ("latency-threshold", text(&format!("{value}ms"))),

@@ -236,6 +236,7 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     }),
     fixed("appendonly", |shared| if shared.durability == Durability::None { "no" } else { "yes" }.to_owned()),
     fixed("bind", |shared| shared.address.ip().to_string()),
+    number("busy-reply-threshold", |all| &all.busy_reply_ms, NumberUnit::Count, (0, i64::MAX as usize)),
     other("client-output-buffer-limit", output_limit::value, output_limit::change),
     number(
         "client-query-buffer-limit",
@@ -256,6 +257,8 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     other("latency-tracking", observing::tracking, observing::change_tracking),
     other("latency-tracking-info-percentiles", observing::percentiles, observing::change_percentiles),
     other(LOG_LEVEL, observing::log_level, observing::change_log_level),
+    // Redis's earlier name of `busy-reply-threshold`.
+    number("lua-time-limit", |all| &all.busy_reply_ms, NumberUnit::Count, (0, i64::MAX as usize)),
     number("max-arguments", |all| &all.args_max, NumberUnit::Count, bounds::ARGS),
     number("max-output", |all| &all.output_bytes_max, NumberUnit::Bytes, bounds::OUTPUT_BYTES),
     number("max-pipeline", |all| &all.pipeline_max, NumberUnit::Count, bounds::PIPELINE),
