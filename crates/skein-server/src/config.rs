@@ -10,7 +10,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::transport::Transport;
 use crate::unix_socket::{MODE_MAX, PATH_BYTES_MAX};
-use crate::{StartError, Tls, TlsClients, UnixSocket};
+use crate::{ClientMemoryLimit, StartError, Tls, TlsClients, UnixSocket};
 
 /// Waiting longer makes no sense, and a much longer time would overflow the clock.
 const STOP_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
@@ -164,6 +164,9 @@ pub struct ServerOptions {
     /// The same for clients with subscriptions, to which messages are sent whether they read or
     /// not. By default the limits are 32 MiB, and 8 MiB for 60 s, as in Redis.
     pub subscriber_limit: OutputLimit,
+    /// The memory that all clients may take together; no limit by default. Above it, the largest ones
+    /// are disconnected.
+    pub client_memory_max: ClientMemoryLimit,
     /// Whether clients may use DEBUG, which can make workers wait; false by default.
     pub debug_command: bool,
     /// How long a stop waits for clients to read their replies; 5 s by default, at most a day.
@@ -207,6 +210,7 @@ impl Default for ServerOptions {
                 soft_bytes: 8 << 20,
                 soft_time: Duration::from_secs(60),
             },
+            client_memory_max: ClientMemoryLimit::default(),
             debug_command: false,
             stop_timeout: Duration::from_secs(5),
         }

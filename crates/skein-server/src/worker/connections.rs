@@ -180,6 +180,7 @@ impl WorkerConnections {
         // new rights.
         connection.client.refresh(&self.shared.acl.users);
         if count > 0 {
+            WorkerCounters::add(&self.shared.mailboxes[self.number].counts.reads, 1);
             connection.client.record.mark_active(self.now);
             if let Some(last) = connection.input.last_tag() {
                 connection.client.record.set_command(last);
@@ -240,11 +241,13 @@ impl WorkerConnections {
             self.disconnect(slot, OVER_HARD_LIMIT);
             return 0;
         }
+        connection.client.record.sizes.note_waiting(output.pending(), self.now);
         let Ok(sent) = connection.flush(output, durable) else {
             self.close(slot);
             return 0;
         };
         if sent > 0 {
+            WorkerCounters::add(&self.shared.mailboxes[self.number].counts.writes, 1);
             connection.client.record.mark_active(self.now);
             if output.pending() <= bounds.soft {
                 connection.over_soft_limit = None;
@@ -271,6 +274,7 @@ impl WorkerConnections {
             output.release(&mut self.spare_outputs);
         }
         let holds = connection.memory(output);
+        connection.note_sizes(output, holds);
         self.shared.mailboxes[self.number].counts.holds(&mut connection.counted, holds);
         if let Some(wait) = connection.blocked {
             self.deadlines.note(wait, slot, connection.client.id);

@@ -54,6 +54,7 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
 
+use crate::client_eviction::evict_clients;
 use crate::shared::ServerShared;
 use skein_data::EngineSession;
 
@@ -149,6 +150,7 @@ impl Worker {
         self.connections.ready = ready;
         self.connections.ready.clear();
         self.connections.request_durable();
+        evict_clients(&self.shared);
     }
 
     /// Reads from each connection of a group, runs their requests, and sends the replies.

@@ -170,7 +170,7 @@ fn functions_are_killed_by_their_own_command() {
             assert!(stats.contains("|$11|duration_ms|:"), "{stats}");
             assert_eq!(other.ask("FUNCTION KILL"), "+OK|");
             let reply = show(&runner.reply());
-            assert!(reply.starts_with("-ERR Script killed by user with FUNCTION KILL... script: "), "{reply}");
+            assert!(reply.starts_with("-ERR Script killed by user with SCRIPT KILL... script: "), "{reply}");
         }
         assert!(other.ask("FUNCTION STATS").starts_with("*4|$14|running_script|$-1|"));
         assert!(other.ask("FUNCTION KILL").starts_with("-NOTBUSY"));

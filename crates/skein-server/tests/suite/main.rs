@@ -13,6 +13,7 @@ mod blocking;
 mod busy;
 mod channels;
 mod client_commands;
+mod client_memory;
 mod closing;
 mod disk;
 mod expiry;

@@ -87,6 +87,7 @@ fn options_of(name: &str, value: &str) -> Option<RewrittenOptions> {
         "max-reply" => ("max-reply", number()),
         "maxclients" => ("max-clients", number()),
         "maxmemory" => return Some(memory_limit(number())),
+        "maxmemory-clients" => ("max-client-memory", text(value)),
         "maxmemory-policy" => ("max-memory-policy", text(value)),
         "proto-max-bulk-len" => ("max-argument", number()),
         "slowlog-log-slower-than" => ("slowlog-slower-than", text(&slower_than(value))),

@@ -7,7 +7,7 @@ use std::time::Instant;
 use skein_script::{RespVersion, ScriptHost, ScriptLogLevel, Stop};
 
 use super::{BusyServer, ScriptCall};
-use crate::busy_script::{RunningScript, ScriptSort, ScriptVerdict};
+use crate::busy_script::{RunningScript, ScriptVerdict};
 use crate::command_table::subcommands::find as find_subcommand;
 use crate::commands::access::denied::refuse_in_script;
 use crate::commands::streams::check_in_script;
@@ -176,9 +176,8 @@ impl ScriptCommands<'_, '_> {
         }
         match shared.busy_script.verdict() {
             ScriptVerdict::Killed => {
-                let (sort, _) = self.call.callee.named();
-                let by = if sort == ScriptSort::Script { "SCRIPT" } else { "FUNCTION" };
-                return Some(Stop(format!("Script killed by user with {by} KILL...")));
+                // As in Redis, of a function too.
+                return Some(Stop("Script killed by user with SCRIPT KILL...".into()));
             }
             // On disk, this also undoes what the script has written.
             ScriptVerdict::Abandoned => self.broken = Some(STOPPING),
