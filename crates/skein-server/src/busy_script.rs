@@ -38,7 +38,7 @@ const UNKILLABLE: CommandError = CommandError::text(
 pub(crate) enum ScriptSort {
     /// EVAL and its relatives.
     Script,
-    /// FCALL and FCALL_RO.
+    /// `FCALL` and `FCALL_RO`.
     Function,
 }
 

@@ -290,9 +290,9 @@ fn remaining(eviction: Eviction, passes: usize, used: impl Fn(u32) -> bool) -> [
     let key = |i: u32| format!("k{i}").into_bytes();
     let write = |session: &mut Session, key: &[u8], expires: bool| {
         assert!(session.make_room(600, 0).unwrap().0 >= 600, "{eviction}: {:?}", session.store().stats());
-        let written = session.write(|writer| match expires {
-            true => writer.put_until(key, &[7; 400], later).map(drop),
-            false => writer.put(key, &[7; 400]).map(drop),
+        let written = session.write(|writer| {
+            let value = &[7; 400];
+            if expires { writer.put_until(key, value, later) } else { writer.put(key, value) }.map(drop)
         });
         written.unwrap().0.unwrap();
     };
@@ -335,7 +335,7 @@ fn each_policy_evicts_the_keys_that_it_names() {
         assert!(read > 90 && expiring < most && lasting == 100, "{eviction}: {read} {expiring} {lasting}");
     }
     let [read, expiring, lasting] = remaining(Eviction::Random, 1, used);
-    let near = |share: usize| (read as i64 - share as i64).abs() < 15;
+    let near = |share: usize| read.abs_diff(share) < 15;
     assert!(read < 80 && near(expiring) && near(lasting), "{read} {expiring} {lasting}");
     let [read, expiring, lasting] = remaining(Eviction::VolatileRandom, 1, used);
     assert!(expiring < 60 && lasting == 100, "{read} {expiring} {lasting}");
