@@ -176,6 +176,7 @@ const NAMES: &[(&str, &str)] = &[
     ("scan_cursors_max", "--max-scan-cursors"),
     ("script_memory_max", "--max-script-memory"),
     ("script_time_max", "--max-script-time"),
+    ("busy_reply_threshold", "--busy-reply-threshold"),
     ("slowlog_len", "--slowlog-max-len"),
     ("stop_timeout", "--stop-timeout"),
     ("idle_timeout", "--idle-timeout"),

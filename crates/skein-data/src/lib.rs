@@ -289,6 +289,14 @@ impl Engine {
         }
     }
 
+    /// As [`Store::frequency`]. The disk engine evicts no key.
+    pub fn frequency(&self, key: &[u8]) -> Option<u8> {
+        match self {
+            Self::Memory(store) => store.frequency(key),
+            Self::Disk(_) => None,
+        }
+    }
+
     /// Checks whether [`set_memory_limit`](Self::set_memory_limit) accepts these values.
     ///
     /// # Errors

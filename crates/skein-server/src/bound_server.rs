@@ -161,6 +161,7 @@ impl BoundServer {
             acceptor: acceptor_waker,
             files,
             run_id: loading.run_id.clone(),
+            replication_id: run_id()?,
         }));
         shared.count_from(&loading);
         let listening = Arc::downgrade(&shared);

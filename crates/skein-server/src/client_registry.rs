@@ -9,6 +9,8 @@
 //! The worker of a client writes its record with a few stores per turn, and any thread reads it.
 //! The record of another worker's client may be one turn old.
 
+mod sizes;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,6 +20,8 @@ use skein_sync::locks::lock;
 
 use crate::resp::Protocol;
 use crate::transport::ConnectionAddress;
+
+pub(crate) use sizes::{ClientBytes, ClientSizes};
 
 /// The tag of no command.
 const NONE: u16 = u16::MAX;
@@ -74,6 +78,7 @@ pub(crate) struct ClientRecord {
     /// Subscriptions to channels, patterns and shard channels.
     subscriptions: [AtomicUsize; 3],
     attributes: Mutex<ClientAttributes>,
+    pub sizes: ClientSizes,
 }
 
 impl ClientRecord {
@@ -98,6 +103,7 @@ impl ClientRecord {
             blocked: AtomicBool::new(false),
             subscriptions: Default::default(),
             attributes: Mutex::default(),
+            sizes: ClientSizes::default(),
         }
     }
 

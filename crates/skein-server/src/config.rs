@@ -10,7 +10,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::transport::Transport;
 use crate::unix_socket::{MODE_MAX, PATH_BYTES_MAX};
-use crate::{StartError, Tls, TlsClients, UnixSocket};
+use crate::{ClientMemoryLimit, StartError, Tls, TlsClients, UnixSocket};
 
 /// Waiting longer makes no sense, and a much longer time would overflow the clock.
 const STOP_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
@@ -123,9 +123,12 @@ pub struct ServerOptions {
     /// The most memory of the Lua state of each worker, hence of one script; 64 MiB by default, at
     /// least 1 MiB. A script that needs more ends with an error.
     pub script_memory_max: usize,
-    /// How long a script may run; 5 s by default, 0 for ever. No other request runs meanwhile. A
-    /// script that takes longer ends with an error, and what it has written stays.
+    /// How long a script may run; for ever by default, which is 0. No other request runs meanwhile.
+    /// A script that takes longer ends with an error, and what it has written stays.
     pub script_time_max: Duration,
+    /// How long a script may run before other clients receive BUSY, and may stop it; 5 s by default.
+    /// Whole milliseconds count; 0 means never.
+    pub busy_reply_threshold: Duration,
     /// The address where Prometheus reads metrics by HTTP, at `/metrics`; none by default. Anybody
     /// who can reach it can read the metrics without a password. Port 0 selects a free port.
     pub metrics: Option<SocketAddr>,
@@ -161,6 +164,9 @@ pub struct ServerOptions {
     /// The same for clients with subscriptions, to which messages are sent whether they read or
     /// not. By default the limits are 32 MiB, and 8 MiB for 60 s, as in Redis.
     pub subscriber_limit: OutputLimit,
+    /// The memory that all clients may take together; no limit by default. Above it, the largest ones
+    /// are disconnected.
+    pub client_memory_max: ClientMemoryLimit,
     /// Whether clients may use DEBUG, which can make workers wait; false by default.
     pub debug_command: bool,
     /// How long a stop waits for clients to read their replies; 5 s by default, at most a day.
@@ -187,7 +193,8 @@ impl Default for ServerOptions {
             scan_cursors_max: 1 << 14,
             metrics: None,
             script_memory_max: 64 << 20,
-            script_time_max: Duration::from_secs(5),
+            script_time_max: Duration::ZERO,
+            busy_reply_threshold: Duration::from_secs(5),
             slowlog_slower_than: Duration::from_millis(10),
             slowlog_len: 128,
             latency_threshold: Duration::ZERO,
@@ -203,6 +210,7 @@ impl Default for ServerOptions {
                 soft_bytes: 8 << 20,
                 soft_time: Duration::from_secs(60),
             },
+            client_memory_max: ClientMemoryLimit::default(),
             debug_command: false,
             stop_timeout: Duration::from_secs(5),
         }
@@ -273,6 +281,7 @@ impl ServerOptions {
             ("output_limit.soft_time", self.output_limit.soft_time, most),
             ("subscriber_limit.soft_time", self.subscriber_limit.soft_time, most),
             ("script_time_max", self.script_time_max, most),
+            ("busy_reply_threshold", self.busy_reply_threshold, most),
         ] {
             if time > most {
                 let (is, most) = (time.as_secs(), most.as_secs());

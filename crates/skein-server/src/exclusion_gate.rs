@@ -8,15 +8,27 @@
 //!
 //! Each worker has one of the [`Rooms`]. With one worker there are no rooms.
 //!
+//! A script that runs for long would make all others wait. So its worker declares the gate busy and
+//! gives the rooms back. Whoever enters now sees that, and only answers BUSY (`worker::busy`):
+//!
+//! ```text
+//!   worker 0    room ┤ waits ├─ answers BUSY ─┤ waits ├─ requests ─┤
+//!   worker 1    ├─ script, alone ┤ busy ─ script ─┤ alone ├─ room ─┤
+//!                           gives rooms back    takes them again
+//! ```
+//!
 //! # Invariants
 //! 1. A worker that runs requests holds its own room, or all rooms. So while a worker is alone, no
 //!    other worker runs requests.
 //! 2. No worker waits for a lock while it runs requests: it gives its room back before it asks to
 //!    be alone, as `Rooms` requires.
+//! 3. `busy` changes only while all rooms are held. So it stands still for a worker in its room, and
+//!    a worker that runs requests has seen `false`.
 //!
 //! Design: `docs/design/server.md`.
 
 use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use skein_sync::rooms::{AllRooms, Rooms};
 
@@ -25,18 +37,32 @@ use skein_sync::rooms::{AllRooms, Rooms};
 pub(crate) struct ExclusionGate {
     /// Empty with one worker.
     rooms: Rooms<()>,
+    /// Whether a script runs beside the workers in their rooms.
+    busy: AtomicBool,
 }
+
+/// A script keeps the server busy.
+#[derive(Debug)]
+pub(crate) struct GateBusy;
 
 impl ExclusionGate {
     pub(crate) fn new(workers: usize) -> Self {
         let rooms = if workers > 1 { workers } else { 0 };
-        Self { rooms: Rooms::new(std::iter::repeat_n((), rooms)) }
+        Self { rooms: Rooms::new(std::iter::repeat_n((), rooms)), busy: AtomicBool::new(false) }
     }
 
-    /// Permits a worker to run requests until the returned pass is dropped.
+    /// Permits a worker to run requests until the returned pass is dropped, or to answer BUSY.
     #[inline]
     pub(crate) fn enter(&self, worker: usize) -> SharedPass<'_> {
-        SharedPass { gate: self, worker, room: self.rooms.enter(worker) }
+        let room = self.rooms.enter(worker);
+        SharedPass { gate: self, worker, room, busy: self.is_busy() }
+    }
+
+    /// Returns whether a script keeps the server busy.
+    #[inline]
+    pub(crate) fn is_busy(&self) -> bool {
+        // Relaxed: the locks of the rooms order it (invariant 3).
+        self.busy.load(Ordering::Relaxed)
     }
 }
 
@@ -47,14 +73,34 @@ pub(crate) struct SharedPass<'g> {
     worker: usize,
     /// `None` with one worker, and while this worker is alone.
     room: Option<MutexGuard<'g, ()>>,
+    busy: bool,
 }
 
 impl<'g> SharedPass<'g> {
+    /// Returns whether the worker may only answer BUSY.
+    #[inline]
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy
+    }
+
     /// Waits until no other worker runs requests. None runs until the returned value is dropped.
-    pub(crate) fn alone(&mut self) -> ExclusivePass<'_, 'g> {
+    ///
+    /// # Errors
+    /// If a script of another worker keeps the server busy.
+    pub(crate) fn alone(&mut self) -> Result<ExclusivePass<'_, 'g>, GateBusy> {
         self.room = None;
-        let all = self.gate.rooms.enter_all();
-        ExclusivePass { pass: self, all }
+        let mut all = self.gate.rooms.enter_all();
+        if self.gate.is_busy() {
+            all.leave();
+            self.enter_again();
+            return Err(GateBusy);
+        }
+        Ok(ExclusivePass { pass: self, all })
+    }
+
+    fn enter_again(&mut self) {
+        self.room = self.gate.rooms.enter(self.worker);
+        self.busy = self.gate.is_busy();
     }
 }
 
@@ -65,11 +111,26 @@ pub(crate) struct ExclusivePass<'p, 'g> {
     all: AllRooms<'g, ()>,
 }
 
+impl ExclusivePass<'_, '_> {
+    /// Lets the other workers answer BUSY while this one goes on.
+    pub(crate) fn begin_busy(&mut self) {
+        self.pass.gate.busy.store(true, Ordering::Relaxed);
+        self.all.leave();
+    }
+
+    /// Waits until no other worker answers any more, and is alone as before.
+    pub(crate) fn end_busy(&mut self) {
+        let gate = self.pass.gate;
+        self.all = gate.rooms.enter_all();
+        gate.busy.store(false, Ordering::Relaxed);
+    }
+}
+
 impl Drop for ExclusivePass<'_, '_> {
     /// Returns to running beside others.
     fn drop(&mut self) {
         self.all.leave();
-        self.pass.room = self.pass.gate.rooms.enter(self.pass.worker);
+        self.pass.enter_again();
     }
 }
 
@@ -98,7 +159,7 @@ mod tests {
                             assert!(!alone.load(Ordering::SeqCst), "beside one who is alone");
                             running.fetch_sub(1, Ordering::SeqCst);
                             if turn % (TURNS / ALONE) == 0 {
-                                let held = pass.alone();
+                                let held = pass.alone().expect("nobody is busy");
                                 assert!(!alone.swap(true, Ordering::SeqCst), "two are alone");
                                 assert_eq!(running.load(Ordering::SeqCst), 0, "someone runs beside");
                                 // Not an atomic addition: the sum is right only if nobody else adds

@@ -5,13 +5,17 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::UNIX_EPOCH;
 
-use crate::channels::ChannelKind;
 use crate::shared::ServerShared;
-use skein_data::{Durability, StoreStats};
+use skein_data::StoreStats;
 
 mod commands;
 pub(crate) mod cpu;
 pub(crate) mod loading;
+mod memory;
+mod persistence;
+mod stats;
+
+pub(crate) use memory::resident_bytes;
 
 /// The version of Redis whose replies this server follows. Clients check it before they use a
 /// command.
@@ -22,12 +26,13 @@ type InfoSection = fn(&ServerShared, &StoreStats, &mut InfoLines);
 const SECTIONS: &[(&str, &str, InfoSection)] = &[
     ("server", "Server", server),
     ("clients", "Clients", clients),
-    ("memory", "Memory", memory),
-    ("persistence", "Persistence", persistence),
+    ("memory", "Memory", memory::memory),
+    ("persistence", "Persistence", persistence::persistence),
     ("engine", "Engine", engine),
-    ("stats", "Stats", stats),
+    ("stats", "Stats", stats::stats),
     ("replication", "Replication", replication),
     ("cpu", "CPU", cpu::cpu),
+    ("modules", "Modules", modules),
     ("commandstats", "Commandstats", commands::calls),
     ("errorstats", "Errorstats", commands::errors),
     ("latencystats", "Latencystats", commands::latencies),
@@ -73,7 +78,9 @@ fn program(run_id: &str, address: SocketAddr, lines: &mut InfoLines) {
     lines.add("redis_version", REDIS_VERSION);
     lines.add("redis_mode", "standalone");
     lines.add("skeindb_version", env!("CARGO_PKG_VERSION"));
-    lines.add("os", std::env::consts::OS);
+    let system = rustix::system::uname();
+    let words = [system.sysname(), system.release(), system.machine()].map(|word| word.to_string_lossy());
+    lines.add("os", words.join(" "));
     lines.add("arch_bits", usize::BITS);
     lines.add("process_id", std::process::id());
     lines.add("run_id", run_id);
@@ -87,102 +94,20 @@ fn server(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     lines.add("server_time_usec", UNIX_EPOCH.elapsed().unwrap_or_default().as_micros());
     lines.add("uptime_in_seconds", up.as_secs());
     lines.add("uptime_in_days", up.as_secs() / 86_400);
+    if let Ok(path) = std::env::current_exe() {
+        lines.add("executable", path.display());
+    }
 }
 
 fn clients(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     lines.add("connected_clients", shared.connections());
+    lines.add("cluster_connections", 0);
     lines.add("maxclients", shared.settings.clients_max.get());
     lines.add("blocked_clients", shared.waiting.count());
     for (i, mailbox) in shared.mailboxes.iter().enumerate() {
         let connections = mailbox.counts.connections.load(Ordering::Relaxed);
         lines.add(&format!("worker{i}_clients"), connections);
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "bytes, rounded for people")]
-fn memory(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
-    let (used, memory) = (shared.used_bytes(numbers), &numbers.memory);
-    let peak = shared.peak_bytes(numbers);
-    let (limit, policy) = shared.store.memory_limit();
-    let limit = limit.unwrap_or(0);
-    for (name, bytes) in [("used_memory", used), ("used_memory_peak", peak), ("maxmemory", limit)] {
-        lines.add(name, bytes);
-        lines.add(&format!("{name}_human"), human(bytes));
-    }
-    lines.add("maxmemory_policy", policy);
-    lines.add("index_bytes", numbers.index_bytes);
-    lines.add("node_bytes", memory.nodes + memory.orders);
-    lines.add("key_bytes", memory.keys);
-    lines.add("row_bytes", numbers.row_bytes);
-    lines.add("mem_clients_normal", shared.buffer_bytes());
-    lines.add("mem_aof_buffer", memory.buffers);
-    lines.add("mem_not_counted_for_evict", memory.buffers);
-    lines.add("unreclaimed_bytes", numbers.unreclaimed_bytes);
-    lines.add("allocator_allocated", memory.total());
-    lines.add("allocator_active", memory.held);
-    lines.add("snapshots", numbers.snapshots);
-    lines.add("oldest_snapshot_ms", numbers.oldest_snapshot.unwrap_or_default().as_millis());
-    lines.add("snapshot_bytes", numbers.snapshot_bytes);
-    lines.add("oldest_guard_ms", shared.oldest_turn().as_millis());
-    if let Some(resident) = resident_bytes() {
-        lines.add("used_memory_rss", resident);
-        lines.add("mem_fragmentation_ratio", format_args!("{:.2}", resident as f64 / used.max(1) as f64));
-    }
-}
-
-/// Returns a size as Redis prints it for people.
-#[expect(clippy::cast_precision_loss, reason = "bytes, rounded for people")]
-fn human(bytes: usize) -> String {
-    const UNITS: [&str; 6] = ["B", "K", "M", "G", "T", "P"];
-    if bytes < 1024 {
-        return format!("{bytes}B");
-    }
-    let (mut size, mut unit) = (bytes as f64, 0);
-    while size >= 1024.0 && unit + 1 < UNITS.len() {
-        (size, unit) = (size / 1024.0, unit + 1);
-    }
-    format!("{size:.2}{}", UNITS[unit])
-}
-
-/// Returns the memory of this process that is in RAM, if the system reports it.
-pub(crate) fn resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
-}
-
-fn persistence(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
-    lines.add("loading", 0);
-    lines.add(
-        "durability",
-        match shared.durability {
-            Durability::None => "none",
-            Durability::Buffered => "buffered",
-            Durability::Sync => "sync",
-        },
-    );
-    lines.add("epoch", numbers.epoch);
-    lines.add("durable_epoch", numbers.durable_epoch);
-    lines.add("log_bytes_behind", numbers.log_bytes_behind);
-    lines.add("log_bytes_since_checkpoint", numbers.log_bytes);
-    lines.add("checkpoint_at_log_bytes", numbers.checkpoint_at_log_bytes);
-    lines.add("log_segments", numbers.log_segments);
-    lines.add("checkpoints", numbers.checkpoints);
-    lines.add("rdb_bgsave_in_progress", u8::from(numbers.checkpoint_running));
-    lines.add("rdb_last_save_time", numbers.last_checkpoint_unix_s);
-    let status = |failed| if failed { "err" } else { "ok" };
-    let failure = numbers.last_checkpoint_failure.as_deref().or(numbers.writes_stopped.as_deref());
-    lines.add("rdb_last_bgsave_status", status(failure.is_some()));
-    lines.add("aof_enabled", u8::from(shared.durability != Durability::None));
-    lines.add("aof_last_write_status", status(numbers.writes_stopped.is_some()));
-    lines.add("last_checkpoint_failure", one_line(numbers.last_checkpoint_failure.as_deref()));
-    lines.add("writes_stopped", one_line(numbers.writes_stopped.as_deref()));
-}
-
-/// Returns a message as a value on one line, or `no`.
-fn one_line(message: Option<&str>) -> String {
-    message.unwrap_or("no").replace(['\r', '\n'], " ")
 }
 
 /// Writes the kind of the engine, and the pages of the disk engine.
@@ -213,34 +138,23 @@ fn engine(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
     lines.add("replayed_writes", stats.replayed);
 }
 
-fn stats(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
-    let counted = shared.statistics();
-    lines.add("total_connections_received", counted.accepted);
-    lines.add("rejected_connections", counted.refused);
-    lines.add("total_commands_processed", counted.requests);
-    let rates = shared.observing.sampler.rates();
-    lines.add("instantaneous_ops_per_sec", format_args!("{:.0}", rates.requests));
-    lines.add("total_net_input_bytes", counted.bytes_in);
-    lines.add("total_net_output_bytes", counted.bytes_out);
-    lines.add("instantaneous_input_kbps", format_args!("{:.2}", rates.bytes_in / 1024.0));
-    lines.add("instantaneous_output_kbps", format_args!("{:.2}", rates.bytes_out / 1024.0));
-    lines.add("total_error_replies", shared.seen().error_replies());
-    lines.add("slowlog_len", shared.observing.slowlog.len());
-    let (expired, evicted) = shared.removed_keys(numbers);
-    lines.add("expired_keys", expired);
-    lines.add("evicted_keys", evicted);
-    lines.add("keyspace_hits", counted.lookups.hits);
-    lines.add("keyspace_misses", counted.lookups.misses);
-    lines.add("pubsub_channels", shared.channels.names(ChannelKind::Channel));
-    lines.add("pubsub_patterns", shared.channels.names(ChannelKind::Pattern));
-    lines.add("pubsubshard_channels", shared.channels.names(ChannelKind::Shard));
-    lines.add("scan_cursors", shared.cursors.len());
-}
-
-fn replication(_: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
+/// There are no replicas, so nothing is ever sent to one, and the offset stays 0 as in a Redis without
+/// replicas.
+fn replication(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     lines.add("role", "master");
     lines.add("connected_slaves", 0);
+    lines.add("master_failover_state", "no-failover");
+    lines.add("master_replid", &shared.replication_id);
+    lines.add("master_replid2", "0".repeat(40));
+    lines.add("master_repl_offset", 0);
+    lines.add("second_repl_offset", -1);
+    for name in ["repl_backlog_active", "repl_backlog_first_byte_offset", "repl_backlog_histlen"] {
+        lines.add(name, 0);
+    }
 }
+
+/// There are no modules.
+fn modules(_: &ServerShared, _: &StoreStats, _: &mut InfoLines) {}
 
 /// There is no cluster, and clients check that.
 fn cluster(_: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {

@@ -32,9 +32,11 @@
 mod acceptor;
 mod acl;
 mod bound_server;
+mod busy_script;
 mod channels;
 mod checkpoint_requests;
 mod client;
+mod client_eviction;
 mod client_registry;
 mod command_error;
 mod command_table;
@@ -73,6 +75,7 @@ mod worker;
 mod worker_counters;
 
 pub use bound_server::BoundServer;
+pub use client_eviction::ClientMemoryLimit;
 pub use config::{LogControl, OptionValue, OptionsFile, OutputLimit, ServerOptions};
 pub use error::StartError;
 pub use open_files::read_at_most;

@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex};
 use skein_script::{ScriptDigest, ScriptFlags, ScriptHead, ScriptHeadError};
 use skein_sync::locks::lock;
 
+use crate::busy_script::ScriptSort;
+
 /// Scripts of EVAL that are kept for EVALSHA, as in Redis from 7.4 on.
 const EVALUATED_MOST: usize = 500;
 
@@ -112,6 +114,31 @@ impl ScriptCache {
     /// Returns the bytes of all scripts.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// The bytes of the workers' Lua states, those for scripts and those for functions.
+#[derive(Debug, Default)]
+pub(crate) struct LuaMemory {
+    scripts: AtomicUsize,
+    functions: AtomicUsize,
+}
+
+impl LuaMemory {
+    pub(crate) fn scripts(&self) -> usize {
+        self.scripts.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn functions(&self) -> usize {
+        self.functions.load(Ordering::Relaxed)
+    }
+
+    /// Changes the bytes of a state from `counted` to `bytes`.
+    pub(crate) fn note(&self, sort: ScriptSort, counted: &mut usize, bytes: usize) {
+        let sum = if sort == ScriptSort::Script { &self.scripts } else { &self.functions };
+        // Relaxed: a statistic.
+        sum.fetch_add(bytes.wrapping_sub(*counted), Ordering::Relaxed);
+        *counted = bytes;
     }
 }
 

@@ -60,6 +60,8 @@ pub(crate) struct LiveSettings {
     pub output: OutputSettings,
     /// The same for a client with subscriptions.
     pub subscriber_output: OutputSettings,
+    /// The milliseconds after which a script lets other clients receive BUSY; 0 for never.
+    pub busy_reply_ms: LiveSetting,
     /// The settings of observation.
     pub observing: ObserveSettings,
     /// The parameters that CONFIG SET has changed, for CONFIG REWRITE.
@@ -125,6 +127,7 @@ impl OutputSettings {
 impl LiveSettings {
     pub(crate) fn new(options: &ServerOptions) -> Self {
         let seconds = |time: std::time::Duration| usize::try_from(time.as_secs()).unwrap_or(usize::MAX);
+        let millis = |time: std::time::Duration| usize::try_from(time.as_millis()).unwrap_or(usize::MAX);
         Self {
             clients_max: LiveSetting::new(options.clients_max),
             acl_log_max: LiveSetting::new(options.acl_log_max),
@@ -139,6 +142,7 @@ impl LiveSettings {
             keepalive_s: LiveSetting::new(seconds(options.keepalive)),
             output: OutputSettings::new(options.output_limit),
             subscriber_output: OutputSettings::new(options.subscriber_limit),
+            busy_reply_ms: LiveSetting::new(millis(options.busy_reply_threshold)),
             observing: ObserveSettings::new(options),
             set_by_clients: Mutex::default(),
         }

@@ -10,8 +10,10 @@ use skein_sync::locks::lock;
 
 use crate::ServerOptions;
 use crate::acl::Acl;
+use crate::busy_script::BusyScript;
 use crate::channels::{ChannelDelivery, Channels};
 use crate::checkpoint_requests::CheckpointRequests;
+use crate::client_eviction::ClientEviction;
 use crate::client_registry::{ClientLocation, ClientRegistry};
 use crate::command_error::CommandError;
 use crate::command_table::CommandSpec;
@@ -24,7 +26,7 @@ use crate::open_files::OpenFileBudget;
 use crate::pause::ClientPause;
 use crate::resp::RequestArgs;
 use crate::scan_cursors::ScanCursors;
-use crate::script_cache::ScriptCache;
+use crate::script_cache::{LuaMemory, ScriptCache};
 use crate::settings::LiveSettings;
 use crate::tls::TlsPort;
 use crate::transport::Transport;
@@ -55,17 +57,25 @@ pub(crate) struct ServerShared {
     pub durability: Durability,
     pub cursors: ScanCursors,
     pub scripts: ScriptCache,
+    /// The memory of the workers' Lua states.
+    pub lua_memory: LuaMemory,
     pub functions: FunctionRegistry,
     pub gate: ExclusionGate,
+    /// The script that keeps the server busy.
+    pub busy_script: BusyScript,
     /// The state of CLIENT PAUSE.
     pub pause: ClientPause,
     pub clients: ClientRegistry,
+    pub client_eviction: ClientEviction,
     pub acl: Arc<Acl>,
     pub started: Instant,
     /// The time of `started`.
     pub started_unix_s: u64,
     /// Identifies this run of the server: 40 hexadecimal digits, as in Redis.
     pub run_id: String,
+    /// Names the history of the data for replicas, of which there are none: a number of this run,
+    /// as in a Redis that was just started.
+    pub replication_id: String,
     /// How many connections fit under the limit on open files.
     pub files: OpenFileBudget,
     /// One per worker.
@@ -102,6 +112,7 @@ pub(crate) struct SharedParts {
     pub acceptor: Waker,
     pub files: OpenFileBudget,
     pub run_id: String,
+    pub replication_id: String,
 }
 
 /// The counts at the last reset of the statistics.
@@ -112,6 +123,7 @@ struct ResetBaseline {
     /// Keys that the store has removed by itself.
     expired: u64,
     evicted: u64,
+    evicted_clients: u64,
 }
 
 /// The figures of INFO stats.
@@ -122,6 +134,8 @@ pub(crate) struct ServerStats {
     pub requests: u64,
     pub bytes_in: u64,
     pub bytes_out: u64,
+    pub reads: u64,
+    pub writes: u64,
     pub lookups: Lookups,
 }
 
@@ -185,6 +199,11 @@ impl Mailbox {
         std::mem::take(&mut *self.mail())
     }
 
+    /// Takes only the new connections. The other messages stay.
+    pub(crate) fn take_connections(&self) -> Vec<Transport> {
+        std::mem::take(&mut self.mail().connections)
+    }
+
     pub(crate) fn send(&self, put: impl FnOnce(&mut Mail)) {
         let mut mail = self.mail();
         // Otherwise the worker was woken, and has not taken its mail yet.
@@ -226,8 +245,19 @@ impl Mailbox {
 
 impl ServerShared {
     pub(crate) fn new(parts: SharedParts) -> Self {
-        let SharedParts { options, address, tls, acl, store, functions, mailboxes, acceptor, files, run_id } =
-            parts;
+        let SharedParts {
+            options,
+            address,
+            tls,
+            acl,
+            store,
+            functions,
+            mailboxes,
+            acceptor,
+            files,
+            run_id,
+            replication_id,
+        } = parts;
         let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_millis() as u64);
         Self {
             cursors: ScanCursors::new(
@@ -236,8 +266,10 @@ impl ServerShared {
             ),
             durability: store.durability(),
             gate: ExclusionGate::new(mailboxes.len()),
+            busy_script: BusyScript::default(),
             pause: ClientPause::default(),
             clients: ClientRegistry::default(),
+            client_eviction: ClientEviction::new(options.client_memory_max),
             acl,
             settings: LiveSettings::new(&options),
             options,
@@ -249,6 +281,7 @@ impl ServerShared {
             started: Instant::now(),
             started_unix_s: seed / 1000,
             run_id,
+            replication_id,
             files,
             mailboxes,
             warnings: WarningLimiter::default(),
@@ -263,6 +296,7 @@ impl ServerShared {
             channels: Channels::default(),
             waiting: WaitingClients::default(),
             scripts: ScriptCache::default(),
+            lua_memory: LuaMemory::default(),
             functions,
         }
     }
@@ -361,6 +395,8 @@ impl ServerShared {
             requests: now.requests - before.requests,
             bytes_in: now.bytes_in - before.bytes_in,
             bytes_out: now.bytes_out - before.bytes_out,
+            reads: now.reads - before.reads,
+            writes: now.writes - before.writes,
             lookups: Lookups {
                 hits: now.lookups.hits - before.lookups.hits,
                 misses: now.lookups.misses - before.lookups.misses,
@@ -371,7 +407,13 @@ impl ServerShared {
     pub(crate) fn reset_statistics(&self) {
         let mut before = lock(&self.counted_before);
         let StoreStats { expired, evicted, .. } = self.store.stats();
-        *before = ResetBaseline { statistics: self.worker_sums(), seen: self.observed(), expired, evicted };
+        *before = ResetBaseline {
+            statistics: self.worker_sums(),
+            seen: self.observed(),
+            expired,
+            evicted,
+            evicted_clients: self.client_eviction.evicted(),
+        };
     }
 
     /// Returns the keys that expired and those that were evicted since the last reset, from the
@@ -380,6 +422,11 @@ impl ServerShared {
         let before = lock(&self.counted_before);
         // The numbers may be older than a reset.
         (stats.expired.saturating_sub(before.expired), stats.evicted.saturating_sub(before.evicted))
+    }
+
+    /// Returns the number of clients that were evicted since the last reset.
+    pub(crate) fn evicted_clients(&self) -> u64 {
+        self.client_eviction.evicted() - lock(&self.counted_before).evicted_clients
     }
 
     /// Returns the counts of commands since the last reset.
@@ -428,6 +475,8 @@ impl ServerShared {
             requests: self.total(|counts| &counts.requests),
             bytes_in: self.total(|counts| &counts.bytes_in),
             bytes_out: self.total(|counts| &counts.bytes_out),
+            reads: self.total(|counts| &counts.reads),
+            writes: self.total(|counts| &counts.writes),
             lookups: Lookups {
                 hits: self.total(|counts| &counts.hits),
                 misses: self.total(|counts| &counts.misses),

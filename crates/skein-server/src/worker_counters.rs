@@ -15,6 +15,9 @@ pub(crate) struct WorkerCounters {
     pub turn_began: AtomicU64,
     pub bytes_in: AtomicU64,
     pub bytes_out: AtomicU64,
+    /// Calls that read or wrote bytes of a connection.
+    pub reads: AtomicU64,
+    pub writes: AtomicU64,
     /// Keys that reads found (`hits`), and those that they did not.
     pub hits: AtomicU64,
     pub misses: AtomicU64,

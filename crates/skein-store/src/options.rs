@@ -11,6 +11,7 @@ use skein_sync::threads;
 use crate::clock::ExpiryClock;
 use crate::index::IndexKind;
 use crate::limits::{KEY_BYTES_MAX, SNAPSHOTS_MAX, VALUE_BYTES_MAX};
+use crate::row::UseNotes;
 use crate::{Error, Result};
 
 pub use skein_log::Durability;
@@ -27,19 +28,57 @@ pub enum Eviction {
     None,
     /// Keys that were not used for long: about the least recently used of all.
     Lru,
+    /// Keys that are used seldom: about the least frequently used of all.
+    Lfu,
+    /// Any keys.
+    Random,
+    /// As `Lru`, of the keys that expire.
+    VolatileLru,
+    /// As `Lfu`, of the keys that expire.
+    VolatileLfu,
+    /// As `Random`, of the keys that expire.
+    VolatileRandom,
     /// Of the keys that expire, the ones that expire first.
     Ttl,
 }
 
 impl Eviction {
     /// All variants.
-    pub const ALL: [Self; 3] = [Self::None, Self::Lru, Self::Ttl];
+    pub const ALL: [Self; 8] = [
+        Self::VolatileLru,
+        Self::VolatileLfu,
+        Self::VolatileRandom,
+        Self::Ttl,
+        Self::Lru,
+        Self::Lfu,
+        Self::Random,
+        Self::None,
+    ];
+
+    /// Returns whether only keys that expire are evicted.
+    pub fn is_volatile(self) -> bool {
+        matches!(self, Self::VolatileLru | Self::VolatileLfu | Self::VolatileRandom | Self::Ttl)
+    }
+
+    /// Returns what rows must note of their use.
+    pub(crate) fn notes(self) -> UseNotes {
+        match self {
+            Self::Lru | Self::VolatileLru => UseNotes::LastUse,
+            Self::Lfu | Self::VolatileLfu => UseNotes::Frequency,
+            Self::None | Self::Random | Self::VolatileRandom | Self::Ttl => UseNotes::Nothing,
+        }
+    }
 
     /// Returns the name, which is that of Redis.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "noeviction",
             Self::Lru => "allkeys-lru",
+            Self::Lfu => "allkeys-lfu",
+            Self::Random => "allkeys-random",
+            Self::VolatileLru => "volatile-lru",
+            Self::VolatileLfu => "volatile-lfu",
+            Self::VolatileRandom => "volatile-random",
             Self::Ttl => "volatile-ttl",
         }
     }

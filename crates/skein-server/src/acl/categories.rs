@@ -65,6 +65,12 @@ impl Categories {
         (0..NAMES.len() as u8).map(Category).filter(move |category| self.has(*category))
     }
 
+    /// Returns the categories of these names, which spaces separate.
+    pub(super) fn named(names: &str) -> Self {
+        let each = names.split_ascii_whitespace().map(|name| (name, true));
+        Self::of(&each.collect::<Vec<_>>())
+    }
+
     fn of(names: &[(&str, bool)]) -> Self {
         let chosen = names.iter().filter(|(_, of_it)| *of_it);
         Self(
@@ -114,7 +120,7 @@ const WRITE: &[&str] = &["function|delete", "function|flush", "function|load", "
 /// Subcommands of those commands that are open to all users.
 const NO_ADMIN: &[&str] = &["acl|cat", "acl|genpass", "acl|whoami"];
 
-/// Returns the categories of a command itself.
+/// Returns the categories of a command itself. For commands of Redis, `redis_names` has them instead.
 pub(super) fn of_command(command: &CommandSpec) -> Categories {
     let admin = command.has_flag("admin") || command.name == "lastsave";
     let named = |names: &[&str]| names.contains(&command.name);
@@ -144,7 +150,7 @@ pub(super) fn of_command(command: &CommandSpec) -> Categories {
     ])
 }
 
-/// Returns the categories of a subcommand. As in Redis, all of them are slow.
+/// Returns the categories of a subcommand that Redis does not have. As in Redis, all of them are slow.
 pub(super) fn of_subcommand(command: &CommandSpec, subcommand: &str) -> Categories {
     let full = format!("{}|{subcommand}", command.name);
     let named = |names: &[&str]| {

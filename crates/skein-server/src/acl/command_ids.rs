@@ -1,13 +1,19 @@
 //! Numbers for commands and subcommands, and sets of these numbers.
 //!
 //! ```text
-//!   get  set  ...  client  client|id  client|getname  ...  config  config|get
-//!   0    1         60      61         62                   80      81
+//!   get  set  ...  client  client|id  client|getname  ...  config  config|get │ cluster  cluster|slots
+//!   0    1         60      61         62                   80      81         │ 300      301
+//!                                                            in this server ──┴── in Redis 7.0 only
 //! ```
+//!
+//! Rules may name commands of Redis that this server does not have (`redis_names`), so that the users
+//! of a Redis can be loaded. Such a command has a number after all others, and no row in the table.
 
 use std::sync::LazyLock;
 
 use super::categories::{self, Categories, Category};
+use super::redis_names::REDIS_NAMES;
+use crate::command_table::key_specs::names;
 use crate::command_table::{COMMANDS, CommandSpec, find, subcommands};
 use crate::resp::RequestArgs;
 
@@ -20,29 +26,84 @@ struct CommandIdEntry {
 
 #[derive(Debug)]
 struct CommandIds {
-    /// The number of each command, by index in the table. The numbers of its subcommands follow it.
+    /// The number of each command: those of the table by their index, then those of Redis only. The
+    /// numbers of its subcommands follow it.
     first: Vec<usize>,
     entries: Vec<CommandIdEntry>,
+}
+
+impl CommandIds {
+    fn add(&mut self, name: String, categories: Categories) {
+        self.entries.push(CommandIdEntry { name, categories });
+    }
+
+    /// Adds the commands that only Redis has.
+    fn add_absent(&mut self) {
+        let mut absent: Vec<(&str, &str)> = Vec::new();
+        for (categories, names) in REDIS_NAMES {
+            let is_absent = |name: &&str| {
+                let command = name.split('|').next().unwrap_or_default();
+                find(command.as_bytes()).is_none()
+            };
+            absent.extend(names.split_ascii_whitespace().filter(is_absent).map(|name| (name, *categories)));
+        }
+        // By parts, so that the subcommands follow their command.
+        absent.sort_unstable_by_key(|(name, _)| name.split('|').collect::<Vec<_>>());
+        for (name, categories) in absent {
+            if !name.contains('|') {
+                self.first.push(self.entries.len());
+            }
+            self.add(name.to_owned(), Categories::named(categories));
+        }
+    }
+
+    /// Returns the number after that of the last subcommand of a command.
+    fn end(&self, command: usize) -> usize {
+        self.first.get(command + 1).copied().unwrap_or(self.entries.len())
+    }
+
+    /// Returns the command of this name, which only Redis has.
+    fn find_absent(&self, name: &[u8]) -> Option<usize> {
+        (COMMANDS.len()..self.first.len())
+            .find(|command| self.entries[self.first[*command]].name.as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// Returns the index of a subcommand.
+    fn subcommand(&self, command: usize, name: &[u8]) -> Option<usize> {
+        let first = self.first[command] + 1;
+        self.entries[first..self.end(command)].iter().position(|entry| {
+            let own = entry.name.split_once('|').map_or("", |(_, own)| own);
+            own.as_bytes().eq_ignore_ascii_case(name)
+        })
+    }
 }
 
 static IDS: LazyLock<CommandIds> = LazyLock::new(|| {
     let mut ids = CommandIds { first: Vec::with_capacity(COMMANDS.len()), entries: Vec::new() };
     for command in &COMMANDS {
         ids.first.push(ids.entries.len());
-        let categories = categories::of_command(command);
-        ids.entries.push(CommandIdEntry { name: command.name.to_owned(), categories });
+        let categories = of_redis(command.name).unwrap_or_else(|| categories::of_command(command));
+        ids.add(command.name.to_owned(), categories);
         for (name, _) in command.subcommands {
-            let categories = categories::of_subcommand(command, name);
-            ids.entries.push(CommandIdEntry { name: format!("{}|{name}", command.name), categories });
+            let full = format!("{}|{name}", command.name);
+            let categories = of_redis(&full).unwrap_or_else(|| categories::of_subcommand(command, name));
+            ids.add(full, categories);
         }
     }
+    ids.add_absent();
     ids
 });
+
+/// Returns the categories of a command or a subcommand that Redis has.
+fn of_redis(name: &str) -> Option<Categories> {
+    let (categories, _) = REDIS_NAMES.iter().find(|(_, list)| names(list, name))?;
+    Some(Categories::named(categories))
+}
 
 /// A command with all of its subcommands, or one subcommand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CommandTarget {
-    /// The command's index in the table.
+    /// The command's index in the table. Greater for a command that only Redis has.
     pub command: usize,
     /// The index of the subcommand.
     pub subcommand: Option<usize>,
@@ -55,12 +116,35 @@ impl CommandTarget {
             None => (name, None),
             Some(at) => (&name[..at], Some(&name[at + 1..])),
         };
-        let command = find(command)?;
+        let command = find(command).or_else(|| IDS.find_absent(command))?;
         let subcommand = match subcommand {
             None => None,
-            Some(name) => Some(subcommands::place(COMMANDS[command].subcommands, name)?),
+            Some(name) => Some(IDS.subcommand(command, name)?),
         };
         Some(Self { command, subcommand })
+    }
+
+    /// Returns the target of this name if this server has it.
+    pub(crate) fn find_present(name: &[u8]) -> Option<Self> {
+        Self::find(name).filter(|target| target.command < COMMANDS.len())
+    }
+
+    /// Returns all commands and subcommands of this server, each command before its subcommands.
+    pub(crate) fn all_present() -> impl Iterator<Item = Self> {
+        (0..COMMANDS.len()).flat_map(|command| {
+            let parts = (0..COMMANDS[command].subcommands.len()).map(Some);
+            std::iter::once(None).chain(parts).map(move |subcommand| Self { command, subcommand })
+        })
+    }
+
+    /// Returns whether the command has subcommands.
+    pub(crate) fn has_subcommands(self) -> bool {
+        IDS.end(self.command) > IDS.first[self.command] + 1
+    }
+
+    /// Returns whether the command has this subcommand.
+    pub(crate) fn has_subcommand(self, name: &[u8]) -> bool {
+        IDS.subcommand(self.command, name).is_some()
     }
 
     /// Returns the command at this index of the table, with all of its subcommands.
@@ -75,6 +159,7 @@ impl CommandTarget {
         Self { command, subcommand: if named { subcommands::place(known, args.get(1)) } else { None } }
     }
 
+    /// Returns the row of the command. REQUIRES: the server has it.
     pub(crate) fn row(self) -> &'static CommandSpec {
         &COMMANDS[self.command]
     }
@@ -95,14 +180,15 @@ impl CommandTarget {
     /// subcommands.
     fn ids(self) -> std::ops::Range<usize> {
         let first = self.id();
-        let more = if self.subcommand.is_some() { 0 } else { self.row().subcommands.len() };
-        first..first + 1 + more
+        if self.subcommand.is_some() { first..first + 1 } else { first..IDS.end(self.command) }
     }
 }
 
-/// Returns the names of all commands and subcommands in a category, in the order of the table.
+/// Returns the names of all commands and subcommands of this server in a category, in the order of the
+/// table.
 pub(crate) fn names_in(category: Category) -> Vec<&'static str> {
-    IDS.entries.iter().filter(|entry| entry.categories.has(category)).map(|entry| &*entry.name).collect()
+    let present = &IDS.entries[..IDS.first.get(COMMANDS.len()).copied().unwrap_or(IDS.entries.len())];
+    present.iter().filter(|entry| entry.categories.has(category)).map(|entry| &*entry.name).collect()
 }
 
 /// A set of commands and subcommands.
@@ -153,9 +239,4 @@ impl CommandSet {
             }
         }
     }
-}
-
-/// Returns whether a category has no command in this server.
-pub(crate) fn is_empty(category: Category) -> bool {
-    !IDS.entries.iter().any(|entry| entry.categories.has(category))
 }

@@ -32,6 +32,7 @@ mod file;
 mod log;
 mod password;
 mod patterns;
+mod redis_names;
 mod required_access;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod round_trip;
@@ -42,7 +43,7 @@ mod users;
 
 use std::path::PathBuf;
 
-pub(crate) use categories::{Categories, Category, NAMES as CATEGORY_NAMES};
+pub(crate) use categories::{Category, NAMES as CATEGORY_NAMES};
 pub(crate) use command_ids::{CommandTarget, names_in};
 pub(crate) use file::AclFileError;
 pub(crate) use log::{AclLogCase, AclLogEntry, DenialReason, TEXT_BYTES_MAX as LOG_TEXT_BYTES_MAX};

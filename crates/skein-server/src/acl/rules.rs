@@ -1,9 +1,8 @@
 //! Rules about commands, and the errors of rules.
 
 use super::categories::Category;
-use super::command_ids::{self, CommandTarget};
+use super::command_ids::CommandTarget;
 use super::patterns::is_word;
-use crate::command_table::subcommands::place;
 
 /// The reason why a rule is refused. The texts are Redis's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -65,12 +64,12 @@ impl CommandRule {
     }
 
     fn first_arg(command: usize, arg: &[u8]) -> Result<Self, AclRuleError> {
-        let known = CommandTarget::whole(command).row().subcommands;
+        let target = CommandTarget::whole(command);
         let begin = arg.split(|byte| *byte == b'|').next().unwrap_or_default();
-        if place(known, begin).is_some() {
+        if target.has_subcommand(begin) {
             return Err(AclRuleError::FirstArgOfSubcommand);
         }
-        if !known.is_empty() || begin.len() < arg.len() {
+        if target.has_subcommands() || begin.len() < arg.len() {
             return Err(AclRuleError::Unknown);
         }
         if !is_word(arg) {
@@ -94,15 +93,10 @@ impl CommandRule {
         }
     }
 
-    /// Returns whether the rule must be kept although it may change nothing here. These are rules
-    /// about first arguments, which are not checked for effect, and about categories that are empty
-    /// in this server but may not be empty in a Redis that reads the same file.
-    pub(super) fn must_be_kept(&self, from_all: bool) -> bool {
-        match self {
-            Self::Named { .. } => false,
-            Self::Category { allowed, category } => *allowed != from_all && command_ids::is_empty(*category),
-            Self::FirstArg { .. } => true,
-        }
+    /// Returns whether the rule must be kept although it may change nothing: rules about first
+    /// arguments are not checked for effect.
+    pub(super) fn must_be_kept(&self) -> bool {
+        matches!(self, Self::FirstArg { .. })
     }
 
     /// Appends the rule as it is written.

@@ -138,7 +138,7 @@ impl AclSelector {
         let mut at = 0;
         while at < self.rules.len() {
             let rule = self.rules.remove(at);
-            if rule.must_be_kept(self.from_all) || self.allowed_by_rules() != self.commands {
+            if rule.must_be_kept() || self.allowed_by_rules() != self.commands {
                 self.rules.insert(at, rule);
                 at += 1;
             }

@@ -9,7 +9,7 @@
 //! Nothing here depends on how a command runs. So access control and statistics know the commands
 //! without their handlers, and handlers may use both.
 //!
-//! Read this file, then a family (`strings`), then `subcommands` and `request_keys`.
+//! Read this file, then a family (`strings`), then `subcommands`, `request_keys` and `key_specs`.
 
 mod channels;
 mod connection;
@@ -17,8 +17,10 @@ mod expiry;
 mod geo;
 mod hashes;
 mod hyperloglog;
+pub(crate) mod key_specs;
 mod keys;
 mod lists;
+pub(crate) mod redis_facts;
 pub(crate) mod request_keys;
 mod scripts;
 mod server;

@@ -52,8 +52,15 @@ pub(crate) const CLIENT: Subcommands = &[
     ("help", 2),
 ];
 
-pub(crate) const COMMAND: Subcommands =
-    &[("count", 2), ("docs", -2), ("getkeys", -4), ("info", -2), ("list", -2), ("help", 2)];
+pub(crate) const COMMAND: Subcommands = &[
+    ("count", 2),
+    ("docs", -2),
+    ("getkeys", -4),
+    ("getkeysandflags", -4),
+    ("info", -2),
+    ("list", -2),
+    ("help", 2),
+];
 
 pub(crate) const CONFIG: Subcommands =
     &[("get", -3), ("set", -4), ("resetstat", 2), ("rewrite", 2), ("help", 2)];

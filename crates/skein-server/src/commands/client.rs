@@ -42,7 +42,7 @@ const HELP: &[&str] = &[
     "LIST [TYPE (NORMAL|MASTER|REPLICA|PUBSUB)] [ID <id> [<id> [...]]]",
     "    Return a line on each client.",
     "NO-EVICT (ON|OFF)",
-    "    Accepted without effect: clients are never evicted.",
+    "    Whether the current connection is exempt from maxmemory-clients.",
     "PAUSE <timeout> [WRITE|ALL]",
     "    Pause the requests of all clients for <timeout> milliseconds: writes only, or all (the default).",
     "REPLY (ON|OFF|SKIP)",

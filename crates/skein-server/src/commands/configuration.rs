@@ -1,5 +1,6 @@
 //! CONFIG: the server's settings under Redis's names.
 
+mod clients;
 mod memory;
 mod observing;
 mod output_limit;

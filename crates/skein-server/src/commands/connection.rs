@@ -1,5 +1,7 @@
 //! Commands about the connection itself.
 
+use std::sync::Arc;
+
 use skein_syntax::number::parse_i64;
 
 use super::access::denied::remember_login;
@@ -9,6 +11,7 @@ use super::{AfterCommand, CommandContext, CommandError, CommandResult, CommandSp
 use crate::acl::{Acl, DEFAULT};
 use crate::client::ClientState;
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
+use crate::shared::ServerShared;
 
 pub(super) const BAD_NAME: CommandError =
     CommandError::text("ERR Client names cannot contain spaces, newlines or special characters.");
@@ -71,12 +74,15 @@ impl LoginContext<'_> {
 }
 
 /// Calls `run` with a login context whose rejected logins go to ACL LOG.
-fn with_login<R>(context: &mut CommandContext<'_>, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
-    let shared = context.shared;
+pub(super) fn with_login<R>(
+    client: &mut ClientState,
+    shared: &ServerShared,
+    run: impl FnOnce(&mut LoginContext<'_>) -> R,
+) -> R {
     let refused = |client: &ClientState, given_with: &[u8], user: &[u8]| {
         remember_login(shared, client, given_with, user);
     };
-    run(&mut LoginContext { client: context.client, acl: &shared.acl, refused: &refused })
+    run(&mut LoginContext { client, acl: &shared.acl, refused: &refused })
 }
 
 pub(super) fn auth(
@@ -84,7 +90,7 @@ pub(super) fn auth(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    with_login(context, |login| authenticate(login, args, reply))?;
+    with_login(context.client, context.shared, |login| authenticate(login, args, reply))?;
     Ok(AfterCommand::Done)
 }
 
@@ -114,7 +120,7 @@ pub(super) fn hello(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    with_login(context, |login| negotiate_hello(login, args, reply))?;
+    with_login(context.client, context.shared, |login| negotiate_hello(login, args, reply))?;
     Ok(AfterCommand::Done)
 }
 
@@ -202,9 +208,17 @@ pub(super) fn reset(
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    remove_all(context.shared, context.client);
-    with_login(context, |login| reset_at(login, reply));
+    reset_client(context.client, context.shared, reply);
     Ok(AfterCommand::Done)
+}
+
+pub(super) fn reset_client(
+    client: &mut ClientState,
+    shared: &Arc<ServerShared>,
+    reply: &mut ReplyWriter<'_>,
+) {
+    remove_all(shared, client);
+    with_login(client, shared, |login| reset_at(login, reply));
 }
 
 pub(crate) fn reset_at(login: &mut LoginContext<'_>, reply: &mut ReplyWriter<'_>) {

@@ -1,12 +1,13 @@
 //! COMMAND: the list of commands.
 
+mod details;
 pub(crate) mod keys;
 
 use super::command_error::SYNTAX;
 use super::reply_limit::ReplyLimit;
 use super::subcommands::{help, subcommand};
-use super::{AfterCommand, CommandContext, CommandError, CommandSpec, find, is};
-use crate::acl::{Categories, Category, CommandTarget};
+use super::{AfterCommand, CommandContext, CommandError, is};
+use crate::acl::{Category, CommandTarget};
 use crate::command_table::{COMMANDS, subcommands};
 use crate::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -21,6 +22,8 @@ const HELP: &[&str] = &[
     "    Return documentation details about a list of commands.",
     "GETKEYS <full-command>",
     "    Return the keys from a full command.",
+    "GETKEYSANDFLAGS <full-command>",
+    "    Return the keys from a full command, and what it does with them.",
     "INFO [<command-name> ...]",
     "    Return details about multiple commands.",
     "LIST [FILTERBY (MODULE <name>|ACLCAT <category>|PATTERN <pattern>)]",
@@ -53,24 +56,25 @@ pub(super) fn answer(
         "count" => reply.count(COMMANDS.len()),
         "docs" => docs(args, limit, reply)?,
         "getkeys" => keys::keys(args, reply)?,
-        "info" => details(args, limit, reply)?,
+        "getkeysandflags" => keys::keys_and_flags(args, reply)?,
+        "info" => infos(args, limit, reply)?,
         "list" => list(args, reply)?,
         _ => help(HELP, reply),
     }
     Ok(())
 }
 
-/// Returns the indexes of the commands that are named from argument 2 on, `None` for an unknown
+/// Returns the commands and subcommands that are named from argument 2 on, `None` for an unknown
 /// one; all commands if the request names none.
-fn named(args: &RequestArgs<'_>) -> Vec<Option<usize>> {
+fn named(args: &RequestArgs<'_>) -> Vec<Option<CommandTarget>> {
     if args.len() <= 2 {
-        return (0..COMMANDS.len()).map(Some).collect();
+        return (0..COMMANDS.len()).map(|index| Some(CommandTarget::whole(index))).collect();
     }
-    args.from(2).map(find).collect()
+    args.from(2).map(CommandTarget::find_present).collect()
 }
 
 /// Replies like COMMAND INFO of Redis 7: ten elements for each command.
-fn details(
+fn infos(
     args: &RequestArgs<'_>,
     limit: &ReplyLimit,
     reply: &mut ReplyWriter<'_>,
@@ -79,50 +83,25 @@ fn details(
     reply.array(commands.len());
     for command in commands {
         limit.check(reply)?;
-        let Some(index) = command else {
-            reply.null();
-            continue;
-        };
-        let command = &COMMANDS[index];
-        reply.array(10);
-        reply.bulk(command.name.as_bytes());
-        reply.int(command.arity.into());
-        reply.set(command.flags.len());
-        for flag in command.flags {
-            reply.simple(flag);
-        }
-        let (first, last, step) = command.keys;
-        for number in [first, last, step] {
-            reply.int(number.into());
-        }
-        let categories: Vec<Category> = categories_at(index).iter().collect();
-        reply.set(categories.len());
-        for category in categories {
-            reply.simple(&category.to_string());
-        }
-        // Tips, key specifications and subcommands are always empty.
-        for _ in 0..3 {
-            reply.set(0);
+        match command {
+            Some(target) => details::write(target, reply),
+            None => reply.null(),
         }
     }
     limit.check(reply)
 }
 
-/// Returns the categories of the command at this index.
-fn categories_at(index: usize) -> Categories {
-    CommandTarget::whole(index).categories()
-}
-
 fn docs(args: &RequestArgs<'_>, limit: &ReplyLimit, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
-    let commands: Vec<&CommandSpec> =
-        named(args).into_iter().flatten().map(|index| &COMMANDS[index]).collect();
+    let commands: Vec<CommandTarget> = named(args).into_iter().flatten().collect();
     reply.map(commands.len());
-    for command in commands {
-        reply.bulk(command.name.as_bytes());
-        reply.map(3);
-        for (name, text) in
-            [("summary", command.summary), ("since", env!("CARGO_PKG_VERSION")), ("group", command.group)]
-        {
+    for target in commands {
+        let command = target.row();
+        reply.bulk(target.name().as_bytes());
+        // There are summaries of commands only.
+        let summary = target.subcommand.is_none().then_some(("summary", command.summary));
+        let rest = [("since", env!("CARGO_PKG_VERSION")), ("group", command.group)];
+        reply.map(usize::from(summary.is_some()) + rest.len());
+        for (name, text) in summary.into_iter().chain(rest) {
             reply.bulk(name.as_bytes());
             reply.bulk(text.as_bytes());
         }
@@ -133,12 +112,12 @@ fn docs(args: &RequestArgs<'_>, limit: &ReplyLimit, reply: &mut ReplyWriter<'_>)
 
 fn list(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
     let glob = Glob::new(&args.from(4).next().unwrap_or_default().to_ascii_lowercase());
-    let wanted = |(index, command): &(usize, &CommandSpec)| match args.len() {
+    let wanted = |target: &CommandTarget| match args.len() {
         2 => true,
         _ if is(args.get(3), "ACLCAT") => {
-            Category::find(args.get(4)).is_some_and(|category| categories_at(*index).has(category))
+            Category::find(args.get(4)).is_some_and(|category| target.categories().has(category))
         }
-        _ if is(args.get(3), "PATTERN") => glob.matches(command.name.as_bytes(), &mut 0),
+        _ if is(args.get(3), "PATTERN") => glob.matches(target.name().as_bytes(), &mut 0),
         // There are no modules.
         _ => false,
     };
@@ -151,8 +130,7 @@ fn list(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), Comma
     if !valid {
         return Err(SYNTAX);
     }
-    let names: Vec<&str> =
-        COMMANDS.iter().enumerate().filter(wanted).map(|(_, command)| command.name).collect();
+    let names: Vec<&str> = CommandTarget::all_present().filter(wanted).map(CommandTarget::name).collect();
     reply.array(names.len());
     for name in names {
         reply.bulk(name.as_bytes());

@@ -1,6 +1,6 @@
 //! Commands on keys of any kind.
 
-mod object;
+pub(super) mod object;
 mod random;
 mod remove;
 

@@ -59,6 +59,7 @@ pub(crate) mod subcommands;
 pub(crate) mod task;
 pub(crate) mod transactions;
 mod unsupported;
+pub(crate) mod while_busy;
 pub(crate) mod while_loading;
 
 use std::sync::Arc;

@@ -71,13 +71,18 @@ pub(super) fn multi(
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    if context.client.in_multi() {
+    begin_multi(context.client, reply)?;
+    Ok(AfterCommand::Done)
+}
+
+pub(super) fn begin_multi(client: &mut ClientState, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+    if client.in_multi() {
         return Err(CommandError::text("ERR MULTI calls can not be nested"));
     }
-    context.client.multi = Some(Box::default());
-    context.client.record.set_queued(Some(0));
+    client.multi = Some(Box::default());
+    client.record.set_queued(Some(0));
     reply.ok();
-    Ok(AfterCommand::Done)
+    Ok(())
 }
 
 pub(super) fn discard(
@@ -85,12 +90,20 @@ pub(super) fn discard(
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    if !context.client.in_multi() {
+    discard_multi(context.client, reply)?;
+    Ok(AfterCommand::Done)
+}
+
+pub(super) fn discard_multi(
+    client: &mut ClientState,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    if !client.in_multi() {
         return Err(CommandError::text("ERR DISCARD without MULTI"));
     }
-    context.client.leave_multi();
+    client.leave_multi();
     reply.ok();
-    Ok(AfterCommand::Done)
+    Ok(())
 }
 
 pub(super) fn watch(
@@ -112,7 +125,11 @@ pub(super) fn unwatch(
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    context.client.watched.clear();
-    reply.ok();
+    unwatch_keys(context.client, reply);
     Ok(AfterCommand::Done)
+}
+
+pub(super) fn unwatch_keys(client: &mut ClientState, reply: &mut ReplyWriter<'_>) {
+    client.watched.clear();
+    reply.ok();
 }

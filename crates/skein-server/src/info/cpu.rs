@@ -9,6 +9,9 @@ use skein_data::StoreStats;
 pub(crate) struct CpuSeconds {
     pub system: f64,
     pub user: f64,
+    /// The same of the processes that it has started and that have ended.
+    pub children_system: f64,
+    pub children_user: f64,
 }
 
 /// Returns the processor time of this process, to 10 ms.
@@ -18,7 +21,7 @@ pub(crate) fn used() -> Option<CpuSeconds> {
     of_stat(&stat, ticks)
 }
 
-/// Parses the system's line. The 14th and 15th words are ticks. The second word is the program's
+/// Parses the system's line. The 14th to 17th words are ticks. The second word is the program's
 /// name in parentheses, which may contain anything.
 fn of_stat(stat: &str, ticks_per_second: u64) -> Option<CpuSeconds> {
     let (_, after_name) = stat.rsplit_once(')')?;
@@ -29,13 +32,16 @@ fn of_stat(stat: &str, ticks_per_second: u64) -> Option<CpuSeconds> {
         Some(f64::from(ticks) / ticks_per_second as f64)
     };
     let (user, system) = (seconds()?, seconds()?);
-    Some(CpuSeconds { system, user })
+    let (children_user, children_system) = (seconds()?, seconds()?);
+    Some(CpuSeconds { system, user, children_system, children_user })
 }
 
 pub(super) fn cpu(_: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     if let Some(used) = used() {
         lines.add("used_cpu_sys", format_args!("{:.6}", used.system));
         lines.add("used_cpu_user", format_args!("{:.6}", used.user));
+        lines.add("used_cpu_sys_children", format_args!("{:.6}", used.children_system));
+        lines.add("used_cpu_user_children", format_args!("{:.6}", used.children_user));
     }
 }
 
@@ -45,8 +51,9 @@ mod tests {
 
     #[test]
     fn parses_the_line_of_the_system() {
-        let stat = "42 (a (strange) name) S 1 42 42 0 -1 4194560 100 0 1 0 250 75 0 0 20 0 9 0";
-        assert_eq!(of_stat(stat, 100), Some(CpuSeconds { system: 0.75, user: 2.5 }));
+        let stat = "42 (a (strange) name) S 1 42 42 0 -1 4194560 100 0 1 0 250 75 20 10 20 0 9 0";
+        let expected = CpuSeconds { system: 0.75, user: 2.5, children_system: 0.1, children_user: 0.2 };
+        assert_eq!(of_stat(stat, 100), Some(expected));
         assert_eq!(of_stat("", 100), None);
         assert_eq!(of_stat("42 (name) S 1", 100), None);
     }

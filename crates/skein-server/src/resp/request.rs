@@ -363,6 +363,12 @@ impl RequestBuffer {
         self.buffer.len()
     }
 
+    /// Returns the received bytes that are not done yet, and the room for more.
+    #[inline]
+    pub(crate) fn held_and_free(&self) -> (usize, usize) {
+        (self.end - self.start, self.buffer.len() - self.end)
+    }
+
     /// Returns the number of queued requests.
     #[inline]
     pub(crate) fn queued(&self) -> usize {

@@ -16,12 +16,13 @@ use crate::client_registry::ClientLocation;
 use crate::command_table::request_keys::keys_of;
 use crate::commands::blocking::BlockingCommand;
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, KeyWait};
+use crate::exclusion_gate::GateBusy;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::{ServerShared, WaitAnswer};
 use crate::waiting_clients::WaitingClient;
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
-use super::Worker;
+use super::connections::WorkerConnections;
 use super::exclusive::{ExclusiveOutcome, outcome};
 use super::general::GeneralContext;
 
@@ -145,7 +146,7 @@ impl GeneralContext<'_> {
                 return Ok((AfterCommand::Done, context.ticket));
             }
         }
-        let _alone = self.pass.alone();
+        let _alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
         self.session.freeze();
         let mut request = None;
         let served = {
@@ -185,7 +186,7 @@ impl GeneralContext<'_> {
     }
 }
 
-impl Worker {
+impl WorkerConnections {
     /// Answers the clients whose deadline is over.
     pub(super) fn end_waits(&mut self) {
         let now = Instant::now();

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use crate::shared::ServerShared;
 
-use super::Worker;
 use super::connection::Connection;
+use super::connections::WorkerConnections;
 use crate::settings::LiveSettings;
 
 /// How often a part of the connections is checked.
@@ -62,7 +62,7 @@ pub(super) fn idle_reason(
     (idle_max > 0 && waited && idle > idle_max).then_some("it was idle for longer than the timeout")
 }
 
-impl Worker {
+impl WorkerConnections {
     /// Checks the next connections if a tick is due.
     pub(super) fn sweep(&mut self) {
         if !is_wanted(&self.shared) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::client::ClientState;
-use crate::client_registry::ClientRecord;
+use crate::client_registry::{ClientBytes, ClientRecord};
 use crate::commands::{KeyWait, SlicedTask, resolve};
 use crate::resp::{ProtocolError, RequestBuffer, RequestLimits};
 use crate::transport::Transport;
@@ -130,6 +130,20 @@ impl Connection {
             + self.client.memory()
             + task
             + waits
+    }
+
+    /// Writes the bytes of the connection to the client's record. `total` is all of them.
+    #[inline]
+    pub(super) fn note_sizes(&self, output: &ReplyBuffer, total: usize) {
+        let (query, query_free) = self.input.held_and_free();
+        self.client.record.sizes.set(ClientBytes {
+            query,
+            query_free,
+            multi: self.client.multi.as_ref().map_or(0, |multi| multi.queue.memory()),
+            replies: output.buffer.capacity() + self.postponed.capacity(),
+            waiting: output.pending() + self.postponed.len(),
+            total,
+        });
     }
 
     /// Makes the client wait for a key.

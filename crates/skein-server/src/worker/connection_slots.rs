@@ -40,6 +40,20 @@ impl ConnectionSlots {
         Some((connection, &mut self.outputs[slot]))
     }
 
+    /// Takes a connection and its reply buffer out of its slot. Until it is put back, `get` finds
+    /// nothing there, and the slot is not given to another connection.
+    #[inline]
+    pub(super) fn lift(&mut self, slot: usize) -> Option<(Box<Connection>, ReplyBuffer)> {
+        let connection = self.connections.get_mut(slot)?.take()?;
+        Some((connection, std::mem::take(&mut self.outputs[slot])))
+    }
+
+    #[inline]
+    pub(super) fn put_back(&mut self, slot: usize, connection: Box<Connection>, output: ReplyBuffer) {
+        self.connections[slot] = Some(connection);
+        self.outputs[slot] = output;
+    }
+
     /// Returns one more than the greatest slot that ever had a connection.
     pub(super) fn len(&self) -> usize {
         self.connections.len()

@@ -9,9 +9,9 @@ use crate::commands::CommandError;
 use crate::resp::ReplyWriter;
 use skein_data::Durability;
 
-use super::Worker;
+use super::connections::WorkerConnections;
 
-impl Worker {
+impl WorkerConnections {
     /// Returns whether a change of the durable epoch must be handled now. If not, makes sure that
     /// this worker is woken when the epoch advances.
     pub(super) fn poll_epoch(&mut self) -> bool {

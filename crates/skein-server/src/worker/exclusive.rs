@@ -10,15 +10,17 @@ use std::sync::Arc;
 
 use crate::commands::access::denied::refuse_in_exec;
 use crate::commands::alone::run;
-use crate::commands::scripts::{self, ScriptCall};
+use crate::commands::scripts::{self, BusyServer, ScriptCall};
 use crate::commands::{
     AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, ScriptKind,
 };
+use crate::exclusion_gate::GateBusy;
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::blocking::serve_waiting;
+use super::busy::BusyWorker;
 use super::general::GeneralContext;
 use super::request_timer::RequestTimer;
 use super::write_allowance::{admit, bytes_added, bytes_added_now, may_grow_memory};
@@ -55,7 +57,7 @@ impl GeneralContext<'_> {
         args: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
-        let _alone = self.pass.alone();
+        let _alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
         // Waiting for the other workers may have taken a while.
         self.session.freeze();
         if !command.has_flag("write") {
@@ -100,9 +102,10 @@ impl GeneralContext<'_> {
         {
             call.memory_is_full()?;
         }
-        let _alone = self.pass.alone();
+        let mut alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
         self.session.freeze();
-        let ticket = run_call(self.session, self.shared, &call, client, args, reply);
+        let mut busy = BusyWorker::new(&mut alone, self.connections);
+        let ticket = run_call(self.session, self.shared, (&call, args), client, &mut busy, reply);
         serve_waiting(self.session, self.shared);
         Ok((AfterCommand::Done, ticket?))
     }
@@ -138,7 +141,7 @@ impl GeneralContext<'_> {
         if self.session.memory_limit().is_some() {
             admit_queue(self.session, self.shared, &multi).map_err(|fault| fault.aborts())?;
         }
-        let _alone = self.pass.alone();
+        let mut alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal().aborts())?;
         self.session.freeze();
         if watched.changed(&mut EngineKeys::Session(self.session)).map_err(aborted)? {
             reply.null_array();
@@ -150,7 +153,8 @@ impl GeneralContext<'_> {
             EngineKeys::Session(self.session)
         };
         let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
-        let ran = run_queue(context, &multi, reply, &mut self.timer);
+        let mut busy = BusyWorker::new(&mut alone, self.connections);
+        let ran = run_queue(context, &multi, &mut busy, reply, &mut self.timer);
         serve_waiting(self.session, self.shared);
         ran
     }
@@ -160,9 +164,9 @@ impl GeneralContext<'_> {
 fn run_call(
     session: &mut EngineSession,
     shared: &Arc<ServerShared>,
-    call: &ScriptCall,
+    (call, args): (&ScriptCall, &RequestArgs<'_>),
     client: &mut ClientState,
-    args: &RequestArgs<'_>,
+    busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<Ticket, CommandError> {
     let session = if call.may_write() {
@@ -171,7 +175,7 @@ fn run_call(
         EngineKeys::Session(session)
     };
     let context = CommandContext { session, client, shared, ticket: Ticket::default() };
-    let (context, done) = scripts::run(context, call, args, reply);
+    let (context, done) = scripts::run(context, call, args, busy, reply);
     done?;
     let ticket = context.ticket;
     Ok(context.session.commit()?.max(ticket))
@@ -222,6 +226,7 @@ pub(super) fn queue_may_write(multi: &Multi) -> bool {
 fn run_queue(
     mut context: CommandContext<'_>,
     multi: &Multi,
+    busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
     timer: &mut RequestTimer<'_>,
 ) -> Result<(AfterCommand, Ticket), CommandError> {
@@ -238,7 +243,7 @@ fn run_queue(
         let _ = timer.lap();
         let ran;
         (context, ran) = match context.client.check(tag, &args) {
-            Ok(()) => run_queued(context, command, &args, reply),
+            Ok(()) => run_queued(context, command, &args, busy, reply),
             Err(denied) => {
                 let fault = refuse_in_exec(context.shared, context.client, &denied);
                 (context, Err(fault))
@@ -275,6 +280,7 @@ fn run_queued<'c>(
     context: CommandContext<'c>,
     command: &CommandSpec,
     args: &RequestArgs<'_>,
+    busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<bool, CommandError>) {
     let Handler::Script(kind) = command.handler() else {
@@ -282,7 +288,7 @@ fn run_queued<'c>(
     };
     match ScriptCall::parse(kind, context.shared, args) {
         Ok(call) => {
-            let (context, done) = scripts::run(context, &call, args, reply);
+            let (context, done) = scripts::run(context, &call, args, busy, reply);
             (context, done.map(|()| false))
         }
         Err(fault) => (context, Err(fault)),

@@ -3,14 +3,11 @@
 use std::sync::Arc;
 
 use crate::client_registry::ClientLocation;
-use crate::commands::access::denied::refuse as refuse_denied;
-use crate::commands::channels::check_subscribed;
-use crate::commands::connection::refuse_unauthenticated;
 use crate::commands::task::{TaskProgress, TaskSlice};
-use crate::commands::transactions::{enqueue, is_queued, refuse_queued};
+use crate::commands::transactions::{enqueue, is_queued};
 use crate::commands::{
     AfterCommand, BAD_ARITY, CommandContext, CommandError, Handler, PRIVATE, ResolvedTag, is_cross_protocol,
-    is_short, refuse,
+    is_short,
 };
 use crate::exclusion_gate::SharedPass;
 use crate::observe::command_kinds::CommandKind;
@@ -19,9 +16,10 @@ use crate::resp::ReplyWriter;
 use crate::shared::{STOPPING, ServerShared};
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
+use super::admission::admitted_command;
 use super::blocking::wakes_someone;
 use super::connection::Connection;
-use super::connection_slots::ConnectionSlots;
+use super::connections::WorkerConnections;
 use super::paused_requests::is_held;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{RequestTimer, SlicedCommandTime, share};
@@ -37,6 +35,8 @@ pub(super) struct GeneralContext<'w> {
     pub session: &'w mut EngineSession,
     pub shared: &'w Arc<ServerShared>,
     pub worker: usize,
+    /// The worker's connections. That of the current request is out of its slot.
+    pub connections: &'w mut WorkerConnections,
     /// Permission to run requests beside other workers, held for as long as these run.
     pub pass: SharedPass<'w>,
     pub timer: RequestTimer<'w>,
@@ -57,31 +57,59 @@ struct RequestOutcome {
 impl GeneralContext<'_> {
     /// Runs one slice of each task that no pause holds back. Returns the latest ticket that their
     /// replies wait for.
-    pub(super) fn step_all(&mut self, slots: &mut ConnectionSlots, active: &[usize]) -> Ticket {
+    pub(super) fn step_all(&mut self, active: &[usize]) -> Ticket {
         let mut latest = Ticket::default();
         for &slot in active {
-            if let Some((connection, output)) = slots.get(slot)
-                && let Some(task) = &connection.task
-            {
-                connection.paused = task.writes() && self.shared.pause.now().is_some();
-                self.holds |= connection.paused;
-                if !connection.paused {
-                    connection.served = Some(self.timer.began());
-                    latest = latest.max(self.step_timed(connection, output));
-                }
+            if self.pass.is_busy() {
+                break;
             }
+            let slots = &mut self.connections.slots;
+            if !slots.get(slot).is_some_and(|(connection, _)| connection.task.is_some()) {
+                continue;
+            }
+            let Some((mut connection, mut output)) = slots.lift(slot) else { continue };
+            latest = latest.max(self.step_unless_paused(&mut connection, &mut output));
+            self.connections.slots.put_back(slot, connection, output);
         }
         latest
+    }
+
+    fn step_unless_paused(&mut self, connection: &mut Connection, output: &mut ReplyBuffer) -> Ticket {
+        let writes = connection.task.as_ref().is_some_and(|task| task.writes());
+        connection.paused = writes && self.shared.pause.now().is_some();
+        self.holds |= connection.paused;
+        if connection.paused {
+            return Ticket::default();
+        }
+        connection.served = Some(self.timer.began());
+        self.step_timed(connection, output)
     }
 
     /// Runs the requests at the front of the queue of `slot`, up to the next read or write that
     /// runs in a batch. Returns the number of requests and the latest ticket that their replies
     /// wait for.
-    pub(super) fn run(&mut self, slots: &mut ConnectionSlots, slot: usize) -> (usize, Ticket) {
+    pub(super) fn run(&mut self, slot: usize) -> (usize, Ticket) {
+        let Some((mut connection, mut output)) = self.connections.slots.lift(slot) else {
+            return (0, Ticket::default());
+        };
+        let ran = self.run_of(&mut connection, &mut output, slot);
+        self.connections.slots.put_back(slot, connection, output);
+        ran
+    }
+
+    fn run_of(
+        &mut self,
+        connection: &mut Connection,
+        output: &mut ReplyBuffer,
+        slot: usize,
+    ) -> (usize, Ticket) {
         let output_max = self.shared.settings.output_bytes_max.get();
         let (mut total, mut ticket) = (0, Ticket::default());
-        let Some((connection, output)) = slots.get(slot) else { return (0, ticket) };
-        while connection.may_run() && connection.input.queued() > 0 && output.pending() <= output_max {
+        while connection.may_run()
+            && connection.input.queued() > 0
+            && output.pending() <= output_max
+            && !self.pass.is_busy()
+        {
             if self.holds_back(connection) {
                 break;
             }
@@ -137,6 +165,7 @@ impl GeneralContext<'_> {
             let goes_on = together
                 && connection.input.tag(count) == Some(tag)
                 && connection.may_run()
+                && !self.pass.is_busy()
                 && output.pending() <= self.shared.settings.output_bytes_max.get();
             if !goes_on {
                 break;
@@ -220,34 +249,14 @@ impl GeneralContext<'_> {
         let args = input.args(at);
         let start = output.buffer.len();
         let mut reply = ReplyWriter::new(&mut output.buffer, client.protocol);
-        let ResolvedTag::Command(command) = resolved else {
-            if is_cross_protocol(args.get(0)) {
-                self.shared.warnings.cross_protocol(&client.record);
-                (connection.attacked, connection.closing) = (true, true);
-                return RequestOutcome::default();
-            }
-            refuse_queued(resolved, client);
-            refuse(resolved, &args, &mut reply);
+        if !matches!(resolved, ResolvedTag::Command(_)) && is_cross_protocol(args.get(0)) {
+            self.shared.warnings.cross_protocol(&client.record);
+            (connection.attacked, connection.closing) = (true, true);
+            return RequestOutcome::default();
+        }
+        let Some(command) = admitted_command(self.shared, (resolved, tag), client, &args, &mut reply) else {
             return RequestOutcome::default();
         };
-        if let Err(fault) = command.check_subcommand(&args) {
-            client.mark_multi_failed();
-            fault.write(&mut reply);
-            return RequestOutcome::default();
-        }
-        if !client.authenticated && !command.has_flag("no_auth") {
-            refuse_unauthenticated(command, &mut reply);
-            return RequestOutcome::default();
-        }
-        if let Err(denied) = client.check(tag, &args) {
-            refuse_denied(self.shared, client, command, &denied).write(&mut reply);
-            return RequestOutcome::default();
-        }
-        if let Err(fault) = check_subscribed(client, command) {
-            client.mark_multi_failed();
-            fault.write(&mut reply);
-            return RequestOutcome::default();
-        }
         let queues = client.in_multi() && is_queued(command);
         if self.session.memory_limit().is_some() && (queues || may_grow_memory(command)) {
             let bytes =
@@ -302,6 +311,7 @@ impl GeneralContext<'_> {
         let protocol = connection.client.protocol;
         match next {
             Ok(AfterCommand::Done) => {}
+            // While the server is busy, no other worker runs requests either.
             Ok(AfterCommand::Fence) => drop(self.pass.alone()),
             Ok(AfterCommand::Close) => connection.closing = true,
             Ok(AfterCommand::Slices(task)) => {

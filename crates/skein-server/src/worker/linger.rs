@@ -10,7 +10,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::Worker;
+use super::connections::WorkerConnections;
 
 /// The time that a client has to close its side.
 const LINGER: Duration = Duration::from_millis(500);
@@ -27,7 +27,7 @@ pub(super) struct Lingering {
     until: Instant,
 }
 
-impl Worker {
+impl WorkerConnections {
     /// Closes a connection to which everything has been sent.
     pub(super) fn close_gently(&mut self, slot: usize) {
         let Some((connection, _)) = self.slots.get(slot) else { return };

@@ -13,8 +13,8 @@ use crate::resp::ReplyWriter;
 use crate::shared::ServerShared;
 use crate::transport::{Transport, keep_alive};
 
-use super::Worker;
 use super::connection::Connection;
+use super::connections::WorkerConnections;
 use super::loading::LoadingConnection;
 
 /// Creates the record of a new connection, which other threads can see from now on.
@@ -26,7 +26,7 @@ fn record(shared: &ServerShared, place: ClientLocation, stream: &Transport) -> A
     record
 }
 
-impl Worker {
+impl WorkerConnections {
     /// Adopts new connections, closes those to disconnect, and answers the clients that waited for
     /// a checkpoint.
     pub(super) fn take_mail(&mut self) {
@@ -64,7 +64,7 @@ impl Worker {
         }
     }
 
-    fn adopt(&mut self, mut stream: Transport) {
+    pub(super) fn adopt(&mut self, mut stream: Transport) {
         let (shared, worker, registry) = (&self.shared, self.number, self.poll.registry());
         let slot = self.slots.insert(|slot| {
             // Registered for both directions from the start. Events report only changes, so this
@@ -87,7 +87,7 @@ impl Worker {
 
     /// Adopts connections that were accepted while the server was loading, with their unprocessed
     /// requests and unsent replies. Called before the worker runs.
-    pub(crate) fn adopt_from_loading(&mut self, handed_over: impl Iterator<Item = LoadingConnection>) {
+    pub(super) fn adopt_from_loading(&mut self, handed_over: impl Iterator<Item = LoadingConnection>) {
         for connection in handed_over {
             // Relaxed: as in `count_closed`.
             self.mailbox().counts.connections.fetch_add(1, Ordering::Relaxed);

@@ -3,9 +3,9 @@
 use crate::channels::ChannelDelivery;
 use crate::resp::Protocol;
 
-use super::Worker;
+use super::connections::WorkerConnections;
 
-impl Worker {
+impl WorkerConnections {
     /// Writes a message to the output of each receiver that still subscribes.
     pub(super) fn deliver(&mut self, delivery: &ChannelDelivery) {
         let ChannelDelivery { message, clients } = delivery;

@@ -12,7 +12,7 @@ use crate::commands::{Handler, ResolvedTag, is};
 use crate::pause::PausedRequests;
 use crate::resp::RequestArgs;
 
-use super::Worker;
+use super::connections::WorkerConnections;
 use super::exclusive::{may_write, queue_may_write};
 
 /// Returns whether a pause holds back this request. Requests that end the pause, and the login
@@ -31,18 +31,24 @@ pub(super) fn is_held(held: PausedRequests, tag: u16, args: &RequestArgs<'_>, cl
     }
 }
 
-impl Worker {
+impl WorkerConnections {
     /// Returns the longest time that the worker may sleep: until the end of a pause that holds back
     /// some of its connections.
     pub(super) fn pause_time_left(&self) -> Option<Duration> {
-        if !self.holds {
+        // The end of a busy script wakes the worker.
+        if !self.holds || self.shared.gate.is_busy() {
             return None;
         }
         // Rounded up, because the event loop counts in milliseconds.
         Some(self.shared.pause.now().map_or(Duration::ZERO, |(_, left)| left + Duration::from_millis(1)))
     }
 
-    /// Lists all connections that a pause held back, so that their requests are checked again.
+    /// Returns whether nothing holds requests back any more.
+    pub(super) fn pause_is_over(&self) -> bool {
+        !self.shared.gate.is_busy() && self.shared.pause.now().is_none()
+    }
+
+    /// Lists all connections that were held back, so that their requests are checked again.
     pub(super) fn release_held(&mut self) {
         if !std::mem::take(&mut self.holds) {
             return;

@@ -417,7 +417,7 @@ fn maxmemory_is_the_size_of_the_cache() {
     let mut client = server.connect();
     assert_eq!(
         client.ask("CONFIG GET maxmemory*"),
-        "*4|$9|maxmemory|$6|131072|$16|maxmemory-policy|$10|noeviction|"
+        "*6|$9|maxmemory|$6|131072|$17|maxmemory-clients|$1|0|$16|maxmemory-policy|$10|noeviction|"
     );
     fill(&mut client, 0..6_000, "value ");
     let used = |client: &mut TestClient| {

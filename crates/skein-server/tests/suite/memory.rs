@@ -330,3 +330,25 @@ fn lookups_of_reads_are_hits_or_misses() {
     assert_eq!(number(&mut client, "stats", "keyspace_hits"), 0);
     assert_eq!(number(&mut client, "stats", "keyspace_misses"), 0);
 }
+
+#[test]
+fn frequencies_are_known_while_a_policy_needs_them() {
+    let server = start(8 << 20, Eviction::None);
+    let mut client = server.connect();
+    assert_eq!(client.ask("SET k v"), "+OK|");
+    let error = "-ERR An LFU maxmemory policy is not selected";
+    assert!(client.ask("OBJECT FREQ k").starts_with(error));
+    for policy in ["allkeys-lfu", "volatile-lfu"] {
+        assert_eq!(client.ask(&format!("CONFIG SET maxmemory-policy {policy}")), "+OK|");
+        assert_eq!(client.ask("SET k v"), "+OK|");
+        for _ in 0..300 {
+            assert_eq!(client.ask("GET k"), "$1|v|");
+        }
+        let frequency = client.ask("OBJECT FREQ k");
+        let count: u32 = frequency.trim_matches([':', '|']).parse().expect("a number");
+        assert!((6..60).contains(&count), "{frequency}");
+        assert_eq!(client.ask("OBJECT FREQ none"), "$-1|");
+        assert_eq!(client.ask("CONFIG SET maxmemory-policy allkeys-random"), "+OK|");
+        assert!(client.ask("OBJECT FREQ k").starts_with(error));
+    }
+}

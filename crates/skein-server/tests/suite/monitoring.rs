@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::common::{TestClient, TestServer, options, start_with};
+use crate::common::{TestClient, TestServer, options, start_with, trie};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
@@ -94,6 +94,88 @@ fn commands_are_counted_however_they_run() {
         !info.contains("cmdstat_get") && !info.contains("errorstat") && !info.contains("usec_get:"),
         "{info}"
     );
+}
+
+/// Returns the value of a line of INFO.
+fn value<'i>(info: &'i str, name: &str) -> &'i str {
+    let (_, rest) = info.split_once(&format!("|{name}:")).unwrap_or_else(|| panic!("no {name}: {info}"));
+    rest.split('|').next().unwrap_or_default()
+}
+
+fn number(info: &str, name: &str) -> u64 {
+    value(info, name).parse().unwrap_or_else(|_| panic!("{name}: {}", value(info, name)))
+}
+
+#[test]
+fn info_has_the_fields_that_tools_read() {
+    let (_running, mut client) = start(options());
+    let source = "return redis.call('SET', KEYS[1], 'v')";
+    assert_eq!(client.call(&[b"EVAL", source.as_bytes(), b"1", b"k"]), b"+OK\r\n");
+    let library = "#!lua name=l\nredis.register_function('f', function() return 1 end)\n\
+                   redis.register_function('g', function() return 1 end)";
+    assert_eq!(client.call(&[b"FUNCTION", b"LOAD", library.as_bytes()]), b"$1\r\nl\r\n");
+    let info = client.ask("INFO everything");
+    for (name, expected) in [
+        ("number_of_cached_scripts", 1),
+        ("number_of_libraries", 1),
+        ("number_of_functions", 2),
+        ("used_memory_startup", 0),
+        ("lazyfree_pending_objects", 0),
+        ("master_repl_offset", 0),
+        ("async_loading", 0),
+        ("total_forks", 0),
+        ("cluster_connections", 0),
+    ] {
+        if name == "lazyfree_pending_objects" && trie().is_some() {
+            assert!(!info.contains(name), "not known over the disk engine");
+            continue;
+        }
+        assert_eq!(number(&info, name), expected, "{name}");
+    }
+    let (lua, all) = (number(&info, "used_memory_lua"), number(&info, "used_memory_vm_total"));
+    assert!(lua > 10_000 && all > lua + 10_000, "{lua} {all}: two states");
+    assert_eq!(all, lua + number(&info, "used_memory_vm_functions"));
+    assert_eq!(number(&info, "used_memory_vm_eval"), lua);
+    assert!(number(&info, "used_memory_scripts") >= (source.len() + library.len()) as u64);
+    let used = number(&info, "used_memory");
+    assert_eq!(used, number(&info, "used_memory_overhead") + number(&info, "used_memory_dataset"));
+    assert!(number(&info, "total_system_memory") > 1 << 20);
+    assert_eq!(value(&info, "master_replid").len(), 40);
+    assert_ne!(value(&info, "master_replid"), value(&info, "run_id"));
+    assert_eq!(value(&info, "os").split(' ').count(), 3, "{}", value(&info, "os"));
+    assert!(info.contains("|# Modules|"));
+    let reads = number(&info, "total_reads_processed");
+    assert!(reads >= 3 && number(&info, "total_writes_processed") >= 2, "{info}");
+    assert_eq!(client.ask("CONFIG RESETSTAT"), "+OK|");
+    let stats = client.ask("INFO stats");
+    assert!(number(&stats, "total_reads_processed") <= 1 && number(&stats, "total_net_input_bytes") < 64);
+    // Each name once. (Names of subcommands have a bar, as the ends of lines have here.)
+    let default = client.ask("INFO");
+    let mut names: Vec<&str> = default.split('|').filter_map(|line| Some(line.split_once(':')?.0)).collect();
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all);
+}
+
+#[test]
+fn config_has_the_parameters_that_tools_read() {
+    let (_running, mut client) = start(options());
+    for (name, expected) in [
+        ("save", ""),
+        ("appendonly", "yes"),
+        ("databases", "1"),
+        ("maxmemory-policy", "noeviction"),
+        ("lua-time-limit", "5000"),
+        ("busy-reply-threshold", "5000"),
+        ("cluster-enabled", "no"),
+        ("hash-max-listpack-entries", "512"),
+        ("set-max-intset-entries", "512"),
+        ("zset-max-listpack-entries", "128"),
+    ] {
+        let expected = format!("*2|${}|{name}|${}|{expected}|", name.len(), expected.len());
+        assert_eq!(client.ask(&format!("CONFIG GET {name}")), expected);
+    }
 }
 
 #[test]

@@ -147,6 +147,12 @@ impl MemberIndex {
         !lock(&self.sweep_queue).dead.is_empty()
     }
 
+    /// Returns the number of dead collections that are not freed yet.
+    pub(crate) fn dead_collections(&self) -> usize {
+        let queue = lock(&self.sweep_queue);
+        queue.dead.len() + queue.held.len()
+    }
+
     /// Queues the held collections that no live snapshot can show. `oldest` is the moment of the
     /// oldest live snapshot.
     pub(crate) fn release_held(&self, oldest: Option<u64>) {

@@ -57,7 +57,7 @@ fn entry(at: u64, key: &[u8]) -> Vec<u8> {
 }
 
 /// Splits an entry into time and key.
-fn parts(entry: &[u8]) -> (u64, &[u8]) {
+pub(crate) fn parts(entry: &[u8]) -> (u64, &[u8]) {
     entry.split_first_chunk().map_or((0, entry), |(time, key)| (u64::from_be_bytes(*time), key))
 }
 
@@ -164,6 +164,24 @@ impl ExpiryIndex {
             ControlFlow::Continue(())
         });
         count
+    }
+
+    /// Returns entries that divide the index into about `count` ranges, in order.
+    pub(crate) fn split_points(&self, count: usize) -> Vec<Vec<u8>> {
+        let own = self.entries.collector().enter();
+        OrderedIndex::<Inline<u8>>::split_points(&self.entries, count, &own)
+    }
+
+    /// Returns the next entries after `place`, or the first ones if it is empty; at most `most`.
+    pub(crate) fn entries_after(&self, place: &[u8], most: usize) -> Vec<Vec<u8>> {
+        let own = self.entries.collector().enter();
+        let (mut cursor, mut found) = (self.entries.cursor(&own), Vec::new());
+        let near = if place.is_empty() { Bound::Unbounded } else { Bound::Excluded(place) };
+        walk(&mut cursor, near, Bound::Unbounded, ScanDirection::Forward, |entry, _| {
+            found.push(entry.to_vec());
+            if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        found
     }
 
     /// Returns the first entries whose time is before `end`, at most `most`.

@@ -19,7 +19,7 @@
 mod expiry_index;
 mod operation_time;
 
-pub(crate) use expiry_index::ExpiryIndex;
+pub(crate) use expiry_index::{ExpiryIndex, parts};
 pub(crate) use operation_time::OperationTime;
 
 #[cfg(all(test, not(skein_loom)))]

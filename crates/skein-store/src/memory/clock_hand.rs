@@ -1,5 +1,5 @@
-//! The clock hand: finds keys that were not used for long. It moves around the keys in a circle, at
-//! several places at once.
+//! The clock hand: finds keys to evict. It moves around the keys in a circle, at several places at
+//! once. It goes over all keys, or over the expiry index if only keys that expire are evicted.
 //!
 //! ```text
 //!   keys in order   a....b....c....d....e....f....g....h....    each place moves to the right,
@@ -7,6 +7,12 @@
 //!   window          32 keys at one place, then 32 at the next
 //!   recent ages     keys with an age beyond seven eighths of them are old
 //! ```
+//!
+//! | policy | the age of a key here |
+//! | --- | --- |
+//! | least recently used | ticks of the clock since its last use (`row/age_clock.rs`) |
+//! | least frequently used | the greater the less it is used (`row/use_count.rs`) |
+//! | random | a random number |
 //!
 //! A window returns the old ones among its keys. The threshold comes from the ages in recent
 //! windows of all places: if all keys are in use, nearly no key is old; if no key is in use, many
@@ -17,6 +23,9 @@
 use std::ops::{Bound, ControlFlow};
 
 use crate::ScanDirection;
+use crate::expiry::parts;
+use crate::options::Eviction;
+use crate::row::{RowRef, random};
 use crate::store_keys::StoreKeys;
 
 /// The number of places of the hand.
@@ -52,7 +61,8 @@ pub(crate) struct EvictionCandidate {
 /// The positions of the hand, and the ages that it has seen.
 #[derive(Debug, Default)]
 pub(crate) struct ClockHand {
-    /// The last key seen at each place; empty for the start.
+    eviction: Eviction,
+    /// The last key seen at each place, or the last entry of the expiry index; empty for the start.
     places: Vec<Vec<u8>>,
     next_place: usize,
     /// A ring of the last ages that were seen.
@@ -67,8 +77,11 @@ pub(crate) struct ClockHand {
 
 impl ClockHand {
     /// Visits some windows and stores old keys in `found`: at least one key, if there are any keys.
-    pub(crate) fn find(&mut self, keys: &StoreKeys, found: &mut Vec<EvictionCandidate>) {
+    pub(crate) fn find(&mut self, keys: &StoreKeys, eviction: Eviction, found: &mut Vec<EvictionCandidate>) {
         found.clear();
+        if self.eviction != eviction {
+            *self = Self { eviction, ..Self::default() };
+        }
         self.begin(keys);
         let mut oldest = None;
         for _ in 0..PATIENCE {
@@ -87,10 +100,15 @@ impl ClockHand {
             return;
         }
         let first = self.places.is_empty();
-        self.places = keys.index.split_points(PLACES);
+        let len;
+        (self.places, len) = if self.eviction.is_volatile() {
+            (keys.expiry_index.split_points(PLACES), keys.expiry_index.len())
+        } else {
+            (keys.index.split_points(PLACES), keys.index.len())
+        };
         self.places.truncate(PLACES - 1);
         self.places.push(Vec::new());
-        (self.windows, self.round) = (0, (keys.index.len() / WINDOW).max(ROUND_MIN));
+        (self.windows, self.round) = (0, (len / WINDOW).max(ROUND_MIN));
         if !first {
             return;
         }
@@ -109,34 +127,83 @@ impl ClockHand {
         oldest: &mut Option<EvictionCandidate>,
     ) {
         self.next_place = (self.next_place + 1) % self.places.len();
-        let mut place = std::mem::take(&mut self.places[self.next_place]);
-        let (mut seen, ages) = (0, keys.rows.ages());
-        let near = if place.is_empty() { Bound::Unbounded } else { Bound::Excluded(&place[..]) };
-        let mut last = Vec::new();
+        let place = std::mem::take(&mut self.places[self.next_place]);
+        self.places[self.next_place] = if self.eviction.is_volatile() {
+            self.look_at_expiring(keys, &place, found, oldest)
+        } else {
+            self.look_at_all(keys, &place, found, oldest)
+        };
+        self.windows += 1;
+        if self.windows.is_multiple_of(RENEWAL) {
+            self.renew();
+        }
+    }
+
+    /// Visits the window after `place`. Returns its end.
+    fn look_at_all(
+        &mut self,
+        keys: &StoreKeys,
+        place: &[u8],
+        found: &mut Vec<EvictionCandidate>,
+        oldest: &mut Option<EvictionCandidate>,
+    ) -> Vec<u8> {
+        let (mut seen, mut last) = (0, Vec::new());
+        let near = if place.is_empty() { Bound::Unbounded } else { Bound::Excluded(place) };
         keys.index.scan((near, Bound::Unbounded), ScanDirection::Forward, |key, row| {
             seen += 1;
-            if keys.is_evictable(key) {
-                let stamp = row.stamp();
-                let age = ages.age(stamp);
-                self.note(age);
-                let candidate = || EvictionCandidate { key: key.to_vec(), stamp, age };
-                if age >= self.old {
-                    found.push(candidate());
-                } else if oldest.as_ref().is_none_or(|oldest| oldest.age < age) {
-                    *oldest = Some(candidate());
-                }
-            }
+            self.judge(keys, key, row, found, oldest);
             if seen < WINDOW {
                 return ControlFlow::Continue(());
             }
             last.extend_from_slice(key);
             ControlFlow::Break(())
         });
-        std::mem::swap(&mut place, &mut last);
-        self.places[self.next_place] = place;
-        self.windows += 1;
-        if self.windows.is_multiple_of(RENEWAL) {
-            self.renew();
+        last
+    }
+
+    /// Visits the window of the expiry index after `place`. Returns its end.
+    fn look_at_expiring(
+        &mut self,
+        keys: &StoreKeys,
+        place: &[u8],
+        found: &mut Vec<EvictionCandidate>,
+        oldest: &mut Option<EvictionCandidate>,
+    ) -> Vec<u8> {
+        let mut entries = keys.expiry_index.entries_after(place, WINDOW);
+        let guard = keys.index.collector().enter();
+        for entry in &entries {
+            let (at, key) = parts(entry);
+            if let Some(row) = keys.index.get(key, &guard).filter(|row| row.expires_at() == Some(at)) {
+                self.judge(keys, key, row, found, oldest);
+            }
+        }
+        if entries.len() < WINDOW { Vec::new() } else { entries.pop().unwrap_or_default() }
+    }
+
+    /// Notes the age of a key, and stores the key in `found` or `oldest`.
+    fn judge(
+        &mut self,
+        keys: &StoreKeys,
+        key: &[u8],
+        row: RowRef<'_>,
+        found: &mut Vec<EvictionCandidate>,
+        oldest: &mut Option<EvictionCandidate>,
+    ) {
+        if !keys.is_evictable(key) {
+            return;
+        }
+        let ages = keys.rows.ages();
+        let stamp = row.settle(ages.now());
+        let age = match self.eviction {
+            Eviction::Random | Eviction::VolatileRandom => random() as u16,
+            _ => ages.rank(stamp),
+        };
+        self.note(age);
+        let candidate = || EvictionCandidate { key: key.to_vec(), stamp, age };
+        if age >= self.old {
+            found.push(candidate());
+        } else if oldest.as_ref().is_none_or(|oldest| oldest.age < age) {
+            *oldest = Some(candidate());
         }
     }
 
@@ -159,14 +226,14 @@ impl ClockHand {
         let (_, age, older) = ages.select_nth_unstable(at);
         // If most keys have the threshold age, they are not old, unless no key is older.
         let some_older = older.iter().any(|other| *other > *age);
-        self.old = *age + u16::from(some_older);
+        self.old = age.saturating_add(u16::from(some_older));
     }
 }
 
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
     use super::*;
-    use crate::{Eviction, Store, StoreOptions};
+    use crate::{Store, StoreOptions};
 
     /// Once, the places were distributed over the keys at the first eviction: over one key, so
     /// there was one place.
@@ -178,14 +245,14 @@ mod tests {
         let mut session = store.session();
         session.write(|writer| writer.put(b"a", b"1")).unwrap().0.unwrap();
         let (mut hand, mut found) = (ClockHand::default(), Vec::new());
-        hand.find(&store.core().keys, &mut found);
+        hand.find(&store.core().keys, Eviction::Lru, &mut found);
         assert_eq!(found.len(), 1);
         let key = |i: u32| format!("b{i:06}").into_bytes();
         for i in 0..10_000 {
             session.write(|writer| writer.put(&key(i), b"1")).unwrap().0.unwrap();
         }
         for _ in 0..ROUND_MIN {
-            hand.find(&store.core().keys, &mut found);
+            hand.find(&store.core().keys, Eviction::Lru, &mut found);
         }
         let mut places = hand.places.clone();
         places.sort();

@@ -4,9 +4,10 @@
 //!   count   arenas of indexes and rows, score indexes, log buffers ──► MemoryUse, by part
 //!   limit   a write asks for room ─┬─ there is room ──────────────► it runs
 //!                                  ├─ no room, no eviction ───────► rejected before any change
-//!                                  └─ no room, eviction ─┬─ Lru: the clock hand finds keys unused
-//!                                                        │       for long (`clock_hand`)
-//!                                                        └─ Ttl: first keys of the expiry index
+//!                                  └─ no room, eviction ─┬─ Ttl: first keys of the expiry index
+//!                                                        └─ others: the clock hand finds keys,
+//!                                                           unused for long or seldom used
+//!                                                           (`clock_hand`)
 //! ```
 //!
 //! The count is of live bytes, including the allocators' rounding. It reads some hundred counters.
@@ -35,6 +36,7 @@ pub(crate) use balance::MemoryBalance;
 pub(crate) use clock_hand::ClockHand;
 
 use crate::options::Eviction;
+use crate::row::UseNotes;
 use crate::store_keys::StoreKeys;
 use crate::{Error, Result};
 
@@ -90,6 +92,7 @@ pub(crate) struct MemoryBudget {
     /// Held while the limit is set, so that the snapshots have the same one.
     setting: Mutex<()>,
     limit: AtomicUsize,
+    /// Its position in `Eviction::ALL`; greater for the default.
     eviction: AtomicU8,
     /// The greatest number of live bytes that was ever counted.
     peak: AtomicUsize,
@@ -103,7 +106,7 @@ impl MemoryBudget {
         Self {
             setting: Mutex::new(()),
             limit: AtomicUsize::new(UNLIMITED),
-            eviction: AtomicU8::new(0),
+            eviction: AtomicU8::new(u8::MAX),
             peak: AtomicUsize::new(0),
             evicted: AtomicU64::new(0),
             hands: (0..logs).map(|_| Mutex::default()).collect(),
@@ -132,11 +135,11 @@ impl MemoryBudget {
     pub(crate) fn set_limit(&self, keys: &StoreKeys, limit: Option<usize>, eviction: Eviction) {
         let _setting = lock(&self.setting);
         let ages = keys.rows.ages();
-        let at = Eviction::ALL.iter().position(|one| *one == eviction).unwrap_or(0);
+        let at = Eviction::ALL.iter().position(|one| *one == eviction).unwrap_or(usize::MAX);
         self.eviction.store(at as u8, Ordering::Relaxed);
         let bytes = limit.map_or(UNLIMITED, |limit| limit.max(1));
         self.limit.store(bytes, Ordering::Relaxed);
-        ages.note_use(limit.is_some() && eviction == Eviction::Lru);
+        ages.note_use(if limit.is_some() { eviction.notes() } else { UseNotes::Nothing });
         ages.count_removed(limit.is_some());
         keys.snapshots.set_memory_limit(self.limit());
     }

@@ -30,7 +30,8 @@
 //!
 //! `alloc` makes and frees rows. `table` and `block` are the two forms of columns, `merge` makes
 //! rows of columns, `columns` reads them. `buffer` encodes rows for the disk engine. `collection`
-//! has rows that stand for a collection. `usage` counts the memory of a row, `age_clock` its last use.
+//! has rows that stand for a collection. `usage` counts the memory of a row, `age_clock` its last use,
+//! `use_count` its frequency of use.
 //!
 //! # Invariants
 //! 1. A [`Row`] owns its allocation, whose size follows from the tag; kind, body and time of expiry
@@ -56,6 +57,7 @@ mod columns;
 mod merge;
 pub(crate) mod table;
 mod usage;
+mod use_count;
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -73,7 +75,9 @@ use crate::collection::CollectionKind;
 use crate::index::StoreIndex;
 use crate::limits::VALUE_BYTES_MAX;
 use crate::{Error, Result};
-use age_clock::{REMOVED, VERSION_MASK};
+pub(crate) use age_clock::UseNotes;
+use age_clock::{AgeClock, REMOVED, VERSION_MASK};
+pub(crate) use use_count::random;
 
 const VERSION: usize = 0;
 const TAG: usize = 8;
@@ -170,7 +174,7 @@ impl Row {
         // SAFETY: the memory is fresh, aligned to 8 and at least `BODY` bytes long; the allocation
         // has room for the time of expiry after the body.
         unsafe {
-            start.add(VERSION).cast::<u64>().write(rows.ages().now());
+            start.add(VERSION).cast::<u64>().write(rows.ages().first_stamp());
             start.add(TAG).cast::<u32>().write(tag_of(kind, len, expires));
             if let Some(expires) = expires {
                 rows.note_expiring();
@@ -225,6 +229,21 @@ impl Row {
         // SAFETY: the row owns its memory, which starts with the version, aligned to 8.
         let word = unsafe { self.start.add(VERSION).cast::<u64>().as_mut() };
         *word = (*word & !VERSION_MASK) | (version & VERSION_MASK);
+    }
+
+    /// Sets the version, and continues the count of uses of the row that this one replaces. The row
+    /// is still private.
+    #[inline]
+    pub(crate) fn succeed(&mut self, replaced: Option<RowRef<'_>>, version: u64, ages: &AgeClock) {
+        self.set_version(version);
+        if let Some(replaced) = replaced
+            && ages.notes() == UseNotes::Frequency
+        {
+            let stamp = age_clock::stamp_after_use(ages.now(), replaced.stamp());
+            // SAFETY: as in `set_version`.
+            let word = unsafe { self.start.add(VERSION).cast::<u64>().as_mut() };
+            *word = stamp | (version & VERSION_MASK);
+        }
     }
 
     /// Borrows the row.
@@ -390,13 +409,28 @@ impl<'g> RowRef<'g> {
 
     #[cold]
     fn stamp_anew(self, now: u64) {
+        self.change_stamp(|stamp| age_clock::stamp_after_use(now, stamp));
+    }
+
+    /// Notes that the row is visited at `now`, but not used. Returns its stamp.
+    pub(crate) fn settle(self, now: u64) -> u64 {
+        self.change_stamp(|stamp| age_clock::stamp_after_visit(now, stamp));
+        self.stamp()
+    }
+
+    fn change_stamp(self, change: impl FnOnce(u64) -> u64) {
         let word = self.word().load(Ordering::Relaxed);
-        if word & !VERSION_MASK != REMOVED {
+        let stamp = word & !VERSION_MASK;
+        if stamp == REMOVED {
+            return;
+        }
+        let next = change(stamp);
+        if next != stamp {
             // Relaxed: a hint. If the word has changed, another thread has used the row, or the row
             // was removed.
             let _ = self.word().compare_exchange(
                 word,
-                now | (word & VERSION_MASK),
+                next | (word & VERSION_MASK),
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             );

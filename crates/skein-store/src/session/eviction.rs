@@ -285,18 +285,18 @@ impl Writer<'_> {
     pub(super) fn evict(&mut self, wanted: usize) -> usize {
         match self.core.budget.eviction() {
             Eviction::None => 0,
-            Eviction::Lru => self.evict_old(wanted),
             Eviction::Ttl => self.evict_first(wanted),
+            eviction => self.evict_found(wanted, eviction),
         }
     }
 
-    /// Evicts keys that were not used for long.
-    fn evict_old(&mut self, wanted: usize) -> usize {
+    /// Evicts keys that the clock hand finds for this policy.
+    fn evict_found(&mut self, wanted: usize, eviction: Eviction) -> usize {
         let core = self.core;
         let mut hand = lock(&core.budget.hands[self.log_shard % core.budget.hands.len()]);
         let (mut freed, mut left, mut found) = (0, KEYS_PER_ENTRY, Vec::new());
         while freed < wanted && left > 0 {
-            hand.find(&core.keys, &mut found);
+            hand.find(&core.keys, eviction, &mut found);
             if found.is_empty() {
                 break;
             }
@@ -304,7 +304,10 @@ impl Writer<'_> {
                 if freed >= wanted {
                     break;
                 }
-                freed += self.evict_if(&candidate.key, |row| row.stamp() == candidate.stamp);
+                freed += self.evict_if(&candidate.key, |row| {
+                    let may_go = !eviction.is_volatile() || row.expires_at().is_some();
+                    may_go && row.stamp() == candidate.stamp
+                });
             }
             left = left.saturating_sub(found.len());
         }

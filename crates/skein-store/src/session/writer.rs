@@ -386,7 +386,7 @@ impl<'s> Writer<'s> {
             (version, epoch) = (core.keys.next_version(key, current), core.commit.epoch());
             existed = time.live(current).is_some();
             replaced = current.and_then(RowRef::expires_at);
-            row.set_version(version);
+            row.succeed(current, version, core.keys.rows.ages());
             ComputeAction::Put(row)
         });
         let replaced_row = match put {

@@ -109,6 +109,8 @@ pub struct StoreStats {
     /// Live snapshots, including that of a checkpoint. They keep the replaced and removed rows that
     /// they show.
     pub snapshots: usize,
+    /// Removed collections whose members are not all freed yet; `None` if that is not counted.
+    pub dead_collections: Option<usize>,
     /// The age of the oldest of them.
     pub oldest_snapshot: Option<Duration>,
     /// Bytes of replaced and removed rows that are kept for them, with their keys.
@@ -374,6 +376,7 @@ impl Store {
             unreclaimed_bytes: memory.unreclaimed,
             reserved_bytes: memory.reserved,
             memory,
+            dead_collections: Some(core.keys.members.dead_collections()),
             snapshots: snapshots.count,
             oldest_snapshot: snapshots.oldest,
             snapshot_bytes: core.keys.snapshots.bytes(),

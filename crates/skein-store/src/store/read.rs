@@ -80,6 +80,16 @@ impl Store {
         self.time().live(index.get(key, &guard)).and_then(RowRef::expires_at)
     }
 
+    /// Returns how often `key` is used, on a logarithmic scale up to 255, without counting as a use.
+    /// Returns `None` if there is no such key, or keys are not evicted by frequency
+    /// ([`Eviction::Lfu`](crate::Eviction::Lfu)).
+    pub fn frequency(&self, key: &[u8]) -> Option<u8> {
+        let keys = &self.core().keys;
+        let guard = keys.index.collector().enter();
+        let row = self.time().live(keys.index.get(key, &guard))?;
+        keys.rows.ages().frequency(row.stamp())
+    }
+
     /// Returns the value of `key`.
     ///
     /// ```

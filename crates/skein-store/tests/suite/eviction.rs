@@ -277,3 +277,113 @@ fn evicted_keys_do_not_come_back_after_a_kill() {
     let again = Store::open(copy.path(), StoreOptions { clock, ..options(Durability::Sync) }).unwrap();
     assert_eq!(there(&again), before);
 }
+
+/// Fills a store of keys `k0`, `k1` … of which every fourth does not expire, while `used` says which
+/// keys are read all the time. Returns the shares of the remaining keys, in percent: of keys that
+/// are read, of others that expire, and of others that do not.
+fn remaining(eviction: Eviction, passes: usize, used: impl Fn(u32) -> bool) -> [usize; 3] {
+    const KEYS: u32 = 12_000;
+    let (_folder, store) = open(LIMIT, eviction);
+    let mut session = store.session();
+    session.admit_all();
+    let later = store.options().clock.now() + 1_000_000_000;
+    let key = |i: u32| format!("k{i}").into_bytes();
+    let write = |session: &mut Session, key: &[u8], expires: bool| {
+        assert!(session.make_room(600, 0).unwrap().0 >= 600, "{eviction}: {:?}", session.store().stats());
+        let written = session.write(|writer| {
+            let value = &[7; 400];
+            if expires { writer.put_until(key, value, later) } else { writer.put(key, value) }.map(drop)
+        });
+        written.unwrap().0.unwrap();
+    };
+    // The first keys fill the limit; then others push them out, while some are read.
+    let first = 5_000;
+    for i in 0..KEYS {
+        write(&mut session, &key(i), i % 4 != 0);
+        if i >= first && i % 100 == 0 {
+            for _ in 0..passes {
+                (0..first).filter(|i| used(*i)).for_each(|i| session.get_with(&key(i), |_| ()));
+            }
+        }
+    }
+    let mut counts = [[0_usize; 2]; 3];
+    for i in 0..first {
+        let class = if used(i) {
+            0
+        } else if i % 4 != 0 {
+            1
+        } else {
+            2
+        };
+        counts[class][0] += 1;
+        counts[class][1] += usize::from(store.get(&key(i)).unwrap().is_some());
+    }
+    assert!(store.stats().evicted > 2_000, "{eviction}: {:?}", store.stats());
+    counts.map(|[all, left]| left * 100 / all.max(1))
+}
+
+#[test]
+fn each_policy_evicts_the_keys_that_it_names() {
+    let used = |i: u32| i % 10 == 3;
+    // By frequency, an old key that nobody reads is as good as a new one.
+    for (eviction, most) in [(Eviction::Lru, 40), (Eviction::Lfu, 70)] {
+        let [read, expiring, lasting] = remaining(eviction, 5, used);
+        assert!(read > 90 && expiring < most && lasting < most, "{eviction}: {read} {expiring} {lasting}");
+    }
+    for (eviction, most) in [(Eviction::VolatileLru, 40), (Eviction::VolatileLfu, 70)] {
+        let [read, expiring, lasting] = remaining(eviction, 5, used);
+        assert!(read > 90 && expiring < most && lasting == 100, "{eviction}: {read} {expiring} {lasting}");
+    }
+    let [read, expiring, lasting] = remaining(Eviction::Random, 1, used);
+    let near = |share: usize| read.abs_diff(share) < 15;
+    assert!(read < 80 && near(expiring) && near(lasting), "{read} {expiring} {lasting}");
+    let [read, expiring, lasting] = remaining(Eviction::VolatileRandom, 1, used);
+    assert!(expiring < 60 && lasting == 100, "{read} {expiring} {lasting}");
+}
+
+/// A key that was used often survives a long scan over others, unlike with the least recently used.
+#[test]
+fn a_scan_does_not_drive_out_frequent_keys() {
+    let (_folder, store) = open(LIMIT, Eviction::Lfu);
+    let mut session = store.session();
+    session.admit_all();
+    for i in 0..200_u32 {
+        put(&mut session, &i.to_be_bytes(), &[7; 400]);
+    }
+    for _ in 0..2_000 {
+        (0..200_u32).for_each(|i| session.get_with(&i.to_be_bytes(), |_| ()));
+    }
+    let often = store.frequency(&7_u32.to_be_bytes()).unwrap();
+    assert!(often > 10, "{often}");
+    // A put of a key continues its count.
+    put(&mut session, &7_u32.to_be_bytes(), &[8; 400]);
+    assert!(store.frequency(&7_u32.to_be_bytes()).unwrap() >= often);
+    assert_eq!(store.frequency(b"none"), None);
+    // Each of these keys is written and read once: more than a limit of them, in total.
+    for i in 1_000..13_000_u32 {
+        put(&mut session, &i.to_be_bytes(), &[7; 400]);
+        session.get_with(&i.to_be_bytes(), |_| ());
+    }
+    let left = (0..200_u32).filter(|i| store.get(&i.to_be_bytes()).unwrap().is_some()).count();
+    assert!(left > 180, "{left}; {often}");
+    store.set_memory_limit(Some(LIMIT), Eviction::Lru);
+    assert_eq!(store.frequency(&7_u32.to_be_bytes()), None, "not noted any more");
+}
+
+/// Without a key that expires, the policies of such keys evict nothing.
+#[test]
+fn volatile_policies_leave_other_keys() {
+    for eviction in [Eviction::VolatileLru, Eviction::VolatileLfu, Eviction::VolatileRandom] {
+        let (_folder, store) = open(LIMIT, eviction);
+        let mut session = store.session();
+        session.admit_all();
+        let refused = (0..60_000_u32).find(|i| {
+            let room = session.make_room(200, 0).unwrap().0;
+            if room >= 200 {
+                session.write(|writer| writer.put(&i.to_be_bytes(), &[7; 100])).unwrap().0.unwrap();
+            }
+            room < 200
+        });
+        assert!(refused.is_some() && store.stats().evicted == 0, "{eviction}: {:?}", store.stats());
+    }
+}

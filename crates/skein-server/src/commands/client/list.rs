@@ -44,9 +44,22 @@ pub(in crate::commands) fn line(
     .filter_map(|(has, flag)| has.then_some(*flag))
     .collect();
     let [channels, patterns, shards] = record.subscriptions();
+    let (bytes, peak) = (record.sizes.get(), record.sizes.peak());
+    // Arguments stay in the input buffer, and replies in one buffer, so there is no list of them.
+    let sizes = format!(
+        "qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs={} rbp={peak} obl={} oll=0 omem={} tot-mem={} events={}",
+        bytes.query,
+        bytes.query_free,
+        bytes.multi,
+        bytes.replies,
+        bytes.waiting,
+        bytes.replies,
+        bytes.total,
+        if bytes.waiting > 0 { "rw" } else { "r" },
+    );
     let flags = if flags.is_empty() { "N" } else { &flags };
     format!(
-        "id={} addr={} laddr={} fd={} name={} age={age} idle={idle} flags={} db=0 sub={channels} psub={patterns} ssub={shards} multi={} \
+        "id={} addr={} laddr={} fd={} name={} age={age} idle={idle} flags={} db=0 sub={channels} psub={patterns} ssub={shards} multi={} {sizes} \
          cmd={command} user={} redir=-1 resp={} lib-name={} lib-ver={}\n",
         record.place.client,
         address(&record.address),

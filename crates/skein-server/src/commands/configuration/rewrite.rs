@@ -75,6 +75,7 @@ fn options_of(name: &str, value: &str) -> Option<RewrittenOptions> {
     let seconds = || text(&format!("{value}s"));
     Some(vec![match name {
         "acllog-max-len" => ("max-acl-log", number()),
+        "busy-reply-threshold" | "lua-time-limit" => ("busy-reply-threshold", text(&format!("{value}ms"))),
         "client-output-buffer-limit" => return output_limit(value),
         "client-query-buffer-limit" => ("max-request", number()),
         "latency-monitor-threshold" => ("latency-threshold", text(&format!("{value}ms"))),
@@ -86,6 +87,7 @@ fn options_of(name: &str, value: &str) -> Option<RewrittenOptions> {
         "max-reply" => ("max-reply", number()),
         "maxclients" => ("max-clients", number()),
         "maxmemory" => return Some(memory_limit(number())),
+        "maxmemory-clients" => ("max-client-memory", text(value)),
         "maxmemory-policy" => ("max-memory-policy", text(value)),
         "proto-max-bulk-len" => ("max-argument", number()),
         "slowlog-log-slower-than" => ("slowlog-slower-than", text(&slower_than(value))),

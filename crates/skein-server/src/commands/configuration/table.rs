@@ -7,8 +7,9 @@
 use std::path::{Path, PathBuf};
 
 use super::values::{NumberUnit, parse};
-use super::{memory, observing, output_limit};
+use super::{clients, memory, observing, output_limit};
 use crate::acl::PasswordHash;
+use crate::commands::keys::object;
 use crate::config::{SECONDS, bounds};
 use crate::settings::{LiveSetting, LiveSettings};
 use crate::shared::ServerShared;
@@ -236,6 +237,7 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     }),
     fixed("appendonly", |shared| if shared.durability == Durability::None { "no" } else { "yes" }.to_owned()),
     fixed("bind", |shared| shared.address.ip().to_string()),
+    number("busy-reply-threshold", |all| &all.busy_reply_ms, NumberUnit::Count, (0, i64::MAX as usize)),
     other("client-output-buffer-limit", output_limit::value, output_limit::change),
     number(
         "client-query-buffer-limit",
@@ -243,10 +245,14 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
         NumberUnit::Bytes,
         bounds::REQUEST_BYTES,
     ),
+    fixed("cluster-enabled", |_| "no".to_owned()),
     fixed("databases", |_| "1".to_owned()),
     fixed("enable-debug-command", |shared| {
         if shared.options.debug_command { "yes" } else { "no" }.to_owned()
     }),
+    // The encodings that OBJECT ENCODING names.
+    fixed("hash-max-listpack-entries", |_| object::LIST_FIELDS_MAX.to_string()),
+    fixed("hash-max-listpack-value", |_| object::LIST_BYTES_MAX.to_string()),
     number(
         "latency-monitor-threshold",
         |all| &all.observing.event_ms,
@@ -256,6 +262,8 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     other("latency-tracking", observing::tracking, observing::change_tracking),
     other("latency-tracking-info-percentiles", observing::percentiles, observing::change_percentiles),
     other(LOG_LEVEL, observing::log_level, observing::change_log_level),
+    // Redis's earlier name of `busy-reply-threshold`.
+    number("lua-time-limit", |all| &all.busy_reply_ms, NumberUnit::Count, (0, i64::MAX as usize)),
     number("max-arguments", |all| &all.args_max, NumberUnit::Count, bounds::ARGS),
     number("max-output", |all| &all.output_bytes_max, NumberUnit::Bytes, bounds::OUTPUT_BYTES),
     number("max-pipeline", |all| &all.pipeline_max, NumberUnit::Count, bounds::PIPELINE),
@@ -266,6 +274,7 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
         name: "maxmemory",
         kind: ParameterKind::Engine { value: memory::limit, change: memory::change_limit },
     },
+    other("maxmemory-clients", clients::limit, clients::change_limit),
     ConfigParameter {
         name: "maxmemory-policy",
         kind: ParameterKind::Engine { value: memory::policy, change: memory::change_policy },
@@ -278,6 +287,7 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     },
     // Checkpoints start when the log has grown, not by time and number of writes.
     fixed("save", |_| String::new()),
+    fixed("set-max-intset-entries", |_| object::INTEGERS_MAX.to_string()),
     other("slowlog-log-slower-than", observing::slower_than, observing::change_slower_than),
     number("slowlog-max-len", |all| &all.observing.slowlog_len, NumberUnit::Count, bounds::SLOWLOG_LEN),
     number("tcp-keepalive", |all| &all.keepalive_s, NumberUnit::Count, SECONDS),
@@ -307,4 +317,6 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     fixed("unixsocketperm", |shared| {
         format!("{:o}", shared.options.unix_socket.as_ref().map_or(0, |socket| socket.mode))
     }),
+    fixed("zset-max-listpack-entries", |_| object::LIST_MEMBERS_MAX.to_string()),
+    fixed("zset-max-listpack-value", |_| object::LIST_BYTES_MAX.to_string()),
 ];

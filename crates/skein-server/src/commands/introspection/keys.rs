@@ -1,36 +1,98 @@
-//! COMMAND GETKEYS: the keys of a request.
+//! COMMAND GETKEYS and GETKEYSANDFLAGS: the keys of a request.
 
+use crate::command_table::key_specs::of_command;
 use crate::command_table::request_keys::keys_of;
 use crate::command_table::subcommands::find as find_subcommand;
-use crate::command_table::{COMMANDS, find, takes};
+use crate::command_table::{COMMANDS, CommandSpec, find, is, key_specs, takes};
 use crate::commands::CommandError;
 use crate::resp::{ReplyWriter, RequestArgs};
 
+const UNKNOWN: CommandError = CommandError::text("ERR Invalid command specified");
+const NO_KEYS: CommandError = CommandError::text("ERR The command has no key arguments");
+const BAD_ARGUMENTS: CommandError = CommandError::text("ERR Invalid arguments specified for command");
+
 /// Replies with the keys of the request that begins at argument 2.
 pub(super) fn keys(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
-    const UNKNOWN: CommandError = CommandError::text("ERR Invalid command specified");
     let request = args.rest(2);
-    let command = find(request.get(0)).map(|index| &COMMANDS[index]).ok_or(UNKNOWN)?;
-    let (mut has_keys, mut arity) = (command.names_keys(), command.arity);
-    if !command.subcommands.is_empty() {
-        let (name, wanted) = find_subcommand(command.subcommands, request.get(1)).ok_or(UNKNOWN)?;
-        has_keys &= name != "help";
-        arity = wanted;
-    }
-    if !has_keys {
-        return Err(CommandError::text("ERR The command has no key arguments"));
-    }
-    if !takes(arity, request.len()) {
-        return Err(CommandError::text("ERR Invalid number of arguments specified for command"));
-    }
-    let found = match keys_of(command, &request) {
-        Some(found) => found.all(),
-        None if command.has_flag("no_mandatory_keys") => Vec::new(),
-        None => return Err(CommandError::text("ERR Invalid arguments specified for command")),
-    };
+    let found = keys_in(checked(&request)?, &request)?;
     reply.array(found.len());
     for key in found {
         reply.bulk(key);
     }
     Ok(())
+}
+
+/// Replies with the keys of the request that begins at argument 2, and what the command does with
+/// each.
+pub(super) fn keys_and_flags(
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let request = args.rest(2);
+    let command = checked(&request)?;
+    let keys = keys_in(command, &request)?;
+    let flags = flags_of(command, &request);
+    reply.array(keys.len());
+    for (at, key) in keys.iter().enumerate() {
+        // The last specification is that of all further keys.
+        let flags = flags.get(at).or(flags.last()).copied().unwrap_or_default();
+        let words: Vec<&str> = flags.split_ascii_whitespace().collect();
+        reply.array(2);
+        reply.bulk(key);
+        reply.set(words.len());
+        words.iter().for_each(|word| reply.simple(word));
+    }
+    Ok(())
+}
+
+/// Returns the command of a request that has keys.
+fn checked(request: &RequestArgs<'_>) -> Result<&'static CommandSpec, CommandError> {
+    let command = find(request.get(0)).map(|index| &COMMANDS[index]).ok_or(UNKNOWN)?;
+    let (mut has_keys, mut arity) = (command.names_keys(), command.arity);
+    if !command.subcommands.is_empty() {
+        let (name, wanted) = find_subcommand(command.subcommands, request.get(1)).ok_or(UNKNOWN)?;
+        has_keys &= !key_specs::of_subcommand(&format!("{}|{name}", command.name)).is_empty();
+        arity = wanted;
+    }
+    if !has_keys {
+        return Err(NO_KEYS);
+    }
+    if !takes(arity, request.len()) {
+        return Err(CommandError::text("ERR Invalid number of arguments specified for command"));
+    }
+    Ok(command)
+}
+
+fn keys_in<'a>(command: &CommandSpec, request: &RequestArgs<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
+    match keys_of(command, request) {
+        Some(found) => Ok(found.all()),
+        None if command.has_flag("no_mandatory_keys") => Ok(Vec::new()),
+        None => Err(BAD_ARGUMENTS),
+    }
+}
+
+/// Returns the flags of each key, in the order of the specifications.
+fn flags_of(command: &CommandSpec, request: &RequestArgs<'_>) -> Vec<&'static str> {
+    // From the argument after the value, or after the key.
+    let first = if command.name == "set" { 3 } else { 2 };
+    let has = |word: &str| request.from(first).any(|arg| is(arg, word));
+    match command.name {
+        // What they do depends on other arguments.
+        "set" => return vec![if has("GET") { "RW access update" } else { "OW update" }],
+        "bitfield" => {
+            let reads = !has("SET") && !has("INCRBY");
+            return vec![if reads { "RO access" } else { "RW access update" }];
+        }
+        "sort" => return vec!["RO access", "OW update"],
+        _ => {}
+    }
+    let specs = match find_subcommand(command.subcommands, request.from(1).next().unwrap_or_default()) {
+        Some((name, _)) => key_specs::of_subcommand(&format!("{}|{name}", command.name)).to_vec(),
+        None => of_command(command),
+    };
+    let each = specs.iter().flat_map(|spec| {
+        let count = spec.positions(request).map_or(0, |positions| positions.len());
+        std::iter::repeat_n(spec.flags, count)
+    });
+    each.collect()
 }

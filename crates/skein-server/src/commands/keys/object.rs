@@ -15,7 +15,7 @@ const HELP: &[&str] = &[
     "ENCODING <key>",
     "    Return the encoding that Redis would use for the value.",
     "FREQ <key>",
-    "    An error: how often a key is used is not recorded.",
+    "    Return how often a key is used, if maxmemory-policy is one of LFU.",
     "IDLETIME <key>",
     "    An error: the last use of a key is not recorded.",
     "REFCOUNT <key>",
@@ -28,8 +28,8 @@ const HELP: &[&str] = &[
 const EMBEDDED_MAX: usize = 44;
 
 /// Redis keeps a hash as a list up to this number of fields, each of up to this number of bytes.
-const LIST_FIELDS_MAX: usize = 512;
-const LIST_BYTES_MAX: usize = 64;
+pub(in crate::commands) const LIST_FIELDS_MAX: usize = 512;
+pub(in crate::commands) const LIST_BYTES_MAX: usize = 64;
 
 pub(in crate::commands) fn object(
     context: &mut CommandContext<'_>,
@@ -41,6 +41,7 @@ pub(in crate::commands) fn object(
         help(HELP, reply);
         return Ok(AfterCommand::Done);
     }
+    let frequency = context.shared.store.frequency(args.get(2));
     context.look_up(args.get(2), |row| {
         let Some(row) = row? else {
             reply.null();
@@ -50,6 +51,10 @@ pub(in crate::commands) fn object(
             "encoding" => reply.bulk(encoding(row)?.as_bytes()),
             "refcount" => reply.int(1),
             "freq" => {
+                if let Some(frequency) = frequency {
+                    reply.int(frequency.into());
+                    return Ok(());
+                }
                 return Err(CommandError::text(
                     "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when \
                      switching between policies at runtime LRU and LFU data will take some time to adjust.",
@@ -79,7 +84,7 @@ fn encoding(row: RowView<'_>) -> Result<&'static str, CommandError> {
 }
 
 /// Redis keeps a set of integers as an array up to this number of members.
-const INTEGERS_MAX: u64 = 512;
+pub(in crate::commands) const INTEGERS_MAX: u64 = 512;
 
 fn set_encoding(set: &SetReader<'_>) -> &'static str {
     if integers_of(set).is_some() { "intset" } else { HASH_TABLE }
@@ -100,7 +105,7 @@ pub(in crate::commands) fn integers_of(set: &SetReader<'_>) -> Option<Vec<i64>> 
 }
 
 /// Redis keeps a sorted set as a list up to this number of members.
-const LIST_MEMBERS_MAX: u64 = 128;
+pub(in crate::commands) const LIST_MEMBERS_MAX: u64 = 128;
 
 /// Returns whether Redis would keep a sorted set as a list.
 pub(in crate::commands) fn is_list(set: &SetReader<'_>) -> bool {

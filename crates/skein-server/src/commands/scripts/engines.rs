@@ -4,10 +4,10 @@
 //! Two states, because libraries stay in memory: what they take is not taken from scripts.
 
 use std::cell::RefCell;
-use std::thread::LocalKey;
 
 use skein_script::{ScriptEngine, ScriptError};
 
+use crate::busy_script::ScriptSort;
 use crate::commands::CommandError;
 use crate::shared::ServerShared;
 
@@ -23,6 +23,8 @@ struct WorkerEngine {
     engine: ScriptEngine,
     /// That of the scripts or functions when the engine was last used.
     generation: u64,
+    /// The bytes that the server counts for it.
+    counted: usize,
 }
 
 type EngineSlot = RefCell<Option<WorkerEngine>>;
@@ -43,7 +45,7 @@ pub(super) fn with_script_engine<R>(
     shared: &ServerShared,
     act: impl FnOnce(&mut ScriptEngine) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
-    with_engine(&SCRIPTS, shared, shared.scripts.generation(), |engine, has_changed| {
+    with_engine(ScriptSort::Script, shared, shared.scripts.generation(), |engine, has_changed| {
         let compiled = engine.compiled();
         // The first half spares most scripts the lock of the cache.
         let is_crowded = compiled > COMPILED_SPARE && compiled > shared.scripts.len() + COMPILED_SPARE;
@@ -59,7 +61,7 @@ pub(super) fn with_function_engine<R>(
     shared: &ServerShared,
     act: impl FnOnce(&mut ScriptEngine) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
-    with_engine(&FUNCTIONS, shared, shared.functions.generation(), |engine, has_changed| {
+    with_engine(ScriptSort::Function, shared, shared.functions.generation(), |engine, has_changed| {
         let loaded = engine.loaded_libraries();
         // The first half spares most calls the lock of the registry.
         let is_crowded =
@@ -74,22 +76,25 @@ pub(super) fn with_function_engine<R>(
 
 /// Calls `act` with a Lua state, and with whether the generation has changed since its last use.
 fn with_engine<R>(
-    slot: &'static LocalKey<EngineSlot>,
+    sort: ScriptSort,
     shared: &ServerShared,
     generation: u64,
     act: impl FnOnce(&mut ScriptEngine, bool) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
-    slot.with(|slot| {
+    let slots = if sort == ScriptSort::Script { &SCRIPTS } else { &FUNCTIONS };
+    slots.with(|slot| {
         // No command that a script may run uses the state.
         let mut slot = slot.try_borrow_mut().map_err(|_| WITHIN_SCRIPT)?;
         let worker = match &mut *slot {
             Some(worker) => worker,
             empty => {
                 let engine = ScriptEngine::new(shared.options.script_memory_max).map_err(failed)?;
-                empty.insert(WorkerEngine { engine, generation })
+                empty.insert(WorkerEngine { engine, generation, counted: 0 })
             }
         };
         let has_changed = std::mem::replace(&mut worker.generation, generation) != generation;
-        act(&mut worker.engine, has_changed)
+        let done = act(&mut worker.engine, has_changed);
+        shared.lua_memory.note(sort, &mut worker.counted, worker.engine.memory());
+        done
     })
 }

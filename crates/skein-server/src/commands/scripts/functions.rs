@@ -2,8 +2,8 @@
 //!
 //! A library's code runs before anything changes, and beside the other workers.
 
-use super::NOT_BUSY;
 use super::engines::with_function_engine;
+use crate::busy_script::{NOT_BUSY, ScriptSort};
 use crate::command_table::subcommands;
 use crate::commands::reply_limit::ReplyLimit;
 use crate::commands::subcommands::{help, subcommand, unknown_or_wrong};
@@ -13,6 +13,7 @@ use crate::commands::{
 use crate::functions::{FunctionLibraries, FunctionLibrary, LibraryHead, load_library, load_payload};
 use crate::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
+use crate::shared::ServerShared;
 use skein_data::EngineKeys;
 
 /// The advice in the error for a long list.
@@ -37,8 +38,8 @@ pub(in crate::commands) fn function(
         "list" => list(context, args, reply)?,
         "dump" => reply.bulk(&context.shared.functions.libraries().dump()),
         "restore" => restore(context, args, reply)?,
-        "stats" => stats(context, reply),
-        // A function runs alone, so nobody who is answered here can stop one.
+        "stats" => write_function_stats(context.shared, reply)?,
+        // This request runs, so no function does: see `while_busy`.
         "kill" => return Err(NOT_BUSY),
         _ => help(HELP, reply),
     }
@@ -210,12 +211,30 @@ fn write_library(library: &FunctionLibrary, with_code: bool, reply: &mut ReplyWr
     }
 }
 
-/// A function runs alone, so none runs while this is answered.
-fn stats(context: &CommandContext<'_>, reply: &mut ReplyWriter<'_>) {
-    let (libraries, functions) = context.shared.functions.libraries().counts();
+/// FUNCTION STATS. Errors while a script runs that is not a function.
+pub(in crate::commands) fn write_function_stats(
+    shared: &ServerShared,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    if shared.busy_script.running().as_ref().is_some_and(|script| script.sort == ScriptSort::Script) {
+        return Err(shared.busy_script.refusal());
+    }
+    let (libraries, functions) = shared.functions.libraries().counts();
     reply.map(2);
     reply.bulk(b"running_script");
-    reply.null();
+    match &*shared.busy_script.running() {
+        None => reply.null(),
+        Some(script) => {
+            reply.map(3);
+            reply.bulk(b"name");
+            reply.bulk(&script.name);
+            reply.bulk(b"command");
+            reply.array(script.request.0.len());
+            script.request.0.iter().for_each(|arg| reply.bulk(arg));
+            reply.bulk(b"duration_ms");
+            reply.count(usize::try_from(script.duration().as_millis()).unwrap_or(usize::MAX));
+        }
+    }
     reply.bulk(b"engines");
     reply.map(1);
     reply.bulk(b"LUA");
@@ -224,6 +243,7 @@ fn stats(context: &CommandContext<'_>, reply: &mut ReplyWriter<'_>) {
     reply.count(libraries);
     reply.bulk(b"functions_count");
     reply.count(functions);
+    Ok(())
 }
 
 const HELP: &[&str] = &[
@@ -235,7 +255,7 @@ const HELP: &[&str] = &[
     "FLUSH [ASYNC|SYNC]",
     "    Removes all libraries.",
     "KILL",
-    "    An error: a function runs alone, so nobody is answered meanwhile.",
+    "    Stops the function that runs, unless it has written.",
     "LIST [LIBRARYNAME <pattern>] [WITHCODE]",
     "    Returns the libraries with their functions, and with their code on request.",
     "LOAD [REPLACE] <code>",
@@ -243,7 +263,7 @@ const HELP: &[&str] = &[
     "RESTORE <payload> [APPEND|FLUSH|REPLACE]",
     "    Adds the libraries of a DUMP: only new ones, instead of all, or over those of the same names.",
     "STATS",
-    "    Returns the number of libraries and of functions.",
+    "    Returns the function that runs, and the number of libraries and of functions.",
     "HELP",
     "    Prints this help.",
 ];

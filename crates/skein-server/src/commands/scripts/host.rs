@@ -1,11 +1,13 @@
 //! Runs the commands of a script.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Instant;
 
 use skein_script::{RespVersion, ScriptHost, ScriptLogLevel, Stop};
 
-use super::ScriptCall;
+use super::{BusyServer, ScriptCall};
+use crate::busy_script::{RunningScript, ScriptVerdict};
 use crate::command_table::subcommands::find as find_subcommand;
 use crate::commands::access::denied::refuse_in_script;
 use crate::commands::streams::check_in_script;
@@ -13,7 +15,9 @@ use crate::commands::{
     CommandContext, CommandError, CommandSpec, OUT_OF_MEMORY, PRIVATE_KEY_NAMED, ResolvedTag, alone, resolve,
 };
 use crate::functions::log_line;
+use crate::observe::slowlog::ClippedRequest;
 use crate::resp::{ArgList, Protocol, ReplyWriter, RequestArgs};
+use crate::shared::{STOPPING, ServerShared};
 
 const UNKNOWN: CommandError = CommandError::text("ERR Unknown Redis command called from script");
 const WRONG_ARITY: CommandError =
@@ -24,11 +28,16 @@ const READ_ONLY: CommandError =
 const TOO_LONG: CommandError = CommandError::text(
     "ERR the arguments of the command are longer than 4 GiB; send them in several commands",
 );
+/// The script does not see it: the next tick ends it.
+const STOPPED: CommandError = CommandError::text("ERR the script was stopped");
 const ENDED: CommandError = CommandError::text("ERR the script has ended");
 
 /// The commands of a running script.
 pub(super) struct ScriptCommands<'c, 's> {
     call: &'s ScriptCall,
+    /// The request that runs the script.
+    request: &'s RequestArgs<'s>,
+    server: &'s mut dyn BusyServer,
     /// Absent only while a command runs, since it passes through the command by value.
     context: Option<CommandContext<'c>>,
     args: ArgList,
@@ -37,17 +46,43 @@ pub(super) struct ScriptCommands<'c, 's> {
     /// The failure that has undone the script's writes, on disk. All later commands fail with it.
     broken: Option<CommandError>,
     began: Instant,
+    /// Whether a command that writes was about to run.
+    has_written: bool,
+    /// Whether other clients receive BUSY.
+    is_busy: bool,
+    /// When the script first saw that the server stops.
+    stop_seen: Option<Instant>,
 }
 
 impl<'c, 's> ScriptCommands<'c, 's> {
-    pub(super) fn new(context: CommandContext<'c>, call: &'s ScriptCall) -> Self {
-        let (args, is_too_long) = (ArgList::default(), false);
-        Self { call, context: Some(context), args, is_too_long, broken: None, began: Instant::now() }
+    pub(super) fn new(
+        context: CommandContext<'c>,
+        call: &'s ScriptCall,
+        request: &'s RequestArgs<'s>,
+        server: &'s mut dyn BusyServer,
+    ) -> Self {
+        Self {
+            call,
+            request,
+            server,
+            context: Some(context),
+            args: ArgList::default(),
+            is_too_long: false,
+            broken: None,
+            began: Instant::now(),
+            has_written: false,
+            is_busy: false,
+            stop_seen: None,
+        }
     }
 
     /// Returns the context. Errors if a failure has undone the script's writes.
     pub(super) fn end(self) -> (CommandContext<'c>, Result<(), CommandError>) {
         let context = self.context.expect("a command returns the context");
+        if self.is_busy {
+            self.server.end();
+            context.shared.busy_script.end();
+        }
         (context, self.broken.map_or(Ok(()), Err))
     }
 
@@ -87,6 +122,13 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         let args = self.args.args().ok_or(UNKNOWN)?;
         let (command, tag) = self.admitted(&args)?;
         let mut context = self.context.take().ok_or(ENDED)?;
+        if is_write(command) {
+            self.has_written = true;
+            if self.is_busy && !context.shared.busy_script.note_write() {
+                self.context = Some(context);
+                return Err(STOPPED);
+            }
+        }
         let ran = match context.client.check(tag, &args) {
             Ok(()) => {
                 let ran;
@@ -102,6 +144,47 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         }
         self.context = Some(context);
         ran
+    }
+}
+
+impl ScriptCommands<'_, '_> {
+    /// Lets other clients receive BUSY from now on.
+    fn begin_busy(&mut self, shared: &ServerShared) {
+        let (sort, name) = self.call.callee.named();
+        let (name, request) = (name.to_vec(), ClippedRequest::of(self.request));
+        tracing::warn!(
+            name = %name.escape_ascii(),
+            millis = self.began.elapsed().as_millis(),
+            "a script runs for long; others receive BUSY until it ends or is stopped"
+        );
+        shared.busy_script.begin(RunningScript::new(sort, name, request, self.began, self.has_written));
+        self.is_busy = true;
+        self.server.begin();
+    }
+
+    /// Serves other clients if the script runs for long. Returns the reason to stop, if there is
+    /// one.
+    fn attend(&mut self) -> Option<Stop> {
+        let shared = Arc::clone(self.context.as_ref()?.shared);
+        let threshold = shared.settings.busy_reply_ms.get();
+        if !self.is_busy && threshold > 0 && self.began.elapsed().as_millis() >= threshold as u128 {
+            self.begin_busy(&shared);
+        }
+        if self.is_busy {
+            self.server.turn();
+        }
+        match shared.busy_script.verdict() {
+            ScriptVerdict::Killed => {
+                // As in Redis, of a function too.
+                return Some(Stop("Script killed by user with SCRIPT KILL...".into()));
+            }
+            // On disk, this also undoes what the script has written.
+            ScriptVerdict::Abandoned => self.broken = Some(STOPPING),
+            ScriptVerdict::GoOn => {}
+        }
+        let most = shared.options.stop_timeout;
+        let is_late = shared.stopping() && self.stop_seen.get_or_insert_with(Instant::now).elapsed() >= most;
+        (is_late || self.broken.is_some()).then(|| Stop("the server is stopping".into()))
     }
 }
 
@@ -152,6 +235,9 @@ impl ScriptHost for ScriptCommands<'_, '_> {
     }
 
     fn tick(&mut self) -> ControlFlow<Stop> {
+        if let Some(stop) = self.attend() {
+            return ControlFlow::Break(stop);
+        }
         let most = self.call.time_max;
         if most.is_zero() || self.began.elapsed() < most {
             return ControlFlow::Continue(());

@@ -27,6 +27,7 @@ use skein_syntax::number::parse_i64;
 use super::command_error::NOT_AN_INTEGER;
 use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, OUT_OF_MEMORY, is};
+use crate::busy_script::{NOT_BUSY, ScriptSort};
 use crate::command_table::subcommands;
 use crate::functions::{LibraryFunction, ensure_loaded};
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -36,14 +37,13 @@ use engines::{failed, with_function_engine, with_script_engine};
 use host::ScriptCommands;
 
 pub(crate) use functions::changes_functions;
-pub(super) use functions::function;
+pub(super) use functions::{function, write_function_stats};
 
 const NO_SCRIPT: CommandError = CommandError::text("NOSCRIPT No matching script. Please use EVAL.");
 const NO_FUNCTION: CommandError = CommandError::text("ERR Function not found");
 const BAD_NUMBER: CommandError = CommandError::text("ERR Bad number of keys provided");
 const NOT_READ_ONLY: CommandError =
     CommandError::text("ERR Can not execute a script with write flag using *_ro command.");
-const NOT_BUSY: CommandError = CommandError::text("NOTBUSY No scripts in execution right now.");
 
 /// The arguments before the keys: the command, the script, the number of keys.
 const FIRST_KEY: usize = 3;
@@ -71,6 +71,14 @@ enum Callee {
 }
 
 impl Callee {
+    /// Returns whether this is a script or a function, and its name.
+    fn named(&self) -> (ScriptSort, &[u8]) {
+        match self {
+            Self::Script(script) => (ScriptSort::Script, script.digest.as_str().as_bytes()),
+            Self::Function(function) => (ScriptSort::Function, function.about().name.as_bytes()),
+        }
+    }
+
     fn flags(&self) -> ScriptFlags {
         match self {
             Self::Script(script) => script.flags,
@@ -169,15 +177,26 @@ fn compiled(shared: &ServerShared, source: &[u8]) -> Result<Arc<Script>, Command
     Ok(Arc::new(script))
 }
 
+/// The worker, as a script that runs long needs it.
+pub(crate) trait BusyServer {
+    /// Lets the other workers answer their clients.
+    fn begin(&mut self);
+    /// Answers this worker's clients.
+    fn turn(&mut self);
+    /// Waits until no other worker answers any more. Does nothing without a `begin`.
+    fn end(&mut self);
+}
+
 /// Runs a script or a function. `REQUIRES:` no other worker runs a request.
 pub(crate) fn run<'c>(
     context: CommandContext<'c>,
     call: &ScriptCall,
     args: &RequestArgs<'_>,
+    busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<(), CommandError>) {
     let shared = Arc::clone(context.shared);
-    let mut commands = ScriptCommands::new(context, call);
+    let mut commands = ScriptCommands::new(context, call, args, busy);
     let (keys, rest) = (args.from(FIRST_KEY).take(call.keys), args.from(FIRST_KEY + call.keys));
     let ran = match &call.callee {
         Callee::Script(script) => with_script_engine(&shared, |engine| {
@@ -203,6 +222,17 @@ pub(crate) fn reload_functions(shared: &ServerShared) {
     }
 }
 
+/// SCRIPT KILL and FUNCTION KILL while code runs.
+pub(super) fn kill(
+    shared: &ServerShared,
+    sort: ScriptSort,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    shared.busy_script.kill(sort)?;
+    reply.ok();
+    Ok(())
+}
+
 /// SCRIPT
 pub(super) fn script(
     context: &mut CommandContext<'_>,
@@ -220,7 +250,7 @@ pub(super) fn script(
             }
         }
         "flush" => flush(context, args, reply)?,
-        // A script runs alone, so nobody who is answered here can stop one.
+        // This request runs, so no script does: see `while_busy`.
         "kill" => return Err(NOT_BUSY),
         "debug" => return Err(CommandError::text("ERR SkeinDB has no debugger of scripts")),
         _ => help(HELP, reply),

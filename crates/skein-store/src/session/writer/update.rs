@@ -256,7 +256,7 @@ pub(in crate::session) unsafe fn exchange(
         match change {
             RowChange::Put(mut row) => {
                 taken = Some((version, core.commit.epoch()));
-                row.set_version(version);
+                row.succeed(current, version, core.keys.rows.ages());
                 ComputeAction::Put(row)
             }
             RowChange::Remove => {

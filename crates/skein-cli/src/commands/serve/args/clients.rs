@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use skein_server::{OutputLimit, ServerOptions};
+use skein_server::{ClientMemoryLimit, OutputLimit, ServerOptions};
 
 use super::limits::saturate;
 use crate::units::{parse_duration, parse_size};
@@ -48,6 +48,10 @@ pub struct ClientArgs {
     /// How long --subscriber-soft-limit may be exceeded; whole seconds.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     subscriber_soft_time: Duration,
+    /// The memory of all clients together, or a part of --max-memory in percent, as in 5%. Above it
+    /// the largest clients are disconnected; 0 for never, otherwise 128k at least.
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = parse_client_memory)]
+    max_client_memory: ClientMemoryLimit,
     /// How long a stop waits for clients to receive their replies, and then for the checkpoint of
     /// --checkpoint-on-stop.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
@@ -77,8 +81,23 @@ impl ClientArgs {
                 soft_bytes: saturate(self.subscriber_soft_limit),
                 soft_time: self.subscriber_soft_time,
             },
+            client_memory_max: self.max_client_memory,
             stop_timeout: self.stop_timeout,
             ..options
         }
+    }
+}
+
+/// Parses a size, or a number of percent.
+fn parse_client_memory(text: &str) -> Result<ClientMemoryLimit, String> {
+    let Some(percent) = text.strip_suffix('%') else {
+        let size = parse_size(text).map_err(|why| why.to_string())?;
+        let limit = ClientMemoryLimit::Bytes(saturate(size));
+        return Ok(if size == 0 { ClientMemoryLimit::Unlimited } else { limit });
+    };
+    match percent.parse::<u8>() {
+        Ok(0) => Ok(ClientMemoryLimit::Unlimited),
+        Ok(percent @ ..=100) => Ok(ClientMemoryLimit::Percent(percent)),
+        _ => Err(format!("{text:?} is not a part of --max-memory; write 1% to 100%, or a size, as in 64m")),
     }
 }

@@ -22,8 +22,9 @@ pub struct LimitArgs {
     /// no limit [default: 0]. With --engine disk it is the size of the cache; 0 for the default size.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_memory: Option<u64>,
-    /// The action at --max-memory: noeviction rejects writes that add data, allkeys-lru evicts the
-    /// keys that were not used for the longest time, volatile-ttl those that expire first.
+    /// The action at --max-memory: noeviction rejects writes that add data; lru evicts the keys that
+    /// were not used for the longest time, lfu those that are used seldom, random any (of all keys,
+    /// or only of the volatile ones, which expire); volatile-ttl evicts those that expire first.
     #[arg(long, value_name = "POLICY", default_value = "noeviction")]
     pub max_memory_policy: Eviction,
     /// The greatest number of snapshots at a time; at most 255 [default: 64].
@@ -61,8 +62,12 @@ pub struct LimitArgs {
     max_script_memory: u64,
     /// How long a script may run, while no other request does; 0 for ever. A script that takes
     /// longer ends with an error, and what it has written stays.
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = parse_duration)]
     max_script_time: Duration,
+    /// How long a script may run before other clients receive BUSY, and may stop it with SCRIPT KILL;
+    /// 0 for ever.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
+    busy_reply_threshold: Duration,
     /// Entries of ACL LOG; the oldest is dropped first.
     #[arg(long, value_name = "N", default_value = "128")]
     max_acl_log: usize,
@@ -97,6 +102,7 @@ impl LimitArgs {
             scan_cursors_max: self.max_scan_cursors,
             script_memory_max: saturate(self.max_script_memory),
             script_time_max: self.max_script_time,
+            busy_reply_threshold: self.busy_reply_threshold,
             acl_log_max: self.max_acl_log,
             ..options
         }

@@ -1,0 +1,62 @@
+//! INFO persistence: the log and the checkpoints, under Redis's names for its files.
+
+use super::InfoLines;
+use crate::shared::ServerShared;
+use skein_data::{Durability, StoreStats};
+
+pub(super) fn persistence(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
+    lines.add("loading", 0);
+    lines.add("async_loading", 0);
+    lines.add(
+        "durability",
+        match shared.durability {
+            Durability::None => "none",
+            Durability::Buffered => "buffered",
+            Durability::Sync => "sync",
+        },
+    );
+    lines.add("epoch", numbers.epoch);
+    lines.add("durable_epoch", numbers.durable_epoch);
+    lines.add("log_bytes_behind", numbers.log_bytes_behind);
+    lines.add("log_bytes_since_checkpoint", numbers.log_bytes);
+    lines.add("checkpoint_at_log_bytes", numbers.checkpoint_at_log_bytes);
+    lines.add("log_segments", numbers.log_segments);
+    lines.add("checkpoints", numbers.checkpoints);
+    checkpoints(shared, numbers, lines);
+    lines.add("last_checkpoint_failure", one_line(numbers.last_checkpoint_failure.as_deref()));
+    lines.add("writes_stopped", one_line(numbers.writes_stopped.as_deref()));
+}
+
+/// A checkpoint takes the place of Redis's dump, and of the rewriting of its log.
+fn checkpoints(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
+    let running = u8::from(numbers.checkpoint_running);
+    let status = |failed| if failed { "err" } else { "ok" };
+    let failure = numbers.last_checkpoint_failure.as_deref().or(numbers.writes_stopped.as_deref());
+    let last = status(failure.is_some());
+    lines.add("rdb_bgsave_in_progress", running);
+    lines.add("rdb_last_save_time", numbers.last_checkpoint_unix_s);
+    lines.add("rdb_last_bgsave_status", last);
+    lines.add("rdb_saves", numbers.checkpoints);
+    let has_log = shared.durability != Durability::None;
+    lines.add("aof_enabled", u8::from(has_log));
+    lines.add("aof_rewrite_in_progress", if has_log { running } else { 0 });
+    lines.add("aof_rewrite_scheduled", 0);
+    lines.add("aof_last_bgrewrite_status", last);
+    lines.add("aof_last_write_status", status(numbers.writes_stopped.is_some()));
+    // Checkpoints copy no pages of memory, and there are no modules.
+    for name in [
+        "current_cow_peak",
+        "current_cow_size",
+        "rdb_last_cow_size",
+        "aof_last_cow_size",
+        "module_fork_in_progress",
+        "module_fork_last_cow_size",
+    ] {
+        lines.add(name, 0);
+    }
+}
+
+/// Returns a message as a value on one line, or `no`.
+fn one_line(message: Option<&str>) -> String {
+    message.unwrap_or("no").replace(['\r', '\n'], " ")
+}

@@ -1,0 +1,44 @@
+//! The checks that every request passes before it runs, is queued, or is answered BUSY.
+
+use crate::client::ClientState;
+use crate::commands::access::denied::refuse as refuse_denied;
+use crate::commands::channels::check_subscribed;
+use crate::commands::connection::refuse_unauthenticated;
+use crate::commands::transactions::refuse_queued;
+use crate::commands::{CommandSpec, ResolvedTag, refuse};
+use crate::resp::{ReplyWriter, RequestArgs};
+use crate::shared::ServerShared;
+
+/// Returns the command of a request that its client may run. Otherwise writes the error.
+pub(super) fn admitted_command(
+    shared: &ServerShared,
+    (resolved, tag): (ResolvedTag, u16),
+    client: &mut ClientState,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Option<&'static CommandSpec> {
+    let ResolvedTag::Command(command) = resolved else {
+        refuse_queued(resolved, client);
+        refuse(resolved, args, reply);
+        return None;
+    };
+    if let Err(fault) = command.check_subcommand(args) {
+        client.mark_multi_failed();
+        fault.write(reply);
+        return None;
+    }
+    if !client.authenticated && !command.has_flag("no_auth") {
+        refuse_unauthenticated(command, reply);
+        return None;
+    }
+    if let Err(denied) = client.check(tag, args) {
+        refuse_denied(shared, client, command, &denied).write(reply);
+        return None;
+    }
+    if let Err(fault) = check_subscribed(client, command) {
+        client.mark_multi_failed();
+        fault.write(reply);
+        return None;
+    }
+    Some(command)
+}
