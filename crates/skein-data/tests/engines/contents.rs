@@ -290,7 +290,7 @@ fn assert_lookups(keys: &mut EngineKeys<'_>, expected: &State) {
 
 fn look(row: Result<Option<RowView<'_>>, EngineError>) -> Option<KeyContents> {
     row.expect("a row").map(|row| {
-        row.stream(skein_data::StreamReader::check).expect("a stream whose invariants hold");
+        row.stream(|stream| stream.check()).expect("a stream whose invariants hold");
         contents_of(row).expect("contents")
     })
 }

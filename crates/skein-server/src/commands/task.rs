@@ -22,8 +22,8 @@ use std::sync::Arc;
 use skein_syntax::{KeyRange, RangeProjection};
 
 use super::CommandError;
-use super::geo::GeoSearchTask;
 use super::dump::DumpTask;
+use super::geo::GeoSearchTask;
 use super::hashes::{ColumnsReply, write_named};
 use super::hyperloglog::SelfTestTask;
 use super::keys::RemoveKeysTask;

@@ -190,11 +190,9 @@ fn wrong_numbers_of_arguments_are_refused() {
 #[test]
 fn unsupported_commands_are_named_in_the_error() {
     let (_server, mut client) = letters();
-    for (name, what) in [
-        ("BF.ADD", "(SkeinDB has no modules)"),
-        ("ROLE", "(SkeinDB has no replicas)"),
-        ("SK.NOPE", ""),
-    ] {
+    for (name, what) in
+        [("BF.ADD", "(SkeinDB has no modules)"), ("ROLE", "(SkeinDB has no replicas)"), ("SK.NOPE", "")]
+    {
         let refusal = format!("-ERR unknown command '{name}', with args beginning with: 'a' '1' {what}|");
         assert_eq!(client.ask(&format!("{name} a 1")), refusal);
     }

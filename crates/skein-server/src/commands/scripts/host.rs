@@ -122,7 +122,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         let args = self.args.args().ok_or(UNKNOWN)?;
         let (command, tag) = self.admitted(&args)?;
         let mut context = self.context.take().ok_or(ENDED)?;
-        if is_write(command) {
+        if command.may_write() {
             self.has_written = true;
             if self.is_busy && !context.shared.busy_script.note_write() {
                 self.context = Some(context);
