@@ -64,7 +64,7 @@ impl GeneralContext<'_> {
                 break;
             }
             let slots = &mut self.connections.slots;
-            if !slots.get(slot).is_some_and(|(connection, _)| connection.task.is_some()) {
+            if slots.get(slot).is_none_or(|(connection, _)| connection.task.is_none()) {
                 continue;
             }
             let Some((mut connection, mut output)) = slots.lift(slot) else { continue };

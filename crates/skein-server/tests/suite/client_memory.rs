@@ -35,7 +35,7 @@ fn the_sizes_of_a_client_are_those_of_its_buffers() {
     assert!((300..8_000).contains(&idle), "{idle}");
     assert_eq!(field(&mut watcher, &its, "events"), "r");
     // A part of a request.
-    let half = encode(&[b"SET", b"k", &[b'v'; 50_000]]);
+    let half = encode(&[b"SET", b"k", &vec![b'v'; 50_000]]);
     client.send(&half[..30_000]);
     wait_for(|| number(&mut watcher, &its, "qbuf") == 30_000);
     assert!(number(&mut watcher, &its, "tot-mem") >= idle + 30_000 + number(&mut watcher, &its, "qbuf-free"));

@@ -21,7 +21,7 @@ pub(super) fn change_limit(text: &[u8]) -> Result<ApplyChange, String> {
     let limit = match text.strip_suffix(b"%") {
         Some(digits) => match parse_i64(digits) {
             Some(0) => ClientMemoryLimit::Unlimited,
-            Some(percent @ 1..=100) => ClientMemoryLimit::Percent(percent as u8),
+            Some(percent @ 1..=100) => ClientMemoryLimit::Percent(percent.unsigned_abs() as u8),
             Some(101..) => return Err("percentage argument must be less or equal to 100".to_owned()),
             _ => return Err(wrong()),
         },

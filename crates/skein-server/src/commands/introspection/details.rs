@@ -28,9 +28,13 @@ pub(super) fn write(target: CommandTarget, reply: &mut ReplyWriter<'_>) {
         target.categories().iter().map(|category: Category| category.to_string()).collect();
     words(&categories.iter().map(String::as_str).collect::<Vec<_>>(), reply);
     reply.set(tips(name).len());
-    tips(name).iter().for_each(|tip| reply.bulk(tip.as_bytes()));
+    for tip in tips(name) {
+        reply.bulk(tip.as_bytes());
+    }
     reply.set(specs.len());
-    specs.iter().for_each(|spec| write_spec(spec, reply));
+    for spec in &specs {
+        write_spec(spec, reply);
+    }
     let subcommands = if target.subcommand.is_none() { command.subcommands.len() } else { 0 };
     reply.set(subcommands);
     for at in 0..subcommands {
@@ -50,7 +54,9 @@ fn first_keys(specs: &[KeySpec]) -> (i32, i32, i32) {
 
 fn words(words: &[&str], reply: &mut ReplyWriter<'_>) {
     reply.set(words.len());
-    words.iter().for_each(|word| reply.simple(word));
+    for word in words {
+        reply.simple(word);
+    }
 }
 
 fn write_spec(spec: &KeySpec, reply: &mut ReplyWriter<'_>) {

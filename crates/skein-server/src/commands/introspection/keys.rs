@@ -40,7 +40,9 @@ pub(super) fn keys_and_flags(
         reply.array(2);
         reply.bulk(key);
         reply.set(words.len());
-        words.iter().for_each(|word| reply.simple(word));
+        for word in words {
+            reply.simple(word);
+        }
     }
     Ok(())
 }
