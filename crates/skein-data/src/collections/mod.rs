@@ -146,7 +146,7 @@ impl<'r> RowView<'r> {
         let opened = self.collection_of(CollectionKind::Stream, |members| {
             StreamReader::open(b"", members).map(|mut stream| look(&mut stream))
         })?;
-        Ok(opened.transpose().map_err(Error::from)?)
+        opened.transpose().map_err(Error::from)
     }
 
     /// Does the same with a set of this kind. The members of a set that is not sorted have the

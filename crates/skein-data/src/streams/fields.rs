@@ -4,7 +4,7 @@
 const LENGTH_BYTES_MAX: usize = 5;
 
 /// The fields of an entry, in the order in which they were added.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct EntryFields<'e>(&'e [u8]);
 
 impl<'e> EntryFields<'e> {
@@ -14,12 +14,12 @@ impl<'e> EntryFields<'e> {
     }
 
     /// Returns the number of names and values together.
-    pub fn len(self) -> usize {
-        self.count()
+    pub fn len(&self) -> usize {
+        self.clone().count()
     }
 
     /// Returns whether there are no fields.
-    pub fn is_empty(self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

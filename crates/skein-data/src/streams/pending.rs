@@ -297,7 +297,7 @@ impl StreamWriter<'_> {
 
     /// Claims pending entries from an id on: up to `asked.most`, among up to `tried`. Calls `each`
     /// with those that it took, and with `None` for those that the stream has no more. Returns the
-    /// id of the next pending entry, if there is one.
+    /// id of the next pending entry, 0-0 behind the last one; `None` if there is no such group.
     ///
     /// # Errors
     /// As for [`deliver`](Self::deliver).
@@ -308,7 +308,7 @@ impl StreamWriter<'_> {
         first: StreamId,
         tried: usize,
         mut each: impl FnMut(StreamId, Option<EntryFields<'_>>),
-    ) -> Result<Option<Option<StreamId>>> {
+    ) -> Result<Option<StreamId>> {
         let Some(mut open) = OpenGroup::of(self, asked.group)? else { return Ok(None) };
         let (mut left, mut tries, mut next) = (asked.most, tried, Some(first));
         while let Some(from) = next.filter(|_| left > 0 && tries > 0) {
@@ -329,7 +329,7 @@ impl StreamWriter<'_> {
             Some(from) => self.ids(&NameRange::pending(open.group.number, from), 1)?.pop(),
             None => None,
         };
-        open.close(self).map(|()| Some(next))
+        open.close(self).map(|()| Some(next.unwrap_or_default()))
     }
 
     /// Makes an entry pending as in another stream. Returns false if there is no such group or

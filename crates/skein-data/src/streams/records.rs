@@ -240,7 +240,9 @@ pub(super) fn entry_name(id: StreamId) -> [u8; 17] {
 
 fn name_of<const N: usize>(tag: u8, parts: [&[u8]; N]) -> Vec<u8> {
     let mut name = vec![tag];
-    parts.iter().for_each(|part| name.extend_from_slice(part));
+    for part in parts {
+        name.extend_from_slice(part);
+    }
     name
 }
 

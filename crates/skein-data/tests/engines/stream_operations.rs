@@ -110,7 +110,7 @@ pub fn write_stream(
             W::ClaimFrom(group, consumer, seq, most) => {
                 let asked = asked(group, consumer, *most);
                 let next = stream.claim_from(&asked, &CLAIM, id(*seq), 1000, |_, _| count += 1)?;
-                count += 1000 * next.flatten().map_or(0, |next| next.seq);
+                count += 1000 * next.map_or(0, |next| next.seq);
             }
             W::DeleteConsumer(group, consumer) => {
                 if let Some(mut found) = stream.group(&[*group])? {

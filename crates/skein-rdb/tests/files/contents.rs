@@ -74,7 +74,7 @@ fn strings() -> Vec<(&'static str, Contents)> {
 }
 
 fn collections() -> Vec<(&'static str, Contents)> {
-    let long = |i: u64| if i % 3 == 0 { (i * i * i).to_string() } else { format!("element-{i:04}") };
+    let long = |i: u64| if i.is_multiple_of(3) { (i * i * i).to_string() } else { format!("element-{i:04}") };
     let (xs, ms, vs) = ("x".repeat(70), "m".repeat(60), "v".repeat(100));
     let low: [(f64, &str); 8] = [
         (f64::NEG_INFINITY, "low"),

@@ -30,7 +30,7 @@ pub(crate) fn long_contents(row: RowView<'_>) -> Result<Option<SlicedTask>, Comm
     if let Some(elements) = row.list(ElementsReply::all)? {
         return Ok(elements.map(SlicedTask::Elements));
     }
-    if let Some(entries) = row.stream(|stream| EntriesReply::all(stream))? {
+    if let Some(entries) = row.stream(EntriesReply::all)? {
         return Ok(entries.map(SlicedTask::Entries));
     }
     Ok(row.columns(ColumnsReply::all)?.flatten().map(SlicedTask::Columns))

@@ -162,10 +162,12 @@ pub(in crate::commands) fn xautoclaim(
         })?;
         let next = next.ok_or_else(|| absent(args))?;
         reply.array(3);
-        write_id(next.unwrap_or_default(), reply);
+        write_id(next, reply);
         reply.raw(&entries);
         reply.array(gone.len());
-        gone.into_iter().for_each(|id| write_id(id, reply));
+        for id in gone {
+            write_id(id, reply);
+        }
         Ok::<_, CommandError>(())
     })?;
     claimed.ok_or_else(|| absent(args))

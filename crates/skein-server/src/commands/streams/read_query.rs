@@ -35,8 +35,10 @@ pub(super) struct ReadQuery<'a> {
     pub keys: Range<usize>,
     /// The most entries of each stream; `None` for all.
     pub most: Option<u64>,
-    /// The longest wait, `Some(None)` for ever; `None` if the client does not wait.
-    block: Option<Option<Duration>>,
+    /// Whether the client waits if nothing is there to read.
+    waits: bool,
+    /// The longest wait; `None` for ever.
+    timeout: Option<Duration>,
     /// `None` in XREAD.
     pub read_for: Option<ReadFor<'a>>,
 }
@@ -55,12 +57,13 @@ impl<'a> ReadQuery<'a> {
     }
 
     fn parse_either(args: &RequestArgs<'a>, of_group: bool) -> Result<Self, CommandError> {
-        let mut query = Self { keys: 0..0, most: None, block: None, read_for: None };
+        let mut query = Self { keys: 0..0, most: None, waits: false, timeout: None, read_for: None };
         let (mut at, mut is_acknowledged) = (1, false);
         while at < args.len() {
             let (word, more) = (args.get(at), args.len() - 1 - at);
             if is(word, "BLOCK") && more > 0 {
-                query.block = Some(parse_milliseconds(args.get(at + 1))?);
+                query.timeout = parse_milliseconds(args.get(at + 1))?;
+                query.waits = true;
                 at += 2;
             } else if is(word, "COUNT") && more > 0 {
                 query.most = Some(parse_count(args.get(at + 1))?).filter(|most| *most > 0);
@@ -97,7 +100,7 @@ impl<'a> ReadQuery<'a> {
 
     pub(super) fn blocking(&self) -> BlockingQuery {
         let keys = self.keys.clone();
-        BlockingQuery { keys, timeout: self.block.flatten(), waits: self.block.is_some() }
+        BlockingQuery { keys, timeout: self.timeout, waits: self.waits }
     }
 
     /// Returns the argument with the id for the key in another one.
@@ -121,7 +124,7 @@ pub(in crate::commands) fn check_in_script(
         "xreadgroup" => ReadQuery::parse_of_group(args)?.0,
         _ => return Ok(()),
     };
-    if query.block.is_none() {
+    if !query.waits {
         return Ok(());
     }
     let name = quoted(args.get(0), QUOTED_BYTES_MAX);

@@ -91,7 +91,7 @@ impl ClientArgs {
 /// Parses a size, or a number of percent.
 fn parse_client_memory(text: &str) -> Result<ClientMemoryLimit, String> {
     let Some(percent) = text.strip_suffix('%') else {
-        let size = parse_size(text).map_err(|why| why.to_string())?;
+        let size = parse_size(text)?;
         let limit = ClientMemoryLimit::Bytes(saturate(size));
         return Ok(if size == 0 { ClientMemoryLimit::Unlimited } else { limit });
     };

@@ -10,7 +10,6 @@ use crate::units::{parse_duration, parse_size};
 /// Limits on everything that clients can make grow.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Limits")]
-#[expect(clippy::struct_field_names, reason = "the fields are named as the options are")]
 pub struct LimitArgs {
     /// The longest key that can be written [default: 65535 bytes, which is also the most].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
