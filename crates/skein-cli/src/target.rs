@@ -178,6 +178,8 @@ const NAMES: &[(&str, &str)] = &[
     ("script_time_max", "--max-script-time"),
     ("busy_reply_threshold", "--busy-reply-threshold"),
     ("slowlog_len", "--slowlog-max-len"),
+    ("keyspace_events", "--notify-keyspace-events"),
+    ("tracking_keys_max", "--tracking-table-max-keys"),
     ("stop_timeout", "--stop-timeout"),
     ("idle_timeout", "--idle-timeout"),
     ("unix_socket.path", "--unix-socket"),

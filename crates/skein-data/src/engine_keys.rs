@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 use crate::private_row;
 use crate::range_steps::RangeRemovalStep;
 use crate::{
-    Engine, EngineBounds, EngineSession, EngineSnapshot, EngineTransaction, EngineWriter, Result, RowView,
-    ScanDirection, StoreStats, Ticket,
+    Engine, EngineBounds, EngineSession, EngineSnapshot, EngineTransaction, EngineWriter, KeyState, Result,
+    RowView, ScanDirection, StoreStats, Ticket,
 };
 
 /// The keys, through a worker's session or within its open transaction.
@@ -83,6 +83,23 @@ impl EngineKeys<'_> {
         match self {
             Self::Session(session) => session.get_with(key, look),
             Self::Transaction(transaction) => transaction.get_with(key, look),
+        }
+    }
+
+    /// Returns the state of a key. This does not count as a use of the key.
+    pub fn key_state(&mut self, key: &[u8]) -> KeyState {
+        match self {
+            Self::Session(session) => session.key_state(key),
+            Self::Transaction(transaction) => transaction.key_state(key),
+        }
+    }
+
+    /// Returns whether this is a transaction whose writes others see, and cannot be undone, before
+    /// its end.
+    pub fn is_visible_transaction(&self) -> bool {
+        match self {
+            Self::Session(_) => false,
+            Self::Transaction(transaction) => !transaction.can_roll_back(),
         }
     }
 

@@ -54,6 +54,7 @@ mod disk;
 mod engine_keys;
 mod error;
 mod found_value;
+mod key_state;
 mod private_row;
 mod range_steps;
 mod row_piece;
@@ -64,6 +65,7 @@ mod transaction;
 mod writer;
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 pub use skein_disk::{DiskError, DiskStats, PAGE};
 pub use skein_store::Error as RowError;
@@ -76,14 +78,15 @@ pub use disk::DiskEngine;
 pub use engine_keys::EngineKeys;
 pub use error::EngineError;
 pub use found_value::FoundValue;
+pub use key_state::KeyState;
 pub use private_row::{PRIVATE_KEY, is_private_key};
 pub use range_steps::RangeRemovalStep;
 pub use row_piece::{PieceRead, RowPiece};
 pub use session::EngineSession;
 pub use skein_store::{
     Batch, BatchWrite, CollectionKind, Durability, Eviction, IndexKind, ListEnd, ListWriter, Member,
-    OpenProgress, OpenProgressSeen, Row, RowAllocator, RowChange, RowRef, RowWriter, SET_SCORE,
-    ScanDirection, SetWriter, StoreStats, Ticket, VALUE_BYTES_MAX, successor,
+    OpenProgress, OpenProgressSeen, RemovalBatch, RemovalObserver, Row, RowAllocator, RowChange, RowRef,
+    RowWriter, SET_SCORE, ScanDirection, SetWriter, StoreStats, Ticket, VALUE_BYTES_MAX, successor,
 };
 pub use snapshot::{DiskEngineSnapshot, EngineSnapshot, SnapshotRelease};
 pub use streams::{
@@ -228,6 +231,15 @@ impl Engine {
         match self {
             Self::Memory(store) => Ok(store.checkpoint().map(drop)?),
             Self::Disk(disk) => Ok(disk.store().checkpoint()?),
+        }
+    }
+
+    /// Tells `observer` from now on which expired keys a thread of the engine removes. Only the first
+    /// call has an effect.
+    pub fn observe_removals(&self, observer: Arc<dyn RemovalObserver>) {
+        match self {
+            Self::Memory(store) => store.observe_removals(observer),
+            Self::Disk(disk) => disk.observe_removals(observer),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::disk::{DiskEngine, DiskRowReader, DiskWriter, StoreSource, live};
 use crate::range_steps::{REMOVALS, RangeRemovalStep, count_keys, present};
 use crate::transaction::{self, EngineTransaction};
 use crate::writer::EngineWriter;
-use crate::{Engine, EngineBounds, Result, RowView, ScanDirection, Ticket};
+use crate::{Engine, EngineBounds, KeyState, Result, RowView, ScanDirection, Ticket};
 
 /// A worker's access to an engine.
 #[derive(Debug)]
@@ -101,6 +101,34 @@ impl EngineSession {
                 let row = reader.row(key, |value| disk.store().get_into(key, value));
                 look(row.map(|row| live(row, now).map(|row| RowView::stored(row, &source))))
             }
+        }
+    }
+
+    /// Returns the state of a key. This does not count as a use of the key.
+    pub fn key_state(&mut self, key: &[u8]) -> KeyState {
+        let now = self.now();
+        match &mut self.backend {
+            SessionBackend::Memory(session) => session.peek_with(key, KeyState::of),
+            SessionBackend::Disk(disk, reader) => {
+                KeyState::of_read(reader.row(key, |value| disk.store().get_into(key, value)), now)
+            }
+        }
+    }
+
+    /// Keeps the keys that this session evicts from now on, or stops to do so; see
+    /// [`skein_store::Session::report_evictions`].
+    #[inline]
+    pub fn report_evictions(&mut self, on: bool) {
+        if let SessionBackend::Memory(session) = &mut self.backend {
+            session.report_evictions(on);
+        }
+    }
+
+    /// Returns the keys that were evicted since the last call.
+    pub fn take_evicted(&mut self) -> Vec<Vec<u8>> {
+        match &mut self.backend {
+            SessionBackend::Memory(session) => session.take_evicted(),
+            SessionBackend::Disk(..) => Vec::new(),
         }
     }
 

@@ -20,7 +20,7 @@ use skein_store::{OpenBatch, StoreStats};
 use crate::disk::{DiskWriter, ExpiryEntries as _, TransactionSource, live};
 use crate::range_steps::{REMOVALS, RangeRemovalStep, count_keys, present};
 use crate::writer::EngineWriter;
-use crate::{Engine, EngineBounds, Result, RowView, ScanDirection, Ticket};
+use crate::{Engine, EngineBounds, KeyState, Result, RowView, ScanDirection, Ticket};
 
 /// An open transaction of an [`EngineSession`](super::EngineSession).
 pub struct EngineTransaction<'t> {
@@ -101,6 +101,20 @@ impl<'t> EngineTransaction<'t> {
                 look(row.map(|row| live(row, self.now).map(|row| RowView::stored(row, &source))))
             }
         }
+    }
+
+    /// Returns the state of a key. This does not count as a use of the key.
+    pub(crate) fn key_state(&mut self, key: &[u8]) -> KeyState {
+        let now = self.now;
+        match &mut self.backend {
+            TransactionBackend::Memory(batch) => batch.writer().peek_with(key, KeyState::of),
+            TransactionBackend::Disk(writer) => KeyState::of_read(writer.row(key), now),
+        }
+    }
+
+    /// Returns whether writes can be undone until the end of the transaction.
+    pub(crate) fn can_roll_back(&self) -> bool {
+        matches!(self.backend, TransactionBackend::Disk(_))
     }
 
     /// Looks up many keys, in the order of `keys`.

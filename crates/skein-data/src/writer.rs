@@ -16,7 +16,7 @@ use skein_store::{
 };
 
 use crate::disk::DiskWriter;
-use crate::{Error, Result};
+use crate::{Error, KeyState, Result};
 
 /// The writer that [`EngineSession::write`](super::EngineSession::write) passes to its closure.
 #[derive(Debug)]
@@ -72,6 +72,28 @@ impl EngineWriter<'_, '_> {
         match self {
             Self::Memory(writer) => writer.prefetch(keys),
             Self::Disk(disk) => disk.prefetch(keys),
+        }
+    }
+
+    /// Returns the state of a key with the writes so far. This does not count as a use of the key.
+    pub fn key_state(&mut self, key: &[u8]) -> KeyState {
+        match self {
+            Self::Memory(writer) => writer.peek_with(key, KeyState::of),
+            Self::Disk(disk) => {
+                let now = disk.now();
+                KeyState::of_read(disk.row(key), now)
+            }
+        }
+    }
+
+    /// Removes a key if it has expired. Returns whether it was removed.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn remove_expired(&mut self, key: &[u8]) -> Result<bool> {
+        match self {
+            Self::Memory(writer) => Ok(writer.remove_expired(key)?),
+            Self::Disk(disk) => disk.remove_expired(key),
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod snapshot;
 mod subscriptions;
+mod tracking;
 mod watched;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use crate::worker_counters::Lookups;
 use snapshot::ClientSnapshot;
 pub(crate) use snapshot::HeldSnapshot;
 pub(crate) use subscriptions::ClientSubscriptions;
+pub(crate) use tracking::ClientTracking;
 use watched::WatchedKeys;
 
 /// The replies that a client wants, as set with CLIENT REPLY. The flags are Redis's and independent
@@ -97,6 +99,8 @@ pub(crate) struct ClientState {
     /// The snapshot that the client holds.
     pub snapshot: ClientSnapshot,
     pub subscriptions: ClientSubscriptions,
+    /// Present while the client tracks keys.
+    pub tracking: Option<Box<ClientTracking>>,
     pub replies: ReplyMode,
     /// Hits and misses of a request that runs by itself.
     pub lookups: Lookups,
@@ -151,6 +155,7 @@ impl ClientState {
             watched,
             snapshot: ClientSnapshot::default(),
             subscriptions: ClientSubscriptions::default(),
+            tracking: None,
             replies,
             lookups,
             record,
@@ -169,7 +174,8 @@ impl ClientState {
     #[inline]
     pub(crate) fn memory(&self) -> usize {
         let queued = self.multi.as_ref().map_or(0, |multi| multi.queue.memory());
-        queued + self.watched.memory() + self.subscriptions.memory() + self.attribute_bytes
+        let tracking = self.tracking.as_ref().map_or(0, |tracking| tracking.memory());
+        queued + self.watched.memory() + self.subscriptions.memory() + tracking + self.attribute_bytes
     }
 
     /// Returns the same client with its record at a worker.
@@ -240,10 +246,25 @@ impl ClientState {
     }
 
     /// Returns whether reads and writes of this client may run in batches with those of others.
-    /// Requests that are refused, queued or not answered must run by themselves.
+    /// Requests that are refused, queued or not answered must run by themselves, and so must those
+    /// whose keys are tracked.
     #[inline]
     pub(crate) fn runs_in_batches(&self) -> bool {
-        self.authenticated && self.replies.are_all() && !self.in_multi() && !self.only_subscribes()
+        self.authenticated
+            && self.replies.are_all()
+            && !self.in_multi()
+            && self.tracking.as_ref().is_none_or(|tracking| tracking.broadcast)
+            && !self.only_subscribes()
+    }
+
+    /// Ends a request, after which CLIENT CACHING counts no more.
+    #[inline]
+    pub(crate) fn end_caching(&mut self) {
+        if !self.in_multi()
+            && let Some(tracking) = &mut self.tracking
+        {
+            tracking.caching = false;
+        }
     }
 
     /// Returns whether the client may only send commands of subscriptions: in RESP2, replies and

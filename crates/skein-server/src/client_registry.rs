@@ -58,6 +58,19 @@ impl ClientAttributes {
     }
 }
 
+/// A mode of a client that CLIENT LIST shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClientMode {
+    /// MONITOR
+    Monitor = 1,
+    /// CLIENT TRACKING
+    Tracking = 2,
+    /// CLIENT TRACKING with BCAST
+    Broadcast = 4,
+    /// The client that should receive its invalidations is gone.
+    BrokenRedirect = 8,
+}
+
 /// A client as other clients see it.
 #[derive(Debug)]
 pub(crate) struct ClientRecord {
@@ -75,6 +88,10 @@ pub(crate) struct ClientRecord {
     killed: AtomicBool,
     /// Whether the client waits for a key.
     blocked: AtomicBool,
+    /// Bits of [`ClientMode`].
+    modes: AtomicU8,
+    /// The client that receives its invalidations; 0 for itself.
+    redirect: AtomicU64,
     /// Subscriptions to channels, patterns and shard channels.
     subscriptions: [AtomicUsize; 3],
     attributes: Mutex<ClientAttributes>,
@@ -101,6 +118,8 @@ impl ClientRecord {
             queued: AtomicI64::new(-1),
             killed: AtomicBool::new(false),
             blocked: AtomicBool::new(false),
+            modes: AtomicU8::new(0),
+            redirect: AtomicU64::new(0),
             subscriptions: Default::default(),
             attributes: Mutex::default(),
             sizes: ClientSizes::default(),
@@ -163,6 +182,36 @@ impl ClientRecord {
         self.blocked.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn set_mode(&self, mode: ClientMode, on: bool) {
+        if on {
+            self.modes.fetch_or(mode as u8, Ordering::Relaxed);
+        } else {
+            self.modes.fetch_and(!(mode as u8), Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has_mode(&self, mode: ClientMode) -> bool {
+        self.modes.load(Ordering::Relaxed) & mode as u8 != 0
+    }
+
+    /// Sets the client that receives its invalidations; 0 for itself.
+    pub(crate) fn set_redirect(&self, client: u64) {
+        self.redirect.store(client, Ordering::Relaxed);
+    }
+
+    /// Returns the client that receives its invalidations; 0 for itself.
+    pub(crate) fn redirect(&self) -> u64 {
+        self.redirect.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether most messages to the client are those that it does not ask for one by one, so
+    /// that its output has the limits of subscribers.
+    #[inline]
+    pub(crate) fn hears(&self) -> bool {
+        self.has_mode(ClientMode::Monitor) || self.subscribes()
+    }
+
     /// Sets the numbers of subscriptions to channels, patterns and shard channels.
     pub(crate) fn set_subscriptions(&self, counts: [usize; 3]) {
         for (place, count) in self.subscriptions.iter().zip(counts) {
@@ -196,6 +245,11 @@ impl ClientRegistry {
 
     pub(crate) fn remove(&self, client: u64) {
         lock(&self.0).remove(&client);
+    }
+
+    /// Returns the record of a client, if it is connected.
+    pub(crate) fn find(&self, client: u64) -> Option<Arc<ClientRecord>> {
+        lock(&self.0).get(&client).cloned()
     }
 
     /// Returns the clients that are not killed, by number.

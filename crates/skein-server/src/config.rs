@@ -8,6 +8,7 @@ use std::time::Duration;
 use skein_sync::threads;
 use tracing::level_filters::LevelFilter;
 
+use crate::key_events::EventClasses;
 use crate::transport::Transport;
 use crate::unix_socket::{MODE_MAX, PATH_BYTES_MAX};
 use crate::{ClientMemoryLimit, StartError, Tls, TlsClients, UnixSocket};
@@ -59,6 +60,7 @@ pub(crate) mod bounds {
     pub(crate) const REPLY_BYTES: (usize, usize) = (1 << 10, 1 << 40);
     pub(crate) const SCAN_CURSORS: (usize, usize) = (16, 1 << 24);
     pub(crate) const SCRIPT_MEMORY: (usize, usize) = (1 << 20, 1 << 40);
+    pub(crate) const TRACKING_KEYS: (usize, usize) = (0, i64::MAX as usize);
     pub(crate) const SLOWLOG_LEN: (usize, usize) = (0, 100_000);
 }
 
@@ -167,6 +169,12 @@ pub struct ServerOptions {
     /// The memory that all clients may take together; no limit by default. Above it, the largest ones
     /// are disconnected.
     pub client_memory_max: ClientMemoryLimit,
+    /// The classes of keyspace notifications, in Redis's letters; none by default.
+    pub keyspace_events: String,
+    /// The most keys that are remembered for CLIENT TRACKING, for all clients together; 1,000,000
+    /// by default, 0 for any number. Beyond it, clients are told that a key has changed although
+    /// it has not.
+    pub tracking_keys_max: usize,
     /// Whether clients may use DEBUG, which can make workers wait; false by default.
     pub debug_command: bool,
     /// How long a stop waits for clients to read their replies; 5 s by default, at most a day.
@@ -211,6 +219,8 @@ impl Default for ServerOptions {
                 soft_time: Duration::from_secs(60),
             },
             client_memory_max: ClientMemoryLimit::default(),
+            keyspace_events: String::new(),
+            tracking_keys_max: 1_000_000,
             debug_command: false,
             stop_timeout: Duration::from_secs(5),
         }
@@ -267,10 +277,15 @@ impl ServerOptions {
             ("scan_cursors_max", self.scan_cursors_max, bounds::SCAN_CURSORS),
             ("script_memory_max", self.script_memory_max, bounds::SCRIPT_MEMORY),
             ("slowlog_len", self.slowlog_len, bounds::SLOWLOG_LEN),
+            ("tracking_keys_max", self.tracking_keys_max, bounds::TRACKING_KEYS),
         ] {
             if value < min || value > max {
                 return Err(bad(name, &format!("is {value}"), &format!("choose {min} to {max}")));
             }
+        }
+        if EventClasses::parse(self.keyspace_events.as_bytes()).is_none() {
+            let is = format!("is {:?}", self.keyspace_events);
+            return Err(bad("keyspace_events", &is, "choose letters of KEg$lshzxetdmnA"));
         }
         let most = Duration::from_secs(SECONDS.1 as u64);
         for (name, time, most) in [

@@ -103,6 +103,7 @@ fn clients(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     lines.add("connected_clients", shared.connections());
     lines.add("cluster_connections", 0);
     lines.add("maxclients", shared.settings.clients_max.get());
+    lines.add("tracking_clients", shared.key_observer.tracking.sums().clients);
     lines.add("blocked_clients", shared.waiting.count());
     for (i, mailbox) in shared.mailboxes.iter().enumerate() {
         let connections = mailbox.counts.connections.load(Ordering::Relaxed);

@@ -180,7 +180,7 @@ impl Server {
         let flushed = shared.store.flush();
         // Drops connections that arrived too late for a worker, so that their clients notice the
         // close even if somebody still has a handle.
-        for mailbox in &shared.mailboxes {
+        for mailbox in &*shared.mailboxes {
             drop(mailbox.take());
         }
         if !self.rates_thread.stop() {

@@ -56,6 +56,8 @@ pub(crate) struct LiveSettings {
     pub tls_handshake_s: LiveSetting,
     /// 0 for no probes.
     pub keepalive_s: LiveSetting,
+    /// Keys that are remembered for CLIENT TRACKING; 0 for any number.
+    pub tracking_keys_max: LiveSetting,
     /// When a client that does not read its replies is disconnected.
     pub output: OutputSettings,
     /// The same for a client with subscriptions.
@@ -140,6 +142,7 @@ impl LiveSettings {
             idle_timeout_s: LiveSetting::new(seconds(options.idle_timeout)),
             tls_handshake_s: LiveSetting::new(seconds(options.tls_handshake_timeout)),
             keepalive_s: LiveSetting::new(seconds(options.keepalive)),
+            tracking_keys_max: LiveSetting::new(options.tracking_keys_max),
             output: OutputSettings::new(options.output_limit),
             subscriber_output: OutputSettings::new(options.subscriber_limit),
             busy_reply_ms: LiveSetting::new(millis(options.busy_reply_threshold)),

@@ -1,8 +1,8 @@
 //! The state that the threads of a server share.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use mio::Waker;
@@ -11,7 +11,7 @@ use skein_sync::locks::lock;
 use crate::ServerOptions;
 use crate::acl::Acl;
 use crate::busy_script::BusyScript;
-use crate::channels::{ChannelDelivery, Channels};
+use crate::channels::Channels;
 use crate::checkpoint_requests::CheckpointRequests;
 use crate::client_eviction::ClientEviction;
 use crate::client_registry::{ClientLocation, ClientRegistry};
@@ -20,8 +20,11 @@ use crate::command_table::CommandSpec;
 use crate::command_table::request_keys::keys_of;
 use crate::exclusion_gate::ExclusionGate;
 use crate::functions::FunctionRegistry;
+use crate::key_events::{EventClasses, KeyObserver};
 use crate::loading::Loading;
-use crate::observe::{CommandTotals, ServerObserver, WorkerObserver};
+pub(crate) use crate::mailbox::{Mailbox, WaitAnswer};
+use crate::monitors::Monitors;
+use crate::observe::{CommandTotals, ServerObserver};
 use crate::open_files::OpenFileBudget;
 use crate::pause::ClientPause;
 use crate::resp::RequestArgs;
@@ -29,7 +32,6 @@ use crate::scan_cursors::ScanCursors;
 use crate::script_cache::{LuaMemory, ScriptCache};
 use crate::settings::LiveSettings;
 use crate::tls::TlsPort;
-use crate::transport::Transport;
 use crate::waiting_clients::WaitingClients;
 use crate::warnings::WarningLimiter;
 use crate::worker_counters::{Lookups, WorkerCounters};
@@ -65,7 +67,7 @@ pub(crate) struct ServerShared {
     pub busy_script: BusyScript,
     /// The state of CLIENT PAUSE.
     pub pause: ClientPause,
-    pub clients: ClientRegistry,
+    pub clients: Arc<ClientRegistry>,
     pub client_eviction: ClientEviction,
     pub acl: Arc<Acl>,
     pub started: Instant,
@@ -79,7 +81,7 @@ pub(crate) struct ServerShared {
     /// How many connections fit under the limit on open files.
     pub files: OpenFileBudget,
     /// One per worker.
-    pub mailboxes: Vec<Mailbox>,
+    pub mailboxes: Arc<[Mailbox]>,
     pub warnings: WarningLimiter,
     /// Observation: its shared results.
     pub observing: ServerObserver,
@@ -95,7 +97,11 @@ pub(crate) struct ServerShared {
     /// The checkpoints that clients wait for.
     pub checkpoints: CheckpointRequests,
     /// The channels of publish and subscribe.
-    pub channels: Channels,
+    pub channels: Arc<Channels>,
+    /// Tells clients which keys change.
+    pub key_observer: Arc<KeyObserver>,
+    /// The clients of MONITOR.
+    pub monitors: Monitors,
     /// The clients that wait for keys.
     pub waiting: WaitingClients,
 }
@@ -139,110 +145,6 @@ pub(crate) struct ServerStats {
     pub lookups: Lookups,
 }
 
-/// Messages of other threads to a worker, and the worker's counts.
-#[derive(Debug)]
-pub(crate) struct Mailbox {
-    pub waker: Waker,
-    mail: Mutex<Mail>,
-    pub counts: WorkerCounters,
-    /// By kind of command.
-    pub observed: WorkerObserver,
-    /// Whether replies of this worker wait for an epoch to become durable.
-    waits_for_epoch: AtomicBool,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Mail {
-    pub connections: Vec<Transport>,
-    /// Clients to disconnect.
-    pub kills: Vec<ClientLocation>,
-    pub checkpoints: Vec<(ClientLocation, Result<(), CommandError>)>,
-    pub wait_answers: Vec<WaitAnswer>,
-    pub messages: Vec<ChannelDelivery>,
-}
-
-impl Mail {
-    fn is_empty(&self) -> bool {
-        self.connections.is_empty()
-            && self.kills.is_empty()
-            && self.checkpoints.is_empty()
-            && self.wait_answers.is_empty()
-            && self.messages.is_empty()
-    }
-}
-
-/// The answer to a client that has waited for a key.
-#[derive(Debug)]
-pub(crate) struct WaitAnswer {
-    pub who: ClientLocation,
-    pub bytes: Vec<u8>,
-    /// The answer waits until this ticket is durable.
-    pub ticket: Ticket,
-}
-
-impl Mailbox {
-    pub(crate) fn new(waker: Waker) -> Self {
-        Self {
-            waker,
-            mail: Mutex::default(),
-            counts: WorkerCounters::default(),
-            observed: WorkerObserver::default(),
-            waits_for_epoch: AtomicBool::new(false),
-        }
-    }
-
-    fn mail(&self) -> MutexGuard<'_, Mail> {
-        lock(&self.mail)
-    }
-
-    pub(crate) fn take(&self) -> Mail {
-        std::mem::take(&mut *self.mail())
-    }
-
-    /// Takes only the new connections. The other messages stay.
-    pub(crate) fn take_connections(&self) -> Vec<Transport> {
-        std::mem::take(&mut self.mail().connections)
-    }
-
-    pub(crate) fn send(&self, put: impl FnOnce(&mut Mail)) {
-        let mut mail = self.mail();
-        // Otherwise the worker was woken, and has not taken its mail yet.
-        let must_wake = mail.is_empty();
-        put(&mut mail);
-        drop(mail);
-        if must_wake {
-            self.wake();
-        }
-    }
-
-    /// Wakes the worker from its wait for events.
-    pub(crate) fn wake(&self) {
-        if let Err(cause) = self.waker.wake() {
-            tracing::error!(%cause, "cannot wake a worker");
-        }
-    }
-
-    /// Asks [`epoch_advanced`](Self::epoch_advanced) to wake the worker. Before it waits, the
-    /// worker must read the durable epoch once more after this call.
-    pub(crate) fn wait_for_epoch(&self) {
-        self.waits_for_epoch.store(true, Ordering::Relaxed);
-        // SeqCst: pairs with the fence in `epoch_advanced`: either the worker sees the new epoch,
-        // or the other thread sees the flag.
-        fence(Ordering::SeqCst);
-    }
-
-    /// Wakes the worker if it waits for an epoch. Called when the durable epoch has advanced, or
-    /// will never advance again.
-    pub(crate) fn epoch_advanced(&self) {
-        // SeqCst: pairs with the fence in `wait_for_epoch`.
-        fence(Ordering::SeqCst);
-        if self.waits_for_epoch.load(Ordering::Relaxed) && self.waits_for_epoch.swap(false, Ordering::Relaxed)
-        {
-            self.wake();
-        }
-    }
-}
-
 impl ServerShared {
     pub(crate) fn new(parts: SharedParts) -> Self {
         let SharedParts {
@@ -258,8 +160,19 @@ impl ServerShared {
             run_id,
             replication_id,
         } = parts;
+        let mailboxes: Arc<[Mailbox]> = mailboxes.into();
         let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_millis() as u64);
+        let (channels, clients): (Arc<Channels>, Arc<ClientRegistry>) = Default::default();
+        let classes = EventClasses::parse(options.keyspace_events.as_bytes()).unwrap_or_default();
+        let key_observer = Arc::new(KeyObserver::new(
+            Arc::clone(&channels),
+            Arc::clone(&clients),
+            Arc::clone(&mailboxes),
+            classes,
+        ));
+        store.observe_removals(Arc::clone(&key_observer) as Arc<_>);
         Self {
+            key_observer,
             cursors: ScanCursors::new(
                 options.scan_cursors_max,
                 seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 12,
@@ -268,7 +181,7 @@ impl ServerShared {
             gate: ExclusionGate::new(mailboxes.len()),
             busy_script: BusyScript::default(),
             pause: ClientPause::default(),
-            clients: ClientRegistry::default(),
+            clients,
             client_eviction: ClientEviction::new(options.client_memory_max),
             acl,
             settings: LiveSettings::new(&options),
@@ -283,7 +196,7 @@ impl ServerShared {
             run_id,
             replication_id,
             files,
-            mailboxes,
+            mailboxes: Arc::clone(&mailboxes),
             warnings: WarningLimiter::default(),
             observing: ServerObserver::default(),
             acceptor,
@@ -293,7 +206,8 @@ impl ServerShared {
             refused: AtomicU64::new(0),
             counted_before: Mutex::default(),
             checkpoints: CheckpointRequests::default(),
-            channels: Channels::default(),
+            channels,
+            monitors: Monitors::new(mailboxes),
             waiting: WaitingClients::default(),
             scripts: ScriptCache::default(),
             lua_memory: LuaMemory::default(),
@@ -343,6 +257,11 @@ impl ServerShared {
         } else if let Some(keys) = keys_of(command, args) {
             keys.all().iter().for_each(|key| self.waiting.note(key));
         }
+    }
+
+    /// Returns whether any client may receive messages that it does not ask for one by one.
+    pub(crate) fn sends_unasked(&self) -> bool {
+        self.channels.any() || self.monitors.any() || self.key_observer.level().tracks()
     }
 
     pub(crate) fn stopping(&self) -> bool {
@@ -496,6 +415,7 @@ impl ServerShared {
             + self.acl.log.memory()
             + self.scripts.bytes()
             + self.functions.bytes()
+            + self.key_observer.tracking.memory()
     }
 
     /// Returns a sum over the workers.

@@ -52,6 +52,7 @@ mod options;
 mod record;
 mod record_buffer;
 mod recovery;
+mod removal_observer;
 mod row;
 mod session;
 mod snapshot;
@@ -75,6 +76,7 @@ pub use limits::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX, SNAPSHOTS_MAX, VALUE_BYT
 pub use memory::MemoryUse;
 pub use options::{CloseCheckpoint, Durability, Eviction, StoreLimits, StoreOptions};
 pub use recovery::RecoveryReport;
+pub use removal_observer::{RemovalBatch, RemovalObserver};
 pub use row::{CollectionHead, ColumnIter, Row, RowAllocator, RowBuffer, RowRef, encode_value};
 pub use session::{
     EachNamed, ListEnd, ListWriter, MemberStore, MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder,

@@ -3,6 +3,8 @@
 //!
 //! Files and background threads are not part of it; see `store`.
 
+use std::sync::{Arc, OnceLock};
+
 use skein_index::{ComputeAction, Computed, Guard, IndexError};
 use skein_sync::atomic::AtomicU64;
 
@@ -12,6 +14,7 @@ use crate::index::IndexPlace;
 use crate::limits::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX};
 use crate::memory::{MemoryBalance, MemoryBudget, MemoryUse};
 use crate::options::StoreOptions;
+use crate::removal_observer::RemovalObserver;
 use crate::row::{Row, RowRef};
 use crate::snapshot::{self, RowKeeper};
 use crate::store_keys::StoreKeys;
@@ -24,6 +27,8 @@ pub(crate) struct StoreCore {
     pub(crate) budget: MemoryBudget,
     /// The number of expired keys that the expiry thread has removed.
     pub(crate) expired: AtomicU64,
+    /// Hears which expired keys are removed.
+    pub(crate) removal_observer: OnceLock<Arc<dyn RemovalObserver>>,
     pub(crate) options: StoreOptions,
 }
 
@@ -31,7 +36,7 @@ impl StoreCore {
     pub(crate) fn new(keys: StoreKeys, commit: CommitLog, options: StoreOptions) -> Self {
         let budget = MemoryBudget::new(commit.log.logs());
         budget.set_limit(&keys, options.limits.memory_bytes, options.limits.eviction);
-        Self { keys, commit, budget, expired: AtomicU64::new(0), options }
+        Self { keys, commit, budget, expired: AtomicU64::new(0), removal_observer: OnceLock::new(), options }
     }
 
     /// Returns the time of an operation: the present, or the frozen time.

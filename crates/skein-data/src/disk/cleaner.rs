@@ -10,7 +10,6 @@ use std::ops::Bound;
 use std::time::{Duration, Instant};
 
 use skein_disk::{KeySpace, ScanRequest, WalkDirection};
-use skein_sync::atomic::Ordering;
 use skein_sync::background::ThreadSignal;
 
 use super::keys::{dead_key, parse_expiry_key};
@@ -84,6 +83,8 @@ impl DiskEngine {
         if overdue.is_empty() {
             return Ok(None);
         }
+        let mut batch = self.core().removal_observer.get().and_then(|observer| observer.begin());
+        let mut removed = Vec::new();
         let (mut transaction, mut buffer) = (self.store().begin(), DiskRowReader::default());
         let begun = Instant::now();
         for (at, key) in overdue {
@@ -92,12 +93,18 @@ impl DiskEngine {
             let Some(row) = row.filter(|row| row.expires_at() == Some(at)) else { continue };
             let old = RowReferences::of(Some(row));
             write_main_row(self, &mut transaction, key, None, old, RowReferences::default())?;
-            self.core().expired.fetch_add(1, Ordering::Relaxed);
+            self.count_expired();
+            removed.push(key);
             if transaction.is_full() {
                 break;
             }
         }
         transaction.commit()?;
+        if let Some(batch) = &mut batch {
+            for key in &removed {
+                batch.expired(key);
+            }
+        }
         Ok(Some(begun.elapsed()))
     }
 

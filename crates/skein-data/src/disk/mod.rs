@@ -23,12 +23,13 @@ mod rows;
 mod writer;
 
 use std::hash::{DefaultHasher, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use skein_disk::{CACHE_LEAST, DiskStore, KeySpace, PAGE, Values};
 use skein_store::{
-    EXPIRING_KEY_BYTES_MAX, Eviction, ExpiryClock, RowAllocator, RowRef, StoreLimits, StoreStats,
+    EXPIRING_KEY_BYTES_MAX, Eviction, ExpiryClock, RemovalObserver, RowAllocator, RowRef, StoreLimits,
+    StoreStats,
 };
 use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use skein_sync::background::{BackgroundThread, ThreadSignal};
@@ -67,6 +68,8 @@ struct DiskCore {
     removals: Box<[AtomicU64]>,
     /// Keys that were removed because they had expired.
     expired: AtomicU64,
+    /// Hears which expired keys are removed.
+    removal_observer: OnceLock<Arc<dyn RemovalObserver>>,
     signal: Arc<ThreadSignal>,
     /// Snapshots that were not taken for a single command.
     snapshots: AtomicUsize,
@@ -115,6 +118,7 @@ impl DiskEngine {
             has_references: AtomicBool::new(any),
             removals: (0..REMOVAL_COUNTERS).map(|_| AtomicU64::new(0)).collect(),
             expired: AtomicU64::new(0),
+            removal_observer: OnceLock::new(),
             signal: Arc::default(),
             snapshots: AtomicUsize::new(0),
         });
@@ -182,6 +186,12 @@ impl DiskEngine {
         self.removal_counter_of(key).load(Ordering::Acquire)
     }
 
+    /// Tells `observer` which expired keys the thread removes. Only the first call has an effect.
+    pub(crate) fn observe_removals(&self, observer: Arc<dyn RemovalObserver>) {
+        // A second observer is not heard.
+        let _ = self.core.removal_observer.set(observer);
+    }
+
     /// Wakes the thread, because members of a collection are to be removed.
     fn wake_cleaner(&self) {
         self.core.signal.wake();
@@ -211,6 +221,12 @@ impl DiskEngine {
             Some(bytes) if bytes < least => Err(Error::CacheTooSmall { bytes, least }),
             Some(bytes) => Ok(bytes / PAGE),
         }
+    }
+
+    /// Counts a key that was removed because it had expired.
+    fn count_expired(&self) {
+        // Relaxed: a count.
+        self.core.expired.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn rows(&self) -> &RowAllocator {

@@ -114,7 +114,7 @@ impl<'w> DiskWriter<'w> {
     }
 
     /// Reads the row of a key, also if it has expired.
-    pub(super) fn row(&mut self, key: &[u8]) -> Result<Option<RowRef<'_>>> {
+    pub(crate) fn row(&mut self, key: &[u8]) -> Result<Option<RowRef<'_>>> {
         let (reader, transaction) = self.parts();
         reader.row(key, |value| transaction.get_into(key, value))
     }
@@ -178,6 +178,21 @@ impl<'w> DiskWriter<'w> {
         let done = write_main_row(engine, transaction, key, None, old, RowReferences::default());
         self.end_write(begin, done)?;
         Ok(was_there)
+    }
+
+    /// Removes a key if it has expired. Returns whether it was removed.
+    pub(crate) fn remove_expired(&mut self, key: &[u8]) -> Result<bool> {
+        let now = self.now;
+        let old = match self.row(key)? {
+            Some(row) if row.has_expired(now) => RowReferences::of(Some(row)),
+            _ => return Ok(false),
+        };
+        let (engine, begin) = (self.engine, self.begin_write());
+        let transaction = self.parts().1;
+        let done = write_main_row(engine, transaction, key, None, old, RowReferences::default());
+        self.end_write(begin, done)?;
+        engine.count_expired();
+        Ok(true)
     }
 
     /// Removes the first `most` keys within bounds, but not a server's own row.

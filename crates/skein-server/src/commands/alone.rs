@@ -3,17 +3,19 @@
 
 use super::command_error::NOT_IN_MULTI;
 use super::task::{SlicedTask, TaskProgress, TaskSlice};
-use super::{AfterCommand, CommandContext, CommandError, CommandSpec};
+use super::{AfterCommand, CommandContext, CommandError, CommandSpec, observed};
 use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Runs one request to its end. Returns whether the connection must be closed after it.
 pub(crate) fn run<'c>(
     mut context: CommandContext<'c>,
-    command: &CommandSpec,
+    command: &'static CommandSpec,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<bool, CommandError>) {
+    let watch = observed::begin(&mut context, command, args);
     let ran = command.handler().run(&mut context, args, reply);
+    observed::end(&mut context, watch, ran.is_ok());
     context.shared.note_made_keys(command, args);
     match ran {
         // No other worker runs, so there is nothing to wait for.
@@ -34,10 +36,10 @@ fn finish<'c>(
     mut task: SlicedTask,
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<(), CommandError>) {
-    let CommandContext { session, client, shared, ticket } = context;
+    let CommandContext { session, client, shared, ticket, changes } = context;
     let start = if task.writes_open_array() { reply.begin_open_array() } else { reply.position() };
     let mut slice =
-        TaskSlice { session, ticket, reply_bytes_max: shared.settings.reply_bytes_max.get(), start };
+        TaskSlice { session, changes, ticket, reply_bytes_max: shared.settings.reply_bytes_max.get(), start };
     let done = loop {
         match task.step(&mut slice, reply) {
             Ok(TaskProgress::More) => {}
@@ -49,5 +51,9 @@ fn finish<'c>(
             Err(fault) => break Err(fault),
         }
     };
-    (CommandContext { session: slice.session, client, shared, ticket: slice.ticket }, done)
+    let TaskSlice { mut session, mut changes, ticket, .. } = slice;
+    if session.is_visible_transaction() {
+        changes.publish_in_order(&mut session, &shared.key_observer);
+    }
+    (CommandContext { session, client, shared, ticket, changes }, done)
 }

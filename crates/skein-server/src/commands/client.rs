@@ -20,15 +20,16 @@ use crate::command_table::subcommands;
 use crate::resp::{ReplyWriter, RequestArgs};
 use filter::{ClientFilter, ClientKind};
 pub(super) use list::line;
+pub(crate) use tracking::stop_tracking;
 
 const HELP: &[&str] = &[
     "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "CACHING (YES|NO)",
-    "    An error: key tracking is not supported.",
+    "    Track the keys of the next command, in mode OPTIN, or do not, in mode OPTOUT.",
     "GETNAME",
     "    Return the name of the current connection.",
     "GETREDIR",
-    "    Return -1: key tracking is not supported.",
+    "    Return the ID of the client that receives the invalidations, or -1 without tracking.",
     "ID",
     "    Return the ID of the current connection.",
     "INFO",
@@ -51,10 +52,10 @@ const HELP: &[&str] = &[
     "    Set the name or the version of the client library.",
     "SETNAME <name>",
     "    Assign the name <name> to the current connection.",
-    "TRACKING (ON|OFF) [<option> ...]",
-    "    ON is an error: key tracking is not supported.",
+    "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]] [OPTIN] [OPTOUT] [NOLOOP]",
+    "    Tell the connection which keys that it has read are changed.",
     "TRACKINGINFO",
-    "    Return that tracking is off.",
+    "    Return the modes of tracking of the current connection.",
     "UNBLOCK <clientid> [TIMEOUT|ERROR]",
     "    End the wait of a client that a command blocks.",
     "UNPAUSE",
@@ -85,10 +86,9 @@ pub(super) fn own_client(
             set_info(client, args.get(2), args.get(3))?;
             reply.ok();
         }
-        "caching" => return Err(tracking::CACHING),
-        "getredir" => reply.int(tracking::NOBODY),
-        "tracking" => tracking::set(args, reply)?,
-        "trackinginfo" => tracking::info(reply),
+        "caching" => tracking::set_caching(client, args, reply)?,
+        "getredir" => tracking::write_redirect(client, reply),
+        "trackinginfo" => tracking::write_info(client, reply),
         "no-evict" => {
             let no_evict = parse_switch(args.get(2))?;
             client.set_attributes(|attributes| attributes.no_evict = no_evict);
@@ -115,6 +115,7 @@ pub(super) fn client(
         }
         "list" => write_list(context, args, reply)?,
         "kill" => return kill(context, args, reply),
+        "tracking" => return tracking::set(context, args, reply),
         "pause" => return pause::begin(context.shared, args, reply),
         "unpause" => pause::end(context.shared, reply),
         "unblock" => pause::unblock(context.shared, args, reply)?,

@@ -43,6 +43,10 @@ pub(super) fn config(
         "set" => {
             set(context.shared, args)?;
             reply.ok();
+            if args.from(2).step_by(2).any(|name| is(name, "notify-keyspace-events")) {
+                // Other workers notice the changes of keys that clients want to know from now on.
+                return Ok(AfterCommand::Fence);
+            }
         }
         "resetstat" => {
             context.shared.reset_statistics();

@@ -6,7 +6,9 @@ use skein_syntax::number::parse_i64;
 
 use super::access::denied::remember_login;
 use super::channels::{ping_subscribed, remove_all};
+use super::client::stop_tracking;
 use super::command_error::NO_AUTH;
+use super::monitor::stop_monitoring;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, CommandSpec, Handler, is};
 use crate::acl::{Acl, DEFAULT};
 use crate::client::ClientState;
@@ -218,6 +220,8 @@ pub(super) fn reset_client(
     reply: &mut ReplyWriter<'_>,
 ) {
     remove_all(shared, client);
+    stop_monitoring(shared, client);
+    stop_tracking(shared, client);
     with_login(client, shared, |login| reset_at(login, reply));
 }
 

@@ -41,8 +41,10 @@ pub(crate) mod keys;
 pub(crate) mod latency;
 pub(crate) mod lists;
 pub(crate) mod memory;
+pub(crate) mod monitor;
 pub(crate) mod multi_key;
 mod multi_pop;
+pub(crate) mod observed;
 pub(crate) mod random_entries;
 mod reply_limit;
 pub(crate) mod scan;
@@ -66,6 +68,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::client::ClientState;
+use crate::key_events::KeyChanges;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use skein_data::{EngineKeys, EngineWriter, RowView, Ticket};
@@ -172,6 +175,8 @@ pub(crate) struct CommandContext<'c> {
     pub shared: &'c Arc<ServerShared>,
     /// The reply must be held back until this ticket is durable.
     pub ticket: Ticket,
+    /// What the commands have changed, if somebody wants to know.
+    pub changes: KeyChanges,
 }
 
 impl CommandContext<'_> {

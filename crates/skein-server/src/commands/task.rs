@@ -36,9 +36,11 @@ use super::streams::{EntriesReply, ReadStreamsTask};
 use super::strings::lcs::LcsTask;
 use crate::client::HeldSnapshot;
 use crate::glob::{Glob, STEPS_MAX};
+use crate::key_events::KeyChanges;
 use crate::resp::{Protocol, ReplyWriter};
 use skein_data::{
-    EngineKeys, EngineSnapshot, RowView, ScanDirection, SnapshotRelease, Ticket, is_private_key,
+    EngineKeys, EngineSnapshot, RangeRemovalStep, RowView, ScanDirection, SnapshotRelease, Ticket,
+    is_private_key,
 };
 
 pub(super) use long_read::{LongRead, LongReply, read_or_slices};
@@ -127,6 +129,8 @@ pub(crate) enum TaskProgress {
 /// The session and the limits of the reply, as a slice sees them.
 pub(crate) struct TaskSlice<'s> {
     pub session: EngineKeys<'s>,
+    /// What the slice has changed, if somebody wants to know.
+    pub changes: KeyChanges,
     /// The reply must be held back until this ticket is durable.
     pub ticket: Ticket,
     /// Maximum length of the reply.
@@ -458,7 +462,16 @@ impl RemoveRangeTask {
         slice: &mut TaskSlice<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
-        let removed = slice.session.remove_some(self.range.bounds())?;
+        let removed = if self.counts && slice.changes.is_on() {
+            self.remove_observed(slice)
+        } else {
+            slice.session.remove_some(self.range.bounds()).map_err(CommandError::from)
+        };
+        if !self.counts && !matches!(&removed, Ok(removed) if removed.rest.is_some()) {
+            // Also after an error: some keys are gone.
+            slice.changes.flushed();
+        }
+        let removed = removed?;
         slice.ticket = slice.ticket.max(removed.ticket);
         self.count += removed.count;
         if let Some(rest) = removed.rest {
@@ -471,5 +484,25 @@ impl RemoveRangeTask {
             reply.ok();
         }
         Ok(TaskProgress::Done)
+    }
+
+    /// Removes the first keys and notes each of them.
+    fn remove_observed(&self, slice: &mut TaskSlice<'_>) -> Result<RangeRemovalStep, CommandError> {
+        let (lower, upper) = self.range.bounds();
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        slice.session.scan((lower, upper), ScanDirection::Forward, SLICE_KEYS, |key, _| {
+            keys.push(key.to_vec());
+            if keys.len() < SLICE_KEYS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        let last = keys.last().filter(|_| keys.len() == SLICE_KEYS);
+        let watch = slice.changes.begin_removal(&mut slice.session, keys.iter().map(Vec::as_slice));
+        let upper = last.map_or(upper, |last| Bound::Included(&last[..]));
+        let removed = slice.session.remove_some((lower, upper));
+        slice.changes.end(watch, &mut slice.session, removed.is_ok());
+        let mut removed = removed?;
+        if removed.rest.is_none() {
+            removed.rest = last.map(|last| Bound::Excluded(last.clone()));
+        }
+        Ok(removed)
     }
 }

@@ -16,7 +16,7 @@ const fn family(
     UnsupportedFamily { what, names, prefixes }
 }
 
-const FAMILIES: [UnsupportedFamily; 5] = [
+const FAMILIES: [UnsupportedFamily; 4] = [
     family(
         "SkeinDB has no replicas",
         &["replicaof", "slaveof", "psync", "sync", "replconf", "role", "failover", "waitaof"],
@@ -24,7 +24,6 @@ const FAMILIES: [UnsupportedFamily; 5] = [
     ),
     family("SkeinDB has no cluster", &["cluster", "readonly", "readwrite", "asking"], &[]),
     family("SkeinDB does not move keys by itself; use DUMP and RESTORE, or skein copy", &["migrate"], &[]),
-    family("SkeinDB does not stream requests; SLOWLOG records slow ones", &["monitor"], &[]),
     family(
         "SkeinDB has no modules",
         &["module"],
@@ -61,10 +60,7 @@ mod tests {
 
     #[test]
     fn names_are_known_in_any_case() {
-        assert_eq!(
-            family_of(b"Monitor"),
-            Some("SkeinDB does not stream requests; SLOWLOG records slow ones")
-        );
+        assert_eq!(family_of(b"Cluster"), Some("SkeinDB has no cluster"));
         assert_eq!(family_of(b"Json.Get"), Some("SkeinDB has no modules"));
         assert_eq!(family_of(b"nope"), None);
     }

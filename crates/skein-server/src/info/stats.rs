@@ -50,6 +50,10 @@ pub(super) fn stats(shared: &ServerShared, numbers: &StoreStats, lines: &mut Inf
     lines.add("pubsub_channels", shared.channels.names(ChannelKind::Channel));
     lines.add("pubsub_patterns", shared.channels.names(ChannelKind::Pattern));
     lines.add("pubsubshard_channels", shared.channels.names(ChannelKind::Shard));
+    let tracking = shared.key_observer.tracking.sums();
+    lines.add("tracking_total_keys", tracking.keys);
+    lines.add("tracking_total_items", tracking.items);
+    lines.add("tracking_total_prefixes", tracking.prefixes);
     lines.add("scan_cursors", shared.cursors.len());
     for name in NEVER {
         lines.add(name, 0);

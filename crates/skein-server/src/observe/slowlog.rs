@@ -19,7 +19,7 @@ const ARGS_MAX: usize = 32;
 /// The most bytes of an argument that an entry keeps.
 const ARG_BYTES_MAX: usize = 128;
 /// The text that replaces a secret.
-const REDACTED: &[u8] = b"(redacted)";
+pub(crate) const REDACTED: &[u8] = b"(redacted)";
 /// Parameters of CONFIG SET whose values are secret.
 const SECRET_PARAMETERS: [&str; 4] = ["requirepass", "masterauth", "masteruser", "tls-key-file-pass"];
 
@@ -29,7 +29,7 @@ pub(crate) struct ClippedRequest(pub Vec<Vec<u8>>);
 
 /// The positions of the secrets in a request.
 #[derive(Debug, Clone, Copy)]
-enum SecretArgs {
+pub(crate) enum SecretArgs {
     None,
     /// From this argument on.
     From(usize),
@@ -38,7 +38,7 @@ enum SecretArgs {
 }
 
 impl SecretArgs {
-    fn of(args: &RequestArgs<'_>) -> Self {
+    pub(crate) fn of(args: &RequestArgs<'_>) -> Self {
         let (command, second) = (args.get(0), if args.len() > 1 { args.get(1) } else { b"" });
         if is(command, "AUTH") {
             Self::From(1)
@@ -56,7 +56,8 @@ impl SecretArgs {
         }
     }
 
-    fn hides(self, at: usize, args: &RequestArgs<'_>) -> bool {
+    /// Returns whether the argument at a position is secret.
+    pub(crate) fn hides(self, at: usize, args: &RequestArgs<'_>) -> bool {
         match self {
             Self::None => false,
             Self::From(first) => at >= first,

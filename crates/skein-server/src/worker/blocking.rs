@@ -14,16 +14,17 @@ use std::time::Instant;
 use crate::client::ClientState;
 use crate::client_registry::ClientLocation;
 use crate::command_table::request_keys::keys_of;
-use crate::commands::blocking::BlockingCommand;
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, KeyWait};
+use crate::commands::blocking::{BlockingCommand, BlockingQuery};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, KeyWait, observed};
 use crate::exclusion_gate::GateBusy;
+use crate::key_events::KeyChanges;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::{ServerShared, WaitAnswer};
 use crate::waiting_clients::WaitingClient;
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::connections::WorkerConnections;
-use super::exclusive::{ExclusiveOutcome, outcome};
+use super::exclusive::{ExclusiveOutcome, outcome, publish};
 use super::general::GeneralContext;
 
 /// When the clients of a worker stop to wait: their deadlines, with slot and number.
@@ -61,7 +62,7 @@ pub(super) fn wakes_someone(shared: &ServerShared, command: &CommandSpec, args: 
 }
 
 /// Serves the clients that wait for the keys that were noted. REQUIRES: no other worker runs
-/// requests.
+/// requests, and this worker may write (`KeyObserver::begin`).
 pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShared>) {
     while let Some(key) = shared.waiting.take_noted() {
         while let Some(client) = claim(session, shared, &key) {
@@ -99,14 +100,33 @@ fn serve(
     let (Handler::Blocking(blocking), Some(args)) = (client.command.handler(), client.request.args()) else {
         return Ok(Ticket::default());
     };
+    let mut changes = KeyChanges::of(&shared.key_observer, 0);
     let mut keys = EngineKeys::Transaction(Box::new(session.begin()?));
+    let watch = changes.begin(&mut keys, client.command, &args);
     let (served, ticket) = (blocking.serve)(&mut keys, &args, key, reply);
+    changes.end(watch, &mut keys, served.is_ok());
     if !served? {
         (blocking.nothing)(reply);
     }
     let ticket = keys.commit()?.max(ticket);
+    publish(session, shared, changes);
     shared.note_made_keys(client.command, &args);
     Ok(ticket)
+}
+
+/// Tries to serve a client at once, and notes what has changed.
+fn try_observed(
+    command: &'static CommandSpec,
+    blocking: &BlockingCommand,
+    context: &mut CommandContext<'_>,
+    query: &BlockingQuery,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<Option<AfterCommand>, CommandError> {
+    let watch = observed::begin(context, command, args);
+    let served = (blocking.at_once)(blocking, context, query, args, reply);
+    observed::end(context, watch, served.is_ok());
+    served
 }
 
 impl GeneralContext<'_> {
@@ -135,10 +155,13 @@ impl GeneralContext<'_> {
         let query = (blocking.query)(args)?;
         if (blocking.is_of_one_key)(&query) {
             // Nobody waits for a key that can serve, so this passes no other client.
+            let (changes, _order) = self.shared.key_observer.begin(client.id);
             let session = EngineKeys::Session(self.session);
             let mut context =
-                CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
-            if let Some(after) = (blocking.at_once)(blocking, &mut context, &query, args, reply)? {
+                CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
+            let served = try_observed(command, blocking, &mut context, &query, args, reply);
+            context.changes.publish_in_order(&mut context.session, &self.shared.key_observer);
+            if let Some(after) = served? {
                 return Ok((after, context.ticket));
             }
             if !query.waits {
@@ -147,22 +170,24 @@ impl GeneralContext<'_> {
             }
         }
         let _alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
+        let (changes, _order) = self.shared.key_observer.begin(client.id);
         self.session.freeze();
         let mut request = None;
-        let served = {
+        let (served, changes) = {
             let session = EngineKeys::Transaction(Box::new(self.session.begin()?));
             let mut context =
-                CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
-            let served = (blocking.at_once)(blocking, &mut context, &query, args, reply)?;
+                CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
+            let served = try_observed(command, blocking, &mut context, &query, args, reply)?;
             if served.is_none() && query.waits {
                 request = Some((blocking.request)(&mut context, args)?);
             }
-            let ticket = context.ticket;
+            let CommandContext { session, ticket, changes, .. } = context;
             match served {
-                Some(after) => Some((after, context.session.commit()?.max(ticket))),
-                None => None,
+                Some(after) => (Some((after, session.commit()?.max(ticket))), changes),
+                None => (None, changes),
             }
         };
+        publish(self.session, self.shared, changes);
         if let Some(served) = served {
             self.shared.note_made_keys(command, args);
             serve_waiting(self.session, self.shared);

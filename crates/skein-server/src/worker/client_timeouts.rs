@@ -37,7 +37,7 @@ pub(super) fn is_wanted(shared: &ServerShared) -> bool {
     let settings = &shared.settings;
     has_timeouts(settings, shared.tls.is_some())
         || settings.output.is_limited()
-        || (shared.channels.any() && settings.subscriber_output.is_limited())
+        || (shared.sends_unasked() && settings.subscriber_output.is_limited())
 }
 
 /// Returns whether any timeout can apply, except the one for unread replies.
@@ -88,7 +88,7 @@ impl WorkerConnections {
     fn disconnect_reason(&mut self, slot: usize, now: Duration) -> Option<&'static str> {
         let settings = &self.shared.settings;
         let (connection, output) = self.slots.get(slot)?;
-        let subscribes = !connection.client.subscriptions.is_empty();
+        let subscribes = connection.client.record.hears();
         let bounds = self.limits.output_of(subscribes);
         // The server does not wait for a client whose request is running, or waits for the disk. A
         // subscriber has nothing to say.

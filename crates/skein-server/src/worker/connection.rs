@@ -43,6 +43,8 @@ pub(super) struct Connection {
     pub blocked: Option<KeyWait>,
     /// Messages that came while a reply was not complete.
     pub postponed: Vec<u8>,
+    /// Bytes of messages that the client did not ask for, since nothing waited for it the last time.
+    pub unasked: usize,
     /// Whether a pause holds back the first request (see `paused_requests`).
     pub paused: bool,
     /// The start of the last round in which a request of this connection ran; `None` before the
@@ -94,6 +96,7 @@ impl Connection {
             waits: false,
             blocked: None,
             postponed: Vec::new(),
+            unasked: 0,
             paused: false,
             served: None,
             error: None,

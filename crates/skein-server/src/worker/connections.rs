@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 use mio::{Events, Poll};
 
 use crate::commands::channels::remove_all;
+use crate::commands::client::stop_tracking;
+use crate::commands::monitor::stop_monitoring;
 use crate::resp::ReplyWriter;
 use crate::settings::WorkerLimits;
 use crate::shared::{Mailbox, ServerShared};
@@ -236,8 +238,10 @@ impl WorkerConnections {
                 connection.closing = true;
             }
         }
-        let bounds = self.limits.output_of(!connection.client.subscriptions.is_empty());
-        if output.pending() + connection.postponed.len() > bounds.hard {
+        let bounds = self.limits.output_of(connection.client.record.hears());
+        let waiting = output.pending() + connection.postponed.len();
+        // A client that tracks keys may ask for long replies, but not let messages pile up.
+        if waiting > bounds.hard || connection.unasked.min(waiting) > self.limits.subscriber.hard {
             self.disconnect(slot, OVER_HARD_LIMIT);
             return 0;
         }
@@ -249,6 +253,9 @@ impl WorkerConnections {
         if sent > 0 {
             WorkerCounters::add(&self.shared.mailboxes[self.number].counts.writes, 1);
             connection.client.record.mark_active(self.now);
+            if output.pending() == 0 {
+                connection.unasked = 0;
+            }
             if output.pending() <= bounds.soft {
                 connection.over_soft_limit = None;
             }
@@ -299,6 +306,8 @@ impl WorkerConnections {
                 self.shared.checkpoints.withdraw(connection.client.id);
             }
             remove_all(&self.shared, &mut connection.client);
+            stop_monitoring(&self.shared, &connection.client);
+            stop_tracking(&self.shared, &mut connection.client);
             if let Some(wait) = connection.blocked.take() {
                 self.shared.waiting.withdraw(connection.client.id);
                 self.deadlines.forget(wait, slot, connection.client.id);

@@ -10,11 +10,14 @@ use std::sync::Arc;
 
 use crate::commands::access::denied::refuse_in_exec;
 use crate::commands::alone::run;
+use crate::commands::monitor::feed;
 use crate::commands::scripts::{self, BusyServer, ScriptCall};
 use crate::commands::{
-    AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, ScriptKind,
+    AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, ScriptKind, observed,
 };
 use crate::exclusion_gate::GateBusy;
+use crate::key_events::KeyChanges;
+use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EngineKeys, EngineSession, Ticket};
@@ -42,7 +45,7 @@ impl GeneralContext<'_> {
     /// Runs an exclusive command.
     pub(super) fn run_exclusive(
         &mut self,
-        command: &CommandSpec,
+        command: &'static CommandSpec,
         client: &mut ClientState,
         args: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
@@ -52,30 +55,44 @@ impl GeneralContext<'_> {
 
     fn try_exclusive(
         &mut self,
-        command: &CommandSpec,
+        command: &'static CommandSpec,
         client: &mut ClientState,
         args: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
         let _alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
         // Waiting for the other workers may have taken a while.
+        let (changes, _order) = self.shared.key_observer.begin(client.id);
         self.session.freeze();
         if !command.has_flag("write") {
             let session = EngineKeys::Session(self.session);
             let mut context =
-                CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
-            return Ok((command.handler().run(&mut context, args, reply)?, context.ticket));
+                CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
+            let watch = observed::begin(&mut context, command, args);
+            let done = command.handler().run(&mut context, args, reply);
+            observed::end(&mut context, watch, done.is_ok());
+            context.changes.publish_in_order(&mut context.session, &self.shared.key_observer);
+            return Ok((done?, context.ticket));
         }
-        let (next, ticket) = {
+        let (done, changes) = {
             let session = EngineKeys::Transaction(Box::new(self.session.begin()?));
-            let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
+            let context =
+                CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
             let (context, done) = run(context, command, args, reply);
-            // On disk, the transaction of a failed command is dropped, so nothing of it is done.
-            let closes = done?;
-            (after(closes), context.session.commit()?)
+            let CommandContext { session, mut changes, .. } = context;
+            match done {
+                Ok(closes) => (Ok((after(closes), session.commit()?)), changes),
+                // On disk, the transaction of a failed command is dropped, so nothing of it is done.
+                Err(fault) => {
+                    changes.undo_writes();
+                    (Err(fault), changes)
+                }
+            }
         };
+        publish(self.session, self.shared, changes);
+        let done = done?;
         serve_waiting(self.session, self.shared);
-        Ok((next, ticket))
+        Ok(done)
     }
 
     /// EVAL and its relatives: runs a script.
@@ -96,6 +113,7 @@ impl GeneralContext<'_> {
         args: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
+        feed_script(self.shared, client, args);
         let mut call = ScriptCall::parse(kind, self.shared, args)?;
         if self.session.memory_limit().is_some()
             && admit(self.session, self.shared, bytes_added(args)).is_err()
@@ -103,11 +121,16 @@ impl GeneralContext<'_> {
             call.memory_is_full()?;
         }
         let mut alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
+        let (changes, _order) = self.shared.key_observer.begin(client.id);
         self.session.freeze();
         let mut busy = BusyWorker::new(&mut alone, self.connections);
-        let ticket = run_call(self.session, self.shared, (&call, args), client, &mut busy, reply);
+        let ran = run_call(self.session, self.shared, (&call, args), client, changes, &mut busy, reply);
+        let ran = ran.map(|(ticket, changes)| {
+            publish(self.session, self.shared, changes);
+            ticket
+        });
         serve_waiting(self.session, self.shared);
-        Ok((AfterCommand::Done, ticket?))
+        Ok((AfterCommand::Done, ran?))
     }
 
     /// EXEC: runs the requests that the client has queued.
@@ -142,6 +165,7 @@ impl GeneralContext<'_> {
             admit_queue(self.session, self.shared, &multi).map_err(|fault| fault.aborts())?;
         }
         let mut alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal().aborts())?;
+        let (changes, _order) = self.shared.key_observer.begin(client.id);
         self.session.freeze();
         if watched.changed(&mut EngineKeys::Session(self.session)).map_err(aborted)? {
             reply.null_array();
@@ -152,12 +176,22 @@ impl GeneralContext<'_> {
         } else {
             EngineKeys::Session(self.session)
         };
-        let context = CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
+        let context =
+            CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
         let mut busy = BusyWorker::new(&mut alone, self.connections);
         let ran = run_queue(context, &multi, &mut busy, reply, &mut self.timer);
+        let ran = ran.map(|(next, ticket, changes)| {
+            publish(self.session, self.shared, changes);
+            (next, ticket)
+        });
         serve_waiting(self.session, self.shared);
         ran
     }
+}
+
+/// Publishes the changes of a transaction that is committed. REQUIRES: this worker may write.
+pub(super) fn publish(session: &mut EngineSession, shared: &ServerShared, mut changes: KeyChanges) {
+    changes.publish_in_order(&mut EngineKeys::Session(session), &shared.key_observer);
 }
 
 /// Runs a script in one transaction. REQUIRES: no other worker runs requests.
@@ -166,19 +200,20 @@ fn run_call(
     shared: &Arc<ServerShared>,
     (call, args): (&ScriptCall, &RequestArgs<'_>),
     client: &mut ClientState,
+    changes: KeyChanges,
     busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
-) -> Result<Ticket, CommandError> {
+) -> Result<(Ticket, KeyChanges), CommandError> {
     let session = if call.may_write() {
         EngineKeys::Transaction(Box::new(session.begin()?))
     } else {
         EngineKeys::Session(session)
     };
-    let context = CommandContext { session, client, shared, ticket: Ticket::default() };
+    let context = CommandContext { session, client, shared, ticket: Ticket::default(), changes };
     let (context, done) = scripts::run(context, call, args, busy, reply);
     done?;
     let ticket = context.ticket;
-    Ok(context.session.commit()?.max(ticket))
+    Ok((context.session.commit()?.max(ticket), context.changes))
 }
 
 /// Errors if there is no memory for the writes of a transaction.
@@ -196,6 +231,13 @@ fn admit_queue(
         }
     }
     if bytes > 0 { admit(session, shared, bytes).map(drop) } else { Ok(()) }
+}
+
+/// Shows a request that runs a script to the monitors, before the commands of the script.
+fn feed_script(shared: &ServerShared, client: &ClientState, args: &RequestArgs<'_>) {
+    if shared.monitors.any() {
+        shared.monitors.feed(RequestSource::Client(&client.record), args);
+    }
 }
 
 fn aborted(error: impl Into<CommandError>) -> CommandError {
@@ -229,7 +271,7 @@ fn run_queue(
     busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
     timer: &mut RequestTimer<'_>,
-) -> Result<(AfterCommand, Ticket), CommandError> {
+) -> Result<(AfterCommand, Ticket, KeyChanges), CommandError> {
     let start = reply.position();
     let most = context.shared.settings.reply_bytes_max.get();
     let mut closes = false;
@@ -263,6 +305,7 @@ fn run_queue(
             reply.truncate(before);
             fault.write(reply);
         }
+        feed(context.shared, command, RequestSource::Client(&context.client.record), &args);
         timer.check(kind, reply.written(before));
         let nanos = timer.lap();
         timer.done(kind, 1, nanos);
@@ -272,13 +315,13 @@ fn run_queue(
         drop_unwanted(context.client, replies, before, reply);
     }
     let ticket = context.ticket;
-    Ok((after(closes), context.session.commit()?.max(ticket)))
+    Ok((after(closes), context.session.commit()?.max(ticket), context.changes))
 }
 
 /// Runs one request of a transaction. Returns whether the connection must be closed after it.
 fn run_queued<'c>(
     context: CommandContext<'c>,
-    command: &CommandSpec,
+    command: &'static CommandSpec,
     args: &RequestArgs<'_>,
     busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
@@ -286,6 +329,7 @@ fn run_queued<'c>(
     let Handler::Script(kind) = command.handler() else {
         return run(context, command, args, reply);
     };
+    feed_script(context.shared, context.client, args);
     match ScriptCall::parse(kind, context.shared, args) {
         Ok(call) => {
             let (context, done) = scripts::run(context, &call, args, busy, reply);

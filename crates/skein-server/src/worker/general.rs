@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
+use crate::client::ClientState;
 use crate::client_registry::ClientLocation;
+use crate::commands::monitor::feed;
 use crate::commands::task::{TaskProgress, TaskSlice};
 use crate::commands::transactions::{enqueue, is_queued};
 use crate::commands::{
-    AfterCommand, BAD_ARITY, CommandContext, CommandError, Handler, PRIVATE, ResolvedTag, is_cross_protocol,
-    is_short,
+    AfterCommand, BAD_ARITY, CommandContext, CommandError, CommandSpec, Handler, PRIVATE, ResolvedTag,
+    is_cross_protocol, is_short, observed,
 };
 use crate::exclusion_gate::SharedPass;
+use crate::key_events::KeyChanges;
+use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::pause::PausedRequests;
-use crate::resp::ReplyWriter;
+use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::{STOPPING, ServerShared};
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
@@ -216,9 +220,18 @@ impl GeneralContext<'_> {
     ) -> RequestOutcome {
         let (pending, replies, start) = (output.pending(), connection.client.replies, output.buffer.len());
         let outcome = self.answer(resolved, tag, connection, output, slot, at);
+        if connection.client.tracking.is_some()
+            && !matches!(resolved, ResolvedTag::Command(command) if command.name == "client")
+        {
+            connection.client.end_caching();
+        }
         self.shared.mailboxes[self.worker]
             .counts
             .count_lookups(std::mem::take(&mut connection.client.lookups));
+        if let (true, ResolvedTag::Command(command)) = (outcome.done, resolved) {
+            let source = RequestSource::Client(&connection.client.record);
+            feed(self.shared, command, source, &connection.input.args(at));
+        }
         let kind = || match resolved {
             ResolvedTag::Command(_) => Some(CommandKind::of(tag, &connection.input.args(at))),
             ResolvedTag::WrongArity(_) | ResolvedTag::PrivateKey(_) => {
@@ -284,12 +297,7 @@ impl GeneralContext<'_> {
             _ if wakes_someone(self.shared, command, &args) => {
                 self.run_exclusive(command, client, &args, &mut reply)
             }
-            handler => {
-                let session = EngineKeys::Session(self.session);
-                let mut context =
-                    CommandContext { session, client, shared: self.shared, ticket: Ticket::default() };
-                (handler.run(&mut context, &args, &mut reply), context.ticket)
-            }
+            handler => self.run_beside(command, handler, client, &args, &mut reply),
         };
         if let Some(epoch) = self.shared.epoch_to_wait_for(ticket) {
             output.hold(start, epoch);
@@ -298,6 +306,28 @@ impl GeneralContext<'_> {
             ticket: self.continue_with(next, connection, output, start, slot).max(ticket),
             done: true,
         }
+    }
+
+    /// Runs a request beside other workers.
+    fn run_beside(
+        &mut self,
+        command: &'static CommandSpec,
+        handler: Handler,
+        client: &mut ClientState,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> (Result<AfterCommand, CommandError>, Ticket) {
+        let observer = &self.shared.key_observer;
+        let changes = KeyChanges::of(observer, client.id);
+        let order = (changes.is_on() && writes(command)).then(|| observer.order());
+        let session = EngineKeys::Session(self.session);
+        let mut context =
+            CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
+        let watch = observed::begin(&mut context, command, args);
+        let done = handler.run(&mut context, args, reply);
+        observed::end(&mut context, watch, done.is_ok());
+        context.changes.publish(&mut context.session, observer, order.as_ref());
+        (done, context.ticket)
     }
 
     fn continue_with(
@@ -367,8 +397,12 @@ impl GeneralContext<'_> {
         let begin = output.buffer.len();
         let start = output.open_start().unwrap_or(begin);
         let pending = output.pending_before(start);
+        let observer = &self.shared.key_observer;
+        let changes = KeyChanges::of(observer, connection.client.id);
+        let order = (changes.is_on() && task.writes()).then(|| observer.order());
         let mut slice = TaskSlice {
             session: EngineKeys::Session(self.session),
+            changes,
             ticket: Ticket::default(),
             reply_bytes_max: self.shared.settings.reply_bytes_max.get(),
             start,
@@ -376,6 +410,7 @@ impl GeneralContext<'_> {
         let mut reply = ReplyWriter::new(&mut output.buffer, connection.client.protocol);
         let progress = task.step(&mut slice, &mut reply);
         let ticket = slice.ticket;
+        slice.changes.publish(&mut slice.session, observer, order.as_ref());
         match progress {
             Ok(TaskProgress::More) => connection.task = Some(task),
             Ok(TaskProgress::Done) => output.close(0),
@@ -399,6 +434,11 @@ impl GeneralContext<'_> {
         }
         ticket
     }
+}
+
+/// Returns whether a command may write.
+fn writes(command: &CommandSpec) -> bool {
+    command.has_flag("write") || matches!(command.handler(), Handler::Write(_))
 }
 
 /// Returns whether `pipelined_reads` or `pipelined_writes` runs the request at a position of the

@@ -1,5 +1,5 @@
 //! The messages of other threads to a worker: new connections, clients to disconnect, finished
-//! checkpoints, answers to clients that wait, and messages of channels.
+//! checkpoints, answers to clients that wait, messages of channels, and lines for monitors.
 
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -44,6 +44,12 @@ impl WorkerConnections {
         }
         for delivery in &mail.messages {
             self.deliver(delivery);
+        }
+        for message in mail.invalidations {
+            self.invalidate(message);
+        }
+        for delivery in &mail.monitored {
+            self.show(delivery);
         }
         for (who, result) in mail.checkpoints {
             let Some((connection, output)) = self.slots.get(who.slot) else { continue };

@@ -180,7 +180,7 @@ impl Worker {
         // Connections that were not served in the last round are first in this one: a batch that is
         // full excludes the connections at the end of the list.
         active.sort_by_key(|&slot| slots.get(slot).and_then(|(connection, _)| connection.served));
-        let (number, output_max) = (connections.number, connections.limits.output);
+        let number = connections.number;
         let mailbox = &shared.mailboxes[number];
         mailbox.counts.set_turn(now.saturating_duration_since(shared.started));
         let mut general = GeneralContext {
@@ -204,7 +204,7 @@ impl Worker {
             if shared.pause.now().is_none() {
                 let slots = &mut general.connections.slots;
                 let (session, timer) = (&mut *general.session, &mut general.timer);
-                done = reads.run(slots, active, session, output_max, &mailbox.counts, timer);
+                done = reads.run(slots, active, session, shared, &mailbox.counts, timer);
                 let (count, ticket) = writes.run(slots, active, session, shared, timer);
                 latest = latest.max(ticket);
                 done += count;

@@ -14,15 +14,19 @@
 //! after the client has read replies. It also stops for a connection whose answer would take long;
 //! that request runs in slices (see `general`).
 
+use crate::commands::monitor::feed;
 use crate::commands::{CommandError, Handler, ReadHandler, handler_of};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineSession, Error, RowView};
+use skein_data::{EngineKeys, EngineSession, Error, RowView};
 
 use super::connection::Connection;
 use super::connection_slots::ConnectionSlots;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{KindTally, RequestTimer, share};
+use crate::key_events::KeyChanges;
+use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
+use crate::shared::ServerShared;
 use crate::worker_counters::{Lookups, WorkerCounters};
 
 /// The most lookups of one batch.
@@ -48,6 +52,8 @@ pub(super) struct PipelinedReads {
     aside: Vec<u8>,
     /// Connections whose next request must run in slices.
     put_off: Vec<u32>,
+    /// The keys that the batch has not found, if somebody wants to know.
+    missed: Option<Vec<Box<[u8]>>>,
     /// Hits and misses of the last batch.
     lookups: Lookups,
 }
@@ -79,6 +85,16 @@ fn handler(connection: &Connection, index: usize) -> Option<(u16, ReadHandler)> 
     }
 }
 
+/// Publishes that reads have found no key. A key that has expired is removed.
+#[cold]
+fn publish_misses(missed: &[Box<[u8]>], session: &mut EngineSession, shared: &ServerShared) {
+    let mut changes = KeyChanges::of(&shared.key_observer, 0);
+    for key in missed {
+        changes.missed(key);
+    }
+    changes.publish(&mut EngineKeys::Session(session), &shared.key_observer, None);
+}
+
 impl PipelinedReads {
     /// Runs one batch of the reads at the front of the queues of `active`. Returns the number of
     /// answers.
@@ -87,15 +103,21 @@ impl PipelinedReads {
         slots: &mut ConnectionSlots,
         active: &[usize],
         session: &mut EngineSession,
-        output_max: usize,
+        shared: &ServerShared,
         counts: &WorkerCounters,
         timer: &mut RequestTimer<'_>,
     ) -> usize {
-        let done = self.run_by(slots, active, output_max, timer, |keys, answers| match keys {
+        let output_max = shared.settings.output_bytes_max.get();
+        let monitors = shared.monitors.any().then_some(shared);
+        self.missed = shared.key_observer.level().wants_misses().then(Vec::new);
+        let done = self.run_by(slots, active, output_max, monitors, timer, |keys, answers| match keys {
             [key] => session.get_with(key, |row| answers.found(0, row)),
             _ => session.get_many(keys, |i, row| answers.found(i, row)),
         });
         counts.count_lookups(std::mem::take(&mut self.lookups));
+        if let Some(missed) = self.missed.take().filter(|missed| !missed.is_empty()) {
+            publish_misses(&missed, session, shared);
+        }
         done
     }
 
@@ -107,12 +129,13 @@ impl PipelinedReads {
         slots: &mut ConnectionSlots,
         active: &[usize],
         output_max: usize,
+        monitors: Option<&ServerShared>,
         timer: &mut RequestTimer<'_>,
         look_up: impl FnOnce(&[&[u8]], &mut ReadReplies<'_>),
     ) -> usize {
         let ConnectionSlots { connections, outputs, .. } = slots;
         let mut keys: [&[u8]; BATCH] = [&[]; BATCH];
-        let Self { plan, aside, put_off, .. } = self;
+        let Self { plan, aside, put_off, missed, .. } = self;
         plan.clear();
         'plan: for &slot in active {
             let Some(connection) = connections[slot].as_deref() else { continue };
@@ -147,13 +170,15 @@ impl PipelinedReads {
             output_max,
             written: 0,
             lookups: Lookups::default(),
+            keys: &keys[..count],
+            missed: missed.as_mut(),
             timer,
         };
         look_up(&keys[..count], &mut answers);
         self.lookups = answers.lookups;
         let (states, answered, written) = (answers.states, answers.next.min(count), answers.written);
         let nanos_each = share(timer.lap_of_batch(), written);
-        self.take(connections, &states[..answered], nanos_each, timer)
+        self.take(connections, &states[..answered], nanos_each, monitors, timer)
     }
 
     /// Removes the answered requests from the queues.
@@ -162,6 +187,7 @@ impl PipelinedReads {
         connections: &mut [Option<Box<Connection>>],
         states: &[ReadState],
         nanos_each: u64,
+        monitors: Option<&ServerShared>,
         timer: &RequestTimer<'_>,
     ) -> usize {
         let mut total = 0;
@@ -174,8 +200,14 @@ impl PipelinedReads {
             if let Some(connection) = connections[planned.slot as usize].as_deref_mut() {
                 let kind = CommandKind::plain(planned.tag);
                 tally.add(kind, timer);
-                if slow {
-                    timer.slow(kind, nanos_each, &connection.input.args(0), &connection.client.record);
+                if slow | monitors.is_some() {
+                    let (args, record) = (connection.input.args(0), &connection.client.record);
+                    if slow {
+                        timer.slow(kind, nanos_each, &args, record);
+                    }
+                    if let Some(shared) = monitors {
+                        feed(shared, kind.command(), RequestSource::Client(record), &args);
+                    }
                 }
                 connection.take(1, timer.began());
                 total += 1;
@@ -220,6 +252,9 @@ struct ReadReplies<'b> {
     /// The number of answers in their reply buffers.
     written: usize,
     lookups: Lookups,
+    keys: &'b [&'b [u8]],
+    /// The keys that were not found, if somebody wants to know.
+    missed: Option<&'b mut Vec<Box<[u8]>>>,
     timer: &'b RequestTimer<'b>,
 }
 
@@ -263,6 +298,9 @@ impl ReadReplies<'_> {
     #[inline(always)]
     fn advance(&mut self, slot: u32, there: bool) {
         self.lookups.note(there);
+        if !there && let Some(missed) = &mut self.missed {
+            missed.push(self.keys[self.next].into());
+        }
         self.next += 1;
         self.written += 1;
         if self.outputs[slot as usize].pending() > self.output_max {

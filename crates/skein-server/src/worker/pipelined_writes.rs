@@ -12,11 +12,14 @@
 //! repeated one by one, so that only the failing write reports the error.
 
 use crate::commands::command_error::OUT_OF_MEMORY;
+use crate::commands::monitor::feed;
 use crate::commands::{CommandError, Handler, ResolvedTag, WriteHandler, handler_of, is_short};
+use crate::key_events::{CommandWatch, KeyChanges};
+use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
-use crate::resp::ReplyWriter;
+use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
-use skein_data::{EngineSession, EngineWriter, Error, Ticket};
+use skein_data::{EngineKeys, EngineSession, EngineWriter, Error, Ticket};
 
 use super::blocking::wakes_someone;
 use super::connection::Connection;
@@ -62,22 +65,28 @@ impl ConnectionWrites {
         connection: &Connection,
         output: &mut ReplyBuffer,
         writer: &mut EngineWriter<'_, '_>,
-        output_max: usize,
-        errors: &mut BatchErrors,
-        room: &mut WriteAllowance,
+        batch: &mut BatchProgress<'_>,
     ) -> bool {
-        let may_go_on = self.done < self.count && (self.done == 0 || output.pending() <= output_max);
+        let may_go_on = self.done < self.count && (self.done == 0 || output.pending() <= batch.output_max);
         let Some((tag, write)) = handler(connection, self.done).filter(|_| may_go_on) else { return false };
         let args = connection.input.args(self.done);
         let mut reply = ReplyWriter::new(&mut output.buffer, connection.client.protocol);
         let start = reply.position();
-        if !room.admits(tag, &args) {
+        let BatchProgress { errors, room, changes, .. } = batch;
+        if room.admits(tag, &args) {
+            let watch = if changes.is_on() { begin(changes, writer, connection, tag, &args) } else { None };
+            let done = write(writer, &args, &mut reply);
+            if watch.is_some() {
+                changes.end(watch, writer, done.is_ok());
+            }
+            if let Err(fault) = done {
+                reply.truncate(start);
+                fault.write(&mut reply);
+                errors.all.push((CommandKind::plain(tag), fault));
+            }
+        } else {
             OUT_OF_MEMORY.write(&mut reply);
             errors.refused.push((self.slot, self.done, CommandKind::plain(tag)));
-        } else if let Err(fault) = write(writer, &args, &mut reply) {
-            reply.truncate(start);
-            fault.write(&mut reply);
-            errors.all.push((CommandKind::plain(tag), fault));
         }
         self.done += 1;
         true
@@ -92,6 +101,29 @@ impl ConnectionWrites {
         self.done = self.kept;
         output.buffer.truncate(self.kept_end);
     }
+}
+
+/// What the writes of a batch share.
+struct BatchProgress<'b> {
+    output_max: usize,
+    errors: &'b mut BatchErrors,
+    room: WriteAllowance,
+    /// What they have changed, if somebody wants to know.
+    changes: KeyChanges,
+}
+
+/// Looks at the keys of a write.
+#[cold]
+fn begin<'a>(
+    changes: &mut KeyChanges,
+    writer: &mut EngineWriter<'_, '_>,
+    connection: &Connection,
+    tag: u16,
+    args: &RequestArgs<'a>,
+) -> Option<CommandWatch<'a>> {
+    let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return None };
+    changes.set_client(connection.client.id);
+    changes.begin(writer, command, args)
 }
 
 /// The errors of the batch, to be counted.
@@ -188,6 +220,9 @@ impl PipelinedWrites {
         if total == 0 {
             return (0, Ticket::default());
         }
+        let observer = &shared.key_observer;
+        let (mut changes, order) = observer.begin(0);
+        session.report_evictions(changes.is_on());
         let asked = match session.memory_limit() {
             Some(limit) => {
                 let bytes = self.cut(connections, limit / PART_OF_LIMIT);
@@ -196,34 +231,44 @@ impl PipelinedWrites {
             }
             None => Ok(WriteAllowance::ALL),
         };
-        let mut room = match asked {
+        changes.evicted(session);
+        let room = match asked {
             Ok(room) => room,
             Err(error) => {
-                let taken = self.refuse(slots, &error.into(), timer.lap_of_batch(), timer);
+                changes.publish_in_order(&mut EngineKeys::Session(session), observer);
+                let taken = self.refuse(slots, &error.into(), timer.lap_of_batch(), shared, timer);
                 self.errors.count(timer);
                 return (taken, Ticket::default());
             }
         };
         let Self { runs, errors, .. } = self;
+        let mut batch = BatchProgress { output_max, errors, room, changes };
         let (written, ticket) = session.write(|writer| {
             if total >= WARM_MIN {
                 writer.prefetch(&keys[..total]);
             }
-            write_runs(runs, connections, outputs, writer, output_max, errors, &mut room)
+            write_runs(runs, connections, outputs, writer, &mut batch)
         });
+        let mut changes = batch.changes;
         let nanos = timer.lap_of_batch();
         let undone: usize = runs.iter().map(|run| run.done - run.kept).sum();
-        let taken = match written.and_then(|runs| runs) {
-            Ok(()) => self.take(slots, nanos, timer),
+        let written = written.and_then(|runs| runs);
+        if written.is_err() && session.can_roll_back() {
+            changes.undo();
+        }
+        let taken = match written {
+            Ok(()) => self.take(slots, nanos, shared, timer),
             Err(_) if session.can_roll_back() && undone > 1 => {
                 self.alone = undone;
                 self.errors.undo();
                 self.runs.iter_mut().for_each(|run| run.undo(&mut slots.outputs[run.slot]));
-                self.take(slots, nanos, timer)
+                self.take(slots, nanos, shared, timer)
             }
-            Err(error) => self.refuse(slots, &error.into(), nanos, timer),
+            Err(error) => self.refuse(slots, &error.into(), nanos, shared, timer),
         };
         self.errors.count(timer);
+        changes.publish_in_order(&mut EngineKeys::Session(session), observer);
+        drop(order);
         if let Some(epoch) = shared.epoch_to_wait_for(ticket) {
             self.runs.iter().for_each(|run| slots.outputs[run.slot].hold(run.start, epoch));
         }
@@ -283,10 +328,16 @@ impl PipelinedWrites {
     }
 
     /// Removes the finished requests from the queues.
-    fn take(&self, slots: &mut ConnectionSlots, nanos: u64, timer: &RequestTimer<'_>) -> usize {
+    fn take(
+        &self,
+        slots: &mut ConnectionSlots,
+        nanos: u64,
+        shared: &ServerShared,
+        timer: &RequestTimer<'_>,
+    ) -> usize {
         let total = self.runs.iter().map(|run| run.done).sum();
         let nanos_each = share(nanos, total);
-        let slow = timer.is_slow(nanos_each);
+        let (slow, monitored) = (timer.is_slow(nanos_each), shared.monitors.any());
         let mut tally = KindTally::new(nanos_each);
         for run in &self.runs {
             let Some((connection, _)) = slots.get(run.slot) else { continue };
@@ -296,8 +347,12 @@ impl PipelinedWrites {
                     continue;
                 }
                 tally.add(kind, timer);
-                if slow {
-                    timer.slow(kind, nanos_each, &connection.input.args(at), &connection.client.record);
+                if slow | monitored {
+                    let (args, record) = (connection.input.args(at), &connection.client.record);
+                    if slow {
+                        timer.slow(kind, nanos_each, &args, record);
+                    }
+                    feed(shared, kind.command(), RequestSource::Client(record), &args);
                 }
             }
             connection.take(run.done, timer.began());
@@ -313,6 +368,7 @@ impl PipelinedWrites {
         slots: &mut ConnectionSlots,
         fault: &CommandError,
         nanos: u64,
+        shared: &ServerShared,
         timer: &RequestTimer<'_>,
     ) -> usize {
         // If the store refused immediately, nothing ran, and every connection has at least one
@@ -331,7 +387,7 @@ impl PipelinedWrites {
             }
             run.done += count;
         }
-        self.take(slots, nanos, timer)
+        self.take(slots, nanos, shared, timer)
     }
 }
 
@@ -364,25 +420,23 @@ fn write_runs(
     connections: &[Option<Box<Connection>>],
     outputs: &mut [ReplyBuffer],
     writer: &mut EngineWriter<'_, '_>,
-    output_max: usize,
-    errors: &mut BatchErrors,
-    room: &mut WriteAllowance,
+    batch: &mut BatchProgress<'_>,
 ) -> Result<(), Error> {
     for at in 0..runs.len() {
         let Some(connection) = connections[runs[at].slot].as_deref() else { continue };
         loop {
             writer.publish_if_many()?;
             if writer.published() {
-                keep(&mut runs[..=at], outputs, errors);
+                keep(&mut runs[..=at], outputs, batch);
             }
             let run = &mut runs[at];
-            if !run.write(connection, &mut outputs[run.slot], writer, output_max, errors, room) {
+            if !run.write(connection, &mut outputs[run.slot], writer, batch) {
                 break;
             }
             if writer.published() {
                 // A part of this request cannot be undone, so the rest of it must be done too.
                 writer.publish()?;
-                keep(&mut runs[..=at], outputs, errors);
+                keep(&mut runs[..=at], outputs, batch);
             }
             if writer.is_broken() {
                 return writer.publish();
@@ -392,8 +446,9 @@ fn write_runs(
     Ok(())
 }
 
-fn keep(runs: &mut [ConnectionWrites], outputs: &[ReplyBuffer], errors: &mut BatchErrors) {
-    errors.keep();
+fn keep(runs: &mut [ConnectionWrites], outputs: &[ReplyBuffer], batch: &mut BatchProgress<'_>) {
+    batch.errors.keep();
+    batch.changes.keep();
     for run in runs {
         run.keep(&outputs[run.slot]);
     }

@@ -14,7 +14,7 @@ use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::{CommandError, CommandSpec, ResolvedTag};
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
-use skein_data::{EngineSession, Ticket};
+use skein_data::{EngineKeys, EngineSession, Ticket};
 
 /// The approximate bytes that a request takes besides its arguments.
 const PER_REQUEST: usize = 64;
@@ -104,6 +104,12 @@ pub(super) fn admit(
     shared: &ServerShared,
     bytes: usize,
 ) -> Result<Ticket, CommandError> {
-    let (mut room, ticket) = WriteAllowance::make_room(session, shared, bytes)?;
+    let observer = &shared.key_observer;
+    let (mut changes, _order) = observer.begin(0);
+    session.report_evictions(changes.is_on());
+    let made = WriteAllowance::make_room(session, shared, bytes);
+    changes.evicted(session);
+    changes.publish_in_order(&mut EngineKeys::Session(session), observer);
+    let (mut room, ticket) = made?;
     if room.take(bytes) { Ok(ticket) } else { Err(OUT_OF_MEMORY) }
 }

@@ -16,7 +16,7 @@
 //! the file too.
 
 #[path = "../common/golden_file.rs"]
-mod golden_file;
+pub mod golden_file;
 
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};

@@ -95,6 +95,21 @@ impl Session {
         }
     }
 
+    /// Keeps the keys that this session evicts from now on, for [`take_evicted`](Self::take_evicted),
+    /// or stops to do so.
+    #[inline]
+    pub fn report_evictions(&mut self, on: bool) {
+        if on != self.evicted.is_some() {
+            self.evicted = on.then(Vec::new);
+        }
+    }
+
+    /// Returns the keys that were evicted since the last call, if they are
+    /// [reported](Self::report_evictions).
+    pub fn take_evicted(&mut self) -> Vec<Vec<u8>> {
+        self.evicted.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// Returns the memory limit in bytes.
     #[inline]
     pub fn memory_limit(&self) -> Option<usize> {
@@ -142,6 +157,19 @@ impl Session {
 
     #[cold]
     fn find_room(&mut self, bytes: usize, caller_bytes: usize, limit: usize) -> Result<(usize, Ticket)> {
+        let mut evicted = self.evicted.take();
+        let found = self.find_room_noting(bytes, caller_bytes, limit, &mut evicted);
+        self.evicted = evicted;
+        found
+    }
+
+    fn find_room_noting(
+        &mut self,
+        bytes: usize,
+        caller_bytes: usize,
+        limit: usize,
+        evicted: &mut Option<Vec<Vec<u8>>>,
+    ) -> Result<(usize, Ticket)> {
         let core = self.core();
         let log_shards = core.budget.hands.len();
         let chunk = MemoryBudget::margin(limit) / log_shards;
@@ -156,7 +184,7 @@ impl Session {
         let may_fit = bytes.saturating_add(caller_bytes) <= limit;
         if may_fit && balance.left() < bytes && !balance.is_stuck() && balance.evicts {
             let freed;
-            (freed, ticket) = evict_for(core, self.log_shard, bytes, &mut balance, look)?;
+            (freed, ticket) = evict_for(core, self.log_shard, bytes, &mut balance, look, evicted)?;
             // Memory exceeds the limit for another reason and is already shrinking.
             least = if freed >= bytes { bytes } else { 0 };
             if balance.is_stuck() {
@@ -231,12 +259,15 @@ fn evict_for(
     bytes: usize,
     balance: &mut MemoryBalance,
     look: impl Fn() -> MemoryBalance,
+    evicted: &mut Option<Vec<Vec<u8>>>,
 ) -> Result<(usize, Ticket)> {
     let wanted = bytes.saturating_add(MemoryBudget::margin(balance.limit));
     let (mut ticket, mut total) = (Ticket::default(), 0);
     for _ in 0..ENTRIES + bytes / BYTES_PER_EVICTION {
         let mut writer = Writer::enter_unasked(core, log_shard)?;
+        writer.evicted = evicted.take();
         let freed = writer.evict(balance.missing(wanted));
+        *evicted = writer.evicted.take();
         ticket = ticket.max(writer.finish()?);
         *balance = look();
         total += freed;
@@ -334,6 +365,9 @@ impl Writer<'_> {
             wanted(row)
         });
         let Ok(Some(removal)) = removed else { return 0 };
+        if let Some(evicted) = &mut self.evicted {
+            evicted.push(key.to_vec());
+        }
         // Relaxed: a count.
         self.core.budget.evicted.fetch_add(1, Ordering::Relaxed);
         bytes + removal.release_collection()

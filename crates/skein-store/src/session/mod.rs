@@ -107,6 +107,8 @@ pub struct Session {
     /// See [`Session::admit_all`].
     admits: bool,
     room: eviction::RoomEstimate,
+    /// See [`Session::report_evictions`].
+    evicted: Option<Vec<Vec<u8>>>,
     not_sync: std::marker::PhantomData<std::cell::Cell<()>>,
 }
 
@@ -120,6 +122,7 @@ impl Session {
             spread: false,
             admits,
             room,
+            evicted: None,
             not_sync: std::marker::PhantomData,
         }
     }
@@ -226,6 +229,14 @@ impl Session {
         let row = self.time().live(index.get(key, &guard));
         self.core().keys.used(row);
         look(row)
+    }
+
+    /// Calls `look` with the row of `key`, even if it has expired, and whether it has. This does not
+    /// count as a use of the key.
+    pub fn peek_with<R>(&self, key: &[u8], look: impl FnOnce(Option<(RowRef<'_>, bool)>) -> R) -> R {
+        let index = &self.core().keys.index;
+        let (guard, time) = (index.collector().enter(), self.time());
+        look(index.get(key, &guard).map(|row| (row, !time.shows(row))))
     }
 
     /// Does the same as [`get_with`](Self::get_with), and sees a batch whole: after a read that has

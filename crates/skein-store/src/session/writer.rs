@@ -105,6 +105,8 @@ pub struct Writer<'s> {
     pub(super) spread: bool,
     /// Bytes of rows that were removed from the index since the writer entered the epoch.
     pub(super) removed_bytes: usize,
+    /// The keys that were evicted, if somebody wants to know.
+    pub(super) evicted: Option<Vec<Vec<u8>>>,
     /// The first failure of the log. Then the writer must not return a ticket.
     failed: Option<Error>,
 }
@@ -118,7 +120,7 @@ impl<'s> Writer<'s> {
     }
 
     /// Enters as [`enter`](Self::enter) does, but does not check the memory limit.
-    pub(super) fn enter_unasked(core: &'s StoreCore, log_shard: usize) -> Result<Self> {
+    pub(crate) fn enter_unasked(core: &'s StoreCore, log_shard: usize) -> Result<Self> {
         let active_write = ActiveWrite::enter(core)?;
         let operation = Some(core.commit.enter(log_shard)?);
         // Inside the epoch: see invariant 1 of `snapshot`.
@@ -144,6 +146,7 @@ impl<'s> Writer<'s> {
             renames: false,
             spread: false,
             removed_bytes: 0,
+            evicted: None,
             failed: None,
         })
     }
@@ -299,6 +302,13 @@ impl<'s> Writer<'s> {
         let row = self.time().live(self.core.keys.index.get(key, &self.guard));
         self.core.keys.used(row);
         look(row)
+    }
+
+    /// Calls `look` with the row of a key, even if it has expired, and whether it has. This does not
+    /// count as a use of the key.
+    pub fn peek_with<R>(&self, key: &[u8], look: impl FnOnce(Option<(RowRef<'_>, bool)>) -> R) -> R {
+        let time = self.time();
+        look(self.core.keys.index.get(key, &self.guard).map(|row| (row, !time.shows(row))))
     }
 
     /// Looks up keys that are about to be written, with overlapping reads, and discards the rows:

@@ -14,6 +14,7 @@ use skein_sync::background::{BackgroundThread, ThreadSignal};
 use skein_sync::locks::lock;
 
 use super::open_store::OpenStore;
+use crate::removal_observer::RemovalBatch;
 use crate::session::Writer;
 use crate::store_core::StoreCore;
 use crate::{Error, Result};
@@ -79,12 +80,14 @@ pub(crate) fn remove_overdue(core: &StoreCore, most: usize) -> Result<usize> {
     if overdue.is_empty() {
         return Ok(0);
     }
-    let mut writer = Writer::enter(core, 0, None)?;
+    let mut batch = core.removal_observer.get().and_then(|observer| observer.begin());
+    let mut writer = Writer::enter_unasked(core, 0)?;
     let removed = {
         let _removing = lock(&core.keys.removing_overdue);
-        remove_all(&mut writer, end, &overdue)
+        remove_all(&mut writer, end, &overdue, &mut batch)
     };
     let ticket = writer.finish()?;
+    drop(batch);
     if core.commit.durability == Durability::Sync && ticket.epoch > 0 {
         core.commit.log.request_durable(ticket.epoch);
     }
@@ -93,12 +96,22 @@ pub(crate) fn remove_overdue(core: &StoreCore, most: usize) -> Result<usize> {
     Ok(overdue.len())
 }
 
-fn remove_all(writer: &mut Writer<'_>, end: u64, overdue: &[(u64, Vec<u8>)]) -> Result<usize> {
+fn remove_all(
+    writer: &mut Writer<'_>,
+    end: u64,
+    overdue: &[(u64, Vec<u8>)],
+    batch: &mut Option<Box<dyn RemovalBatch + '_>>,
+) -> Result<usize> {
     let keys: Vec<&[u8]> = overdue.iter().map(|(_, key)| &key[..]).collect();
     writer.prefetch(&keys);
     let mut removed = 0;
     for (at, key) in overdue {
-        removed += usize::from(writer.remove_overdue(key, *at, end)?);
+        if writer.remove_overdue(key, *at, end)? {
+            removed += 1;
+            if let Some(batch) = batch {
+                batch.expired(key);
+            }
+        }
     }
     Ok(removed)
 }

@@ -26,7 +26,7 @@ use crate::checkpoint::{CheckpointReport, CheckpointSource};
 use crate::recovery::RecoveryReport;
 use crate::session::active_writes;
 use crate::store_core::StoreCore;
-use crate::{Error, Eviction, MemoryUse, Result, Session, StoreOptions, Ticket};
+use crate::{Error, Eviction, MemoryUse, RemovalObserver, Result, Session, StoreOptions, Ticket};
 
 pub use copy_files::{FileCopyReport, FileCopyTarget};
 pub use pinned_value::PinnedValue;
@@ -196,6 +196,13 @@ impl Store {
         let log_shard =
             self.handle.open.next_log_shard.fetch_add(1, Ordering::Relaxed) % self.core().commit.log.logs();
         Session::new(self.clone(), log_shard)
+    }
+
+    /// Tells `observer` from now on which expired keys the store removes by itself. Only the first
+    /// call has an effect.
+    pub fn observe_removals(&self, observer: Arc<dyn RemovalObserver>) {
+        // A second observer is not heard.
+        let _ = self.core().removal_observer.set(observer);
     }
 
     /// Returns the number of keys. It is exact while no thread writes.

@@ -1,7 +1,7 @@
 //! A client as a line of CLIENT LIST. Uses Redis's field names where the meaning is the same.
 
 use crate::client::ClientState;
-use crate::client_registry::ClientRecord;
+use crate::client_registry::{ClientMode, ClientRecord};
 use crate::commands::ResolvedTag;
 use crate::shared::ServerShared;
 use crate::transport::ConnectionAddress;
@@ -34,15 +34,21 @@ pub(in crate::commands) fn line(
     };
     let said = record.attributes().clone();
     let flags: String = [
+        (record.has_mode(ClientMode::Monitor), 'O'),
+        (record.subscribes(), 'P'),
         (record.queued().is_some(), 'x'),
         (record.is_blocked(), 'b'),
-        (record.subscribes(), 'P'),
+        (record.has_mode(ClientMode::Tracking), 't'),
+        (record.has_mode(ClientMode::BrokenRedirect), 'R'),
+        (record.has_mode(ClientMode::Broadcast), 'B'),
         (matches!(record.address, Some(ConnectionAddress::Unix(_))), 'U'),
         (said.no_evict, 'e'),
     ]
     .iter()
     .filter_map(|(has, flag)| has.then_some(*flag))
     .collect();
+    let tracks = record.has_mode(ClientMode::Tracking);
+    let redirect = if tracks { i64::try_from(record.redirect()).unwrap_or(i64::MAX) } else { -1 };
     let [channels, patterns, shards] = record.subscriptions();
     let (bytes, peak) = (record.sizes.get(), record.sizes.peak());
     // Arguments stay in the input buffer, and replies in one buffer, so there is no list of them.
@@ -60,7 +66,7 @@ pub(in crate::commands) fn line(
     let flags = if flags.is_empty() { "N" } else { &flags };
     format!(
         "id={} addr={} laddr={} fd={} name={} age={age} idle={idle} flags={} db=0 sub={channels} psub={patterns} ssub={shards} multi={} {sizes} \
-         cmd={command} user={} redir=-1 resp={} lib-name={} lib-ver={}\n",
+         cmd={command} user={} redir={redirect} resp={} lib-name={} lib-ver={}\n",
         record.place.client,
         address(&record.address),
         address(&record.local),

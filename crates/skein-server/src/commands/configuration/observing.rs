@@ -4,6 +4,7 @@ use skein_syntax::number::parse_i64;
 use tracing::level_filters::LevelFilter;
 
 use super::table::ApplyChange;
+use crate::key_events::EventClasses;
 use crate::shared::ServerShared;
 
 /// `slowlog-log-slower-than`: microseconds, -1 for never.
@@ -57,6 +58,16 @@ pub(super) fn change_percentiles(text: &[u8]) -> Result<ApplyChange, String> {
         ));
     }
     Ok(Box::new(move |shared| shared.settings.observing.set_percentiles(numbers)))
+}
+
+/// `notify-keyspace-events`: the classes of keyspace notifications.
+pub(super) fn events(shared: &ServerShared) -> String {
+    shared.key_observer.classes().to_string()
+}
+
+pub(super) fn change_events(text: &[u8]) -> Result<ApplyChange, String> {
+    let classes = EventClasses::parse(text).ok_or("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")?;
+    Ok(Box::new(move |shared| shared.key_observer.set_classes(classes)))
 }
 
 /// Redis's names of the log levels, and the matching levels here.

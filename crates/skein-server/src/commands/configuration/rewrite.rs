@@ -90,6 +90,7 @@ fn options_of(name: &str, value: &str) -> Option<RewrittenOptions> {
         "maxmemory-clients" => ("max-client-memory", text(value)),
         "maxmemory-policy" => ("max-memory-policy", text(value)),
         "proto-max-bulk-len" => ("max-argument", number()),
+        "notify-keyspace-events" => ("notify-keyspace-events", text(value)),
         "slowlog-log-slower-than" => ("slowlog-slower-than", text(&slower_than(value))),
         "slowlog-max-len" => ("slowlog-max-len", number()),
         "tcp-keepalive" => ("tcp-keepalive", seconds()),
@@ -99,6 +100,7 @@ fn options_of(name: &str, value: &str) -> Option<RewrittenOptions> {
         "tls-cert-file" => ("tls-cert", text(value)),
         "tls-handshake-timeout" => ("tls-handshake-timeout", seconds()),
         "tls-key-file" => ("tls-key", text(value)),
+        "tracking-table-max-keys" => ("tracking-table-max-keys", number()),
         _ => return None,
     }])
 }

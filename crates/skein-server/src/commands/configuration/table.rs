@@ -279,6 +279,7 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
         name: "maxmemory-policy",
         kind: ParameterKind::Engine { value: memory::policy, change: memory::change_policy },
     },
+    other("notify-keyspace-events", observing::events, observing::change_events),
     fixed("port", |shared| shared.address.port().to_string()),
     number("proto-max-bulk-len", |all| &all.arg_bytes_max, NumberUnit::Bytes, bounds::REQUEST_BYTES),
     ConfigParameter {
@@ -310,6 +311,7 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
         .then(ServerShared::wake_workers),
     tls_file("tls-key-file", |tls| Some(&tls.key), |tls, path| tls.key = path),
     fixed("tls-port", |shared| shared.tls.as_ref().map_or(0, |port| port.address.port()).to_string()),
+    number("tracking-table-max-keys", |all| &all.tracking_keys_max, NumberUnit::Count, bounds::TRACKING_KEYS),
     fixed("unixsocket", |shared| {
         let path = shared.options.unix_socket.as_ref().map(|socket| socket.path.to_string_lossy());
         path.unwrap_or_default().into_owned()

@@ -164,7 +164,8 @@ mod tests {
     fn what_is_answered_early_is_flagged_so() {
         // Redis flags each subcommand instead of the command.
         const BY_SUBCOMMAND: [&str; 1] = ["client"];
-        const NEEDS_DATA: &[&str] = &["debug", "discard", "exec", "lastsave", "multi", "unwatch", "watch"];
+        const NEEDS_DATA: &[&str] =
+            &["debug", "discard", "exec", "lastsave", "monitor", "multi", "unwatch", "watch"];
         // A loading connection has no worker that could deliver a message.
         let needs_data =
             |command: &CommandSpec| NEEDS_DATA.contains(&command.name) || command.group == "pubsub";

@@ -2,7 +2,8 @@
 
 use super::super::Handler::General;
 use super::super::{
-    access, configuration, databases, debug, introspection, latency, memory, server, slowlog, while_loading,
+    access, configuration, databases, debug, introspection, latency, memory, monitor, server, slowlog,
+    while_loading,
 };
 use super::{HandlerRow, row};
 
@@ -21,6 +22,7 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("lastsave", General(server::last_save)),
     row("latency", General(latency::latency)),
     row("memory", General(memory::memory)),
+    row("monitor", General(monitor::monitor)),
     row("save", General(server::save)),
     row("shutdown", General(server::shutdown)).early(while_loading::shutdown),
     row("slowlog", General(slowlog::slowlog)),

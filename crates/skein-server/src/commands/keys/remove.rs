@@ -77,8 +77,10 @@ impl RemoveKeysTask {
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
         let some = self.done..self.ends.len().min(self.done + SLICE_KEYS);
-        let (removed, ticket) =
-            slice.session.write(|writer| remove(writer, some.clone().map(|at| self.key(at))));
+        let keys = || some.clone().map(|at| self.key(at));
+        let watch = slice.changes.begin_removal(&mut slice.session, keys());
+        let (removed, ticket) = slice.session.write(|writer| remove(writer, keys()));
+        slice.changes.end(watch, &mut slice.session, removed.is_ok());
         slice.ticket = slice.ticket.max(ticket);
         self.count += removed??;
         self.done = some.end;

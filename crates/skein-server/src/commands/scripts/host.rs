@@ -10,11 +10,13 @@ use super::{BusyServer, ScriptCall};
 use crate::busy_script::{RunningScript, ScriptVerdict};
 use crate::command_table::subcommands::find as find_subcommand;
 use crate::commands::access::denied::refuse_in_script;
+use crate::commands::monitor::feed;
 use crate::commands::streams::check_in_script;
 use crate::commands::{
     CommandContext, CommandError, CommandSpec, OUT_OF_MEMORY, PRIVATE_KEY_NAMED, ResolvedTag, alone, resolve,
 };
 use crate::functions::log_line;
+use crate::monitors::RequestSource;
 use crate::observe::slowlog::ClippedRequest;
 use crate::resp::{ArgList, Protocol, ReplyWriter, RequestArgs};
 use crate::shared::{STOPPING, ServerShared};
@@ -133,6 +135,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
             Ok(()) => {
                 let ran;
                 (context, ran) = alone::run(context, command, &args, reply);
+                feed(context.shared, command, RequestSource::Script, &args);
                 ran.map(drop)
             }
             Err(denied) => Err(refuse_in_script(context.shared, context.client, command, &denied)),

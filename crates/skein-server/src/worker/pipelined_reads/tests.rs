@@ -87,7 +87,7 @@ proptest! {
         let mut timer = RequestTimer::new(&observing, &settings, &observed, Instant::now());
         let mut misses = 0;
         while answered < total {
-            answered += reads.run_by(&mut slots, &active, output_max, &mut timer, |keys, answers| {
+            answered += reads.run_by(&mut slots, &active, output_max, None, &mut timer, |keys, answers| {
                 for i in order(keys.len(), seed.wrapping_add(round)) {
                     answers.found(i, Ok(None));
                 }

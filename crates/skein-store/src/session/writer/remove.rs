@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use skein_index::ComputeAction;
+use skein_sync::atomic::Ordering;
 
 use super::{RowUpdate, Writer};
 use crate::Result;
@@ -56,6 +57,23 @@ impl Writer<'_> {
         }
         // An expired key is removed too, but did not exist.
         Ok(RowUpdate { existed, changed: existed, version })
+    }
+
+    /// Removes a key if it has expired. Returns whether it was removed. Counts it as the expiry
+    /// thread does.
+    ///
+    /// # Errors
+    /// The key is over its limit.
+    pub fn remove_expired(&mut self, key: &[u8]) -> Result<bool> {
+        self.begin_write()?;
+        let time = self.time();
+        let Some(Removal { version, replaced }) = self.remove_if(key, |row| !time.shows(row))? else {
+            return Ok(false);
+        };
+        self.note_replaced(replaced, version, true);
+        // Relaxed: a count.
+        self.core.expired.fetch_add(1, Ordering::Relaxed);
+        Ok(true)
     }
 
     /// Removes a key that the expiry index lists at the time `at`, if its row expires before `end`.

@@ -1,4 +1,4 @@
-//! Options of the slow log, the latency monitor and the metrics.
+//! Options of the slow log, the latency monitor, the metrics, and of what clients hear of keys.
 
 use std::time::Duration;
 
@@ -28,6 +28,12 @@ pub struct MonitoringArgs {
     /// Do not keep histograms of the commands' durations.
     #[arg(long)]
     no_latency_tracking: bool,
+    /// Publish the changes of keys, as events of these classes: Redis's letters, for example KEA.
+    #[arg(long, value_name = "LETTERS", default_value = "", hide_default_value = true)]
+    notify_keyspace_events: String,
+    /// The greatest number of keys that are remembered for CLIENT TRACKING; 0 for no limit.
+    #[arg(long, value_name = "N", default_value = "1000000")]
+    tracking_table_max_keys: usize,
 }
 
 impl MonitoringArgs {
@@ -39,6 +45,8 @@ impl MonitoringArgs {
             slowlog_len: self.slowlog_max_len,
             latency_threshold: self.latency_threshold,
             latency_tracking: !self.no_latency_tracking,
+            keyspace_events: self.notify_keyspace_events.clone(),
+            tracking_keys_max: self.tracking_table_max_keys,
             ..options
         })
     }

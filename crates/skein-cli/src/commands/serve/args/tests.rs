@@ -113,7 +113,7 @@ fn every_server_option_reaches_its_field() {
         "--listen [::1]:77 --workers 3 --max-clients 10 --max-client-memory 7% --max-request 1m --max-argument 100k --max-arguments 20 \
          --max-pipeline 30 --max-output 2k --max-reply 3k --max-scan-cursors 40 --enable-debug-command --acl-file users.acl --max-acl-log 5 --max-script-memory 2m --max-script-time 3s --busy-reply-threshold 4s --stop-timeout 50ms \
          --idle-timeout 6s --unix-socket a --unix-socket-mode 770 --tcp-keepalive 7m --tls-handshake-timeout 14s --output-hard-limit 8k --output-soft-limit 9k --output-soft-time 11s --subscriber-hard-limit 5k --subscriber-soft-limit 6k --subscriber-soft-time 12s \
-         --metrics [::1]:78 --slowlog-slower-than 5ms --slowlog-max-len 12 --latency-threshold 13ms --no-latency-tracking",
+         --metrics [::1]:78 --slowlog-slower-than 5ms --slowlog-max-len 12 --latency-threshold 13ms --no-latency-tracking --notify-keyspace-events KEx --tracking-table-max-keys 15",
     );
     let expected = ServerOptions {
         listen: "[::1]:77".parse().expect("an address"),
@@ -155,6 +155,8 @@ fn every_server_option_reaches_its_field() {
         slowlog_len: 12,
         latency_threshold: Duration::from_millis(13),
         latency_tracking: false,
+        keyspace_events: "KEx".to_owned(),
+        tracking_keys_max: 15,
         log: None,
         options_file: None,
     };

@@ -1,0 +1,89 @@
+//! MONITOR, and which requests monitors see.
+
+use super::{AfterCommand, CommandContext, CommandError, CommandResult};
+use crate::acl::{Category, CommandTarget};
+use crate::client::ClientState;
+use crate::client_registry::ClientMode;
+use crate::command_table::CommandSpec;
+use crate::monitors::RequestSource;
+use crate::resp::{ReplyWriter, RequestArgs};
+use crate::shared::ServerShared;
+
+const IN_EXEC: CommandError = CommandError::text("ERR MONITOR isn't allowed for DENY BLOCKING client");
+
+pub(super) fn monitor(
+    context: &mut CommandContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    let CommandContext { client, shared, .. } = context;
+    if client.in_exec() {
+        return Err(IN_EXEC);
+    }
+    // As in Redis, the second MONITOR of a client is not answered.
+    if client.record.has_mode(ClientMode::Monitor) {
+        return Ok(AfterCommand::Done);
+    }
+    client.record.set_mode(ClientMode::Monitor, true);
+    shared.monitors.add(client.record.place);
+    reply.ok();
+    Ok(AfterCommand::Fence)
+}
+
+/// Stops to send requests to a client: for RESET and for a closed connection.
+pub(crate) fn stop_monitoring(shared: &ServerShared, client: &ClientState) {
+    if client.record.has_mode(ClientMode::Monitor) {
+        client.record.set_mode(ClientMode::Monitor, false);
+        shared.monitors.remove(client.record.place);
+    }
+}
+
+/// Shows a request to the monitors, if there are any and the command is no secret. Commands that
+/// feed themselves have the flag `skip_monitor`.
+#[inline]
+pub(crate) fn feed(
+    shared: &ServerShared,
+    command: &CommandSpec,
+    source: RequestSource<'_>,
+    args: &RequestArgs<'_>,
+) {
+    if shared.monitors.any() && is_shown(command, args) {
+        shared.monitors.feed(source, args);
+    }
+}
+
+/// Returns whether monitors see a request. As in Redis, requests of administrators are hidden.
+#[cold]
+fn is_shown(command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
+    let is_admin = || {
+        let target = CommandTarget::of(command.number.into(), args);
+        Category::find(b"admin").is_some_and(|admin| target.categories().has(admin))
+    };
+    // LASTSAVE is in the category, but Redis does not flag it.
+    !command.has_flag("skip_monitor") && (command.name == "lastsave" || !is_admin())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command_table::{ResolvedTag, resolve};
+    use crate::resp::RequestQueue;
+
+    #[test]
+    fn requests_of_administrators_are_hidden() {
+        let shown = |words: &str| {
+            let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
+            let queue = RequestQueue::of(&[&words[..]]);
+            let (_, args) = queue.iter().next().expect("a request");
+            let ResolvedTag::Command(command) = ResolvedTag::of(resolve(&args)) else { panic!("{words:?}") };
+            is_shown(command, &args)
+        };
+        for words in ["get k", "client setname n", "lastsave", "auth pw", "exec", "config help", "ping"] {
+            assert!(shown(words), "{words}");
+        }
+        for words in ["config set a b", "acl whoami", "slowlog get", "monitor", "eval s 0", "client kill a:1"]
+        {
+            assert_eq!(shown(words), words == "acl whoami", "{words}");
+        }
+    }
+}

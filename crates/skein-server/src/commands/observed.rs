@@ -1,0 +1,69 @@
+//! What happens around each command while somebody wants to know of keys: a client's reads are
+//! remembered before it reads, and the changes of a command are noted.
+
+use super::{CommandContext, CommandSpec, Handler, is_short};
+use crate::client::ClientState;
+use crate::command_table::request_keys::keys_of;
+use crate::key_events::{CommandWatch, KeyChanges};
+use crate::resp::RequestArgs;
+use crate::shared::ServerShared;
+
+/// Commands that read keys, although Redis flags their subcommands instead.
+const READ_BY_SUBCOMMAND: [&str; 2] = ["memory", "object"];
+
+/// Begins to observe a request that is about to run. Returns `None` if nobody wants to know.
+/// REQUIRES: if the command writes and somebody wants to know, the caller may write
+/// (`KeyObserver::order`).
+#[inline]
+pub(crate) fn begin<'a>(
+    context: &mut CommandContext<'_>,
+    command: &'static CommandSpec,
+    args: &RequestArgs<'a>,
+) -> Option<CommandWatch<'a>> {
+    if context.client.tracking.is_some() {
+        remember_reads(context.shared, context.client, command, args);
+    }
+    if !context.changes.is_on() {
+        // A command of this transaction may have begun to track keys.
+        context.changes = KeyChanges::of(&context.shared.key_observer, context.client.id);
+        if !context.changes.is_on() {
+            return None;
+        }
+    }
+    // A command that runs in slices observes each of them.
+    if matches!(command.handler(), Handler::WriteOrSlices(..)) && !is_short(args) {
+        return None;
+    }
+    context.changes.begin(&mut context.session, command, args)
+}
+
+/// Notes what a request has changed. In a transaction whose writes are visible already, this is
+/// published at once, because no other worker runs.
+#[inline]
+pub(crate) fn end(context: &mut CommandContext<'_>, watch: Option<CommandWatch<'_>>, succeeded: bool) {
+    if watch.is_none() {
+        return;
+    }
+    let CommandContext { session, changes, shared, .. } = context;
+    changes.end(watch, session, succeeded);
+    if session.is_visible_transaction() {
+        changes.publish_in_order(session, &shared.key_observer);
+    }
+}
+
+/// Remembers the keys that a client is about to read, if it tracks them.
+fn remember_reads(
+    shared: &ServerShared,
+    client: &ClientState,
+    command: &CommandSpec,
+    args: &RequestArgs<'_>,
+) {
+    let tracks = client.tracking.as_ref().is_some_and(|tracking| tracking.tracks_reads());
+    if !tracks || !(command.has_flag("readonly") || READ_BY_SUBCOMMAND.contains(&command.name)) {
+        return;
+    }
+    if let Some(keys) = keys_of(command, args) {
+        let most = shared.settings.tracking_keys_max.get();
+        shared.key_observer.tracking.remember(keys.all(), client.id, most);
+    }
+}

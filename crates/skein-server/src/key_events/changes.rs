@@ -1,0 +1,245 @@
+//! The log of what requests have changed, until it is published.
+//!
+//! ```text
+//!   begin ─► the command runs ─► end: entries ─► … ─► commit ─► publish
+//!                                     └─ undo: removes those that are not kept
+//! ```
+
+use super::event_rules::{EventRule, rule_of};
+use super::watch::{CommandWatch, KeyStates};
+use super::{EventClass, KeyObserver, ObservedLevel, WriteOrder};
+use crate::command_table::CommandSpec;
+use crate::resp::RequestArgs;
+use skein_data::{EngineKeys, EngineSession, KeyState};
+
+/// The changes of some requests, if somebody wants to know.
+#[derive(Debug)]
+pub(crate) struct KeyChanges(Option<Box<ChangeLog>>);
+
+/// What happened, in order.
+#[derive(Debug)]
+pub(super) struct ChangeLog {
+    level: ObservedLevel,
+    /// The client whose requests run.
+    client: u64,
+    entries: Vec<ChangeEntry>,
+    /// The number of entries that cannot be undone.
+    kept: usize,
+}
+
+#[derive(Debug)]
+enum ChangeEntry {
+    /// An event to publish.
+    Event { class: EventClass, name: &'static str, key: Box<[u8]> },
+    /// The key has changed, by this client.
+    Changed { key: Box<[u8]>, client: u64 },
+    /// A request has met a key that has expired. It is removed when this is published.
+    Overdue { key: Box<[u8]> },
+    /// All keys were removed.
+    Flushed,
+}
+
+impl ChangeLog {
+    /// Returns whether changes of keys and keys that have expired matter.
+    pub(super) fn level(&self) -> ObservedLevel {
+        self.level
+    }
+
+    pub(super) fn event(&mut self, class: EventClass, name: &'static str, key: &[u8]) {
+        if self.level.has(class) {
+            self.entries.push(ChangeEntry::Event { class, name, key: key.into() });
+        }
+    }
+
+    pub(super) fn changed(&mut self, key: &[u8]) {
+        if self.level.tracks() {
+            self.entries.push(ChangeEntry::Changed { key: key.into(), client: self.client });
+        }
+    }
+
+    pub(super) fn overdue(&mut self, key: &[u8]) {
+        if self.level.wants_expired() {
+            self.entries.push(ChangeEntry::Overdue { key: key.into() });
+        }
+    }
+}
+
+impl KeyChanges {
+    /// Returns an empty log for the requests of a client.
+    #[inline]
+    pub(crate) fn of(observer: &KeyObserver, client: u64) -> Self {
+        let level = observer.level();
+        let log = || Box::new(ChangeLog { level, client, entries: Vec::new(), kept: 0 });
+        Self(level.is_on().then(log))
+    }
+
+    /// Returns whether anybody wants to know.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Sets the client whose requests run from now on.
+    pub(crate) fn set_client(&mut self, client: u64) {
+        if let Some(log) = &mut self.0 {
+            log.client = client;
+        }
+    }
+
+    /// Looks at the keys of a request before it runs. REQUIRES: the caller may write
+    /// (`KeyObserver`, invariant 1), or the request only reads.
+    pub(crate) fn begin<'a>(
+        &mut self,
+        keys: &mut impl KeyStates,
+        command: &'static CommandSpec,
+        args: &RequestArgs<'a>,
+    ) -> Option<CommandWatch<'a>> {
+        self.0.as_ref()?;
+        CommandWatch::begin(keys, command, args)
+    }
+
+    /// Looks at keys before they are removed.
+    pub(crate) fn begin_removal<'a>(
+        &mut self,
+        keys: &mut impl KeyStates,
+        removed: impl Iterator<Item = &'a [u8]>,
+    ) -> Option<CommandWatch<'a>> {
+        self.0.as_ref()?;
+        Some(CommandWatch::of(EventRule::REMOVED, keys, removed))
+    }
+
+    /// Looks again, after the request, and notes the differences.
+    pub(crate) fn end(
+        &mut self,
+        watch: Option<CommandWatch<'_>>,
+        keys: &mut impl KeyStates,
+        succeeded: bool,
+    ) {
+        if let (Some(log), Some(watch)) = (&mut self.0, watch) {
+            watch.end(keys, log, succeeded);
+        }
+    }
+
+    /// Notes a read that has found no key.
+    pub(crate) fn missed(&mut self, key: &[u8]) {
+        if let Some(log) = &mut self.0 {
+            log.overdue(key);
+            log.event(EventClass::Miss, "keymiss", key);
+        }
+    }
+
+    /// Notes the keys that a session has evicted. They cannot be undone.
+    #[inline]
+    pub(crate) fn evicted(&mut self, session: &mut EngineSession) {
+        let Some(log) = &mut self.0 else { return };
+        let client = std::mem::take(&mut log.client);
+        for key in session.take_evicted() {
+            log.changed(&key);
+            log.event(EventClass::Evicted, "evicted", &key);
+        }
+        (log.client, log.kept) = (client, log.entries.len());
+    }
+
+    /// Notes that all keys were removed.
+    pub(crate) fn flushed(&mut self) {
+        if let Some(log) = &mut self.0 {
+            log.entries.push(ChangeEntry::Flushed);
+        }
+    }
+
+    /// Marks the entries so far as those that cannot be undone.
+    #[inline]
+    pub(crate) fn keep(&mut self) {
+        if let Some(log) = &mut self.0 {
+            log.kept = log.entries.len();
+        }
+    }
+
+    /// Removes the entries that can be undone.
+    pub(crate) fn undo(&mut self) {
+        if let Some(log) = &mut self.0 {
+            log.entries.truncate(log.kept);
+        }
+    }
+
+    /// Removes what a transaction has written that was undone. What it has read stays.
+    pub(crate) fn undo_writes(&mut self) {
+        if let Some(log) = &mut self.0 {
+            log.entries.retain(|entry| match entry {
+                ChangeEntry::Overdue { .. } => true,
+                ChangeEntry::Event { class, .. } => *class == EventClass::Miss,
+                ChangeEntry::Changed { .. } | ChangeEntry::Flushed => false,
+            });
+        }
+    }
+
+    /// Publishes all entries. REQUIRES: the caller has the right to write.
+    pub(crate) fn publish_in_order(&mut self, keys: &mut EngineKeys<'_>, observer: &KeyObserver) {
+        if let Some(log) = &mut self.0
+            && !log.entries.is_empty()
+        {
+            log.publish(keys, observer);
+        }
+    }
+
+    /// Publishes all entries. Acquires the right to write, unless the caller has it.
+    #[inline]
+    pub(crate) fn publish(
+        &mut self,
+        keys: &mut EngineKeys<'_>,
+        observer: &KeyObserver,
+        order: Option<&WriteOrder<'_>>,
+    ) {
+        if let Some(log) = &mut self.0
+            && !log.entries.is_empty()
+        {
+            let _own = order.is_none().then(|| observer.order());
+            log.publish(keys, observer);
+        }
+    }
+}
+
+impl ChangeLog {
+    #[cold]
+    fn publish(&mut self, keys: &mut EngineKeys<'_>, observer: &KeyObserver) {
+        self.kept = 0;
+        let mut changed = Vec::new();
+        for entry in std::mem::take(&mut self.entries) {
+            match entry {
+                ChangeEntry::Event { class, name, key } => observer.notify(self.level, class, name, &key),
+                ChangeEntry::Changed { key, client } => changed.push((key, client)),
+                ChangeEntry::Overdue { key } => {
+                    if remove_expired(keys, &key) {
+                        observer.notify(self.level, EventClass::Expired, "expired", &key);
+                        changed.push((key, self.client));
+                    }
+                }
+                ChangeEntry::Flushed => {
+                    observer.tracking.invalidate(std::mem::take(&mut changed));
+                    observer.tracking.invalidate_all();
+                }
+            }
+        }
+        observer.tracking.invalidate(changed);
+    }
+}
+
+/// Removes a key if it has expired. Returns whether it was removed. A thread of the engine removes
+/// it later if this fails.
+fn remove_expired(keys: &mut EngineKeys<'_>, key: &[u8]) -> bool {
+    if keys.key_state(key) != KeyState::Expired {
+        return false;
+    }
+    let (removed, ticket) = keys.write(|writer| writer.remove_expired(key));
+    if ticket.epoch > 0 {
+        keys.engine().request_durable(ticket);
+    }
+    matches!(removed, Ok(Ok(true)))
+}
+
+/// Returns whether a request can change keys, or read absent ones, so that somebody may want to
+/// know.
+pub(super) fn concerns_keys(command: &CommandSpec) -> bool {
+    let has_keys = command.keys.0 != 0 || command.has_flag("movablekeys");
+    has_keys && !matches!(rule_of(command), EventRule::Never)
+}
