@@ -45,7 +45,7 @@ use EventRule::{ByRequest, Changed, Never, Reads, Replaced, Silent, Touched};
 /// The rules of all commands that write, and of those that do not look for their keys.
 const RULES: &[(&str, EventRule)] = &[
     ("append", Changed(String, "append")),
-    ("bitfield", ByRequest(set_fields)),
+    ("bitfield", Changed(String, "setbit")),
     ("bitop", Replaced(String, "set")),
     ("blmove", ByRequest(moved_between_ends)),
     ("blmpop", ByRequest(popped_from_lists)),
@@ -173,6 +173,10 @@ pub(super) fn missed_keys<'a>(command: &CommandSpec, args: &RequestArgs<'a>) -> 
     let named = |names: &[&str]| names.contains(&command.name);
     let range = if command.has_flag("readonly") || named(READ_FIRST) {
         0..usize::MAX
+    } else if command.name == "bitfield" {
+        // Without these it looks for its key as a command that reads.
+        let writes = args.from(2).any(|word| is(word, "SET") || is(word, "INCRBY"));
+        0..usize::from(!writes)
     } else if command.name == "set" {
         0..usize::from(args.from(3).any(|word| is(word, "GET")))
     } else if named(READ_ONE) {
@@ -310,15 +314,6 @@ fn restored(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog
         }
         Some(key) => key.note_gone(log),
         None => {}
-    }
-}
-
-fn set_fields(args: &RequestArgs<'_>, keys: &[WatchedKey<'_>], log: &mut ChangeLog) {
-    let has = |words: [&str; 2]| args.from(2).any(|word| words.iter().any(|known| is(word, known)));
-    // Redis tells of a field that is set to the value that it has.
-    let is_set = has(["SET", "INCRBY"]) && !has(["FAIL", "FAIL"]);
-    for key in keys.iter().filter(|key| key.is_live_change() || is_set && key.exists()) {
-        key.note_change(String, "setbit", log);
     }
 }
 
