@@ -111,8 +111,7 @@ pub struct LoadArgs {
     quiet: bool,
 }
 
-const STREAM_FOR_FOLDERS: &str =
-    "records of a stream are loaded into a data folder only; copy streams between servers with skein copy";
+const STREAM_FOR_FOLDERS: &str = "records of a stream are loaded into a data folder only; move streams between servers with DUMP and RESTORE";
 
 /// A destination of records.
 trait RecordSink {

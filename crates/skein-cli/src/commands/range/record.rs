@@ -17,6 +17,10 @@ pub fn body(held: Reply) -> Result<RecordBody, String> {
             let members = members.into_iter().map(name).collect::<Option<_>>();
             members.map(RecordBody::Set).ok_or_else(|| "unknown value".to_owned())
         }
+        // Its elements are entries.
+        Reply::Array(elements) if matches!(elements.first(), Some(Reply::Array(_))) => {
+            Err("stream".to_owned())
+        }
         Reply::Array(elements) => {
             let elements = elements.into_iter().map(name).collect::<Option<_>>();
             elements.map(RecordBody::List).ok_or_else(|| "unknown value".to_owned())
@@ -71,6 +75,7 @@ mod tests {
             (Reply::Set(vec![Reply::Null]), "unknown value"),
             (Reply::Array(vec![bulk("a"), Reply::Null]), "unknown value"),
             (Reply::Simple("stream: read it by XRANGE".to_owned()), "stream"),
+            (Reply::Array(vec![Reply::Array(Vec::new())]), "stream"),
             (Reply::Simple("a module's own value".to_owned()), "module value"),
             (Reply::Null, "module value"),
         ] {
