@@ -301,7 +301,7 @@ impl Engine {
         }
     }
 
-    /// As [`Store::frequency`]. The disk engine evicts no key.
+    /// As `Store::frequency` of `skein-store`. The disk engine evicts no key.
     pub fn frequency(&self, key: &[u8]) -> Option<u8> {
         match self {
             Self::Memory(store) => store.frequency(key),
