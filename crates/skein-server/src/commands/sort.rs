@@ -191,13 +191,13 @@ fn weight_of(
     Ok(SortWeight::Number(number))
 }
 
-/// Parses a number as C's `strtod` does: an empty text is 0, spaces may come before it, and it may be
-/// hexadecimal.
+/// Parses a number as C's `strtod` does: an empty text is 0, spaces may come before a number, and it
+/// may be hexadecimal.
 fn parse_number(text: &str) -> Option<f64> {
-    let text = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
     if text.is_empty() {
         return Some(0.0);
     }
+    let text = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
     // The other parser knows hexadecimal numbers, and those that are too large; this one rounds once.
     let known = LongDouble::parse(text.as_bytes())?;
     let number = text.parse().unwrap_or_else(|_| known.to_f64());
