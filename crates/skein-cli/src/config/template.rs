@@ -72,7 +72,11 @@ fn value(option: &Arg) -> String {
         option.get_value_names().and_then(|names| names.first()).map_or("VALUE", |name| name.as_str());
     let default = option.get_default_values().first().map(|value| value.to_string_lossy());
     let text = default.as_deref().unwrap_or(named);
-    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.to_owned() } else { file::quoted(text) }
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        text.to_owned()
+    } else {
+        file::quoted(text)
+    }
 }
 
 /// Returns text as comment lines.
