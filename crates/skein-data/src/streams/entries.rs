@@ -129,13 +129,4 @@ impl StreamWriter<'_> {
         self.head.added = added.unwrap_or(self.head.added);
         self.head.max_deleted_id = max_deleted_id.unwrap_or(self.head.max_deleted_id);
     }
-
-    /// Adds an entry of another stream, whose head follows later. REQUIRES: entries come in the
-    /// order of their ids.
-    ///
-    /// # Errors
-    /// As for [`add`](Self::add).
-    pub fn restore_entry(&mut self, id: StreamId, fields: &FieldsBuilder) -> Result<bool> {
-        Ok(self.add(NewId::Exact(id), fields)?.is_some())
-    }
 }

@@ -63,11 +63,6 @@ impl FieldsBuilder {
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
-
-    /// Returns the fields.
-    pub fn fields(&self) -> EntryFields<'_> {
-        EntryFields(&self.0)
-    }
 }
 
 fn read_length(bytes: &[u8]) -> Option<(usize, &[u8])> {

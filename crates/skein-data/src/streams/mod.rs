@@ -49,7 +49,7 @@ pub use records::{Consumer, ENTRIES_READ_UNKNOWN, Group, PendingEntry, StreamHea
 pub use stream::{StreamReader, StreamWriter};
 pub use view::EntriesView;
 
-use skein_store::{CollectionKind, RowWriter as _};
+use skein_store::{CollectionKind, MemberStore, RowWriter as _};
 
 use crate::{EngineWriter, Error};
 
@@ -68,10 +68,7 @@ impl EngineWriter<'_, '_> {
         mut change: impl FnMut(&mut StreamWriter<'_>) -> Result<R, E>,
     ) -> Result<Option<R>, E> {
         self.change_members_of(CollectionKind::Stream, key, make, |members| {
-            let mut stream = StreamWriter::open(key, members)?;
-            let answer = change(&mut stream)?;
-            stream.close()?;
-            Ok(answer)
+            change_members(key, members, &mut change)
         })
     }
 
@@ -86,10 +83,19 @@ impl EngineWriter<'_, '_> {
         mut change: impl FnMut(&mut StreamWriter<'_>) -> Result<R, E>,
     ) -> Result<R, E> {
         self.replace_by_members_of(CollectionKind::Stream, key, expires, |members| {
-            let mut stream = StreamWriter::open(key, members)?;
-            let answer = change(&mut stream)?;
-            stream.close()?;
-            Ok(answer)
+            change_members(key, members, &mut change)
         })
     }
+}
+
+/// Changes the stream of these members, and writes its head at the end.
+fn change_members<R, E: From<skein_store::Error>>(
+    key: &[u8],
+    members: &mut dyn MemberStore,
+    change: impl FnOnce(&mut StreamWriter<'_>) -> Result<R, E>,
+) -> Result<R, E> {
+    let mut stream = StreamWriter::open(key, members)?;
+    let answer = change(&mut stream)?;
+    stream.close()?;
+    Ok(answer)
 }

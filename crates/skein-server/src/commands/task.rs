@@ -14,6 +14,7 @@
 //! it, because other clients may have written much meanwhile.
 
 mod long_read;
+mod range_total;
 mod view;
 
 use std::ops::{Bound, ControlFlow, Deref};
@@ -39,17 +40,15 @@ use crate::glob::{Glob, STEPS_MAX};
 use crate::key_events::KeyChanges;
 use crate::resp::{Protocol, ReplyWriter};
 use skein_data::{
-    EngineKeys, EngineSnapshot, RangeRemovalStep, RowView, ScanDirection, SnapshotRelease, Ticket,
-    is_private_key,
+    EngineKeys, EngineSnapshot, RowView, ScanDirection, SnapshotRelease, Ticket, is_private_key,
 };
 
 pub(super) use long_read::{LongRead, LongReply, read_or_slices};
+pub(crate) use range_total::{CountTask, RemoveRangeTask};
 pub(super) use view::{SlicedView, ViewTask, full_from};
 
 /// Maximum number of keys in a slice that writes their contents.
 pub(super) const SLICE_KEYS: usize = 256;
-/// Maximum number of keys in a slice that only counts.
-const SLICE_KEYS_COUNTED: usize = 4096;
 /// Maximum number of versions that a slice frees after a snapshot.
 const SLICE_VERSIONS: usize = 1024;
 /// A slice also ends after writing this number of bytes.
@@ -178,9 +177,8 @@ impl SlicedTask {
     pub(crate) fn memory(&self) -> usize {
         let held = match self {
             Self::Range(task) => task.memory(),
-            Self::Count(CountTask { range, .. }) | Self::Remove(RemoveRangeTask { range, .. }) => {
-                range.memory()
-            }
+            Self::Count(task) => task.memory(),
+            Self::Remove(task) => task.memory(),
             Self::RemoveKeys(task) => task.memory(),
             Self::Lcs(task) => task.memory(),
             Self::Held(task) => task.memory(),
@@ -414,95 +412,5 @@ fn way_out(shape: &RangeFormat) -> &'static str {
     match shape {
         RangeFormat::Matching(_) => "use SCAN",
         _ => "use LIMIT and continue after the last key",
-    }
-}
-
-/// `SK.COUNT`
-pub(crate) struct CountTask {
-    range: KeyRange,
-    count: usize,
-}
-
-impl CountTask {
-    pub(crate) fn new(range: KeyRange) -> Self {
-        Self { range, count: 0 }
-    }
-
-    fn step(
-        &mut self,
-        slice: &mut TaskSlice<'_>,
-        reply: &mut ReplyWriter<'_>,
-    ) -> Result<TaskProgress, CommandError> {
-        let (count, last) = slice.session.count_first(self.range.bounds(), SLICE_KEYS_COUNTED)?;
-        self.count += count;
-        if let Some(last) = last {
-            self.range.lower = Bound::Excluded(last);
-            return Ok(TaskProgress::More);
-        }
-        reply.count(self.count);
-        Ok(TaskProgress::Done)
-    }
-}
-
-/// `SK.DELRANGE`, `FLUSHALL`, `FLUSHDB`
-pub(crate) struct RemoveRangeTask {
-    range: KeyRange,
-    count: usize,
-    /// The reply is the number of removed keys instead of OK.
-    counts: bool,
-}
-
-impl RemoveRangeTask {
-    pub(crate) fn new(range: KeyRange, counts: bool) -> Self {
-        Self { range, count: 0, counts }
-    }
-
-    fn step(
-        &mut self,
-        slice: &mut TaskSlice<'_>,
-        reply: &mut ReplyWriter<'_>,
-    ) -> Result<TaskProgress, CommandError> {
-        let removed = if self.counts && slice.changes.is_on() {
-            self.remove_observed(slice)
-        } else {
-            slice.session.remove_some(self.range.bounds()).map_err(CommandError::from)
-        };
-        if !self.counts && !matches!(&removed, Ok(removed) if removed.rest.is_some()) {
-            // Also after an error: some keys are gone.
-            slice.changes.flushed();
-        }
-        let removed = removed?;
-        slice.ticket = slice.ticket.max(removed.ticket);
-        self.count += removed.count;
-        if let Some(rest) = removed.rest {
-            self.range.lower = rest;
-            return Ok(TaskProgress::More);
-        }
-        if self.counts {
-            reply.count(self.count);
-        } else {
-            reply.ok();
-        }
-        Ok(TaskProgress::Done)
-    }
-
-    /// Removes the first keys and notes each of them.
-    fn remove_observed(&self, slice: &mut TaskSlice<'_>) -> Result<RangeRemovalStep, CommandError> {
-        let (lower, upper) = self.range.bounds();
-        let mut keys: Vec<Vec<u8>> = Vec::new();
-        slice.session.scan((lower, upper), ScanDirection::Forward, SLICE_KEYS, |key, _| {
-            keys.push(key.to_vec());
-            if keys.len() < SLICE_KEYS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        let last = keys.last().filter(|_| keys.len() == SLICE_KEYS);
-        let watch = slice.changes.begin_removal(&mut slice.session, keys.iter().map(Vec::as_slice));
-        let upper = last.map_or(upper, |last| Bound::Included(&last[..]));
-        let removed = slice.session.remove_some((lower, upper));
-        slice.changes.end(watch, &mut slice.session, removed.is_ok());
-        let mut removed = removed?;
-        if removed.rest.is_none() {
-            removed.rest = last.map(|last| Bound::Excluded(last.clone()));
-        }
-        Ok(removed)
     }
 }

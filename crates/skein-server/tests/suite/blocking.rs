@@ -8,12 +8,12 @@ use crate::common::{TestClient, TestServer, encode, options, show, start_with, w
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
-fn send(client: &mut TestClient, words: &str) {
+pub fn send(client: &mut TestClient, words: &str) {
     let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
     client.send(&encode(&words));
 }
 
-fn answer(client: &mut TestClient) -> String {
+pub fn answer(client: &mut TestClient) -> String {
     show(&client.reply())
 }
 
@@ -25,12 +25,12 @@ fn eval(client: &mut TestClient, script: &str) -> String {
     show(&client.call(&[b"EVAL", script.as_bytes(), b"0"]))
 }
 
-fn blocked(client: &mut TestClient) -> usize {
+pub fn blocked(client: &mut TestClient) -> usize {
     client.ask("CLIENT LIST").matches("flags=b").count()
 }
 
 /// Sends a request and waits until the server has made its client wait.
-fn block(client: &mut TestClient, words: &str, observer: &mut TestClient) {
+pub fn block(client: &mut TestClient, words: &str, observer: &mut TestClient) {
     let before = blocked(observer);
     send(client, words);
     wait_for(|| blocked(observer) == before + 1);

@@ -5,32 +5,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::common::{TestClient, TestServer, encode, options, show, start_with, wait_for};
+use crate::blocking::{answer, block, blocked};
+use crate::common::{TestClient, TestServer, options, show, start_with, wait_for};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
-fn send(client: &mut TestClient, words: &str) {
-    let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
-    client.send(&encode(&words));
-}
-
-fn answer(client: &mut TestClient) -> String {
-    show(&client.reply())
-}
-
 fn start() -> TestServer {
     start_with(ServerOptions { workers: 4, ..options() }, Durability::Buffered)
-}
-
-fn blocked(client: &mut TestClient) -> usize {
-    client.ask("CLIENT LIST").matches("flags=b").count()
-}
-
-/// Sends a request and waits until the server has made its client wait.
-fn block(client: &mut TestClient, words: &str, observer: &mut TestClient) {
-    let before = blocked(observer);
-    send(client, words);
-    wait_for(|| blocked(observer) == before + 1);
 }
 
 /// The reply with one entry `1-n` of the stream `s`, with the field `f` of this value.

@@ -3,7 +3,8 @@
 use super::restored_value::BAD_FORMAT;
 use crate::commands::CommandError;
 use skein_data::{
-    ENTRIES_READ_UNKNOWN, EngineWriter, EntryFields, FieldsBuilder, GroupStart, StreamReader, StreamWriter,
+    ENTRIES_READ_UNKNOWN, EngineWriter, EntryFields, FieldsBuilder, GroupStart, NewId, StreamReader,
+    StreamWriter,
 };
 use skein_rdb::stream::{
     PendingEntry, Stream, StreamConsumer, StreamEntry, StreamGroup, StreamId, StreamPosition,
@@ -80,7 +81,8 @@ pub(super) fn restore_stream(
     writer.replace_by_stream(key, expires, |made| {
         for entry in entries {
             let texts = entry.fields.iter().flat_map(|(name, value)| [&name[..], value]);
-            if !made.restore_entry(restored_id(entry.id), &FieldsBuilder::of(texts))? {
+            let id = NewId::Exact(restored_id(entry.id));
+            if made.add(id, &FieldsBuilder::of(texts))?.is_none() {
                 return Err(BAD_FORMAT);
             }
         }
