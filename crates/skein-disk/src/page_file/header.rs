@@ -52,7 +52,7 @@ pub(crate) enum FileFormat {
 }
 
 impl FileFormat {
-    const NEWEST: Self = Self::Streams;
+    pub(crate) const NEWEST: Self = Self::Streams;
 
     fn of_number(number: u32) -> Option<Self> {
         [Self::OneTrie, Self::KeySpaces, Self::Sets, Self::Lists, Self::NEWEST]

@@ -7,7 +7,7 @@ use skein_log::Durability;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-use super::older_folders::formats;
+use super::older_folders::{NEWEST, formats};
 use super::{FOLDER, SHAPES, contents, open_options};
 use crate::store::log_record::{self, LoggedWrite};
 use crate::store::{DiskOptions, DiskStore, inspect};
@@ -80,7 +80,7 @@ fn each_space_has_its_own_keys() {
         let census = store.check().unwrap();
         assert_eq!((census.main.keys, census.members.unwrap().keys), (60, 70), "{shape}");
         store.close().unwrap();
-        assert_eq!(formats(&storage), [5, 5]);
+        assert_eq!(formats(&storage), [NEWEST; 2]);
         let tries = inspect(FOLDER, &storage).unwrap();
         assert!(tries.damage.is_empty(), "{:?}", tries.damage);
         let tries = tries.tries.into_iter().map(|trie| (trie.name, trie.shape, trie.census.unwrap().keys));
