@@ -30,8 +30,8 @@ local function refuse()
   error(READ_ONLY, 2)
 end
 
-local function face(contents)
-  local made = setmetatable({}, { __index = contents, __newindex = refuse, __metatable = false })
+local function face(contents, metatable)
+  local made = setmetatable({}, { __index = contents, __newindex = refuse, __metatable = metatable or false })
   contents_of[made] = contents
   return made
 end
@@ -159,6 +159,10 @@ local function copy(from)
   return to
 end
 
+-- What `getmetatable` returns of the globals and of strings: as in Redis, a table that nobody can
+-- change.
+local locked = face({})
+
 for _, name in ipairs({ "string", "math", "table", "coroutine" }) do
   libraries[name] = copy(_G[name])
 end
@@ -172,7 +176,7 @@ end
 -- Methods of strings, as in ("x"):rep(3).
 local of_strings = getmetatable("")
 of_strings.__index = libraries.string
-of_strings.__metatable = false
+of_strings.__metatable = locked
 
 -- What functions see: everything but the debugger and the switch of replication.
 local environment = {}
@@ -193,7 +197,7 @@ end
 setmetatable(loading_redis, { __index = missing })
 local loading_globals = setmetatable({ redis = face(loading_redis) }, { __index = missing })
 
-local environment_metatable = { __newindex = refuse, __metatable = false }
+local environment_metatable = { __newindex = refuse, __metatable = locked }
 local function enter(seen)
   environment_metatable.__index = seen
   contents_of[environment] = seen
@@ -201,7 +205,7 @@ end
 enter(function_globals)
 setmetatable(environment, environment_metatable)
 
-local global_face = face(globals)
+local global_face = face(globals, locked)
 globals._G = global_face
 setmetatable(globals, { __index = missing })
 

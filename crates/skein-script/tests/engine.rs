@@ -289,9 +289,15 @@ fn a_script_leaves_nothing_to_the_next_one() {
     for (source, reply) in [
         ("table.insert(redis, 1) table.insert(_G, 2) return {redis[1], _G[1]}", "*2 1 2"),
         ("return {tostring(rawget(redis, 1)), #_G}", "*2 'nil' 0"),
-        ("getmetatable('').__index = nil", "-ERR user_script:1: attempt to index a boolean value @:1."),
+        ("getmetatable('').__index = nil", "-ERR user_script:1: Attempt to modify a readonly table @:1."),
+        ("getmetatable(_G).__index = nil", "-ERR user_script:1: Attempt to modify a readonly table @:1."),
+        (
+            "table.insert(getmetatable(_G), 1) rawset(getmetatable(_G), 'a', 1)",
+            "-ERR Attempt to modify a readonly table @:1.",
+        ),
+        ("return {#getmetatable(_G), getmetatable(_G).a == nil}", "*2 0 1"),
         ("return ('x'):upper()", "'X'"),
-        ("return tostring(getmetatable(_G)) .. tostring(getmetatable(redis))", "'falsefalse'"),
+        ("return type(getmetatable(_G)) .. tostring(getmetatable(redis))", "'tablefalse'"),
         ("KEYS[1] = 'x' ARGV = nil", "-ERR user_script:1: Attempt to modify a readonly table @:1."),
         ("return #KEYS", "0"),
         ("return collectgarbage('stop')", "0"),

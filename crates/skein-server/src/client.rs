@@ -30,7 +30,7 @@ impl ReplyMode {
     /// The current command is not answered.
     const SKIP: u8 = 2;
     const SKIP_NEXT: u8 = 4;
-    /// The current command is a transaction, and its reply has only the wanted parts.
+    /// The current reply has only wanted parts: those of a transaction, or of a subscription.
     const CHOSEN: u8 = 8;
 
     /// Returns whether all replies are wanted.
@@ -66,7 +66,7 @@ impl ReplyMode {
         self.0 &= Self::SKIP;
     }
 
-    /// Marks a part of a transaction's reply as kept, regardless of later parts.
+    /// Keeps the reply to the current command, regardless of the mode.
     pub(crate) fn keep_parts(&mut self) {
         self.0 |= Self::CHOSEN;
     }
@@ -104,6 +104,8 @@ pub(crate) struct ClientState {
     pub replies: ReplyMode,
     /// Hits and misses of a request that runs by itself.
     pub lookups: Lookups,
+    /// The reply is the error of a command of a script, which was counted when that command ran.
+    pub error_is_counted: bool,
     /// The record of the client that other threads see.
     pub record: Arc<ClientRecord>,
     /// The bytes of its name and the other attributes it has set.
@@ -158,6 +160,7 @@ impl ClientState {
             tracking: None,
             replies,
             lookups,
+            error_is_counted: false,
             record,
             attribute_bytes,
         }

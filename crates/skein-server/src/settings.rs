@@ -9,6 +9,7 @@
 //! A worker copies the settings that it needs for each request once per group
 //! ([`LiveSettings::limits`]). So a change applies from its next group on.
 
+mod encodings;
 mod observe;
 
 use std::collections::BTreeSet;
@@ -17,6 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::resp::RequestLimits;
 use crate::{OutputLimit, ServerOptions};
+pub(crate) use encodings::{EncodingLimits, EncodingSettings};
 pub(crate) use observe::ObserveSettings;
 
 /// A number that any thread may read and set.
@@ -64,6 +66,8 @@ pub(crate) struct LiveSettings {
     pub subscriber_output: OutputSettings,
     /// The milliseconds after which a script lets other clients receive BUSY; 0 for never.
     pub busy_reply_ms: LiveSetting,
+    /// The sizes by which OBJECT ENCODING answers.
+    pub encodings: EncodingSettings,
     /// The settings of observation.
     pub observing: ObserveSettings,
     /// The parameters that CONFIG SET has changed, for CONFIG REWRITE.
@@ -146,6 +150,7 @@ impl LiveSettings {
             output: OutputSettings::new(options.output_limit),
             subscriber_output: OutputSettings::new(options.subscriber_limit),
             busy_reply_ms: LiveSetting::new(millis(options.busy_reply_threshold)),
+            encodings: EncodingSettings::new(),
             observing: ObserveSettings::new(options),
             set_by_clients: Mutex::default(),
         }

@@ -53,7 +53,7 @@ pub(crate) fn check_subscribed(client: &ClientState, command: &CommandSpec) -> R
     )))
 }
 
-/// Writes the reply to one subscription or its end.
+/// Writes the reply to one subscription or its end. CLIENT REPLY does not mute it.
 fn confirm(what: &str, name: Option<&[u8]>, count: usize, reply: &mut ReplyWriter<'_>) {
     reply.push(3);
     reply.bulk(what.as_bytes());
@@ -76,6 +76,7 @@ fn add(
         }
         confirm(what, Some(name), client.subscriptions.shown(kind), reply);
     }
+    client.replies.keep_parts();
     client.show_subscriptions();
     Ok(AfterCommand::Done)
 }
@@ -101,6 +102,7 @@ fn remove(
     if names.is_empty() {
         confirm(what, None, client.subscriptions.shown(kind), reply);
     }
+    client.replies.keep_parts();
     client.show_subscriptions();
     Ok(AfterCommand::Done)
 }

@@ -74,9 +74,7 @@ use crate::shared::ServerShared;
 use skein_data::{EngineKeys, EngineWriter, RowView, Ticket};
 
 pub(crate) use crate::command_error::{self, CommandError, OUT_OF_MEMORY};
-pub(crate) use crate::command_table::{
-    BAD_ARITY, CommandSpec, PRIVATE, ResolvedTag, find, is, resolve, takes,
-};
+pub(crate) use crate::command_table::{CommandSpec, ResolvedTag, find, is, resolve, takes};
 use blocking::BlockingCommand;
 pub(crate) use handlers::handler_of;
 pub(crate) use scripts::{ScriptKind, ScriptSource};

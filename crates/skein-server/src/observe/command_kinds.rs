@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::command_table::{COMMANDS, CommandSpec};
+use crate::command_table::{COMMANDS, CommandSpec, ResolvedTag};
 use crate::resp::RequestArgs;
 
 /// The number of each command's first subcommand.
@@ -48,6 +48,17 @@ impl CommandKind {
             Self(place)
         } else {
             Self::of_subcommand(place, args)
+        }
+    }
+
+    /// Returns the kind of a request with this tag, also of one that its tag refuses. Returns `None`
+    /// for an unknown command.
+    pub(crate) fn of_tagged(tag: u16, args: &RequestArgs<'_>) -> Option<Self> {
+        match ResolvedTag::of(tag) {
+            ResolvedTag::Unknown => None,
+            ResolvedTag::Command(command)
+            | ResolvedTag::WrongArity(command)
+            | ResolvedTag::PrivateKey(command) => Some(Self::of(command.number, args)),
         }
     }
 

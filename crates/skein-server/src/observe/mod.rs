@@ -91,6 +91,12 @@ impl WorkerObserver {
         self.error(error);
     }
 
+    /// Counts a script that ended with an error of one of its commands, which is counted already.
+    #[cold]
+    pub(crate) fn failed_again(&self, kind: CommandKind) {
+        WorkerCounters::add(&self.kinds[kind.index()].failed, 1);
+    }
+
     /// Counts a request that was refused with this error and not done.
     #[cold]
     pub(crate) fn rejected(&self, kind: Option<CommandKind>, error: &[u8]) {
@@ -101,12 +107,22 @@ impl WorkerObserver {
     }
 
     fn error(&self, error: &[u8]) {
-        let text = error.strip_prefix(b"-").unwrap_or(error);
-        let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(text.len());
-        let code = std::str::from_utf8(&text[..end.min(CODE_BYTES_MAX)]).unwrap_or(OTHER_CODES);
+        let code = code_of(error.strip_prefix(b"-").unwrap_or(error));
         let mut errors = lock(&self.errors);
         let full = errors.len() >= ERROR_CODES_MAX && !errors.contains_key(code);
         *errors.entry(if full { OTHER_CODES } else { code }.into()).or_default() += 1;
+    }
+}
+
+/// Returns the code of an error: as in Redis, the text before its first space.
+fn code_of(error: &[u8]) -> &str {
+    let code = error.iter().take(CODE_BYTES_MAX).position(|byte| *byte == b' ').map(|end| &error[..end]);
+    match code {
+        None => "ERR",
+        Some(code) if code.is_ascii() && !code.iter().any(u8::is_ascii_control) => {
+            std::str::from_utf8(code).unwrap_or(OTHER_CODES)
+        }
+        Some(_) => OTHER_CODES,
     }
 }
 

@@ -306,7 +306,8 @@ fn run_queue(
             fault.write(reply);
         }
         feed(context.shared, command, RequestSource::Client(&context.client.record), &args);
-        timer.check(kind, reply.written(before));
+        let is_counted = std::mem::take(&mut context.client.error_is_counted);
+        timer.check_script(kind, reply.written(before), is_counted);
         let nanos = timer.lap();
         timer.done(kind, 1, nanos);
         if timer.is_slow(nanos) {

@@ -8,8 +8,8 @@ use crate::commands::monitor::feed;
 use crate::commands::task::{TaskProgress, TaskSlice};
 use crate::commands::transactions::{enqueue, is_queued};
 use crate::commands::{
-    AfterCommand, BAD_ARITY, CommandContext, CommandError, CommandSpec, Handler, PRIVATE, ResolvedTag,
-    is_cross_protocol, is_short, observed,
+    AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, is_cross_protocol,
+    is_short, observed,
 };
 use crate::exclusion_gate::SharedPass;
 use crate::key_events::KeyChanges;
@@ -232,15 +232,13 @@ impl GeneralContext<'_> {
             let source = RequestSource::Client(&connection.client.record);
             feed(self.shared, command, source, &connection.input.args(at));
         }
-        let kind = || match resolved {
-            ResolvedTag::Command(_) => Some(CommandKind::of(tag, &connection.input.args(at))),
-            ResolvedTag::WrongArity(_) | ResolvedTag::PrivateKey(_) => {
-                Some(CommandKind::of(tag & !(BAD_ARITY | PRIVATE), &connection.input.args(at)))
-            }
-            ResolvedTag::Unknown => None,
-        };
+        let kind = || CommandKind::of_tagged(tag, &connection.input.args(at));
+        let is_counted = std::mem::take(&mut connection.client.error_is_counted);
         if output.buffer.get(start) == Some(&b'-') {
-            self.timer.error(kind(), &output.buffer[start..], outcome.done);
+            match kind().filter(|_| is_counted) {
+                Some(script) => self.timer.check_script(script, &output.buffer[start..], true),
+                None => self.timer.error(kind(), &output.buffer[start..], outcome.done),
+            }
         }
         let ended = connection.task.is_none() && !connection.waits && connection.blocked.is_none();
         if ended && connection.client.drops_reply(replies) {

@@ -164,6 +164,23 @@ fn messages_do_not_get_into_replies() {
 }
 
 /// A subscriber that reads nothing is disconnected at the limit, and publishers are not.
+/// Incident: a client with CLIENT REPLY OFF waited for the confirmation of its subscription, which
+/// Redis sends regardless. Fix: confirmations and messages are never muted.
+#[test]
+fn confirmations_are_not_muted() {
+    let server = start();
+    let (mut subscriber, mut other) = (server.connect(), server.connect());
+    subscriber.send(&encode(&[b"CLIENT", b"REPLY", b"OFF"]));
+    assert_eq!(subscriber.ask("SUBSCRIBE c"), "*3|$9|subscribe|$1|c|:1|");
+    assert_eq!(other.ask("PUBLISH c hello"), ":1|");
+    assert_eq!(message(&mut subscriber), "*3|$7|message|$1|c|$5|hello|");
+    assert_eq!(subscriber.ask("UNSUBSCRIBE c"), "*3|$11|unsubscribe|$1|c|:0|");
+    subscriber.send(&encode(&[b"PING"]));
+    assert_eq!(subscriber.ask("CLIENT REPLY ON"), "+OK|", "PING is muted still");
+    subscriber.send(&encode(&[b"CLIENT", b"REPLY", b"SKIP"]));
+    assert_eq!(subscriber.ask("PSUBSCRIBE c*"), "*3|$10|psubscribe|$2|c*|:1|");
+}
+
 #[test]
 fn a_subscriber_that_does_not_read_is_disconnected() {
     let server = start();

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::common::{TestClient, TestServer, options, start_with, trie};
+use crate::common::{TestClient, TestServer, options, show, start_with, trie};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
@@ -94,6 +94,39 @@ fn commands_are_counted_however_they_run() {
         !info.contains("cmdstat_get") && !info.contains("errorstat") && !info.contains("usec_get:"),
         "{info}"
     );
+}
+
+/// Commands of scripts count as calls. An error counts once, also if its script ends with it.
+#[test]
+fn commands_of_scripts_are_counted() {
+    let (_running, mut client) = start(options());
+    for (source, ends_with, codes, eval, inner) in [
+        ("return redis.call('hset', KEYS[1], 'f')", "-ERR", "ERR", (1, 0, 1), ("hset", 0, 1, 0)),
+        ("return redis.call('incr', KEYS[1])", "-WRONGTYPE", "WRONGTYPE", (1, 0, 1), ("incr", 1, 0, 1)),
+        ("return redis.pcall('incr', KEYS[1])", "-WRONGTYPE", "WRONGTYPE", (1, 0, 1), ("incr", 1, 0, 1)),
+        ("redis.pcall('incr', KEYS[1]) return 1", ":1", "WRONGTYPE", (1, 0, 0), ("incr", 1, 0, 1)),
+        ("return redis.error_reply('MY_CODE text')", "-MY_CODE", "MY_CODE", (1, 0, 1), ("none", 0, 0, 0)),
+        ("redis.call('hlen', KEYS[1]) return 1", ":1", "", (1, 0, 0), ("hlen", 1, 0, 0)),
+    ] {
+        assert_eq!(client.ask("DEL h"), if ends_with == "-ERR" { ":0|" } else { ":1|" }, "{source}");
+        assert_eq!(client.ask("HSET h f v"), ":1|");
+        assert_eq!(client.ask("CONFIG RESETSTAT"), "+OK|");
+        let reply = show(&client.call(&[b"EVAL", source.as_bytes(), b"1", b"h"]));
+        assert!(reply.starts_with(ends_with), "{source}: {reply}");
+        let info = client.ask("INFO commandstats errorstats stats");
+        let of = |command: &str| {
+            let line = format!("cmdstat_{command}");
+            let is_there = info.contains(&format!("|{line}:"));
+            ["calls", "rejected_calls", "failed_calls"]
+                .map(|what| if is_there { part(&info, &line, what) } else { 0 })
+        };
+        assert_eq!(of("eval"), <[u64; 3]>::from(eval), "{source}: {info}");
+        assert_eq!(of(inner.0), [inner.1, inner.2, inner.3], "{source}: {info}");
+        if !codes.is_empty() {
+            assert_eq!(part(&info, &format!("errorstat_{codes}"), "count"), 1, "{source}: {info}");
+        }
+        assert_eq!(number(&info, "total_error_replies"), u64::from(!codes.is_empty()), "{source}: {info}");
+    }
 }
 
 /// Returns the value of a line of INFO.

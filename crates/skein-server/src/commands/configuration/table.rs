@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use super::values::{NumberUnit, parse};
 use super::{clients, memory, observing, output_limit};
 use crate::acl::PasswordHash;
-use crate::commands::keys::object;
 use crate::config::{SECONDS, bounds};
 use crate::settings::{LiveSetting, LiveSettings};
 use crate::shared::ServerShared;
@@ -250,9 +249,31 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     fixed("enable-debug-command", |shared| {
         if shared.options.debug_command { "yes" } else { "no" }.to_owned()
     }),
-    // The encodings that OBJECT ENCODING names.
-    fixed("hash-max-listpack-entries", |_| object::LIST_FIELDS_MAX.to_string()),
-    fixed("hash-max-listpack-value", |_| object::LIST_BYTES_MAX.to_string()),
+    // The encodings that OBJECT ENCODING names, also under the names of earlier Redis versions.
+    number(
+        "hash-max-listpack-entries",
+        |all| &all.encodings.hash_entries,
+        NumberUnit::Count,
+        (0, i64::MAX as usize),
+    ),
+    number(
+        "hash-max-listpack-value",
+        |all| &all.encodings.hash_value,
+        NumberUnit::Count,
+        (0, i64::MAX as usize),
+    ),
+    number(
+        "hash-max-ziplist-entries",
+        |all| &all.encodings.hash_entries,
+        NumberUnit::Count,
+        (0, i64::MAX as usize),
+    ),
+    number(
+        "hash-max-ziplist-value",
+        |all| &all.encodings.hash_value,
+        NumberUnit::Count,
+        (0, i64::MAX as usize),
+    ),
     number(
         "latency-monitor-threshold",
         |all| &all.observing.event_ms,
@@ -288,7 +309,12 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     },
     // Checkpoints start when the log has grown, not by time and number of writes.
     fixed("save", |_| String::new()),
-    fixed("set-max-intset-entries", |_| object::INTEGERS_MAX.to_string()),
+    number(
+        "set-max-intset-entries",
+        |all| &all.encodings.set_integers,
+        NumberUnit::Count,
+        (0, i64::MAX as usize),
+    ),
     other("slowlog-log-slower-than", observing::slower_than, observing::change_slower_than),
     number("slowlog-max-len", |all| &all.observing.slowlog_len, NumberUnit::Count, bounds::SLOWLOG_LEN),
     number("tcp-keepalive", |all| &all.keepalive_s, NumberUnit::Count, SECONDS),
@@ -319,6 +345,28 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     fixed("unixsocketperm", |shared| {
         format!("{:o}", shared.options.unix_socket.as_ref().map_or(0, |socket| socket.mode))
     }),
-    fixed("zset-max-listpack-entries", |_| object::LIST_MEMBERS_MAX.to_string()),
-    fixed("zset-max-listpack-value", |_| object::LIST_BYTES_MAX.to_string()),
+    number(
+        "zset-max-listpack-entries",
+        |all| &all.encodings.sorted_set_entries,
+        NumberUnit::Count,
+        (0, i64::MAX as usize),
+    ),
+    number(
+        "zset-max-listpack-value",
+        |all| &all.encodings.sorted_set_value,
+        NumberUnit::Count,
+        (0, i64::MAX as usize),
+    ),
+    number(
+        "zset-max-ziplist-entries",
+        |all| &all.encodings.sorted_set_entries,
+        NumberUnit::Count,
+        (0, i64::MAX as usize),
+    ),
+    number(
+        "zset-max-ziplist-value",
+        |all| &all.encodings.sorted_set_value,
+        NumberUnit::Count,
+        (0, i64::MAX as usize),
+    ),
 ];

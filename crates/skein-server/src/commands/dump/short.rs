@@ -18,6 +18,7 @@ use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongRead, LongReply};
 use crate::commands::{CommandError, SlicedTask};
 use crate::resp::double::write_double;
 use crate::resp::{ReplyWriter, RequestArgs};
+use crate::settings::EncodingLimits;
 use skein_data::{
     CollectionKind, ColumnsReader, ListEnd, ListReader, RowView, ScanDirection, SetReader, StreamId,
     StreamReader,
@@ -136,7 +137,7 @@ fn if_short(body: Vec<u8>, most: usize) -> Option<Vec<u8>> {
 }
 
 fn hash(columns: &ColumnsReader<'_>) -> Option<Vec<u8>> {
-    if is_packed(columns) {
+    if is_packed(columns, &EncodingLimits::DEFAULT) {
         let mut pack = ListpackWriter::default();
         columns.walk(None, |name, value| {
             pack.push(name);
@@ -161,7 +162,7 @@ fn hash(columns: &ColumnsReader<'_>) -> Option<Vec<u8>> {
 }
 
 fn plain_set(set: &SetReader<'_>) -> Option<Vec<u8>> {
-    if let Some(integers) = integers_of(set) {
+    if let Some(integers) = integers_of(set, &EncodingLimits::DEFAULT) {
         return Some(of_blob(ValueType::SetIntset, &write_intset(&integers)));
     }
     let mut body = counted_body(ValueType::Set, few(set.len())?);
@@ -178,7 +179,7 @@ fn few(len: u64) -> Option<u64> {
 }
 
 fn sorted_set(set: &SetReader<'_>) -> Option<Vec<u8>> {
-    if is_list(set) {
+    if is_list(set, &EncodingLimits::DEFAULT) {
         let mut pack = ListpackWriter::default();
         set.walk(0, ScanDirection::Forward, |score, member| {
             pack.push(&member.to_vec());

@@ -8,6 +8,7 @@ use crate::command_table::subcommands;
 use crate::commands::subcommands::{help, subcommand};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
 use crate::resp::{ReplyWriter, RequestArgs};
+use crate::settings::EncodingLimits;
 use skein_data::{CollectionKind, ColumnsReader, RowView, ScanDirection, SetReader};
 
 const HELP: &[&str] = &[
@@ -27,10 +28,6 @@ const HELP: &[&str] = &[
 /// Bytes of the longest string that Redis keeps in one allocation with its header.
 const EMBEDDED_MAX: usize = 44;
 
-/// Redis keeps a hash as a list up to this number of fields, each of up to this number of bytes.
-pub(in crate::commands) const LIST_FIELDS_MAX: usize = 512;
-pub(in crate::commands) const LIST_BYTES_MAX: usize = 64;
-
 pub(in crate::commands) fn object(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -41,6 +38,7 @@ pub(in crate::commands) fn object(
         help(HELP, reply);
         return Ok(AfterCommand::Done);
     }
+    let limits = context.shared.settings.encodings.limits();
     let frequency = context.shared.store.frequency(args.get(2));
     context.look_up(args.get(2), |row| {
         let Some(row) = row? else {
@@ -48,7 +46,7 @@ pub(in crate::commands) fn object(
             return Ok(());
         };
         match subcommand {
-            "encoding" => reply.bulk(encoding(row)?.as_bytes()),
+            "encoding" => reply.bulk(encoding(row, &limits)?.as_bytes()),
             "refcount" => reply.int(1),
             "freq" => {
                 if let Some(frequency) = frequency {
@@ -67,32 +65,29 @@ pub(in crate::commands) fn object(
     Ok(AfterCommand::Done)
 }
 
-fn encoding(row: RowView<'_>) -> Result<&'static str, CommandError> {
+fn encoding(row: RowView<'_>, limits: &EncodingLimits) -> Result<&'static str, CommandError> {
     Ok(match row.value() {
         Some(value) if parse_i64(value).is_some() => "int",
         Some(value) if value.len() <= EMBEDDED_MAX => "embstr",
         Some(_) => "raw",
         None => match row.collection_kind() {
-            Some(CollectionKind::SortedSet) => row.sorted_set(sorted_set_encoding)?,
-            Some(CollectionKind::Set) => row.set_of(CollectionKind::Set, set_encoding)?,
+            Some(CollectionKind::SortedSet) => row.sorted_set(|set| sorted_set_encoding(set, limits))?,
+            Some(CollectionKind::Set) => row.set_of(CollectionKind::Set, |set| set_encoding(set, limits))?,
             Some(CollectionKind::List) => Some("quicklist"),
             Some(CollectionKind::Stream) => Some("stream"),
-            Some(CollectionKind::Hash) | None => row.columns(hash_encoding)?,
+            Some(CollectionKind::Hash) | None => row.columns(|columns| hash_encoding(columns, limits))?,
         }
         .unwrap_or(HASH_TABLE),
     })
 }
 
-/// Redis keeps a set of integers as an array up to this number of members.
-pub(in crate::commands) const INTEGERS_MAX: u64 = 512;
-
-fn set_encoding(set: &SetReader<'_>) -> &'static str {
-    if integers_of(set).is_some() { "intset" } else { HASH_TABLE }
+fn set_encoding(set: &SetReader<'_>, limits: &EncodingLimits) -> &'static str {
+    if integers_of(set, limits).is_some() { "intset" } else { HASH_TABLE }
 }
 
 /// Returns the members in their numeric order, if Redis would keep them as an array of integers.
-pub(in crate::commands) fn integers_of(set: &SetReader<'_>) -> Option<Vec<i64>> {
-    let mut integers = (set.len() <= INTEGERS_MAX).then(Vec::new)?;
+pub(in crate::commands) fn integers_of(set: &SetReader<'_>, limits: &EncodingLimits) -> Option<Vec<i64>> {
+    let mut integers = (set.len() <= limits.set_integers as u64).then(Vec::new)?;
     let mut are_integers = true;
     set.walk(0, ScanDirection::Forward, |_, member| {
         let integer = parse_i64(&member.to_vec());
@@ -104,37 +99,34 @@ pub(in crate::commands) fn integers_of(set: &SetReader<'_>) -> Option<Vec<i64>> 
     are_integers.then_some(integers)
 }
 
-/// Redis keeps a sorted set as a list up to this number of members.
-pub(in crate::commands) const LIST_MEMBERS_MAX: u64 = 128;
-
 /// Returns whether Redis would keep a sorted set as a list.
-pub(in crate::commands) fn is_list(set: &SetReader<'_>) -> bool {
-    let mut list = set.len() <= LIST_MEMBERS_MAX;
+pub(in crate::commands) fn is_list(set: &SetReader<'_>, limits: &EncodingLimits) -> bool {
+    let mut list = set.len() <= limits.sorted_set_entries as u64;
     if list {
         set.walk(0, ScanDirection::Forward, |_, member| {
-            list = member.len() <= LIST_BYTES_MAX;
+            list = member.len() <= limits.sorted_set_value;
             if list { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
     }
     list
 }
 
-fn sorted_set_encoding(set: &SetReader<'_>) -> &'static str {
-    if is_list(set) { "listpack" } else { "skiplist" }
+fn sorted_set_encoding(set: &SetReader<'_>, limits: &EncodingLimits) -> &'static str {
+    if is_list(set, limits) { "listpack" } else { "skiplist" }
 }
 
 const HASH_TABLE: &str = "hashtable";
 
-fn hash_encoding(columns: &ColumnsReader<'_>) -> &'static str {
-    if is_packed(columns) { "listpack" } else { HASH_TABLE }
+fn hash_encoding(columns: &ColumnsReader<'_>, limits: &EncodingLimits) -> &'static str {
+    if is_packed(columns, limits) { "listpack" } else { HASH_TABLE }
 }
 
 /// Returns whether Redis would keep a hash as a list.
-pub(in crate::commands) fn is_packed(columns: &ColumnsReader<'_>) -> bool {
-    let mut list = columns.len() <= LIST_FIELDS_MAX;
+pub(in crate::commands) fn is_packed(columns: &ColumnsReader<'_>, limits: &EncodingLimits) -> bool {
+    let mut list = columns.len() <= limits.hash_entries;
     if list {
         columns.walk(None, |name, value| {
-            list = name.len().max(value.len()) <= LIST_BYTES_MAX;
+            list = name.len().max(value.len()) <= limits.hash_value;
             if list { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
     }

@@ -17,6 +17,7 @@ use crate::commands::{
 };
 use crate::functions::log_line;
 use crate::monitors::RequestSource;
+use crate::observe::command_kinds::CommandKind;
 use crate::observe::slowlog::ClippedRequest;
 use crate::resp::{ArgList, Protocol, ReplyWriter, RequestArgs};
 use crate::shared::{STOPPING, ServerShared};
@@ -43,6 +44,10 @@ pub(super) struct ScriptCommands<'c, 's> {
     /// Absent only while a command runs, since it passes through the command by value.
     context: Option<CommandContext<'c>>,
     args: ArgList,
+    /// The command that was called last, and whether it was done or refused.
+    called: Option<(CommandKind, bool)>,
+    /// The last error of a command, without the `-`.
+    error: Vec<u8>,
     /// An argument did not fit.
     is_too_long: bool,
     /// The failure that has undone the script's writes, on disk. All later commands fail with it.
@@ -69,6 +74,8 @@ impl<'c, 's> ScriptCommands<'c, 's> {
             server,
             context: Some(context),
             args: ArgList::default(),
+            called: None,
+            error: Vec::new(),
             is_too_long: false,
             broken: None,
             began: Instant::now(),
@@ -79,8 +86,12 @@ impl<'c, 's> ScriptCommands<'c, 's> {
     }
 
     /// Returns the context. Errors if a failure has undone the script's writes.
-    pub(super) fn end(self) -> (CommandContext<'c>, Result<(), CommandError>) {
+    ///
+    /// `error` is the one that the script has returned, if it has, without the `-`.
+    pub(super) fn end(self, error: Option<&[u8]>) -> (CommandContext<'c>, Result<(), CommandError>) {
         let context = self.context.expect("a command returns the context");
+        context.client.error_is_counted =
+            !self.error.is_empty() && error.is_some_and(|error| error.starts_with(&self.error));
         if self.is_busy {
             self.server.end();
             context.shared.busy_script.end();
@@ -89,11 +100,12 @@ impl<'c, 's> ScriptCommands<'c, 's> {
     }
 
     /// Returns the command of a request, if the script may run it.
-    fn admitted(&self, args: &RequestArgs<'_>) -> Result<(&'static CommandSpec, u16), CommandError> {
+    fn admitted(&mut self, args: &RequestArgs<'_>) -> Result<(&'static CommandSpec, u16), CommandError> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }
         let tag = resolve(args);
+        self.called = CommandKind::of_tagged(tag, args).map(|kind| (kind, false));
         let command = match ResolvedTag::of(tag) {
             ResolvedTag::Command(command) => command,
             ResolvedTag::WrongArity(_) => return Err(WRONG_ARITY),
@@ -121,8 +133,14 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         if std::mem::take(&mut self.is_too_long) {
             return Err(TOO_LONG);
         }
-        let args = self.args.args().ok_or(UNKNOWN)?;
-        let (command, tag) = self.admitted(&args)?;
+        let list = std::mem::take(&mut self.args);
+        let ran = list.args().ok_or(UNKNOWN).and_then(|args| self.run(&args, reply));
+        self.args = list;
+        ran
+    }
+
+    fn run(&mut self, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+        let (command, tag) = self.admitted(args)?;
         let mut context = self.context.take().ok_or(ENDED)?;
         if command.may_write() {
             self.has_written = true;
@@ -131,11 +149,12 @@ impl<'c, 's> ScriptCommands<'c, 's> {
                 return Err(STOPPED);
             }
         }
-        let ran = match context.client.check(tag, &args) {
+        let ran = match context.client.check(tag, args) {
             Ok(()) => {
                 let ran;
-                (context, ran) = alone::run(context, command, &args, reply);
-                feed(context.shared, command, RequestSource::Script, &args);
+                (context, ran) = alone::run(context, command, args, reply);
+                feed(context.shared, command, RequestSource::Script, args);
+                self.called = self.called.map(|(kind, _)| (kind, true));
                 ran.map(drop)
             }
             Err(denied) => Err(refuse_in_script(context.shared, context.client, command, &denied)),
@@ -151,6 +170,24 @@ impl<'c, 's> ScriptCommands<'c, 's> {
 }
 
 impl ScriptCommands<'_, '_> {
+    /// Counts the command that was called, and its error.
+    fn count(&mut self, began: Instant, reply: &[u8]) {
+        let Some(context) = &self.context else { return };
+        let observed = &context.shared.mailboxes[context.client.record.place.worker].observed;
+        let called = self.called.take();
+        if let Some((kind, true)) = called {
+            let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            observed.done(kind, 1, nanos, context.shared.settings.observing.tracking());
+        }
+        if let Some(error) = reply.strip_prefix(b"-") {
+            match called {
+                Some((kind, true)) => observed.failed(kind, error),
+                _ => observed.rejected(called.map(|(kind, _)| kind), error),
+            }
+            self.error = error.strip_suffix(b"\r\n").unwrap_or(error).to_vec();
+        }
+    }
+
     /// Lets other clients receive BUSY from now on.
     fn begin_busy(&mut self, shared: &ServerShared) {
         let (sort, name) = self.call.callee.named();
@@ -208,12 +245,14 @@ impl ScriptHost for ScriptCommands<'_, '_> {
             RespVersion::Resp2 => Protocol::Resp2,
             RespVersion::Resp3 => Protocol::Resp3,
         };
+        let began = Instant::now();
         let mut writer = ReplyWriter::new(reply, protocol);
         if let Err(fault) = self.try_call(&mut writer) {
             writer.truncate(0);
             fault.write(&mut writer);
         }
         self.args.clear();
+        self.count(began, reply);
     }
 
     fn forget_arguments(&mut self) {

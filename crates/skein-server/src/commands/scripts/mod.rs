@@ -198,6 +198,7 @@ pub(crate) fn run<'c>(
     let shared = Arc::clone(context.shared);
     let mut commands = ScriptCommands::new(context, call, args, busy);
     let (keys, rest) = (args.from(FIRST_KEY).take(call.keys), args.from(FIRST_KEY + call.keys));
+    let start = reply.position();
     let ran = match &call.callee {
         Callee::Script(script) => with_script_engine(&shared, |engine| {
             engine.run((script.digest, &script.code), keys, rest, &mut commands, reply).map_err(failed)
@@ -209,7 +210,11 @@ pub(crate) fn run<'c>(
             engine.call_function(called, keys, rest, &mut commands, reply).map_err(failed)
         }),
     };
-    let (context, broken) = commands.end();
+    let returned = match &ran {
+        Ok(()) => reply.written(start).strip_prefix(b"-"),
+        Err(fault) => Some(fault.bytes()),
+    };
+    let (context, broken) = commands.end(returned);
     (context, ran.and(broken))
 }
 

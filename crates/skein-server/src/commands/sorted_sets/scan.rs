@@ -18,11 +18,12 @@ pub(in crate::commands) fn zscan(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
+    let limits = context.shared.settings.encodings.limits();
     scan_entries(context, args, reply, |row, scan| {
         row.sorted_set(|set| {
             let (mut page, after) = scan.page(set.len() <= AT_ONCE)?;
             if page.is_whole() {
-                let write = if is_list(set) { write_listed_score } else { write_score };
+                let write = if is_list(set, &limits) { write_listed_score } else { write_score };
                 set.walk(0, ScanDirection::Forward, |score, member| {
                     page.take(&member.to_vec(), |list| write(list, score))
                 });
