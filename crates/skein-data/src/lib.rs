@@ -340,6 +340,15 @@ impl Engine {
         }
     }
 
+    /// Lets the thread that removes expired keys pause, or resume. They are hidden from readers
+    /// either way. For tests of clients.
+    pub fn pause_expiry(&self, is_paused: bool) {
+        match self {
+            Self::Memory(store) => store.pause_expiry(is_paused),
+            Self::Disk(disk) => disk.pause_expiry(is_paused),
+        }
+    }
+
     /// Returns the index of the engine in memory.
     pub fn index(&self) -> Option<skein_store::IndexKind> {
         match self {

@@ -104,7 +104,8 @@ fn clients(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     lines.add("cluster_connections", 0);
     lines.add("maxclients", shared.settings.clients_max.get());
     lines.add("tracking_clients", shared.key_observer.tracking.sums().clients);
-    lines.add("blocked_clients", shared.waiting.count());
+    // As in Redis, a client whose requests a pause holds back is blocked.
+    lines.add("blocked_clients", shared.waiting.count() + shared.pause.holding());
     for (i, mailbox) in shared.mailboxes.iter().enumerate() {
         let connections = mailbox.counts.connections.load(Ordering::Relaxed);
         lines.add(&format!("worker{i}_clients"), connections);

@@ -7,8 +7,8 @@
 //!
 //! Without a pause, a check is one load.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use skein_sync::locks::lock;
@@ -30,6 +30,18 @@ pub(crate) struct ClientPause {
     /// Whether there may be a pause.
     begun: AtomicBool,
     state: Mutex<PauseState>,
+    /// The clients whose requests are held back.
+    holding: Arc<AtomicUsize>,
+}
+
+/// A client whose requests are held back. Dropping it ends that.
+#[derive(Debug)]
+pub(crate) struct HeldClient(Arc<AtomicUsize>);
+
+impl Drop for HeldClient {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// `begun` changes only under the lock of this state. Otherwise the end of one pause could hide a
@@ -55,6 +67,18 @@ impl ClientPause {
         // Relaxed: a worker that does not see the pause yet runs beside the worker that began it.
         // The latter waits for the other's turn to end (`AfterCommand::Fence`).
         self.begun.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts a client whose requests are held back.
+    pub(crate) fn hold(&self) -> HeldClient {
+        // Relaxed: a number for people.
+        self.holding.fetch_add(1, Ordering::Relaxed);
+        HeldClient(Arc::clone(&self.holding))
+    }
+
+    /// Returns the number of clients whose requests are held back.
+    pub(crate) fn holding(&self) -> usize {
+        self.holding.load(Ordering::Relaxed)
     }
 
     /// Ends the pause.

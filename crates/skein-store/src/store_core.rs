@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use skein_index::{ComputeAction, Computed, Guard, IndexError};
-use skein_sync::atomic::AtomicU64;
+use skein_sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::commit_log::CommitLog;
 use crate::expiry::OperationTime;
@@ -27,6 +27,8 @@ pub(crate) struct StoreCore {
     pub(crate) budget: MemoryBudget,
     /// The number of expired keys that the expiry thread has removed.
     pub(crate) expired: AtomicU64,
+    /// The expiry thread leaves expired keys where they are.
+    pub(crate) expiry_paused: AtomicBool,
     /// Hears which expired keys are removed.
     pub(crate) removal_observer: OnceLock<Arc<dyn RemovalObserver>>,
     pub(crate) options: StoreOptions,
@@ -36,7 +38,8 @@ impl StoreCore {
     pub(crate) fn new(keys: StoreKeys, commit: CommitLog, options: StoreOptions) -> Self {
         let budget = MemoryBudget::new(commit.log.logs());
         budget.set_limit(&keys, options.limits.memory_bytes, options.limits.eviction);
-        Self { keys, commit, budget, expired: AtomicU64::new(0), removal_observer: OnceLock::new(), options }
+        let (expired, expiry_paused) = (AtomicU64::new(0), AtomicBool::new(false));
+        Self { keys, commit, budget, expired, expiry_paused, removal_observer: OnceLock::new(), options }
     }
 
     /// Returns the time of an operation: the present, or the frozen time.

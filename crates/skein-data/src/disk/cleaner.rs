@@ -54,6 +54,7 @@ pub(super) fn run(engine: &DiskEngine, signal: &ThreadSignal) {
     let mut past = PastTimes::default();
     while signal.wait_timeout(INTERVAL) {
         let overdue = past.overdue(engine.now());
+        let overdue = overdue.filter(|_| !engine.is_expiry_paused());
         let expired = overdue.map_or(Ok(()), |end| in_steps(signal, || engine.remove_expired(end)));
         let dead = in_steps(signal, || engine.remove_dead());
         if let Err(error) = expired.and(dead) {

@@ -68,6 +68,8 @@ struct DiskCore {
     removals: Box<[AtomicU64]>,
     /// Keys that were removed because they had expired.
     expired: AtomicU64,
+    /// The cleaner leaves expired keys where they are.
+    expiry_paused: AtomicBool,
     /// Hears which expired keys are removed.
     removal_observer: OnceLock<Arc<dyn RemovalObserver>>,
     signal: Arc<ThreadSignal>,
@@ -118,6 +120,7 @@ impl DiskEngine {
             has_references: AtomicBool::new(any),
             removals: (0..REMOVAL_COUNTERS).map(|_| AtomicU64::new(0)).collect(),
             expired: AtomicU64::new(0),
+            expiry_paused: AtomicBool::new(false),
             removal_observer: OnceLock::new(),
             signal: Arc::default(),
             snapshots: AtomicUsize::new(0),
@@ -190,6 +193,16 @@ impl DiskEngine {
     pub(crate) fn observe_removals(&self, observer: Arc<dyn RemovalObserver>) {
         // A second observer is not heard.
         let _ = self.core.removal_observer.set(observer);
+    }
+
+    /// See [`Engine::pause_expiry`](crate::Engine::pause_expiry).
+    pub(crate) fn pause_expiry(&self, is_paused: bool) {
+        // Relaxed, as below: the flag is ordered with nothing.
+        self.core.expiry_paused.store(is_paused, Ordering::Relaxed);
+    }
+
+    fn is_expiry_paused(&self) -> bool {
+        self.core.expiry_paused.load(Ordering::Relaxed)
     }
 
     /// Wakes the thread, because members of a collection are to be removed.

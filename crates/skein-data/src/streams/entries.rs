@@ -36,8 +36,9 @@ pub enum TrimRule {
 pub struct Trimming {
     /// What it keeps.
     pub rule: TrimRule,
-    /// Entries are removed in multiples of this number, or all of them; 1 trims exactly.
-    pub multiple: u64,
+    /// Entries are removed in whole groups of this number, or all of them; 1 trims exactly. Each group
+    /// is of consecutive additions.
+    pub group: u64,
     /// The most entries that are removed; `None` for any number.
     pub most: Option<u64>,
 }
@@ -107,7 +108,9 @@ impl StreamWriter<'_> {
         };
         let most = surplus.min(trimming.most.unwrap_or(u64::MAX));
         let is_all = most == self.head.len;
-        let removed = if is_all { most } else { most - most % trimming.multiple.max(1) };
+        let first = self.head.added.saturating_sub(self.head.len);
+        let beyond = first.saturating_add(most) % trimming.group.max(1);
+        let removed = if is_all { most } else { most.saturating_sub(beyond) };
         let mut left = removed;
         while left > 0 {
             let range = NameRange::entries(StreamId::MIN, StreamId::MAX);

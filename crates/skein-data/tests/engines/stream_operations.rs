@@ -83,11 +83,10 @@ pub fn write_stream(
             }
             W::Remove(seq) => count += u64::from(stream.remove(id(*seq))?),
             W::Trim(len) => {
-                count += stream.trim(&Trimming { rule: TrimRule::Length(*len), multiple: 1, most: None })?;
+                count += stream.trim(&Trimming { rule: TrimRule::Length(*len), group: 1, most: None })?;
             }
             W::TrimBefore(seq) => {
-                count +=
-                    stream.trim(&Trimming { rule: TrimRule::From(id(*seq)), multiple: 1, most: None })?;
+                count += stream.trim(&Trimming { rule: TrimRule::From(id(*seq)), group: 1, most: None })?;
             }
             W::CreateGroup(group) => {
                 let start = GroupStart { last_id: StreamId::MIN, entries_read: 0 };

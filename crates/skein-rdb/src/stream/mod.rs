@@ -22,7 +22,7 @@ mod read;
 mod write;
 
 pub(crate) use read::StreamReader;
-pub use write::{StreamWriter, write_stream};
+pub use write::{NODE_BYTES, StreamWriter, write_stream};
 
 use crate::ValuePiece;
 use crate::value::memory_of;

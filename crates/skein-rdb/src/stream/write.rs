@@ -7,7 +7,8 @@ use crate::write::{write_length, write_string, write_type};
 
 /// A node has at most this number of entries, and about this number of bytes: Redis's defaults.
 const NODE_ENTRIES: usize = 100;
-const NODE_BYTES: usize = 4096;
+/// A node has at most about this number of bytes.
+pub const NODE_BYTES: usize = 4096;
 
 /// A node that is being written.
 #[derive(Debug)]

@@ -4,13 +4,17 @@ use std::time::Duration;
 
 use super::subcommands::{help, unknown_or_wrong};
 use super::{AfterCommand, CommandContext, CommandError, is};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 
 /// The longest sleep.
 const SLEEP_MAX: Duration = Duration::from_secs(60 * 60);
 
 const HELP: &[&str] = &[
     "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "PROTOCOL <type>",
+    "    Reply with a value of this type of the protocol.",
+    "SET-ACTIVE-EXPIRE <0|1>",
+    "    Let expired keys stay in memory, hidden, or remove them again.",
     "SLEEP <seconds>",
     "    Stop serving the clients of this worker for <seconds>. Decimals allowed.",
     "HELP",
@@ -33,10 +37,82 @@ pub(super) fn debug(
     } else if is(subcommand, "SLEEP") && args.len() == 3 {
         std::thread::sleep(parse_sleep(args.get(2))?);
         reply.ok();
+    } else if is(subcommand, "PROTOCOL") && args.len() == 3 {
+        write_example(args.get(2), reply)?;
+    } else if is(subcommand, "SET-ACTIVE-EXPIRE") && args.len() == 3 {
+        context.shared.store.pause_expiry(parse_switch(args.get(2))?);
+        reply.ok();
     } else {
         return Err(unknown_or_wrong("debug", args));
     }
     Ok(AfterCommand::Done)
+}
+
+/// Returns whether a switch is off.
+fn parse_switch(text: &[u8]) -> Result<bool, CommandError> {
+    match text {
+        b"0" => Ok(true),
+        b"1" => Ok(false),
+        _ => {
+            Err(CommandError::text("ERR DEBUG SET-ACTIVE-EXPIRE: give 0 (keys stay) or 1 (keys are removed)"))
+        }
+    }
+}
+
+/// Writes the value that Redis has for each type of the protocol.
+fn write_example(kind: &[u8], reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+    let is_new = reply.protocol() == Protocol::Resp3;
+    match kind.to_ascii_lowercase().as_slice() {
+        b"string" => reply.bulk(b"Hello World"),
+        b"integer" => reply.int(12345),
+        b"double" => reply.double(3.141),
+        b"bignum" => reply.big_number(b"1234567999999999999999999999999999999"),
+        b"null" => reply.null(),
+        b"array" => {
+            reply.array(3);
+            (0..3).for_each(|number| reply.int(number));
+        }
+        b"set" => {
+            reply.set(3);
+            (0..3).for_each(|number| reply.int(number));
+        }
+        b"map" => {
+            reply.map(3);
+            for number in 0..3 {
+                reply.int(number);
+                reply.boolean(number == 1);
+            }
+        }
+        b"attrib" => {
+            if is_new {
+                reply.attributes(1);
+                reply.bulk(b"key-popularity");
+                reply.array(2);
+                reply.bulk(b"key:123");
+                reply.int(90);
+            }
+            reply.bulk(b"Some real reply following the attribute");
+        }
+        b"push" if !is_new => {
+            return Err(CommandError::text("ERR RESP2 is not supported by this command"));
+        }
+        b"push" => {
+            reply.push(2);
+            reply.bulk(b"server-cpu-usage");
+            reply.int(42);
+            reply.bulk(b"Some real reply following the push reply");
+        }
+        b"verbatim" => reply.text("This is a verbatim\nstring"),
+        b"true" => reply.boolean(true),
+        b"false" => reply.boolean(false),
+        _ => {
+            return Err(CommandError::text(
+                "ERR Wrong protocol type name. Please use one of the following: \
+                 string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false",
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn parse_sleep(text: &[u8]) -> Result<Duration, CommandError> {

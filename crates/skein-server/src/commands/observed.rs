@@ -1,7 +1,7 @@
 //! What happens around each command while somebody wants to know of keys: a client's reads are
 //! remembered before it reads, and the changes of a command are noted.
 
-use super::{CommandContext, CommandSpec, Handler, is_short};
+use super::{CommandContext, CommandSpec, Handler, ResolvedTag, is_short, resolve};
 use crate::client::ClientState;
 use crate::command_table::request_keys::keys_of;
 use crate::key_events::{CommandWatch, KeyChanges};
@@ -37,17 +37,17 @@ pub(crate) fn begin<'a>(
     context.changes.begin(&mut context.session, command, args)
 }
 
-/// Notes what a request has changed. In a transaction whose writes are visible already, this is
-/// published at once, because no other worker runs.
+/// Notes what a request has changed. In a transaction whose writes are visible already, this cannot
+/// be undone.
 #[inline]
 pub(crate) fn end(context: &mut CommandContext<'_>, watch: Option<CommandWatch<'_>>, succeeded: bool) {
     if watch.is_none() {
         return;
     }
-    let CommandContext { session, changes, shared, .. } = context;
+    let CommandContext { session, changes, .. } = context;
     changes.end(watch, session, succeeded);
     if session.is_visible_transaction() {
-        changes.publish_in_order(session, &shared.key_observer);
+        changes.keep();
     }
 }
 
@@ -58,11 +58,22 @@ fn remember_reads(
     command: &CommandSpec,
     args: &RequestArgs<'_>,
 ) {
-    let tracks = client.tracking.as_ref().is_some_and(|tracking| tracking.tracks_reads());
-    if !tracks || !(command.has_flag("readonly") || READ_BY_SUBCOMMAND.contains(&command.name)) {
-        return;
+    if command.has_flag("readonly") || READ_BY_SUBCOMMAND.contains(&command.name) {
+        remember_keys(shared, client, command, args);
     }
-    if let Some(keys) = keys_of(command, args) {
+}
+
+/// Remembers the keys that a script declares. As in Redis, each script that reads counts as a read
+/// of all of them.
+pub(crate) fn remember_declared(context: &CommandContext<'_>, request: &RequestArgs<'_>) {
+    if let ResolvedTag::Command(command) = ResolvedTag::of(resolve(request)) {
+        remember_keys(context.shared, context.client, command, request);
+    }
+}
+
+fn remember_keys(shared: &ServerShared, client: &ClientState, command: &CommandSpec, args: &RequestArgs<'_>) {
+    let tracks = client.tracking.as_ref().is_some_and(|tracking| tracking.tracks_reads());
+    if let Some(keys) = tracks.then(|| keys_of(command, args)).flatten() {
         let most = shared.settings.tracking_keys_max.get();
         shared.key_observer.tracking.remember(keys.all(), client.id, most);
     }

@@ -92,7 +92,7 @@ impl SelfTest {
 
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     fn check_counts(&self) -> Result<(), String> {
-        let few = self.added < sparse::BYTES_MAX as u64 / 2;
+        let few = self.added < sparse::SPARSE_BYTES_MAX as u64 / 2;
         if few && self.any.encoding() != Encoding::Sparse {
             return Err("sparse encoding not used".to_owned());
         }

@@ -15,7 +15,7 @@ use super::{CorruptRuns, HEADER, REGISTERS};
 /// All registers are 0.
 pub(super) const EMPTY: [u8; 2] = [0x7f, 0xff];
 /// A value with more bytes becomes dense: Redis's default of `hll-sparse-max-bytes`.
-pub(super) const BYTES_MAX: usize = 3000;
+pub(crate) const SPARSE_BYTES_MAX: usize = 3000;
 /// The greatest value of a register in a run.
 const VALUE_MAX: u8 = 32;
 /// The most registers in a run with a value.
@@ -153,7 +153,7 @@ pub(super) fn raise(value: &mut Vec<u8>, register: usize, to: u8) -> Result<Spar
     push_run(&mut split, to, 1);
     push_run(&mut split, run.value, first + run.len - register - 1);
     let len = value.len() + split.len() - run.width;
-    if split.len() > run.width && len > BYTES_MAX {
+    if split.len() > run.width && len > SPARSE_BYTES_MAX {
         return Ok(SparseChange::NeedsDense);
     }
     // Of a run that is cut off at the end, one byte is missing.
@@ -232,7 +232,7 @@ mod tests {
         let full = (0..REGISTERS)
             .step_by(2)
             .find(|at| raise(&mut long, *at, (at % 31 + 1) as u8) == Ok(SparseChange::NeedsDense));
-        assert!(full.is_some() && long.len() <= BYTES_MAX && long.len() > BYTES_MAX - 3);
+        assert!(full.is_some() && long.len() <= SPARSE_BYTES_MAX && long.len() > SPARSE_BYTES_MAX - 3);
     }
 
     #[test]

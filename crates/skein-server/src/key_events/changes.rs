@@ -162,10 +162,16 @@ impl KeyChanges {
         }
     }
 
-    /// Removes what a transaction has written that was undone. What it has read stays.
+    /// Removes what a transaction has written that was undone. What it has read stays, and what
+    /// cannot be undone.
     pub(crate) fn undo_writes(&mut self) {
         if let Some(log) = &mut self.0 {
+            let mut kept = log.kept;
             log.entries.retain(|entry| match entry {
+                _ if kept > 0 => {
+                    kept -= 1;
+                    true
+                }
                 ChangeEntry::Overdue { .. } => true,
                 ChangeEntry::Event { class, .. } => *class == EventClass::Miss,
                 ChangeEntry::Changed { .. } | ChangeEntry::Flushed => false,

@@ -240,6 +240,11 @@ impl<'o> ReplyWriter<'o> {
         self.head(if self.protocol == Protocol::Resp3 { b'>' } else { b'*' }, len as u64);
     }
 
+    /// Begins attributes of the next reply, as a map. REQUIRES: the protocol is RESP3.
+    pub(crate) fn attributes(&mut self, len: usize) {
+        self.head(b'|', len as u64);
+    }
+
     pub(crate) fn map(&mut self, len: usize) {
         match self.protocol {
             Protocol::Resp2 => self.array(len * 2),

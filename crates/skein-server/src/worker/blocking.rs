@@ -26,6 +26,7 @@ use skein_data::{EngineKeys, EngineSession, Ticket};
 use super::connections::WorkerConnections;
 use super::exclusive::{ExclusiveOutcome, outcome, publish};
 use super::general::GeneralContext;
+use super::request_timer::RequestTimer;
 
 /// When the clients of a worker stop to wait: their deadlines, with slot and number.
 #[derive(Debug, Default)]
@@ -244,6 +245,13 @@ impl WorkerConnections {
         }
         if let Some(epoch) = self.shared.epoch_to_wait_for(ticket) {
             output.hold(start, epoch);
+        }
+        if let Some(long) = connection.long.take() {
+            let observed = &self.shared.mailboxes[self.number].observed;
+            let settings = &self.shared.settings.observing;
+            let timer = RequestTimer::new(&self.shared.observing, settings, observed, Instant::now());
+            timer.check(long.kind, &bytes);
+            long.end(&timer, &connection.client.record);
         }
         self.deadlines.forget(wait, who.slot, who.client);
         self.ticket = self.ticket.max(ticket);

@@ -115,7 +115,7 @@ impl WorkerConnections {
         for &slot in slots {
             let Some((connection, output)) = self.slots.get(slot) else { continue };
             if connection.task.is_some() {
-                connection.paused = true;
+                connection.pause_if(true, &shared.pause);
                 self.holds = true;
             }
             while connection.may_run()

@@ -95,7 +95,7 @@ impl WorkerConnections {
         let waited = connection.task.is_none()
             && !connection.waits
             && connection.blocked.is_none()
-            && !connection.paused
+            && connection.paused.is_none()
             && !connection.held
             && !connection.lingers
             && !subscribes;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::client::ClientState;
 use crate::client_registry::{ClientBytes, ClientRecord};
 use crate::commands::{KeyWait, SlicedTask, resolve};
+use crate::pause::{ClientPause, HeldClient};
 use crate::resp::{ProtocolError, RequestBuffer, RequestLimits};
 use crate::transport::Transport;
 
@@ -46,7 +47,7 @@ pub(super) struct Connection {
     /// Bytes of messages that the client did not ask for, since nothing waited for it the last time.
     pub unasked: usize,
     /// Whether a pause holds back the first request (see `paused_requests`).
-    pub paused: bool,
+    pub paused: Option<HeldClient>,
     /// The start of the last round in which a request of this connection ran; `None` before the
     /// first.
     pub served: Option<Instant>,
@@ -97,7 +98,7 @@ impl Connection {
             blocked: None,
             postponed: Vec::new(),
             unasked: 0,
-            paused: false,
+            paused: None,
             served: None,
             error: None,
             closing: false,
@@ -155,10 +156,17 @@ impl Connection {
         self.client.record.set_blocked(true);
     }
 
+    /// Holds requests back, or lets them run.
+    pub(super) fn pause_if(&mut self, is_held: bool, pause: &ClientPause) {
+        if is_held != self.paused.is_some() {
+            self.paused = is_held.then(|| pause.hold());
+        }
+    }
+
     /// Returns whether the state of the connection allows its queued requests to run now.
     #[inline]
     pub(super) fn may_run(&self) -> bool {
-        self.task.is_none() && !self.waits && self.blocked.is_none() && !self.paused && !self.closing
+        self.task.is_none() && !self.waits && self.blocked.is_none() && self.paused.is_none() && !self.closing
     }
 
     /// Returns whether queued reads and writes may run in batches with those of other connections.

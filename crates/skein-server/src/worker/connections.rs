@@ -269,7 +269,7 @@ impl WorkerConnections {
         let input = &connection.input;
         let waiting = input.queued() > 0 || input.may_parse() || (connection.readable && !connection.ended);
         let unsent = output.pending() > 0 && connection.writable && !output.sendable(durable).is_empty();
-        let works = connection.task.is_some() && !connection.paused;
+        let works = connection.task.is_some() && connection.paused.is_none();
         let more = unsent || works || (room && connection.may_run() && waiting);
         if held && !std::mem::replace(&mut connection.held, true) {
             self.held.push(slot);

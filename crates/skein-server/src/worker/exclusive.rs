@@ -124,13 +124,11 @@ impl GeneralContext<'_> {
         let (changes, _order) = self.shared.key_observer.begin(client.id);
         self.session.freeze();
         let mut busy = BusyWorker::new(&mut alone, self.connections);
-        let ran = run_call(self.session, self.shared, (&call, args), client, changes, &mut busy, reply);
-        let ran = ran.map(|(ticket, changes)| {
-            publish(self.session, self.shared, changes);
-            ticket
-        });
+        let (ran, changes) =
+            run_call(self.session, self.shared, (&call, args), client, changes, &mut busy, reply);
+        publish(self.session, self.shared, changes);
         serve_waiting(self.session, self.shared);
-        Ok((AfterCommand::Done, ran?))
+        ran
     }
 
     /// EXEC: runs the requests that the client has queued.
@@ -179,11 +177,8 @@ impl GeneralContext<'_> {
         let context =
             CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
         let mut busy = BusyWorker::new(&mut alone, self.connections);
-        let ran = run_queue(context, &multi, &mut busy, reply, &mut self.timer);
-        let ran = ran.map(|(next, ticket, changes)| {
-            publish(self.session, self.shared, changes);
-            (next, ticket)
-        });
+        let (ran, changes) = run_queue(context, &multi, &mut busy, reply, &mut self.timer);
+        publish(self.session, self.shared, changes);
         serve_waiting(self.session, self.shared);
         ran
     }
@@ -192,6 +187,19 @@ impl GeneralContext<'_> {
 /// Publishes the changes of a transaction that is committed. REQUIRES: this worker may write.
 pub(super) fn publish(session: &mut EngineSession, shared: &ServerShared, mut changes: KeyChanges) {
     changes.publish_in_order(&mut EngineKeys::Session(session), &shared.key_observer);
+}
+
+/// Commits what commands have done, or undoes it after an error. Returns the changes to publish.
+fn end(
+    context: CommandContext<'_>,
+    done: Result<AfterCommand, CommandError>,
+) -> (Result<(AfterCommand, Ticket), CommandError>, KeyChanges) {
+    let CommandContext { session, ticket, mut changes, .. } = context;
+    let committed = done.and_then(|next| Ok((next, session.commit()?.max(ticket))));
+    if committed.is_err() {
+        changes.undo();
+    }
+    (committed, changes)
 }
 
 /// Runs a script in one transaction. REQUIRES: no other worker runs requests.
@@ -203,17 +211,18 @@ fn run_call(
     changes: KeyChanges,
     busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
-) -> Result<(Ticket, KeyChanges), CommandError> {
+) -> (Result<(AfterCommand, Ticket), CommandError>, KeyChanges) {
     let session = if call.may_write() {
-        EngineKeys::Transaction(Box::new(session.begin()?))
+        match session.begin() {
+            Ok(transaction) => EngineKeys::Transaction(Box::new(transaction)),
+            Err(error) => return (Err(error.into()), changes),
+        }
     } else {
         EngineKeys::Session(session)
     };
     let context = CommandContext { session, client, shared, ticket: Ticket::default(), changes };
     let (context, done) = scripts::run(context, call, args, busy, reply);
-    done?;
-    let ticket = context.ticket;
-    Ok((context.session.commit()?.max(ticket), context.changes))
+    end(context, done.map(|()| AfterCommand::Done))
 }
 
 /// Errors if there is no memory for the writes of a transaction.
@@ -271,7 +280,7 @@ fn run_queue(
     busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
     timer: &mut RequestTimer<'_>,
-) -> Result<(AfterCommand, Ticket, KeyChanges), CommandError> {
+) -> (Result<(AfterCommand, Ticket), CommandError>, KeyChanges) {
     let start = reply.position();
     let most = context.shared.settings.reply_bytes_max.get();
     let mut closes = false;
@@ -300,7 +309,7 @@ fn run_queue(
         };
         if let Some(fault) = fault {
             if context.session.is_broken() {
-                return Err(fault.aborts());
+                return end(context, Err(fault.aborts()));
             }
             reply.truncate(before);
             fault.write(reply);
@@ -315,8 +324,7 @@ fn run_queue(
         }
         drop_unwanted(context.client, replies, before, reply);
     }
-    let ticket = context.ticket;
-    Ok((after(closes), context.session.commit()?.max(ticket), context.changes))
+    end(context, Ok(after(closes)))
 }
 
 /// Runs one request of a transaction. Returns whether the connection must be closed after it.

@@ -80,9 +80,9 @@ impl GeneralContext<'_> {
 
     fn step_unless_paused(&mut self, connection: &mut Connection, output: &mut ReplyBuffer) -> Ticket {
         let writes = connection.task.as_ref().is_some_and(|task| task.writes());
-        connection.paused = writes && self.shared.pause.now().is_some();
-        self.holds |= connection.paused;
-        if connection.paused {
+        connection.pause_if(writes && self.shared.pause.now().is_some(), &self.shared.pause);
+        if connection.paused.is_some() {
+            self.holds = true;
             return Ticket::default();
         }
         connection.served = Some(self.timer.began());
@@ -133,9 +133,10 @@ impl GeneralContext<'_> {
         // Checked for each request: the one before may have begun or ended the pause.
         self.held = self.shared.pause.now().map(|(held, _)| held);
         let Some((held, tag)) = self.held.zip(connection.input.tag(0)) else { return false };
-        connection.paused = is_held(held, tag, &connection.input.args(0), &connection.client);
-        self.holds |= connection.paused;
-        connection.paused
+        let is_held = is_held(held, tag, &connection.input.args(0), &connection.client);
+        connection.pause_if(is_held, &self.shared.pause);
+        self.holds |= is_held;
+        is_held
     }
 
     /// Runs the first request of the queue and the following ones that are timed together with it.
@@ -195,7 +196,7 @@ impl GeneralContext<'_> {
     ) {
         let kind = CommandKind::of(tag, &connection.input.args(0));
         self.timer.event_of(kind, nanos);
-        if connection.task.is_some() {
+        if connection.task.is_some() || connection.blocked.is_some() {
             connection.long = Some(Box::new(SlicedCommandTime::new(kind, nanos, &connection.input.args(0))));
             return;
         }

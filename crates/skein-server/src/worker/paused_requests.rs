@@ -55,7 +55,7 @@ impl WorkerConnections {
         }
         for slot in self.slots.all() {
             if let Some((connection, _)) = self.slots.get(slot)
-                && std::mem::take(&mut connection.paused)
+                && connection.paused.take().is_some()
             {
                 self.list(slot);
             }

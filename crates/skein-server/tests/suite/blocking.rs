@@ -75,6 +75,27 @@ fn transactions_and_scripts_serve_at_their_end() {
     assert_eq!(answer(&mut client), "*2|$1|l|$1|x|");
 }
 
+/// The slow log has a command when its wait ends, and INFO counts the error that ends it.
+#[test]
+fn waits_are_counted_when_they_end() {
+    let strict = ServerOptions { workers: 2, slowlog_slower_than: Duration::ZERO, ..options() };
+    let server = start_with(strict, Durability::Buffered);
+    let (mut observer, mut client) = (server.connect(), server.connect());
+    block(&mut client, "BLPOP l 0", &mut observer);
+    assert_eq!(observer.ask("SLOWLOG RESET"), "+OK|");
+    assert_eq!(observer.ask("RPUSH l a"), ":1|");
+    assert_eq!(answer(&mut client), "*2|$1|l|$1|a|");
+    assert!(observer.ask("SLOWLOG GET").contains("|$5|BLPOP|$1|l|$1|0|"));
+    assert_eq!(observer.ask("XGROUP CREATE s g $ MKSTREAM"), "+OK|");
+    assert_eq!(observer.ask("CONFIG RESETSTAT"), "+OK|");
+    block(&mut client, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >", &mut observer);
+    assert_eq!(observer.ask("XGROUP DESTROY s g"), ":1|");
+    assert!(answer(&mut client).starts_with("-NOGROUP "));
+    let info = observer.ask("INFO errorstats commandstats");
+    assert!(info.contains("|errorstat_NOGROUP:count=1|"), "{info}");
+    assert!(info.contains("|cmdstat_xreadgroup:calls=1,"), "{info}");
+}
+
 #[test]
 fn every_way_to_make_a_key_serves() {
     let server = start();

@@ -1,7 +1,7 @@
 //! CLIENT and CONFIG where Redis's replies cannot be compared: they contain ports and times, and
 //! this server has several workers.
 
-use crate::common::{TestClient, TestServer, encode, options, start, start_with};
+use crate::common::{TestClient, TestServer, encode, options, show, start, start_with};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
@@ -187,8 +187,37 @@ fn debug_sleeps_where_it_is_allowed() {
     }
     let unknown = client.ask("DEBUG NOPE");
     assert_eq!(unknown, "-ERR unknown subcommand or wrong number of arguments for 'NOPE'. Try DEBUG HELP.|");
-    assert!(client.ask("DEBUG HELP").starts_with("*5|+DEBUG"));
+    assert!(client.ask("DEBUG HELP").starts_with("*9|+DEBUG"));
     assert_eq!(client.ask("CONFIG GET enable-debug-command"), "*2|$20|enable-debug-command|$3|yes|");
+}
+
+/// The replies of Redis 7.0.15 to DEBUG PROTOCOL.
+#[test]
+fn debug_shows_each_type_of_the_protocol() {
+    let server = start_with(ServerOptions { debug_command: true, ..options() }, Durability::Buffered);
+    let (mut old, mut new) = (server.connect(), server.connect());
+    new.ask("HELLO 3");
+    for (kind, in_2, in_3) in [
+        ("string", "$11|Hello World|", "$11|Hello World|"),
+        ("integer", ":12345|", ":12345|"),
+        ("double", "$5|3.141|", ",3.141|"),
+        ("null", "$-1|", "_|"),
+        ("array", "*3|:0|:1|:2|", "*3|:0|:1|:2|"),
+        ("SET", "*3|:0|:1|:2|", "~3|:0|:1|:2|"),
+        ("map", "*6|:0|:0|:1|:1|:2|:0|", "%3|:0|#f|:1|#t|:2|#f|"),
+        ("verbatim", "$25|This is a verbatim\nstring|", "=29|txt:This is a verbatim\nstring|"),
+        ("true", ":1|", "#t|"),
+        ("false", ":0|", "#f|"),
+        ("bignum", "$37|1234567999999999999999999999999999999|", "(1234567999999999999999999999999999999|"),
+    ] {
+        assert_eq!(old.ask(&format!("DEBUG PROTOCOL {kind}")), in_2, "{kind}");
+        assert_eq!(new.ask(&format!("DEBUG PROTOCOL {kind}")), in_3, "{kind}");
+    }
+    assert_eq!(old.ask("DEBUG PROTOCOL attrib"), "$39|Some real reply following the attribute|");
+    assert_eq!(old.ask("DEBUG PROTOCOL push"), "-ERR RESP2 is not supported by this command|");
+    assert_eq!(new.ask("DEBUG PROTOCOL push"), ">2|$16|server-cpu-usage|:42|");
+    assert_eq!(show(&new.reply()), "$40|Some real reply following the push reply|");
+    assert!(new.ask("DEBUG PROTOCOL nope").starts_with("-ERR Wrong protocol type name."));
 }
 
 #[test]

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::common::{TestClient, TestServer, index, options, run, start, wait_for};
-use skein_data::DiskEngine;
+use skein_data::{DiskEngine, Engine};
 use skein_disk::{DiskOptions, DiskStore, Values};
+use skein_server::ServerOptions;
 use skein_store::{ExpiryClock, Store, StoreLimits, StoreOptions};
 
 const START: u64 = 1_700_000_000_000;
@@ -53,6 +54,31 @@ fn setting_the_clock_back_restores_no_expired_key() {
         talk(&mut client, &[("GET a", "$-1|"), ("EXISTS a", ":0|"), ("PTTL b", ":3999|")]);
         clock.advance(Duration::from_secs(4));
         talk(&mut client, &[("GET b", "$-1|"), ("SET a 2 PX 10", "+OK|"), ("PTTL a", ":10|")]);
+    }
+}
+
+/// While DEBUG SET-ACTIVE-EXPIRE is off, expired keys stay in memory, and readers do not see them.
+#[test]
+fn expired_keys_can_stay_in_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::open(folder.path(), StoreOptions { index: index(), ..StoreOptions::default() });
+    for engine in [
+        Engine::from(store.expect("a store")),
+        disk_engine(&folder.path().join("disk"), &ExpiryClock::system()).into(),
+    ] {
+        let server = run(
+            ServerOptions { debug_command: true, ..options() },
+            engine.clone(),
+            tempfile::tempdir().expect("a folder"),
+        );
+        let mut client = server.connect();
+        talk(&mut client, &[("DEBUG SET-ACTIVE-EXPIRE 0", "+OK|"), ("SET a 1 PX 1", "+OK|")]);
+        std::thread::sleep(Duration::from_millis(1_500));
+        talk(&mut client, &[("GET a", "$-1|"), ("DBSIZE", ":0|")]);
+        assert_eq!(engine.stats().expired, 0);
+        assert!(client.ask("DEBUG SET-ACTIVE-EXPIRE 2").starts_with("-ERR DEBUG SET-ACTIVE-EXPIRE: give 0"));
+        talk(&mut client, &[("DEBUG SET-ACTIVE-EXPIRE 1", "+OK|")]);
+        wait_for(|| engine.stats().expired == 1);
     }
 }
 

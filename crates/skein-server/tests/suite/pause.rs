@@ -43,10 +43,12 @@ fn a_pause_of_writes_holds_back_only_writes() {
     assert_eq!(crate::common::show(&writers[0].reply()), "$3|old|");
     assert_eq!(crate::common::show(&writers[4].reply()), "$3|old|");
     assert!(writers.iter_mut().all(waits));
+    assert!(reader.ask("INFO clients").contains("|blocked_clients:5|"), "as in Redis");
     for request in ["GET k", "MGET k", "SK.FIRST", "STRLEN k"] {
         assert!(reader.ask(request).contains(if request == "STRLEN k" { ":3" } else { "old" }), "{request}");
     }
     assert_eq!(admin.ask("CLIENT UNPAUSE"), "+OK|");
+    crate::common::wait_for(|| reader.ask("INFO clients").contains("|blocked_clients:0|"));
     let replies: Vec<String> =
         writers.iter_mut().map(|client| crate::common::show(&client.reply())).collect();
     assert_eq!(replies, ["+OK|", ":0|", ":1|", ":0|", ":1|"]);

@@ -19,6 +19,28 @@ fn one_entry(n: u32, value: &str) -> String {
     format!("*1|*2|$1|s|*1|*2|$3|1-{n}|*2|$1|f|${}|{value}|", value.len())
 }
 
+/// As in Redis, `~` removes whole groups of 100 additions, counted from the first one.
+#[test]
+fn trimming_with_a_tilde_removes_whole_groups() {
+    let server = start();
+    let mut client = server.connect();
+    for number in 1..=1_000 {
+        client.ask(&format!("XADD s {number}-1 f v"));
+    }
+    for (request, left) in [
+        ("XTRIM s MAXLEN 666", 666),
+        ("XTRIM s MAXLEN = 555", 555),
+        ("XTRIM s MAXLEN ~ 444", 500),
+        ("XTRIM s MAXLEN ~ 400", 400),
+        ("XTRIM s MINID ~ 799-1", 300),
+        ("XTRIM s MAXLEN ~ 201 LIMIT 0", 300),
+        ("XTRIM s MAXLEN ~ 0", 0),
+    ] {
+        client.ask(request);
+        assert_eq!(client.ask("XLEN s"), format!(":{left}|"), "{request}");
+    }
+}
+
 #[test]
 fn every_reader_gets_a_new_entry() {
     let server = start();

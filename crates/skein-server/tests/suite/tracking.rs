@@ -174,6 +174,43 @@ fn prefixes_are_told_of_all_changes() {
     assert_eq!(figure(&mut writer, "tracking_total_prefixes"), 0);
 }
 
+/// As in Redis, the keys of a transaction are one message for each prefix.
+#[test]
+fn a_transaction_is_one_message_for_each_prefix() {
+    let server = start();
+    let mut client = tracking(&server, "BCAST PREFIX a: PREFIX b:");
+    let mut writer = server.connect();
+    for request in ["MULTI", "INCR a:1", "INCR b:1", "INCR c:1", "INCR a:2", "EXEC"] {
+        writer.ask(request);
+    }
+    assert_told(&mut client, &["a:1", "a:2"]);
+    assert_told(&mut client, &["b:1"]);
+    // Half of a script is done in memory when it fails, and nothing of it on disk.
+    let script = "redis.call('set', 'a:3', '1') redis.call('set', 'a:4', '1') return redis.call('nope')";
+    writer.call(&[b"EVAL", script.as_bytes(), b"0"]);
+    if writer.ask("EXISTS a:3") == ":1|" {
+        assert_told(&mut client, &["a:3", "a:4"]);
+    }
+    assert_silent(&mut client);
+}
+
+/// As in Redis, a script that reads any key counts as a read of the keys that it declares.
+#[test]
+fn scripts_that_read_track_their_declared_keys() {
+    let server = start();
+    let mut client = tracking(&server, "");
+    let mut writer = server.connect();
+    for (script, is_told) in [("redis.call('set', 'x', 'v')", false), ("redis.call('get', 'x')", true)] {
+        client.call(&[b"EVAL", script.as_bytes(), b"2", b"k1", b"k2"]);
+        writer.ask("MSET k1 1 k2 2");
+        if is_told {
+            assert_told(&mut client, &["k1"]);
+            assert_told(&mut client, &["k2"]);
+        }
+        assert_silent(&mut client);
+    }
+}
+
 #[test]
 fn messages_can_go_to_another_client() {
     let server = start();

@@ -49,7 +49,8 @@ fn run(core: &StoreCore, interval: Duration, signal: &ThreadSignal) {
     // Consecutive ticks that did not remove all overdue keys.
     let mut behind: u32 = 0;
     while signal.wait_timeout(interval) {
-        if !core.keys.rows.any_expiring() {
+        // Relaxed: the flag is ordered with nothing.
+        if !core.keys.rows.any_expiring() || core.expiry_paused.load(Ordering::Relaxed) {
             continue;
         }
         let share = if behind < PATIENCE { SHARE } else { SHARE_BEHIND };

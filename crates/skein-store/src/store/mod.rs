@@ -402,6 +402,13 @@ impl Store {
         }
     }
 
+    /// Lets the thread that removes expired keys pause, or resume. They are hidden from readers either
+    /// way.
+    pub fn pause_expiry(&self, is_paused: bool) {
+        // Relaxed: the flag is ordered with nothing.
+        self.core().expiry_paused.store(is_paused, Ordering::Relaxed);
+    }
+
     /// Sets the memory limit in bytes (`None` for no limit) and the keys to evict at the limit. It
     /// replaces the values of the options.
     pub fn set_memory_limit(&self, limit: Option<usize>, eviction: Eviction) {

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use super::values::{NumberUnit, parse};
 use super::{clients, memory, observing, output_limit};
 use crate::acl::PasswordHash;
+use crate::commands::streams;
 use crate::config::{SECONDS, bounds};
+use crate::hyperloglog;
 use crate::settings::{LiveSetting, LiveSettings};
 use crate::shared::ServerShared;
 use crate::{Tls, TlsClients};
@@ -274,6 +276,7 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
         NumberUnit::Count,
         (0, i64::MAX as usize),
     ),
+    fixed("hll-sparse-max-bytes", |_| hyperloglog::SPARSE_BYTES_MAX.to_string()),
     number(
         "latency-monitor-threshold",
         |all| &all.observing.event_ms,
@@ -283,6 +286,10 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     other("latency-tracking", observing::tracking, observing::change_tracking),
     other("latency-tracking-info-percentiles", observing::percentiles, observing::change_percentiles),
     other(LOG_LEVEL, observing::log_level, observing::change_log_level),
+    // Lists have no nodes. DUMP writes nodes of Redis's default, 8 KiB.
+    fixed("list-compress-depth", |_| "0".to_owned()),
+    fixed("list-max-listpack-size", |_| "-2".to_owned()),
+    fixed("list-max-ziplist-size", |_| "-2".to_owned()),
     // Redis's earlier name of `busy-reply-threshold`.
     number("lua-time-limit", |all| &all.busy_reply_ms, NumberUnit::Count, (0, i64::MAX as usize)),
     number("max-arguments", |all| &all.args_max, NumberUnit::Count, bounds::ARGS),
@@ -317,6 +324,9 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     ),
     other("slowlog-log-slower-than", observing::slower_than, observing::change_slower_than),
     number("slowlog-max-len", |all| &all.observing.slowlog_len, NumberUnit::Count, bounds::SLOWLOG_LEN),
+    // A trimming with `~` removes whole groups of this number, and DUMP writes nodes of these sizes.
+    fixed("stream-node-max-bytes", |_| skein_rdb::stream::NODE_BYTES.to_string()),
+    fixed("stream-node-max-entries", |_| streams::GROUP.to_string()),
     number("tcp-keepalive", |all| &all.keepalive_s, NumberUnit::Count, SECONDS),
     number("timeout", |all| &all.idle_timeout_s, NumberUnit::Count, SECONDS).then(ServerShared::wake_workers),
     fixed("tls-auth-clients", |shared| {

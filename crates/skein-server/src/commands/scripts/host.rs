@@ -11,6 +11,7 @@ use crate::busy_script::{RunningScript, ScriptVerdict};
 use crate::command_table::subcommands::find as find_subcommand;
 use crate::commands::access::denied::refuse_in_script;
 use crate::commands::monitor::feed;
+use crate::commands::observed::remember_declared;
 use crate::commands::streams::check_in_script;
 use crate::commands::{
     CommandContext, CommandError, CommandSpec, OUT_OF_MEMORY, PRIVATE_KEY_NAMED, ResolvedTag, alone, resolve,
@@ -53,6 +54,8 @@ pub(super) struct ScriptCommands<'c, 's> {
     /// The failure that has undone the script's writes, on disk. All later commands fail with it.
     broken: Option<CommandError>,
     began: Instant,
+    /// Whether a command that reads was about to run.
+    has_read: bool,
     /// Whether a command that writes was about to run.
     has_written: bool,
     /// Whether other clients receive BUSY.
@@ -79,6 +82,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
             is_too_long: false,
             broken: None,
             began: Instant::now(),
+            has_read: false,
             has_written: false,
             is_busy: false,
             stop_seen: None,
@@ -151,6 +155,9 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         }
         let ran = match context.client.check(tag, args) {
             Ok(()) => {
+                if command.has_flag("readonly") && !std::mem::replace(&mut self.has_read, true) {
+                    remember_declared(&context, self.request);
+                }
                 let ran;
                 (context, ran) = alone::run(context, command, args, reply);
                 feed(context.shared, command, RequestSource::Script, args);

@@ -24,11 +24,11 @@ const NO_MORE_IDS: CommandError =
 const NOT_GREATER: CommandError =
     CommandError::text("ERR The ID specified in XADD is equal or smaller than the target stream top item");
 
-/// A trimming with `~` removes entries in multiples of this number, as Redis removes whole nodes of
+/// A trimming with `~` removes whole groups of this number of entries, as Redis removes whole nodes of
 /// its default size.
-const MULTIPLE: u64 = 100;
+pub(in crate::commands) const GROUP: u64 = 100;
 /// The most entries that a trimming with `~` removes, unless LIMIT says otherwise.
-const MOST: u64 = 100 * MULTIPLE;
+const MOST: u64 = 100 * GROUP;
 
 /// The options that XADD and XTRIM share.
 #[derive(Default)]
@@ -85,9 +85,9 @@ impl TrimQuery {
             None => Ok(None),
             Some(rule) if self.is_approximate => {
                 let most = Some(self.limit.unwrap_or(MOST)).filter(|most| *most > 0);
-                Ok(Some(Trimming { rule, multiple: MULTIPLE, most }))
+                Ok(Some(Trimming { rule, group: GROUP, most }))
             }
-            Some(rule) => Ok(Some(Trimming { rule, multiple: 1, most: None })),
+            Some(rule) => Ok(Some(Trimming { rule, group: 1, most: None })),
         }
     }
 }

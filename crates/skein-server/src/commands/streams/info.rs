@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use super::answer_of;
 use super::ranges::write_entries_of;
 use super::replies::{write_counted, write_entry, write_id};
+use super::{GROUP, answer_of};
 use crate::command_table::subcommands::XINFO;
 use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::commands::subcommands::{help, subcommand, unknown_or_wrong};
@@ -16,8 +16,6 @@ use skein_syntax::number::parse_i64;
 const NO_SUCH_KEY: CommandError = CommandError::text("ERR no such key");
 /// The entries that XINFO STREAM FULL shows of each list, unless COUNT says otherwise.
 const COUNT: u64 = 10;
-/// Redis's nodes hold up to this number of entries.
-const NODE_ENTRIES: u64 = 100;
 const ALL: (StreamId, StreamId) = (StreamId::MIN, StreamId::MAX);
 
 const HELP: &[&str] = &[
@@ -140,7 +138,7 @@ fn write_stream(
     reply.bulk(b"length");
     reply.places(head.len);
     // As many as Redis would have at least.
-    let nodes = head.len.div_ceil(NODE_ENTRIES);
+    let nodes = head.len.div_ceil(GROUP);
     reply.bulk(b"radix-tree-keys");
     reply.places(nodes);
     reply.bulk(b"radix-tree-nodes");

@@ -26,7 +26,7 @@ mod read_query;
 mod read_task;
 mod replies;
 
-pub(super) use add::{xadd, xtrim};
+pub(super) use add::{GROUP, xadd, xtrim};
 pub(super) use claim::{xautoclaim, xclaim};
 pub(super) use entries::{xdel, xlen, xsetid};
 pub(super) use groups::xgroup;
