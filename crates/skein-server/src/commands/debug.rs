@@ -59,13 +59,17 @@ fn parse_switch(text: &[u8]) -> Result<bool, CommandError> {
     }
 }
 
+/// The double that Redis shows: not a rough number pi.
+#[expect(clippy::approx_constant, reason = "the reply of Redis")]
+const EXAMPLE: f64 = 3.141;
+
 /// Writes the value that Redis has for each type of the protocol.
 fn write_example(kind: &[u8], reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
     let is_new = reply.protocol() == Protocol::Resp3;
     match kind.to_ascii_lowercase().as_slice() {
         b"string" => reply.bulk(b"Hello World"),
         b"integer" => reply.int(12345),
-        b"double" => reply.double(3.141),
+        b"double" => reply.double(EXAMPLE),
         b"bignum" => reply.big_number(b"1234567999999999999999999999999999999"),
         b"null" => reply.null(),
         b"array" => {

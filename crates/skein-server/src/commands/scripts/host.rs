@@ -37,6 +37,7 @@ const STOPPED: CommandError = CommandError::text("ERR the script was stopped");
 const ENDED: CommandError = CommandError::text("ERR the script has ended");
 
 /// The commands of a running script.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact about the script, set once")]
 pub(super) struct ScriptCommands<'c, 's> {
     call: &'s ScriptCall,
     /// The request that runs the script.
