@@ -21,6 +21,7 @@ mod foreign_folder;
 mod format;
 mod interrupt;
 mod remote;
+mod stream_payload;
 mod target;
 mod threads;
 

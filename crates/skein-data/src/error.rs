@@ -46,6 +46,14 @@ pub enum EngineError {
         /// The requested policy.
         policy: Eviction,
     },
+    /// A part of a stream contradicts itself, or what the key holds.
+    #[error("a part of the stream of the key `{key}` is not written: {reason}")]
+    BadStream {
+        /// The key, or its beginning.
+        key: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
     /// A background thread could not be started.
     #[error("no thread could be started: {reason}; raise the limit of processes and threads")]
     NoThread {
@@ -59,9 +67,18 @@ const SHOWN: usize = 64;
 
 impl EngineError {
     pub(crate) fn not_a_row(key: &[u8]) -> Self {
-        let shown = key[..key.len().min(SHOWN)].escape_ascii().to_string();
-        Self::NotARow { key: if key.len() > SHOWN { shown + "..." } else { shown } }
+        Self::NotARow { key: shown(key) }
     }
+
+    pub(crate) fn bad_stream(key: &[u8], reason: &'static str) -> Self {
+        Self::BadStream { key: shown(key), reason }
+    }
+}
+
+/// Returns a key, or its beginning, for an error.
+fn shown(key: &[u8]) -> String {
+    let shown = key[..key.len().min(SHOWN)].escape_ascii().to_string();
+    if key.len() > SHOWN { shown + "..." } else { shown }
 }
 
 impl From<skein_store::Error> for EngineError {

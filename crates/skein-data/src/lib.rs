@@ -81,7 +81,7 @@ pub use found_value::FoundValue;
 pub use key_state::KeyState;
 pub use private_row::{PRIVATE_KEY, is_private_key};
 pub use range_steps::RangeRemovalStep;
-pub use row_piece::{PieceRead, RowPiece};
+pub use row_piece::{PieceRead, RowPiece, StreamContents, StreamRecords};
 pub use session::EngineSession;
 pub use skein_store::{
     Batch, BatchWrite, CollectionKind, Durability, Eviction, IndexKind, ListEnd, ListWriter, Member,
@@ -91,8 +91,8 @@ pub use skein_store::{
 pub use snapshot::{DiskEngineSnapshot, EngineSnapshot, SnapshotRelease};
 pub use streams::{
     Claim, Claimed, Consumer, Delivery, ENTRIES_READ_UNKNOWN, EntriesView, EntryFields, FieldsBuilder, Group,
-    GroupStart, NewId, PendingEntry, StreamHead, StreamId, StreamReader, StreamRecord, StreamWriter,
-    TrimRule, Trimming,
+    GroupStart, NewId, PendingEntry, StreamHead, StreamId, StreamPart, StreamReader, StreamRecord,
+    StreamWriter, TrimRule, Trimming, stream_entry, stream_parts,
 };
 pub use transaction::EngineTransaction;
 pub use writer::EngineWriter;

@@ -10,9 +10,10 @@ use skein_store::{CollectionKind, ListEnd, RowWriter as _};
 
 use crate::{EngineWriter, Result, RowView};
 
-/// The contents of a key, or a part of its columns or members.
+/// The contents of a key, or a part of its columns or members. `S` is a part of a stream: records
+/// for a copy within an engine, a [`StreamPart`](crate::StreamPart) for dumps and loads.
 #[derive(Debug, Clone, PartialEq)]
-pub enum RowPiece {
+pub enum RowPiece<S = StreamRecords> {
     /// One value.
     Value(Vec<u8>),
     /// Columns: names and values.
@@ -23,8 +24,47 @@ pub enum RowPiece {
     Set(Vec<Vec<u8>>),
     /// Elements of a list, which follow those of the pieces before.
     List(Vec<Vec<u8>>),
-    /// Records of a stream: the names and values of its members ([`StreamRecord`](crate::StreamRecord)).
-    Stream(Vec<(Vec<u8>, Vec<u8>)>),
+    /// A part of a stream.
+    Stream(S),
+}
+
+/// Records of a stream: the names and values of its members
+/// ([`StreamRecord`](crate::StreamRecord)).
+pub type StreamRecords = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// A part of a stream that can be written.
+pub trait StreamContents {
+    /// Returns the number of records or entries; 1 for a part without such.
+    fn count(&self) -> usize;
+    /// Returns the bytes of the contents, about.
+    fn bytes(&self) -> usize;
+    /// Adds the part to a key.
+    ///
+    /// # Errors
+    /// As for [`RowPiece::write`].
+    fn write(&self, writer: &mut EngineWriter<'_, '_>, key: &[u8]) -> Result<()>;
+}
+
+impl StreamContents for StreamRecords {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.iter().map(|(name, value)| name.len() + value.len()).sum()
+    }
+
+    fn write(&self, writer: &mut EngineWriter<'_, '_>, key: &[u8]) -> Result<()> {
+        let written = writer.change_members_of(CollectionKind::Stream, key, true, |members| {
+            for (name, value) in self {
+                members.check_sizes(key, value.len())?;
+                members.admit_growth()?;
+                members.put_value(name, value)?;
+            }
+            Ok::<_, crate::Error>(())
+        });
+        written.map(drop)
+    }
 }
 
 /// A piece that was read, and where the next one begins.
@@ -42,13 +82,28 @@ impl RowPiece {
     /// A piece of several columns or members ends at this many bytes.
     pub const BYTES: usize = 1 << 20;
 
+    /// Returns the piece with another form of streams; `None` if it is a part of a stream.
+    pub fn unless_stream<S>(self) -> Option<RowPiece<S>> {
+        Some(match self {
+            Self::Value(value) => RowPiece::Value(value),
+            Self::Columns(columns) => RowPiece::Columns(columns),
+            Self::Members(members) => RowPiece::Members(members),
+            Self::Set(members) => RowPiece::Set(members),
+            Self::List(elements) => RowPiece::List(elements),
+            Self::Stream(_) => return None,
+        })
+    }
+}
+
+impl<S: StreamContents> RowPiece<S> {
     /// Returns the number of columns or members; 1 for a value.
     pub fn len(&self) -> usize {
         match self {
             Self::Value(_) => 1,
-            Self::Columns(pairs) | Self::Stream(pairs) => pairs.len(),
+            Self::Columns(pairs) => pairs.len(),
             Self::Members(members) => members.len(),
             Self::Set(members) | Self::List(members) => members.len(),
+            Self::Stream(part) => part.count(),
         }
     }
 
@@ -61,9 +116,8 @@ impl RowPiece {
     pub fn bytes(&self) -> usize {
         match self {
             Self::Value(value) => value.len(),
-            Self::Columns(pairs) | Self::Stream(pairs) => {
-                pairs.iter().map(|(name, value)| name.len() + value.len()).sum()
-            }
+            Self::Columns(pairs) => pairs.iter().map(|(name, value)| name.len() + value.len()).sum(),
+            Self::Stream(part) => part.bytes(),
             Self::Members(members) => members.iter().map(|(member, _)| member.len() + size_of::<f64>()).sum(),
             Self::Set(members) | Self::List(members) => members.iter().map(Vec::len).sum(),
         }
@@ -104,21 +158,7 @@ impl RowPiece {
                     Ok(list.push(ListEnd::Back, elements.iter().map(Vec::as_slice))?)
                 })?;
             }
-            Self::Stream(records) => {
-                writer.change_members_of::<_, crate::Error>(
-                    CollectionKind::Stream,
-                    key,
-                    true,
-                    |members| {
-                        for (name, value) in records {
-                            members.check_sizes(key, value.len())?;
-                            members.admit_growth()?;
-                            members.put_value(name, value)?;
-                        }
-                        Ok(())
-                    },
-                )?;
-            }
+            Self::Stream(part) => part.write(writer, key)?,
         }
         match expires {
             Some(expires) => writer.expire(key, Some(expires)).map(drop),

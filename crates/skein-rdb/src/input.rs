@@ -56,7 +56,13 @@ const ALLOCATED_AT_ONCE: usize = 64 << 10;
 impl<R: BufRead> RdbInput<R> {
     /// Returns the input of this source.
     pub fn new(source: R, limits: RdbLimits) -> Self {
-        Self { source, offset: 0, sum: Crc64::default(), limits }
+        Self::starting_at(source, 0, limits)
+    }
+
+    /// Returns the input of a source that begins at this offset of a file. Errors name offsets of
+    /// the file.
+    pub fn starting_at(source: R, offset: u64, limits: RdbLimits) -> Self {
+        Self { source, offset, sum: Crc64::default(), limits }
     }
 
     /// Returns the number of bytes that were read.

@@ -7,6 +7,8 @@
 //!     zset     ZSCAN, in pieces   ─► DEL, ZADD ..., PEXPIREAT
 //!     set      SSCAN, in pieces   ─► DEL, SADD ..., PEXPIREAT
 //!     list     LRANGE, in pieces  ─► DEL, RPUSH ..., PEXPIREAT
+//!     stream   XINFO, XPENDING    ─► RESTORE of groups
+//!              XRANGE, in pieces  ─► XADD ..., XSETID, PEXPIREAT
 //!     others   named and counted
 //! ```
 //!
@@ -15,7 +17,8 @@
 //! the client sends a write again if its connection broke. [`ListAppend`] removes elements that a
 //! repeated RPUSH appended twice.
 //!
-//! The source needs only commands that Redis has since version 2.8. Before version 7 it has no
+//! The source needs only commands that Redis has since version 2.8; for streams, 6.0, and 7.0 at
+//! the target. A stream that a server rejects is named, and the copy continues. Before version 7 it has no
 //! PEXPIRETIME, so the copy asks with PTTL and writes the remaining time with PX and PEXPIRE: the
 //! key then expires later, by the time that the copy took between the two. The source continues to
 //! serve clients. A key that changes meanwhile is copied as it was before or after the change, or
@@ -31,7 +34,8 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::progress::{self, KeyProgress, by_type};
 use crate::remote::{
-    ClusterTarget, CommandPeer, FromArgs, ListAppend, ListPiece, ListRead, ServerPeer, ServerTarget, ToArgs,
+    ClusterTarget, CommandPeer, FromArgs, ListAppend, ListPiece, ListRead, ServerPeer, ServerTarget,
+    StreamPiece, StreamRead, ToArgs, is_changed, stops_all, write_stream_part,
 };
 use crate::target::DEFAULT_ADDRESS;
 
@@ -54,8 +58,8 @@ Examples:
   skein copy --from 127.0.0.1:6379 --to-cluster 10.0.0.1:7000
       into a Redis cluster, each key to its node
 
-An existing key is replaced. Streams, and values of Redis's modules, are not copied: the first ones are named, all are \
-counted by type, and exit code 4 says that there were some. A source that is the target under another name, or a node of it, is rejected. Ctrl-C ends the \
+An existing key is replaced. Values of Redis's modules are not copied, and streams not to a Redis before version 7: the first \
+ones are named, all are counted by type, and exit code 4 says that there were some. A source that is the target under another name, or a node of it, is rejected. Ctrl-C ends the \
 copy with a message about its progress; keys that were copied remain.";
 
 /// Copy all keys of a Redis server into a running server, or into a cluster.
@@ -214,9 +218,10 @@ impl<T: CommandPeer> ServerCopy<T> {
                 "zset" => self.pieces(&found, b"ZSCAN", b"ZADD", true)?,
                 "set" => self.pieces(&found, b"SSCAN", b"SADD", false)?,
                 "list" => self.list(&found)?,
+                "stream" => self.stream(&found)?,
                 // It was removed after the page was read.
                 "none" => self.progress.advance(1),
-                _ => self.refuse(&found),
+                _ => self.refuse(&found, None),
             }
         }
         self.strings(&strings)
@@ -285,6 +290,36 @@ impl<T: CommandPeer> ServerCopy<T> {
         self.end(found)
     }
 
+    /// Copies a stream part by part.
+    fn stream(&mut self, found: &SourceKey) -> Result<(), Failure> {
+        let mut stream = StreamRead::new(&found.key);
+        let mut has_begun = false;
+        let why = loop {
+            self.interrupt.check()?;
+            let part = match stream.next(&mut self.from)? {
+                StreamPiece::Part(part) => part,
+                StreamPiece::End => return self.end(found),
+                StreamPiece::Refused(text) if is_changed(&text) && has_begun => return self.end(found),
+                // It was removed after the page was read.
+                StreamPiece::Refused(text) if is_changed(&text) => {
+                    self.progress.advance(1);
+                    return Ok(());
+                }
+                StreamPiece::Refused(text) => break self.from.refused(&text).message,
+            };
+            match write_stream_part(&mut self.to, &found.key, &part)? {
+                None => has_begun = true,
+                Some(text) if stops_all(&text) => return Err(self.to.refused(&text)),
+                Some(text) => break self.to.refused(&text).message,
+            }
+        };
+        if has_begun {
+            self.to.one(&[b"DEL", &found.key])?;
+        }
+        self.refuse(found, Some(&why));
+        Ok(())
+    }
+
     /// Gives a copied collection its expiry time, and counts it.
     fn end(&mut self, found: &SourceKey) -> Result<(), Failure> {
         if let Some(expires) = found.expires {
@@ -295,12 +330,13 @@ impl<T: CommandPeer> ServerCopy<T> {
         Ok(())
     }
 
-    fn refuse(&mut self, found: &SourceKey) {
+    fn refuse(&mut self, found: &SourceKey, why: Option<&str>) {
         *self.refused.entry(found.kind.clone()).or_default() += 1;
         self.progress.advance(1);
         if self.refused.values().sum::<u64>() <= self.named_most {
             let (kind, key) = (&found.kind, found.key.escape_ascii());
-            self.progress.printer().line(format_args!("skein: not copied: \"{key}\", a {kind}"));
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            self.progress.printer().line(format_args!("skein: not copied: \"{key}\", a {kind}{why}"));
         }
     }
 }

@@ -6,7 +6,7 @@
 //!   a sorted set         member  score  member  score ...  zset    member  score ...  zset:time
 //!   a set                member  (empty)  member ...       set     member  (empty) ...  set:time
 //!   a list               element (empty)  element ...      list    element (empty) ...  list:time
-//!   a stream             record  contents  record ...      stream  record contents ...  stream:time
+//!   a stream             see `streams`                     stream  ...                  stream:time
 //! ```
 //!
 //! The right column is for a key that expires. Times are milliseconds since 1970. Counted with the
@@ -15,7 +15,7 @@
 
 use skein_server::{parse_double, write_double};
 
-use super::{RecordBody, TextRecord};
+use super::{RecordBody, TextRecord, streams};
 
 /// The last field of a sorted set, of a set, of a list, and of a stream.
 const SORTED_SET: &[u8] = b"zset";
@@ -55,7 +55,7 @@ pub(super) fn parse(line: u64, fields: Vec<Vec<u8>>) -> Result<TextRecord, Strin
         [.., end] if fields.len() % 2 == 1 && end.starts_with(STREAM) => {
             let expires = typed_time(end, STREAM)?;
             fields.pop();
-            (RecordBody::Stream(pairs(fields)), expires)
+            (RecordBody::Stream(streams::parse(pairs(fields))?), expires)
         }
         [.., end] if fields.len() % 2 == 1 => {
             let expires = time_of(end).ok_or_else(|| neither(fields.len()))?;
@@ -77,8 +77,8 @@ pub(super) fn write(body: &RecordBody, expires: Option<u64>, add: &mut impl FnMu
     match body {
         RecordBody::Value(value) => add(value),
         RecordBody::Columns(columns) => add_pairs(columns, add),
-        RecordBody::Stream(records) => {
-            add_pairs(records, add);
+        RecordBody::Stream(part) => {
+            streams::write(part, add);
             return add(&last_field(STREAM));
         }
         RecordBody::Members(members) => {
@@ -137,7 +137,7 @@ fn neither(fields: usize) -> String {
     format!(
         "{} fields without a time in milliseconds at the end; write a key and a value, or a key and name-value pairs of \
          columns, or a key, member-score pairs and zset, or a key, members with an empty field behind each, and set, or \
-         a key, elements with an empty field behind each, and list; a key that expires needs its time at the end, and for a value \
+         a key, elements with an empty field behind each, and list, or a key, a part of a stream and stream; a key that expires needs its time at the end, and for a value \
          an empty field behind it",
         fields + 1
     )

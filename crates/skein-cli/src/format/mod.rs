@@ -9,22 +9,29 @@
 //!
 //! [`fields`] has the meaning of a record's fields. `tsv`, `csv` and `hex` preserve all bytes. A
 //! large hash, set, sorted set or list has several records, each with a part of it. Those of a list
-//! are in its order.
+//! are in its order. A stream has a record for its groups, some for its entries, and one for its
+//! counters; [`streams`] has their fields.
 
 use std::io::{self, BufRead, Write};
 
 use clap::ValueEnum;
-pub use skein_data::RowPiece as RecordBody;
+use skein_data::{RowPiece, StreamPart};
 
 mod csv;
 mod fields;
 mod hex;
 mod lines;
+mod streams;
 mod tsv;
+
+pub use streams::{id_text, parse_id};
 
 /// The longest record that is read, in bytes of text. A longer one is rejected and skipped, so that
 /// a binary file given by mistake does not fill the memory.
 pub const MAX_RECORD_LEN: usize = 1 << 30;
+
+/// The contents of a key, or a part of them.
+pub type RecordBody = RowPiece<StreamPart>;
 
 /// A text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

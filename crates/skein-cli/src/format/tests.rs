@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use skein_rdb::stream::{PendingEntry, StreamConsumer, StreamEntry, StreamGroup, StreamId, StreamPosition};
 
 use super::*;
 
@@ -200,6 +201,77 @@ fn score() -> impl Strategy<Value = f64> {
     any::<u64>().prop_map(f64::from_bits).prop_filter("scores are numbers", |score| !score.is_nan())
 }
 
+fn stream_id() -> impl Strategy<Value = StreamId> {
+    any::<(u64, u64)>().prop_map(|(ms, seq)| StreamId { ms, seq })
+}
+
+fn stream_group() -> impl Strategy<Value = StreamGroup> {
+    let consumer = (bytes(), any::<u64>()).prop_map(|(name, at)| StreamConsumer {
+        name,
+        seen_at: at,
+        active_at: Some(at),
+    });
+    let pending = prop::collection::btree_map(stream_id(), any::<(u8, u64, u64)>(), 0..4);
+    let head = (bytes(), stream_id(), any::<Option<u64>>());
+    (head, prop::collection::vec(consumer, 0..3), pending).prop_map(
+        |((name, last_id, entries_read), consumers, pending)| {
+            let most = if consumers.is_empty() { 0 } else { pending.len() };
+            let pending = pending.into_iter().take(most).map(|(id, (consumer, delivered_at, deliveries))| {
+                let consumer = usize::from(consumer) % consumers.len();
+                PendingEntry { id, consumer, delivered_at, deliveries }
+            });
+            StreamGroup { name, last_id, entries_read, pending: pending.collect(), consumers }
+        },
+    )
+}
+
+fn stream_part() -> impl Strategy<Value = StreamPart> {
+    let fields = prop::collection::vec((bytes(), bytes()), 1..3);
+    let entry = (stream_id(), fields).prop_map(|(id, fields)| StreamEntry { id, fields });
+    let position = (any::<(u64, u64)>(), stream_id(), stream_id()).prop_map(
+        |((len, entries_added), last_id, max_deleted_id)| StreamPosition {
+            len,
+            last_id,
+            max_deleted_id,
+            entries_added,
+        },
+    );
+    prop_oneof![
+        prop::collection::vec(stream_group(), 0..3).prop_map(StreamPart::Groups),
+        prop::collection::vec(entry, 1..4).prop_map(StreamPart::Entries),
+        position.prop_map(StreamPart::Position),
+    ]
+}
+
+#[test]
+fn faults_in_the_records_of_a_stream_are_named() {
+    let group = "s\tgroups\t1\tgroup\tg\tlast-delivered-id\t1-1\tconsumer\tc\tseen-time\t5\t";
+    for (text, why) in [
+        ("s\t1-1\t1\ta\tb\tstream".to_owned(), ""),
+        ("s\t1-1\t1\ta\tb\tstream:x".to_owned(), "a last field of \"stream:x\""),
+        ("s\t1\t1\ta\tb\tstream".to_owned(), "\"1\" where a stream has an id"),
+        ("s\t1-+1\t1\ta\tb\tstream".to_owned(), "\"1-+1\" where a stream has an id"),
+        ("s\t1-1\t2\ta\tb\tstream".to_owned(), "the entry 1-1 of a stream has another number of fields"),
+        ("s\t1-1\t0\tstream".to_owned(), "the entry 1-1 of a stream has another number of fields, or none"),
+        ("s\tgroups\t1\tstream".to_owned(), "ends where group must be"),
+        ("s\tgroups\t0\tgroup\tg\tstream".to_owned(), "\"group\" behind the last field"),
+        (format!("{group}stream"), ""),
+        (format!("{group}pending\t1-1\tdelivery-time\t-5\tstream"), "\"-5\" behind delivery-time"),
+        (
+            format!("{group}{0}{0}stream", "pending\t1-1\tdelivery-time\t1\tdelivery-count\t1\t"),
+            "pending twice",
+        ),
+        ("s\tlength\t1\tlast-generated-id\t\tstream".to_owned(), "\"\" behind last-generated-id"),
+    ] {
+        let read = read_all(text.as_bytes(), options(Format::Tsv));
+        if why.is_empty() {
+            assert!(read[0].is_ok(), "{:?}", read[0]);
+        } else {
+            bad(&read[0], 1, why.strip_suffix(", or none").unwrap_or(why));
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn written_records_are_read_back_unchanged(
@@ -212,6 +284,7 @@ proptest! {
                     prop::collection::vec((bytes(), score()), 1..4).prop_map(RecordBody::Members),
                     prop::collection::vec(bytes(), 1..4).prop_map(RecordBody::Set),
                     prop::collection::vec(bytes(), 1..4).prop_map(RecordBody::List),
+                    stream_part().prop_map(RecordBody::Stream),
                 ],
                 any::<Option<u64>>(),
             ),

@@ -119,7 +119,10 @@ impl CommandPeer for ClusterPeer {
 
     /// The key is the command's second word.
     fn call(&mut self, command: &[&[u8]]) -> Result<Reply, Failure> {
-        let key = command.get(1).copied().unwrap_or_default();
+        self.call_of_key(command.get(1).copied().unwrap_or_default(), command)
+    }
+
+    fn call_of_key(&mut self, key: &[u8], command: &[&[u8]]) -> Result<Reply, Failure> {
         self.cluster.call(key, command).map_err(cluster_failure(self.prefix))
     }
 

@@ -23,13 +23,15 @@ mod cluster;
 mod lists;
 mod password;
 mod peer;
+mod streams;
 mod tls;
 
 pub use args::{AccessOptions, FromArgs, ServerArgs, ToArgs};
 pub use cluster::{ClusterPeer, ClusterTarget, cluster_failure};
 pub use lists::{ListAppend, ListPiece, ListRead};
 pub use password::read_password;
-pub use peer::{CommandPeer, TOO_LONG};
+pub use peer::{CommandPeer, TOO_LONG, stops_all};
+pub use streams::{StreamPiece, StreamRead, is_changed, stream_commands, write_stream_part};
 
 use address::{ServerAddress, ServerEndpoint};
 use password::Credentials;

@@ -18,6 +18,11 @@ pub trait CommandPeer {
     /// Returns the reply to a command, even if it is an error.
     fn call(&mut self, command: &[&[u8]]) -> Result<Reply, Failure>;
 
+    /// Returns the reply to a command whose second word is not its key.
+    fn call_of_key(&mut self, _key: &[u8], command: &[&[u8]]) -> Result<Reply, Failure> {
+        self.call(command)
+    }
+
     /// Returns the replies to a pipeline, errors included.
     fn pipeline<C: AsRef<[A]>, A: AsRef<[u8]>>(&mut self, commands: &[C]) -> Result<Vec<Reply>, Failure>;
 
@@ -74,6 +79,11 @@ pub trait CommandPeer {
     fn unexpected(&self, reply: &Reply) -> Failure {
         Failure::new(format!("{} sent an unexpected reply: {reply}", self.address()))
     }
+}
+
+/// Returns whether an error concerns every write, not only one key.
+pub fn stops_all(error: &str) -> bool {
+    ["MISCONF", "NOAUTH", "READONLY", "LOADING"].iter().any(|code| error.starts_with(code))
 }
 
 /// Returns advice for a user that a server rejected.

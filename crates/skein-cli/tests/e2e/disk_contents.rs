@@ -40,6 +40,15 @@ fn write(client: &mut Client) {
     {
         assert!(!matches!(ask(client, command), Reply::Error(_)));
     }
+    for id in 1..=300_u32 {
+        ask(client, &[b"XADD", b"stream", format!("{id}-1").as_bytes(), b"field", &vec![b'v'; id as usize]]);
+    }
+    for command in [
+        &[&b"XGROUP"[..], b"CREATE", b"stream", b"group", b"77-1", b"ENTRIESREAD", b"77"][..],
+        &[b"XDEL", b"stream", b"5-1", b"300-1"],
+    ] {
+        assert!(!matches!(ask(client, command), Reply::Error(_)));
+    }
     assert_eq!(ask(client, &[b"HDEL", b"large flock", b"name 1"]), Reply::Integer(1));
 }
 

@@ -27,7 +27,7 @@
 //! `check` verifies them; tests call it.
 //!
 //! Read in this order: `id`, `records` (names and values), `members` (access to them), `stream`
-//! (reads), `entries`, `groups`, `pending` (writes). Design: `docs/design/data-model.md`.
+//! (reads), `entries`, `groups`, `pending` (writes), `parts` (dumps and loads). Design: `docs/design/data-model.md`.
 
 mod check;
 mod entries;
@@ -35,6 +35,7 @@ mod fields;
 mod groups;
 mod id;
 mod members;
+mod parts;
 mod pending;
 mod records;
 mod stream;
@@ -44,6 +45,7 @@ pub use entries::{NewId, TrimRule, Trimming};
 pub use fields::{EntryFields, FieldsBuilder};
 pub use groups::GroupStart;
 pub use id::StreamId;
+pub use parts::{StreamPart, stream_entry, stream_parts};
 pub use pending::{Claim, Claimed, Delivery};
 pub use records::{Consumer, ENTRIES_READ_UNKNOWN, Group, PendingEntry, StreamHead, StreamRecord};
 pub use stream::{StreamReader, StreamWriter};

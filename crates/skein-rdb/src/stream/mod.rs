@@ -63,7 +63,8 @@ pub struct StreamEntry {
 }
 
 impl StreamEntry {
-    pub(crate) fn memory(&self) -> usize {
+    /// Returns the bytes of memory that it takes, about.
+    pub fn memory(&self) -> usize {
         let fields = self.fields.iter().map(|(name, value)| memory_of(name) + memory_of(value));
         size_of::<Self>() + fields.sum::<usize>()
     }
@@ -98,7 +99,8 @@ pub struct StreamGroup {
 }
 
 impl StreamGroup {
-    pub(crate) fn memory(&self) -> usize {
+    /// Returns the bytes of memory that it takes, about.
+    pub fn memory(&self) -> usize {
         let consumers = self.consumers.iter();
         size_of::<Self>()
             + self.name.len()

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use skein_syntax::{KeyRange, RangeProjection};
 
 use super::CommandError;
-use super::dump::DumpTask;
+use super::dump::{DumpTask, answer_stream};
 use super::geo::GeoSearchTask;
 use super::hashes::{ColumnsReply, write_named};
 use super::hyperloglog::SelfTestTask;
@@ -40,7 +40,8 @@ use crate::glob::{Glob, STEPS_MAX};
 use crate::key_events::KeyChanges;
 use crate::resp::{Protocol, ReplyWriter};
 use skein_data::{
-    EngineKeys, EngineSnapshot, RowView, ScanDirection, SnapshotRelease, Ticket, is_private_key,
+    CollectionKind, EngineKeys, EngineSnapshot, RowView, ScanDirection, SnapshotRelease, Ticket,
+    is_private_key,
 };
 
 pub(super) use long_read::{LongRead, LongReply, read_or_slices};
@@ -399,12 +400,33 @@ fn write_entry(
             row.columns(|columns| write_named(Some(columns), names(), reply))?
                 .unwrap_or_else(|| write_named(None, names(), reply))?;
         }
+        RangeFormat::Details if row.collection_kind() == Some(CollectionKind::Stream) => {
+            *inside = write_stream_payload(row, reply)?;
+        }
         _ => match long_contents(row)? {
             Some(task) => *inside = Some(Box::new(task)),
             None => write_contents(row, reply)?,
         },
     }
     Ok(if pairs { 1 } else { 2 })
+}
+
+/// Writes the payload of a stream, as DUMP does, because its entries alone are not all of it. Returns
+/// the task that writes a long one.
+fn write_stream_payload(
+    row: RowView<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<Option<Box<SlicedTask>>, CommandError> {
+    let (mut long, start) = (LongReply::Slices(None), reply.position());
+    row.stream(|stream| answer_stream(stream, reply, &mut long))?.transpose()?;
+    if let LongReply::Slices(Some(task)) = long {
+        return Ok(Some(task));
+    }
+    // The stream was removed since its row was read.
+    if reply.position() == start {
+        reply.null();
+    }
+    Ok(None)
 }
 
 /// Returns the advice in the error for a long reply.

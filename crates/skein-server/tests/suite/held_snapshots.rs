@@ -91,4 +91,17 @@ fn details_are_type_expiry_version_and_contents() {
         )
     );
     assert_eq!(client.ask("SK.RANGE - + DETAILS NOVALUES"), "-ERR syntax error|");
+    // A stream is more than its entries: short and long ones are shown as DUMP does.
+    for entries in [0, 3, 700] {
+        client.ask("DEL a b h z s");
+        client.ask("XGROUP CREATE s g $ MKSTREAM");
+        for id in 1..=entries {
+            client.ask(&format!("XADD s {id}-1 f v"));
+        }
+        let (details, payload) = (client.ask("SK.RANGE - + DETAILS SNAPSHOT"), client.ask("DUMP s"));
+        assert!(
+            details.starts_with("*2|$1|s|*4|$6|stream|:-1|:") && details.ends_with(&payload),
+            "{entries}"
+        );
+    }
 }

@@ -40,7 +40,7 @@ fn fill_as_server(path: &Path, engine: Engine) {
     let engine = as_server(path, engine);
     let later = Some(engine.now() + 3_600_000);
     let name = |number: u32| format!("name-{number:05}").into_bytes();
-    let pieces = [
+    let pieces: [(&str, RowPiece, Option<u64>); 8] = [
         ("value", RowPiece::Value(b"v".to_vec()), None),
         ("value with a time", RowPiece::Value(vec![b'v'; 3 << 20]), later),
         ("empty", RowPiece::Value(Vec::new()), None),

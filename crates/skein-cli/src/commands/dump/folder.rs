@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use skein_data::{Engine, EngineError, RowView};
+use skein_data::{Engine, EngineError, RowView, stream_parts};
 use skein_disk::{DiskStore, Durability, ScanRequest};
 use skein_store::ScanDirection;
 
@@ -94,10 +94,15 @@ fn write_row(key: &[u8], row: RowView<'_>, output: &mut DumpOutput) -> Result<Co
         return Ok(output.value(key, value.to_vec(), row.expires_at()));
     }
     let mut pieces = output.pieces(key, row.expires_at());
-    if row.pieces(|piece| pieces.piece(&piece))?.is_break() {
-        return Ok(ControlFlow::Break(()));
-    }
-    Ok(pieces.finish())
+    let written = match row.stream(|stream| stream_parts(stream, |part| pieces.stream_part(part)))? {
+        Some(written) => written?,
+        // A piece that is not of a stream has the same form in a record.
+        None => row.pieces(|piece| match piece.unless_stream() {
+            Some(body) => pieces.piece(&body),
+            None => ControlFlow::Continue(()),
+        })?,
+    };
+    Ok(if written.is_break() { written } else { pieces.finish() })
 }
 
 fn borrow(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {

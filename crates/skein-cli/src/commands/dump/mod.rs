@@ -38,12 +38,12 @@ Examples:
   skein dump --cluster 10.0.0.1:7000 -o all.tsv
       all nodes of a Redis cluster that has the module skein
 
-Tsv, csv and hex preserve values, hashes, sets, sorted sets, lists and expiry times, whatever the bytes; `skein load` with the \
-same format restores them. A large hash, set or list has several records, each with a part of it. Lines holds only keys. \
+Tsv, csv and hex preserve values, hashes, sets, sorted sets, lists, streams with their groups, and expiry times, whatever the bytes; `skein load` with the \
+same format restores them. A large hash, set or list has several records, each with a part of it; so has each stream. Lines holds only keys. \
 The dump of a SkeinDB server or a data folder is as of one moment. That of a cluster, of a server without SK.SNAPSHOT and of a \
 hash trie is not: it has every key that was there all the time, and some of those that were inserted or removed meanwhile. \
 Exit code 4 says that keys were left out: keys with a newline, which lines cannot hold (use --format hex), or \
-streams and values of Redis's modules, which no format can hold. They are counted by type.
+values of Redis's modules, which no format can hold. They are counted by type.
 
 With --cluster all primaries are read, in the order of the keys, also while slots migrate and primaries fail over. Name one \
 node; the client finds the others.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write as _};
 use std::ops::ControlFlow;
 
+use skein_data::{RowPiece, StreamPart};
+
 use super::target_file::DumpTarget;
 use crate::console;
 use crate::exit::{Exit, Failure};
@@ -22,7 +24,7 @@ pub struct DumpOutput {
     pub left: u64,
     written: u64,
     refused: u64,
-    /// Rejected keys by type, if no format can hold their type.
+    /// Rejected keys by type, if their type is not written.
     of_types: BTreeMap<String, u64>,
     failed: Option<io::Error>,
     progress: KeyProgress,
@@ -72,7 +74,7 @@ impl DumpOutput {
         self.count(fits)
     }
 
-    /// Counts a key of a type that no format can hold.
+    /// Counts a key of a type that is not written.
     pub fn refuse(&mut self, kind: &str) -> ControlFlow<()> {
         *self.of_types.entry(kind.to_owned()).or_default() += 1;
         self.passed()
@@ -150,8 +152,13 @@ impl DumpOutput {
             ));
         }
         if !self.of_types.is_empty() {
+            let way_out = if self.of_types.contains_key("stream") {
+                "; skein dump writes streams, with their groups"
+            } else {
+                ""
+            };
             console::note(format_args!(
-                "skein: left out: {} of types that no format can hold; {} written",
+                "skein: left out: {} of types that this command does not write; {} written{way_out}",
                 by_type(&self.of_types),
                 counted(self.written, "key")
             ));
@@ -214,7 +221,7 @@ impl DumpPieces<'_> {
     fn added(&mut self, bytes: usize) -> ControlFlow<()> {
         self.len += 1;
         self.bytes += bytes;
-        let is_full = self.len >= RecordBody::MEMBERS || self.bytes >= RecordBody::BYTES;
+        let is_full = self.len >= RowPiece::MEMBERS || self.bytes >= RowPiece::BYTES;
         if is_full { self.write() } else { ControlFlow::Continue(()) }
     }
 
@@ -223,6 +230,22 @@ impl DumpPieces<'_> {
         self.len = 0;
         self.bytes = 0;
         self.piece(&body)
+    }
+
+    /// Writes a part of a stream. Entries go into records of bounded length.
+    pub fn stream_part(&mut self, part: StreamPart) -> ControlFlow<()> {
+        let StreamPart::Entries(entries) = part else {
+            self.write()?;
+            return self.piece(&RecordBody::Stream(part));
+        };
+        entries.into_iter().try_for_each(|entry| {
+            let bytes = entry.fields.iter().map(|(name, value)| name.len() + value.len()).sum();
+            match &mut self.body {
+                Some(RecordBody::Stream(StreamPart::Entries(entries))) => entries.push(entry),
+                body => *body = Some(RecordBody::Stream(StreamPart::Entries(vec![entry]))),
+            }
+            self.added(bytes)
+        })
     }
 
     /// Writes a whole piece as a record.

@@ -9,7 +9,7 @@ use skeindb::client::Reply;
 use super::DumpOutput;
 use super::output::DumpPieces;
 use crate::exit::Failure;
-use crate::remote::{CommandPeer, ListPiece, ListRead};
+use crate::remote::{CommandPeer, ListPiece, ListRead, StreamPiece, StreamRead, is_changed};
 
 /// Columns or members per step of a scan.
 const PIECE: &[u8] = b"1000";
@@ -152,7 +152,7 @@ fn dump_pieces(
         }
     }
     drop(pieces);
-    refuse(peer, key, output)
+    dump_other(peer, key, expires, output)
 }
 
 /// Adds the columns or members that a reply has, in the order of their bytes, or the elements of a
@@ -189,10 +189,11 @@ pub fn add_items(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Counts a key of a type that no format can hold.
-fn refuse(
+/// Writes a stream, or counts a key of a type that no format can hold.
+fn dump_other(
     peer: &mut impl CommandPeer,
     key: &[u8],
+    expires: Option<u64>,
     output: &mut DumpOutput,
 ) -> Result<ControlFlow<()>, Failure> {
     match peer.one(&[b"TYPE", key])? {
@@ -200,7 +201,31 @@ fn refuse(
         Reply::Simple(kind) if matches!(&*kind, "none" | "string" | "hash" | "zset" | "set" | "list") => {
             Ok(ControlFlow::Continue(()))
         }
+        Reply::Simple(kind) if kind == "stream" => dump_stream(peer, key, expires, output),
         Reply::Simple(kind) => Ok(output.refuse(&kind)),
         other => Err(peer.unexpected(&other)),
+    }
+}
+
+/// Writes a stream. As with other collections, the part that was read is written if the key changes
+/// meanwhile.
+fn dump_stream(
+    peer: &mut impl CommandPeer,
+    key: &[u8],
+    expires: Option<u64>,
+    output: &mut DumpOutput,
+) -> Result<ControlFlow<()>, Failure> {
+    let mut pieces = output.pieces(key, expires);
+    let mut stream = StreamRead::new(key);
+    loop {
+        match stream.next(peer)? {
+            StreamPiece::Part(part) => {
+                if pieces.stream_part(part).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            StreamPiece::Refused(text) if !is_changed(&text) => return Err(peer.refused(&text)),
+            StreamPiece::End | StreamPiece::Refused(_) => return Ok(pieces.finish()),
+        }
     }
 }

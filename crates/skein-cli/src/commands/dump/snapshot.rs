@@ -11,6 +11,7 @@ use crate::bounds::OwnedBounds;
 use crate::console;
 use crate::exit::Failure;
 use crate::remote::{CommandPeer, ServerPeer, TOO_LONG};
+use crate::stream_payload;
 
 /// A page should not have many more bytes than this.
 const PAGE_BYTES: usize = 4 << 20;
@@ -134,6 +135,14 @@ fn write_key(
     };
     // Negative if it does not expire.
     let expires = u64::try_from(*expires).ok();
+    if kind == b"stream" {
+        return match contents {
+            Reply::Bulk(payload) => write_stream(key, &payload, expires, output),
+            // It was removed since its row was read.
+            Reply::Null => Ok(ControlFlow::Continue(())),
+            other => Err(peer.unexpected(&other)),
+        };
+    }
     match (CollectionType::of(kind), contents) {
         (None, Reply::Bulk(value)) => Ok(output.value(key, value, expires)),
         (Some(kind), Reply::Array(items)) => {
@@ -149,6 +158,21 @@ fn write_key(
         (None, Reply::Array(_)) => Ok(output.refuse(&String::from_utf8_lossy(kind))),
         (_, other) => Err(peer.unexpected(&other)),
     }
+}
+
+/// Writes a stream, whose contents are those of `DUMP`.
+fn write_stream(
+    key: &[u8],
+    payload: &[u8],
+    expires: Option<u64>,
+    output: &mut DumpOutput,
+) -> Result<ControlFlow<()>, Failure> {
+    let mut pieces = output.pieces(key, expires);
+    let read = stream_payload::parts(payload, |part| pieces.stream_part(part));
+    let read = read.map_err(|why| {
+        Failure::new(format!("the stream of the key \"{}\" cannot be read: {why}", key.escape_ascii()))
+    })?;
+    Ok(if read.is_break() { read } else { pieces.finish() })
 }
 
 /// Writes the first key of a range, whose contents are too long for one reply, in pieces as they

@@ -4,8 +4,9 @@
 //! batch. If a connection broke, it sends the command again. That changes nothing: writing a record
 //! twice has the effect of writing it once. Only RPUSH would append twice, and a batch may run the
 //! commands on one key in any order. So the sink writes a record of a list at once and alone, by
-//! [`ListAppend`].
+//! [`ListAppend`]. It writes a part of a stream alone, too, by [`write_stream_part`].
 
+use skein_data::StreamPart;
 use skeindb::client::Reply;
 
 use super::commands::{LoadReplies, SentCommand, each};
@@ -13,7 +14,7 @@ use super::report::LoadReport;
 use super::{RecordSink, WANTS_SERVER};
 use crate::exit::Failure;
 use crate::format::{RecordBody, TextRecord};
-use crate::remote::{ClusterPeer, CommandPeer, ListAppend};
+use crate::remote::{ClusterPeer, CommandPeer, ListAppend, write_stream_part};
 
 /// A batch is sent when its commands have this many bytes, even if it has few records.
 const BATCH_BYTES: usize = 1 << 20;
@@ -80,16 +81,32 @@ impl ClusterSink {
     }
 }
 
+impl ClusterSink {
+    /// Writes a part of a stream, whose entries must come in their order.
+    fn write_part(&mut self, record: &TextRecord, part: &StreamPart) -> Result<(), Failure> {
+        self.flush()?;
+        let refused = write_stream_part(&mut self.peer, &record.key, part)?;
+        let reply = refused.map_or_else(Reply::ok, Reply::Error);
+        let is_refused = matches!(reply, Reply::Error(_));
+        self.replies.take(SentCommand { line: record.line, last: record.expires.is_none() }, reply)?;
+        let Some(expires) = record.expires.filter(|_| !is_refused) else { return Ok(()) };
+        let reply = self.peer.call(&[b"PEXPIREAT", &record.key, expires.to_string().as_bytes()])?;
+        self.replies.take(SentCommand { line: record.line, last: true }, reply)
+    }
+}
+
 impl RecordSink for ClusterSink {
     fn put(&mut self, mut record: TextRecord) -> Result<(), Failure> {
-        if std::mem::take(&mut record.replaces) {
+        if std::mem::take(&mut record.replaces) && !matches!(record.body, RecordBody::Stream(_)) {
             // A batch may run a removal behind the writes.
             self.flush()?;
             let reply = self.peer.call(&[b"DEL".as_slice(), &record.key])?;
             self.replies.take(SentCommand { line: record.line, last: false }, reply)?;
         }
-        if let RecordBody::List(_) = record.body {
-            return self.append(&record);
+        match &record.body {
+            RecordBody::List(_) => return self.append(&record),
+            RecordBody::Stream(part) => return self.write_part(&record, part),
+            _ => {}
         }
         each(&record, |words| {
             self.bytes += words.iter().map(|word| word.len()).sum::<usize>();

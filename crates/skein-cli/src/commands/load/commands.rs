@@ -6,6 +6,7 @@ use skeindb::client::Reply;
 use super::report::LoadReport;
 use crate::exit::Failure;
 use crate::format::{RecordBody, TextRecord};
+use crate::remote::{stops_all, stream_commands};
 
 /// The most columns, members or elements of a command: a server limits the arguments.
 const PAIRS: usize = 10_000;
@@ -19,13 +20,14 @@ pub struct SentCommand {
     pub last: bool,
 }
 
-/// Calls `push` with each command of a record: SET, HSET, ZADD, SADD or RPUSH, PEXPIREAT for
-/// collections that expire, and DEL before those that replace the key.
+/// Calls `push` with each command of a record: SET, HSET, ZADD, SADD or RPUSH, those of a part of a
+/// stream, PEXPIREAT for collections that expire, and DEL before those that replace the key.
 pub fn each(record: &TextRecord, mut push: impl FnMut(&[&[u8]])) {
     let key = record.key.as_slice();
     let expires = record.expires.map(|expires| expires.to_string());
     let expires = expires.as_ref().map(String::as_bytes);
-    if record.replaces && !matches!(record.body, RecordBody::Value(_)) {
+    // A value replaces by itself, and so does the first part of a stream.
+    if record.replaces && !matches!(record.body, RecordBody::Value(_) | RecordBody::Stream(_)) {
         push(&[b"DEL", key]);
     }
     match (&record.body, expires) {
@@ -55,8 +57,7 @@ pub fn each(record: &TextRecord, mut push: impl FnMut(&[&[u8]])) {
                 push(&command);
             }
         }
-        // `RecordSink::takes_streams` keeps them away.
-        (RecordBody::Stream(_), _) => {}
+        (RecordBody::Stream(part), _) => stream_commands(key, part, &mut push),
     }
     if let (false, Some(expires)) = (matches!(record.body, RecordBody::Value(_)), expires) {
         push(&[b"PEXPIREAT", key, expires]);
@@ -102,9 +103,4 @@ impl LoadReplies {
         }
         Ok(())
     }
-}
-
-/// Returns whether an error concerns every write, not only this record.
-fn stops_all(error: &str) -> bool {
-    ["MISCONF", "NOAUTH", "READONLY", "LOADING"].iter().any(|code| error.starts_with(code))
 }

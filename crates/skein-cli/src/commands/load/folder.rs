@@ -68,10 +68,6 @@ impl RowsSink {
 }
 
 impl RecordSink for RowsSink {
-    fn takes_streams(&self) -> bool {
-        true
-    }
-
     fn put(&mut self, record: TextRecord) -> Result<(), Failure> {
         let lane = self.hasher.hash_one(&record.key) as usize % self.lanes.len();
         let lane = &mut self.lanes[lane];
@@ -173,7 +169,13 @@ fn write_batch(
             }
             match write_record(writer, record) {
                 Ok(()) => {}
-                Err(error) if writer.is_broken() || stops(&error) => return Err(error),
+                Err(error) if writer.is_broken() || stops(&error) => {
+                    // A long record publishes by itself, and may be written twice.
+                    if writer.published() {
+                        progress.published = at;
+                    }
+                    return Err(error);
+                }
                 Err(error) => progress.refused.push((at, error)),
             }
         }
@@ -264,7 +266,7 @@ mod tests {
         let mut found = Vec::new();
         session.get_with(b"list", |row| {
             let read = row.unwrap().unwrap().pieces(|piece| {
-                let RecordBody::List(elements) = piece else { panic!("{piece:?}") };
+                let skein_data::RowPiece::List(elements) = piece else { panic!("{piece:?}") };
                 found.extend(elements);
                 std::ops::ControlFlow::Continue(())
             });

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::format::{Format, LineValue, ReadOptions, RecordBody, TextReader, TextRecord};
+use crate::format::{Format, LineValue, ReadOptions, TextReader, TextRecord};
 use crate::progress::{self, InputProgress};
 use crate::remote::ClusterTarget;
 use crate::target::{DataTarget, DurabilityArg, TargetArgs};
@@ -29,6 +29,7 @@ mod report;
 mod server;
 
 use cluster::ClusterSink;
+use rdb::RdbSource;
 use report::LoadReport;
 use server::ServerSink;
 
@@ -45,6 +46,10 @@ If a key expires, the time follows at the end, in milliseconds since 1970; behin
 A sorted set is a key, member, score, member, score ... and at the end the word zset, or zset:TIME if it expires.
 A set is a key, members with an empty field behind each, and at the end the word set, or set:TIME if it expires.
 A list is a key, elements with an empty field behind each, and at the end the word list, or list:TIME if it expires.
+A stream has several records, and at the end of each the word stream, or stream:TIME if it expires. The first is a key, groups, \
+their number, and the groups with their consumers and pending entries; it replaces what the key holds. Then come entries: an id, \
+the number of fields, field, value, field, value ..., the next id ... The last begins with the word length and has the counters. \
+`skein dump` writes them; a record of entries alone is added to the stream, as XADD does.
 Loading text adds to an existing hash, set or sorted set, and appends to an existing list: a list that is loaded twice has all \
 elements twice. Keys of a file of Redis replace those that are there.
 
@@ -111,16 +116,10 @@ pub struct LoadArgs {
     quiet: bool,
 }
 
-const STREAM_FOR_FOLDERS: &str = "records of a stream are loaded into a data folder only; move streams between servers with DUMP and RESTORE";
-
 /// A destination of records.
 trait RecordSink {
     /// Accepts a record. The report counts it later, as loaded or rejected.
     fn put(&mut self, record: TextRecord) -> Result<(), Failure>;
-    /// Whether it takes the records of a stream, which name groups by the numbers of a data folder.
-    fn takes_streams(&self) -> bool {
-        false
-    }
     /// Accepts the source of a library of functions, in the same way.
     fn library(&mut self, number: u64, source: &[u8]) -> Result<(), Failure>;
     /// Sends the rest. Waits until everything is answered and as durable as the target promises.
@@ -151,7 +150,8 @@ pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let mut sink = args.sink(&report)?;
     let mut read = ReadCounts::default();
     let fed = if is_rdb {
-        rdb::feed(input, args.database, sink.as_mut(), &report, &mut progress, &mut read)
+        let source = RdbSource { input, again: size.map(|_| args.file.as_path()), database: args.database };
+        rdb::feed(source, sink.as_mut(), &report, &mut progress, &mut read)
     } else {
         let mut reader = TextReader::new(input, args.text_options());
         feed(&mut reader, sink.as_mut(), &report, &mut progress, &mut read.records)
@@ -226,9 +226,6 @@ fn feed(
     {
         *read += 1;
         match record {
-            Ok(TextRecord { line, body: RecordBody::Stream(_), .. }) if !sink.takes_streams() => {
-                report.refuse(line, STREAM_FOR_FOLDERS);
-            }
             Ok(record) => sink.put(record)?,
             Err(bad) => report.refuse(bad.line, &bad.why),
         }

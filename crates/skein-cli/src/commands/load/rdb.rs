@@ -6,12 +6,15 @@
 //!               └─ library  ─► FUNCTION LOAD
 //! ```
 //!
-//! The file is read once. Memory has one piece of one value, and the batches that wait for the
-//! target. SkeinDB has one database, so keys of several databases come together.
+//! The file is read once, except streams, in which the groups follow the entries: [`streams`] reads
+//! the groups ahead. Memory has one piece of one value, and the batches that wait for the target.
+//! SkeinDB has one database, so keys of several databases come together.
 
 use std::io::{BufRead, Read};
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use skein_data::StreamPart;
 use skein_rdb::{FileEvent, FileKey, FileReader, RdbError, RdbLimits, ValuePiece};
 
 use super::report::LoadReport;
@@ -19,6 +22,10 @@ use super::{ReadCounts, RecordSink};
 use crate::exit::Failure;
 use crate::format::{RecordBody, TextRecord};
 use crate::progress::InputProgress;
+
+mod streams;
+
+use streams::{StreamFeed, StreamStep, WaitingStream};
 
 /// The length of the head that tells what a file is.
 const HEAD: u64 = 9;
@@ -31,10 +38,18 @@ pub fn head(input: &mut impl BufRead) -> Result<Vec<u8>, Failure> {
     Ok(head)
 }
 
+/// A file to load.
+pub struct RdbSource<'s, R> {
+    pub input: R,
+    /// Its path, if it can be read a second time.
+    pub again: Option<&'s Path>,
+    /// The only database to load.
+    pub database: Option<u64>,
+}
+
 /// Loads a file. Counts what was read, also before a failure.
 pub fn feed(
-    input: impl BufRead,
-    database: Option<u64>,
+    source: RdbSource<'_, impl BufRead>,
     sink: &mut dyn RecordSink,
     report: &LoadReport,
     progress: &mut InputProgress,
@@ -44,7 +59,8 @@ pub fn feed(
     let mut feed = RdbFeed {
         sink,
         report,
-        database,
+        again: source.again,
+        database: source.database,
         now: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
         databases: Vec::new(),
         present: None,
@@ -52,7 +68,7 @@ pub fn feed(
         expired: 0,
         records: 0,
     };
-    let fed = feed.all(input, progress);
+    let fed = feed.all(source.input, progress);
     read.records = feed.records;
     read.about = feed.about();
     fed
@@ -62,12 +78,15 @@ pub fn feed(
 struct PresentKey {
     key: FileKey,
     is_new: bool,
+    /// If it is a stream.
+    stream: Option<StreamFeed>,
 }
 
 /// A file that is being loaded.
 struct RdbFeed<'f> {
     sink: &'f mut dyn RecordSink,
     report: &'f LoadReport,
+    again: Option<&'f Path>,
     /// The only database to load.
     database: Option<u64>,
     now: u64,
@@ -84,6 +103,9 @@ impl RdbFeed<'_> {
     fn all(&mut self, input: impl BufRead, progress: &mut InputProgress) -> Result<(), Failure> {
         let mut reader = FileReader::new(input, RdbLimits::default()).map_err(|error| self.failed(&error))?;
         while let Some(event) = reader.next_event().map_err(|error| self.failed(&error))? {
+            if !matches!(event, FileEvent::Piece(_)) {
+                self.end_stream()?;
+            }
             match event {
                 FileEvent::Fact(..) => {}
                 FileEvent::Library(source) => {
@@ -94,17 +116,21 @@ impl RdbFeed<'_> {
                     self.refuse("data of a module of Redis, which SkeinDB does not have");
                 }
                 FileEvent::Key(key) => {
-                    if !self.begin(key) {
+                    if !self.begin(key, reader.offset())? {
                         reader.skip_value();
                     }
                 }
-                FileEvent::Piece(piece) => self.put(piece)?,
+                FileEvent::Piece(piece) => {
+                    if !self.put(piece)? {
+                        reader.skip_value();
+                    }
+                }
             }
             if self.records.is_multiple_of(64) {
                 progress.update(reader.offset(), self.records);
             }
         }
-        Ok(())
+        self.end_stream()
     }
 
     /// Returns the failure for a file that cannot be read further, with the key where that was.
@@ -121,12 +147,28 @@ impl RdbFeed<'_> {
         self.report.refuse(self.records, why);
     }
 
-    /// Begins a key. Returns whether its value is loaded.
-    fn begin(&mut self, key: FileKey) -> bool {
+    /// Begins a key, whose value is at `offset`. Returns whether the value is loaded.
+    fn begin(&mut self, key: FileKey, offset: u64) -> Result<bool, Failure> {
         self.keys += 1;
         let is_loaded = self.is_loaded(&key);
-        self.present = Some(PresentKey { key, is_new: true });
-        is_loaded
+        let kind = key.kind;
+        let present = self.present.insert(PresentKey { key, is_new: true, stream: None });
+        let Some(kind) = kind.ok().filter(|kind| is_loaded && kind.is_stream()) else { return Ok(is_loaded) };
+        let Some(path) = self.again else {
+            present.stream = Some(StreamFeed::Waiting(WaitingStream::default()));
+            return Ok(true);
+        };
+        present.stream = Some(StreamFeed::GroupsAhead);
+        let groups = streams::groups_ahead(path, offset, kind).map_err(|error| self.failed(&error))?;
+        self.put_body(RecordBody::Stream(StreamPart::Groups(groups)))?;
+        Ok(true)
+    }
+
+    /// Ends the present key, if it is a stream.
+    fn end_stream(&mut self) -> Result<(), Failure> {
+        let stream = self.present.as_mut().and_then(|present| present.stream.take());
+        let mut parts = stream.into_iter().flat_map(StreamFeed::finish);
+        parts.try_for_each(|part| self.put_body(RecordBody::Stream(part)))
     }
 
     fn is_loaded(&mut self, key: &FileKey) -> bool {
@@ -148,9 +190,6 @@ impl RdbFeed<'_> {
             return false;
         }
         let what = match key.kind {
-            Ok(kind) if kind.is_stream() => {
-                "a stream, which is not loaded from a file of Redis yet; use skein copy"
-            }
             Ok(_) => return true,
             Err(_) => "a value of a module of Redis, which SkeinDB does not have",
         };
@@ -158,19 +197,42 @@ impl RdbFeed<'_> {
         false
     }
 
-    fn put(&mut self, piece: ValuePiece) -> Result<(), Failure> {
+    /// Loads a piece. Returns false if the rest of the value is skipped.
+    fn put(&mut self, piece: ValuePiece) -> Result<bool, Failure> {
         let body = match piece {
             ValuePiece::String(value) => RecordBody::Value(value),
             ValuePiece::Hash(columns) => RecordBody::Columns(columns),
             ValuePiece::SortedSet(members) => RecordBody::Members(members),
             ValuePiece::Set(members) => RecordBody::Set(members),
             ValuePiece::List(elements) => RecordBody::List(elements),
-            // Streams are skipped.
-            ValuePiece::StreamEntries(_) | ValuePiece::StreamPosition(_) | ValuePiece::StreamGroup(_) => {
-                return Ok(());
-            }
+            piece @ (ValuePiece::StreamEntries(_)
+            | ValuePiece::StreamPosition(_)
+            | ValuePiece::StreamGroup(_)) => return self.put_stream(piece),
         };
-        let Some(PresentKey { key, is_new }) = &mut self.present else { return Ok(()) };
+        self.put_body(body).map(|()| true)
+    }
+
+    fn put_stream(&mut self, piece: ValuePiece) -> Result<bool, Failure> {
+        let Some(present) = &mut self.present else { return Ok(true) };
+        let (key, Some(stream)) = (&present.key, &mut present.stream) else { return Ok(true) };
+        match stream.take(piece) {
+            StreamStep::Put(part) => self.put_body(RecordBody::Stream(part)).map(|()| true),
+            StreamStep::Wait => Ok(true),
+            StreamStep::TooLong(limit) => {
+                let why = format!(
+                    "the key \"{}\" is a stream whose entries take more than {limit} bytes of memory until its groups \
+                     follow; write the input to a file and load that, because a file is read twice",
+                    key.key.escape_ascii()
+                );
+                present.stream = None;
+                self.refuse(&why);
+                Ok(false)
+            }
+        }
+    }
+
+    fn put_body(&mut self, body: RecordBody) -> Result<(), Failure> {
+        let Some(PresentKey { key, is_new, .. }) = &mut self.present else { return Ok(()) };
         self.records += 1;
         self.sink.put(TextRecord {
             line: self.records,

@@ -27,7 +27,7 @@ Examples:
 
 Keys are written as `skein dump --format lines` writes them: one per line. --values writes the records of --format tsv, without expiry times. Exit \
 code 4 says that keys were left out: keys with a newline, which lines cannot hold (use `skein dump --format hex`), or \
-streams and values of modules, which no format can hold.
+streams and values of modules with --values: a range has only the entries of a stream, and `skein dump` writes all of it.
 
 A range is not a snapshot: it has every key that was there all the time, exactly once, and some of those that were inserted or \
 removed meanwhile. That also holds for a cluster while slots migrate and primaries fail over. If a part of it cannot be read for \

@@ -8,7 +8,7 @@ use crate::format::RecordBody;
 /// Returns the body for a value that was read in RESP3.
 ///
 /// # Errors
-/// Returns the type of the value if no format can hold it.
+/// Returns the type of the value if it is not written: a stream's groups are not in it.
 pub fn body(held: Reply) -> Result<RecordBody, String> {
     match held {
         Reply::Bulk(value) => Ok(RecordBody::Value(value)),
@@ -17,8 +17,8 @@ pub fn body(held: Reply) -> Result<RecordBody, String> {
             let members = members.into_iter().map(name).collect::<Option<_>>();
             members.map(RecordBody::Set).ok_or_else(|| "unknown value".to_owned())
         }
-        // Its elements are entries.
-        Reply::Array(elements) if matches!(elements.first(), Some(Reply::Array(_))) => {
+        // Its elements are entries. No list is empty.
+        Reply::Array(elements) if matches!(elements.first(), None | Some(Reply::Array(_))) => {
             Err("stream".to_owned())
         }
         Reply::Array(elements) => {
@@ -76,6 +76,7 @@ mod tests {
             (Reply::Array(vec![bulk("a"), Reply::Null]), "unknown value"),
             (Reply::Simple("stream: read it by XRANGE".to_owned()), "stream"),
             (Reply::Array(vec![Reply::Array(Vec::new())]), "stream"),
+            (Reply::Array(Vec::new()), "stream"),
             (Reply::Simple("a module's own value".to_owned()), "module value"),
             (Reply::Null, "module value"),
         ] {

@@ -6,14 +6,13 @@
 use std::ops::ControlFlow;
 
 use super::short::counted_body;
-use super::streams::{dumped_entry, dumped_rest};
 use super::write_payload;
 use crate::commands::CommandError;
 use crate::commands::task::{SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice};
 use crate::resp::ReplyWriter;
 use skein_data::{
     ColumnsReader, EntriesView, ListReader, MembersView, ScanDirection, ScoreRangeView, SetReader, StreamId,
-    StreamReader,
+    StreamReader, stream_entry,
 };
 use skein_rdb::ValueType;
 use skein_rdb::packed::QuicklistWriter;
@@ -60,9 +59,11 @@ impl DumpTask {
         Some(Self { viewed: DumpedView::List(view, QuicklistWriter::default()) })
     }
 
-    pub(super) fn stream(stream: &mut StreamReader<'_>) -> Result<Option<Self>, skein_data::RowError> {
+    pub(in crate::commands) fn stream(
+        stream: &mut StreamReader<'_>,
+    ) -> Result<Option<Self>, skein_data::RowError> {
         let all = (StreamId::MIN, StreamId::MAX);
-        let (position, groups) = dumped_rest(stream)?;
+        let (position, groups) = (stream.position(), stream.whole_groups()?);
         let view = stream.view(all, ScanDirection::Forward, u64::MAX);
         let viewed = |view| DumpedView::Stream(view, StreamWriter::default(), position, groups);
         Ok(view.map(|view| Self { viewed: viewed(view) }))
@@ -117,7 +118,7 @@ impl DumpedView {
                 count(member.len())
             })?,
             Self::Stream(view, written, ..) => view.step(SLICE_KEYS, |id, fields| {
-                let entry = dumped_entry(id, fields);
+                let entry = stream_entry(id, fields);
                 written.push(&entry);
                 count(entry.fields.iter().map(|(name, value)| name.len() + value.len()).sum())
             })?,

@@ -20,7 +20,7 @@ mod streams;
 
 pub(crate) use long::DumpTask;
 pub(super) use restore::restore;
-pub(super) use short::Dump;
+pub(super) use short::{Dump, answer_stream};
 
 use crate::resp::ReplyWriter;
 use skein_rdb::payload;

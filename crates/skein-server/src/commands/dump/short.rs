@@ -11,7 +11,6 @@
 use std::ops::ControlFlow;
 
 use super::long::DumpTask;
-use super::streams::{dumped_entry, dumped_rest};
 use super::write_payload;
 use crate::commands::keys::{integers_of, is_list, is_packed};
 use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongRead, LongReply};
@@ -21,7 +20,7 @@ use crate::resp::{ReplyWriter, RequestArgs};
 use crate::settings::EncodingLimits;
 use skein_data::{
     CollectionKind, ColumnsReader, ListEnd, ListReader, RowView, ScanDirection, SetReader, StreamId,
-    StreamReader,
+    StreamReader, stream_entry,
 };
 use skein_rdb::ValueType;
 use skein_rdb::packed::{ListpackWriter, QuicklistWriter, write_intset};
@@ -83,7 +82,7 @@ fn answer(
 }
 
 /// Does the same with a stream, which may have no entries.
-fn answer_stream(
+pub(in crate::commands) fn answer_stream(
     stream: &mut StreamReader<'_>,
     reply: &mut ReplyWriter<'_>,
     long: &mut LongReply,
@@ -101,10 +100,10 @@ fn answer_stream(
     }
     let mut written = StreamWriter::default();
     stream.entries((StreamId::MIN, StreamId::MAX), ScanDirection::Forward, |id, fields| {
-        written.push(&dumped_entry(id, fields));
+        written.push(&stream_entry(id, fields));
         ControlFlow::Continue(())
     })?;
-    let (position, groups) = dumped_rest(stream)?;
+    let (position, groups) = (stream.position(), stream.whole_groups()?);
     let mut body = Vec::new();
     written.finish(&mut body, &position, &groups);
     write_payload(body, reply);

@@ -5,6 +5,14 @@ use skein_syntax::slots::slot_of_key;
 use super::resp::{bulk, error};
 use super::{FakeValue, FakeWorld};
 
+/// The entries of each stream, which has no groups.
+pub const ENTRIES: &[u8] = b"*1\r\n*2\r\n$3\r\n1-1\r\n*2\r\n$1\r\nf\r\n$1\r\nv\r\n";
+
+/// Returns the key of a command.
+pub fn key_of<'c>(name: &[u8], command: &'c [Vec<u8>]) -> &'c Vec<u8> {
+    if name == b"XINFO" { &command[2] } else { &command[1] }
+}
+
 impl FakeWorld {
     /// Returns the redirection that a node answers to a command on a key.
     pub fn redirection(&self, at: usize, key: &[u8], asking: bool) -> Option<String> {
@@ -25,7 +33,7 @@ impl FakeWorld {
     /// Runs a command on a key that is at the node.
     pub fn keyed(&mut self, at: usize, name: &[u8], command: &[Vec<u8>]) -> Vec<u8> {
         let keys = &mut self.nodes[at].keys;
-        let key = &command[1];
+        let key = key_of(name, command);
         match (name, keys.get_mut(key)) {
             (b"SET", _) => {
                 keys.insert(key.clone(), FakeValue::Text(command[2].clone()));
@@ -68,6 +76,22 @@ impl FakeWorld {
             (b"PEXPIRETIME", Some(_)) | (b"PTTL", _) => b":-1\r\n".to_vec(),
             (b"PEXPIRETIME", None) => b":-2\r\n".to_vec(),
             (b"TYPE", Some(FakeValue::Stream)) => b"+stream\r\n".to_vec(),
+            (b"XINFO", Some(FakeValue::Stream)) => [
+                b"*6\r\n$6\r\nlength\r\n:1\r\n$17\r\nlast-generated-id\r\n",
+                &bulk(b"1-1")[..],
+                b"$6\r\ngroups\r\n*0\r\n",
+            ]
+            .concat(),
+            (b"XRANGE", Some(FakeValue::Stream)) => ENTRIES.to_vec(),
+            (b"RESTORE", _) => {
+                keys.insert(key.clone(), FakeValue::Stream);
+                b"+OK\r\n".to_vec()
+            }
+            // As if the command was sent a second time.
+            (b"XADD", Some(FakeValue::Stream)) => {
+                error("ERR The ID specified in XADD is equal or smaller than the target stream top item")
+            }
+            (b"XSETID", Some(FakeValue::Stream)) => b"+OK\r\n".to_vec(),
             (b"TYPE", Some(FakeValue::Text(_))) => b"+string\r\n".to_vec(),
             (b"TYPE", Some(FakeValue::Hash(_))) => b"+hash\r\n".to_vec(),
             _ => error("WRONGTYPE Operation against a key holding the wrong kind of value"),

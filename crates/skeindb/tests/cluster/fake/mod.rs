@@ -200,7 +200,7 @@ impl FakeCluster {
             (b"INFO" | b"DBSIZE", _) => error("NOPERM this user has no permissions to run the command"),
             (b"SCAN", _) => world.scan(at),
             (b"ASKING", _) => b"+OK\r\n".to_vec(),
-            _ => match world.redirection(at, &command[1], asking) {
+            _ => match world.redirection(at, keyed::key_of(name, command), asking) {
                 Some(text) => error(&text),
                 None => world.keyed(at, name, command),
             },
@@ -336,6 +336,6 @@ fn held(value: &FakeValue) -> Vec<u8> {
             }
             out
         }
-        FakeValue::Stream => b"*1\r\n$1\r\nx\r\n".to_vec(),
+        FakeValue::Stream => keyed::ENTRIES.to_vec(),
     }
 }

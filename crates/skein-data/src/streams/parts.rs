@@ -1,0 +1,267 @@
+//! Streams in parts, for dumps, loads, `DUMP` and `RESTORE`.
+//!
+//! ```text
+//!   Groups    │ name, last id, consumers, pending entries     makes the stream anew
+//!   Entries   │ id, fields │ id, fields │ …                   as often as needed
+//!   Position  │ last id, greatest deleted id, entries added   completes it
+//! ```
+//!
+//! Records name groups by numbers, which are valid in one stream only. Parts have names, as other
+//! servers do, so a part can be a command, a line of text, or a piece of Redis's format. Groups
+//! come first: Redis has no command that sets the times of a consumer, except `RESTORE` of a new
+//! stream.
+
+use std::ops::ControlFlow;
+
+use skein_rdb::stream::{StreamConsumer, StreamEntry, StreamGroup, StreamPosition};
+use skein_store::ScanDirection;
+
+use super::fields::{EntryFields, FieldsBuilder};
+use super::groups::GroupStart;
+use super::id::StreamId;
+use super::records::{ENTRIES_READ_UNKNOWN, PendingEntry};
+use super::stream::{Result, Stream, StreamReader, StreamWriter};
+use crate::row_piece::StreamContents;
+use crate::streams::NewId;
+use crate::streams::members::StreamMembers;
+use crate::{EngineWriter, Error};
+
+/// The pending entries that one step writes.
+const PENDING_AT_ONCE: usize = 256;
+
+/// A part of a stream.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StreamPart {
+    /// All groups. This part replaces what the key holds by a stream without entries.
+    Groups(Vec<StreamGroup>),
+    /// Entries behind those that are there.
+    Entries(Vec<StreamEntry>),
+    /// The counters. The number of entries in it is not used.
+    Position(StreamPosition),
+}
+
+impl From<StreamId> for skein_rdb::stream::StreamId {
+    fn from(id: StreamId) -> Self {
+        Self { ms: id.ms, seq: id.seq }
+    }
+}
+
+impl From<skein_rdb::stream::StreamId> for StreamId {
+    fn from(id: skein_rdb::stream::StreamId) -> Self {
+        Self { ms: id.ms, seq: id.seq }
+    }
+}
+
+/// Returns an entry with fields of its own.
+pub fn stream_entry(id: StreamId, mut fields: EntryFields<'_>) -> StreamEntry {
+    let mut pairs = Vec::new();
+    while let (Some(name), Some(value)) = (fields.next(), fields.next()) {
+        pairs.push((name.to_vec(), value.to_vec()));
+    }
+    StreamEntry { id: id.into(), fields: pairs }
+}
+
+/// Calls `each` with all parts of a stream until it breaks.
+///
+/// # Errors
+/// Those of the engine.
+pub fn stream_parts(
+    stream: &mut StreamReader<'_>,
+    mut each: impl FnMut(StreamPart) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>> {
+    if each(StreamPart::Groups(stream.whole_groups()?)).is_break() {
+        return Ok(ControlFlow::Break(()));
+    }
+    let mut broke = ControlFlow::Continue(());
+    stream.entries((StreamId::MIN, StreamId::MAX), ScanDirection::Forward, |id, fields| {
+        broke = each(StreamPart::Entries(vec![stream_entry(id, fields)]));
+        broke
+    })?;
+    Ok(if broke.is_break() { broke } else { each(StreamPart::Position(stream.position())) })
+}
+
+impl<M: StreamMembers> Stream<'_, M> {
+    /// Returns the counters.
+    pub fn position(&self) -> StreamPosition {
+        let head = self.head();
+        StreamPosition {
+            len: head.len,
+            last_id: head.last_id.into(),
+            max_deleted_id: head.max_deleted_id.into(),
+            entries_added: head.added,
+        }
+    }
+
+    /// Returns all groups with their consumers and pending entries.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn whole_groups(&mut self) -> Result<Vec<StreamGroup>> {
+        let mut groups = Vec::new();
+        for (name, group) in self.groups()? {
+            let found = self.consumers(&group)?;
+            let consumers = found.iter().map(|(name, consumer)| StreamConsumer {
+                name: name.clone(),
+                seen_at: consumer.seen,
+                active_at: Some(consumer.seen),
+            });
+            let mut whole = StreamGroup {
+                name,
+                last_id: group.last_id.into(),
+                entries_read: u64::try_from(group.entries_read).ok(),
+                pending: Vec::new(),
+                consumers: consumers.collect(),
+            };
+            self.pending_from(&group, StreamId::MIN, |id, entry| {
+                // The names are sorted.
+                if let Ok(consumer) = found.binary_search_by(|(name, _)| name.cmp(&entry.consumer)) {
+                    whole.pending.push(skein_rdb::stream::PendingEntry {
+                        id: id.into(),
+                        consumer,
+                        delivered_at: entry.delivered,
+                        deliveries: entry.deliveries,
+                    });
+                }
+                ControlFlow::Continue(())
+            })?;
+            groups.push(whole);
+        }
+        Ok(groups)
+    }
+}
+
+impl StreamWriter<'_> {
+    /// Adds entries. Returns false, and adds none, if they are not in order behind the last id.
+    ///
+    /// # Errors
+    /// Those of [`add`](Self::add).
+    pub fn add_entries(&mut self, entries: &[StreamEntry]) -> Result<bool> {
+        let mut last = self.head().last_id;
+        for entry in entries {
+            if StreamId::from(entry.id) <= last {
+                return Ok(false);
+            }
+            last = entry.id.into();
+        }
+        for entry in entries {
+            let texts = entry.fields.iter().flat_map(|(name, value)| [&name[..], value]);
+            self.add(NewId::Exact(entry.id.into()), &FieldsBuilder::of(texts))?;
+        }
+        Ok(true)
+    }
+
+    /// Sets the counters. Returns false if an entry is behind the last id, or if there are more
+    /// entries than were ever added.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn set_position(&mut self, position: &StreamPosition) -> Result<bool> {
+        let last_id = StreamId::from(position.last_id);
+        let last = self.edge(ScanDirection::Backward)?;
+        if last.is_some_and(|last| last > last_id) || position.entries_added < self.len() {
+            return Ok(false);
+        }
+        self.set_head(last_id, Some(position.entries_added), Some(position.max_deleted_id.into()));
+        Ok(true)
+    }
+
+    /// Makes a group and its consumers, without pending entries. Returns false if the stream has a
+    /// group of this name, or the group has a consumer twice.
+    ///
+    /// # Errors
+    /// As for [`create_group`](Self::create_group).
+    pub fn add_group(&mut self, group: &StreamGroup) -> Result<bool> {
+        let read = group.entries_read.and_then(|read| i64::try_from(read).ok());
+        let start =
+            GroupStart { last_id: group.last_id.into(), entries_read: read.unwrap_or(ENTRIES_READ_UNKNOWN) };
+        if !self.create_group(&group.name, start)? {
+            return Ok(false);
+        }
+        let Some(mut open) = self.group(&group.name)? else { return Ok(false) };
+        for consumer in &group.consumers {
+            if !self.create_consumer(&group.name, &mut open, &consumer.name, consumer.seen_at)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes entries pending. Returns false if one names a consumer that the group does not have.
+    ///
+    /// # Errors
+    /// As for [`restore_pending`](Self::restore_pending).
+    pub fn add_pending(
+        &mut self,
+        group: &StreamGroup,
+        pending: &[skein_rdb::stream::PendingEntry],
+    ) -> Result<bool> {
+        for entry in pending {
+            let Some(consumer) = group.consumers.get(entry.consumer) else { return Ok(false) };
+            let restored = PendingEntry {
+                delivered: entry.delivered_at,
+                deliveries: entry.deliveries,
+                consumer: consumer.name.clone(),
+            };
+            if !self.restore_pending(&group.name, entry.id.into(), &restored)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl StreamContents for StreamPart {
+    fn count(&self) -> usize {
+        if let Self::Entries(entries) = self { entries.len() } else { 1 }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Groups(groups) => groups.iter().map(StreamGroup::memory).sum(),
+            Self::Entries(entries) => entries.iter().map(StreamEntry::memory).sum(),
+            Self::Position(_) => size_of::<StreamPosition>(),
+        }
+    }
+
+    fn write(&self, writer: &mut EngineWriter<'_, '_>, key: &[u8]) -> crate::Result<()> {
+        let written = |done: bool, reason| if done { Ok(()) } else { Err(Error::bad_stream(key, reason)) };
+        match self {
+            Self::Groups(groups) => {
+                const REASON: &str = "two groups, or two consumers of a group, have one name";
+                writer.replace_by_stream(key, None, |made| {
+                    groups.iter().try_for_each(|group| written(made.add_group(group)?, REASON))
+                })?;
+                let mut steps = 0;
+                for group in groups {
+                    for pending in group.pending.chunks(PENDING_AT_ONCE) {
+                        writer.publish_if_many()?;
+                        let added = changed(writer, key, |stream| stream.add_pending(group, pending))?;
+                        written(added, "an entry is pending for a consumer that its group does not have")?;
+                        steps += 1;
+                    }
+                }
+                // A caller that learns of a publication expects whole pieces in it.
+                if steps > 1 { writer.publish() } else { Ok(()) }
+            }
+            Self::Entries(entries) => {
+                let added = changed(writer, key, |stream| stream.add_entries(entries))?;
+                written(added, "the id of an entry is not greater than the last id")
+            }
+            Self::Position(position) => {
+                let set = changed(writer, key, |stream| stream.set_position(position))?;
+                written(set, "an entry is behind the last id, or there are more entries than were added")
+            }
+        }
+    }
+}
+
+/// Changes a stream, which is made if it is absent. After an error of `change` the head is written,
+/// too, so that it counts what was added before.
+fn changed(
+    writer: &mut EngineWriter<'_, '_>,
+    key: &[u8],
+    mut change: impl FnMut(&mut StreamWriter<'_>) -> Result<bool>,
+) -> crate::Result<bool> {
+    let done = writer.change_stream::<_, Error>(key, true, |stream| Ok(change(stream)))?;
+    Ok(done.unwrap_or(Ok(false))?)
+}
