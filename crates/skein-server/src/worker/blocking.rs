@@ -198,10 +198,12 @@ impl GeneralContext<'_> {
             (blocking.nothing)(reply);
             return Ok((AfterCommand::Done, Ticket::default()));
         };
+        let database = client.database();
         let client = WaitingClient {
             who: ClientLocation { worker: self.worker, slot, client: client.id },
             protocol: client.protocol,
             command,
+            database,
             request,
             needs_key: blocking.needs_key,
             keys: query.keys.clone().map(|at| args.get(at).to_vec()).collect(),

@@ -16,8 +16,9 @@ use crate::key_events::KeyChanges;
 use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::pause::PausedRequests;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{ArgList, ReplyWriter, RequestArgs};
 use crate::shared::{STOPPING, ServerShared};
+use crate::stored_request::stored_request;
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::admission::admitted_command;
@@ -283,6 +284,14 @@ impl GeneralContext<'_> {
             enqueue(client, command, tag, &args, self.shared.settings.request_bytes_max.get(), &mut reply);
             return RequestOutcome::default();
         }
+        let stored = match stored_request(client, command, &args) {
+            Ok(stored) => stored,
+            Err(fault) => {
+                fault.write(&mut reply);
+                return RequestOutcome { done: true, ..RequestOutcome::default() };
+            }
+        };
+        let args = stored.as_ref().and_then(ArgList::args).unwrap_or(args);
         let (next, ticket) = match command.handler() {
             Handler::Exclusive(_) => self.run_exclusive(command, client, &args, &mut reply),
             Handler::ExclusiveIf(must, _) if must(&args) => {
