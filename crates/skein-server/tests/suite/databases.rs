@@ -617,16 +617,15 @@ fn a_swap_is_atomic() {
 fn an_undone_exec_swaps_nothing() {
     let disk = SimStorage::new();
     let values = Values::Rows;
-    let small = DiskOptions { values, durability: Durability::Sync, cache_pages: 32, ..DiskOptions::default() };
+    let small = DiskOptions { values, durability: Durability::Buffered, cache_pages: 32, ..DiskOptions::default() };
     let open = || {
         let store = DiskStore::open_on(disk.share(), "/db", small.clone()).expect("a store");
         Engine::from(DiskEngine::new(store, StoreLimits::default()).expect("a store of rows"))
     };
-    let engine = open();
+    let long = "v".repeat(3000);
     {
-        let server = run(options(), engine, tempfile::tempdir().expect("a folder"));
+        let server = run(options(), open(), tempfile::tempdir().expect("a folder"));
         let mut client = server.connect();
-        let long = "v".repeat(3000);
         for number in 0..200 {
             assert_eq!(client.ask(&format!("SET filler{number} {long}")), "+OK|");
         }
@@ -636,17 +635,18 @@ fn an_undone_exec_swaps_nothing() {
     }
     // Its cache is empty, so the transaction must read pages.
     let server = run(options(), open(), tempfile::tempdir().expect("a folder"));
-    let mut client = client_of(&server, 1);
-    for words in ["MULTI", "SWAPDB 0 1", "GET name"] {
+    let mut client = client_of(&server, 0);
+    for words in ["MULTI", "SWAPDB 0 1", "GET name", "SELECT 1"] {
         client.ask(words);
     }
     for number in 0..200 {
-        client.ask(&format!("APPEND filler{number} more"));
+        client.ask(&format!("SET filler{number} {long}"));
     }
     disk.fail_at(disk.operations() + 3, skein_log::storage::sim::SimError::Io, true);
     let executed = client.ask("EXEC");
     disk.no_faults();
-    assert!(executed.starts_with('-'), "{executed}");
+    assert!(executed.starts_with("-EXECABORT"), "{executed}");
+    assert!(client.ask("CLIENT INFO").contains(" db=1 "), "what it has selected stays");
     assert_eq!(client.ask("GET name"), "$3|one|");
     client.ask("SELECT 0");
     assert_eq!(client.ask("GET name"), "$4|zero|");
