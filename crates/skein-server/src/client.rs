@@ -285,7 +285,7 @@ impl ClientState {
 
     /// Returns whether reads and writes of this client may run in batches with those of others.
     /// Requests that are refused, queued or not answered must run by themselves, and so must those
-    /// whose keys are tracked, or have a prefix in the store.
+    /// whose keys are tracked.
     #[inline]
     pub(crate) fn runs_in_batches(&self) -> bool {
         self.authenticated
@@ -293,7 +293,6 @@ impl ClientState {
             && !self.in_multi()
             && self.tracking.as_ref().is_none_or(|tracking| tracking.broadcast)
             && !self.only_subscribes()
-            && self.keyspace().is_default()
     }
 
     /// Ends a request, after which CLIENT CACHING counts no more.

@@ -27,51 +27,59 @@ const TOO_LONG: CommandError = CommandError::text(
     "ERR the arguments of the command are longer than 4 GiB; send them in several commands",
 );
 
-/// Returns a request with the stored forms of its keys, or `None` if they are those of the client.
-///
-/// # Errors
-/// A key is too long to be written.
-#[inline]
-pub(crate) fn stored_request(
-    client: &ClientState,
-    command: &'static CommandSpec,
-    args: &RequestArgs<'_>,
-) -> Result<Option<ArgList>, CommandError> {
-    let keyspace = client.keyspace();
-    if keyspace.is_default() && !command.may_name_database() {
-        return Ok(None);
-    }
-    rewrite(client, keyspace, command, args)
-}
+/// The stored form of a request. Its memory is used again.
+#[derive(Debug, Default)]
+pub(crate) struct StoredRequest(ArgList);
 
-#[cold]
-fn rewrite(
-    client: &ClientState,
-    keyspace: StoredKeyspace,
-    command: &'static CommandSpec,
-    args: &RequestArgs<'_>,
-) -> Result<Option<ArgList>, CommandError> {
-    let places = places_of(command, args);
-    if places.is_empty() {
-        return Ok(None);
-    }
-    let other = if command.may_name_database() { named_database(client, command, args) } else { None };
-    let mut stored = ArgList::default();
-    let mut fits = true;
-    for (at, arg) in args.from(0).enumerate() {
-        if places.binary_search(&at).is_err() {
-            fits &= stored.push(arg);
-            continue;
+impl StoredRequest {
+    /// Returns a request with the stored forms of its keys: itself, if they are its names.
+    ///
+    /// # Errors
+    /// A key is too long to be written.
+    #[inline]
+    pub(crate) fn of<'s>(
+        &'s mut self,
+        client: &ClientState,
+        command: &'static CommandSpec,
+        args: &RequestArgs<'s>,
+    ) -> Result<RequestArgs<'s>, CommandError> {
+        let keyspace = client.keyspace();
+        if keyspace.is_default() && !command.may_name_database() {
+            return Ok(*args);
         }
-        let keyspace = if at == 2 { other.unwrap_or(keyspace) } else { keyspace };
-        check_length(client, keyspace, command, arg)?;
-        fits &= stored.push(&keyspace.stored(arg));
+        self.rewrite(client, keyspace, command, args)
     }
-    if let Some(to) = other.filter(|_| command.name == "move") {
-        check_length(client, to, command, args.get(1))?;
-        fits &= stored.push(&to.stored(args.get(1)));
+
+    #[cold]
+    fn rewrite<'s>(
+        &'s mut self,
+        client: &ClientState,
+        keyspace: StoredKeyspace,
+        command: &'static CommandSpec,
+        args: &RequestArgs<'s>,
+    ) -> Result<RequestArgs<'s>, CommandError> {
+        let places = places_of(command, args);
+        if places.is_empty() {
+            return Ok(*args);
+        }
+        let other = if command.may_name_database() { named_database(client, command, args) } else { None };
+        let (stored, mut fits) = (&mut self.0, true);
+        stored.clear();
+        for (at, arg) in args.from(0).enumerate() {
+            if places.binary_search(&at).is_err() {
+                fits &= stored.push(arg);
+                continue;
+            }
+            let keyspace = if at == 2 { other.unwrap_or(keyspace) } else { keyspace };
+            check_length(client, keyspace, command, arg)?;
+            fits &= stored.push(&keyspace.stored(arg));
+        }
+        if let Some(to) = other.filter(|_| command.name == "move") {
+            check_length(client, to, command, args.get(1))?;
+            fits &= stored.push(&to.stored(args.get(1)));
+        }
+        if fits { stored.args().ok_or(TOO_LONG) } else { Err(TOO_LONG) }
     }
-    if fits { Ok(Some(stored)) } else { Err(TOO_LONG) }
 }
 
 /// Returns the arguments that are keys, in ascending order.

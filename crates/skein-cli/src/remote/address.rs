@@ -69,7 +69,9 @@ impl<'a> ServerAddress<'a> {
         let database = match database {
             "" => 0,
             number => number.parse().map_err(|_| {
-                format!("the text after the / of the server's address is not the number of a database; {FORMS}")
+                format!(
+                    "the text after the / of the server's address is not the number of a database; {FORMS}"
+                )
             })?,
         };
         if !place.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())

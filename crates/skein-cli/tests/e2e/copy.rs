@@ -255,7 +255,8 @@ fn databases_are_copied_one_by_one() {
         let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
         assert_eq!(client.call(&words).unwrap(), Reply::ok());
     }
-    let left_out = ["only database 0", "3 keys in other databases (3, 12) are left out", "redis://HOST:PORT/3"];
+    let left_out =
+        ["only database 0", "3 keys in other databases (3, 12) are left out", "redis://HOST:PORT/3"];
     let copied = run(["copy", "--from", &from, "--to", &to]);
     assert!(String::from_utf8_lossy(&copied.stdout).starts_with("1 keys copied, 0 refused"), "{copied:?}");
     assert_refused(&copied, 4, &left_out);

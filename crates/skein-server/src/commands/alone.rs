@@ -4,8 +4,8 @@
 use super::command_error::NOT_IN_MULTI;
 use super::task::{SlicedTask, TaskProgress, TaskSlice};
 use super::{AfterCommand, CommandContext, CommandError, CommandSpec, observed};
-use crate::resp::{ArgList, ReplyWriter, RequestArgs};
-use crate::stored_request::stored_request;
+use crate::resp::{ReplyWriter, RequestArgs};
+use crate::stored_request::StoredRequest;
 
 /// Runs one request of a client to its end, with the keys that the store has for its names. Returns
 /// whether the connection must be closed after it.
@@ -15,11 +15,9 @@ pub(crate) fn run_named<'c>(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<bool, CommandError>) {
-    match stored_request(context.client, command, args) {
-        Ok(stored) => {
-            let stored = stored.as_ref().and_then(ArgList::args);
-            run(context, command, stored.as_ref().unwrap_or(args), reply)
-        }
+    let mut stored = StoredRequest::default();
+    match stored.of(context.client, command, args) {
+        Ok(args) => run(context, command, &args, reply),
         Err(fault) => (context, Err(fault)),
     }
 }
