@@ -176,7 +176,7 @@ fn parse(row: &[u8]) -> Result<Vec<u32>, String> {
     let own = || (0..DATABASES_MAX).map(|database| StoredKeyspace::of_database(database).number());
     let mut table: Vec<u32> = own().collect();
     let bad = || format!("the row of the databases is damaged: {}", row.escape_ascii());
-    if row.len() % ENTRY != 0 {
+    if !row.len().is_multiple_of(ENTRY) {
         return Err(bad());
     }
     for entry in row.chunks_exact(ENTRY) {

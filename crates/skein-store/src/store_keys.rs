@@ -110,7 +110,7 @@ impl StoreKeys {
             return self.totals.of(keyspace).stats(overdue, now);
         }
         let (reserved, expiring) = (self.totals.reserved(), self.expiry_index.totals());
-        let keys = self.index.len() as i64 - reserved.keys;
+        let keys = (self.index.len() as u64).cast_signed() - reserved.keys;
         let (expires, times) = (expiring.expires - reserved.expires, expiring.times - reserved.times);
         KeyspaceChange { keys, expires, times }.stats(overdue, now)
     }

@@ -167,7 +167,8 @@ impl DiskEngine {
             let mut total = totals.of(keyspace);
             total.add(pending.keyspace);
             let any = total.expires > 0;
-            let overdue = if any { self.overdue_in(keyspace, now, entries) } else { Default::default() };
+            let overdue =
+                if any { self.overdue_in(keyspace, now, entries) } else { KeyspaceChange::default() };
             return total.stats(overdue, now);
         }
         let mut reserved = totals.reserved();

@@ -80,7 +80,7 @@ impl WatchedKeys {
         let (mut failed, mut absent) = (None, Vec::new());
         engine_keys.get_many(&keys, |at, row| match row {
             Ok(Some(row)) => {
-                _ = self.keys.entry(keys[at].into()).or_insert_with(|| seen(WatchedVersion::of(row)))
+                _ = self.keys.entry(keys[at].into()).or_insert_with(|| seen(WatchedVersion::of(row)));
             }
             Ok(None) => absent.push(keys[at]),
             Err(error) => failed = Some(error),

@@ -66,8 +66,7 @@ fn serve(disk: &SimStorage, options: ServerOptions) -> TestServer {
 /// Returns the lines of a section of INFO.
 fn info(client: &mut TestClient, section: &str) -> Vec<String> {
     let info = client.ask(&format!("INFO {section}"));
-    let lines = info.split('|').filter(|line| line.contains(':')).map(str::to_owned).collect();
-    lines
+    info.split('|').filter(|line| line.contains(':')).map(str::to_owned).collect()
 }
 
 /// Returns the elements of a reply that is a list of texts, in order.
@@ -166,7 +165,7 @@ fn scanned(client: &mut TestClient, options: &str) -> Vec<String> {
             .and_then(|rest| rest[rest.find('|').unwrap() + 1..].split_once('|'))
             .expect("a page");
         all.extend(texts(list));
-        cursor = next.to_owned();
+        next.clone_into(&mut cursor);
         if cursor == "0" {
             all.sort();
             return all;
@@ -543,7 +542,7 @@ fn reserved_keys_are_refused_in_every_database() {
         }
         // Ranges and patterns do not show them either.
         let [low, high] = [[b"[", &stored[..]].concat(), [b"[", &stored[..], b"\xff"].concat()];
-        if trie().is_none_or(|shape| shape.is_ordered()) {
+        if trie().is_none_or(TrieShape::is_ordered) {
             assert_eq!(client.call(&[b"SK.RANGE", &low, &high]), b"*0\r\n");
             assert_eq!(client.call(&[b"SK.COUNT", &low, &high]), b":0\r\n");
             assert_eq!(client.call(&[b"SK.DELRANGE", &low, &high]), b":0\r\n");

@@ -124,7 +124,7 @@ impl ExpiryIndex {
     pub(crate) fn totals(&self) -> KeyspaceChange {
         let sum: u128 = self.sums.iter().map(|sum| *lock(sum)).sum();
         let times = i128::try_from(sum).unwrap_or(i128::MAX);
-        KeyspaceChange { keys: 0, expires: self.len() as i64, times }
+        KeyspaceChange { keys: 0, expires: (self.len() as u64).cast_signed(), times }
     }
 
     /// Returns the numbers of the keys of a keyspace that have expired at `now` and are not removed
