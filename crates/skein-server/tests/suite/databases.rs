@@ -1,4 +1,4 @@
-//! Databases: what is kept apart, what survives, and who hears of which.
+//! Databases: which keys each has, also after restarts and swaps, and which clients are served and told.
 //!
 //! `golden/databases.txt` has the replies of each command, `golden_events/events.txt` the events, and
 //! the differential tests run all families of commands in several databases.
