@@ -167,6 +167,7 @@ const NAMES: &[(&str, &str)] = &[
     ("limits.snapshots", "--max-snapshots"),
     ("acl_log_max", "--max-acl-log"),
     ("clients_max", "--max-clients"),
+    ("databases", "--databases"),
     ("request_bytes_max", "--max-request"),
     ("arg_bytes_max", "--max-argument"),
     ("args_max", "--max-arguments"),

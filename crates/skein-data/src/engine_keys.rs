@@ -4,9 +4,11 @@
 //! Commands that run alone (`Handler::General`, `Handler::Exclusive`, tasks) must reach the data
 //! only through this type, so that each of them can be part of a transaction.
 
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 
-use crate::private_row;
+use skein_store::{AFTER_RESERVED, KeyspaceStats, StoredKeyspace};
+
+use crate::keyspace_ranges::{KeyspacePieces, scan_pieces, within};
 use crate::range_steps::RangeRemovalStep;
 use crate::{
     Engine, EngineBounds, EngineSession, EngineSnapshot, EngineTransaction, EngineWriter, KeyState, Result,
@@ -39,17 +41,17 @@ impl EngineKeys<'_> {
         }
     }
 
-    /// Returns the number of keys, with the server's own row.
-    #[expect(clippy::len_without_is_empty, reason = "no command asks whether there are keys")]
-    pub fn len(&mut self) -> usize {
+    /// Returns the numbers of keys of a keyspace: of the default one, or of that of a database. They
+    /// are exact while nobody writes.
+    pub fn keyspace_stats(&mut self, keyspace: StoredKeyspace) -> KeyspaceStats {
         match self {
-            Self::Session(session) => session.engine().len(),
-            Self::Transaction(transaction) => transaction.len(),
+            Self::Session(session) => session.engine().keyspace_stats(keyspace),
+            Self::Transaction(transaction) => transaction.keyspace_stats(keyspace),
         }
     }
 
-    /// Returns the engine's statistics, with the writes of the transaction and the server's own
-    /// row.
+    /// Returns the engine's statistics, with the writes of the transaction, and with the rows of
+    /// all keyspaces.
     pub fn stats(&mut self) -> StoreStats {
         match self {
             Self::Session(session) => session.engine().stats(),
@@ -148,23 +150,24 @@ impl EngineKeys<'_> {
         }
     }
 
-    /// Calls `each` with the rows within bounds, in order, until it breaks. `most` is the number of
-    /// keys that it wants at most. This is not a snapshot.
+    /// Calls `each` with the names and rows of a keyspace within bounds, in order, until it breaks.
+    /// The bounds are names, too. `most` is the number of keys that it wants at most. This is not a
+    /// snapshot.
     ///
     /// # Errors
     /// As [`EngineSession::scan`].
     pub fn scan(
         &mut self,
+        keyspace: StoredKeyspace,
         bounds: EngineBounds<'_>,
         direction: ScanDirection,
         most: usize,
         each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        let each = private_row::without(each);
-        match self {
-            Self::Session(session) => session.scan(bounds, direction, most, each),
-            Self::Transaction(transaction) => transaction.scan(bounds, direction, most, each),
-        }
+        scan_pieces(keyspace, bounds, direction, each, |piece, each| match self {
+            Self::Session(session) => session.scan(piece, direction, most, each),
+            Self::Transaction(transaction) => transaction.scan(piece, direction, most, each),
+        })
     }
 
     /// Returns whether the engine keeps keys in order.
@@ -175,34 +178,54 @@ impl EngineKeys<'_> {
         }
     }
 
-    /// Calls `each` with the rows within bounds, in order if the engine keeps one; see
-    /// [`EngineSession::walk`].
+    /// Calls `each` with the names and rows of a keyspace within bounds, in order if the engine
+    /// keeps one; see [`EngineSession::walk`]. Without an order, this visits the keys of other
+    /// keyspaces, too.
     ///
     /// # Errors
     /// As [`EngineSession::walk`].
     pub fn walk(
         &mut self,
+        keyspace: StoredKeyspace,
         bounds: EngineBounds<'_>,
         most: usize,
         each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        let each = private_row::without(each);
+        if self.is_ordered() {
+            return self.scan(keyspace, bounds, ScanDirection::Forward, most, each);
+        }
+        // Of all keys, or behind a key, which may be any.
+        let after = bounds.0.map(|name| keyspace.stored(name));
+        let (bounds, each) = ((after.as_ref().map(|key| &**key), bounds.1), within(keyspace, each));
         match self {
             Self::Session(session) => session.walk(bounds, most, each),
             Self::Transaction(transaction) => transaction.walk(bounds, most, each),
         }
     }
 
-    /// Counts the first `most` keys of a range. Returns the count, and the last key if there may be
-    /// more.
+    /// Counts the first `most` keys of a range of names. Returns the count, and the last name if
+    /// there may be more.
     ///
     /// # Errors
     /// As [`EngineSession::scan`].
-    pub fn count_first(&mut self, bounds: EngineBounds<'_>, most: usize) -> Result<(usize, Option<Vec<u8>>)> {
-        self.count_without(bounds, |keys| match keys {
-            Self::Session(session) => session.count_first(bounds, most),
-            Self::Transaction(transaction) => transaction.count_first(bounds, most),
-        })
+    pub fn count_first(
+        &mut self,
+        keyspace: StoredKeyspace,
+        bounds: EngineBounds<'_>,
+        most: usize,
+    ) -> Result<(usize, Option<Vec<u8>>)> {
+        let mut count = 0;
+        for piece in KeyspacePieces::new(keyspace, bounds).in_order().into_iter().flatten() {
+            let (more, last) = match self {
+                Self::Session(session) => session.count_first(piece, most - count),
+                Self::Transaction(transaction) => transaction.count_first(piece, most - count),
+            }?;
+            count += more;
+            if let Some(last) = last {
+                return Ok((count, Some(last[keyspace.prefix_bytes()..].to_vec())));
+            }
+        }
+        Ok((count, None))
     }
 
     /// Runs single-key writes; see [`EngineSession::write`]. In a transaction, the transaction's
@@ -226,15 +249,53 @@ impl EngineKeys<'_> {
         }
     }
 
-    /// Removes the first keys within bounds. Not atomic: a key that is inserted meanwhile may stay.
+    /// Removes the first keys of a range of names. Not atomic: a key that is inserted meanwhile may
+    /// stay.
     ///
     /// # Errors
-    /// Keys have no order, writes are stopped, or a file operation fails.
-    pub fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
-        self.remove_without(bounds, |keys, bounds| match keys {
-            Self::Session(session) => session.remove_some(bounds),
-            Self::Transaction(transaction) => transaction.remove_some(bounds),
-        })
+    /// Keys have no order and the range is not all of them, writes are stopped, or a file operation
+    /// fails.
+    pub fn remove_some(
+        &mut self,
+        keyspace: StoredKeyspace,
+        bounds: EngineBounds<'_>,
+    ) -> Result<RangeRemovalStep> {
+        let pieces = KeyspacePieces::new(keyspace, bounds);
+        if !self.is_ordered() {
+            return self.remove_unordered(keyspace, bounds);
+        }
+        let (first, then) = match pieces.in_order() {
+            [Some(first), then] => (first, then),
+            [None, Some(only)] => (only, None),
+            [None, None] => {
+                return Ok(RangeRemovalStep { count: 0, rest: None, ticket: Ticket::default() });
+            }
+        };
+        let mut step = match self {
+            Self::Session(session) => session.remove_some(first),
+            Self::Transaction(transaction) => transaction.remove_some(first),
+        }?;
+        step.rest = match step.rest {
+            Some(rest) => Some(rest.map(|key| key[keyspace.prefix_bytes()..].to_vec())),
+            None => then.map(|_| Bound::Included(AFTER_RESERVED.to_vec())),
+        };
+        Ok(step)
+    }
+
+    /// Removes some keys of a keyspace, behind a name or from the beginning.
+    fn remove_unordered(
+        &mut self,
+        keyspace: StoredKeyspace,
+        bounds: EngineBounds<'_>,
+    ) -> Result<RangeRemovalStep> {
+        let after = bounds.0.map(|name| keyspace.stored(name));
+        let bounds = (after.as_ref().map(|key| &**key), bounds.1);
+        let mut step = match self {
+            Self::Session(session) => session.remove_some_of(keyspace, bounds),
+            Self::Transaction(transaction) => transaction.remove_some_of(keyspace, bounds),
+        }?;
+        step.rest = step.rest.map(|rest| rest.map(|key| key[keyspace.prefix_bytes()..].to_vec()));
+        Ok(step)
     }
 
     /// Commits the transaction if this is one. The returned ticket covers all of its writes.

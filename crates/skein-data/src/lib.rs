@@ -40,7 +40,7 @@
 //! - `engine_keys`: a session or a transaction, as commands see the keys.
 //! - `collections`: reads of columns and sets.
 //! - `streams`: entries and consumer groups as members of a collection.
-//! - `private_row`: the row that a server keeps for itself.
+//! - `keyspace_ranges`: ranges of one keyspace, and the rows that a server keeps for itself.
 //! - `row_piece`: rows in pieces, for copies and dumps.
 //! - `disk`, `range_steps`, `error`.
 //!
@@ -55,7 +55,7 @@ mod engine_keys;
 mod error;
 mod found_value;
 mod key_state;
-mod private_row;
+mod keyspace_ranges;
 mod range_steps;
 mod row_piece;
 mod session;
@@ -79,14 +79,15 @@ pub use engine_keys::EngineKeys;
 pub use error::EngineError;
 pub use found_value::FoundValue;
 pub use key_state::KeyState;
-pub use private_row::{PRIVATE_KEY, is_private_key};
+pub use keyspace_ranges::{DATABASES_KEY, FUNCTIONS_KEY, is_private_key};
 pub use range_steps::RangeRemovalStep;
 pub use row_piece::{PieceRead, RowPiece, StreamContents, StreamRecords};
 pub use session::EngineSession;
 pub use skein_store::{
-    Batch, BatchWrite, CollectionKind, Durability, Eviction, IndexKind, ListEnd, ListWriter, Member,
-    OpenProgress, OpenProgressSeen, RemovalBatch, RemovalObserver, Row, RowAllocator, RowChange, RowRef,
-    RowWriter, SET_SCORE, ScanDirection, SetWriter, StoreStats, Ticket, VALUE_BYTES_MAX, successor,
+    AFTER_RESERVED, Batch, BatchWrite, CollectionKind, DATABASES_MAX, Durability, Eviction, IndexKind,
+    KEYSPACE_PREFIX, KeyspaceStats, ListEnd, ListWriter, Member, OpenProgress, OpenProgressSeen, RESERVED,
+    RemovalBatch, RemovalObserver, Row, RowAllocator, RowChange, RowRef, RowWriter, SET_SCORE, ScanDirection,
+    SetWriter, StoreStats, StoredKeyspace, Ticket, VALUE_BYTES_MAX, is_reserved, name_within, successor,
 };
 pub use snapshot::{DiskEngineSnapshot, EngineSnapshot, SnapshotRelease};
 pub use streams::{
@@ -150,6 +151,26 @@ impl Engine {
         match self {
             Self::Memory(store) => store.len(),
             Self::Disk(disk) => disk.len(),
+        }
+    }
+
+    /// Returns the numbers of keys of a keyspace: of the default one, or of that of a database. They
+    /// are exact while nobody writes.
+    pub fn keyspace_stats(&self, keyspace: StoredKeyspace) -> KeyspaceStats {
+        match self {
+            Self::Memory(store) => store.keyspace_stats(keyspace),
+            Self::Disk(disk) => disk.keyspace_stats(keyspace),
+        }
+    }
+
+    /// Returns the longest key that can be written, in bytes.
+    pub fn key_bytes_max(&self) -> usize {
+        match self {
+            Self::Memory(store) => {
+                let options = store.options();
+                options.limits.key_bytes.min(options.index.key_bytes_max())
+            }
+            Self::Disk(disk) => disk.key_bytes_max(),
         }
     }
 

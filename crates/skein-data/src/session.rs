@@ -3,6 +3,7 @@
 use std::ops::{Bound, ControlFlow};
 
 use skein_disk::{DiskStore, ScanEntries, ScanRequest};
+use skein_store::StoredKeyspace;
 
 use crate::disk::{DiskEngine, DiskRowReader, DiskWriter, StoreSource, live};
 use crate::range_steps::{REMOVALS, RangeRemovalStep, count_keys, present};
@@ -390,6 +391,25 @@ impl EngineSession {
             SessionBackend::Disk(disk, reader) => {
                 let mut writer = DiskWriter::new_whole(disk, reader, now);
                 let removed = writer.remove_range(bounds, REMOVALS)?;
+                writer.publish()?;
+                Ok(RangeRemovalStep { ticket: writer.ticket(), ..removed })
+            }
+        }
+    }
+
+    /// Does the same for the keys of one keyspace among those within bounds. The engine keeps no
+    /// order.
+    pub(crate) fn remove_some_of(
+        &mut self,
+        keyspace: StoredKeyspace,
+        bounds: EngineBounds<'_>,
+    ) -> Result<RangeRemovalStep> {
+        let now = self.now();
+        match &mut self.backend {
+            SessionBackend::Memory(_) => self.remove_some(bounds),
+            SessionBackend::Disk(disk, reader) => {
+                let mut writer = DiskWriter::new_whole(disk, reader, now);
+                let removed = writer.remove_range_of(keyspace, bounds, REMOVALS)?;
                 writer.publish()?;
                 Ok(RangeRemovalStep { ticket: writer.ticket(), ..removed })
             }

@@ -4,8 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use skein_disk::{DiskSnapshot, DiskSnapshotRelease, ScanEntries, ScanRequest};
+use skein_store::StoredKeyspace;
 
 use crate::disk::{DiskEngine, DiskRowReader, SnapshotPlace, SnapshotSource, live};
+use crate::keyspace_ranges::scan_pieces;
 use crate::{EngineBounds, Result, RowView, ScanDirection};
 
 /// All keys as they were at one moment, while writers continue. It keeps what writers replace, so
@@ -68,6 +70,24 @@ impl EngineSnapshot {
         each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
         self.visit(bounds, direction, most, DiskSnapshot::range, each)
+    }
+
+    /// Does the same as [`scan`](Self::scan) with the names of a keyspace; the bounds are names, too.
+    ///
+    /// # Errors
+    /// As [`scan`](Self::scan).
+    pub fn scan_keyspace(
+        &self,
+        keyspace: StoredKeyspace,
+        bounds: EngineBounds<'_>,
+        direction: ScanDirection,
+        most: usize,
+        each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let scan = |piece: EngineBounds<'_>, each: &mut dyn FnMut(&[u8], RowView<'_>) -> ControlFlow<()>| {
+            self.scan(piece, direction, most, each)
+        };
+        scan_pieces(keyspace, bounds, direction, each, scan)
     }
 
     /// Does the same as [`scan`](Self::scan), forward only. If keys have no order, calls `each`

@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::ops::{Bound, ControlFlow};
 
 use skein_disk::{DiskError, ScanRequest};
-use skein_store::{OpenBatch, StoreStats};
+use skein_store::{KeyspaceStats, OpenBatch, StoreStats, StoredKeyspace};
 
 use crate::disk::{DiskWriter, ExpiryEntries as _, TransactionSource, live};
 use crate::range_steps::{REMOVALS, RangeRemovalStep, count_keys, present};
@@ -59,6 +59,19 @@ impl<'t> EngineTransaction<'t> {
             TransactionBackend::Disk(writer) => {
                 let (engine, transaction) = (writer.engine(), writer.parts().1);
                 engine.without_expired(transaction.keys(), now, transaction)
+            }
+        }
+    }
+
+    /// Returns the numbers of keys of a keyspace, including the writes of this transaction.
+    pub(crate) fn keyspace_stats(&mut self, keyspace: StoredKeyspace) -> KeyspaceStats {
+        let now = self.now;
+        match &mut self.backend {
+            TransactionBackend::Memory(_) => self.engine.keyspace_stats(keyspace),
+            TransactionBackend::Disk(writer) => {
+                let (engine, transaction) = (writer.engine(), writer.parts().1);
+                let pending = Some(engine.pending_totals(keyspace));
+                engine.keyspace_stats_with(keyspace, transaction.keys(), pending, now, transaction)
             }
         }
     }
@@ -267,11 +280,25 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
+    /// Removes the first keys of one keyspace among those within bounds. The engine keeps no order.
+    pub(crate) fn remove_some_of(
+        &mut self,
+        keyspace: StoredKeyspace,
+        bounds: EngineBounds<'_>,
+    ) -> Result<RangeRemovalStep> {
+        match &mut self.backend {
+            TransactionBackend::Memory(_) => self.remove_some(bounds),
+            TransactionBackend::Disk(writer) => writer.remove_range_of(keyspace, bounds, REMOVALS),
+        }
+    }
+
     /// Removes the first keys within bounds.
     pub(crate) fn remove_some(&mut self, bounds: EngineBounds<'_>) -> Result<RangeRemovalStep> {
         let batch = match &mut self.backend {
             TransactionBackend::Memory(batch) => batch,
-            TransactionBackend::Disk(writer) => return writer.remove_range(bounds, REMOVALS),
+            TransactionBackend::Disk(writer) => {
+                return writer.remove_range(bounds, REMOVALS);
+            }
         };
         let mut keys = Vec::new();
         batch.scan(bounds, ScanDirection::Forward, |key, _| {

@@ -126,10 +126,11 @@ impl BoundServer {
 
     /// Starts to serve `store`, of either engine. The caller must close the store after
     /// [`Server::wait`]. If the store evicts keys, it must not evict the server's own row: set
-    /// `StoreLimits::never_evicted` to [`skein_data::PRIVATE_KEY`].
+    /// `StoreLimits::never_evicted` to [`skein_data::FUNCTIONS_KEY`].
     ///
     /// # Errors
-    /// If no thread can be started, or the libraries of functions in the store cannot be loaded.
+    /// If no thread can be started, or the libraries of functions or the table of databases in the
+    /// store cannot be loaded.
     pub fn serve(self, store: impl Into<Engine>) -> Result<Server, StartError> {
         let Self { loading, tls, ports, mut metrics, .. } = self;
         let handover = match ports {
@@ -149,12 +150,14 @@ impl BoundServer {
         let mut options = loading.options.clone();
         options.clients_max = clients_max(&files, options.clients_max)?;
         let store: Engine = store.into();
+        loading.databases.open(&store)?;
         let functions = FunctionRegistry::open(&store, options.script_memory_max)?;
         let shared = Arc::new(ServerShared::new(SharedParts {
             options,
             address: loading.address,
             tls,
             acl: loading.acl.clone(),
+            databases: loading.databases.clone(),
             store,
             functions,
             mailboxes,

@@ -11,8 +11,10 @@ use std::sync::Arc;
 use crate::acl::{Acl, AclUser, AclUsers, DEFAULT, Denial};
 use crate::channels::ChannelKind;
 use crate::client_registry::{ClientAttributes, ClientRecord};
+use crate::databases::Databases;
 use crate::resp::{Protocol, RequestArgs, RequestQueue};
 use crate::worker_counters::Lookups;
+use skein_data::StoredKeyspace;
 use snapshot::ClientSnapshot;
 pub(crate) use snapshot::HeldSnapshot;
 pub(crate) use subscriptions::ClientSubscriptions;
@@ -108,6 +110,9 @@ pub(crate) struct ClientState {
     pub error_is_counted: bool,
     /// The record of the client that other threads see.
     pub record: Arc<ClientRecord>,
+    databases: Arc<Databases>,
+    /// The selected database.
+    database: u32,
     /// The bytes of its name and the other attributes it has set.
     attribute_bytes: usize,
 }
@@ -137,7 +142,12 @@ impl ClientRights {
 }
 
 impl ClientState {
-    pub(crate) fn new(record: Arc<ClientRecord>, acl: &Acl, trusted: bool) -> Self {
+    pub(crate) fn new(
+        record: Arc<ClientRecord>,
+        acl: &Acl,
+        databases: &Arc<Databases>,
+        trusted: bool,
+    ) -> Self {
         let (protocol, replies) = (Protocol::default(), ReplyMode::default());
         let (multi, watched) = (None, WatchedKeys::default());
         let version = acl.users.version();
@@ -162,8 +172,32 @@ impl ClientState {
             lookups,
             error_is_counted: false,
             record,
+            databases: Arc::clone(databases),
+            database: 0,
             attribute_bytes,
         }
+    }
+
+    pub(crate) fn databases(&self) -> &Arc<Databases> {
+        &self.databases
+    }
+
+    /// Returns the number of the selected database.
+    #[inline]
+    pub(crate) fn database(&self) -> u32 {
+        self.database
+    }
+
+    /// Selects a database. `REQUIRES: database < DATABASES_MAX`
+    pub(crate) fn select(&mut self, database: u32) {
+        self.database = database;
+        self.record.set_database(database);
+    }
+
+    /// Returns the keyspace of the selected database.
+    #[inline]
+    pub(crate) fn keyspace(&self) -> StoredKeyspace {
+        self.databases.keyspace(self.database)
     }
 
     /// Changes the attributes that other clients see.
@@ -185,6 +219,7 @@ impl ClientState {
     pub(crate) fn with_record(mut self, record: Arc<ClientRecord>) -> Self {
         record.attributes().clone_from(&self.record.attributes());
         record.set_protocol(self.protocol);
+        record.set_database(self.database);
         self.record = record;
         self
     }

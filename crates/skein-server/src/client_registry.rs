@@ -12,7 +12,9 @@
 mod sizes;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -92,6 +94,8 @@ pub(crate) struct ClientRecord {
     modes: AtomicU8,
     /// The client that receives its invalidations; 0 for itself.
     redirect: AtomicU64,
+    /// The selected database.
+    database: AtomicU32,
     /// Subscriptions to channels, patterns and shard channels.
     subscriptions: [AtomicUsize; 3],
     attributes: Mutex<ClientAttributes>,
@@ -120,6 +124,7 @@ impl ClientRecord {
             blocked: AtomicBool::new(false),
             modes: AtomicU8::new(0),
             redirect: AtomicU64::new(0),
+            database: AtomicU32::new(0),
             subscriptions: Default::default(),
             attributes: Mutex::default(),
             sizes: ClientSizes::default(),
@@ -131,6 +136,14 @@ impl ClientRecord {
     pub(crate) fn mark_active(&self, now: Duration) {
         // Relaxed, like all here: only one worker writes it, and it is ordered with nothing.
         self.last_used_s.store(now.as_secs(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_database(&self, database: u32) {
+        self.database.store(database, Ordering::Relaxed);
+    }
+
+    pub(crate) fn database(&self) -> u32 {
+        self.database.load(Ordering::Relaxed)
     }
 
     /// Notes the command of the last request.

@@ -8,6 +8,8 @@ use std::time::Duration;
 use skein_sync::threads;
 use tracing::level_filters::LevelFilter;
 
+use skein_data::DATABASES_MAX;
+
 use crate::key_events::EventClasses;
 use crate::transport::Transport;
 use crate::unix_socket::{MODE_MAX, PATH_BYTES_MAX};
@@ -101,6 +103,9 @@ pub struct ServerOptions {
     /// The most connections at a time; 10,000 by default. Further connections receive an error and
     /// are closed.
     pub clients_max: usize,
+    /// The number of databases that clients can select; 16 by default, at most 1,024. With a larger
+    /// number before, those above it keep their keys.
+    pub databases: u32,
     /// The most bytes of one request on the wire; 1 GiB by default, at most 2 GiB. If a request is
     /// longer, its client is disconnected with an error.
     pub request_bytes_max: usize,
@@ -192,6 +197,7 @@ impl Default for ServerOptions {
             acl_log_max: 128,
             workers: threads::cores(),
             clients_max: 10_000,
+            databases: 16,
             request_bytes_max: 1 << 30,
             arg_bytes_max: 512 << 20,
             args_max: 1 << 20,
@@ -268,6 +274,7 @@ impl ServerOptions {
             ("workers", self.workers, (1, threads::MOST)),
             ("acl_log_max", self.acl_log_max, bounds::ACL_LOG),
             ("clients_max", self.clients_max, bounds::CLIENTS),
+            ("databases", self.databases as usize, (1, DATABASES_MAX as usize)),
             ("request_bytes_max", self.request_bytes_max, bounds::REQUEST_BYTES),
             ("arg_bytes_max", self.arg_bytes_max, arg_bytes),
             ("args_max", self.args_max, bounds::ARGS),
@@ -368,6 +375,7 @@ mod tests {
             ((|options| options.workers = 0) as fn(&mut ServerOptions), "workers is 0; choose 1 to 1024"),
             (|options| options.workers = 1025, "workers is 1025; choose 1 to 1024"),
             (|options| options.clients_max = 0, "clients_max is 0; choose 1 to 1048576"),
+            (|options| options.databases = 1025, "databases is 1025; choose 1 to 1024"),
             (|options| options.request_bytes_max = 5, "request_bytes_max is 5; choose 1024 to 2147483648"),
             (|options| options.arg_bytes_max = 5, "arg_bytes_max is 5; choose 1024 to 1073741824"),
             (

@@ -66,6 +66,12 @@ pub enum StartError {
         /// The reason.
         why: String,
     },
+    /// The table of databases that the data has cannot be read.
+    #[error("cannot read which keys are in which database: {why}; restore a backup")]
+    Databases {
+        /// The reason.
+        why: String,
+    },
     /// No file descriptor is left for a client.
     #[error(
         "the limit on open files is {limit}, and {kept} files are reserved for logs, checkpoints and files that \

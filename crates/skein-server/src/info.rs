@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::sync::atomic::Ordering;
 use std::time::UNIX_EPOCH;
 
 use crate::shared::ServerShared;
-use skein_data::StoreStats;
+use skein_data::{KeyspaceStats, StoreStats};
 
 mod commands;
 pub(crate) mod cpu;
@@ -21,7 +22,22 @@ pub(crate) use memory::resident_bytes;
 /// command.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";
 
-type InfoSection = fn(&ServerShared, &StoreStats, &mut InfoLines);
+/// The numbers of keys and of the engine.
+pub(crate) struct InfoNumbers {
+    pub store: StoreStats,
+    /// The databases with keys.
+    pub databases: Vec<(u32, KeyspaceStats)>,
+}
+
+impl Deref for InfoNumbers {
+    type Target = StoreStats;
+
+    fn deref(&self) -> &StoreStats {
+        &self.store
+    }
+}
+
+type InfoSection = fn(&ServerShared, &InfoNumbers, &mut InfoLines);
 
 const SECTIONS: &[(&str, &str, InfoSection)] = &[
     ("server", "Server", server),
@@ -56,7 +72,7 @@ impl InfoLines {
 
 /// Returns the named sections (in any case). Returns all but the long ones if no section or
 /// `default` is named, and all for `all` and `everything`.
-pub(crate) fn text(shared: &ServerShared, numbers: &StoreStats, names: &[&[u8]]) -> String {
+pub(crate) fn text(shared: &ServerShared, numbers: &InfoNumbers, names: &[&[u8]]) -> String {
     let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted.as_bytes()));
     let all = has("all") || has("everything");
     let default = names.is_empty() || has("default");
@@ -87,7 +103,7 @@ fn program(run_id: &str, address: SocketAddr, lines: &mut InfoLines) {
     lines.add("tcp_port", address.port());
 }
 
-fn server(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
+fn server(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
     let up = shared.started.elapsed();
     program(&shared.run_id, shared.address, lines);
     lines.add("workers", shared.mailboxes.len());
@@ -99,7 +115,7 @@ fn server(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
     }
 }
 
-fn clients(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
+fn clients(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("connected_clients", shared.connections());
     lines.add("cluster_connections", 0);
     lines.add("maxclients", shared.settings.clients_max.get());
@@ -113,7 +129,7 @@ fn clients(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
 }
 
 /// Writes the kind of the engine, and the pages of the disk engine.
-fn engine(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
+fn engine(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     if let Some(index) = shared.store.index() {
         lines.add("engine", "memory");
         lines.add("index", index);
@@ -142,7 +158,7 @@ fn engine(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
 
 /// There are no replicas, so nothing is ever sent to one, and the offset stays 0 as in a Redis without
 /// replicas.
-fn replication(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
+fn replication(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("role", "master");
     lines.add("connected_slaves", 0);
     lines.add("master_failover_state", "no-failover");
@@ -156,17 +172,16 @@ fn replication(shared: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
 }
 
 /// There are no modules.
-fn modules(_: &ServerShared, _: &StoreStats, _: &mut InfoLines) {}
+fn modules(_: &ServerShared, _: &InfoNumbers, _: &mut InfoLines) {}
 
 /// There is no cluster, and clients check that.
-fn cluster(_: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
+fn cluster(_: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("cluster_enabled", 0);
 }
 
-fn keyspace(_: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
-    if numbers.keys > 0 {
-        let (keys, expires) = (numbers.keys, numbers.expires);
-        let average = numbers.average_ttl.as_millis();
-        lines.add("db0", format_args!("keys={keys},expires={expires},avg_ttl={average}"));
+fn keyspace(_: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
+    for (database, KeyspaceStats { keys, expires, average_ttl_ms }) in &numbers.databases {
+        let line = format_args!("keys={keys},expires={expires},avg_ttl={average_ttl_ms}");
+        lines.add(&format!("db{database}"), line);
     }
 }

@@ -19,6 +19,7 @@ use skein_data::{OpenProgress, OpenProgressSeen};
 
 use crate::ServerOptions;
 use crate::acl::Acl;
+use crate::databases::Databases;
 use crate::warnings::WarningLimiter;
 
 /// The state of a server that has no data yet.
@@ -26,6 +27,7 @@ use crate::warnings::WarningLimiter;
 pub(crate) struct Loading {
     pub options: ServerOptions,
     pub acl: Arc<Acl>,
+    pub databases: Arc<Databases>,
     pub address: SocketAddr,
     /// Identifies this run of the server (see `ServerShared`).
     pub run_id: String,
@@ -50,6 +52,7 @@ impl Loading {
         progress: Arc<OpenProgress>,
     ) -> Self {
         Self {
+            databases: Arc::new(Databases::new(options.databases)),
             options,
             acl,
             address,

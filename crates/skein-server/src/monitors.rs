@@ -29,8 +29,8 @@ use crate::transport::ConnectionAddress;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RequestSource<'a> {
     Client(&'a ClientRecord),
-    /// A running script.
-    Script,
+    /// A running script, with its database.
+    Script(u32),
 }
 
 /// A line for the monitors of one worker.
@@ -95,15 +95,19 @@ impl Monitors {
 /// Returns the line of a request, with its time and without its secrets.
 fn line(source: RequestSource<'_>, args: &RequestArgs<'_>) -> Vec<u8> {
     let now = UNIX_EPOCH.elapsed().unwrap_or_default();
-    let source = match source {
-        RequestSource::Script => "lua".to_owned(),
-        RequestSource::Client(record) => match &record.address {
-            Some(ConnectionAddress::Unix(path)) => format!("unix:{}", path.display()),
-            Some(address) => address.to_string(),
-            None => "?:0".to_owned(),
-        },
+    let (database, source) = match source {
+        RequestSource::Script(database) => (database, "lua".to_owned()),
+        RequestSource::Client(record) => {
+            let address = match &record.address {
+                Some(ConnectionAddress::Unix(path)) => format!("unix:{}", path.display()),
+                Some(address) => address.to_string(),
+                None => "?:0".to_owned(),
+            };
+            (record.database(), address)
+        }
     };
-    let mut line = format!("+{}.{:06} [0 {source}]", now.as_secs(), now.subsec_micros()).into_bytes();
+    let mut line =
+        format!("+{}.{:06} [{database} {source}]", now.as_secs(), now.subsec_micros()).into_bytes();
     let secrets = SecretArgs::of(args);
     for (at, arg) in args.from(0).enumerate() {
         line.push(b' ');
@@ -139,7 +143,7 @@ mod tests {
     fn shown(request: &[&[u8]]) -> String {
         let queue = RequestQueue::of(&[request]);
         let (_, args) = queue.iter().next().expect("a request");
-        let line = String::from_utf8(line(RequestSource::Script, &args)).expect("ASCII");
+        let line = String::from_utf8(line(RequestSource::Script(0), &args)).expect("ASCII");
         line.split_once(" [0 lua] ").expect("the source").1.trim_end().to_owned()
     }
 

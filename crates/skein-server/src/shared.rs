@@ -18,6 +18,7 @@ use crate::client_registry::{ClientLocation, ClientRegistry};
 use crate::command_error::CommandError;
 use crate::command_table::CommandSpec;
 use crate::command_table::request_keys::keys_of;
+use crate::databases::Databases;
 use crate::exclusion_gate::ExclusionGate;
 use crate::functions::FunctionRegistry;
 use crate::key_events::{EventClasses, KeyObserver};
@@ -35,7 +36,7 @@ use crate::tls::TlsPort;
 use crate::waiting_clients::WaitingClients;
 use crate::warnings::WarningLimiter;
 use crate::worker_counters::{Lookups, WorkerCounters};
-use skein_data::{Durability, Engine, StoreStats, Ticket};
+use skein_data::{Durability, Engine, KeyspaceStats, StoreStats, StoredKeyspace, Ticket};
 
 /// The error for clients that request a checkpoint of a stopping server.
 pub(crate) const STOPPING: CommandError = CommandError::text("ERR the server is stopping");
@@ -70,6 +71,7 @@ pub(crate) struct ServerShared {
     pub clients: Arc<ClientRegistry>,
     pub client_eviction: ClientEviction,
     pub acl: Arc<Acl>,
+    pub databases: Arc<Databases>,
     pub started: Instant,
     /// The time of `started`.
     pub started_unix_s: u64,
@@ -112,6 +114,7 @@ pub(crate) struct SharedParts {
     pub address: SocketAddr,
     pub tls: Option<Arc<TlsPort>>,
     pub acl: Arc<Acl>,
+    pub databases: Arc<Databases>,
     pub store: Engine,
     pub functions: FunctionRegistry,
     pub mailboxes: Vec<Mailbox>,
@@ -152,6 +155,7 @@ impl ServerShared {
             address,
             tls,
             acl,
+            databases,
             store,
             functions,
             mailboxes,
@@ -168,6 +172,7 @@ impl ServerShared {
             Arc::clone(&channels),
             Arc::clone(&clients),
             Arc::clone(&mailboxes),
+            Arc::clone(&databases),
             classes,
         ));
         store.observe_removals(Arc::clone(&key_observer) as Arc<_>);
@@ -184,6 +189,7 @@ impl ServerShared {
             clients,
             client_eviction: ClientEviction::new(options.client_memory_max),
             acl,
+            databases,
             settings: LiveSettings::new(&options),
             options,
             address,
@@ -297,9 +303,21 @@ impl ServerShared {
         self.mailboxes.iter().map(|mailbox| mailbox.counts.connections.load(Ordering::Relaxed)).sum()
     }
 
-    /// Returns the statistics without the server's own row.
-    pub(crate) fn without_own_row(&self, mut stats: StoreStats) -> StoreStats {
-        stats.keys = stats.keys.saturating_sub(self.functions.rows());
+    /// Returns the numbers of each database that has keys, from those of its keyspace.
+    pub(crate) fn keyspaces(
+        &self,
+        mut stats: impl FnMut(StoredKeyspace) -> KeyspaceStats,
+    ) -> Vec<(u32, KeyspaceStats)> {
+        let of = |database| (database, stats(self.databases.keyspace(database)));
+        (0..self.databases.count()).map(of).filter(|(_, stats)| stats.keys > 0).collect()
+    }
+
+    /// Returns the statistics of the engine with the keys of all databases, without rows of the
+    /// server's own and of other keyspaces.
+    pub(crate) fn store_stats(&self) -> StoreStats {
+        let mut stats = self.store.stats();
+        let keyspaces = self.keyspaces(|keyspace| self.store.keyspace_stats(keyspace));
+        stats.keys = keyspaces.iter().map(|(_, stats)| stats.keys).sum();
         stats
     }
 

@@ -29,6 +29,8 @@ use skein_sync::locks::lock;
 use crate::client_registry::ClientLocation;
 use crate::command_table::CommandSpec;
 use crate::resp::{ArgList, Protocol};
+use crate::stored_request::{in_other_keyspace, moved_key};
+use skein_data::StoredKeyspace;
 
 /// A client that waits, and what it waits for.
 #[derive(Debug)]
@@ -36,6 +38,9 @@ pub(crate) struct WaitingClient {
     pub who: ClientLocation,
     pub protocol: Protocol,
     pub command: &'static CommandSpec,
+    /// The database of its keys.
+    pub database: u32,
+    /// With the keys of the store.
     pub request: ArgList,
     /// Whether it must hear when a key is removed or replaced.
     pub needs_key: bool,
@@ -161,6 +166,32 @@ impl WaitingClients {
         self.remove(&mut queues, client)
     }
 
+    /// Lets each client wait for its names in the present keyspace of its database, and notes all
+    /// waited keys. REQUIRES: as for [`note`](Self::note).
+    pub(crate) fn move_keyspaces(&self, keyspace_of: impl Fn(u32) -> StoredKeyspace) {
+        if self.count() == 0 {
+            return;
+        }
+        let mut queues = lock(&self.queues);
+        queues.by_key.clear();
+        let WaitingQueues { clients, by_key, noted, .. } = &mut *queues;
+        for (number, (place, client)) in clients {
+            let to = keyspace_of(client.database);
+            let moved = client.keys.iter().map(|key| moved_key(key, to)).collect();
+            if client.keys != moved {
+                client.keys = moved;
+                client.request = client
+                    .request
+                    .args()
+                    .map_or_else(ArgList::default, |args| in_other_keyspace(client.command, &args, to));
+            }
+            for key in &client.keys {
+                by_key.entry(key.clone()).or_default().insert(*place, *number);
+            }
+        }
+        *noted = by_key.keys().cloned().collect();
+    }
+
     fn remove(&self, queues: &mut WaitingQueues, client: u64) -> Option<WaitingClient> {
         let (place, removed) = queues.clients.remove(&client)?;
         for key in &removed.keys {
@@ -188,6 +219,7 @@ mod tests {
             who: ClientLocation { worker: 0, slot: 0, client: number },
             protocol: Protocol::Resp2,
             command: &COMMANDS[0],
+            database: 0,
             request: ArgList::default(),
             needs_key,
             keys: keys.iter().map(|key| key.to_vec()).collect(),

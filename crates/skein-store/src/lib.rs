@@ -45,6 +45,7 @@ mod expiry;
 mod identity;
 mod index;
 mod inspect;
+mod keyspace;
 mod limits;
 mod log_folders;
 mod memory;
@@ -72,6 +73,10 @@ pub use error::{Error, Result};
 pub use identity::{is_data_folder, is_data_folder_on};
 pub use index::IndexKind;
 pub use inspect::{CheckpointFound, StoreInspection, inspect, inspect_with};
+pub use keyspace::{
+    AFTER_RESERVED, DATABASES_MAX, KEYSPACE_PREFIX, KeyspaceChange, KeyspaceStats, KeyspaceTotal,
+    KeyspaceTotals, RESERVED, StoredKeyspace, is_reserved, name_within,
+};
 pub use limits::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX, SNAPSHOTS_MAX, VALUE_BYTES_MAX};
 pub use memory::MemoryUse;
 pub use options::{CloseCheckpoint, Durability, Eviction, StoreLimits, StoreOptions};

@@ -11,6 +11,7 @@ use skein_sync::atomic::{AtomicBool, AtomicU64};
 use crate::commit_log::CommitLog;
 use crate::expiry::OperationTime;
 use crate::index::IndexPlace;
+use crate::keyspace::is_reserved;
 use crate::limits::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX};
 use crate::memory::{MemoryBalance, MemoryBudget, MemoryUse};
 use crate::options::StoreOptions;
@@ -64,8 +65,18 @@ impl StoreCore {
     ) -> std::result::Result<Computed<'g, Row>, IndexError> {
         let (keys, log) = (&self.keys, &self.commit.log);
         let keeper = keeps.then(|| RowKeeper::main(&keys.index, &keys.members, log));
+        let mut removes = false;
+        let change = |current: Option<RowRef<'_>>| {
+            let action = change(current);
+            removes = matches!(action, ComputeAction::Remove);
+            action
+        };
         // SAFETY: guaranteed by the caller.
-        unsafe { snapshot::compute_at(&keys.index, keeper, key, place, change, guard) }
+        let done = unsafe { snapshot::compute_at(&keys.index, keeper, key, place, change, guard) }?;
+        if done.changed && is_reserved(key) {
+            keys.note_key(key, done.before.is_some(), !removes);
+        }
+        Ok(done)
     }
 
     /// Counts live bytes by part; see [`MemoryBudget::count`].

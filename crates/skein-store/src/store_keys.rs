@@ -12,7 +12,7 @@
 
 mod loader;
 
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex};
 
 use skein_sync::locks::lock;
@@ -21,6 +21,9 @@ use crate::ScanDirection;
 use crate::collection::MemberIndex;
 use crate::expiry::{ExpiryIndex, OperationTime};
 use crate::index::{IndexKind, KeyBounds};
+use crate::keyspace::{
+    AFTER_RESERVED, KeyspaceChange, KeyspaceStats, KeyspaceTotals, RESERVED, StoredKeyspace,
+};
 use crate::options::StoreLimits;
 use crate::row::{RowAllocator, RowIndex, RowRef};
 use crate::snapshot::StoreSnapshots;
@@ -41,6 +44,8 @@ pub(crate) struct StoreKeys {
     /// Held while overdue keys are removed. A removal changes first `index` and then `expiry_index`.
     pub(crate) removing_overdue: Mutex<()>,
     pub(crate) stripes: Stripes,
+    /// The numbers of keys of the keyspaces of databases.
+    pub(crate) totals: Arc<KeyspaceTotals>,
     never_evicted: Option<Vec<u8>>,
 }
 
@@ -49,15 +54,17 @@ impl StoreKeys {
     pub(crate) fn new(kind: IndexKind, limits: &StoreLimits) -> Self {
         let rows = RowAllocator::new();
         let snapshots = StoreSnapshots::new(limits);
+        let totals = Arc::<KeyspaceTotals>::default();
         let members = MemberIndex::new(kind, snapshots.clone(), rows.clone());
         Self {
             index: RowIndex::new(kind),
             snapshots,
             rows,
             members,
-            expiry_index: ExpiryIndex::new(),
+            expiry_index: ExpiryIndex::new(totals.clone()),
             removing_overdue: Mutex::new(()),
             stripes: Stripes::new(),
+            totals,
             never_evicted: limits.never_evicted.clone(),
         }
     }
@@ -75,6 +82,37 @@ impl StoreKeys {
         }
         let _none = lock(&self.removing_overdue);
         self.index.len().saturating_sub(self.expiry_index.count_before(time.now()))
+    }
+
+    /// Notes that a write has added or removed a reserved key.
+    #[cold]
+    pub(crate) fn note_key(&self, key: &[u8], existed: bool, exists: bool) {
+        let keys = i64::from(exists) - i64::from(existed);
+        self.totals.note(key, KeyspaceChange { keys, ..KeyspaceChange::default() });
+    }
+
+    /// Counts the reserved keys, after a recovery.
+    pub(crate) fn count_reserved(&self) {
+        let bounds = (Bound::Included(&RESERVED[..]), Bound::Excluded(&AFTER_RESERVED[..]));
+        self.index.scan(bounds, ScanDirection::Forward, |key, _| {
+            self.note_key(key, false, true);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// Returns the numbers of a keyspace: the default one, or that of a database. They are exact
+    /// while no thread writes.
+    pub(crate) fn keyspace_stats(&self, keyspace: StoredKeyspace, time: OperationTime<'_>) -> KeyspaceStats {
+        let _none = lock(&self.removing_overdue);
+        let now = time.now();
+        let overdue = self.expiry_index.overdue_in(keyspace, now);
+        if !keyspace.is_default() {
+            return self.totals.of(keyspace).stats(overdue, now);
+        }
+        let (reserved, expiring) = (self.totals.reserved(), self.expiry_index.totals());
+        let keys = (self.index.len() as u64).cast_signed() - reserved.keys;
+        let (expires, times) = (expiring.expires - reserved.expires, expiring.times - reserved.times);
+        KeyspaceChange { keys, expires, times }.stats(overdue, now)
     }
 
     /// As [`RowIndex::scan`], without expired rows.

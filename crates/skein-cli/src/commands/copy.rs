@@ -35,7 +35,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::{self, KeyProgress, by_type};
 use crate::remote::{
     ClusterTarget, CommandPeer, FromArgs, ListAppend, ListPiece, ListRead, ServerPeer, ServerTarget,
-    StreamPiece, StreamRead, ToArgs, is_changed, stops_all, write_stream_part,
+    StreamPiece, StreamRead, ToArgs, is_changed, note_other_databases, stops_all, write_stream_part,
 };
 use crate::target::DEFAULT_ADDRESS;
 
@@ -58,7 +58,8 @@ Examples:
   skein copy --from 127.0.0.1:6379 --to-cluster 10.0.0.1:7000
       into a Redis cluster, each key to its node
 
-An existing key is replaced. Values of Redis's modules are not copied, and streams not to a Redis before version 7: the first \
+An existing key is replaced. One database is copied into one: 0, or those in the addresses (redis://HOST:PORT/3); if the \
+source has keys in others, the command says so and the exit code is 4. Values of Redis's modules are not copied, and streams not to a Redis before version 7: the first \
 ones are named, all are counted by type, and exit code 4 says that there were some. A source that is the target under another name, or a node of it, is rejected. Ctrl-C ends the \
 copy with a message about its progress; keys that were copied remain.";
 
@@ -106,6 +107,7 @@ pub fn run(args: &CopyArgs) -> Result<Exit, Failure> {
 }
 
 fn copy_into(to: impl CommandPeer, mut from: ServerPeer, args: &CopyArgs) -> Result<Exit, Failure> {
+    let leaves_out = args.pattern == "*" && note_other_databases(&mut from)?;
     let mut copy = ServerCopy {
         progress: KeyProgress::start(total(&mut from, &args.pattern)?, args.quiet),
         times: TimeCommands::of(&mut from)?,
@@ -130,7 +132,7 @@ fn copy_into(to: impl CommandPeer, mut from: ServerPeer, args: &CopyArgs) -> Res
         let (rate, took) = (progress::rate(copied, took), took.as_secs_f64());
         console::print(&format!("{copied} keys copied, {refusals} refused, in {took:.1} s ({rate})\n"))?;
     }
-    Ok(if refused.is_empty() { Exit::Ok } else { Exit::Partial })
+    Ok(if refused.is_empty() && !leaves_out { Exit::Ok } else { Exit::Partial })
 }
 
 /// Returns the number of keys to copy. Returns `None` if it is unknown: for a pattern, or if the

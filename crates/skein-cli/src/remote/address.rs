@@ -1,5 +1,5 @@
 //! A server's address: `HOST:PORT`, optionally with `USER@` in front; `redis://` and `rediss://` as
-//! `redis-cli -u` accepts them; and `unix:PATH`.
+//! `redis-cli -u` accepts them, with the number of a database at the end; and `unix:PATH`.
 
 /// A parsed address.
 #[derive(Debug, PartialEq, Eq)]
@@ -8,6 +8,8 @@ pub struct ServerAddress<'a> {
     /// Whether the scheme requires TLS.
     pub tls: bool,
     pub user: Option<&'a str>,
+    /// The number of the database.
+    pub database: u32,
 }
 
 /// The endpoint to connect to.
@@ -21,7 +23,7 @@ pub enum ServerEndpoint<'a> {
 
 /// The accepted forms, for error messages.
 const FORMS: &str =
-    "write [USER@]HOST:PORT, redis://[USER@]HOST:PORT, rediss://[USER@]HOST:PORT for TLS, or unix:PATH";
+    "write [USER@]HOST:PORT, redis://[USER@]HOST:PORT[/DATABASE], rediss:// for TLS, or unix:PATH";
 
 /// The message for a host without a port.
 const NO_PORT: &str = "the server's address names no port; SkeinDB's is 6380 and Redis's 6379, unless they were told another: write HOST:PORT";
@@ -34,7 +36,7 @@ impl<'a> ServerAddress<'a> {
             return if path.is_empty() {
                 Err(format!("the server's address names no socket; {FORMS}"))
             } else {
-                Ok(Self { place: ServerEndpoint::Unix(path), tls: false, user: None })
+                Ok(Self { place: ServerEndpoint::Unix(path), tls: false, user: None, database: 0 })
             };
         }
         let (scheme, rest) = match text.split_once("://") {
@@ -42,7 +44,9 @@ impl<'a> ServerAddress<'a> {
             // The part before the @ is not the host: it may be a password.
             None if text.contains('@') => ("redis", text),
             None if !text.contains(':') => return Err(NO_PORT.to_owned()),
-            None => return Ok(Self { place: ServerEndpoint::Tcp(text), tls: false, user: None }),
+            None => {
+                return Ok(Self { place: ServerEndpoint::Tcp(text), tls: false, user: None, database: 0 });
+            }
         };
         let tls = match scheme {
             "redis" => false,
@@ -62,16 +66,20 @@ impl<'a> ServerAddress<'a> {
             return Err("a user name with % or / cannot be in an address; give it with --user".to_owned());
         }
         let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
-        if !matches!(database, "" | "0") {
-            return Err(format!(
-                "the server's address names a database other than 0; only 0 exists; {FORMS}"
-            ));
-        }
+        let database = match database {
+            "" => 0,
+            number => number.parse().map_err(|_| {
+                format!(
+                    "the text after the / of the server's address is not the number of a database; {FORMS}"
+                )
+            })?,
+        };
         if !place.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
         {
             return Err(format!("the server's address names no port, or no host; {FORMS}"));
         }
-        Ok(Self { place: ServerEndpoint::Tcp(place), tls, user: user.filter(|user| !user.is_empty()) })
+        let user = user.filter(|user| !user.is_empty());
+        Ok(Self { place: ServerEndpoint::Tcp(place), tls, user, database })
     }
 }
 
@@ -81,11 +89,14 @@ mod tests {
 
     #[test]
     fn every_form_is_taken_apart() {
-        let tcp = |place, tls, user| Ok(ServerAddress { place: ServerEndpoint::Tcp(place), tls, user });
-        let unix = |path| Ok(ServerAddress { place: ServerEndpoint::Unix(path), tls: false, user: None });
+        let of = |place, tls, user, database| Ok(ServerAddress { place, tls, user, database });
+        let tcp = |place, tls, user| of(ServerEndpoint::Tcp(place), tls, user, 0);
+        let unix = |path| of(ServerEndpoint::Unix(path), false, None, 0);
         assert_eq!(ServerAddress::parse("geese:6380"), tcp("geese:6380", false, None));
         assert_eq!(ServerAddress::parse("redis://geese:6380"), tcp("geese:6380", false, None));
         assert_eq!(ServerAddress::parse("rediss://ann@[::1]:6381/0"), tcp("[::1]:6381", true, Some("ann")));
+        let seventh = of(ServerEndpoint::Tcp("geese:6380"), false, Some("ann"), 7);
+        assert_eq!(ServerAddress::parse("redis://ann@geese:6380/7"), seventh);
         assert_eq!(ServerAddress::parse("ann@geese:6380"), tcp("geese:6380", false, Some("ann")));
         assert_eq!(ServerAddress::parse("redis://@geese:1/"), tcp("geese:1", false, None));
         assert_eq!(ServerAddress::parse("unix:/run/s"), unix("/run/s"));
@@ -106,7 +117,8 @@ mod tests {
             ("ann:a@hunter2@geese", "--password-file"),
             ("redis://a%20hunter2@geese:1", "--user"),
             ("http://hunter2", "scheme"),
-            ("redis://geese:6380/3", "database"),
+            ("redis://geese:6380/3x", "database"),
+            ("redis://geese:6380/-1", "database"),
             ("redis://geese", "no port"),
             ("redis://:6380", "no host"),
             ("unix:", "no socket"),

@@ -21,6 +21,7 @@ mod address;
 mod args;
 mod cluster;
 mod lists;
+mod other_databases;
 mod password;
 mod peer;
 mod streams;
@@ -29,6 +30,7 @@ mod tls;
 pub use args::{AccessOptions, FromArgs, ServerArgs, ToArgs};
 pub use cluster::{ClusterPeer, ClusterTarget, cluster_failure};
 pub use lists::{ListAppend, ListPiece, ListRead};
+pub use other_databases::note_other_databases;
 pub use password::read_password;
 pub use peer::{CommandPeer, TOO_LONG, stops_all};
 pub use streams::{StreamPiece, StreamRead, is_changed, stream_commands, write_stream_part};
@@ -49,6 +51,8 @@ pub struct ServerPeer {
     client: Client,
     /// The address, as the command line names it.
     pub address: String,
+    /// The number of the selected database.
+    pub database: u32,
     prefix: &'static str,
 }
 
@@ -64,11 +68,19 @@ impl ServerTarget<'_> {
         self.access.check(&address)?;
         let login = self.access.login(address.user)?;
         let client = self.open(&address, question)?;
-        let mut peer = ServerPeer { client, address: self.address.to_owned(), prefix: self.access.prefix };
+        let mut peer = ServerPeer {
+            client,
+            address: self.address.to_owned(),
+            database: address.database,
+            prefix: self.access.prefix,
+        };
         if let Some(login) = login {
             self.log_in(&mut peer.client, &login)?;
         }
         self.greet(&mut peer.client)?;
+        if address.database != 0 {
+            peer.one(&[b"SELECT", address.database.to_string().as_bytes()])?;
+        }
         Ok(peer)
     }
 

@@ -379,3 +379,38 @@ fn an_interrupted_copy_says_how_far_it_came() {
     to.stop();
     from.stop();
 }
+
+/// One database is copied, by default 0, and others with keys are named.
+#[test]
+fn databases_are_copied_one_by_one() {
+    let (folders, mut servers) = ([(); 2].map(|()| tempfile::tempdir().unwrap()), Vec::new());
+    for folder in &folders {
+        servers.push(SkeinServe::start(folder.path(), &[]));
+    }
+    let [from, to] = [0, 1].map(|at| servers[at].address.clone());
+    let mut client = Client::connect(&from).unwrap();
+    for words in ["SET zero 0", "SELECT 3", "MSET a 3 b 3", "SELECT 12", "SET c 12"] {
+        let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
+        assert_eq!(client.call(&words).unwrap(), Reply::ok());
+    }
+    let left_out =
+        ["only database 0", "3 keys in other databases (3, 12) are left out", "redis://HOST:PORT/3"];
+    let copied = run(["copy", "--from", &from, "--to", &to]);
+    assert!(String::from_utf8_lossy(&copied.stdout).starts_with("1 keys copied, 0 refused"), "{copied:?}");
+    assert_refused(&copied, 4, &left_out);
+    let dumped = run(["dump", "--from", &from]);
+    assert_eq!(String::from_utf8_lossy(&dumped.stdout), "zero\t0\n");
+    assert_refused(&dumped, 4, &left_out);
+    // A part of the keys is what was asked for.
+    assert_eq!(stdout_of(run(["dump", "--from", &from, "--prefix", "zero"])), b"zero\t0\n");
+
+    let [third, into] = [&from, &to].map(|address| format!("redis://{address}/3"));
+    let copied = run(["copy", "--from", &third, "--to", &into]);
+    assert_refused(&copied, 4, &["only database 3", "2 keys in other databases (0, 12)"]);
+    assert_eq!(stdout_of(run(["dump", "--from", &into, "--prefix", ""])), b"a\t3\nb\t3\n");
+    assert_eq!(stdout_of(run(["count", "--from", &into])), b"2\n");
+    let mut target = Client::connect(&to).unwrap();
+    assert_eq!(target.call(&[b"DBSIZE"]).unwrap(), Reply::Integer(1));
+    let none = run(["dump", "--from", &format!("redis://{from}/16")]);
+    assert_refused(&none, 1, &["DB index is out of range"]);
+}

@@ -1,6 +1,7 @@
 //! `skein load` and `skein dump`: every format must preserve its input, through a server and
 //! through a folder.
 
+use std::fmt::Write as _;
 use std::process::Stdio;
 
 use skein_disk::{DiskOptions, DiskStore, Values};
@@ -340,15 +341,16 @@ fn a_list_longer_than_a_reply_is_dumped() {
 fn a_stream_longer_than_a_reply_is_dumped() {
     let folder = tempfile::tempdir().unwrap();
     let server = SkeinServe::start(folder.path(), &["--max-reply", "8k"]);
-    let pending: String = (1..=1200)
-        .map(|n| format!("\tpending\t{n}-1\tdelivery-time\t{}\tdelivery-count\t{n}", 9000 - n))
-        .collect();
+    let pending = (1..=1200).fold(String::new(), |mut text, n| {
+        write!(text, "\tpending\t{n}-1\tdelivery-time\t{}\tdelivery-count\t{n}", 9000 - n).unwrap();
+        text
+    });
     let groups =
         format!("groups\t1\tgroup\tg\tlast-delivered-id\t1200-1\tconsumer\tc\tseen-time\t77{pending}");
     let entries: Vec<String> = (1..=2000).map(|n| format!("\t{n}-1\t1\tf\t{n:0700}")).collect();
     let mut text = format!("s\t{groups}\tstream:99999999999000\n");
     for entries in entries.chunks(1000) {
-        text += &format!("s{}\tstream:99999999999000\n", entries.concat());
+        writeln!(text, "s{}\tstream:99999999999000", entries.concat()).unwrap();
     }
     text += "s\tlength\t2000\tlast-generated-id\t3000-0\tmax-deleted-entry-id\t2-2\tentries-added\t2001\tstream:99999999999000\n";
     stdout_of(run_with_input(["load", "-", "--format", "tsv", "--to", &server.address], text.as_bytes()));

@@ -53,6 +53,7 @@ fn options_out_of_range_make_no_folder() {
         ("--max-request", "3g", ["3221225472", "1024 to 2147483648"]),
         ("--max-argument", "2g", ["2147483648", "1024 to 1073741824"]),
         ("--max-arguments", "15", ["is 15", "16 to 16777216"]),
+        ("--databases", "1025", ["is 1025", "1 to 1024"]),
         ("--max-pipeline", "0", ["is 0", "1 to 1048576"]),
         ("--max-output", "1", ["is 1", "1024 to 1099511627776"]),
         ("--max-reply", "1", ["is 1", "1024 to 1099511627776"]),

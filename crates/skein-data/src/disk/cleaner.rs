@@ -86,7 +86,7 @@ impl DiskEngine {
         }
         let mut batch = self.core().removal_observer.get().and_then(|observer| observer.begin());
         let mut removed = Vec::new();
-        let (mut transaction, mut buffer) = (self.store().begin(), DiskRowReader::default());
+        let (mut transaction, mut buffer) = (self.begin(), DiskRowReader::default());
         let begun = Instant::now();
         for (at, key) in overdue {
             let row = buffer.row(key, |value| transaction.get_into(key, value))?;
@@ -100,7 +100,7 @@ impl DiskEngine {
                 break;
             }
         }
-        transaction.commit()?;
+        self.commit(transaction)?;
         if let Some(batch) = &mut batch {
             for key in &removed {
                 batch.expired(key);

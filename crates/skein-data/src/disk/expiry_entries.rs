@@ -2,6 +2,8 @@
 
 use skein_disk::{DiskStore, DiskTransaction, KeySpace, Result, WalkDirection};
 
+use skein_store::StoredKeyspace;
+
 use super::keys::parse_expiry_key;
 
 /// The mark of a complete index: shorter than an entry, so it is none.
@@ -24,7 +26,12 @@ pub(crate) trait ExpiryEntries {
     fn rank_by(&mut self, is_before: impl FnMut(&[u8]) -> bool) -> Result<u64>;
 
     /// Returns the entry at this position.
-    fn entry_at(&mut self, position: u64) -> Result<Option<Vec<u8>>>;
+    fn entry_at(&mut self, position: u64) -> Result<Option<Vec<u8>>> {
+        Ok(self.entries_from(position, 1)?.pop())
+    }
+
+    /// Returns the first `most` entries from this position on.
+    fn entries_from(&mut self, position: u64, most: usize) -> Result<Vec<Vec<u8>>>;
 
     /// Returns whether the index has the mark.
     fn is_complete(&mut self) -> Result<bool> {
@@ -45,15 +52,29 @@ pub(crate) trait ExpiryEntries {
 
     /// Samples the keys that expire. Those that cannot be read do not count.
     fn expiring(&mut self, now: u64) -> ExpiringKeys {
+        self.expiring_of(now, |_| true)
+    }
+
+    /// Does the same with the average of those keys of a keyspace that are among the samples. The
+    /// count is that of all keyspaces.
+    fn expiring_in(&mut self, keyspace: StoredKeyspace, now: u64) -> ExpiringKeys {
+        self.expiring_of(now, |key| StoredKeyspace::holding(key) == Some(keyspace))
+    }
+
+    /// Does the same with the average of the selected keys.
+    fn expiring_of(&mut self, now: u64, is_selected: impl Fn(&[u8]) -> bool) -> ExpiringKeys {
         let count = self.count().unwrap_or(0);
         let samples = count.min(SAMPLES);
-        let mut sum = 0;
+        let (mut sum, mut selected) = (0, 0);
         for sample in 0..samples {
             let found = self.entry_at(sample * count / samples).ok().flatten();
-            let at = found.as_deref().and_then(parse_expiry_key).map_or(0, |(at, _)| at);
-            sum += at.saturating_sub(now);
+            let parsed = found.as_deref().and_then(parse_expiry_key);
+            if let Some((at, _)) = parsed.filter(|(_, key)| is_selected(key)) {
+                sum += at.saturating_sub(now);
+                selected += 1;
+            }
         }
-        ExpiringKeys { count, average_ttl_ms: sum.checked_div(samples).unwrap_or(0) }
+        ExpiringKeys { count, average_ttl_ms: sum.checked_div(selected).unwrap_or(0) }
     }
 }
 
@@ -62,8 +83,8 @@ impl ExpiryEntries for &DiskStore {
         self.key_rank_by(KeySpace::Expiry, is_before)
     }
 
-    fn entry_at(&mut self, position: u64) -> Result<Option<Vec<u8>>> {
-        Ok(self.keys_from(KeySpace::Expiry, position, WalkDirection::Forward, 1)?.pop())
+    fn entries_from(&mut self, position: u64, most: usize) -> Result<Vec<Vec<u8>>> {
+        self.keys_from(KeySpace::Expiry, position, WalkDirection::Forward, most)
     }
 }
 
@@ -72,7 +93,7 @@ impl ExpiryEntries for DiskTransaction<'_> {
         self.key_rank_by(KeySpace::Expiry, is_before)
     }
 
-    fn entry_at(&mut self, position: u64) -> Result<Option<Vec<u8>>> {
-        Ok(self.keys_from(KeySpace::Expiry, position, WalkDirection::Forward, 1)?.pop())
+    fn entries_from(&mut self, position: u64, most: usize) -> Result<Vec<Vec<u8>>> {
+        self.keys_from(KeySpace::Expiry, position, WalkDirection::Forward, most)
     }
 }

@@ -15,6 +15,7 @@ mod cleaner;
 mod expiry_entries;
 mod expiry_fill;
 mod keys;
+mod keyspaces;
 mod main_rows;
 mod members;
 mod reader;
@@ -36,6 +37,7 @@ use skein_sync::background::{BackgroundThread, ThreadSignal};
 
 pub(crate) use expiry_entries::{ExpiringKeys, ExpiryEntries};
 pub(crate) use keys::walk_direction;
+use keyspaces::DiskKeyspaces;
 pub(crate) use reader::{SnapshotSource, StoreSource, TransactionSource};
 pub(crate) use rows::DiskRowReader;
 pub use writer::DiskWriter;
@@ -75,6 +77,7 @@ struct DiskCore {
     signal: Arc<ThreadSignal>,
     /// Snapshots that were not taken for a single command.
     snapshots: AtomicUsize,
+    keyspaces: DiskKeyspaces,
 }
 
 /// A place among the live snapshots; dropping it makes room for another one.
@@ -112,6 +115,7 @@ impl DiskEngine {
             tracing::warn!("the expiry index is not complete, and is filled at the next opening: {error}");
         }
         let any = !store.space(KeySpace::Members)?.is_empty()? || (&store).count()? > 0;
+        let keyspaces = DiskKeyspaces::count(&store)?;
         let core = Arc::new(DiskCore {
             store,
             limits,
@@ -124,6 +128,7 @@ impl DiskEngine {
             removal_observer: OnceLock::new(),
             signal: Arc::default(),
             snapshots: AtomicUsize::new(0),
+            keyspaces,
         });
         let (inner, signal) = (Self { core: core.clone(), cleaner: None }, core.signal.clone());
         let thread = BackgroundThread::start("skein-disk-clean", signal, move |signal| {
@@ -251,11 +256,15 @@ impl DiskEngine {
         self.without_expired(self.core.store.len(), self.now(), &mut &self.core.store)
     }
 
-    /// Returns the number of keys without those that have expired at `now`, which are counted by
-    /// their rank in the expiry index. If this fails, they count as keys.
+    /// Returns the number of keys without those that have expired at `now`.
     pub(crate) fn without_expired(&self, keys: u64, now: u64, entries: &mut impl ExpiryEntries) -> usize {
-        let expired = if self.has_references() { entries.expired(now).unwrap_or(0) } else { 0 };
+        let expired = self.count_overdue(now, entries);
         usize::try_from(keys.saturating_sub(expired)).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the longest key that can be written.
+    pub(crate) fn key_bytes_max(&self) -> usize {
+        self.core.limits.key_bytes
     }
 
     pub(crate) fn check_key(key: &[u8]) -> skein_store::Result<()> {

@@ -2,12 +2,12 @@
 
 use std::ops::Bound;
 
-use skein_disk::{DiskTransaction, ScanRequest, WalkDirection};
-use skein_store::{Recorder, RowAllocator, RowChange, RowRef, RowUpdate};
+use skein_disk::{DiskError, DiskTransaction, ScanEntries, ScanRequest, WalkDirection};
+use skein_store::{Recorder, RowAllocator, RowChange, RowRef, RowUpdate, StoredKeyspace};
 
 use super::main_rows::{RowReferences, write_main_row};
 use super::{DiskEngine, DiskRowReader, live};
-use crate::private_row::{PRIVATE_KEY, is_private_key};
+use crate::keyspace_ranges::is_private_key;
 use crate::range_steps::RangeRemovalStep;
 use crate::{EngineBounds, Error, Result, Ticket};
 
@@ -41,7 +41,7 @@ impl<'w> DiskWriter<'w> {
 
     /// Creates a writer that publishes all its writes together, or none.
     pub(crate) fn new_whole(engine: &'w DiskEngine, reader: &'w mut DiskRowReader, now: u64) -> Self {
-        let transaction = Some(engine.store().begin());
+        let transaction = Some(engine.begin());
         Self { whole: true, transaction, ..Self::new(engine, reader, now) }
     }
 
@@ -76,7 +76,7 @@ impl<'w> DiskWriter<'w> {
             return Err(failed);
         }
         if let Some(transaction) = self.transaction.take() {
-            self.ticket = self.ticket.max(transaction.commit()?);
+            self.ticket = self.ticket.max(self.engine.commit(transaction)?);
             self.published = true;
         }
         Ok(())
@@ -195,40 +195,90 @@ impl<'w> DiskWriter<'w> {
         Ok(true)
     }
 
-    /// Removes the first `most` keys within bounds, but not a server's own row.
+    /// Removes the first `most` keys within bounds, but not a server's own rows. Without an order, the
+    /// bounds must be those of all keys.
     pub(crate) fn remove_range(&mut self, bounds: EngineBounds<'_>, most: usize) -> Result<RangeRemovalStep> {
-        let is_all = bounds == (Bound::Unbounded, Bound::Unbounded);
-        let mut request = ScanRequest {
-            lower: bounds.0,
-            upper: bounds.1,
-            direction: WalkDirection::Forward,
-            keys: most,
-            bytes: REMOVED_BYTES,
-            values: true,
+        let is_ordered = self.is_ordered();
+        let mut step = if is_ordered || bounds == (Bound::Unbounded, Bound::Unbounded) {
+            self.remove_selected(bounds, most, |key| !is_private_key(key))?
+        } else {
+            return Err(DiskError::NoOrder.into());
         };
-        let transaction = self.parts().1;
-        let mut found = if is_all { transaction.walk(&request) } else { transaction.range(&request) }?;
-        if is_all && found.more && found.entries.iter().all(|entry| is_private_key(&entry.key)) {
-            // The row may fill a step by itself. Without this, the next step would find it again.
-            request.lower = Bound::Excluded(PRIVATE_KEY);
-            found = transaction.walk(&request)?;
+        if !is_ordered {
+            // All keys before it are removed, so the next step begins anew.
+            step.rest = step.rest.map(|_| Bound::Unbounded);
         }
+        Ok(step)
+    }
+
+    /// Removes the first `most` keys of a keyspace among those within bounds: without an order, all
+    /// keys, or those behind a key.
+    pub(crate) fn remove_range_of(
+        &mut self,
+        keyspace: StoredKeyspace,
+        bounds: EngineBounds<'_>,
+        most: usize,
+    ) -> Result<RangeRemovalStep> {
+        self.remove_selected(bounds, most, |key| StoredKeyspace::holding(key) == Some(keyspace))
+    }
+
+    /// Removes the first `most` keys within bounds that `is_removed` selects.
+    fn remove_selected(
+        &mut self,
+        bounds: EngineBounds<'_>,
+        most: usize,
+        is_removed: impl Fn(&[u8]) -> bool,
+    ) -> Result<RangeRemovalStep> {
+        let mut lower = bounds.0.map(<[u8]>::to_vec);
+        loop {
+            let request = ScanRequest {
+                lower: lower.as_ref().map(|key| &key[..]),
+                upper: bounds.1,
+                direction: WalkDirection::Forward,
+                keys: most,
+                bytes: REMOVED_BYTES,
+                values: true,
+            };
+            let is_ordered = self.is_ordered();
+            let transaction = self.parts().1;
+            // Without an order, the walk itself refuses other ranges than all keys behind one.
+            let mut found =
+                if is_ordered { transaction.range(&request) } else { transaction.walk(&request) }?;
+            let (step, last) = self.remove_found(&found, most, &is_removed)?;
+            match last {
+                Some(last) => {
+                    let rest = step.rest.map(|_| Bound::Excluded(last));
+                    return Ok(RangeRemovalStep { rest, ..step });
+                }
+                // All that was found stays.
+                None => match found.entries.pop().filter(|_| found.more) {
+                    Some(stays) => lower = Bound::Excluded(stays.key),
+                    None => return Ok(step),
+                },
+            }
+        }
+    }
+
+    /// Removes the first of the keys that were found. Returns the last one that it removed. There is
+    /// a rest if there may be more.
+    fn remove_found(
+        &mut self,
+        found: &ScanEntries,
+        most: usize,
+        is_removed: impl Fn(&[u8]) -> bool,
+    ) -> Result<(RangeRemovalStep, Option<Vec<u8>>)> {
         let (mut count, mut more, mut last) = (0, found.more, None);
-        for entry in &found.entries {
+        for entry in found.entries.iter().filter(|entry| is_removed(&entry.key)) {
             if count == most || count > 0 && self.parts().1.is_full() {
                 more = true;
                 break;
             }
-            last = Some(&entry.key);
-            if !is_private_key(&entry.key) {
-                self.remove(&entry.key)?;
-                count += 1;
-            }
+            self.remove(&entry.key)?;
+            count += 1;
+            last = Some(entry.key.clone());
         }
-        // Without an order all keys before it are removed, so the next step begins anew.
-        let last = last.filter(|_| self.is_ordered());
-        let rest = more.then(|| last.map_or(Bound::Unbounded, |key| Bound::Excluded(key.clone())));
-        Ok(RangeRemovalStep { count, rest, ticket: Ticket::default() })
+        let rest = more.then_some(Bound::Unbounded);
+        Ok((RangeRemovalStep { count, rest, ticket: Ticket::default() }, last))
     }
 
     pub(super) fn update_row<E: From<skein_store::Error> + From<Error>>(
@@ -303,7 +353,7 @@ fn transaction_of<'t, 'w>(
     engine: &'w DiskEngine,
     transaction: &'t mut Option<DiskTransaction<'w>>,
 ) -> &'t mut DiskTransaction<'w> {
-    transaction.get_or_insert_with(|| engine.store().begin())
+    transaction.get_or_insert_with(|| engine.begin())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::ops::{Bound, ControlFlow, Deref, RangeBounds};
 
 use skein_data::{
     CollectionKind, ColumnsReader, EngineError, EngineKeys, EngineSnapshot, ListEnd, ListReader, RowView,
-    ScanDirection, SetReader,
+    ScanDirection, SetReader, StoredKeyspace,
 };
 
 use crate::stream_operations::{StreamContents, stream_contents};
@@ -190,7 +190,7 @@ fn scanned(
     bounds: Everything<'_>,
     direction: ScanDirection,
 ) -> Result<Vec<(Text, KeyContents)>, EngineError> {
-    collected(|each| keys.scan(bounds, direction, usize::MAX, each))
+    collected(|each| keys.scan(StoredKeyspace::DEFAULT, bounds, direction, usize::MAX, each))
 }
 
 /// Returns all contents, read in the order of the keys, or without one.
@@ -202,7 +202,7 @@ pub fn state_of(keys: &mut EngineKeys<'_>) -> Result<State, EngineError> {
 
 /// Returns all contents in the engine's own order.
 fn walked(keys: &mut EngineKeys<'_>) -> Result<Vec<(Text, KeyContents)>, EngineError> {
-    collected(|each| keys.walk(EVERYTHING, usize::MAX, each))
+    collected(|each| keys.walk(StoredKeyspace::DEFAULT, EVERYTHING, usize::MAX, each))
 }
 
 type OneRow<'r> = dyn FnMut(&[u8], RowView<'_>) -> ControlFlow<()> + 'r;
@@ -265,7 +265,7 @@ fn assert_counts(keys: &mut EngineKeys<'_>, bounds: Everything<'_>, expected: us
     let (mut count, mut lower) = (0, bounds.0.map(<[u8]>::to_vec));
     loop {
         let from = lower.as_ref().map(Vec::as_slice);
-        let (some, last) = keys.count_first((from, bounds.1), 3).expect("a count");
+        let (some, last) = keys.count_first(StoredKeyspace::DEFAULT, (from, bounds.1), 3).expect("a count");
         count += some;
         let Some(last) = last else { break };
         lower = Bound::Excluded(last);

@@ -105,6 +105,6 @@ fn a_move_that_cannot_read_a_page_moves_nothing() {
             let _ = engine.close();
             disk.reboot(at);
         }
-        assert!(refused > 5, "{kind}: {refused} moves were refused");
+        assert!(refused >= 5, "{kind}: {refused} moves were refused");
     }
 }

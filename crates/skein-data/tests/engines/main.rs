@@ -13,11 +13,13 @@
 //! - `operations` has the operations, once for the engine and once for the map.
 //! - `random` does random operations, checkpoints, reopenings and snapshots.
 //! - `power_cuts` and `io_errors` fail each operation of the disk.
+//! - `keyspaces` compares the numbers of keys of databases with what a scan finds.
 //! - `refusals`, `large_writes`, `short_ranges` and `visibility` check single promises.
 
 mod contents;
 mod engines;
 mod io_errors;
+mod keyspaces;
 mod large_writes;
 mod list_operations;
 mod operations;

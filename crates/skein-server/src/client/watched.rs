@@ -8,11 +8,13 @@
 use std::collections::HashMap;
 
 use crate::command_error::CommandError;
+use crate::databases::Databases;
 use crate::resp::RequestArgs;
+use crate::stored_request::moved_key;
 use skein_data::{EngineKeys, RowView};
 
 /// Approximate bytes of a watched key besides its own: a table that has just grown is half empty.
-const PER_KEY: usize = 112;
+const PER_KEY: usize = 128;
 
 /// The state of a key when it was watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +27,10 @@ enum WatchedVersion {
 }
 
 impl WatchedVersion {
+    fn is_absent(self) -> bool {
+        matches!(self, Self::Absent(_))
+    }
+
     fn of(row: RowView<'_>) -> Self {
         match row.changes() {
             None => Self::Version(row.version()),
@@ -33,15 +39,24 @@ impl WatchedVersion {
     }
 }
 
+/// A watched key: that of the store, of the database in which it was watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SeenKey {
+    version: WatchedVersion,
+    database: u32,
+    /// How often the database was swapped before.
+    swaps: u32,
+}
+
 /// The watched keys of a client.
 #[derive(Debug, Default)]
 pub(crate) struct WatchedKeys {
-    keys: HashMap<Box<[u8]>, WatchedVersion>,
+    keys: HashMap<Box<[u8]>, SeenKey>,
     bytes: usize,
 }
 
 impl WatchedKeys {
-    /// Watches the arguments as keys. A key that is already watched keeps its first state. All
+    /// Watches the arguments, keys of the store, in a database. A key that is already watched keeps its first state. All
     /// watched keys may take `limit` bytes together.
     ///
     /// # Errors If they would take more, or if a key cannot be read. Some of the keys may be
@@ -50,8 +65,10 @@ impl WatchedKeys {
         &mut self,
         engine_keys: &mut EngineKeys<'_>,
         args: &RequestArgs<'_>,
+        (databases, database): (&Databases, u32),
         limit: usize,
     ) -> Result<(), CommandError> {
+        let seen = |version| SeenKey { version, database, swaps: databases.swaps(database) };
         let keys: Vec<&[u8]> = args.from(1).filter(|key| !self.keys.contains_key(*key)).collect();
         let bytes = keys.iter().map(|key| key.len() + PER_KEY).sum::<usize>();
         if self.bytes.saturating_add(bytes) > limit {
@@ -62,14 +79,16 @@ impl WatchedKeys {
         self.bytes += bytes;
         let (mut failed, mut absent) = (None, Vec::new());
         engine_keys.get_many(&keys, |at, row| match row {
-            Ok(Some(row)) => _ = self.keys.entry(keys[at].into()).or_insert_with(|| WatchedVersion::of(row)),
+            Ok(Some(row)) => {
+                _ = self.keys.entry(keys[at].into()).or_insert_with(|| seen(WatchedVersion::of(row)));
+            }
             Ok(None) => absent.push(keys[at]),
             Err(error) => failed = Some(error),
         });
         for key in absent {
             self.keys
                 .entry(key.into())
-                .or_insert_with(|| WatchedVersion::Absent(engine_keys.removal_counter(key)));
+                .or_insert_with(|| seen(WatchedVersion::Absent(engine_keys.removal_counter(key))));
         }
         failed.map_or(Ok(()), |error| Err(error.into()))
     }
@@ -87,15 +106,29 @@ impl WatchedKeys {
         }
     }
 
-    /// Returns whether a key was written since it was watched. `REQUIRES:` no client writes
-    /// meanwhile.
+    /// Returns whether a key was written since it was watched, or its database was swapped and the
+    /// key is on either side. `REQUIRES:` no client writes meanwhile.
     ///
     /// # Errors If a key cannot be read.
-    pub(crate) fn changed(&self, engine_keys: &mut EngineKeys<'_>) -> skein_data::Result<bool> {
+    pub(crate) fn changed(
+        &self,
+        engine_keys: &mut EngineKeys<'_>,
+        databases: &Databases,
+    ) -> skein_data::Result<bool> {
         for (key, seen) in &self.keys {
-            let present = engine_keys.get_with(key, |row| row.map(|row| row.map(WatchedVersion::of)))?;
-            if present.unwrap_or_else(|| WatchedVersion::Absent(engine_keys.removal_counter(key))) != *seen {
+            let mut version_of = |key: &[u8]| {
+                let present = engine_keys.get_with(key, |row| row.map(|row| row.map(WatchedVersion::of)))?;
+                let absent = || WatchedVersion::Absent(engine_keys.removal_counter(key));
+                Ok::<_, skein_data::Error>(present.unwrap_or_else(absent))
+            };
+            if version_of(key)? != seen.version {
                 return Ok(true);
+            }
+            if databases.swaps(seen.database) != seen.swaps {
+                let moved = moved_key(key, databases.keyspace(seen.database));
+                if !seen.version.is_absent() || !version_of(&moved)?.is_absent() {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)

@@ -11,5 +11,5 @@ pub(super) const COMMANDS: &[CommandSpec] = &[
     row("ping", -1, &["fast"], NONE, "connection", "Returns PONG").timed_together(),
     row("quit", -1, CONNECTION, NONE, "connection", "Closes the connection").timed_together(),
     row("reset", 1, CONNECTION, NONE, "connection", "Restores the connection to its initial state").timed_together(),
-    row("select", 2, ANY_TIME, NONE, "connection", "Selects database 0, the only one").timed_together(),
+    row("select", 2, ANY_TIME, NONE, "connection", "Selects a database").timed_together(),
 ];

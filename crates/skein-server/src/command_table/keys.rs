@@ -10,7 +10,7 @@ pub(super) const COMMANDS: &[CommandSpec] = &[
     row("dump", 2, READ, ONE, "generic", "Returns the contents of a key in Redis's format"),
     row("exists", -2, READ_FAST, ALL, "generic", "Returns how many of the keys exist").timed_together(),
     row("keys", 2, READ, NONE, "generic", "Returns the keys that match a pattern, in order"),
-    row("move", 3, WRITE_FAST, ONE, "generic", "Always an error, because there is one database").timed_together(),
+    row("move", 3, WRITE_FAST, ONE, "generic", "Moves a key to another database").making_waited_keys(),
     row("object", -2, &[], (2, 2, 1), "generic", "Returns the encoding that Redis would use for a key").with(subcommands::OBJECT),
     row("randomkey", 1, READ, NONE, "generic", "Returns a random key"),
     row("restore", -4, WRITE_GROWS, ONE, "generic", "Makes a key from the reply of DUMP").making_waited_keys(),

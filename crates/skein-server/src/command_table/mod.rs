@@ -34,7 +34,7 @@ mod transactions;
 
 use crate::resp::RequestArgs;
 use crate::waiting_clients::WaitingClients;
-use skein_data::is_private_key;
+use skein_data::is_reserved;
 use subcommands::Subcommands;
 
 /// A command's row in the table.
@@ -176,6 +176,12 @@ impl CommandSpec {
         self.wakes == Wakes::ByRemoving && self.keys == NONE
     }
 
+    /// Returns whether its requests may name another database than the selected one.
+    #[inline]
+    pub(crate) fn may_name_database(&self) -> bool {
+        matches!(self.name, "copy" | "move")
+    }
+
     pub(crate) fn has_flag(&self, flag: &str) -> bool {
         self.flags.contains(&flag)
     }
@@ -254,26 +260,26 @@ pub(crate) fn takes(arity: i32, args: usize) -> bool {
 const UNKNOWN: u16 = u16::MAX;
 /// Bit in the tag of a request with a wrong number of arguments.
 pub(crate) const BAD_ARITY: u16 = 1 << 15;
-/// Bit in the tag of a request that names the server's own row.
-pub(crate) const PRIVATE: u16 = 1 << 14;
+/// Bit in the tag of a request that names a reserved key.
+pub(crate) const RESERVED_KEY: u16 = 1 << 14;
 
 /// The meaning of a tag.
 #[derive(Clone, Copy)]
 pub(crate) enum ResolvedTag {
     Command(&'static CommandSpec),
     WrongArity(&'static CommandSpec),
-    /// A key of the request is that of the server's own row (`skein_data::PRIVATE_KEY`).
-    PrivateKey(&'static CommandSpec),
+    /// A key of the request is reserved (`skein_data::is_reserved`).
+    ReservedKey(&'static CommandSpec),
     Unknown,
 }
 
 impl ResolvedTag {
     #[inline]
     pub(crate) fn of(tag: u16) -> Self {
-        match COMMANDS.get((tag & !(BAD_ARITY | PRIVATE)) as usize) {
-            Some(command) if tag & (BAD_ARITY | PRIVATE) == 0 => Self::Command(command),
-            Some(command) if tag & PRIVATE == 0 => Self::WrongArity(command),
-            Some(command) => Self::PrivateKey(command),
+        match COMMANDS.get((tag & !(BAD_ARITY | RESERVED_KEY)) as usize) {
+            Some(command) if tag & (BAD_ARITY | RESERVED_KEY) == 0 => Self::Command(command),
+            Some(command) if tag & RESERVED_KEY == 0 => Self::WrongArity(command),
+            Some(command) => Self::ReservedKey(command),
             None => Self::Unknown,
         }
     }
@@ -284,9 +290,9 @@ impl ResolvedTag {
 pub(crate) fn resolve(args: &RequestArgs<'_>) -> u16 {
     match find(args.get(0)) {
         Some(index) if takes(COMMANDS[index].arity, args.len()) => {
-            // The first test is of lengths alone, in almost all cases.
-            if args.from(1).any(is_private_key) && names_private_key(&COMMANDS[index], args) {
-                return index as u16 | PRIVATE;
+            // The first test is of one byte of each argument, in almost all cases.
+            if args.from(1).any(is_reserved) && names_reserved_key(&COMMANDS[index], args) {
+                return index as u16 | RESERVED_KEY;
             }
             index as u16
         }
@@ -296,8 +302,10 @@ pub(crate) fn resolve(args: &RequestArgs<'_>) -> u16 {
 }
 
 #[cold]
-fn names_private_key(command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
-    request_keys::keys_of(command, args).is_some_and(|keys| keys.all().into_iter().any(is_private_key))
+fn names_reserved_key(command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
+    // The name of a group may look like an option, and hide the keys behind it.
+    command.name.starts_with("xread")
+        || request_keys::keys_of(command, args).is_some_and(|keys| keys.all().into_iter().any(is_reserved))
 }
 
 /// Returns a command's index in the table. Ignores the case of the name.
@@ -359,8 +367,8 @@ mod tests {
     #[test]
     fn what_is_timed_together_is_short() {
         const SHORT: &[&str] = &[
-            "auth", "discard", "echo", "exists", "hello", "lastsave", "mget", "move", "mset", "multi",
-            "ping", "pttl", "quit", "reset", "select", "swapdb", "time", "touch", "ttl", "unwatch", "watch",
+            "auth", "discard", "echo", "exists", "hello", "lastsave", "mget", "mset", "multi", "ping",
+            "pttl", "quit", "reset", "select", "time", "touch", "ttl", "unwatch", "watch",
         ];
         let mut together: Vec<&str> =
             COMMANDS.iter().filter(|command| command.timed_together).map(|command| command.name).collect();

@@ -7,6 +7,8 @@
 //!   XREAD STREAMS k k - -  behind a word          ─► k k
 //! ```
 
+use std::ops::Range;
+
 use skein_syntax::number::parse_i64;
 
 use super::{CommandSpec, is};
@@ -30,77 +32,108 @@ impl<'a> RequestKeys<'a> {
     }
 }
 
+/// The arguments that are keys.
+struct KeyPlaces {
+    placed: Vec<usize>,
+    counted: Range<usize>,
+    plain: bool,
+}
+
 /// Returns the keys of a request, or `None` if the count of keys is not a number or exceeds the
 /// number of arguments.
 pub(crate) fn keys_of<'a>(command: &CommandSpec, request: &RequestArgs<'a>) -> Option<RequestKeys<'a>> {
+    let KeyPlaces { placed, counted, plain } = find_places(command, request)?;
+    Some(RequestKeys {
+        placed: placed.into_iter().map(|at| request.get(at)).collect(),
+        counted: counted.map(|at| request.get(at)).collect(),
+        plain,
+    })
+}
+
+/// Returns the arguments that are keys, in no particular order; `None` as [`keys_of`].
+pub(crate) fn key_places(command: &CommandSpec, request: &RequestArgs<'_>) -> Option<Vec<usize>> {
+    let KeyPlaces { mut placed, counted, .. } = find_places(command, request)?;
+    placed.extend(counted);
+    Some(placed)
+}
+
+fn find_places(command: &CommandSpec, request: &RequestArgs<'_>) -> Option<KeyPlaces> {
     let mut placed = at_places(command.keys, request);
     match command.name {
         "sort" => placed.extend(stored_key(request)),
         "georadius" => placed.extend(stored_keys(request, 6)),
         "georadiusbymember" => placed.extend(stored_keys(request, 5)),
         "xread" | "xreadgroup" => placed.extend(read_streams(command, request)),
+        // The key in the other database, which `stored_request` adds.
+        "move" if request.len() > 3 => placed.push(3),
         _ => {}
     }
     if command.key_count == 0 {
-        return Some(RequestKeys { placed, counted: Vec::new(), plain: true });
+        return Some(KeyPlaces { placed, counted: 0..0, plain: true });
     }
     let (count, plain) = count_of(request.get(command.key_count));
-    let rest = request.from(command.key_count + 1);
-    let count = usize::try_from(count).ok().filter(|count| (1..=rest.len()).contains(count))?;
-    Some(RequestKeys { placed, counted: rest.take(count).collect(), plain })
+    let first = command.key_count + 1;
+    let most = request.len().saturating_sub(first);
+    let count = usize::try_from(count).ok().filter(|count| (1..=most).contains(count))?;
+    Some(KeyPlaces { placed, counted: first..first + count, plain })
 }
 
 /// Returns the key that a request of SORT stores to.
-fn stored_key<'a>(args: &RequestArgs<'a>) -> Option<&'a [u8]> {
-    let mut found = None;
-    let mut rest = args.from(2);
-    while let Some(word) = rest.next() {
-        if is(word, "LIMIT") {
-            let _ = (rest.next(), rest.next());
+fn stored_key(args: &RequestArgs<'_>) -> Option<usize> {
+    let (mut found, mut at) = (None, 2);
+    while at < args.len() {
+        let word = args.get(at);
+        at += if is(word, "LIMIT") {
+            3
         } else if is(word, "GET") || is(word, "BY") {
-            let _ = rest.next();
+            2
         } else if is(word, "STORE") {
-            found = rest.next().or(found);
-        }
+            found = Some(at + 1).filter(|key| *key < args.len()).or(found);
+            2
+        } else {
+            1
+        };
     }
     found
 }
 
 /// Returns the streams that a request of XREAD or XREADGROUP reads: half of the arguments behind
 /// the word STREAMS.
-fn read_streams<'a>(command: &CommandSpec, args: &RequestArgs<'a>) -> impl Iterator<Item = &'a [u8]> {
+fn read_streams(command: &CommandSpec, args: &RequestArgs<'_>) -> Range<usize> {
     let first = if command.name == "xread" { 1 } else { 4 };
     let word = (first..args.len()).find(|&at| is(args.get(at), "STREAMS"));
     let start = word.map_or(args.len(), |at| at + 1);
-    (start..start + (args.len() - start) / 2).map(|at| args.get(at))
+    start..start + (args.len() - start) / 2
 }
 
 /// Returns the keys after STORE and after STOREDIST, from this argument on. GEORADIUS stores to the
 /// later one. Of several after the same word, this returns the last one, which may be stored to;
 /// Redis returns the first one.
-fn stored_keys<'a>(args: &RequestArgs<'a>, first: usize) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-    let mut found = [None; 2];
-    let mut rest = args.from(first);
-    while let Some(word) = rest.next() {
-        let known = ["STORE", "STOREDIST"].iter().position(|known| is(word, known));
-        if let Some(at) = known {
-            found[at] = rest.next().or(found[at]);
+fn stored_keys(args: &RequestArgs<'_>, first: usize) -> impl Iterator<Item = usize> + use<> {
+    let (mut found, mut at) = ([None; 2], first);
+    while at < args.len() {
+        let known = ["STORE", "STOREDIST"].iter().position(|known| is(args.get(at), known));
+        at += 1;
+        if let Some(known) = known {
+            found[known] = Some(at).filter(|key| *key < args.len()).or(found[known]);
+            at += 1;
         }
     }
     found.into_iter().flatten()
 }
 
-fn at_places<'a>((first, last, step): (i32, i32, i32), request: &RequestArgs<'a>) -> Vec<&'a [u8]> {
-    if first == 0 {
+fn at_places((first, last, step): (i32, i32, i32), request: &RequestArgs<'_>) -> Vec<usize> {
+    let count = request.len();
+    // A subcommand without a key, such as MEMORY DOCTOR, ends before the first one.
+    if first == 0 || first.unsigned_abs() as usize >= count {
         return Vec::new();
     }
-    let count = request.len();
     let place = |at: i32| {
         let back = at.unsigned_abs() as usize;
         if at < 0 { count.saturating_sub(back) } else { back.min(count - 1) }
     };
     let places = place(first)..=place(last);
-    places.step_by(step.unsigned_abs().max(1) as usize).map(|at| request.get(at)).collect()
+    places.step_by(step.unsigned_abs().max(1) as usize).collect()
 }
 
 /// Parses a count of keys, and returns whether it is a plain number. Redis reads other texts with

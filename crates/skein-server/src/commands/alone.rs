@@ -5,8 +5,25 @@ use super::command_error::NOT_IN_MULTI;
 use super::task::{SlicedTask, TaskProgress, TaskSlice};
 use super::{AfterCommand, CommandContext, CommandError, CommandSpec, observed};
 use crate::resp::{ReplyWriter, RequestArgs};
+use crate::stored_request::StoredRequest;
 
-/// Runs one request to its end. Returns whether the connection must be closed after it.
+/// Runs one request of a client to its end, with the keys that the store has for its names. Returns
+/// whether the connection must be closed after it.
+pub(crate) fn run_named<'c>(
+    context: CommandContext<'c>,
+    command: &'static CommandSpec,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> (CommandContext<'c>, Result<bool, CommandError>) {
+    let mut stored = StoredRequest::default();
+    match stored.of(context.client, command, args) {
+        Ok(args) => run(context, command, &args, reply),
+        Err(fault) => (context, Err(fault)),
+    }
+}
+
+/// Runs one request to its end. Its keys are those of the store. Returns whether the connection must
+/// be closed after it.
 pub(crate) fn run<'c>(
     mut context: CommandContext<'c>,
     command: &'static CommandSpec,

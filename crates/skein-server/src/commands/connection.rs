@@ -231,6 +231,7 @@ pub(crate) fn reset_at(login: &mut LoginContext<'_>, reply: &mut ReplyWriter<'_>
     client.replies.reset();
     client.leave_multi();
     client.snapshot.end();
+    client.select(0);
     client.log_out(&login.acl.users);
     client.set_attributes(|attributes| attributes.name = Vec::new());
     reply.set_protocol(client.protocol);

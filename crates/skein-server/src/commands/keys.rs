@@ -60,6 +60,7 @@ pub(super) fn keys(
 ) -> Result<AfterCommand, CommandError> {
     let pattern = args.get(1);
     let (range, shape) = (scan::within(context, Some(pattern)), RangeFormat::Matching(Glob::new(pattern)));
-    let task = RangeTask::new(range, ScanDirection::Forward, usize::MAX, shape, None);
+    let keyspace = context.client.keyspace();
+    let task = RangeTask::new(keyspace, range, ScanDirection::Forward, usize::MAX, shape, None);
     Ok(AfterCommand::Slices(Box::new(SlicedTask::Range(task))))
 }

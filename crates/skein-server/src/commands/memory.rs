@@ -93,7 +93,7 @@ fn numbers(pairs: &[(&str, usize)], reply: &mut ReplyWriter<'_>) {
 }
 
 fn parts(context: &CommandContext<'_>) -> [(&'static str, usize); 12] {
-    let stats = context.shared.without_own_row(context.session.engine().stats());
+    let stats = context.shared.store_stats();
     let live = stats.index_bytes + stats.row_bytes;
     let (memory, buffers) = (&stats.memory, context.shared.buffer_bytes());
     [
@@ -114,7 +114,7 @@ fn parts(context: &CommandContext<'_>) -> [(&'static str, usize); 12] {
 
 /// Returns the numbers of MEMORY STATS: Redis's names where they apply, then our own.
 fn stats(context: &CommandContext<'_>) -> Vec<(&'static str, usize)> {
-    let stats = context.shared.without_own_row(context.session.engine().stats());
+    let stats = context.shared.store_stats();
     let (memory, clients) = (&stats.memory, context.shared.buffer_bytes());
     let used = context.shared.used_bytes(&stats);
     let dataset = memory.keys + stats.row_bytes;

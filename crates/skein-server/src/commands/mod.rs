@@ -178,9 +178,9 @@ pub(crate) struct CommandContext<'c> {
 }
 
 impl CommandContext<'_> {
-    /// Returns the number of keys, without the server's own row.
+    /// Returns the number of keys of the selected database.
     pub(crate) fn keys(&mut self) -> usize {
-        self.session.len().saturating_sub(self.shared.functions.rows())
+        self.session.keyspace_stats(self.client.keyspace()).keys
     }
 
     /// Calls `look` with the row of a key that a command reads, and counts a hit or a miss.
@@ -230,9 +230,9 @@ pub(crate) fn is_cross_protocol(name: &[u8]) -> bool {
     is(name, "POST") || is(name, "Host:")
 }
 
-/// The error for a request that names the server's own row.
-pub(crate) const PRIVATE_KEY_NAMED: CommandError = CommandError::text(
-    "ERR the key \\xffSK\\x00\\x00\\x00\\x00\\x00 is reserved for the server's functions; use another key",
+/// The error for a request that names a reserved key.
+pub(crate) const RESERVED_KEY_NAMED: CommandError = CommandError::text(
+    "ERR keys that begin with \\xffSK\\x00 are reserved for databases and keyspaces; use another key",
 );
 
 /// Writes the reply to a request that does not run at all.
@@ -241,7 +241,7 @@ pub(crate) fn refuse(resolved: ResolvedTag, args: &RequestArgs<'_>, reply: &mut 
         ResolvedTag::Command(command) | ResolvedTag::WrongArity(command) => {
             wrong_arity(command).write(reply);
         }
-        ResolvedTag::PrivateKey(_) => PRIVATE_KEY_NAMED.write(reply),
+        ResolvedTag::ReservedKey(_) => RESERVED_KEY_NAMED.write(reply),
         ResolvedTag::Unknown => unknown_command(args, reply),
     }
 }

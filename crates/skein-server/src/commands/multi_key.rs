@@ -5,7 +5,7 @@
 //! write.
 
 use super::command_error::SYNTAX;
-use super::databases::check_index;
+use super::databases::{SAME_OBJECTS, parse_database};
 use super::strings::pairs_of;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -43,7 +43,7 @@ pub(super) fn rename_nx(
     Ok(AfterCommand::Done)
 }
 
-/// `COPY source destination [DB 0] [REPLACE]`
+/// `COPY source destination [DB database] [REPLACE]`
 pub(super) fn copy(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -55,14 +55,15 @@ pub(super) fn copy(
         if is(word, "REPLACE") {
             replace = true;
         } else if is(word, "DB") {
-            check_index(rest.next().ok_or(SYNTAX)?)?;
+            // The key is that of this database already (`stored_request`).
+            parse_database(rest.next().ok_or(SYNTAX)?, context.client.databases().count())?;
         } else {
             return Err(SYNTAX);
         }
     }
     let (from, to) = (args.get(1), args.get(2));
     if from == to {
-        return Err(CommandError::text("ERR source and destination objects are the same"));
+        return Err(SAME_OBJECTS);
     }
     let (copied, ticket) = context.session.write(|writer| writer.copy(from, to, replace));
     context.ticket = ticket;

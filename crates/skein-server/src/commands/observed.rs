@@ -7,6 +7,7 @@ use crate::command_table::request_keys::keys_of;
 use crate::key_events::{CommandWatch, KeyChanges};
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
+use skein_data::name_within;
 
 /// Commands that read keys, although Redis flags their subcommands instead.
 const READ_BY_SUBCOMMAND: [&str; 2] = ["memory", "object"];
@@ -75,6 +76,7 @@ fn remember_keys(shared: &ServerShared, client: &ClientState, command: &CommandS
     let tracks = client.tracking.as_ref().is_some_and(|tracking| tracking.tracks_reads());
     if let Some(keys) = tracks.then(|| keys_of(command, args)).flatten() {
         let most = shared.settings.tracking_keys_max.get();
-        shared.key_observer.tracking.remember(keys.all(), client.id, most);
+        let names: Vec<&[u8]> = keys.all().into_iter().map(name_within).collect();
+        shared.key_observer.tracking.remember(names, client.id, most);
     }
 }

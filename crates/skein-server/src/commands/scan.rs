@@ -296,7 +296,7 @@ fn gather(
     let mut more = false;
     let mut list = ReplyWriter::new(&mut page.elements, reply.protocol());
     let most = options.count.saturating_add(1);
-    context.session.walk(range.bounds(), most, |key, row| {
+    context.session.walk(context.client.keyspace(), range.bounds(), most, |key, row| {
         let full = list.position() > context.shared.settings.output_bytes_max.get();
         if looked_at == options.count || full || (looked_at > 0 && options.has_matched_long()) {
             more = true;

@@ -2,13 +2,13 @@
 
 use std::time::UNIX_EPOCH;
 
-use skein_syntax::KeyRange;
+use skein_data::{DATABASES_MAX, StoredKeyspace};
 use skein_syntax::number::parse_i64;
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::task::{RemoveRangeTask, SlicedTask};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::info;
+use crate::info::{self, InfoNumbers};
 use crate::resp::{ReplyWriter, RequestArgs};
 
 pub(super) fn dbsize(
@@ -20,11 +20,27 @@ pub(super) fn dbsize(
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn flushall(
-    _: &mut CommandContext<'_>,
+pub(super) fn flushdb(
+    context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     _: &mut ReplyWriter<'_>,
 ) -> CommandResult {
+    let keyspace = context.client.keyspace();
+    flush(args, vec![keyspace])
+}
+
+pub(super) fn flushall(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    _: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    // Also of databases that no client can select, because there were more of them before.
+    let databases = (1..DATABASES_MAX).map(StoredKeyspace::of_database);
+    let with_keys = databases.filter(|keyspace| context.session.keyspace_stats(*keyspace).keys > 0);
+    flush(args, std::iter::once(StoredKeyspace::DEFAULT).chain(with_keys).collect())
+}
+
+fn flush(args: &RequestArgs<'_>, keyspaces: Vec<StoredKeyspace>) -> CommandResult {
     let fine = match args.len() {
         1 => true,
         2 => is(args.get(1), "SYNC") || is(args.get(1), "ASYNC"),
@@ -33,7 +49,7 @@ pub(super) fn flushall(
     if !fine {
         return Err(SYNTAX);
     }
-    Ok(AfterCommand::Slices(Box::new(SlicedTask::Remove(RemoveRangeTask::new(KeyRange::ALL, false)))))
+    Ok(AfterCommand::Slices(Box::new(SlicedTask::Remove(RemoveRangeTask::flush(keyspaces)))))
 }
 
 pub(super) fn info(
@@ -42,8 +58,10 @@ pub(super) fn info(
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
     let sections: Vec<&[u8]> = args.from(1).collect();
-    let stats = context.shared.without_own_row(context.session.stats());
-    reply.text(&info::text(context.shared, &stats, &sections));
+    let databases = context.shared.keyspaces(|keyspace| context.session.keyspace_stats(keyspace));
+    let mut store = context.session.stats();
+    store.keys = databases.iter().map(|(_, stats)| stats.keys).sum();
+    reply.text(&info::text(context.shared, &InfoNumbers { store, databases }, &sections));
     Ok(AfterCommand::Done)
 }
 

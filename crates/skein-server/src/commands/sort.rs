@@ -15,13 +15,17 @@ use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::long_double::LongDouble;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{CollectionKind, EngineKeys, ListEnd, RowView, RowWriter as _, ScanDirection};
+use skein_data::{
+    CollectionKind, EngineKeys, ListEnd, RowView, RowWriter as _, ScanDirection, StoredKeyspace, is_reserved,
+};
 use skein_syntax::number::parse_i64;
 
 const NOT_NUMBERS: CommandError = CommandError::text("ERR One or more scores can't be converted into double");
 
 /// The options of a request.
 struct SortQuery<'a> {
+    /// The keyspace of the keys that patterns name.
+    keyspace: StoredKeyspace,
     /// The pattern of BY. Without a `*` in it, the elements keep their order.
     by: Option<&'a [u8]>,
     /// The patterns of GET.
@@ -35,8 +39,14 @@ struct SortQuery<'a> {
 }
 
 impl<'a> SortQuery<'a> {
-    fn parse(args: &RequestArgs<'a>, may_store: bool, reads_all: bool) -> Result<Self, CommandError> {
+    fn parse(
+        args: &RequestArgs<'a>,
+        keyspace: StoredKeyspace,
+        may_store: bool,
+        reads_all: bool,
+    ) -> Result<Self, CommandError> {
         let mut query = Self {
+            keyspace,
             by: None,
             gets: Vec::new(),
             first: 0,
@@ -130,6 +140,7 @@ fn elements_of(row: RowView<'_>) -> Result<Option<SortedKey>, CommandError> {
 /// column, `#` the element itself.
 fn value_at(
     session: &mut EngineKeys<'_>,
+    keyspace: StoredKeyspace,
     pattern: &[u8],
     element: &[u8],
 ) -> Result<Option<Vec<u8>>, CommandError> {
@@ -143,8 +154,11 @@ fn value_at(
         Some(at) => (&after[..at], Some(&after[at + 2..])),
         None => (after, None),
     };
-    let key = [before, element, after].concat();
-    session.get_with(&key, |row| {
+    let name = [before, element, after].concat();
+    if is_reserved(&name) {
+        return Ok(None);
+    }
+    session.get_with(&keyspace.stored(&name), |row| {
         let Some(row) = row? else { return Ok(None) };
         match field {
             None => Ok(row.value().map(<[u8]>::to_vec)),
@@ -180,7 +194,7 @@ fn weight_of(
     element: &[u8],
 ) -> Result<SortWeight, CommandError> {
     let value = match query.by {
-        Some(pattern) => value_at(session, pattern, element)?,
+        Some(pattern) => value_at(session, query.keyspace, pattern, element)?,
         None => Some(element.to_vec()),
     };
     if query.as_texts {
@@ -248,7 +262,7 @@ fn result_of(
             values.push(Some(element.clone()));
         }
         for pattern in &query.gets {
-            values.push(value_at(session, pattern, element)?);
+            values.push(value_at(session, query.keyspace, pattern, element)?);
         }
     }
     Ok(values)
@@ -274,7 +288,8 @@ fn run(
     reply: &mut ReplyWriter<'_>,
     may_store: bool,
 ) -> CommandResult {
-    let query = SortQuery::parse(args, may_store, context.client.may_read_all_keys())?;
+    let query =
+        SortQuery::parse(args, context.client.keyspace(), may_store, context.client.may_read_all_keys())?;
     let values = result_of(&mut context.session, &query, args.get(1), query.store.is_some())?;
     if let Some(key) = query.store {
         store(context, key, &values)?;

@@ -40,8 +40,8 @@ use crate::glob::{Glob, STEPS_MAX};
 use crate::key_events::KeyChanges;
 use crate::resp::{Protocol, ReplyWriter};
 use skein_data::{
-    CollectionKind, EngineKeys, EngineSnapshot, RowView, ScanDirection, SnapshotRelease, Ticket,
-    is_private_key,
+    CollectionKind, EngineKeys, EngineSnapshot, RowView, ScanDirection, SnapshotRelease, StoredKeyspace,
+    Ticket,
 };
 
 pub(super) use long_read::{LongRead, LongReply, read_or_slices};
@@ -243,6 +243,7 @@ impl Deref for RangeSnapshot {
 
 /// `SK.RANGE`, `SK.PREFIX`, `KEYS`
 pub(crate) struct RangeTask {
+    keyspace: StoredKeyspace,
     range: KeyRange,
     direction: ScanDirection,
     /// Number of keys still to be written.
@@ -261,6 +262,7 @@ pub(crate) struct RangeTask {
 
 impl RangeTask {
     pub(crate) fn new(
+        keyspace: StoredKeyspace,
         range: KeyRange,
         direction: ScanDirection,
         limit: usize,
@@ -268,7 +270,18 @@ impl RangeTask {
         snapshot: Option<RangeSnapshot>,
     ) -> Self {
         let (shape_bytes, left) = (shape.memory(), limit);
-        Self { range, direction, left, shape, shape_bytes, elements: 0, inside: None, snapshot, ended: None }
+        Self {
+            keyspace,
+            range,
+            direction,
+            left,
+            shape,
+            shape_bytes,
+            elements: 0,
+            inside: None,
+            snapshot,
+            ended: None,
+        }
     }
 
     fn memory(&self) -> usize {
@@ -316,7 +329,7 @@ impl RangeTask {
         if self.continue_inside(slice, reply)? {
             return Ok(TaskProgress::More);
         }
-        let Self { range, direction, left, shape, elements, inside, snapshot, .. } = self;
+        let Self { keyspace, range, direction, left, shape, elements, inside, snapshot, .. } = self;
         if *left == 0 {
             return Ok(TaskProgress::DoneArray(*elements));
         }
@@ -345,10 +358,12 @@ impl RangeTask {
             ControlFlow::Continue(())
         };
         match snapshot {
-            Some(snapshot) => snapshot.scan(range.bounds(), *direction, most, visible(write))?,
+            Some(snapshot) => {
+                snapshot.scan_keyspace(*keyspace, range.bounds(), *direction, most, write)?;
+            }
             // KEYS may return keys in any order.
-            None if is_any_order => slice.session.walk(range.bounds(), most, write)?,
-            None => slice.session.scan(range.bounds(), *direction, most, write)?,
+            None if is_any_order => slice.session.walk(*keyspace, range.bounds(), most, write)?,
+            None => slice.session.scan(*keyspace, range.bounds(), *direction, most, write)?,
         }
         if let Some(fault) = fault {
             return Err(fault);
@@ -361,13 +376,6 @@ impl RangeTask {
         }
         Ok(TaskProgress::More)
     }
-}
-
-/// Returns `write` for the keys of a snapshot, without the server's own row.
-fn visible(
-    mut write: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
-) -> impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()> {
-    move |key, row| if is_private_key(key) { ControlFlow::Continue(()) } else { write(key, row) }
 }
 
 /// Writes one key. Returns the number of elements. Leaves long contents to a task in `inside`.

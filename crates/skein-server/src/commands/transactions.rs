@@ -115,7 +115,9 @@ pub(super) fn watch(
         return Err(CommandError::text("ERR WATCH inside MULTI is not allowed"));
     }
     let limit = context.shared.settings.request_bytes_max.get();
-    context.client.watched.add(&mut context.session, args, limit)?;
+    let database = context.client.database();
+    let at = (&*context.shared.databases, database);
+    context.client.watched.add(&mut context.session, args, at, limit)?;
     reply.ok();
     Ok(AfterCommand::Done)
 }

@@ -100,11 +100,11 @@ pub(super) fn quit(
 }
 
 pub(super) fn select(
-    _: &mut LoadingContext<'_>,
+    early: &mut LoadingContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> LoadingResult {
-    databases::select_at(args, reply).map(|()| AfterLoadingCommand::Done)
+    databases::select_at(early.client, args, reply).map(|()| AfterLoadingCommand::Done)
 }
 
 pub(super) fn time(

@@ -9,7 +9,7 @@
 //!
 //! All libraries are one row, so a change of several is whole (FUNCTION RESTORE, FUNCTION FLUSH). A
 //! change writes the row first, and its reply waits for it as that of SET does. The row's key is
-//! `skein_data::PRIVATE_KEY`, which no client can name.
+//! `skein_data::FUNCTIONS_KEY`, which no client can name.
 //!
 //! Each worker runs the code of a library when it first calls one of its functions. Every change
 //! has a new generation, at which the workers forget the libraries that are gone.
@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use skein_data::{Engine, EngineKeys, PRIVATE_KEY, Ticket};
+use skein_data::{Engine, EngineKeys, FUNCTIONS_KEY, Ticket};
 use skein_script::{RegisteredFunction, ScriptEngine};
 use skein_sync::locks::lock;
 
@@ -188,7 +188,7 @@ impl FunctionRegistry {
     pub(crate) fn open(engine: &Engine, script_memory: usize) -> Result<Self, StartError> {
         let registry = Self::default();
         let failed = |why: String| StartError::Functions { why };
-        let Some(row) = engine.get(PRIVATE_KEY).map_err(|error| failed(error.to_string()))? else {
+        let Some(row) = engine.get(FUNCTIONS_KEY).map_err(|error| failed(error.to_string()))? else {
             return Ok(registry);
         };
         let mut lua = ScriptEngine::new(script_memory).map_err(|error| failed(error.to_string()))?;
@@ -214,11 +214,6 @@ impl FunctionRegistry {
     /// Returns the bytes of all libraries.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
-    }
-
-    /// Returns the number of the server's own rows, which counts of keys must leave out.
-    pub(crate) fn rows(&self) -> usize {
-        usize::from(lock(&self.current).counts().0 > 0)
     }
 
     /// Returns a number for a library.
@@ -252,7 +247,7 @@ impl FunctionRegistry {
     /// Reads the libraries again, after the engine has undone a transaction that changed them.
     pub(crate) fn reload(&self, engine: &Engine, lua: &mut ScriptEngine) -> Result<(), CommandError> {
         let _changing = lock(&self.changing);
-        let libraries = match engine.get(PRIVATE_KEY)? {
+        let libraries = match engine.get(FUNCTIONS_KEY)? {
             Some(row) => load_payload(&row, self, lua)?,
             None => FunctionLibraries::default(),
         };
@@ -269,8 +264,8 @@ impl FunctionRegistry {
 /// Writes the row.
 fn store(keys: &mut EngineKeys<'_>, libraries: &FunctionLibraries) -> Result<Ticket, CommandError> {
     let (written, ticket) = keys.write(|writer| match libraries.counts().0 {
-        0 => writer.remove(PRIVATE_KEY).map(drop),
-        _ => writer.put(PRIVATE_KEY, &libraries.dump()),
+        0 => writer.remove(FUNCTIONS_KEY).map(drop),
+        _ => writer.put(FUNCTIONS_KEY, &libraries.dump()),
     });
     written??;
     Ok(ticket)

@@ -1,8 +1,8 @@
 //! INFO cpu: the processor time of this process, if the system reports it.
 
 use super::InfoLines;
+use super::InfoNumbers;
 use crate::shared::ServerShared;
-use skein_data::StoreStats;
 
 /// Seconds in the system and in user code.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +36,7 @@ fn of_stat(stat: &str, ticks_per_second: u64) -> Option<CpuSeconds> {
     Some(CpuSeconds { system, user, children_system, children_user })
 }
 
-pub(super) fn cpu(_: &ServerShared, _: &StoreStats, lines: &mut InfoLines) {
+pub(super) fn cpu(_: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
     if let Some(used) = used() {
         lines.add("used_cpu_sys", format_args!("{:.6}", used.system));
         lines.add("used_cpu_user", format_args!("{:.6}", used.user));

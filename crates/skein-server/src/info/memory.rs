@@ -1,10 +1,10 @@
 //! INFO memory: where memory is used, and the limit.
 
 use super::InfoLines;
+use super::InfoNumbers;
 use crate::shared::ServerShared;
-use skein_data::StoreStats;
 
-pub(super) fn memory(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
+pub(super) fn memory(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     used(shared, numbers, lines);
     scripts(shared, lines);
     let (limit, policy) = shared.store.memory_limit();
@@ -25,7 +25,7 @@ fn percent(part: usize, whole: usize) -> String {
     format!("{:.2}%", part as f64 * 100.0 / whole.max(1) as f64)
 }
 
-fn used(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
+fn used(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     let (used, peak) = (shared.used_bytes(numbers), shared.peak_bytes(numbers));
     add_bytes("used_memory", used, lines);
     add_bytes("used_memory_peak", peak, lines);
@@ -59,7 +59,7 @@ fn scripts(shared: &ServerShared, lines: &mut InfoLines) {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bytes, rounded for people")]
-fn parts(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
+fn parts(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     let memory = &numbers.memory;
     lines.add("index_bytes", numbers.index_bytes);
     lines.add("node_bytes", memory.nodes + memory.orders);
@@ -94,7 +94,7 @@ fn parts(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bytes, rounded for people")]
-fn resident(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
+fn resident(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     let Some(resident) = resident_bytes().and_then(|bytes| usize::try_from(bytes).ok()) else { return };
     let used = shared.used_bytes(numbers);
     add_bytes("used_memory_rss", resident, lines);

@@ -1,10 +1,11 @@
 //! INFO persistence: the log and the checkpoints, under Redis's names for its files.
 
 use super::InfoLines;
+use super::InfoNumbers;
 use crate::shared::ServerShared;
-use skein_data::{Durability, StoreStats};
+use skein_data::Durability;
 
-pub(super) fn persistence(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
+pub(super) fn persistence(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("loading", 0);
     lines.add("async_loading", 0);
     lines.add(
@@ -28,7 +29,7 @@ pub(super) fn persistence(shared: &ServerShared, numbers: &StoreStats, lines: &m
 }
 
 /// A checkpoint takes the place of Redis's dump, and of the rewriting of its log.
-fn checkpoints(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
+fn checkpoints(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     let running = u8::from(numbers.checkpoint_running);
     let status = |failed| if failed { "err" } else { "ok" };
     let failure = numbers.last_checkpoint_failure.as_deref().or(numbers.writes_stopped.as_deref());

@@ -1,9 +1,9 @@
 //! INFO stats: what was done since the start, or since CONFIG RESETSTAT.
 
 use super::InfoLines;
+use super::InfoNumbers;
 use crate::channels::ChannelKind;
 use crate::shared::ServerShared;
-use skein_data::StoreStats;
 
 /// Figures of Redis about replication, forks, a cluster and defragmentation. There is none of these.
 const NEVER: &[&str] = &[
@@ -24,7 +24,7 @@ const NEVER: &[&str] = &[
     "current_active_defrag_time",
 ];
 
-pub(super) fn stats(shared: &ServerShared, numbers: &StoreStats, lines: &mut InfoLines) {
+pub(super) fn stats(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     let counted = shared.statistics();
     lines.add("total_connections_received", counted.accepted);
     lines.add("rejected_connections", counted.refused);

@@ -40,8 +40,9 @@ use skein_sync::locks::lock;
 
 use crate::channels::{ChannelKind, Channels};
 use crate::client_registry::ClientRegistry;
+use crate::databases::Databases;
 use crate::mailbox::Mailbox;
-use skein_data::{RemovalBatch, RemovalObserver};
+use skein_data::{RemovalBatch, RemovalObserver, StoredKeyspace, name_within};
 
 pub(crate) use changes::KeyChanges;
 pub(crate) use classes::{EventClass, EventClasses};
@@ -95,6 +96,7 @@ pub(crate) struct KeyObserver {
     classes: AtomicU32,
     order: Mutex<()>,
     channels: Arc<Channels>,
+    databases: Arc<Databases>,
     pub tracking: TrackingTable,
 }
 
@@ -103,6 +105,7 @@ impl KeyObserver {
         channels: Arc<Channels>,
         clients: Arc<ClientRegistry>,
         mailboxes: Arc<[Mailbox]>,
+        databases: Arc<Databases>,
         classes: EventClasses,
     ) -> Self {
         let observer = Self {
@@ -110,6 +113,7 @@ impl KeyObserver {
             classes: AtomicU32::new(0),
             order: Mutex::default(),
             channels,
+            databases,
             tracking: TrackingTable::new(clients, mailboxes),
         };
         observer.set_classes(classes);
@@ -166,21 +170,26 @@ impl KeyObserver {
         (changes, order)
     }
 
-    /// Publishes an event.
+    /// Publishes an event of a key of the store.
     fn notify(&self, level: ObservedLevel, class: EventClass, event: &str, key: &[u8]) {
         if !level.has(class) || !self.channels.any() {
             return;
         }
+        // Keys of other keyspaces than those of databases are changed by no client.
+        let holding = StoredKeyspace::holding(key).and_then(|keyspace| self.databases.holding(keyspace));
+        let Some(database) = holding else { return };
+        let key = name_within(key);
         let send = |channel: &[u8], payload: &[u8]| {
             self.channels.publish(ChannelKind::Channel, channel, payload, |worker, delivery| {
                 self.tracking.mailboxes()[worker].send(|mail| mail.messages.push(delivery));
             });
         };
         if level.has(EventClass::Keyspace) {
-            send(&[b"__keyspace@0__:", key].concat(), event.as_bytes());
+            let channel = format!("__keyspace@{database}__:");
+            send(&[channel.as_bytes(), key].concat(), event.as_bytes());
         }
         if level.has(EventClass::Keyevent) {
-            send(&[b"__keyevent@0__:", event.as_bytes()].concat(), key);
+            send(format!("__keyevent@{database}__:{event}").as_bytes(), key);
         }
     }
 }

@@ -27,6 +27,7 @@ use skein_sync::locks::lock;
 use super::invalidation::{InvalidatedKeys, Invalidation};
 use crate::client_registry::{ClientLocation, ClientRegistry};
 use crate::mailbox::Mailbox;
+use skein_data::{is_reserved, name_within};
 
 /// Bytes of a key besides its own, and of a client of it.
 const PER_KEY: usize = 96;
@@ -211,10 +212,14 @@ impl TrackingTable {
         }
     }
 
-    /// Tells clients that keys have changed, each by a client (0: by none).
-    pub(super) fn invalidate(&self, changed: Vec<(Box<[u8]>, u64)>) {
+    /// Tells clients that keys of the store have changed, each by a client (0: by none). As in Redis,
+    /// clients hear the name, whatever the database.
+    pub(super) fn invalidate(&self, mut changed: Vec<(Box<[u8]>, u64)>) {
         if changed.is_empty() {
             return;
+        }
+        for (key, _) in changed.iter_mut().filter(|(key, _)| is_reserved(key)) {
+            *key = name_within(key).into();
         }
         let mut tables = lock(&self.tables);
         for (key, by) in &changed {

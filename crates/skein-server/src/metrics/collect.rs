@@ -114,7 +114,7 @@ impl MetricsEncoder<'_> {
 
 impl Collector for ServingCollector {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let (shared, numbers) = (&self.0, self.0.without_own_row(self.0.store.stats()));
+        let (shared, numbers) = (&self.0, self.0.store_stats());
         let mut out = MetricsEncoder(encoder);
         program(false, &mut out)?;
         clients(shared, &mut out)?;

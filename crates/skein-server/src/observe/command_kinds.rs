@@ -58,7 +58,7 @@ impl CommandKind {
             ResolvedTag::Unknown => None,
             ResolvedTag::Command(command)
             | ResolvedTag::WrongArity(command)
-            | ResolvedTag::PrivateKey(command) => Some(Self::of(command.number, args)),
+            | ResolvedTag::ReservedKey(command) => Some(Self::of(command.number, args)),
         }
     }
 

@@ -62,6 +62,21 @@ pub(super) fn wakes_someone(shared: &ServerShared, command: &CommandSpec, args: 
                 .is_some_and(|keys| keys.all().iter().any(|key| shared.waiting.waits_for(key))))
 }
 
+/// Returns whether a request of a client may do so: with the names that the client has sent. If these
+/// are not the keys of the store, any waiting client counts.
+pub(super) fn may_wake_someone(
+    shared: &ServerShared,
+    client: &ClientState,
+    command: &CommandSpec,
+    names: &RequestArgs<'_>,
+) -> bool {
+    if client.keyspace().is_default() {
+        wakes_someone(shared, command, names)
+    } else {
+        command.may_wake(&shared.waiting)
+    }
+}
+
 /// Serves the clients that wait for the keys that were noted. REQUIRES: no other worker runs
 /// requests, and this worker may write (`KeyObserver::begin`).
 pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShared>) {
@@ -198,10 +213,12 @@ impl GeneralContext<'_> {
             (blocking.nothing)(reply);
             return Ok((AfterCommand::Done, Ticket::default()));
         };
+        let database = client.database();
         let client = WaitingClient {
             who: ClientLocation { worker: self.worker, slot, client: client.id },
             protocol: client.protocol,
             command,
+            database,
             request,
             needs_key: blocking.needs_key,
             keys: query.keys.clone().map(|at| args.get(at).to_vec()).collect(),

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::commands::access::denied::refuse_in_exec;
-use crate::commands::alone::run;
+use crate::commands::alone::{run, run_named};
 use crate::commands::monitor::feed;
 use crate::commands::scripts::{self, BusyServer, ScriptCall};
 use crate::commands::{
@@ -74,21 +74,23 @@ impl GeneralContext<'_> {
             context.changes.publish_in_order(&mut context.session, &self.shared.key_observer);
             return Ok((done?, context.ticket));
         }
+        let table = self.shared.databases.generation();
         let (done, changes) = {
             let session = EngineKeys::Transaction(Box::new(self.session.begin()?));
             let context =
                 CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
             let (context, done) = run(context, command, args, reply);
             let CommandContext { session, mut changes, .. } = context;
-            match done {
-                Ok(closes) => (Ok((after(closes), session.commit()?)), changes),
-                // On disk, the transaction of a failed command is dropped, so nothing of it is done.
-                Err(fault) => {
-                    changes.undo_writes();
-                    (Err(fault), changes)
-                }
+            let done = done.and_then(|closes| Ok((after(closes), session.commit()?)));
+            // On disk, the transaction of a failed command is dropped, so nothing of it is done.
+            if done.is_err() {
+                changes.undo_writes();
             }
+            (done, changes)
         };
+        if done.is_err() {
+            restore_databases(self.shared, table);
+        }
         publish(self.session, self.shared, changes);
         let done = done?;
         serve_waiting(self.session, self.shared);
@@ -124,8 +126,12 @@ impl GeneralContext<'_> {
         let (changes, _order) = self.shared.key_observer.begin(client.id);
         self.session.freeze();
         let mut busy = BusyWorker::new(&mut alone, self.connections);
+        let table = self.shared.databases.generation();
         let (ran, changes) =
             run_call(self.session, self.shared, (&call, args), client, changes, &mut busy, reply);
+        if ran.is_err() {
+            restore_databases(self.shared, table);
+        }
         publish(self.session, self.shared, changes);
         serve_waiting(self.session, self.shared);
         ran
@@ -165,7 +171,7 @@ impl GeneralContext<'_> {
         let mut alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal().aborts())?;
         let (changes, _order) = self.shared.key_observer.begin(client.id);
         self.session.freeze();
-        if watched.changed(&mut EngineKeys::Session(self.session)).map_err(aborted)? {
+        if watched.changed(&mut EngineKeys::Session(self.session), &self.shared.databases).map_err(aborted)? {
             reply.null_array();
             return Ok((AfterCommand::Done, Ticket::default()));
         }
@@ -177,7 +183,11 @@ impl GeneralContext<'_> {
         let context =
             CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
         let mut busy = BusyWorker::new(&mut alone, self.connections);
+        let table = self.shared.databases.generation();
         let (ran, changes) = run_queue(context, &multi, &mut busy, reply, &mut self.timer);
+        if ran.is_err() {
+            restore_databases(self.shared, table);
+        }
         publish(self.session, self.shared, changes);
         serve_waiting(self.session, self.shared);
         ran
@@ -200,6 +210,15 @@ fn end(
         changes.undo();
     }
     (committed, changes)
+}
+
+/// Reads the table of databases again, after a transaction that may have been undone, if it was
+/// another one (`before`). REQUIRES: no other worker runs requests.
+fn restore_databases(shared: &ServerShared, before: u64) {
+    if shared.databases.generation() != before {
+        shared.databases.reload(&shared.store);
+        shared.waiting.move_keyspaces(|database| shared.databases.keyspace(database));
+    }
 }
 
 /// Runs a script in one transaction. REQUIRES: no other worker runs requests.
@@ -336,7 +355,7 @@ fn run_queued<'c>(
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<bool, CommandError>) {
     let Handler::Script(kind) = command.handler() else {
-        return run(context, command, args, reply);
+        return run_named(context, command, args, reply);
     };
     feed_script(context.shared, context.client, args);
     match ScriptCall::parse(kind, context.shared, args) {

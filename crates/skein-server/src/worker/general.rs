@@ -18,10 +18,11 @@ use crate::observe::command_kinds::CommandKind;
 use crate::pause::PausedRequests;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::{STOPPING, ServerShared};
+use crate::stored_request::StoredRequest;
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::admission::admitted_command;
-use super::blocking::wakes_someone;
+use super::blocking::{may_wake_someone, wakes_someone};
 use super::connection::Connection;
 use super::connections::WorkerConnections;
 use super::paused_requests::is_held;
@@ -283,6 +284,14 @@ impl GeneralContext<'_> {
             enqueue(client, command, tag, &args, self.shared.settings.request_bytes_max.get(), &mut reply);
             return RequestOutcome::default();
         }
+        let mut stored = StoredRequest::default();
+        let args = match stored.of(client, command, &args) {
+            Ok(args) => args,
+            Err(fault) => {
+                fault.write(&mut reply);
+                return RequestOutcome { done: true, ..RequestOutcome::default() };
+            }
+        };
         let (next, ticket) = match command.handler() {
             Handler::Exclusive(_) => self.run_exclusive(command, client, &args, &mut reply),
             Handler::ExclusiveIf(must, _) if must(&args) => {
@@ -446,11 +455,13 @@ fn is_batched(resolved: ResolvedTag, connection: &Connection, at: usize, shared:
     let ResolvedTag::Command(command) = resolved else { return false };
     match command.handler() {
         Handler::Read(_) | Handler::ReadOrSlices(..) => true,
-        Handler::Write(_) => !wakes_someone(shared, command, &connection.input.args(at)),
+        Handler::Write(_) => {
+            !may_wake_someone(shared, &connection.client, command, &connection.input.args(at))
+        }
         Handler::ReadOneOrMany(..) => connection.input.args(at).len() == 2,
         Handler::WriteOrSlices(..) => {
             let args = connection.input.args(at);
-            is_short(&args) && !wakes_someone(shared, command, &args)
+            is_short(&args) && !may_wake_someone(shared, &connection.client, command, &args)
         }
         Handler::General(_)
         | Handler::Exclusive(_)

@@ -79,7 +79,8 @@ impl WorkerConnections {
                 Ok(()) => {
                     let place = ClientLocation { worker, slot, client: shared.next_client() };
                     let record = record(shared, place, &stream);
-                    let client = ClientState::new(record, &shared.acl, shared.options.trusts(&stream));
+                    let trusted = shared.options.trusts(&stream);
+                    let client = ClientState::new(record, &shared.acl, &shared.databases, trusted);
                     Some(Connection::new(stream, client))
                 }
                 Err(cause) => {

@@ -44,6 +44,7 @@ mod messages;
 mod paused_requests;
 mod pipelined_reads;
 mod pipelined_writes;
+mod prefixed_keys;
 mod reply_buffer;
 mod request_timer;
 mod write_allowance;

@@ -21,6 +21,7 @@ use skein_data::{EngineKeys, EngineSession, Error, RowView};
 
 use super::connection::Connection;
 use super::connection_slots::ConnectionSlots;
+use super::prefixed_keys::PrefixedKeys;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{KindTally, RequestTimer, share};
 use crate::key_events::KeyChanges;
@@ -50,6 +51,7 @@ struct PlannedRead {
 pub(super) struct PipelinedReads {
     plan: Vec<PlannedRead>,
     aside: Vec<u8>,
+    prefixed: PrefixedKeys,
     /// Connections whose next request must run in slices.
     put_off: Vec<u32>,
     /// The keys that the batch has not found, if somebody wants to know.
@@ -135,24 +137,28 @@ impl PipelinedReads {
     ) -> usize {
         let ConnectionSlots { connections, outputs, .. } = slots;
         let mut keys: [&[u8]; BATCH] = [&[]; BATCH];
-        let Self { plan, aside, put_off, missed, .. } = self;
+        let Self { plan, aside, prefixed, put_off, missed, .. } = self;
         plan.clear();
+        prefixed.clear();
         'plan: for &slot in active {
             let Some(connection) = connections[slot].as_deref() else { continue };
             if !connection.may_batch() || outputs[slot].pending() > output_max {
                 continue;
             }
-            let mut index = 0;
+            let (mut index, keyspace) = (0, connection.client.keyspace());
             while let Some((tag, read)) = handler(connection, index) {
                 if plan.len() == BATCH {
                     break 'plan;
                 }
-                keys[plan.len()] = connection.input.args(index).get(1);
+                let name = connection.input.args(index).get(1);
+                keys[plan.len()] = name;
+                prefixed.add(plan.len(), keyspace, name);
                 plan.push(PlannedRead { slot: slot as u32, index: index as u16, tag, read });
                 index += 1;
             }
         }
         let count = plan.len();
+        prefixed.put_into(&mut keys);
         aside.clear();
         put_off.clear();
         if count == 0 {

@@ -19,12 +19,14 @@ use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
+use crate::stored_request::StoredRequest;
 use skein_data::{EngineKeys, EngineSession, EngineWriter, Error, Ticket};
 
-use super::blocking::wakes_someone;
+use super::blocking::may_wake_someone;
 use super::connection::Connection;
 use super::connection_slots::ConnectionSlots;
 use super::pipelined_reads::BATCH;
+use super::prefixed_keys::PrefixedKeys;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{KindTally, RequestTimer, share};
 use super::write_allowance::{WriteAllowance, bytes_added, may_grow_memory};
@@ -69,16 +71,20 @@ impl ConnectionWrites {
     ) -> bool {
         let may_go_on = self.done < self.count && (self.done == 0 || output.pending() <= batch.output_max);
         let Some((tag, write)) = handler(connection, self.done).filter(|_| may_go_on) else { return false };
-        let args = connection.input.args(self.done);
+        let names = connection.input.args(self.done);
         let mut reply = ReplyWriter::new(&mut output.buffer, connection.client.protocol);
         let start = reply.position();
-        let BatchProgress { errors, room, changes, .. } = batch;
-        if room.admits(tag, &args) {
-            let watch = if changes.is_on() { begin(changes, writer, connection, tag, &args) } else { None };
-            let done = write(writer, &args, &mut reply);
-            if watch.is_some() {
-                changes.end(watch, writer, done.is_ok());
-            }
+        let BatchProgress { errors, room, changes, stored, .. } = batch;
+        if room.admits(tag, &names) {
+            let done = stored_keys(stored, connection, tag, &names).and_then(|args| {
+                let watch =
+                    if changes.is_on() { begin(changes, writer, connection, tag, &args) } else { None };
+                let done = write(writer, &args, &mut reply);
+                if watch.is_some() {
+                    changes.end(watch, writer, done.is_ok());
+                }
+                done
+            });
             if let Err(fault) = done {
                 reply.truncate(start);
                 fault.write(&mut reply);
@@ -110,6 +116,24 @@ struct BatchProgress<'b> {
     room: WriteAllowance,
     /// What they have changed, if somebody wants to know.
     changes: KeyChanges,
+    stored: StoredRequest,
+}
+
+/// Returns a write with the keys that the store has for its names.
+#[inline]
+fn stored_keys<'s>(
+    stored: &'s mut StoredRequest,
+    connection: &Connection,
+    tag: u16,
+    names: &RequestArgs<'s>,
+) -> Result<RequestArgs<'s>, CommandError> {
+    if connection.client.keyspace().is_default() {
+        return Ok(*names);
+    }
+    match ResolvedTag::of(tag) {
+        ResolvedTag::Command(command) => stored.of(&connection.client, command, names),
+        _ => Ok(*names),
+    }
 }
 
 /// Looks at the keys of a write.
@@ -167,6 +191,7 @@ impl BatchErrors {
 /// The batch. The worker reuses its memory from turn to turn.
 #[derive(Default)]
 pub(super) struct PipelinedWrites {
+    prefixed: PrefixedKeys,
     runs: Vec<ConnectionWrites>,
     /// The number of writes that must be done one by one, because a batch with them failed.
     alone: usize,
@@ -199,7 +224,7 @@ fn may_write(connection: &Connection, index: usize, shared: &ServerShared) -> bo
 fn must_be_alone(connection: &Connection, tag: u16, index: usize, shared: &ServerShared) -> bool {
     shared.waiting.count() > 0
         && matches!(ResolvedTag::of(tag), ResolvedTag::Command(command)
-            if wakes_someone(shared, command, &connection.input.args(index)))
+            if may_wake_someone(shared, &connection.client, command, &connection.input.args(index)))
 }
 
 impl PipelinedWrites {
@@ -216,7 +241,10 @@ impl PipelinedWrites {
         let output_max = shared.settings.output_bytes_max.get();
         let ConnectionSlots { connections, outputs, .. } = &mut *slots;
         let mut keys: [&[u8]; BATCH] = [&[]; BATCH];
-        let mut total = self.plan(connections, outputs, active, shared, &mut keys);
+        let mut prefixed = std::mem::take(&mut self.prefixed);
+        prefixed.clear();
+        let mut total = self.plan(connections, outputs, active, shared, &mut keys, &mut prefixed);
+        prefixed.put_into(&mut keys);
         if total == 0 {
             return (0, Ticket::default());
         }
@@ -242,7 +270,8 @@ impl PipelinedWrites {
             }
         };
         let Self { runs, errors, .. } = self;
-        let mut batch = BatchProgress { output_max, errors, room, changes };
+        let stored = StoredRequest::default();
+        let mut batch = BatchProgress { output_max, errors, room, changes, stored };
         let (written, ticket) = session.write(|writer| {
             if total >= WARM_MIN {
                 writer.prefetch(&keys[..total]);
@@ -250,6 +279,7 @@ impl PipelinedWrites {
             write_runs(runs, connections, outputs, writer, &mut batch)
         });
         let mut changes = batch.changes;
+        self.prefixed = prefixed;
         let nanos = timer.lap_of_batch();
         let undone: usize = runs.iter().map(|run| run.done - run.kept).sum();
         let written = written.and_then(|runs| runs);
@@ -283,6 +313,7 @@ impl PipelinedWrites {
         active: &[usize],
         shared: &ServerShared,
         keys: &mut [&'c [u8]; BATCH],
+        prefixed: &mut PrefixedKeys,
     ) -> usize {
         let output_max = shared.settings.output_bytes_max.get();
         self.runs.clear();
@@ -294,9 +325,11 @@ impl PipelinedWrites {
             if !connection.may_batch() || outputs[slot].pending() > output_max {
                 continue;
             }
-            let before = total;
+            let (before, keyspace) = (total, connection.client.keyspace());
             while total < most && may_write(connection, total - before, shared) {
-                keys[total] = connection.input.args(total - before).get(1);
+                let name = connection.input.args(total - before).get(1);
+                keys[total] = name;
+                prefixed.add(total, keyspace, name);
                 total += 1;
             }
             if total > before {

@@ -2,7 +2,7 @@
 //! line each.
 //!
 //! The templates leave out intended differences (`docs/commands.md`): unknown cursors, `BYLEX` with
-//! different scores, databases other than 0, `CLIENT SETINFO`, `ZRANK` with `WITHSCORE`, numbers of
+//! different scores, `CLIENT SETINFO`, `ZRANK` with `WITHSCORE`, numbers of
 //! connections, versions and settings of the server.
 
 pub const STRINGS: &str = "
@@ -101,7 +101,10 @@ pub const KEYS: &str = "
     DEL|UNLINK|EXISTS|TOUCH <key>+
     TYPE <key>
     RENAME|RENAMENX <key> <key>
-    COPY <key> <key> REPLACE? DB_0?
+    COPY <key> <key> REPLACE? DB_<database>? REPLACE?
+    MOVE <key> <database>
+    SELECT <database>
+    SWAPDB <database> <database>
     KEYS <pattern>
     SCAN 0 MATCH_<pattern>? COUNT_1000 TYPE_string|TYPE_hash|TYPE_zset|TYPE_set|TYPE_list?
     RANDOMKEY
@@ -244,6 +247,8 @@ pub const TRANSACTIONS: &str = "
     DISCARD
     WATCH <key>+
     UNWATCH
+    SELECT <database>
+    MOVE <key> <database>
     SET <key> <value>
     GET|INCR|DEL|TYPE <key>
     HSET <key> <field> <integer>
@@ -278,7 +283,7 @@ pub const MIXED: &str = "
     GET|HGETALL|TYPE|DEL|EXISTS <key>
     PING <value>?
     ECHO <value>
-    SELECT 0
+    SELECT <database>
     NOSUCHCOMMAND <value>+
 ";
 
@@ -294,6 +299,8 @@ pub const SCRIPTS: &str = "
     <eval> <script> 0 ZSCORE <key> <member>
     <eval> <script> 0 ZRANGE <key> <index> <index> WITHSCORES?
     <eval> <script> 0 RENAME|COPY <key> <key>
+    <eval> <script> 0 SELECT <database>
+    <eval> <script> 0 MOVE <key> <database>
     <eval> <script> 0 <odd>+
     <eval> <script> <count> <key> <value>
     GET <key>

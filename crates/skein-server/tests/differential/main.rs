@@ -67,12 +67,13 @@ struct DiffSession {
 }
 
 impl DiffSession {
-    /// Connects, and empties the database.
+    /// Connects, and empties all databases. In RESP3 the sequence begins in database 2.
     fn begin(address: &str, resp3: bool) -> Self {
         let clients = [(); 2].map(|()| {
             let mut client = TestClient::new(TcpStream::connect(address).expect("a connection"));
             if resp3 {
                 assert!(client.call(&[b"HELLO", b"3"]).starts_with(b"%7\r\n"));
+                assert_eq!(client.call(&[b"SELECT", b"2"]), b"+OK\r\n");
             }
             client
         });
@@ -102,16 +103,21 @@ impl DiffSession {
     }
 }
 
-/// Returns the commands that read everything at the end: for every key its kind and its contents.
+/// Returns the commands that read everything at the end: for every key of every database its kind
+/// and its contents.
 fn looks() -> Vec<DiffStep> {
     let look = |line: String| DiffStep {
         second: false,
         words: line.split(' ').map(|word| word.as_bytes().to_vec()).collect(),
     };
-    let close = ["DISCARD", "DBSIZE", "KEYS *"].map(|line| look(line.to_owned()));
     let keys = ["a", "b", "c", "user:1", ""];
     let of_key = |key| ["TYPE", "GET", "HGETALL"].map(|command| look(format!("{command} {key}")));
-    close.into_iter().chain(keys.into_iter().flat_map(of_key)).collect()
+    let of_database = |database: &u32| {
+        let select = [format!("SELECT {database}"), "DBSIZE".into(), "KEYS *".into()].map(look);
+        select.into_iter().chain(keys.into_iter().flat_map(of_key)).collect::<Vec<_>>()
+    };
+    let looks = [0, 1, 2, 15].iter().flat_map(of_database);
+    std::iter::once(look("DISCARD".to_owned())).chain(looks).collect()
 }
 
 /// Runs a sequence on both servers. The first different reply is an error.

@@ -19,6 +19,7 @@ pub type CommandWords = Vec<Vec<u8>>;
 
 const ALPHABETS: &[(&str, &[&str])] = &[
     ("key", &["a", "b", "c", "user:1", ""]),
+    ("database", &["0", "1", "2", "1", "15", "16", "-1", "a"]),
     ("field", &["f", "g", "h", "", "1"]),
     ("member", &["m", "n", "o", "", "1"]),
     (

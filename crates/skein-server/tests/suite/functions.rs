@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::common::{TestClient, TestServer, index, options, run, show, start_with, trie};
-use skein_data::{DiskEngine, Engine, PRIVATE_KEY};
+use skein_data::{DiskEngine, Engine, FUNCTIONS_KEY};
 use skein_disk::{DiskOptions, DiskStore, TrieShape, Values};
 use skein_server::{Server, ServerOptions, StartError};
 use skein_store::{Durability, Store, StoreLimits, StoreOptions};
@@ -93,7 +93,7 @@ fn functions_survive_a_restart() {
 fn a_server_does_not_start_without_its_functions() {
     let folder = tempfile::tempdir().expect("a folder");
     let engine = open(folder.path(), Durability::Buffered);
-    let (written, _) = engine.session().write(|writer| writer.put(PRIVATE_KEY, b"not a payload"));
+    let (written, _) = engine.session().write(|writer| writer.put(FUNCTIONS_KEY, b"not a payload"));
     written.expect("a session").expect("a write");
     let failed = Server::start(engine.clone(), options()).expect_err("a damaged row");
     assert!(matches!(failed, StartError::Functions { .. }), "{failed}");
@@ -133,9 +133,9 @@ fn clients_do_not_see_the_row() {
     assert_eq!(client.ask("FLUSHALL"), "+OK|");
     assert_eq!(client.ask("DBSIZE"), ":0|");
     assert_eq!(client.ask("FCALL echo 0 hello"), "$5|hello|");
-    assert!(server.store.get(PRIVATE_KEY).expect("a read").is_some(), "FLUSHALL left the row");
+    assert!(server.store.get(FUNCTIONS_KEY).expect("a read").is_some(), "FLUSHALL left the row");
     assert_eq!(client.ask("FUNCTION FLUSH"), "+OK|");
-    assert!(server.store.get(PRIVATE_KEY).expect("a read").is_none());
+    assert!(server.store.get(FUNCTIONS_KEY).expect("a read").is_none());
 }
 
 /// Many keys on both sides of a large row, which fills a step of the removal by itself.
@@ -160,31 +160,31 @@ fn nobody_can_name_the_row() {
     let server = start(options());
     let mut client = server.connect();
     assert_eq!(load(&mut client, WRITER), "$6|writer|");
-    let refused = r"-ERR the key \xffSK\x00\x00\x00\x00\x00 is reserved for the server's functions";
+    let refused = r"-ERR keys that begin with \xffSK\x00 are reserved for databases and keyspaces";
     for request in [
-        &[&b"GET"[..], PRIVATE_KEY][..],
-        &[b"SET", PRIVATE_KEY, b"v"],
-        &[b"MGET", b"a", PRIVATE_KEY],
-        &[b"MSET", b"a", b"v", PRIVATE_KEY, b"v"],
-        &[b"DEL", b"a", b"b", PRIVATE_KEY],
-        &[b"RENAME", b"a", PRIVATE_KEY],
-        &[b"WATCH", PRIVATE_KEY],
-        &[b"OBJECT", b"ENCODING", PRIVATE_KEY],
-        &[b"ZUNION", b"2", b"a", PRIVATE_KEY],
-        &[b"FCALL", b"put", b"1", PRIVATE_KEY, b"v"],
+        &[&b"GET"[..], FUNCTIONS_KEY][..],
+        &[b"SET", FUNCTIONS_KEY, b"v"],
+        &[b"MGET", b"a", FUNCTIONS_KEY],
+        &[b"MSET", b"a", b"v", FUNCTIONS_KEY, b"v"],
+        &[b"DEL", b"a", b"b", FUNCTIONS_KEY],
+        &[b"RENAME", b"a", FUNCTIONS_KEY],
+        &[b"WATCH", FUNCTIONS_KEY],
+        &[b"OBJECT", b"ENCODING", FUNCTIONS_KEY],
+        &[b"ZUNION", b"2", b"a", FUNCTIONS_KEY],
+        &[b"FCALL", b"put", b"1", FUNCTIONS_KEY, b"v"],
     ] {
         let reply = show(&client.call(request));
         assert!(reply.starts_with(refused), "{request:?}: {reply}");
     }
     // The name of no key.
-    assert_eq!(client.call(&[b"SET", b"k", PRIVATE_KEY]), b"+OK\r\n");
-    assert_eq!(client.call(&[b"ECHO", PRIVATE_KEY]), [b"$8\r\n", PRIVATE_KEY, b"\r\n"].concat());
+    assert_eq!(client.call(&[b"SET", b"k", FUNCTIONS_KEY]), b"+OK\r\n");
+    assert_eq!(client.call(&[b"ECHO", FUNCTIONS_KEY]), [b"$8\r\n", FUNCTIONS_KEY, b"\r\n"].concat());
     // A script may put the key together.
     let script = b"return redis.call('DEL', '\\255SK' .. string.rep('\\0', 5))";
     let reply = show(&client.call(&[b"EVAL", script, b"0"]));
     assert!(reply.starts_with(refused), "{reply}");
     assert_eq!(client.ask("MULTI"), "+OK|");
-    assert!(show(&client.call(&[b"GET", PRIVATE_KEY])).starts_with(refused));
+    assert!(show(&client.call(&[b"GET", FUNCTIONS_KEY])).starts_with(refused));
     assert!(client.ask("EXEC").starts_with("-EXECABORT"));
     assert_eq!(client.ask("FCALL put 1 k v"), "+OK|");
 }
@@ -276,7 +276,7 @@ fn functions_are_refused_while_memory_is_full() {
     let server = start(options());
     let mut client = server.connect();
     assert_eq!(load(&mut client, WRITER), "$6|writer|");
-    let payload = server.store.get(PRIVATE_KEY).expect("a read").expect("a row").into_vec();
+    let payload = server.store.get(FUNCTIONS_KEY).expect("a read").expect("a row").into_vec();
     assert_eq!(client.ask("CONFIG SET maxmemory 1"), "+OK|");
     let full = "-OOM command not allowed when used memory > 'maxmemory'.|";
     assert_eq!(client.ask("FCALL put 1 k v"), full);
@@ -295,7 +295,7 @@ fn a_dump_moves_between_servers() {
     let mut client = from.connect();
     assert_eq!(load(&mut client, ECHO), "$4|echo|");
     assert_eq!(load(&mut client, WRITER), "$6|writer|");
-    let payload = from.store.get(PRIVATE_KEY).expect("a read").expect("a row").into_vec();
+    let payload = from.store.get(FUNCTIONS_KEY).expect("a read").expect("a row").into_vec();
     let dumped = client.call(&[b"FUNCTION", b"DUMP"]);
     assert_eq!(dumped, [format!("${}\r\n", payload.len()).as_bytes(), &payload, b"\r\n"].concat());
     let mut client = to.connect();

@@ -2,7 +2,7 @@
 //! hears of them.
 //!
 //! `tests/golden_events/events.txt` has requests, and after each of them the events that
-//! redis-server 7.0.15 publishes: the event and the key. `sleep` waits so many milliseconds. To
+//! redis-server 7.0.15 publishes: the event and the key, and the database unless it is 0. `sleep` waits so many milliseconds. To
 //! record again:
 //!
 //! ```text
@@ -56,10 +56,11 @@ impl Observed {
             if channel.as_bytes() == MARK {
                 return events;
             }
-            let key =
-                channel.strip_prefix("__keyspace@0__:").expect("the form by key comes first").to_owned();
-            assert_eq!(self.message(), (format!("__keyevent@0__:{event}"), key.clone()));
-            events.push(format!("{event} {key}"));
+            let by_key = channel.strip_prefix("__keyspace@").and_then(|rest| rest.split_once("__:"));
+            let (database, key) = by_key.expect("the form by key comes first");
+            assert_eq!(self.message(), (format!("__keyevent@{database}__:{event}"), key.to_owned()));
+            let of = if database == "0" { String::new() } else { format!(" @{database}") };
+            events.push(format!("{event} {key}{of}"));
         }
     }
 

@@ -15,6 +15,7 @@ mod channels;
 mod client_commands;
 mod client_memory;
 mod closing;
+mod databases;
 mod disk;
 mod dump;
 mod expiry;

@@ -197,7 +197,7 @@ fn config_has_the_parameters_that_tools_read() {
     for (name, expected) in [
         ("save", ""),
         ("appendonly", "yes"),
-        ("databases", "1"),
+        ("databases", "16"),
         ("maxmemory-policy", "noeviction"),
         ("lua-time-limit", "5000"),
         ("busy-reply-threshold", "5000"),

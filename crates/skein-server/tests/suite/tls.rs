@@ -332,7 +332,7 @@ fn commands_without_data_run_while_loading() {
         ("CLIENT GETNAME", "$5|early|"),
         ("CLIENT NO-EVICT on", "+OK|"),
         ("SELECT 0", "+OK|"),
-        ("SELECT 1", "-ERR DB index is out of range|"),
+        ("SELECT 16", "-ERR DB index is out of range|"),
         ("ECHO x", "$1|x|"),
     ] {
         assert_eq!(early.ask(request), reply, "{request}");

@@ -19,12 +19,13 @@
 //! 3. `sums` has, for each stripe, the sum of the times of its entries.
 
 use std::ops::{Bound, ControlFlow};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use skein_index::memory::CachePadded;
 use skein_index::{Guard, Inline, Masstree, MemoryUsage, OrderedIndex, ScanDirection, walk};
 use skein_sync::locks::lock;
 
+use crate::keyspace::{KeyspaceChange, KeyspaceTotals, StoredKeyspace};
 use crate::row::{RowIndex, RowRef};
 
 const TIME: usize = size_of::<u64>();
@@ -38,6 +39,8 @@ pub(crate) struct ExpiryIndex {
     /// Any index that allows long keys would do.
     entries: Masstree<Inline<u8>>,
     sums: Box<[CachePadded<Mutex<u128>>]>,
+    /// The numbers of the keyspaces of databases.
+    keyspaces: Arc<KeyspaceTotals>,
 }
 
 /// Statistics of the keys that expire and have not expired yet.
@@ -62,8 +65,9 @@ pub(crate) fn parts(entry: &[u8]) -> (u64, &[u8]) {
 }
 
 impl ExpiryIndex {
-    pub(crate) fn new() -> Self {
-        Self { entries: Masstree::new(), sums: (0..STRIPES).map(|_| CachePadded::default()).collect() }
+    pub(crate) fn new(keyspaces: Arc<KeyspaceTotals>) -> Self {
+        let sums = (0..STRIPES).map(|_| CachePadded::default()).collect();
+        Self { entries: Masstree::new(), sums, keyspaces }
     }
 
     /// Returns the number of keys that expire, including expired ones that are not removed yet.
@@ -106,12 +110,34 @@ impl ExpiryIndex {
             && self.entries.remove(&entry(at, key), &own).is_some()
         {
             *sum -= u128::from(at);
+            self.keyspaces.note(key, KeyspaceChange::of_times(Some(at), None));
         }
         if let Some(at) = present
             && self.add(at, key, &own)
         {
             *sum += u128::from(at);
+            self.keyspaces.note(key, KeyspaceChange::of_times(None, Some(at)));
         }
+    }
+
+    /// Returns the number of all keys that expire, and the sum of their times.
+    pub(crate) fn totals(&self) -> KeyspaceChange {
+        let sum: u128 = self.sums.iter().map(|sum| *lock(sum)).sum();
+        let times = i128::try_from(sum).unwrap_or(i128::MAX);
+        KeyspaceChange { keys: 0, expires: (self.len() as u64).cast_signed(), times }
+    }
+
+    /// Returns the numbers of the keys of a keyspace that have expired at `now` and are not removed
+    /// yet.
+    pub(crate) fn overdue_in(&self, keyspace: StoredKeyspace, now: u64) -> KeyspaceChange {
+        let mut overdue = KeyspaceChange::default();
+        self.walk(now, |at, key| {
+            if StoredKeyspace::holding(key) == Some(keyspace) {
+                overdue.add(KeyspaceChange { keys: 1, ..KeyspaceChange::of_times(None, Some(at)) });
+            }
+            ControlFlow::Continue(())
+        });
+        overdue
     }
 
     fn sum_of(&self, key: &[u8]) -> &Mutex<u128> {
@@ -139,6 +165,7 @@ impl ExpiryIndex {
         for (at, key) in found.drain(..) {
             if self.add(at, &key, &own) {
                 *lock(self.sum_of(&key)) += u128::from(at);
+                self.keyspaces.note(&key, KeyspaceChange::of_times(None, Some(at)));
             }
         }
     }

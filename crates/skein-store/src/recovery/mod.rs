@@ -106,6 +106,7 @@ pub(crate) fn recover(
     report.log_bytes = replayed.bytes;
     collection::recover::rebuild(&keys.index, &keys.members, &keys.stripes, threads)?;
     rebuild_order(keys, threads);
+    keys.count_reserved();
     if progress.is_cancelled() {
         return Err(Error::Cancelled);
     }

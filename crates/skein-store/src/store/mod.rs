@@ -26,7 +26,10 @@ use crate::checkpoint::{CheckpointReport, CheckpointSource};
 use crate::recovery::RecoveryReport;
 use crate::session::active_writes;
 use crate::store_core::StoreCore;
-use crate::{Error, Eviction, MemoryUse, RemovalObserver, Result, Session, StoreOptions, Ticket};
+use crate::{
+    Error, Eviction, KeyspaceStats, MemoryUse, RemovalObserver, Result, Session, StoreOptions,
+    StoredKeyspace, Ticket,
+};
 
 pub use copy_files::{FileCopyReport, FileCopyTarget};
 pub use pinned_value::PinnedValue;
@@ -212,6 +215,24 @@ impl Store {
     pub fn len(&self) -> usize {
         let core = self.core();
         core.keys.len(core.time(None))
+    }
+
+    /// Returns the numbers of keys of a keyspace: of the default one, or of that of a server's
+    /// database. Others are not counted. They are exact while nobody writes.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let third = StoredKeyspace::of_database(3);
+    /// store.put(&third.stored(b"goose"), b"grey")?;
+    /// assert_eq!((store.keyspace_stats(third).keys, store.len()), (1, 1));
+    /// assert_eq!(store.keyspace_stats(StoredKeyspace::DEFAULT).keys, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keyspace_stats(&self, keyspace: StoredKeyspace) -> KeyspaceStats {
+        let core = self.core();
+        core.keys.keyspace_stats(keyspace, core.time(None).fixed())
     }
 
     /// Returns whether there are no keys.

@@ -14,7 +14,9 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use skein_data::{Batch, BatchWrite, EngineSession, IndexKind, ScanDirection, Ticket, successor};
+use skein_data::{
+    Batch, BatchWrite, EngineSession, IndexKind, ScanDirection, StoredKeyspace, Ticket, successor,
+};
 use skein_sync::locks::lock;
 
 use super::physical_key::{CATALOG, KeyspaceNumber, PREFIX};
@@ -66,8 +68,8 @@ struct KnownKeyspaces {
     /// Dropped keyspaces that may have keys left.
     dropped: Vec<KeyspaceNumber>,
     last: u32,
-    /// A server has left a row of its own, under an empty name; see `skein_data::PRIVATE_KEY`.
-    has_private_row: bool,
+    /// A server has left rows of its own, or keys of other databases than 0, at the opening.
+    has_server_keys: bool,
 }
 
 impl Default for Catalog {
@@ -107,7 +109,8 @@ impl KnownKeyspaces {
     /// Takes over one row of the catalog. Rows of later versions are left alone.
     fn take_over(&mut self, key: &[u8], value: &[u8]) {
         match key {
-            [] => self.has_private_row = true,
+            // The functions of a server.
+            [] => {}
             [NEXT] => self.last = self.last.max(number_in(value).unwrap_or(0).saturating_sub(1)),
             [DROPPED, number @ ..] => self.dropped.extend(number_in(number).map(KeyspaceNumber)),
             name => {
@@ -135,13 +138,14 @@ impl Catalog {
             known.take_over(key.get(PREFIX..).unwrap_or_default(), row.value().unwrap_or_default());
             ControlFlow::Continue(())
         })?;
+        known.has_server_keys = engine.keyspace_stats(StoredKeyspace::DEFAULT).keys != engine.len();
         Ok(())
     }
 
     /// Returns whether the engine may have keys that are not of the default keyspace.
     pub(super) fn has_other_keys(&self) -> bool {
         let known = self.known();
-        known.last > 0 || known.has_private_row
+        known.last > 0 || known.has_server_keys
     }
 }
 

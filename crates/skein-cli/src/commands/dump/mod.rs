@@ -3,13 +3,14 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::ops::Bound;
 use std::path::PathBuf;
 
 use crate::bounds;
 use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::format::Format;
-use crate::remote::ClusterTarget;
+use crate::remote::{ClusterTarget, note_other_databases};
 use crate::target::{DataTarget, TargetArgs};
 
 mod cluster;
@@ -42,8 +43,8 @@ Tsv, csv and hex preserve values, hashes, sets, sorted sets, lists, streams with
 same format restores them. A large hash, set or list has several records, each with a part of it; so has each stream. Lines holds only keys. \
 The dump of a SkeinDB server or a data folder is as of one moment. That of a cluster, of a server without SK.SNAPSHOT and of a \
 hash trie is not: it has every key that was there all the time, and some of those that were inserted or removed meanwhile. \
-Exit code 4 says that keys were left out: keys with a newline, which lines cannot hold (use --format hex), or \
-values of Redis's modules, which no format can hold. They are counted by type.
+Exit code 4 says that keys were left out: those of other databases than the one in the address (redis://HOST:PORT/3), \
+keys with a newline, which lines cannot hold (use --format hex), or values of Redis's modules, which no format can hold. They are counted by type.
 
 With --cluster all primaries are read, in the order of the keys, also while slots migrate and primaries fail over. Name one \
 node; the client finds the others.
@@ -102,18 +103,23 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     // Rows and a bar would disturb each other on one terminal.
     let shows = !args.quiet && (args.output.is_some() || !std::io::stdout().is_terminal());
     let mut output = DumpOutput::new(to, args.format, args.limit, shows)?;
+    let mut leaves_out = false;
     if output.left > 0 && !args.cluster.is_empty() {
         let target = ClusterTarget { nodes: &args.cluster, access: args.target.access() };
         cluster::dump(&target, &range, &mut output)?;
     } else if output.left > 0 {
         match args.target.target() {
             DataTarget::Folder(folder) => folder::dump(&folder, &range, &mut output)?,
-            DataTarget::Server(server) => server::dump(&server, range, &mut output)?,
+            DataTarget::Server(server) => {
+                let is_all = range == (Bound::Unbounded, Bound::Unbounded);
+                leaves_out = is_all && note_other_databases(&mut server.connect()?)?;
+                server::dump(&server, range, &mut output)?;
+            }
         }
     }
     let (exit, summary) = output.finish()?;
     if args.output.is_some() && !args.quiet {
         console::note(format_args!("skein: {summary}"));
     }
-    Ok(exit)
+    Ok(if leaves_out && matches!(exit, Exit::Ok) { Exit::Partial } else { exit })
 }

@@ -29,7 +29,7 @@ pub(in crate::commands) fn line(
         }
         ResolvedTag::Command(command)
         | ResolvedTag::WrongArity(command)
-        | ResolvedTag::PrivateKey(command) => command.name,
+        | ResolvedTag::ReservedKey(command) => command.name,
         ResolvedTag::Unknown => "NULL",
     };
     let said = record.attributes().clone();
@@ -65,7 +65,7 @@ pub(in crate::commands) fn line(
     );
     let flags = if flags.is_empty() { "N" } else { &flags };
     format!(
-        "id={} addr={} laddr={} fd={} name={} age={age} idle={idle} flags={} db=0 sub={channels} psub={patterns} ssub={shards} multi={} {sizes} \
+        "id={} addr={} laddr={} fd={} name={} age={age} idle={idle} flags={} db={} sub={channels} psub={patterns} ssub={shards} multi={} {sizes} \
          cmd={command} user={} redir={redirect} resp={} lib-name={} lib-ver={}\n",
         record.place.client,
         address(&record.address),
@@ -73,6 +73,7 @@ pub(in crate::commands) fn line(
         record.file,
         text(&said.name),
         flags,
+        record.database(),
         record.queued().unwrap_or(-1),
         text(&said.user),
         record.protocol(),

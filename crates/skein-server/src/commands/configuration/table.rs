@@ -247,7 +247,7 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
         bounds::REQUEST_BYTES,
     ),
     fixed("cluster-enabled", |_| "no".to_owned()),
-    fixed("databases", |_| "1".to_owned()),
+    fixed("databases", |shared| shared.databases.count().to_string()),
     fixed("enable-debug-command", |shared| {
         if shared.options.debug_command { "yes" } else { "no" }.to_owned()
     }),

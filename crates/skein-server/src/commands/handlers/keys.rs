@@ -11,7 +11,7 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("dump", read_or_slices::<dump::Dump>()),
     row("exists", ReadOneOrMany(keys::exists_one, keys::exists)),
     row("keys", General(keys::keys)),
-    row("move", General(databases::move_key)),
+    row("move", Exclusive(databases::move_key)),
     row("object", General(keys::object)),
     row("randomkey", General(keys::random_key)),
     row("restore", Exclusive(dump::restore)),

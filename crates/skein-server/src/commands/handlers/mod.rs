@@ -22,7 +22,7 @@ mod transactions;
 
 use super::Handler;
 use super::while_loading::LoadingHandler;
-use crate::command_table::{COMMANDS, CommandSpec, PRIVATE};
+use crate::command_table::{COMMANDS, CommandSpec, RESERVED_KEY};
 
 /// The handlers of a command.
 #[derive(Clone, Copy)]
@@ -99,7 +99,7 @@ const fn is_same(name: &str, other: &str) -> bool {
 }
 
 /// A tag with a mark is the index of no command.
-const _: () = assert!(COMMANDS.len() < PRIVATE as usize);
+const _: () = assert!(COMMANDS.len() < RESERVED_KEY as usize);
 
 /// Returns the handler of a request with this tag, or `None` if the command is unknown or has
 /// another number of arguments.

@@ -1,6 +1,6 @@
 //! Commands about the server, one line each.
 
-use super::super::Handler::General;
+use super::super::Handler::{Exclusive, General};
 use super::super::{
     access, configuration, databases, debug, introspection, latency, memory, monitor, server, slowlog,
     while_loading,
@@ -17,7 +17,7 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("dbsize", General(server::dbsize)),
     row("debug", General(debug::debug)),
     row("flushall", General(server::flushall)),
-    row("flushdb", General(server::flushall)),
+    row("flushdb", General(server::flushdb)),
     row("info", General(server::info)).early(while_loading::info),
     row("lastsave", General(server::last_save)),
     row("latency", General(latency::latency)),
@@ -26,7 +26,7 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("save", General(server::save)),
     row("shutdown", General(server::shutdown)).early(while_loading::shutdown),
     row("slowlog", General(slowlog::slowlog)),
-    row("swapdb", General(databases::swap)),
+    row("swapdb", Exclusive(databases::swap)),
     row("time", General(server::time)).early(while_loading::time),
     row("wait", General(server::wait)),
 ];

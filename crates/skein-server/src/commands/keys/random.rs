@@ -35,7 +35,7 @@ fn nearest(
     direction: ScanDirection,
 ) -> Result<Option<Vec<u8>>, CommandError> {
     let mut nearest = None;
-    context.session.scan(bounds, direction, 1, |key, _| {
+    context.session.scan(context.client.keyspace(), bounds, direction, 1, |key, _| {
         nearest = Some(key.to_vec());
         ControlFlow::Break(())
     })?;
@@ -47,7 +47,7 @@ fn draw_by_hash(context: &mut CommandContext<'_>) -> Result<Option<Vec<u8>>, Com
     let place = CommandRng::new().below(usize::MAX).to_le_bytes();
     for lower in [Bound::Excluded(&place[..]), Bound::Unbounded] {
         let mut first = None;
-        context.session.walk((lower, Bound::Unbounded), 1, |key, _| {
+        context.session.walk(context.client.keyspace(), (lower, Bound::Unbounded), 1, |key, _| {
             first = Some(key.to_vec());
             ControlFlow::Break(())
         })?;

@@ -7,7 +7,7 @@ use super::parse_end;
 use crate::commands::blocking::{BlockingCommand, BlockingQuery, Served, parse_timeout, serve};
 use crate::commands::multi_pop::MultiPop;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineKeys, ListEnd, RowWriter as _, Ticket};
+use skein_data::{EngineKeys, ListEnd, RowWriter as _, Ticket, name_within};
 
 pub(in crate::commands) const BLPOP: BlockingCommand =
     BlockingCommand::pops_from_lists(|session, _, key, reply| serve_pop(session, key, reply, ListEnd::Front));
@@ -48,7 +48,7 @@ fn serve_pop(session: &mut EngineKeys<'_>, key: &[u8], reply: &mut ReplyWriter<'
         let popped = pop_from(writer, key, end, 1)?;
         let Some(element) = popped.iter().flatten().next() else { return Ok(false) };
         reply.array(2);
-        reply.bulk(key);
+        reply.bulk(name_within(key));
         reply.bulk(element);
         Ok(true)
     })

@@ -5,7 +5,7 @@ use super::parse_end;
 use crate::commands::multi_pop::MultiPop;
 use crate::commands::{CommandContext, CommandError, CommandResult};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineWriter, ListEnd};
+use skein_data::{EngineWriter, ListEnd, name_within};
 
 /// Pops from a key, and replies with the key and the elements. Returns whether there were any.
 pub(super) fn pop_several(
@@ -16,7 +16,7 @@ pub(super) fn pop_several(
 ) -> Result<bool, CommandError> {
     let Some(popped) = pop_from(writer, key, asked.end, asked.most)? else { return Ok(false) };
     reply.array(2);
-    reply.bulk(key);
+    reply.bulk(name_within(key));
     write_popped(&popped, reply);
     Ok(true)
 }

@@ -14,7 +14,7 @@ use crate::commands::monitor::feed;
 use crate::commands::observed::remember_declared;
 use crate::commands::streams::check_in_script;
 use crate::commands::{
-    CommandContext, CommandError, CommandSpec, OUT_OF_MEMORY, PRIVATE_KEY_NAMED, ResolvedTag, alone, resolve,
+    CommandContext, CommandError, CommandSpec, OUT_OF_MEMORY, RESERVED_KEY_NAMED, ResolvedTag, alone, resolve,
 };
 use crate::functions::log_line;
 use crate::monitors::RequestSource;
@@ -52,6 +52,8 @@ pub(super) struct ScriptCommands<'c, 's> {
     error: Vec<u8>,
     /// An argument did not fit.
     is_too_long: bool,
+    /// The database that the client had selected. SELECT in a script changes it for the script alone.
+    database: u32,
     /// The failure that has undone the script's writes, on disk. All later commands fail with it.
     broken: Option<CommandError>,
     began: Instant,
@@ -76,6 +78,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
             call,
             request,
             server,
+            database: context.client.database(),
             context: Some(context),
             args: ArgList::default(),
             called: None,
@@ -97,6 +100,9 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         let context = self.context.expect("a command returns the context");
         context.client.error_is_counted =
             !self.error.is_empty() && error.is_some_and(|error| error.starts_with(&self.error));
+        if context.client.database() != self.database {
+            context.client.select(self.database);
+        }
         if self.is_busy {
             self.server.end();
             context.shared.busy_script.end();
@@ -114,7 +120,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         let command = match ResolvedTag::of(tag) {
             ResolvedTag::Command(command) => command,
             ResolvedTag::WrongArity(_) => return Err(WRONG_ARITY),
-            ResolvedTag::PrivateKey(_) => return Err(PRIVATE_KEY_NAMED),
+            ResolvedTag::ReservedKey(_) => return Err(RESERVED_KEY_NAMED),
             ResolvedTag::Unknown => return Err(UNKNOWN),
         };
         if command.check_subcommand(args).is_err() {
@@ -160,8 +166,9 @@ impl<'c, 's> ScriptCommands<'c, 's> {
                     remember_declared(&context, self.request);
                 }
                 let ran;
-                (context, ran) = alone::run(context, command, args, reply);
-                feed(context.shared, command, RequestSource::Script, args);
+                (context, ran) = alone::run_named(context, command, args, reply);
+                let database = context.client.database();
+                feed(context.shared, command, RequestSource::Script(database), args);
                 self.called = self.called.map(|(kind, _)| (kind, true));
                 ran.map(drop)
             }

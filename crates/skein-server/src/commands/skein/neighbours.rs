@@ -15,7 +15,7 @@ fn one(
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
     let mut next = None;
-    context.session.scan(bounds, direction, 1, |key, row| {
+    context.session.scan(context.client.keyspace(), bounds, direction, 1, |key, row| {
         next = Some(answer(row, PairedWith::Key(key.to_vec()), reply));
         ControlFlow::Break(())
     })?;

@@ -28,7 +28,8 @@ fn over(
         return Ok(AfterCommand::Done);
     };
     let direction = if options.reverse { ScanDirection::Backward } else { ScanDirection::Forward };
-    let task = RangeTask::new(range, direction, options.limit, options.shown.into(), snapshot);
+    let keyspace = context.client.keyspace();
+    let task = RangeTask::new(keyspace, range, direction, options.limit, options.shown.into(), snapshot);
     Ok(AfterCommand::Slices(Box::new(SlicedTask::Range(task))))
 }
 
@@ -60,13 +61,16 @@ pub(in crate::commands) fn count(
         Some(KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }) => {
             reply.count(context.keys());
         }
-        Some(range) => return Ok(AfterCommand::Slices(Box::new(SlicedTask::Count(CountTask::new(range))))),
+        Some(range) => {
+            let task = CountTask::new(context.client.keyspace(), range);
+            return Ok(AfterCommand::Slices(Box::new(SlicedTask::Count(task))));
+        }
     }
     Ok(AfterCommand::Done)
 }
 
 pub(in crate::commands) fn del_range(
-    _: &mut CommandContext<'_>,
+    context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
@@ -76,7 +80,8 @@ pub(in crate::commands) fn del_range(
             Ok(AfterCommand::Done)
         }
         Some(range) => {
-            Ok(AfterCommand::Slices(Box::new(SlicedTask::Remove(RemoveRangeTask::new(range, true)))))
+            let task = RemoveRangeTask::counting(context.client.keyspace(), range);
+            Ok(AfterCommand::Slices(Box::new(SlicedTask::Remove(task))))
         }
     }
 }

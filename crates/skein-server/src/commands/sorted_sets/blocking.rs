@@ -5,7 +5,7 @@ use super::remove::{parse_end, pop};
 use crate::commands::blocking::{BlockingCommand, Served, serve};
 use crate::commands::multi_pop::MultiPop;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineKeys, ScanDirection};
+use skein_data::{EngineKeys, ScanDirection, name_within};
 
 pub(in crate::commands) const BZPOPMIN: BlockingCommand =
     BlockingCommand::pops_from_sorted_sets(|session, _, key, reply| {
@@ -33,7 +33,7 @@ fn serve_pop(
         let popped = pop(writer, key, direction, 1)?;
         let Some((score, member)) = popped.iter().flatten().next() else { return Ok(false) };
         reply.array(3);
-        reply.bulk(key);
+        reply.bulk(name_within(key));
         reply.bulk(member);
         reply.double(*score);
         Ok(true)

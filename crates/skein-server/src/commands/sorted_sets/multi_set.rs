@@ -5,7 +5,7 @@ use super::remove::{ScoredMembers, parse_end, pop, write_popped};
 use crate::commands::multi_pop::MultiPop;
 use crate::commands::{CommandContext, CommandError, CommandResult};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{CollectionKind, EngineWriter, RowWriter as _, ScanDirection};
+use skein_data::{CollectionKind, EngineWriter, RowWriter as _, ScanDirection, name_within};
 
 /// Replaces whatever a key holds by a set of this kind with these members. Without members, removes
 /// the key.
@@ -30,7 +30,7 @@ pub(super) fn pop_several(
 ) -> Result<bool, CommandError> {
     let Some(members) = pop(writer, key, asked.end, asked.most)? else { return Ok(false) };
     reply.array(2);
-    reply.bulk(key);
+    reply.bulk(name_within(key));
     write_popped(&members, MemberFormat::Pairs, reply);
     Ok(true)
 }

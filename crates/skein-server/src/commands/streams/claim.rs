@@ -6,7 +6,7 @@ use super::replies::{write_counted, write_entry, write_id};
 use crate::commands::command_error::SYNTAX;
 use crate::commands::{CommandError, QUOTED_BYTES_MAX, is, quoted};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{Claim, Delivery, EngineWriter, StreamId};
+use skein_data::{Claim, Delivery, EngineWriter, StreamId, name_within};
 use skein_syntax::number::parse_i64;
 
 /// The entries that XAUTOCLAIM looks at for each one that it may take.
@@ -23,7 +23,7 @@ fn parse_number(text: &[u8], what: &str, command: &str) -> Result<i64, CommandEr
 }
 
 fn absent(args: &RequestArgs<'_>) -> CommandError {
-    no_group(&[b"No such key '", args.get(1), b"' or consumer group '", args.get(2), b"'"])
+    no_group(&[b"No such key '", name_within(args.get(1)), b"' or consumer group '", args.get(2), b"'"])
 }
 
 /// A request of XCLAIM.

@@ -7,7 +7,9 @@ use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::commands::subcommands::{help, subcommand, unknown_or_wrong};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{ENTRIES_READ_UNKNOWN, EngineWriter, Group, GroupStart, StreamId, StreamWriter};
+use skein_data::{
+    ENTRIES_READ_UNKNOWN, EngineWriter, Group, GroupStart, StreamId, StreamWriter, name_within,
+};
 use skein_syntax::number::parse_i64;
 
 const NO_KEY: CommandError = CommandError::text(
@@ -111,7 +113,7 @@ fn create(
 
 /// Returns the error for a group that the stream lacks.
 fn absent(args: &RequestArgs<'_>) -> CommandError {
-    no_group(&[b"No such consumer group '", args.get(3), b"' for key name '", args.get(2), b"'"])
+    no_group(&[b"No such consumer group '", args.get(3), b"' for key name '", name_within(args.get(2)), b"'"])
 }
 
 fn set_id(

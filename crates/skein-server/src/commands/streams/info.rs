@@ -10,7 +10,7 @@ use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::commands::subcommands::{help, subcommand, unknown_or_wrong};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{Consumer, ENTRIES_READ_UNKNOWN, Group, ScanDirection, StreamId, StreamReader};
+use skein_data::{Consumer, ENTRIES_READ_UNKNOWN, Group, ScanDirection, StreamId, StreamReader, name_within};
 use skein_syntax::number::parse_i64;
 
 const NO_SUCH_KEY: CommandError = CommandError::text("ERR no such key");
@@ -97,7 +97,8 @@ fn write_consumers(
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
     let (key, name) = (args.get(2), args.get(3));
-    let absent = || super::no_group(&[b"No such consumer group '", name, b"' for key name '", key, b"'"]);
+    let absent =
+        || super::no_group(&[b"No such consumer group '", name, b"' for key name '", name_within(key), b"'"]);
     let group = stream.group(name)?.ok_or_else(absent)?;
     let consumers = stream.consumers(&group)?;
     reply.array(consumers.len());

@@ -9,7 +9,7 @@ use super::{answer_of, no_group};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineWriter, Group, PendingEntry, StreamId, StreamReader};
+use skein_data::{EngineWriter, Group, PendingEntry, StreamId, StreamReader, name_within};
 use skein_syntax::number::parse_i64;
 
 /// The pending entries of a consumer that a search lists at a time.
@@ -76,8 +76,15 @@ pub(in crate::commands) fn xpending(
     let (query, now) = (PendingQuery::parse(args)?, context.session.now());
     context.look_up(args.get(1), |row| {
         answer_of(row?, reply, |stream, reply| {
-            let absent =
-                || no_group(&[b"No such key '", args.get(1), b"' or consumer group '", args.get(2), b"'"]);
+            let absent = || {
+                no_group(&[
+                    b"No such key '",
+                    name_within(args.get(1)),
+                    b"' or consumer group '",
+                    args.get(2),
+                    b"'",
+                ])
+            };
             let stream = stream.ok_or_else(absent)?;
             let group = stream.group(args.get(2))?.ok_or_else(absent)?;
             match query {

@@ -10,7 +10,7 @@ use crate::commands::command_error::WRONG_TYPE;
 use crate::commands::reply_limit::check_reply_bytes;
 use crate::commands::{AfterCommand, CommandContext, CommandError};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{Delivery, EngineKeys, EngineWriter, RowView, StreamId, StreamReader};
+use skein_data::{Delivery, EngineKeys, EngineWriter, RowView, StreamId, StreamReader, name_within};
 
 const LAST_ID: CommandError = CommandError::text(
     "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set.",
@@ -49,7 +49,7 @@ fn decide(
     let absent = || {
         no_group(&[
             b"No such key '",
-            key,
+            name_within(key),
             b"' or consumer group '",
             read_for.group,
             b"' in XREADGROUP with GROUP option",

@@ -6,6 +6,7 @@ use super::ranges::EntriesReply;
 use crate::commands::CommandError;
 use crate::commands::task::{TaskProgress, TaskSlice, ViewTask};
 use crate::resp::{Protocol, ReplyWriter};
+use skein_data::name_within;
 
 /// A stream of a reply: its key and its entries.
 pub(super) struct StreamPart {
@@ -31,7 +32,7 @@ impl StreamPart {
         if reply.protocol() == Protocol::Resp2 {
             reply.array(2);
         }
-        reply.bulk(key);
+        reply.bulk(name_within(key));
     }
 }
 

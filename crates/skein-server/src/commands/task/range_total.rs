@@ -1,11 +1,12 @@
 //! Tasks over a range of keys that reply with a total: counting the keys, and removing them.
 
+use std::borrow::Cow;
 use std::ops::{Bound, ControlFlow};
 
 use super::{SLICE_KEYS, TaskProgress, TaskSlice};
 use crate::commands::CommandError;
 use crate::resp::ReplyWriter;
-use skein_data::{RangeRemovalStep, ScanDirection};
+use skein_data::{RangeRemovalStep, ScanDirection, StoredKeyspace};
 use skein_syntax::KeyRange;
 
 /// Maximum number of keys in a slice that only counts.
@@ -13,13 +14,14 @@ const SLICE_KEYS_COUNTED: usize = 4096;
 
 /// `SK.COUNT`
 pub(crate) struct CountTask {
+    keyspace: StoredKeyspace,
     range: KeyRange,
     count: usize,
 }
 
 impl CountTask {
-    pub(crate) fn new(range: KeyRange) -> Self {
-        Self { range, count: 0 }
+    pub(crate) fn new(keyspace: StoredKeyspace, range: KeyRange) -> Self {
+        Self { keyspace, range, count: 0 }
     }
 
     /// Returns the bytes that the range takes.
@@ -32,7 +34,8 @@ impl CountTask {
         slice: &mut TaskSlice<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
-        let (count, last) = slice.session.count_first(self.range.bounds(), SLICE_KEYS_COUNTED)?;
+        let (count, last) =
+            slice.session.count_first(self.keyspace, self.range.bounds(), SLICE_KEYS_COUNTED)?;
         self.count += count;
         if let Some(last) = last {
             self.range.lower = Bound::Excluded(last);
@@ -45,6 +48,9 @@ impl CountTask {
 
 /// `SK.DELRANGE`, `FLUSHALL`, `FLUSHDB`
 pub(crate) struct RemoveRangeTask {
+    keyspace: StoredKeyspace,
+    /// The keyspaces that follow.
+    then: Vec<StoredKeyspace>,
     range: KeyRange,
     count: usize,
     /// The reply is the number of removed keys instead of OK.
@@ -52,8 +58,15 @@ pub(crate) struct RemoveRangeTask {
 }
 
 impl RemoveRangeTask {
-    pub(crate) fn new(range: KeyRange, counts: bool) -> Self {
-        Self { range, count: 0, counts }
+    /// Removes a range of a keyspace, and replies with the number of removed keys.
+    pub(crate) fn counting(keyspace: StoredKeyspace, range: KeyRange) -> Self {
+        Self { keyspace, then: Vec::new(), range, count: 0, counts: true }
+    }
+
+    /// Removes all keys of some keyspaces. `REQUIRES:` there is one
+    pub(crate) fn flush(mut keyspaces: Vec<StoredKeyspace>) -> Self {
+        let keyspace = keyspaces.pop().unwrap_or_default();
+        Self { keyspace, then: keyspaces, range: KeyRange::ALL, count: 0, counts: false }
     }
 
     /// Returns the bytes that the range takes.
@@ -69,9 +82,10 @@ impl RemoveRangeTask {
         let removed = if self.counts && slice.changes.is_on() {
             self.remove_observed(slice)
         } else {
-            slice.session.remove_some(self.range.bounds()).map_err(CommandError::from)
+            slice.session.remove_some(self.keyspace, self.range.bounds()).map_err(CommandError::from)
         };
-        if !self.counts && !matches!(&removed, Ok(removed) if removed.rest.is_some()) {
+        let is_last = |removed: &RangeRemovalStep| removed.rest.is_none() && self.then.is_empty();
+        if !self.counts && removed.as_ref().map_or(true, is_last) {
             // Also after an error: some keys are gone.
             slice.changes.flushed();
         }
@@ -80,6 +94,10 @@ impl RemoveRangeTask {
         self.count += removed.count;
         if let Some(rest) = removed.rest {
             self.range.lower = rest;
+            return Ok(TaskProgress::More);
+        }
+        if let Some(next) = self.then.pop() {
+            (self.keyspace, self.range) = (next, KeyRange::ALL);
             return Ok(TaskProgress::More);
         }
         if self.counts {
@@ -94,14 +112,15 @@ impl RemoveRangeTask {
     fn remove_observed(&self, slice: &mut TaskSlice<'_>) -> Result<RangeRemovalStep, CommandError> {
         let (lower, upper) = self.range.bounds();
         let mut keys: Vec<Vec<u8>> = Vec::new();
-        slice.session.scan((lower, upper), ScanDirection::Forward, SLICE_KEYS, |key, _| {
+        slice.session.scan(self.keyspace, (lower, upper), ScanDirection::Forward, SLICE_KEYS, |key, _| {
             keys.push(key.to_vec());
             if keys.len() < SLICE_KEYS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         let last = keys.last().filter(|_| keys.len() == SLICE_KEYS);
-        let watch = slice.changes.begin_removal(&mut slice.session, keys.iter().map(Vec::as_slice));
+        let stored: Vec<Cow<'_, [u8]>> = keys.iter().map(|key| self.keyspace.stored(key)).collect();
+        let watch = slice.changes.begin_removal(&mut slice.session, stored.iter().map(|key| &**key));
         let upper = last.map_or(upper, |last| Bound::Included(&last[..]));
-        let removed = slice.session.remove_some((lower, upper));
+        let removed = slice.session.remove_some(self.keyspace, (lower, upper));
         slice.changes.end(watch, &mut slice.session, removed.is_ok());
         let mut removed = removed?;
         if removed.rest.is_none() {

@@ -227,7 +227,10 @@ impl LoadingLoop {
             let place = ClientLocation { worker: NO_WORKER, slot, client: loading.next_client() };
             let (address, local) = stream.addresses();
             let record = ClientRecord::new(place, address, local, stream.as_raw_fd(), loading.elapsed());
-            Some(Connection::new(stream, ClientState::new(Arc::new(record), &loading.acl, trusted)))
+            Some(Connection::new(
+                stream,
+                ClientState::new(Arc::new(record), &loading.acl, &loading.databases, trusted),
+            ))
         });
         if let Some(slot) = slot {
             self.list(slot);

@@ -31,13 +31,14 @@ fn queued(listener: &TcpListener, requests: &[Vec<usize>]) -> (ConnectionSlots, 
     let mut slots = ConnectionSlots::default();
     let mut expected = Vec::new();
     let acl = Acl::new(None, None).expect("users");
+    let databases = std::sync::Arc::new(crate::databases::Databases::new(16));
     for list in requests {
         let stream =
             std::net::TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
         let place = ClientLocation { worker: 0, slot: 0, client: 1 };
         let record = ClientRecord::new(place, None, None, 0, Duration::ZERO).into();
         let stream = Transport::Tcp(mio::net::TcpStream::from_std(stream));
-        let mut connection = Connection::new(stream, ClientState::new(record, &acl, true));
+        let mut connection = Connection::new(stream, ClientState::new(record, &acl, &databases, true));
         let bytes: String = list.iter().map(|i| READS[*i].0).collect();
         connection.input.room(&mut Vec::new())[..bytes.len()].copy_from_slice(bytes.as_bytes());
         connection.input.filled(bytes.len());

@@ -43,6 +43,9 @@ pub struct LimitArgs {
     /// The most arguments of a request.
     #[arg(long, value_name = "N", default_value = "1048576")]
     max_arguments: usize,
+    /// Databases that clients can select.
+    #[arg(long, value_name = "N", default_value = "16")]
+    databases: u32,
     /// Requests of one connection that are read ahead and run as one batch; further ones wait.
     #[arg(long, value_name = "N", default_value = "1024")]
     max_pipeline: usize,
@@ -95,6 +98,7 @@ impl LimitArgs {
             request_bytes_max: saturate(self.max_request),
             arg_bytes_max: self.max_argument.map_or(longest, saturate),
             args_max: self.max_arguments,
+            databases: self.databases,
             pipeline_max: self.max_pipeline,
             output_bytes_max: saturate(self.max_output),
             reply_bytes_max: saturate(self.max_reply),

@@ -110,7 +110,7 @@ fn options_that_make_no_sense_together_are_refused() {
 #[test]
 fn every_server_option_reaches_its_field() {
     let (_, server) = options(
-        "--listen [::1]:77 --workers 3 --max-clients 10 --max-client-memory 7% --max-request 1m --max-argument 100k --max-arguments 20 \
+        "--listen [::1]:77 --workers 3 --max-clients 10 --databases 11 --max-client-memory 7% --max-request 1m --max-argument 100k --max-arguments 20 \
          --max-pipeline 30 --max-output 2k --max-reply 3k --max-scan-cursors 40 --enable-debug-command --acl-file users.acl --max-acl-log 5 --max-script-memory 2m --max-script-time 3s --busy-reply-threshold 4s --stop-timeout 50ms \
          --idle-timeout 6s --unix-socket a --unix-socket-mode 770 --tcp-keepalive 7m --tls-handshake-timeout 14s --output-hard-limit 8k --output-soft-limit 9k --output-soft-time 11s --subscriber-hard-limit 5k --subscriber-soft-limit 6k --subscriber-soft-time 12s \
          --metrics [::1]:78 --slowlog-slower-than 5ms --slowlog-max-len 12 --latency-threshold 13ms --no-latency-tracking --notify-keyspace-events KEx --tracking-table-max-keys 15",
@@ -124,6 +124,7 @@ fn every_server_option_reaches_its_field() {
         acl_log_max: 5,
         workers: 3,
         clients_max: 10,
+        databases: 11,
         request_bytes_max: 1 << 20,
         arg_bytes_max: 100 << 10,
         args_max: 20,
