@@ -40,6 +40,7 @@ pub struct EpochSlots {
     closed_through: u64,
     spares: Vec<Vec<u8>>,
     appended: u64,
+    records: u64,
     /// Appended bytes of epochs that were taken, and of durable epochs.
     taken: u64,
     durable: u64,
@@ -74,6 +75,7 @@ impl LogBuffer {
             closed_through,
             spares: Vec::new(),
             appended: 0,
+            records: 0,
             taken: 0,
             durable: 0,
         };
@@ -134,6 +136,11 @@ impl LogBuffer {
     /// Returns the bytes appended since the buffer was created.
     pub fn appended(&self) -> u64 {
         lock(&self.slots).appended
+    }
+
+    /// Returns the records appended since the buffer was created.
+    pub fn records(&self) -> u64 {
+        lock(&self.slots).records
     }
 
     /// Returns the appended bytes that are not durable yet.
@@ -247,6 +254,7 @@ impl LockedBuffer<'_> {
         record::append(&mut slot.bytes, self.buffer.seed, epoch, LogRecordKind::Data, write);
         let grown = slot.bytes.len() - before;
         slots.appended += grown as u64;
+        slots.records += 1;
         let pending = slots.pending();
         // Relaxed: a hint, written under the lock only.
         self.buffer.pending.store(pending, Ordering::Relaxed);

@@ -48,6 +48,8 @@ pub struct LogStats {
     pub bytes: u64,
     /// Bytes appended since the log was opened.
     pub appended_bytes: u64,
+    /// Records appended since the log was opened.
+    pub appended_records: u64,
     /// Appended bytes that are not durable yet. A crash would lose them.
     pub behind_bytes: u64,
     /// Epochs made durable since the log was opened.
@@ -349,6 +351,7 @@ impl Log {
             stats.segments += segments;
             stats.bytes += bytes;
             stats.appended_bytes += writer.buffer.appended();
+            stats.appended_records += writer.buffer.records();
             stats.behind_bytes += writer.buffer.behind();
         }
         stats

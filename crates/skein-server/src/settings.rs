@@ -66,6 +66,8 @@ pub(crate) struct LiveSettings {
     pub subscriber_output: OutputSettings,
     /// The milliseconds after which a script lets other clients receive BUSY; 0 for never.
     pub busy_reply_ms: LiveSetting,
+    /// Not 0: scripts may call DEBUG, for tests.
+    pub debug_in_scripts: LiveSetting,
     /// The sizes by which OBJECT ENCODING answers.
     pub encodings: EncodingSettings,
     /// The settings of observation.
@@ -150,6 +152,7 @@ impl LiveSettings {
             output: OutputSettings::new(options.output_limit),
             subscriber_output: OutputSettings::new(options.subscriber_limit),
             busy_reply_ms: LiveSetting::new(millis(options.busy_reply_threshold)),
+            debug_in_scripts: LiveSetting::new(0),
             encodings: EncodingSettings::new(),
             observing: ObserveSettings::new(options),
             set_by_clients: Mutex::default(),

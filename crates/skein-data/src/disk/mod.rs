@@ -306,6 +306,7 @@ impl DiskEngine {
         numbers.epoch = stats.log.epoch;
         numbers.durable_epoch = stats.log.durable_epoch;
         numbers.log_bytes = stats.logged;
+        numbers.log_records = stats.unsaved_writes;
         numbers.log_bytes_behind = stats.log.behind_bytes;
         numbers.checkpoint_at_log_bytes = store.options().checkpoint_bytes;
         numbers.log_segments = stats.log.segments;

@@ -160,6 +160,8 @@ pub struct DiskStats {
     /// Bytes logged since the last checkpoint began, or replayed from the log when the store was
     /// opened.
     pub logged: u64,
+    /// Writes since the last checkpoint began.
+    pub unsaved_writes: u64,
     /// Checkpoints since the store was opened.
     pub checkpoints: u64,
     /// Whether a checkpoint is running.
@@ -209,10 +211,12 @@ impl DiskStore {
     pub fn stats(&self) -> DiskStats {
         let shared = &*self.shared;
         let moments = shared.buffer.moment_stats();
+        let sequence = shared.sequence.load(Ordering::Relaxed);
         DiskStats {
-            sequence: shared.sequence.load(Ordering::Relaxed),
+            sequence,
             keys: self.len(),
             logged: shared.logged.load(Ordering::Relaxed),
+            unsaved_writes: sequence.saturating_sub(shared.buffer.header().sequence),
             checkpoints: shared.checkpoints.taken.load(Ordering::Relaxed),
             checkpoint_running: shared.checkpoints.running.load(Ordering::Relaxed),
             last_checkpoint_unix_s: shared.checkpoints.last_unix_s.load(Ordering::Relaxed),

@@ -15,6 +15,8 @@ const HELP: &[&str] = &[
     "    Reply with a value of this type of the protocol.",
     "SET-ACTIVE-EXPIRE <0|1>",
     "    Let expired keys stay in memory, hidden, or remove them again.",
+    "SET-DISABLE-DENY-SCRIPTS <0|1>",
+    "    Let scripts call DEBUG, or no longer.",
     "SLEEP <seconds>",
     "    Stop serving the clients of this worker for <seconds>. Decimals allowed.",
     "HELP",
@@ -40,7 +42,10 @@ pub(super) fn debug(
     } else if is(subcommand, "PROTOCOL") && args.len() == 3 {
         write_example(args.get(2), reply)?;
     } else if is(subcommand, "SET-ACTIVE-EXPIRE") && args.len() == 3 {
-        context.shared.store.pause_expiry(parse_switch(args.get(2))?);
+        context.shared.store.pause_expiry(!parse_switch(args)?);
+        reply.ok();
+    } else if is(subcommand, "SET-DISABLE-DENY-SCRIPTS") && args.len() == 3 {
+        context.shared.settings.debug_in_scripts.set(parse_switch(args)?.into());
         reply.ok();
     } else {
         return Err(unknown_or_wrong("debug", args));
@@ -48,13 +53,14 @@ pub(super) fn debug(
     Ok(AfterCommand::Done)
 }
 
-/// Returns whether a switch is off.
-fn parse_switch(text: &[u8]) -> Result<bool, CommandError> {
-    match text {
-        b"0" => Ok(true),
-        b"1" => Ok(false),
+/// Returns whether the switch in argument 2 is on.
+fn parse_switch(args: &RequestArgs<'_>) -> Result<bool, CommandError> {
+    match args.get(2) {
+        b"0" => Ok(false),
+        b"1" => Ok(true),
         _ => {
-            Err(CommandError::text("ERR DEBUG SET-ACTIVE-EXPIRE: give 0 (keys stay) or 1 (keys are removed)"))
+            let name = args.get(1).escape_ascii();
+            Err(CommandError::owned(format!("ERR DEBUG {name}: give 1 for on or 0 for off")))
         }
     }
 }

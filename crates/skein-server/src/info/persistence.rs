@@ -34,6 +34,7 @@ fn checkpoints(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLin
     let status = |failed| if failed { "err" } else { "ok" };
     let failure = numbers.last_checkpoint_failure.as_deref().or(numbers.writes_stopped.as_deref());
     let last = status(failure.is_some());
+    lines.add("rdb_changes_since_last_save", numbers.log_records);
     lines.add("rdb_bgsave_in_progress", running);
     lines.add("rdb_last_save_time", numbers.last_checkpoint_unix_s);
     lines.add("rdb_last_bgsave_status", last);

@@ -187,7 +187,7 @@ fn debug_sleeps_where_it_is_allowed() {
     }
     let unknown = client.ask("DEBUG NOPE");
     assert_eq!(unknown, "-ERR unknown subcommand or wrong number of arguments for 'NOPE'. Try DEBUG HELP.|");
-    assert!(client.ask("DEBUG HELP").starts_with("*9|+DEBUG"));
+    assert!(client.ask("DEBUG HELP").starts_with("*11|+DEBUG"));
     assert_eq!(client.ask("CONFIG GET enable-debug-command"), "*2|$20|enable-debug-command|$3|yes|");
 }
 
@@ -217,6 +217,14 @@ fn debug_shows_each_type_of_the_protocol() {
     assert_eq!(old.ask("DEBUG PROTOCOL push"), "-ERR RESP2 is not supported by this command|");
     assert_eq!(new.ask("DEBUG PROTOCOL push"), ">2|$16|server-cpu-usage|:42|");
     assert_eq!(show(&new.reply()), "$40|Some real reply following the push reply|");
+    let called = |client: &mut TestClient| {
+        show(&client.call(&[b"EVAL", b"return redis.call('debug', 'protocol', 'string')", b"0"]))
+    };
+    assert!(called(&mut old).starts_with("-ERR This Redis command is not allowed from script"));
+    assert_eq!(old.ask("DEBUG SET-DISABLE-DENY-SCRIPTS 1"), "+OK|");
+    assert_eq!(called(&mut old), "$11|Hello World|");
+    assert_eq!(old.ask("DEBUG SET-DISABLE-DENY-SCRIPTS 0"), "+OK|");
+    assert!(called(&mut old).starts_with("-ERR "));
     assert!(new.ask("DEBUG PROTOCOL nope").starts_with("-ERR Wrong protocol type name."));
 }
 

@@ -129,6 +129,23 @@ fn commands_of_scripts_are_counted() {
     }
 }
 
+/// Counts writes since the last checkpoint began. A command that changes nothing is none.
+#[test]
+fn info_counts_unsaved_changes() {
+    let (_running, mut client) = start(options());
+    let changes =
+        |client: &mut TestClient| number(&client.ask("INFO persistence"), "rdb_changes_since_last_save");
+    assert_eq!(changes(&mut client), 0);
+    for (request, count) in [("SETBIT k 7 1", 1), ("SETBIT k 7 1", 1), ("SET a 1", 2), ("DEL none", 2)] {
+        client.ask(request);
+        assert_eq!(changes(&mut client), count, "{request}");
+    }
+    assert_eq!(client.ask("SAVE"), "+OK|");
+    assert_eq!(changes(&mut client), 0);
+    client.ask("DEL a k");
+    assert_eq!(changes(&mut client), 2);
+}
+
 /// Returns the value of a line of INFO.
 fn value<'i>(info: &'i str, name: &str) -> &'i str {
     let (_, rest) = info.split_once(&format!("|{name}:")).unwrap_or_else(|| panic!("no {name}: {info}"));

@@ -20,8 +20,8 @@ pub(crate) struct Checkpointer {
     log_bytes_max: Option<u64>,
     /// See [`StoreOptions::checkpoint_interval`].
     interval: Option<Duration>,
-    /// The log bytes that the recovery replayed.
-    replayed_bytes: u64,
+    /// What the recovery replayed.
+    replayed: LogVolume,
     /// Held while a checkpoint is written.
     one_at_a_time: Mutex<()>,
     /// The copies of the folder's files that are being made.
@@ -34,7 +34,7 @@ pub(crate) struct Checkpointer {
     /// The failure of the last checkpoint, if it failed.
     pub(crate) last_failure: Mutex<Option<String>>,
     /// `logged` when the last checkpoint began.
-    logged_before: AtomicU64,
+    logged_before: Mutex<LogVolume>,
     began: Mutex<Instant>,
     pub(crate) stop: CheckpointStop,
 }
@@ -71,6 +71,13 @@ impl CheckpointStop {
     }
 }
 
+/// A part of the log.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LogVolume {
+    pub bytes: u64,
+    pub records: u64,
+}
+
 /// The right to write a checkpoint. Nobody else writes one meanwhile.
 pub(crate) struct CheckpointTurn<'c> {
     of: &'c Checkpointer,
@@ -85,13 +92,13 @@ impl CheckpointTurn<'_> {
 }
 
 impl Checkpointer {
-    /// Returns the state after a recovery that replayed `replayed_bytes` log bytes on top of a
-    /// checkpoint from `last_unix_s`.
-    pub(crate) fn new(options: &StoreOptions, last_unix_s: u64, replayed_bytes: u64) -> Self {
+    /// Returns the state after a recovery that has `replayed` the logs on top of a checkpoint from
+    /// `last_unix_s`.
+    pub(crate) fn new(options: &StoreOptions, last_unix_s: u64, replayed: LogVolume) -> Self {
         Self {
             log_bytes_max: options.checkpoint_log_bytes,
             interval: options.checkpoint_interval,
-            replayed_bytes,
+            replayed,
             one_at_a_time: Mutex::new(()),
             copies: FileLeases::default(),
             requested: AtomicBool::new(false),
@@ -99,7 +106,7 @@ impl Checkpointer {
             finished: AtomicU64::new(0),
             last_unix_s: AtomicU64::new(last_unix_s),
             last_failure: Mutex::new(None),
-            logged_before: AtomicU64::new(0),
+            logged_before: Mutex::default(),
             began: Mutex::new(Instant::now()),
             stop: CheckpointStop::default(),
         }
@@ -155,7 +162,7 @@ impl Checkpointer {
         let failure = written.as_ref().err().filter(is_failure).map(Error::to_string);
         *lock(&self.last_failure) = failure;
         if written.is_ok() {
-            self.logged_before.store(logged, Ordering::Relaxed);
+            *lock(&self.logged_before) = logged;
             self.finished.fetch_add(1, Ordering::Relaxed);
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
             self.last_unix_s.store(now, Ordering::Relaxed);
@@ -165,20 +172,24 @@ impl Checkpointer {
         written
     }
 
-    /// Returns the log bytes that the checkpoint at the start of this run does not cover: replayed
-    /// bytes, and bytes appended since.
-    fn logged(&self, commit: &CommitLog) -> u64 {
-        self.replayed_bytes + commit.log.stats().appended_bytes
+    /// Returns the part of the log that the checkpoint at the start of this run does not cover: what
+    /// was replayed, and what was appended since.
+    fn logged(&self, commit: &CommitLog) -> LogVolume {
+        let stats = commit.log.stats();
+        let LogVolume { bytes, records } = self.replayed;
+        LogVolume { bytes: bytes + stats.appended_bytes, records: records + stats.appended_records }
     }
 
-    /// Returns the log bytes that no checkpoint covers.
-    pub(crate) fn log_bytes(&self, commit: &CommitLog) -> u64 {
-        self.logged(commit) - self.logged_before.load(Ordering::Relaxed)
+    /// Returns the part of the log that no checkpoint covers.
+    pub(crate) fn since_last(&self, commit: &CommitLog) -> LogVolume {
+        let before = *lock(&self.logged_before);
+        let all = self.logged(commit);
+        LogVolume { bytes: all.bytes - before.bytes, records: all.records - before.records }
     }
 
     /// Returns whether a checkpoint should start without a request.
     fn is_due(&self, commit: &CommitLog) -> bool {
-        let by_size = self.log_bytes_max.is_some_and(|limit| self.log_bytes(commit) >= limit);
+        let by_size = self.log_bytes_max.is_some_and(|limit| self.since_last(commit).bytes >= limit);
         let by_time = self.interval.is_some_and(|interval| {
             let began = *lock(&self.began);
             began.elapsed() >= interval && commit.is_written()

@@ -49,7 +49,7 @@ use std::path::{Path, PathBuf};
 use skein_log::OpenProgress;
 use skein_log::storage::Storage;
 
-pub(crate) use checkpointer::{CheckpointStop, Checkpointer};
+pub(crate) use checkpointer::{CheckpointStop, Checkpointer, LogVolume};
 pub(crate) use leases::FileLeases;
 pub(crate) use write::write_copy;
 

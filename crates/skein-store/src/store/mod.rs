@@ -124,6 +124,8 @@ pub struct StoreStats {
     pub durable_epoch: u64,
     /// Log bytes since the last checkpoint began, including those of earlier runs.
     pub log_bytes: u64,
+    /// Writes in the log since the last checkpoint began, including those of earlier runs.
+    pub log_records: u64,
     /// Log bytes that are not durable yet: a crash would lose them.
     pub log_bytes_behind: u64,
     /// Log bytes at which a checkpoint starts; 0 for never.
@@ -410,7 +412,8 @@ impl Store {
             snapshot_bytes: core.keys.snapshots.bytes(),
             epoch: log.epoch,
             durable_epoch: log.durable_epoch,
-            log_bytes: checkpoints.log_bytes(&core.commit),
+            log_bytes: checkpoints.since_last(&core.commit).bytes,
+            log_records: checkpoints.since_last(&core.commit).records,
             log_bytes_behind: log.behind_bytes,
             checkpoint_at_log_bytes: core.options.checkpoint_log_bytes.unwrap_or(0),
             log_segments: log.segments,

@@ -12,7 +12,9 @@ use skein_sync::locks::lock;
 
 use super::{CloseReport, expiry_thread};
 use crate::checkpoint::manifest::CheckpointManifest;
-use crate::checkpoint::{self, CheckpointReport, CheckpointSource, CheckpointStop, Checkpointer, schedule};
+use crate::checkpoint::{
+    self, CheckpointReport, CheckpointSource, CheckpointStop, Checkpointer, LogVolume, schedule,
+};
 use crate::collection::sweep;
 use crate::commit_log::CommitLog;
 use crate::data_folder::DataFolder;
@@ -72,7 +74,11 @@ impl OpenStore {
         }
         let checkpointed_unix_s = newest.as_ref().map_or(0, |(manifest, _)| manifest.unix_s);
         Ok(Self {
-            checkpoints: Checkpointer::new(&options, checkpointed_unix_s, recovery.log_bytes),
+            checkpoints: Checkpointer::new(
+                &options,
+                checkpointed_unix_s,
+                LogVolume { bytes: recovery.log_bytes, records: recovery.log_records },
+            ),
             core: StoreCore::new(keys, commit, options),
             folder,
             recovery,
@@ -135,7 +141,7 @@ impl OpenStore {
     /// It may be abandoned, because the logs have the same data.
     fn checkpoint_before_close(&self, within: Duration) -> Option<CheckpointReport> {
         let (commit, options) = (&self.core.commit, self.core.options.close_checkpoint?);
-        if self.checkpoints.log_bytes(commit) < options.log_bytes || commit.log.poisoned().is_some() {
+        if self.checkpoints.since_last(commit).bytes < options.log_bytes || commit.log.poisoned().is_some() {
             return None;
         }
         self.checkpoints.stop.limit(options.within.min(within));

@@ -247,6 +247,7 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
         bounds::REQUEST_BYTES,
     ),
     fixed("cluster-enabled", |_| "no".to_owned()),
+    fixed("daemonize", |_| "no".to_owned()),
     fixed("databases", |shared| shared.databases.count().to_string()),
     fixed("enable-debug-command", |shared| {
         if shared.options.debug_command { "yes" } else { "no" }.to_owned()
@@ -310,6 +311,8 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     other("notify-keyspace-events", observing::events, observing::change_events),
     fixed("port", |shared| shared.address.port().to_string()),
     number("proto-max-bulk-len", |all| &all.arg_bytes_max, NumberUnit::Bytes, bounds::REQUEST_BYTES),
+    // There are no replicas.
+    fixed("replicaof", |_| String::new()),
     ConfigParameter {
         name: "requirepass",
         kind: ParameterKind::Other { value: default_password, change: change_default_password },
@@ -322,6 +325,7 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
         NumberUnit::Count,
         (0, i64::MAX as usize),
     ),
+    fixed("slaveof", |_| String::new()),
     other("slowlog-log-slower-than", observing::slower_than, observing::change_slower_than),
     number("slowlog-max-len", |all| &all.observing.slowlog_len, NumberUnit::Count, bounds::SLOWLOG_LEN),
     // A trimming with `~` removes whole groups of this number, and DUMP writes nodes of these sizes.

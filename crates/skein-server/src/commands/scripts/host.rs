@@ -127,7 +127,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
             let is_known = find_subcommand(command.subcommands, args.get(1)).is_some();
             return Err(if is_known { WRONG_ARITY } else { UNKNOWN });
         }
-        if !may_be_in_script(command) {
+        if !may_be_in_script(command) && !self.may_debug(command) {
             return Err(NOT_ALLOWED);
         }
         if !self.call.may_write() && command.may_write() {
@@ -185,6 +185,12 @@ impl<'c, 's> ScriptCommands<'c, 's> {
 }
 
 impl ScriptCommands<'_, '_> {
+    /// Returns whether a command is DEBUG, and scripts may call it.
+    fn may_debug(&self, command: &CommandSpec) -> bool {
+        let shared = self.context.as_ref().map(|context| context.shared);
+        command.name == "debug" && shared.is_some_and(|shared| shared.settings.debug_in_scripts.get() != 0)
+    }
+
     /// Counts the command that was called, and its error.
     fn count(&mut self, began: Instant, reply: &[u8]) {
         let Some(context) = &self.context else { return };
