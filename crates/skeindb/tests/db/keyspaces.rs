@@ -123,3 +123,29 @@ fn the_index_of_short_keys_has_only_the_default_keyspace() -> skeindb::Result<()
     default.insert("nine bytes", "").expect_err("too long for the index");
     Ok(())
 }
+
+/// Keys of a server's other databases are in no keyspace of the library, which keeps them.
+#[test]
+fn databases_of_a_server_are_left_alone() -> skeindb::Result<()> {
+    use skeindb::store::{Store, StoreOptions, StoredKeyspace};
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let (third, open) =
+        (StoredKeyspace::of_database(3), || Store::open(folder.path(), StoreOptions::default()));
+    let store = open()?;
+    for key in [&b"duck"[..], b"goose", &third.stored(b"goose"), &third.stored(b"swan")] {
+        store.put(key, b"v")?;
+    }
+    store.close()?;
+    let db = Db::open(folder.path())?;
+    let rows = db.default_keyspace();
+    assert_eq!((rows.len()?, keys(rows.iter())?), (2, vec!["duck".to_owned(), "goose".into()]));
+    db.keyspace("named")?.insert("swan", "v")?;
+    assert_eq!((rows.len()?, rows.clear()?, rows.len()?), (2, 2, 0));
+    db.close()?;
+    let store = open()?;
+    assert_eq!(store.keyspace_stats(third).keys, 2);
+    assert_eq!(store.get(&third.stored(b"swan"))?.as_deref(), Some(&b"v"[..]));
+    store.close()?;
+    Ok(())
+}
