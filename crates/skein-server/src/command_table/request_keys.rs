@@ -65,7 +65,7 @@ fn find_places(command: &CommandSpec, request: &RequestArgs<'_>) -> Option<KeyPl
         "georadiusbymember" => placed.extend(stored_keys(request, 5)),
         "xread" | "xreadgroup" => placed.extend(read_streams(command, request)),
         // The key in the other database, which `stored_request` adds.
-        "move" if request.len() > 3 => placed.push(3),
+        "move" if request.len() == 4 => placed.push(3),
         _ => {}
     }
     if command.key_count == 0 {
