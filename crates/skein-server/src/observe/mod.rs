@@ -212,7 +212,7 @@ mod tests {
         let before = CommandTotals::of(workers.iter());
         workers[0].done(get, 1, 100, true);
         workers[0].rejected(None, b"-ERR unknown command\r\n");
-        workers[1].rejected(Some(get), b"-NOAUTH\r\n");
+        workers[1].rejected(Some(get), b"-NOAUTH Authentication required.\r\n");
         let mut seen = CommandTotals::of(workers.iter());
         assert_eq!(seen.error_replies(), 3);
         let of_get =

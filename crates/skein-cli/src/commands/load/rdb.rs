@@ -8,7 +8,7 @@
 //!
 //! The file is read once, except streams, in which the groups follow the entries: [`streams`] reads
 //! the groups ahead. Memory has one piece of one value, and the batches that wait for the target.
-//! SkeinDB has one database, so keys of several databases come together.
+//! Keys of several databases come together, unless one alone is loaded.
 
 use std::io::{BufRead, Read};
 use std::path::Path;
@@ -179,8 +179,8 @@ impl RdbFeed<'_> {
             self.databases.push(key.database);
             if let [first, _, ..] = self.databases[..] {
                 self.report.note(format_args!(
-                    "database {}: its keys are loaded beside those of database {first}, because SkeinDB has one; if both \
-                     have a key, the later one replaces the other (--database N loads one alone)",
+                    "database {}: its keys are loaded beside those of database {first}, into one database; if both have \
+                     a key, the later one replaces the other (load each alone: --database N --to redis://HOST:PORT/N)",
                     key.database
                 ));
             }

@@ -1,4 +1,4 @@
-//! Reads and writes of streams, part by part, in the order of [`StreamPart`].
+//! Reads and writes of streams, part by part, in the order of `skein_data::StreamPart`.
 //!
 //! ```text
 //!   XINFO STREAM FULL ─┐
