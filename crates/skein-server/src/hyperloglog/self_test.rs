@@ -8,11 +8,11 @@ use super::{Encoding, HyperLogLog, REGISTERS, dense, sparse};
 use crate::random::CommandRng;
 
 /// How often all registers are written and read.
-const CYCLES: u32 = 1_000;
+const CYCLES: u32 = 100;
 /// Cycles of one step.
 const STEP_CYCLES: u32 = 4;
 /// The number of added elements.
-const ELEMENTS: u64 = 10_000_000;
+const ELEMENTS: u64 = 1_000_000;
 /// Elements of one step.
 const STEP_ELEMENTS: u64 = 20_000;
 /// The expected error of a count: 1.04 / √16384.

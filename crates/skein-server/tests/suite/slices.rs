@@ -90,9 +90,9 @@ fn is_cut(server: &TestServer, request: &str) -> bool {
 fn other_clients_are_answered_between_slices() {
     let server = start_filled(options());
     let mut client = server.connect();
-    // It takes many seconds without optimization.
+    // It takes seconds without optimization.
     let mut tester = server.connect();
-    tester.stream.set_read_timeout(Some(Duration::from_secs(120))).expect("a timeout");
+    tester.stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
     tester.send(&bytes_of("PFSELFTEST"));
     for _ in 0..20 {
         assert_eq!(client.ask("ECHO between"), "$7|between|");
