@@ -69,7 +69,10 @@ fn opening_reports_progress_and_can_be_cancelled() {
     for name in ["", super::LOG] {
         for entry in std::fs::read_dir(folder.path().join(name)).unwrap().flatten() {
             if entry.file_type().unwrap().is_file() {
-                std::fs::copy(entry.path(), copy.path().join(name).join(entry.file_name())).unwrap();
+                let copied = std::fs::copy(entry.path(), copy.path().join(name).join(entry.file_name()));
+                // A segment that was made ahead may get its name meanwhile. It is empty.
+                let is_gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+                assert!(copied.is_ok() || copied.as_ref().is_err_and(is_gone), "{copied:?}");
             }
         }
     }
