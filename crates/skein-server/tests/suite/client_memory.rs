@@ -53,8 +53,9 @@ fn the_sizes_of_a_client_are_those_of_its_buffers() {
     // Replies that are not read. The system's buffers take some of them.
     client.send(&encode(&[b"GET", b"k"]).repeat(1_000));
     wait_for(|| number(&mut watcher, &its, "obl") > 50_000);
+    // The server may write more of them between two looks, until it stops to.
+    wait_for(|| number(&mut watcher, &its, "rbs") == number(&mut watcher, &its, "omem"));
     assert!(number(&mut watcher, &its, "omem") >= number(&mut watcher, &its, "obl"));
-    assert_eq!(number(&mut watcher, &its, "rbs"), number(&mut watcher, &its, "omem"));
     assert!(number(&mut watcher, &its, "rbp") > 50_000);
     assert_eq!(field(&mut watcher, &its, "events"), "rw");
     for _ in 0..1_000 {
