@@ -170,7 +170,8 @@ pub struct TestClient {
 
 impl TestClient {
     pub fn new(stream: TcpStream) -> Self {
-        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        // Long: without optimization, and beside other tests, some commands take many seconds.
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
         Self { stream, buffer: Vec::new() }
     }
