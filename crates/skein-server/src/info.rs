@@ -181,7 +181,7 @@ fn cluster(_: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
 
 fn keyspace(_: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     for (database, KeyspaceStats { keys, expires, average_ttl_ms }) in &numbers.databases {
-        let line = format_args!("keys={keys},expires={expires},avg_ttl={average_ttl_ms}");
-        lines.add(&format!("db{database}"), line);
+        let name = format!("db{database}");
+        lines.add(&name, format_args!("keys={keys},expires={expires},avg_ttl={average_ttl_ms}"));
     }
 }

@@ -106,9 +106,10 @@ fn compare(
 /// Returns whether a section has requests to other databases than 0.
 fn uses_databases(section: &GoldenSection<'_>) -> bool {
     let to_database = |request: &str| {
-        let mut words = request.split(' ');
-        let first = words.next().unwrap_or_default();
-        ["SELECT", "SWAPDB", "MOVE"].contains(&first) || words.any(|word| word == "DB")
+        // The first word marks a request.
+        let mut words = request.split(' ').skip(1);
+        let name = words.next().unwrap_or_default();
+        ["SELECT", "SWAPDB", "MOVE"].contains(&name) || words.any(|word| word == "DB")
     };
     section.exchanges.iter().any(|exchange| to_database(exchange.request))
 }
