@@ -109,7 +109,7 @@ fn uses_databases(section: &GoldenSection<'_>) -> bool {
         // The first word marks a request.
         let mut words = request.split(' ').skip(1);
         let name = words.next().unwrap_or_default();
-        ["SELECT", "SWAPDB", "MOVE"].contains(&name) || words.any(|word| word == "DB")
+        ["SELECT", "SWAPDB", "MOVE"].contains(&name) || words.any(|word| word == "DB" || word == "databases")
     };
     section.exchanges.iter().any(|exchange| to_database(exchange.request))
 }
