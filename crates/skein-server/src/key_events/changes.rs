@@ -162,8 +162,8 @@ impl KeyChanges {
         }
     }
 
-    /// Removes what a transaction has written that was undone. What it has read stays, and what
-    /// cannot be undone.
+    /// Removes what a transaction has written that was undone. Its reads stay, and so
+    /// do entries that cannot be undone.
     pub(crate) fn undo_writes(&mut self) {
         if let Some(log) = &mut self.0 {
             let mut kept = log.kept;

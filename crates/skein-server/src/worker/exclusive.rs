@@ -334,8 +334,11 @@ fn run_queue(
             fault.write(reply);
         }
         feed(context.shared, command, RequestSource::Client(&context.client.record), &args);
-        let is_counted = std::mem::take(&mut context.client.error_is_counted);
-        timer.check_script(kind, reply.written(before), is_counted);
+        if std::mem::take(&mut context.client.error_is_counted) {
+            timer.failed_again(kind);
+        } else {
+            timer.check(kind, reply.written(before));
+        }
         let nanos = timer.lap();
         timer.done(kind, 1, nanos);
         if timer.is_slow(nanos) {

@@ -237,9 +237,9 @@ impl GeneralContext<'_> {
         let kind = || CommandKind::of_tagged(tag, &connection.input.args(at));
         let is_counted = std::mem::take(&mut connection.client.error_is_counted);
         if output.buffer.get(start) == Some(&b'-') {
-            match kind().filter(|_| is_counted) {
-                Some(script) => self.timer.check_script(script, &output.buffer[start..], true),
-                None => self.timer.error(kind(), &output.buffer[start..], outcome.done),
+            match kind() {
+                Some(script) if is_counted => self.timer.failed_again(script),
+                kind => self.timer.error(kind, &output.buffer[start..], outcome.done),
             }
         }
         let ended = connection.task.is_none() && !connection.waits && connection.blocked.is_none();

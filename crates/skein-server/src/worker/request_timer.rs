@@ -118,14 +118,10 @@ impl<'w> RequestTimer<'w> {
         self.observed.failed(kind, error);
     }
 
-    /// As `check`. `is_counted` tells whether the error is that of a script's command, and counted
-    /// there.
-    pub(super) fn check_script(&self, kind: CommandKind, reply: &[u8], is_counted: bool) {
-        if is_counted {
-            self.observed.failed_again(kind);
-        } else {
-            self.check(kind, reply);
-        }
+    /// Counts a script that ended with an error of one of its commands, which is counted already.
+    #[cold]
+    pub(super) fn failed_again(&self, kind: CommandKind) {
+        self.observed.failed_again(kind);
     }
 
     /// Counts the error of a request that was done, if its reply is one.

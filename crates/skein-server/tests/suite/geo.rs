@@ -1,5 +1,5 @@
-//! Searches for positions: they find what is near among many members, beside writers and in
-//! transactions, and what they store serves waiting clients.
+//! Searches for positions find what is near: among many members, beside writers, in transactions.
+//! What they store serves waiting clients.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -395,6 +395,7 @@ impl Store {
         let expiring = core.keys.expiry_index.numbers(time.now());
         let snapshots = core.keys.snapshots.numbers();
         let checkpoints = &self.handle.open.checkpoints;
+        let unsaved = checkpoints.since_last(&core.commit);
         StoreStats {
             keys: core.keys.len(time),
             expires: expiring.keys,
@@ -412,8 +413,8 @@ impl Store {
             snapshot_bytes: core.keys.snapshots.bytes(),
             epoch: log.epoch,
             durable_epoch: log.durable_epoch,
-            log_bytes: checkpoints.since_last(&core.commit).bytes,
-            log_records: checkpoints.since_last(&core.commit).records,
+            log_bytes: unsaved.bytes,
+            log_records: unsaved.records,
             log_bytes_behind: log.behind_bytes,
             checkpoint_at_log_bytes: core.options.checkpoint_log_bytes.unwrap_or(0),
             log_segments: log.segments,

@@ -90,6 +90,11 @@ const fn number(
     }
 }
 
+/// A size of an encoding of Redis.
+const fn encoding(name: &'static str, setting: fn(&LiveSettings) -> &LiveSetting) -> ConfigParameter {
+    number(name, setting, NumberUnit::Count, (0, i64::MAX as usize))
+}
+
 const fn tls_file(
     name: &'static str,
     path: fn(&Tls) -> Option<&Path>,
@@ -253,30 +258,10 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
         if shared.options.debug_command { "yes" } else { "no" }.to_owned()
     }),
     // The encodings that OBJECT ENCODING names, also under the names of earlier Redis versions.
-    number(
-        "hash-max-listpack-entries",
-        |all| &all.encodings.hash_entries,
-        NumberUnit::Count,
-        (0, i64::MAX as usize),
-    ),
-    number(
-        "hash-max-listpack-value",
-        |all| &all.encodings.hash_value,
-        NumberUnit::Count,
-        (0, i64::MAX as usize),
-    ),
-    number(
-        "hash-max-ziplist-entries",
-        |all| &all.encodings.hash_entries,
-        NumberUnit::Count,
-        (0, i64::MAX as usize),
-    ),
-    number(
-        "hash-max-ziplist-value",
-        |all| &all.encodings.hash_value,
-        NumberUnit::Count,
-        (0, i64::MAX as usize),
-    ),
+    encoding("hash-max-listpack-entries", |all| &all.encodings.hash_entries),
+    encoding("hash-max-listpack-value", |all| &all.encodings.hash_value),
+    encoding("hash-max-ziplist-entries", |all| &all.encodings.hash_entries),
+    encoding("hash-max-ziplist-value", |all| &all.encodings.hash_value),
     fixed("hll-sparse-max-bytes", |_| hyperloglog::SPARSE_BYTES_MAX.to_string()),
     number(
         "latency-monitor-threshold",
@@ -319,12 +304,7 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     },
     // Checkpoints start when the log has grown, not by time and number of writes.
     fixed("save", |_| String::new()),
-    number(
-        "set-max-intset-entries",
-        |all| &all.encodings.set_integers,
-        NumberUnit::Count,
-        (0, i64::MAX as usize),
-    ),
+    encoding("set-max-intset-entries", |all| &all.encodings.set_integers),
     fixed("slaveof", |_| String::new()),
     other("slowlog-log-slower-than", observing::slower_than, observing::change_slower_than),
     number("slowlog-max-len", |all| &all.observing.slowlog_len, NumberUnit::Count, bounds::SLOWLOG_LEN),
@@ -359,28 +339,8 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     fixed("unixsocketperm", |shared| {
         format!("{:o}", shared.options.unix_socket.as_ref().map_or(0, |socket| socket.mode))
     }),
-    number(
-        "zset-max-listpack-entries",
-        |all| &all.encodings.sorted_set_entries,
-        NumberUnit::Count,
-        (0, i64::MAX as usize),
-    ),
-    number(
-        "zset-max-listpack-value",
-        |all| &all.encodings.sorted_set_value,
-        NumberUnit::Count,
-        (0, i64::MAX as usize),
-    ),
-    number(
-        "zset-max-ziplist-entries",
-        |all| &all.encodings.sorted_set_entries,
-        NumberUnit::Count,
-        (0, i64::MAX as usize),
-    ),
-    number(
-        "zset-max-ziplist-value",
-        |all| &all.encodings.sorted_set_value,
-        NumberUnit::Count,
-        (0, i64::MAX as usize),
-    ),
+    encoding("zset-max-listpack-entries", |all| &all.encodings.sorted_set_entries),
+    encoding("zset-max-listpack-value", |all| &all.encodings.sorted_set_value),
+    encoding("zset-max-ziplist-entries", |all| &all.encodings.sorted_set_entries),
+    encoding("zset-max-ziplist-value", |all| &all.encodings.sorted_set_value),
 ];
