@@ -117,7 +117,7 @@ fn a_replica_and_a_lone_server_give_no_pages() {
         let mut replica = nodes.client(1);
         let reply = replica.line("SK.PAGE - +");
         assert_eq!(reply, "-READONLY this node is a replica; ask its primary for the page|");
-        nodes.client(0).line("SET a 1");
+        assert_eq!(nodes.client(0).line("SET a 1"), "+OK|");
         // A plain range of a replica answers for the slots of its primary.
         replica.wait_for(&["SK.RANGE", "-", "+", "NOVALUES"], |reply| reply == "*1|$1|a|");
         assert!(nodes.client(0).line("SK.PAGE - + LIMIT 0").starts_with("-ERR a page has 1 name or more"));

@@ -250,7 +250,7 @@ fn keys_that_stay_come_once_while_slots_migrate_at_once() {
 #[test]
 fn keys_that_stay_come_once_while_primaries_fail() {
     for program in programs() {
-        check_during(&mut ModuleCluster::start(&program, 3, 1), |nodes, watch| {
+        check_during(&mut ModuleCluster::start_mortal(&program, 3, 1), |nodes, watch| {
             kill_a_primary(nodes, watch, 0);
             stop_a_primary(nodes, watch, 1);
         });
@@ -265,7 +265,7 @@ fn soak() {
     let minutes = std::env::var("SKEIN_SOAK_MINUTES").map_or(20, |text| text.parse().expect("minutes"));
     for program in programs() {
         let (mut random, mut events) = (ModuleRandom(23), [0; 3]);
-        check_during(&mut ModuleCluster::start(&program, 3, 1), |nodes, watch| {
+        check_during(&mut ModuleCluster::start_mortal(&program, 3, 1), |nodes, watch| {
             let begin = Instant::now();
             while watch.goes_on() && begin.elapsed() < Duration::from_secs(60 * minutes) {
                 let event = random.below(3);

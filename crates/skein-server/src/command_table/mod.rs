@@ -55,6 +55,9 @@ pub(crate) struct CommandSpec {
     /// Whether consecutive requests of this command may be timed as one. Such a request takes so
     /// little time that reading the clock would cost more.
     pub timed_together: bool,
+    /// Whether it has effects beside those on keys, or Redis lets it write. A pause of writes holds
+    /// it back, and scripts that only read may not call it.
+    pub has_other_effects: bool,
     /// What it may do to keys that clients of blocking commands wait for.
     pub wakes: Wakes,
     pub group: &'static str,
@@ -121,6 +124,7 @@ const fn row(
         key_count: 0,
         subcommands: &[],
         timed_together: false,
+        has_other_effects: false,
         wakes: Wakes::Nobody,
         group,
         summary,
@@ -139,6 +143,11 @@ impl CommandSpec {
     /// mark.
     const fn timed_together(self) -> Self {
         Self { timed_together: true, ..self }
+    }
+
+    /// Returns the row of a command to which `has_other_effects` applies.
+    const fn having_other_effects(self) -> Self {
+        Self { has_other_effects: true, ..self }
     }
 
     /// Returns the row of a command that may make a list, a sorted set or an entry of a stream.

@@ -300,14 +300,11 @@ impl WorkerConnections {
     }
 
     pub(super) fn close(&mut self, slot: usize) {
+        self.forget_client(slot);
         if let Some(mut connection) = self.slots.remove(slot) {
-            self.shared.clients.remove(connection.client.id);
             if connection.waits {
                 self.shared.checkpoints.withdraw(connection.client.id);
             }
-            remove_all(&self.shared, &mut connection.client);
-            stop_monitoring(&self.shared, &connection.client);
-            stop_tracking(&self.shared, &mut connection.client);
             if let Some(wait) = connection.blocked.take() {
                 self.shared.waiting.withdraw(connection.client.id);
                 self.deadlines.forget(wait, slot, connection.client.id);
@@ -317,6 +314,17 @@ impl WorkerConnections {
                 tracing::debug!(%cause, "cannot deregister a closed connection");
             }
             self.count_closed();
+        }
+    }
+
+    /// Removes a client from what other clients see, and ends its subscriptions, its monitoring and
+    /// its tracking. Its connection may linger.
+    pub(super) fn forget_client(&mut self, slot: usize) {
+        if let Some((connection, _)) = self.slots.get(slot) {
+            self.shared.clients.remove(connection.client.id);
+            remove_all(&self.shared, &mut connection.client);
+            stop_monitoring(&self.shared, &connection.client);
+            stop_tracking(&self.shared, &mut connection.client);
         }
     }
 

@@ -1,12 +1,14 @@
 //! Closes connections without losing replies.
 //!
 //! ```text
-//!   all replies sent ─► shut down our direction ─► drop input ─► the client closes, or timeout
+//!   all replies sent ─► forget the client ─► shut down our direction ─► drop input
+//!                                                                          └► the client closes, or timeout
 //! ```
 //!
 //! If a socket is closed while it has unread bytes, the system answers with a reset. A reset
 //! discards replies that the client's system has received and the client has not read yet. So if a
-//! client may still be sending, the worker first shuts down only its own direction.
+//! client may still be sending, the worker first shuts down only its own direction. For all other
+//! clients, the client has gone by then.
 
 use std::time::{Duration, Instant};
 
@@ -30,6 +32,7 @@ pub(super) struct Lingering {
 impl WorkerConnections {
     /// Closes a connection to which everything has been sent.
     pub(super) fn close_gently(&mut self, slot: usize) {
+        self.forget_client(slot);
         let Some((connection, _)) = self.slots.get(slot) else { return };
         // Also if the client has closed its side: over TLS, the shutdown proves that no reply was
         // cut off.

@@ -7,27 +7,43 @@
 use std::time::Duration;
 
 use crate::client::ClientState;
-use crate::commands::scripts::changes_functions;
+use crate::commands::scripts::{ScriptCall, changes_functions};
 use crate::commands::{Handler, ResolvedTag, is};
 use crate::pause::PausedRequests;
 use crate::resp::RequestArgs;
+use crate::shared::ServerShared;
 
 use super::connections::WorkerConnections;
-use super::exclusive::{may_write, queue_may_write};
-
 /// Returns whether a pause holds back this request. Requests that end the pause, and the login
 /// before them, are never held back.
-pub(super) fn is_held(held: PausedRequests, tag: u16, args: &RequestArgs<'_>, client: &ClientState) -> bool {
+pub(super) fn is_held(
+    held: PausedRequests,
+    shared: &ServerShared,
+    tag: u16,
+    args: &RequestArgs<'_>,
+    client: &ClientState,
+) -> bool {
     let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return held == PausedRequests::All };
     match (held, command.handler()) {
         (PausedRequests::All, _) => {
             let ends_it = command.name == "client" && args.len() == 2 && is(args.get(1), "UNPAUSE");
             !ends_it && !command.has_flag("no_auth")
         }
-        (PausedRequests::Writes, Handler::Exec) => {
-            client.multi.as_ref().is_some_and(|multi| queue_may_write(multi))
-        }
-        (PausedRequests::Writes, _) => may_write(tag) || changes_functions(command, args),
+        (PausedRequests::Writes, Handler::Exec) => client
+            .multi
+            .as_ref()
+            .is_some_and(|multi| multi.queue.iter().any(|(tag, args)| has_effects(shared, tag, &args))),
+        (PausedRequests::Writes, _) => has_effects(shared, tag, args),
+    }
+}
+
+/// Returns whether a request may write, publish, or run a script that may. A script that is not
+/// found has an error as its reply, and no effect.
+fn has_effects(shared: &ServerShared, tag: u16, args: &RequestArgs<'_>) -> bool {
+    let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
+    match command.handler() {
+        Handler::Script(kind) => ScriptCall::parse(kind, shared, args).is_ok_and(|call| call.may_write()),
+        _ => command.may_write() || command.has_other_effects || changes_functions(command, args),
     }
 }
 

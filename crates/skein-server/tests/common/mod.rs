@@ -163,6 +163,10 @@ pub fn reply_len(bytes: &[u8]) -> Option<usize> {
     Some(at)
 }
 
+/// How long a test waits for a reply. Without optimization, and beside other tests, some commands
+/// take many seconds.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
 pub struct TestClient {
     pub stream: TcpStream,
     buffer: Vec<u8>,
@@ -170,8 +174,7 @@ pub struct TestClient {
 
 impl TestClient {
     pub fn new(stream: TcpStream) -> Self {
-        // Long: without optimization, and beside other tests, some commands take many seconds.
-        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
         Self { stream, buffer: Vec::new() }
     }

@@ -3,8 +3,6 @@
 //! included automatically. (`golden/acl.txt` compares the access of each command to its keys with
 //! Redis.)
 
-use std::time::Duration;
-
 use crate::common::{TestClient, start, trie};
 
 /// Requests that need more than a name and enough arguments.
@@ -85,8 +83,6 @@ fn every_command_is_denied_without_permission() {
     for row in rows(&mut admin) {
         // A subscriber may not log in again.
         let mut client = server.connect();
-        // PFSELFTEST takes seconds in a build for tests.
-        client.stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
         let CommandInfoRow { name, request, has_keys } = &row;
         let denied = format!("-NOPERM this user has no permissions to run the '{name}");
         for rules in [

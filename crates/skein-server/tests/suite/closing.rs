@@ -6,7 +6,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use crate::common::{TestServer, options, start_with, wait_for};
+use crate::common::{PATIENCE, TestServer, options, show, start_with, wait_for};
 use skein_server::{ServerOptions, UnixSocket};
 use skein_store::Durability;
 
@@ -57,7 +57,7 @@ fn unix_half_close_is_answered_before_the_close() {
         ..options()
     });
     let mut client = UnixStream::connect(&path).expect("a connection");
-    client.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+    client.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let mut reply = [0; 7];
     client.write_all(b"PING\r\n").expect("to send");
     client.read_exact(&mut reply).expect("a reply");
@@ -69,4 +69,27 @@ fn unix_half_close_is_answered_before_the_close() {
     client.read_to_end(&mut rest).expect("the end");
     assert_eq!(rest, b"+PONG\r\n");
     server.stop();
+}
+
+/// Incident: a client that had sent QUIT, and kept its socket open, was a client for half a second
+/// more. Consequence: messages for it were sent to nobody, and its redirection was not reported as
+/// broken. Fix: a client is forgotten before its connection lingers.
+#[test]
+fn a_client_that_quits_is_forgotten_before_its_socket_ends() {
+    let server = start_with(options(), Durability::Buffered);
+    let (mut leaves, mut stays) = (server.connect(), server.connect());
+    let id = leaves.ask("CLIENT ID").trim_matches([':', '|']).to_owned();
+    assert_eq!(stays.ask("HELLO 3").chars().next(), Some('%'));
+    assert_eq!(stays.ask(&format!("CLIENT TRACKING ON REDIRECT {id}")), "+OK|");
+    stays.ask("GET k");
+    leaves.ask("SUBSCRIBE news __redis__:invalidate");
+    leaves.reply();
+    assert_eq!(stays.ask("PUBLISH news a"), ":1|");
+    leaves.reply();
+    assert_eq!(leaves.ask("QUIT"), "+OK|");
+    assert_eq!(leaves.try_reply(), None);
+    assert_eq!(stays.ask("PUBLISH news b"), ":0|");
+    assert!(!stays.ask("CLIENT LIST").contains(&format!("id={id} ")));
+    server.connect().ask("SET k v");
+    assert_eq!(show(&stays.reply()), format!(">2|$21|tracking-redir-broken|:{id}|"));
 }

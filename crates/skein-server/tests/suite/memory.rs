@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::common::{TestClient, TestServer, encode, options, show, start_on, wait_for};
+use crate::common::{PATIENCE, TestClient, TestServer, encode, options, show, start_on, wait_for};
 use skein_store::{Durability, Eviction, StoreLimits, StoreOptions};
 
 const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.|";
@@ -225,7 +225,7 @@ fn copies_reserve_memory_and_queues_count() {
 fn has_answer(client: &TestClient) -> bool {
     client.stream.set_read_timeout(Some(Duration::from_millis(1))).expect("a timeout");
     let came = client.stream.peek(&mut [0]).is_ok();
-    client.stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+    client.stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     came
 }
 

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::common::{TestClient, TestServer, options, show, start_with, trie};
+use crate::common::{PATIENCE, TestClient, TestServer, options, show, start_with, trie};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
@@ -361,7 +361,7 @@ fn commands_over_the_threshold_are_latency_events() {
 /// Returns the response of the metrics address to a request.
 fn page(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("a connection");
-    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     stream.write_all(request.as_bytes()).expect("a request");
     let mut text = String::new();
     // The connection may end before the whole response to a rejected request.

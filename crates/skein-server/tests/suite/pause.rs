@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use crate::common::{TestClient, encode, start, start_with};
+use crate::common::{PATIENCE, TestClient, encode, show, start, start_with};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
@@ -11,7 +11,7 @@ use skein_store::Durability;
 fn waits(client: &mut TestClient) -> bool {
     client.stream.set_read_timeout(Some(Duration::from_millis(30))).expect("a timeout");
     let nothing = client.stream.peek(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
-    client.stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+    client.stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     nothing
 }
 
@@ -40,8 +40,8 @@ fn a_pause_of_writes_holds_back_only_writes() {
     let mut exec = server.connect();
     assert_eq!((exec.ask("MULTI"), exec.ask("GET k")), ("+OK|".to_owned(), "+QUEUED|".to_owned()));
     assert_eq!(exec.ask("EXEC"), "*1|$3|old|", "it only reads");
-    assert_eq!(crate::common::show(&writers[0].reply()), "$3|old|");
-    assert_eq!(crate::common::show(&writers[4].reply()), "$3|old|");
+    assert_eq!(show(&writers[0].reply()), "$3|old|");
+    assert_eq!(show(&writers[4].reply()), "$3|old|");
     assert!(writers.iter_mut().all(waits));
     assert!(reader.ask("INFO clients").contains("|blocked_clients:5|"), "as in Redis");
     for request in ["GET k", "MGET k", "SK.FIRST", "STRLEN k"] {
@@ -49,10 +49,9 @@ fn a_pause_of_writes_holds_back_only_writes() {
     }
     assert_eq!(admin.ask("CLIENT UNPAUSE"), "+OK|");
     crate::common::wait_for(|| reader.ask("INFO clients").contains("|blocked_clients:0|"));
-    let replies: Vec<String> =
-        writers.iter_mut().map(|client| crate::common::show(&client.reply())).collect();
+    let replies: Vec<String> = writers.iter_mut().map(|client| show(&client.reply())).collect();
     assert_eq!(replies, ["+OK|", ":0|", ":1|", ":0|", ":1|"]);
-    assert_eq!(crate::common::show(&writers[4].reply()), "$1|1|", "the requests after it are answered, too");
+    assert_eq!(show(&writers[4].reply()), "$1|1|", "the requests after it are answered, too");
 }
 
 #[test]
@@ -104,7 +103,7 @@ fn a_pipeline_behind_a_pause_keeps_its_order() {
     {
         send(&mut client, request);
     }
-    let replies: Vec<String> = (0..8).map(|_| crate::common::show(&client.reply())).collect();
+    let replies: Vec<String> = (0..8).map(|_| show(&client.reply())).collect();
     assert_eq!(replies, ["+OK|", "+OK|", "$1|1|", "+OK|", "$1|2|", "+OK|", "$1|2|", "+PONG|"]);
 }
 
@@ -182,5 +181,57 @@ fn a_stop_ends_a_pause() {
     assert!(waits(&mut client));
     let report = server.stop();
     assert_eq!(report.cut_short, 0, "{report:?}");
-    assert_eq!(crate::common::show(&client.reply()), "+OK|");
+    assert_eq!(show(&client.reply()), "+OK|");
+}
+
+/// As in Redis, a pause of writes holds back what publishes, and scripts that may write.
+#[test]
+fn a_pause_of_writes_holds_back_messages_and_scripts_that_may_write() {
+    let server = start();
+    let mut admin = server.connect();
+    admin.ask("SET x y");
+    admin.call(&[
+        b"FUNCTION",
+        b"LOAD",
+        b"#!lua name=f\nredis.register_function{function_name='f', \
+        callback=function() return 'fine' end, flags={'no-writes'}}",
+    ]);
+    let only_reads = "#!lua flags=no-writes\nreturn 1";
+    let digest = show(&admin.call(&[b"SCRIPT", b"LOAD", only_reads.as_bytes()]));
+    let digest = digest.split('|').nth(1).expect("a digest").to_owned();
+    assert_eq!(admin.ask("CLIENT PAUSE 60000 WRITE"), "+OK|");
+    let held: [&[&str]; 6] = [
+        &["PUBLISH", "c", "m"],
+        &["SPUBLISH", "c", "m"],
+        &["PFCOUNT", "h"],
+        &["EVAL", "return 1", "0"],
+        &["EVAL", "#!lua\nreturn 1", "0"],
+        &["FUNCTION", "FLUSH"],
+    ];
+    let mut waiting = Vec::new();
+    for words in held {
+        let mut client = server.connect();
+        client.send(&encode(&words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()));
+        assert!(waits(&mut client), "{words:?}");
+        waiting.push(client);
+    }
+    let mut reader = server.connect();
+    for (words, reply) in [
+        (&["EVAL", only_reads, "0"][..], ":1|"),
+        (&["EVALSHA", &digest, "0"], ":1|"),
+        (&["EVAL_RO", "return redis.call('GET', 'x')", "1", "x"], "$1|y|"),
+        (&["FCALL", "f", "0"], "$4|fine|"),
+        (&["EVALSHA", "0", "0"], "-NOSCRIPT No matching script. Please use EVAL.|"),
+    ] {
+        let words: Vec<_> = words.iter().map(|word| word.as_bytes()).collect();
+        assert_eq!(show(&reader.call(&words)), reply, "{words:?}");
+    }
+    assert_eq!(reader.ask("MULTI"), "+OK|");
+    assert_eq!(show(&reader.call(&[b"EVAL", only_reads.as_bytes(), b"0"])), "+QUEUED|");
+    assert_eq!(reader.ask("EXEC"), "*1|:1|");
+    assert_eq!(admin.ask("CLIENT UNPAUSE"), "+OK|");
+    let replies: Vec<_> = waiting.iter_mut().map(|client| show(&client.reply())).collect();
+    assert_eq!(replies, [":0|", ":0|", ":0|", ":1|", ":1|", "+OK|"]);
+    let refused = reader.call(&[b"EVAL_RO", b"return redis.call('publish', 'c', 'm')", b"0"]);
+    assert!(show(&refused).starts_with("-ERR Write commands are not allowed from read-only scripts"));
 }

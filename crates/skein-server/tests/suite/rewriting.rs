@@ -2,14 +2,10 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use crate::common::{options, start_with};
+use crate::common::{PATIENCE, options, start_with};
 use skein_server::{OptionValue, OptionsFile, ServerOptions};
 use skein_store::Durability;
-
-/// Time limit for an expected event.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A file on a slow disk: reports the options to write, and waits until it may continue.
 #[derive(Debug)]

@@ -2,7 +2,6 @@
 //! a command is that of its slices, and the memory held until the reply is written is limited.
 
 use std::io::ErrorKind;
-use std::time::Duration;
 
 use crate::common::{TestClient, TestServer, encode, index, options, start_on};
 use skein_server::ServerOptions;
@@ -90,9 +89,7 @@ fn is_cut(server: &TestServer, request: &str) -> bool {
 fn other_clients_are_answered_between_slices() {
     let server = start_filled(options());
     let mut client = server.connect();
-    // It takes seconds without optimization.
     let mut tester = server.connect();
-    tester.stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
     tester.send(&bytes_of("PFSELFTEST"));
     for _ in 0..20 {
         assert_eq!(client.ask("ECHO between"), "$7|between|");

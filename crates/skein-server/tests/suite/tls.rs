@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::{TestServer, encode, options, reply_len, start_with};
+use crate::common::{PATIENCE, TestServer, encode, options, reply_len, start_with};
 use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -76,7 +76,7 @@ fn start(authority: &TestAuthority, clients: TlsClients) -> TestServer {
 fn port(server: &TestServer) -> TcpStream {
     let address = server.server.as_ref().and_then(skein_server::Server::tls_addr).expect("it speaks TLS");
     let stream = TcpStream::connect(address).expect("a connection");
-    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     stream
 }
 
@@ -309,7 +309,7 @@ fn timeouts_apply_while_loading() {
     let port = bound.tls_addr().expect("a port");
     for (address, begun) in [(port, &b""[..]), (port, b"\x16\x03\x01"), (bound.local_addr(), b"")] {
         let mut silent = TcpStream::connect(address).expect("a connection");
-        silent.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+        silent.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         silent.write_all(begun).expect("to send");
         assert_eq!(silent.read(&mut [0; 8]).expect("the end"), 0, "{begun:?}");
     }

@@ -5,9 +5,8 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::time::Duration;
 
-use crate::common::{TestServer, options, start_with};
+use crate::common::{PATIENCE, TestServer, options, start_with};
 use skein_server::{Server, ServerOptions, UnixSocket};
 use skein_store::{Durability, Store, StoreOptions};
 
@@ -21,7 +20,7 @@ fn start(path: &Path, mode: u32) -> TestServer {
 
 /// Returns the server's reply to these words.
 fn ask(stream: &mut UnixStream, words: &str) -> String {
-    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     stream.write_all(format!("{words}\r\nECHO the-end\r\n").as_bytes()).expect("to send");
     let mut text = Vec::new();
     let mut piece = [0; 1000];

@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use skein_data::OpenProgress;
 
@@ -45,8 +45,13 @@ pub(super) fn watched<R: Send, E: Into<Error> + Send>(
     operation: impl FnOnce(&OpenProgress) -> std::result::Result<R, E> + Send,
 ) -> Result<R> {
     let (sender, steps) = sync_channel(0);
-    // A receiver that is gone has cancelled the operation.
-    let counted = Arc::new(OpenProgress::watched(move |counted| _ = sender.send(counted.seen())));
+    // Several threads count. The figures are read under the lock, so none is sent after a later one.
+    let sender = Mutex::new(sender);
+    let counted = Arc::new(OpenProgress::watched(move |counted| {
+        let sender = sender.lock().unwrap_or_else(PoisonError::into_inner);
+        // A receiver that is gone has cancelled the operation.
+        _ = sender.send(counted.seen());
+    }));
     // Also if the callback panics.
     let cancel = CancelOnDrop(Arc::downgrade(&counted));
     std::thread::scope(|scope| {
@@ -63,4 +68,32 @@ pub(super) fn watched<R: Send, E: Into<Error> + Send>(
         let result = running.join().unwrap_or_else(|panic| resume_unwind(panic));
         if is_broken { Err(Error::Canceled { operation: name }) } else { result.map_err(Into::into) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Incident: two threads that counted read the figures, and sent them in the other order.
+    /// Consequence: the progress of a check went back. Fix: the figures are read under the lock of
+    /// the channel.
+    #[test]
+    fn steps_of_several_threads_never_go_back() {
+        let mut last = 0;
+        let mut progress = |step: &Progress| {
+            assert!(step.bytes >= last, "{} after {last}", step.bytes);
+            last = step.bytes;
+            ControlFlow::Continue(())
+        };
+        let count = |counted: &OpenProgress| {
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| (0..2_000).for_each(|_| assert!(counted.advance(1, 1))));
+                }
+            });
+            Ok::<(), Error>(())
+        };
+        watched("count", &mut progress, count).expect("nothing fails");
+        assert_eq!(last, 8_000);
+    }
 }

@@ -130,7 +130,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         if !may_be_in_script(command) && !self.may_debug(command) {
             return Err(NOT_ALLOWED);
         }
-        if !self.call.may_write() && command.may_write() {
+        if !self.call.may_write() && (command.may_write() || command.has_other_effects) {
             return Err(READ_ONLY);
         }
         if self.call.memory_is_full && command.has_flag("denyoom") {
