@@ -19,6 +19,9 @@ use crate::limits::KEY_BYTES_MAX;
 
 pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
+/// Decides what to do with the present row of a key. It is called at most once.
+pub(crate) type RowDecision<'d, S> = &'d mut dyn FnMut(Option<<S as Slot>::Ref<'_>>) -> ComputeAction<S>;
+
 /// The place of a key, in an index that can start a write there.
 pub(crate) type IndexPlace = masstree::MasstreeLocation;
 
@@ -181,6 +184,7 @@ impl<S: Slot> StoreIndex<S> {
         each!(self, index => index.get_many(keys, guard, found));
     }
 
+    /// As [`OrderedIndex::compute`].
     #[inline]
     pub(crate) fn compute<'g>(
         &'g self,
@@ -188,9 +192,25 @@ impl<S: Slot> StoreIndex<S> {
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g impl Guard,
     ) -> Result<Computed<'g, S>, IndexError> {
+        let mut change = Some(change);
+        self.decide(
+            key,
+            &mut |current| change.take().map_or(ComputeAction::Keep, |change| change(current)),
+            guard,
+        )
+    }
+
+    /// As [`compute`](Self::compute). The decision is a trait object: so the write paths of all
+    /// indexes are compiled once, and not once for each caller.
+    fn decide<'g>(
+        &'g self,
+        key: &[u8],
+        decision: RowDecision<'_, S>,
+        guard: &'g impl Guard,
+    ) -> Result<Computed<'g, S>, IndexError> {
         #[cfg(test)]
         self.plant(key)?;
-        each!(self, index => index.compute(key, change, guard))
+        each!(self, index => index.compute(key, decision, guard))
     }
 
     /// Looks up keys that are about to be written, as [`get_many`](Self::get_many). Also passes the
@@ -231,12 +251,11 @@ impl<S: Slot> StoreIndex<S> {
     /// # Safety
     /// [`locate_many`](Self::locate_many) returned the place for an equal key, under a guard that
     /// has been held since and was not refreshed.
-    #[inline]
     pub(crate) unsafe fn compute_at<'g>(
         &'g self,
         key: &[u8],
         place: Option<IndexPlace>,
-        change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
+        decision: RowDecision<'_, S>,
         guard: &'g impl Guard,
     ) -> Result<Computed<'g, S>, IndexError> {
         match (self, place) {
@@ -244,9 +263,9 @@ impl<S: Slot> StoreIndex<S> {
                 #[cfg(test)]
                 self.plant(key)?;
                 // SAFETY: guaranteed by the caller.
-                unsafe { index.compute_at(key, place, change, guard) }
+                unsafe { index.compute_at(key, place, decision, guard) }
             }
-            _ => self.compute(key, change, guard),
+            _ => self.decide(key, decision, guard),
         }
     }
 

@@ -2,12 +2,10 @@
 //! remembered before it reads, and the changes of a command are noted.
 
 use super::{CommandContext, CommandSpec, Handler, ResolvedTag, is_short, resolve};
-use crate::client::ClientState;
 use crate::command_table::request_keys::keys_of;
 use crate::key_events::{CommandWatch, KeyChanges};
 use crate::resp::RequestArgs;
-use crate::shared::ServerShared;
-use skein_data::name_within;
+use skein_data::{EngineKeys, name_within};
 
 /// Commands that read keys, although Redis flags their subcommands instead.
 const READ_BY_SUBCOMMAND: [&str; 2] = ["memory", "object"];
@@ -22,7 +20,7 @@ pub(crate) fn begin<'a>(
     args: &RequestArgs<'a>,
 ) -> Option<CommandWatch<'a>> {
     if context.client.tracking.is_some() {
-        remember_reads(context.shared, context.client, command, args);
+        remember_reads(context, command, args);
     }
     if !context.changes.is_on() {
         // A command of this transaction may have begun to track keys.
@@ -53,30 +51,28 @@ pub(crate) fn end(context: &mut CommandContext<'_>, watch: Option<CommandWatch<'
 }
 
 /// Remembers the keys that a client is about to read, if it tracks them.
-fn remember_reads(
-    shared: &ServerShared,
-    client: &ClientState,
-    command: &CommandSpec,
-    args: &RequestArgs<'_>,
-) {
+fn remember_reads(context: &mut CommandContext<'_>, command: &CommandSpec, args: &RequestArgs<'_>) {
     if command.has_flag("readonly") || READ_BY_SUBCOMMAND.contains(&command.name) {
-        remember_keys(shared, client, command, args);
+        remember_keys(context, command, args);
     }
 }
 
 /// Remembers the keys that a script declares. As in Redis, each script that reads counts as a read
 /// of all of them.
-pub(crate) fn remember_declared(context: &CommandContext<'_>, request: &RequestArgs<'_>) {
+pub(crate) fn remember_declared(context: &mut CommandContext<'_>, request: &RequestArgs<'_>) {
     if let ResolvedTag::Command(command) = ResolvedTag::of(resolve(request)) {
-        remember_keys(context.shared, context.client, command, request);
+        remember_keys(context, command, request);
     }
 }
 
-fn remember_keys(shared: &ServerShared, client: &ClientState, command: &CommandSpec, args: &RequestArgs<'_>) {
-    let tracks = client.tracking.as_ref().is_some_and(|tracking| tracking.tracks_reads());
-    if let Some(keys) = tracks.then(|| keys_of(command, args)).flatten() {
-        let most = shared.settings.tracking_keys_max.get();
-        let names: Vec<&[u8]> = keys.all().into_iter().map(name_within).collect();
-        shared.key_observer.tracking.remember(names, client.id, most);
+fn remember_keys(context: &mut CommandContext<'_>, command: &CommandSpec, args: &RequestArgs<'_>) {
+    let tracks = context.client.tracking.as_ref().is_some_and(|tracking| tracking.tracks_reads());
+    let Some(keys) = tracks.then(|| keys_of(command, args)).flatten() else { return };
+    let most = context.shared.settings.tracking_keys_max.get();
+    let names: Vec<&[u8]> = keys.all().into_iter().map(name_within).collect();
+    // Only beside a transaction does nobody change the key before it is remembered.
+    let is_alone = matches!(context.session, EngineKeys::Transaction(_));
+    if !(is_alone && context.changes.read_later(&names, most)) {
+        context.shared.key_observer.tracking.remember(names, context.client.id, most);
     }
 }

@@ -4,13 +4,18 @@
 //!   begin ─► the command runs ─► end: entries ─► … ─► commit ─► publish
 //!                                     └─ undo: removes those that are not kept
 //! ```
+//!
+//! A transaction's changes are told together, at its end. So a client that reads a key after it has
+//! changed it in the same transaction begins to track the key after that: `Read`.
+
+use std::collections::BTreeSet;
 
 use super::event_rules::{EventRule, rule_of};
 use super::watch::{CommandWatch, KeyStates};
 use super::{EventClass, KeyObserver, ObservedLevel, WriteOrder};
 use crate::command_table::CommandSpec;
 use crate::resp::RequestArgs;
-use skein_data::{EngineKeys, EngineSession, KeyState};
+use skein_data::{EngineKeys, EngineSession, KeyState, name_within};
 
 /// The changes of some requests, if somebody wants to know.
 #[derive(Debug)]
@@ -25,6 +30,8 @@ pub(super) struct ChangeLog {
     entries: Vec<ChangeEntry>,
     /// The number of entries that cannot be undone.
     kept: usize,
+    /// Whether there has been an entry `Changed` or `Flushed`.
+    has_changed: bool,
 }
 
 #[derive(Debug)]
@@ -37,6 +44,8 @@ enum ChangeEntry {
     Overdue { key: Box<[u8]> },
     /// All keys were removed.
     Flushed,
+    /// The client has read these names, and tracks them. It hears of later changes alone.
+    Read { names: Vec<Box<[u8]>>, most: usize },
 }
 
 impl ChangeLog {
@@ -53,6 +62,7 @@ impl ChangeLog {
 
     pub(super) fn changed(&mut self, key: &[u8]) {
         if self.level.tracks() {
+            self.has_changed = true;
             self.entries.push(ChangeEntry::Changed { key: key.into(), client: self.client });
         }
     }
@@ -69,7 +79,7 @@ impl KeyChanges {
     #[inline]
     pub(crate) fn of(observer: &KeyObserver, client: u64) -> Self {
         let level = observer.level();
-        let log = || Box::new(ChangeLog { level, client, entries: Vec::new(), kept: 0 });
+        let log = || Box::new(ChangeLog { level, client, entries: Vec::new(), kept: 0, has_changed: false });
         Self(level.is_on().then(log))
     }
 
@@ -140,9 +150,19 @@ impl KeyChanges {
         (log.client, log.kept) = (client, log.entries.len());
     }
 
+    /// Notes that a client tracks the names that it reads, if its transaction has changed keys
+    /// before. Otherwise returns false, and the caller remembers the names itself.
+    pub(crate) fn read_later(&mut self, names: &[&[u8]], most: usize) -> bool {
+        let Some(log) = self.0.as_mut().filter(|log| log.has_changed) else { return false };
+        let names = names.iter().map(|name| Box::from(*name)).collect();
+        log.entries.push(ChangeEntry::Read { names, most });
+        true
+    }
+
     /// Notes that all keys were removed.
     pub(crate) fn flushed(&mut self) {
         if let Some(log) = &mut self.0 {
+            log.has_changed = true;
             log.entries.push(ChangeEntry::Flushed);
         }
     }
@@ -172,7 +192,7 @@ impl KeyChanges {
                     kept -= 1;
                     true
                 }
-                ChangeEntry::Overdue { .. } => true,
+                ChangeEntry::Overdue { .. } | ChangeEntry::Read { .. } => true,
                 ChangeEntry::Event { class, .. } => *class == EventClass::Miss,
                 ChangeEntry::Changed { .. } | ChangeEntry::Flushed => false,
             });
@@ -208,25 +228,57 @@ impl KeyChanges {
 impl ChangeLog {
     #[cold]
     fn publish(&mut self, keys: &mut EngineKeys<'_>, observer: &KeyObserver) {
-        self.kept = 0;
-        let mut changed = Vec::new();
+        (self.kept, self.has_changed) = (0, false);
+        let mut untold = UntoldChanges { client: self.client, ..UntoldChanges::default() };
         for entry in std::mem::take(&mut self.entries) {
             match entry {
                 ChangeEntry::Event { class, name, key } => observer.notify(self.level, class, name, &key),
-                ChangeEntry::Changed { key, client } => changed.push((key, client)),
+                ChangeEntry::Changed { key, client } => untold.add(key, client, observer),
                 ChangeEntry::Overdue { key } => {
                     if remove_expired(keys, &key) {
                         observer.notify(self.level, EventClass::Expired, "expired", &key);
-                        changed.push((key, self.client));
+                        untold.add(key, self.client, observer);
                     }
                 }
                 ChangeEntry::Flushed => {
-                    observer.tracking.invalidate(std::mem::take(&mut changed));
+                    untold.tell(observer);
                     observer.tracking.invalidate_all();
+                }
+                ChangeEntry::Read { names, most } => {
+                    untold.reads.extend(names);
+                    untold.most = most;
                 }
             }
         }
-        observer.tracking.invalidate(changed);
+        untold.tell(observer);
+    }
+}
+
+/// Changes that are to be told together, and names that the client has read after them.
+#[derive(Default)]
+struct UntoldChanges {
+    changed: Vec<(Box<[u8]>, u64)>,
+    client: u64,
+    reads: BTreeSet<Box<[u8]>>,
+    most: usize,
+}
+
+impl UntoldChanges {
+    /// Adds a change. If it is later than a read of the key, the client must hear of it.
+    fn add(&mut self, key: Box<[u8]>, client: u64, observer: &KeyObserver) {
+        if self.reads.contains(name_within(&key)) {
+            self.tell(observer);
+        }
+        self.changed.push((key, client));
+    }
+
+    /// Tells the changes, then remembers the reads.
+    fn tell(&mut self, observer: &KeyObserver) {
+        observer.tracking.invalidate(std::mem::take(&mut self.changed));
+        let reads = std::mem::take(&mut self.reads);
+        if !reads.is_empty() {
+            observer.tracking.remember(reads.iter().map(|name| &**name), self.client, self.most);
+        }
     }
 }
 

@@ -186,6 +186,10 @@ impl TrackingTable {
     /// others are removed, and their clients are told as if they had changed.
     pub(crate) fn remember<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>, client: u64, most: usize) {
         let mut tables = lock(&self.tables);
+        // A transaction may end the tracking of what it has read.
+        if !tables.clients.contains_key(&client) {
+            return;
+        }
         for key in keys {
             tables.remember(key, client);
         }

@@ -134,7 +134,7 @@ impl GeneralContext<'_> {
         // Checked for each request: the one before may have begun or ended the pause.
         self.held = self.shared.pause.now().map(|(held, _)| held);
         let Some((held, tag)) = self.held.zip(connection.input.tag(0)) else { return false };
-        let is_held = is_held(held, &self.shared, tag, &connection.input.args(0), &connection.client);
+        let is_held = is_held(held, self.shared, tag, &connection.input.args(0), &connection.client);
         connection.pause_if(is_held, &self.shared.pause);
         self.holds |= is_held;
         is_held

@@ -194,6 +194,39 @@ fn a_transaction_is_one_message_for_each_prefix() {
     assert_silent(&mut client);
 }
 
+/// Incident: a transaction's changes were told at its end, also those before the client's own read.
+/// Consequence: a client was told to forget what it had just read. Fix: such a read is remembered
+/// after them.
+#[test]
+fn a_read_in_a_transaction_is_after_the_changes_before_it() {
+    let server = start();
+    let mut client = tracking(&server, "");
+    let mut writer = server.connect();
+    for (requests, told) in [
+        (&["MSET x 1 y 2", "PEXPIRE y 100000", "GET y"][..], false),
+        (&["SET y 3", "GET y", "SET y 4"], true),
+        (&["GET y", "SET y 5"], true),
+        (&["SET y 6", "GET y", "DEL z"], false),
+        (&["FLUSHALL", "GET y"], true),
+    ] {
+        client.ask("MULTI");
+        requests.iter().for_each(|request| assert_eq!(client.ask(request), "+QUEUED|"));
+        assert!(client.ask("EXEC").starts_with('*'));
+        if told {
+            assert!(show(&client.reply()).starts_with(">2|$10|invalidate|"), "{requests:?}");
+        } else {
+            assert_silent(&mut client);
+            writer.ask("SET y 9");
+            assert_told(&mut client, &["y"]);
+        }
+    }
+    // It may end to track meanwhile.
+    for request in ["MULTI", "SET y 1", "GET y", "CLIENT TRACKING OFF", "EXEC"] {
+        client.ask(request);
+    }
+    assert_eq!(figure(&mut writer, "tracking_total_keys"), 0);
+}
+
 /// As in Redis, a script that reads any key counts as a read of the keys that it declares.
 #[test]
 fn scripts_that_read_track_their_declared_keys() {

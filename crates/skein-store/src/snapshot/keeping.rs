@@ -103,15 +103,14 @@ pub(crate) unsafe fn compute_at<'g>(
     let mut change = Some(change);
     loop {
         let attempt = keeper.map(|keeper| keeper.attempt(key, guard));
-        // One closure for both cases: a second caller would keep `change` from being inlined.
-        let decide = |current: Option<RowRef<'_>>| {
+        let mut decide = |current: Option<RowRef<'_>>| {
             if attempt.as_ref().is_some_and(|attempt| !attempt.verify(current)) {
                 return ComputeAction::Keep;
             }
             change.take().map_or(ComputeAction::Keep, |change| change(current))
         };
         // SAFETY: guaranteed by the caller.
-        let done = unsafe { index.compute_at(key, place.take(), decide, guard) };
+        let done = unsafe { index.compute_at(key, place.take(), &mut decide, guard) };
         let Some(attempt) = attempt else { return done };
         attempt.finish(change.is_none());
         if change.is_none() || done.is_err() {

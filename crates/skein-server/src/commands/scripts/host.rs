@@ -163,7 +163,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         let ran = match context.client.check(tag, args) {
             Ok(()) => {
                 if command.has_flag("readonly") && !std::mem::replace(&mut self.has_read, true) {
-                    remember_declared(&context, self.request);
+                    remember_declared(&mut context, self.request);
                 }
                 let ran;
                 (context, ran) = alone::run_named(context, command, args, reply);
