@@ -12,6 +12,7 @@
 //! | double                   | `{double = number}`                        |
 //! | big number               | `{big_number = digits}`                    |
 //! | verbatim string          | `{verbatim_string = {string =, format =}}` |
+//! | attributes of a value    | the value                                  |
 
 use mlua::{Lua, Table, Value};
 
@@ -86,6 +87,11 @@ impl<'r> ReplyReader<'r> {
                 self.table_with("set", set)?
             }
             b'=' => self.verbatim(length(line)?)?,
+            // Scripts do not see attributes.
+            b'|' => {
+                self.map(length(line)?)?;
+                self.value()?
+            }
             _ => return Err(broken()),
         };
         Ok(value)

@@ -15,10 +15,23 @@ use crate::resp::RequestArgs;
 
 /// Commands that reveal a key's existence, length or type, but not its contents.
 const TELL_LITTLE: &[&str] = &[
-    "exists", "hexists", "hlen", "hstrlen", "llen", "memory", "object", "strlen", "touch", "type", "watch",
+    "exists",
+    "hexists",
+    "hlen",
+    "hstrlen",
+    "llen",
+    "memory",
+    "object",
+    "scard",
+    "sismember",
+    "strlen",
+    "touch",
+    "type",
+    "watch",
+    "xlen",
     "zcard",
 ];
-/// Commands that write and return earlier contents.
+/// Commands that write and return earlier contents, or run scripts that may.
 const WRITE_AND_TELL: &[&str] = &[
     "blmpop",
     "blpop",
@@ -28,6 +41,9 @@ const WRITE_AND_TELL: &[&str] = &[
     "bzpopmin",
     "decr",
     "decrby",
+    "eval",
+    "evalsha",
+    "fcall",
     "getdel",
     "getex",
     "getset",
@@ -42,6 +58,7 @@ const WRITE_AND_TELL: &[&str] = &[
     "rpop",
     "setbit",
     "sk.cas",
+    "spop",
     "zincrby",
     "zmpop",
     "zpopmax",
@@ -50,14 +67,23 @@ const WRITE_AND_TELL: &[&str] = &[
 /// Commands that read the first key and write the second.
 const FROM_TO: &[&str] = &["copy"];
 /// Commands that remove the first key and write the second.
-const MOVE_TO: &[&str] = &["blmove", "brpoplpush", "lmove", "rename", "renamenx", "rpoplpush"];
+const MOVE_TO: &[&str] = &["blmove", "brpoplpush", "lmove", "rename", "renamenx", "rpoplpush", "smove"];
 /// Commands that read and write the first key and read the others.
 const ADD_TO: &[&str] = &["pfmerge"];
 /// Commands that write, but nothing that a reader of the key could not see.
-const ONLY_READ: &[&str] = &["pfdebug"];
+const ONLY_READ: &[&str] = &["pfdebug", "xreadgroup"];
 /// Commands that write the first key and read the others.
-const TO_FROM: &[&str] =
-    &["bitop", "geosearchstore", "zdiffstore", "zinterstore", "zrangestore", "zunionstore"];
+const TO_FROM: &[&str] = &[
+    "bitop",
+    "geosearchstore",
+    "sdiffstore",
+    "sinterstore",
+    "sunionstore",
+    "zdiffstore",
+    "zinterstore",
+    "zrangestore",
+    "zunionstore",
+];
 
 /// The access that a command needs to its keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,6 +193,32 @@ fn keys<'a>(command: usize, args: &RequestArgs<'a>, first: KeyAccess, rest: KeyA
 mod tests {
     use super::*;
     use crate::command_table::find;
+    use crate::command_table::key_specs::{KeySpec, of_subcommand};
+
+    /// Incident: SCARD, SISMEMBER and XLEN needed the right to read, and some commands of sets and
+    /// streams other rights than in Redis. Fix: the key specifications of Redis say what is needed.
+    #[test]
+    fn keys_need_the_access_that_their_specifications_name() {
+        let needed = |spec: &KeySpec| {
+            let has = |flags: &[&str]| spec.flags.split(' ').any(|flag| flags.contains(&flag));
+            match (has(&["access"]), has(&["insert", "delete", "update"])) {
+                (true, true) => KeyAccess::BOTH,
+                (true, false) => KeyAccess::READ,
+                (false, true) => KeyAccess::WRITE,
+                (false, false) => KeyAccess::NONE,
+            }
+        };
+        for command in COMMANDS {
+            // The patterns of SORT have no place, so they are checked by themselves.
+            let specs = if command.name == "sort" { &[] } else { of_subcommand(command.name) };
+            let RequiredAccess::Keys(first, rest) = required_access(&command) else { continue };
+            let keys = specs.iter().filter(|spec| !spec.flags.contains("not_key"));
+            let wanted: Vec<_> = keys.map(needed).collect();
+            let Some((wanted_first, wanted_rest)) = wanted.split_first() else { continue };
+            assert_eq!(first, *wanted_first, "the first key of {}", command.name);
+            assert!(wanted_rest.iter().all(|wanted| *wanted == rest), "other keys of {}", command.name);
+        }
+    }
 
     #[test]
     fn every_named_command_exists() {

@@ -214,6 +214,9 @@ fn debug_shows_each_type_of_the_protocol() {
         assert_eq!(new.ask(&format!("DEBUG PROTOCOL {kind}")), in_3, "{kind}");
     }
     assert_eq!(old.ask("DEBUG PROTOCOL attrib"), "$39|Some real reply following the attribute|");
+    let script = b"redis.setresp(3) return redis.call('debug', 'protocol', 'attrib')";
+    let without = "$39|Some real reply following the attribute|";
+    assert_eq!(show(&old.call(&[b"EVAL", script, b"0"])), without);
     assert_eq!(old.ask("DEBUG PROTOCOL push"), "-ERR RESP2 is not supported by this command|");
     assert_eq!(new.ask("DEBUG PROTOCOL push"), ">2|$16|server-cpu-usage|:42|");
     assert_eq!(show(&new.reply()), "$40|Some real reply following the push reply|");

@@ -210,7 +210,9 @@ fn a_read_in_a_transaction_is_after_the_changes_before_it() {
         (&["FLUSHALL", "GET y"], true),
     ] {
         client.ask("MULTI");
-        requests.iter().for_each(|request| assert_eq!(client.ask(request), "+QUEUED|"));
+        for request in requests {
+            assert_eq!(client.ask(request), "+QUEUED|");
+        }
         assert!(client.ask("EXEC").starts_with('*'));
         if told {
             assert!(show(&client.reply()).starts_with(">2|$10|invalidate|"), "{requests:?}");

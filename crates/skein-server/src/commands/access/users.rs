@@ -141,7 +141,7 @@ pub(super) fn names(context: &CommandContext<'_>, reply: &mut ReplyWriter<'_>) {
 
 fn file<'c>(context: &'c CommandContext<'_>) -> Result<&'c Path, CommandError> {
     context.shared.acl.file.as_deref().ok_or(CommandError::text(
-        "ERR This SkeinDB instance is not configured to use an ACL file. Start it with the option acl-file, or specify users via the ACL SETUSER command.",
+        "ERR This Redis instance is not configured to use an ACL file. Start SkeinDB with the option acl-file, or specify users via the ACL SETUSER command.",
     ))
 }
 
