@@ -38,6 +38,7 @@ const WRITE_AND_TELL: &[&str] = &[
     "incrbyfloat",
     "lmpop",
     "lpop",
+    "migrate",
     "move",
     "rpop",
     "setbit",
