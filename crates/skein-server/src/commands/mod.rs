@@ -188,6 +188,21 @@ impl CommandContext<'_> {
         self.session.keyspace_stats(self.client.keyspace()).keys
     }
 
+    /// Does the same as [`look_up`](Self::look_up) without counting as a use of the key.
+    pub(crate) fn look_up_unused<R>(
+        &mut self,
+        key: &[u8],
+        look: impl FnOnce(Result<Option<RowView<'_>>, skein_data::Error>) -> R,
+    ) -> R {
+        let mut found = false;
+        let answer = self.session.peek_with(key, |row| {
+            found = matches!(row, Ok(Some(_)));
+            look(row)
+        });
+        self.client.lookups.note(found);
+        answer
+    }
+
     /// Calls `look` with the row of a key that a command reads, and counts a hit or a miss.
     pub(crate) fn look_up<R>(
         &mut self,

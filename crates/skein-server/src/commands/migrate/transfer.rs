@@ -82,7 +82,9 @@ fn check(reply: &[u8]) -> Result<(), CommandError> {
 fn write_request(requests: &mut Vec<u8>, args: &[&[u8]]) {
     let mut request = ReplyWriter::new(requests, Protocol::Resp2);
     request.array(args.len());
-    args.iter().for_each(|arg| request.bulk(arg));
+    for arg in args {
+        request.bulk(arg);
+    }
 }
 
 /// Why keys were not sent.
