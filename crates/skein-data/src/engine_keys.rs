@@ -88,6 +88,14 @@ impl EngineKeys<'_> {
         }
     }
 
+    /// Calls `look` with the row of a key. This does not count as a use of the key.
+    pub fn peek_with<R>(&mut self, key: &[u8], look: impl FnOnce(Result<Option<RowView<'_>>>) -> R) -> R {
+        match self {
+            Self::Session(session) => session.peek_with(key, look),
+            Self::Transaction(transaction) => transaction.peek_with(key, look),
+        }
+    }
+
     /// Returns the state of a key. This does not count as a use of the key.
     pub fn key_state(&mut self, key: &[u8]) -> KeyState {
         match self {

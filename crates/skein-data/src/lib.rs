@@ -66,6 +66,7 @@ mod writer;
 
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use skein_disk::{DiskError, DiskStats, PAGE};
 pub use skein_store::Error as RowError;
@@ -319,6 +320,28 @@ impl Engine {
         match self {
             Self::Memory(store) => store.memory_limit(),
             Self::Disk(disk) => (Some(disk.cache_bytes()), Eviction::None),
+        }
+    }
+
+    /// As `Store::idle_time` of `skein-store`. The disk engine notes no use of keys.
+    pub fn idle_time(&self, key: &[u8]) -> Option<Duration> {
+        match self {
+            Self::Memory(store) => store.idle_time(key),
+            Self::Disk(_) => None,
+        }
+    }
+
+    /// As `Store::set_idle_time` of `skein-store`. Has no effect over the disk engine.
+    pub fn set_idle_time(&self, key: &[u8], idle: Duration) {
+        if let Self::Memory(store) = self {
+            store.set_idle_time(key, idle);
+        }
+    }
+
+    /// As `Store::set_frequency` of `skein-store`. Has no effect over the disk engine.
+    pub fn set_frequency(&self, key: &[u8], count: u8) {
+        if let Self::Memory(store) = self {
+            store.set_frequency(key, count);
         }
     }
 

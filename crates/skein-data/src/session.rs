@@ -105,6 +105,14 @@ impl EngineSession {
         }
     }
 
+    /// Calls `look` with the row of a key. This does not count as a use of the key.
+    pub fn peek_with<R>(&mut self, key: &[u8], look: impl FnOnce(Result<Option<RowView<'_>>>) -> R) -> R {
+        match &self.backend {
+            SessionBackend::Memory(session) => session.peek_with(key, |row| look(Ok(RowView::peeked(row)))),
+            SessionBackend::Disk(..) => self.get_with(key, look),
+        }
+    }
+
     /// Returns the state of a key. This does not count as a use of the key.
     pub fn key_state(&mut self, key: &[u8]) -> KeyState {
         let now = self.now();

@@ -116,6 +116,20 @@ impl<'t> EngineTransaction<'t> {
         }
     }
 
+    /// Calls `look` with the row of a key. This does not count as a use of the key.
+    pub(crate) fn peek_with<R>(
+        &mut self,
+        key: &[u8],
+        look: impl FnOnce(Result<Option<RowView<'_>>>) -> R,
+    ) -> R {
+        match &mut self.backend {
+            TransactionBackend::Memory(batch) => {
+                batch.writer().peek_with(key, |row| look(Ok(RowView::peeked(row))))
+            }
+            TransactionBackend::Disk(_) => self.get_with(key, look),
+        }
+    }
+
     /// Returns the state of a key. This does not count as a use of the key.
     pub(crate) fn key_state(&mut self, key: &[u8]) -> KeyState {
         let now = self.now;

@@ -10,6 +10,7 @@ use crate::channels::ChannelDelivery;
 use crate::client_registry::ClientLocation;
 use crate::command_error::CommandError;
 use crate::key_events::Invalidation;
+use crate::migrations::MigrationEnd;
 use crate::monitors::MonitorDelivery;
 use crate::observe::WorkerObserver;
 use crate::transport::Transport;
@@ -35,6 +36,8 @@ pub(crate) struct Mail {
     pub kills: Vec<ClientLocation>,
     pub checkpoints: Vec<(ClientLocation, Result<(), CommandError>)>,
     pub wait_answers: Vec<WaitAnswer>,
+    /// Migrations whose targets have answered.
+    pub migrated: Vec<MigrationEnd>,
     pub messages: Vec<ChannelDelivery>,
     /// Keys that clients must forget.
     pub invalidations: Vec<Invalidation>,
@@ -48,6 +51,7 @@ impl Mail {
             && self.kills.is_empty()
             && self.checkpoints.is_empty()
             && self.wait_answers.is_empty()
+            && self.migrated.is_empty()
             && self.messages.is_empty()
             && self.invalidations.is_empty()
             && self.monitored.is_empty()

@@ -172,6 +172,7 @@ impl Server {
             }
         }
         let shared = &self.shared;
+        shared.migrations.cancel();
         if self.checkpoint_thread.join().is_err() {
             failed_threads.push("checkpoint thread: panicked".to_owned());
         }

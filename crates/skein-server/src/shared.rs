@@ -24,6 +24,7 @@ use crate::functions::FunctionRegistry;
 use crate::key_events::{EventClasses, KeyObserver};
 use crate::loading::Loading;
 pub(crate) use crate::mailbox::{Mailbox, WaitAnswer};
+use crate::migrations::{MigrationEnd, Migrations};
 use crate::monitors::Monitors;
 use crate::observe::{CommandTotals, ServerObserver};
 use crate::open_files::OpenFileBudget;
@@ -106,6 +107,8 @@ pub(crate) struct ServerShared {
     pub monitors: Monitors,
     /// The clients that wait for keys.
     pub waiting: WaitingClients,
+    /// The keys that move to other servers.
+    pub migrations: Migrations,
 }
 
 /// The fields of [`ServerShared`] that exist before it.
@@ -215,6 +218,7 @@ impl ServerShared {
             channels,
             monitors: Monitors::new(mailboxes),
             waiting: WaitingClients::default(),
+            migrations: Migrations::default(),
             scripts: ScriptCache::default(),
             lua_memory: LuaMemory::default(),
             functions,
@@ -250,6 +254,11 @@ impl ServerShared {
     pub(crate) fn answer_waiting(&self, who: ClientLocation, bytes: Vec<u8>, ticket: Ticket) {
         let answer = WaitAnswer { who, bytes, ticket };
         self.mailboxes[who.worker].send(|mail| mail.wait_answers.push(answer));
+    }
+
+    /// Sends the end of a migration to its client's worker.
+    pub(crate) fn migration_ended(&self, end: MigrationEnd) {
+        self.mailboxes[end.who.worker].send(|mail| mail.migrated.push(end));
     }
 
     /// Notes the keys that a request may have made and that clients wait for. REQUIRES: no other

@@ -153,6 +153,11 @@ impl ExpiryClock {
         steady.saturating_add(lead) / MS
     }
 
+    /// Returns the time in seconds since 1970, up to the year 2106.
+    pub(crate) fn now_s(&self) -> u32 {
+        u32::try_from(self.now() / 1000).unwrap_or(u32::MAX)
+    }
+
     /// Returns the time at `ago` before now, by the steady clock. Every call of `now` since then
     /// has returned this time or a later one.
     pub(crate) fn before(&self, ago: Duration) -> u64 {

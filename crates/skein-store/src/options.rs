@@ -63,10 +63,14 @@ impl Eviction {
     /// Returns what rows must note of their use.
     pub(crate) fn notes(self) -> UseNotes {
         match self {
-            Self::Lru | Self::VolatileLru => UseNotes::LastUse,
             Self::Lfu | Self::VolatileLfu => UseNotes::Frequency,
-            Self::None | Self::Random | Self::VolatileRandom | Self::Ttl => UseNotes::Nothing,
+            _ => UseNotes::LastUse,
         }
+    }
+
+    /// Returns whether keys are evicted by their use.
+    pub(crate) fn is_by_use(self) -> bool {
+        matches!(self, Self::Lru | Self::VolatileLru | Self::Lfu | Self::VolatileLfu)
     }
 
     /// Returns the name, which is that of Redis.

@@ -14,7 +14,7 @@ use crate::index::IndexPlace;
 use crate::keyspace::is_reserved;
 use crate::limits::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX};
 use crate::memory::{MemoryBalance, MemoryBudget, MemoryUse};
-use crate::options::StoreOptions;
+use crate::options::{StoreLimits, StoreOptions};
 use crate::removal_observer::RemovalObserver;
 use crate::row::{Row, RowRef};
 use crate::snapshot::{self, RowKeeper};
@@ -38,7 +38,8 @@ pub(crate) struct StoreCore {
 impl StoreCore {
     pub(crate) fn new(keys: StoreKeys, commit: CommitLog, options: StoreOptions) -> Self {
         let budget = MemoryBudget::new(commit.log.logs());
-        budget.set_limit(&keys, options.limits.memory_bytes, options.limits.eviction);
+        let StoreLimits { memory_bytes, eviction, .. } = options.limits;
+        budget.set_limit(&keys, memory_bytes, eviction, &options.clock);
         let (expired, expiry_paused) = (AtomicU64::new(0), AtomicBool::new(false));
         Self { keys, commit, budget, expired, expiry_paused, removal_observer: OnceLock::new(), options }
     }

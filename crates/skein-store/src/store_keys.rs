@@ -139,12 +139,11 @@ impl StoreKeys {
         }
     }
 
-    /// Notes the use of a row, if eviction needs it.
+    /// Notes the use of a row.
     #[inline]
     pub(crate) fn used(&self, row: Option<RowRef<'_>>) {
-        let now = self.rows.ages().now();
-        if let Some(row) = row.filter(|_| now != 0) {
-            row.touch(now);
+        if let Some(row) = row {
+            row.touch(self.rows.ages().now());
         }
     }
 

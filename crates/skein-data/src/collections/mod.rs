@@ -74,6 +74,11 @@ impl<'r> RowView<'r> {
         Self { row, source: Some(source) }
     }
 
+    /// Returns the view of a row that was peeked at, with whether it has expired; `None` if it has.
+    pub(crate) fn peeked(found: Option<(RowRef<'r>, bool)>) -> Option<Self> {
+        found.filter(|(_, expired)| !expired).map(|(row, _)| row.into())
+    }
+
     /// Returns the row alone, as closures of writes receive it.
     #[inline]
     pub fn row(self) -> RowRef<'r> {

@@ -147,6 +147,15 @@ impl<'k, M: StreamMembers> Stream<'k, M> {
         Ok(value.and_then(|value| read_consumer(&value)))
     }
 
+    /// Returns whether there is a group of this name with this consumer.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn has_consumer(&mut self, group: &[u8], consumer: &[u8]) -> Result<bool> {
+        let Some(group) = self.group(group)? else { return Ok(false) };
+        Ok(self.consumer(&group, consumer)?.is_some())
+    }
+
     /// Returns all consumers of a group, in the order of their names.
     ///
     /// # Errors

@@ -54,6 +54,7 @@ const WRITE_AND_TELL: &[&str] = &[
     "incrbyfloat",
     "lmpop",
     "lpop",
+    "migrate",
     "move",
     "rpop",
     "setbit",

@@ -1,48 +1,23 @@
 //! The keys that a client watches, and their versions.
 //!
-//! Every write to a key raises its version; a removal followed by another write does too. So a key
-//! with the same version at EXEC was not written. Sorted sets and large hashes change without their
-//! row, so their changes are counted as well. For a key that is absent both times, the memory
-//! engine's removal counter shows whether it was inserted and removed meanwhile.
+//! A key with the same version at EXEC was not written (`key_version`).
 
 use std::collections::HashMap;
 
 use crate::command_error::CommandError;
 use crate::databases::Databases;
+use crate::key_version::KeyVersion;
 use crate::resp::RequestArgs;
 use crate::stored_request::moved_key;
-use skein_data::{EngineKeys, RowView};
+use skein_data::EngineKeys;
 
 /// Approximate bytes of a watched key besides its own: a table that has just grown is half empty.
 const PER_KEY: usize = 128;
 
-/// The state of a key when it was watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WatchedVersion {
-    /// With the removal counter.
-    Absent(u64),
-    Version(u64),
-    /// A collection: the version of its row, and the number of its changes.
-    Changes(u64, u64),
-}
-
-impl WatchedVersion {
-    fn is_absent(self) -> bool {
-        matches!(self, Self::Absent(_))
-    }
-
-    fn of(row: RowView<'_>) -> Self {
-        match row.changes() {
-            None => Self::Version(row.version()),
-            Some(changes) => Self::Changes(row.version(), changes),
-        }
-    }
-}
-
 /// A watched key: that of the store, of the database in which it was watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SeenKey {
-    version: WatchedVersion,
+    version: KeyVersion,
     database: u32,
     /// How often the database was swapped before.
     swaps: u32,
@@ -80,15 +55,13 @@ impl WatchedKeys {
         let (mut failed, mut absent) = (None, Vec::new());
         engine_keys.get_many(&keys, |at, row| match row {
             Ok(Some(row)) => {
-                _ = self.keys.entry(keys[at].into()).or_insert_with(|| seen(WatchedVersion::of(row)));
+                _ = self.keys.entry(keys[at].into()).or_insert_with(|| seen(KeyVersion::of(row)));
             }
             Ok(None) => absent.push(keys[at]),
             Err(error) => failed = Some(error),
         });
         for key in absent {
-            self.keys
-                .entry(key.into())
-                .or_insert_with(|| seen(WatchedVersion::Absent(engine_keys.removal_counter(key))));
+            self.keys.entry(key.into()).or_insert_with(|| seen(KeyVersion::absent(engine_keys, key)));
         }
         failed.map_or(Ok(()), |error| Err(error.into()))
     }
@@ -116,17 +89,12 @@ impl WatchedKeys {
         databases: &Databases,
     ) -> skein_data::Result<bool> {
         for (key, seen) in &self.keys {
-            let mut version_of = |key: &[u8]| {
-                let present = engine_keys.get_with(key, |row| row.map(|row| row.map(WatchedVersion::of)))?;
-                let absent = || WatchedVersion::Absent(engine_keys.removal_counter(key));
-                Ok::<_, skein_data::Error>(present.unwrap_or_else(absent))
-            };
-            if version_of(key)? != seen.version {
+            if KeyVersion::read(engine_keys, key)? != seen.version {
                 return Ok(true);
             }
             if databases.swaps(seen.database) != seen.swaps {
                 let moved = moved_key(key, databases.keyspace(seen.database));
-                if !seen.version.is_absent() || !version_of(&moved)?.is_absent() {
+                if !seen.version.is_absent() || !KeyVersion::read(engine_keys, &moved)?.is_absent() {
                     return Ok(true);
                 }
             }

@@ -5,12 +5,14 @@
 //!   ZMPOP 2 k k MIN        a count, then keys     ─► k k
 //!   ZUNIONSTORE k 2 k k    both                   ─► k k k
 //!   XREAD STREAMS k k - -  behind a word          ─► k k
+//!   MIGRATE … KEYS k k     behind a word          ─► k k
 //! ```
 
 use std::ops::Range;
 
 use skein_syntax::number::parse_i64;
 
+use super::migration_args::MigrationArgs;
 use super::{CommandSpec, is};
 use crate::resp::RequestArgs;
 
@@ -40,7 +42,7 @@ struct KeyPlaces {
 }
 
 /// Returns the keys of a request, or `None` if the count of keys is not a number or exceeds the
-/// number of arguments.
+/// number of arguments, or if a request of MIGRATE has a key and a list of keys.
 pub(crate) fn keys_of<'a>(command: &CommandSpec, request: &RequestArgs<'a>) -> Option<RequestKeys<'a>> {
     let KeyPlaces { placed, counted, plain } = find_places(command, request)?;
     Some(RequestKeys {
@@ -63,6 +65,12 @@ fn find_places(command: &CommandSpec, request: &RequestArgs<'_>) -> Option<KeyPl
         "sort" => placed.extend(stored_key(request)),
         "georadius" => placed.extend(stored_keys(request, 6)),
         "georadiusbymember" => placed.extend(stored_keys(request, 5)),
+        "migrate" => {
+            placed = MigrationArgs::of(request).keys.collect();
+            if placed.is_empty() {
+                return None;
+            }
+        }
         "xread" | "xreadgroup" => placed.extend(read_streams(command, request)),
         // The key in the other database, which `stored_request` adds.
         "move" if request.len() == 4 => placed.push(3),

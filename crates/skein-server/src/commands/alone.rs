@@ -42,7 +42,12 @@ pub(crate) fn run<'c>(
             let (context, done) = finish(context, *task, reply);
             (context, done.map(|()| false))
         }
-        Ok(AfterCommand::Checkpoint | AfterCommand::Wait(_)) => (context, Err(NOT_IN_MULTI)),
+        Ok(
+            AfterCommand::Checkpoint
+            | AfterCommand::Wait(_)
+            | AfterCommand::HeldBack
+            | AfterCommand::Migrate(_),
+        ) => (context, Err(NOT_IN_MULTI)),
         Err(fault) => (context, Err(fault)),
     }
 }

@@ -41,6 +41,7 @@ pub(crate) mod keys;
 pub(crate) mod latency;
 pub(crate) mod lists;
 pub(crate) mod memory;
+pub(crate) mod migrate;
 pub(crate) mod monitor;
 pub(crate) mod multi_key;
 mod multi_pop;
@@ -69,6 +70,7 @@ use std::time::Instant;
 
 use crate::client::ClientState;
 use crate::key_events::KeyChanges;
+use crate::migrations::MigrationJob;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use skein_data::{EngineKeys, EngineWriter, RowView, Ticket};
@@ -118,6 +120,8 @@ pub(crate) enum Handler {
     ExclusiveIf(fn(&RequestArgs<'_>) -> bool, GeneralHandler),
     /// Serves its client from one of several keys. If none can, the client waits.
     Blocking(&'static BlockingCommand),
+    /// MIGRATE: a thread talks to the target while the client waits.
+    Migrate,
     /// EXEC.
     Exec,
     /// EVAL and its relatives: like EXEC, with the commands of a script.
@@ -146,6 +150,7 @@ impl Handler {
             }
             // EXEC is never queued, and no script runs a script. Otherwise the worker runs them.
             Self::Exec | Self::Script(_) => return Err(command_error::NOT_IN_MULTI),
+            Self::Migrate => return migrate::at_once(context, args, reply),
             Self::Blocking(blocking) => return blocking.run_at_once(context, args, reply),
             Self::Read(read) => {
                 context.look_up(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
@@ -181,6 +186,21 @@ impl CommandContext<'_> {
     /// Returns the number of keys of the selected database.
     pub(crate) fn keys(&mut self) -> usize {
         self.session.keyspace_stats(self.client.keyspace()).keys
+    }
+
+    /// Does the same as [`look_up`](Self::look_up) without counting as a use of the key.
+    pub(crate) fn look_up_unused<R>(
+        &mut self,
+        key: &[u8],
+        look: impl FnOnce(Result<Option<RowView<'_>>, skein_data::Error>) -> R,
+    ) -> R {
+        let mut found = false;
+        let answer = self.session.peek_with(key, |row| {
+            found = matches!(row, Ok(Some(_)));
+            look(row)
+        });
+        self.client.lookups.note(found);
+        answer
     }
 
     /// Calls `look` with the row of a key that a command reads, and counts a hit or a miss.
@@ -220,6 +240,11 @@ pub(crate) enum AfterCommand {
     Checkpoint,
     /// The client waits for a key.
     Wait(KeyWait),
+    /// Nothing is done: while the worker waited to be alone, a key of the request has begun to move to
+    /// another server. The request runs later.
+    HeldBack,
+    /// A thread runs this job. The reply is sent when it has ended.
+    Migrate(Box<MigrationJob>),
     /// The reply is written. The connection closes after it is sent.
     Close,
 }

@@ -16,14 +16,13 @@ const fn family(
     UnsupportedFamily { what, names, prefixes }
 }
 
-const FAMILIES: [UnsupportedFamily; 4] = [
+const FAMILIES: [UnsupportedFamily; 3] = [
     family(
         "SkeinDB has no replicas",
         &["replicaof", "slaveof", "psync", "sync", "replconf", "role", "failover", "waitaof"],
         &[],
     ),
     family("SkeinDB has no cluster", &["cluster", "readonly", "readwrite", "asking"], &[]),
-    family("SkeinDB does not move keys by itself; use DUMP and RESTORE, or skein copy", &["migrate"], &[]),
     family(
         "SkeinDB has no modules",
         &["module"],

@@ -104,8 +104,8 @@ impl KeyChanges {
         command: &'static CommandSpec,
         args: &RequestArgs<'a>,
     ) -> Option<CommandWatch<'a>> {
-        self.0.as_ref()?;
-        CommandWatch::begin(keys, command, args)
+        let level = self.0.as_ref()?.level;
+        CommandWatch::begin(keys, command, args, level)
     }
 
     /// Looks at keys before they are removed.

@@ -86,6 +86,7 @@ const RULES: &[(&str, EventRule)] = &[
     ("lrem", Changed(List, "lrem")),
     ("lset", Touched(List, "lset")),
     ("ltrim", Touched(List, "ltrim")),
+    ("migrate", EventRule::REMOVED),
     ("move", ByRequest(moved_to_database)),
     ("mset", ByRequest(set_several)),
     ("msetnx", ByRequest(set_several)),
@@ -145,7 +146,8 @@ const RULES: &[(&str, EventRule)] = &[
 ];
 
 /// Commands that write, and whose keys Redis looks up as those of a read.
-const READ_FIRST: &[&str] = &["getdel", "getex", "getset", "pfmerge", "xack", "xautoclaim", "xclaim"];
+const READ_FIRST: &[&str] =
+    &["getdel", "getex", "getset", "migrate", "pfmerge", "xack", "xautoclaim", "xclaim"];
 const READ_ONE: &[&str] = &["copy", "georadius", "georadiusbymember", "sort"];
 const READ_BUT_FIRST: &[&str] = &[
     "bitop",

@@ -30,6 +30,7 @@ mod changes;
 mod classes;
 mod event_rules;
 mod invalidation;
+mod stream_watch;
 mod tracking;
 mod watch;
 

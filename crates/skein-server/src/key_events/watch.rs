@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
-use super::EventClass;
 use super::changes::{ChangeLog, concerns_keys};
 use super::event_rules::{EventRule, missed_keys, rule_of};
+use super::stream_watch::StreamWatch;
+use super::{EventClass, ObservedLevel};
 use crate::command_table::CommandSpec;
 use crate::command_table::request_keys::keys_of;
 use crate::resp::RequestArgs;
-use skein_data::{EngineKeys, EngineWriter, KeyState};
+use skein_data::{EngineKeys, EngineWriter, Error, KeyState};
 
 /// More keys than this are compared by their hashes to find those that are named twice.
 const FEW: usize = 8;
@@ -16,17 +17,47 @@ const FEW: usize = 8;
 /// Keys whose states can be read.
 pub(crate) trait KeyStates {
     fn state(&mut self, key: &[u8]) -> KeyState;
+
+    /// Returns the number of entries of a stream; 0 if the key holds none.
+    fn stream_len(&mut self, key: &[u8]) -> u64;
+
+    /// Returns whether a group of a stream has a consumer.
+    fn has_consumer(&mut self, key: &[u8], group: &[u8], consumer: &[u8]) -> bool;
 }
 
 impl KeyStates for EngineKeys<'_> {
     fn state(&mut self, key: &[u8]) -> KeyState {
         self.key_state(key)
     }
+
+    fn stream_len(&mut self, key: &[u8]) -> u64 {
+        self.get_with(key, |row| row.ok()??.stream(|stream| stream.len()).ok()?).unwrap_or(0)
+    }
+
+    fn has_consumer(&mut self, key: &[u8], group: &[u8], consumer: &[u8]) -> bool {
+        self.get_with(key, |row| {
+            let found = row.ok()??.stream(|stream| stream.has_consumer(group, consumer));
+            found.ok()??.ok()
+        })
+        .unwrap_or(false)
+    }
 }
 
+/// A change that changes nothing is no write.
 impl KeyStates for EngineWriter<'_, '_> {
     fn state(&mut self, key: &[u8]) -> KeyState {
         self.key_state(key)
+    }
+
+    fn stream_len(&mut self, key: &[u8]) -> u64 {
+        let len = self.change_stream(key, false, |stream| Ok::<_, Error>(stream.len()));
+        len.ok().flatten().unwrap_or(0)
+    }
+
+    fn has_consumer(&mut self, key: &[u8], group: &[u8], consumer: &[u8]) -> bool {
+        let has =
+            self.change_stream(key, false, |stream| Ok::<_, Error>(stream.has_consumer(group, consumer)?));
+        has.ok().flatten().unwrap_or(false)
     }
 }
 
@@ -60,6 +91,8 @@ pub(crate) struct CommandWatch<'a> {
     request: Option<(&'static CommandSpec, RequestArgs<'a>)>,
     /// Each key once, in the order of the request.
     keys: Vec<WatchedKey<'a>>,
+    /// Present if somebody wants to know of streams, and the command changes more than its events tell.
+    streams: Option<StreamWatch<'a>>,
 }
 
 impl<'a> CommandWatch<'a> {
@@ -68,13 +101,16 @@ impl<'a> CommandWatch<'a> {
         keys: &mut impl KeyStates,
         command: &'static CommandSpec,
         args: &RequestArgs<'a>,
+        level: ObservedLevel,
     ) -> Option<Self> {
         if !concerns_keys(command) {
             return None;
         }
         let named = keys_of(command, args)?.all();
         let watch = Self::of(rule_of(command), keys, named.into_iter());
-        Some(Self { request: Some((command, *args)), ..watch })
+        let streams =
+            level.has(EventClass::Stream).then(|| StreamWatch::begin(command, args, keys, &watch.keys));
+        Some(Self { request: Some((command, *args)), streams: streams.flatten(), ..watch })
     }
 
     /// Looks at some keys.
@@ -98,7 +134,7 @@ impl<'a> CommandWatch<'a> {
                 found.push(WatchedKey { key, before: keys.state(key), after: KeyState::Absent });
             }
         }
-        Self { rule, request: None, keys: found }
+        Self { rule, request: None, keys: found, streams: None }
     }
 
     /// Looks at the keys again, and notes what has happened to them, in Redis's order: keys that
@@ -118,6 +154,9 @@ impl<'a> CommandWatch<'a> {
         }
         let args = self.request.as_ref().map(|(_, args)| args);
         self.rule.note(args, &self.keys, succeeded, log);
+        if let Some(streams) = self.streams {
+            streams.end(keys, &self.keys, log);
+        }
     }
 
     fn note_misses(&self, log: &mut ChangeLog) {

@@ -10,6 +10,7 @@ use std::time::UNIX_EPOCH;
 use skein_sync::locks::lock;
 
 use crate::command_table::is;
+use crate::command_table::migration_args::MigrationArgs;
 use crate::recent_entries::{MemorySize, RecentEntries};
 use crate::resp::RequestArgs;
 use crate::transport::ConnectionAddress;
@@ -33,6 +34,8 @@ pub(crate) enum SecretArgs {
     None,
     /// From this argument on.
     From(usize),
+    /// From the first of these arguments up to the second one.
+    Between(usize, usize),
     /// The values of parameters.
     OfParameters,
 }
@@ -51,6 +54,9 @@ impl SecretArgs {
             Self::From(2)
         } else if is(command, "CONFIG") && is(second, "SET") {
             Self::OfParameters
+        } else if is(command, "MIGRATE") {
+            let secrets = MigrationArgs::of(args).secrets;
+            Self::Between(secrets.start, secrets.end)
         } else {
             Self::None
         }
@@ -61,6 +67,7 @@ impl SecretArgs {
         match self {
             Self::None => false,
             Self::From(first) => at >= first,
+            Self::Between(first, end) => (first..end).contains(&at),
             Self::OfParameters => {
                 at >= 3 && at % 2 == 1 && SECRET_PARAMETERS.iter().any(|name| is(args.get(at - 1), name))
             }
@@ -197,6 +204,8 @@ mod tests {
             ("HELLO 3 SETNAME auth AUTH user pw", "HELLO 3 SETNAME auth (redacted) (redacted) (redacted)"),
             ("ACL SETUSER me on >pw", "ACL SETUSER (redacted) (redacted) (redacted)"),
             ("ACL LIST", "ACL LIST"),
+            ("MIGRATE h 1 k 0 1 AUTH2 u pw COPY", "MIGRATE h 1 k 0 1 AUTH2 (redacted) (redacted) COPY"),
+            ("MIGRATE auth 1 k 0 1", "MIGRATE auth 1 k 0 1"),
             (
                 "CONFIG SET timeout 1 RequirePass pw maxclients 2",
                 "CONFIG SET timeout 1 RequirePass (redacted) maxclients 2",

@@ -24,9 +24,9 @@ use crate::waiting_clients::WaitingClient;
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::connections::WorkerConnections;
-use super::exclusive::{ExclusiveOutcome, outcome, publish};
+use super::exclusive::{ExclusiveOutcome, HELD_BACK, outcome, publish};
 use super::general::GeneralContext;
-use super::request_timer::RequestTimer;
+use super::migrations::moves;
 
 /// When the clients of a worker stop to wait: their deadlines, with slot and number.
 #[derive(Debug, Default)]
@@ -186,6 +186,9 @@ impl GeneralContext<'_> {
             }
         }
         let _alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
+        if moves(self.shared, command, args) {
+            return Ok(HELD_BACK);
+        }
         let (changes, _order) = self.shared.key_observer.begin(client.id);
         self.session.freeze();
         let mut request = None;
@@ -263,13 +266,8 @@ impl WorkerConnections {
         if let Some(epoch) = self.shared.epoch_to_wait_for(ticket) {
             output.hold(start, epoch);
         }
-        if let Some(long) = connection.long.take() {
-            let observed = &self.shared.mailboxes[self.number].observed;
-            let settings = &self.shared.settings.observing;
-            let timer = RequestTimer::new(&self.shared.observing, settings, observed, Instant::now());
-            timer.check(long.kind, &bytes);
-            long.end(&timer, &connection.client.record);
-        }
+        let (long, record) = (connection.long.take(), Arc::clone(&connection.client.record));
+        self.end_long(long, &bytes, &record);
         self.deadlines.forget(wait, who.slot, who.client);
         self.ticket = self.ticket.max(ticket);
         self.list(who.slot);

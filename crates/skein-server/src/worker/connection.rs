@@ -38,7 +38,7 @@ pub(super) struct Connection {
     pub long: Option<Box<SlicedCommandTime>>,
     /// Whether the first request must run in slices, outside the batches.
     pub put_off: bool,
-    /// Whether the client waits for a checkpoint. Later requests wait for it too.
+    /// Whether the client waits for a checkpoint or a migration. Later requests wait for it too.
     pub waits: bool,
     /// Present while the client waits for a key. Later requests wait for it too.
     pub blocked: Option<KeyWait>,

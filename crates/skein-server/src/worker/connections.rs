@@ -17,6 +17,7 @@ use mio::{Events, Poll};
 use crate::commands::channels::remove_all;
 use crate::commands::client::stop_tracking;
 use crate::commands::monitor::stop_monitoring;
+use crate::migrations::MigrationEnd;
 use crate::resp::ReplyWriter;
 use crate::settings::WorkerLimits;
 use crate::shared::{Mailbox, ServerShared};
@@ -55,7 +56,9 @@ pub(super) struct WorkerConnections {
     pub sweep: TimeoutSweep,
     /// The ends of the waits of blocked clients.
     pub deadlines: WaitDeadlines,
-    /// Whether a pause or a busy script holds back requests of some connections.
+    /// Migrations whose targets have answered.
+    pub migrated: Vec<MigrationEnd>,
+    /// Whether a pause, a busy script or a moving key holds back requests of some connections.
     pub holds: bool,
     /// When the current group began, measured from the server's start.
     pub now: Duration,
@@ -81,6 +84,7 @@ impl WorkerConnections {
             spare_outputs: Vec::new(),
             sweep: TimeoutSweep::default(),
             deadlines: WaitDeadlines::default(),
+            migrated: Vec::new(),
             holds: false,
             now: Duration::ZERO,
             stop_at: None,

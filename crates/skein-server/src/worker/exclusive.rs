@@ -25,6 +25,7 @@ use skein_data::{EngineKeys, EngineSession, Ticket};
 use super::blocking::serve_waiting;
 use super::busy::BusyWorker;
 use super::general::GeneralContext;
+use super::migrations::{moves, queue_writes_moving_key};
 use super::request_timer::RequestTimer;
 use super::write_allowance::{admit, bytes_added, bytes_added_now, may_grow_memory};
 use crate::client::{ClientState, Multi, ReplyMode};
@@ -32,6 +33,10 @@ use crate::shared::ServerShared;
 
 /// The next step of the connection, and the ticket that the reply waits for.
 pub(super) type ExclusiveOutcome = (Result<AfterCommand, CommandError>, Ticket);
+
+/// The outcome of a request that must wait, because a key has begun to move while the worker waited to
+/// be alone.
+pub(super) const HELD_BACK: (AfterCommand, Ticket) = (AfterCommand::HeldBack, Ticket { epoch: 0 });
 
 /// Separates the outcome of a transaction into the next step and the ticket.
 pub(super) fn outcome(done: Result<(AfterCommand, Ticket), CommandError>) -> ExclusiveOutcome {
@@ -62,6 +67,9 @@ impl GeneralContext<'_> {
     ) -> Result<(AfterCommand, Ticket), CommandError> {
         let _alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
         // Waiting for the other workers may have taken a while.
+        if moves(self.shared, command, args) {
+            return Ok(HELD_BACK);
+        }
         let (changes, _order) = self.shared.key_observer.begin(client.id);
         self.session.freeze();
         if !command.has_flag("write") {
@@ -115,14 +123,22 @@ impl GeneralContext<'_> {
         args: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
-        feed_script(self.shared, client, args);
-        let mut call = ScriptCall::parse(kind, self.shared, args)?;
+        let feed = |fault: CommandError| {
+            feed_script(self.shared, client, args);
+            fault
+        };
+        let mut call = ScriptCall::parse(kind, self.shared, args).map_err(feed)?;
         if self.session.memory_limit().is_some()
             && admit(self.session, self.shared, bytes_added(args)).is_err()
         {
-            call.memory_is_full()?;
+            call.memory_is_full().map_err(feed)?;
         }
-        let mut alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
+        let mut alone = self.pass.alone().map_err(|GateBusy| feed(self.shared.busy_script.refusal()))?;
+        // A script may write any key.
+        if call.may_write() && self.shared.migrations.moving.any() {
+            return Ok(HELD_BACK);
+        }
+        feed_script(self.shared, client, args);
         let (changes, _order) = self.shared.key_observer.begin(client.id);
         self.session.freeze();
         let mut busy = BusyWorker::new(&mut alone, self.connections);
@@ -169,6 +185,10 @@ impl GeneralContext<'_> {
             admit_queue(self.session, self.shared, &multi).map_err(|fault| fault.aborts())?;
         }
         let mut alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal().aborts())?;
+        if self.shared.migrations.moving.any() && queue_writes_moving_key(self.shared, &multi) {
+            (client.multi, client.watched) = (Some(multi), watched);
+            return Ok(HELD_BACK);
+        }
         let (changes, _order) = self.shared.key_observer.begin(client.id);
         self.session.freeze();
         if watched.changed(&mut EngineKeys::Session(self.session), &self.shared.databases).map_err(aborted)? {

@@ -9,7 +9,7 @@ use crate::commands::task::{TaskProgress, TaskSlice};
 use crate::commands::transactions::{enqueue, is_queued};
 use crate::commands::{
     AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, is_cross_protocol,
-    is_short, observed,
+    is_short, migrate, observed,
 };
 use crate::exclusion_gate::SharedPass;
 use crate::key_events::KeyChanges;
@@ -22,9 +22,10 @@ use crate::stored_request::StoredRequest;
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::admission::admitted_command;
-use super::blocking::{may_wake_someone, wakes_someone};
+use super::blocking::wakes_someone;
 use super::connection::Connection;
 use super::connections::WorkerConnections;
+use super::migrations::{must_leave_batch, writes_moving_key};
 use super::paused_requests::is_held;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{RequestTimer, SlicedCommandTime, share};
@@ -47,7 +48,7 @@ pub(super) struct GeneralContext<'w> {
     pub timer: RequestTimer<'w>,
     /// The requests that a pause holds back in this round. If set, nothing runs in batches.
     pub held: Option<PausedRequests>,
-    /// Whether the pause held back a request.
+    /// Whether the pause or a moving key held back a request.
     pub holds: bool,
 }
 
@@ -81,7 +82,8 @@ impl GeneralContext<'_> {
 
     fn step_unless_paused(&mut self, connection: &mut Connection, output: &mut ReplyBuffer) -> Ticket {
         let writes = connection.task.as_ref().is_some_and(|task| task.writes());
-        connection.pause_if(writes && self.shared.pause.now().is_some(), &self.shared.pause);
+        let held = self.shared.pause.now().is_some() || self.shared.migrations.moving.any();
+        connection.pause_if(writes && held, &self.shared.pause);
         if connection.paused.is_some() {
             self.holds = true;
             return Ticket::default();
@@ -128,13 +130,20 @@ impl GeneralContext<'_> {
         (total, ticket)
     }
 
-    /// Returns whether a pause holds back the first request, and marks the connection if so.
+    /// Returns whether a pause or a moving key holds back the first request, and marks the connection
+    /// if so.
     #[inline]
     fn holds_back(&mut self, connection: &mut Connection) -> bool {
         // Checked for each request: the one before may have begun or ended the pause.
         self.held = self.shared.pause.now().map(|(held, _)| held);
-        let Some((held, tag)) = self.held.zip(connection.input.tag(0)) else { return false };
-        let is_held = is_held(held, self.shared, tag, &connection.input.args(0), &connection.client);
+        let moves = self.shared.migrations.moving.any();
+        if self.held.is_none() && !moves {
+            return false;
+        }
+        let Some(tag) = connection.input.tag(0) else { return false };
+        let (args, client) = (connection.input.args(0), &connection.client);
+        let is_held = self.held.is_some_and(|held| is_held(held, self.shared, tag, &args, client))
+            || moves && writes_moving_key(self.shared, client, tag, &args);
         connection.pause_if(is_held, &self.shared.pause);
         self.holds |= is_held;
         is_held
@@ -159,11 +168,15 @@ impl GeneralContext<'_> {
             && connection.client.may(tag, || connection.input.args(count)))
         {
             let outcome = self.run_one(resolved, tag, connection, output, slot, count);
+            if connection.paused.is_some() {
+                break;
+            }
             ticket = ticket.max(outcome.ticket);
             done += usize::from(outcome.done);
             connection.put_off = false;
             count += 1;
             let together = self.held.is_none()
+                && !self.shared.migrations.moving.any()
                 && matches!(resolved, ResolvedTag::Command(command) if command.timed_together)
                 && connection.input.args(count - 1).len() <= TOGETHER_ARGS_MAX
                 && !self.timer.is_strict()
@@ -197,7 +210,7 @@ impl GeneralContext<'_> {
     ) {
         let kind = CommandKind::of(tag, &connection.input.args(0));
         self.timer.event_of(kind, nanos);
-        if connection.task.is_some() || connection.blocked.is_some() {
+        if connection.task.is_some() || connection.blocked.is_some() || connection.waits {
             connection.long = Some(Box::new(SlicedCommandTime::new(kind, nanos, &connection.input.args(0))));
             return;
         }
@@ -222,6 +235,9 @@ impl GeneralContext<'_> {
     ) -> RequestOutcome {
         let (pending, replies, start) = (output.pending(), connection.client.replies, output.buffer.len());
         let outcome = self.answer(resolved, tag, connection, output, slot, at);
+        if connection.paused.is_some() {
+            return outcome;
+        }
         if connection.client.tracking.is_some()
             && !matches!(resolved, ResolvedTag::Command(command) if command.name == "client")
         {
@@ -297,6 +313,7 @@ impl GeneralContext<'_> {
             Handler::ExclusiveIf(must, _) if must(&args) => {
                 self.run_exclusive(command, client, &args, &mut reply)
             }
+            Handler::Migrate => self.start_migration(command, client, slot, &args, &mut reply),
             Handler::Exec => self.exec(client, &mut reply),
             Handler::Script(kind) => self.run_script(kind, client, &args, &mut reply),
             Handler::Blocking(blocking) => {
@@ -307,6 +324,11 @@ impl GeneralContext<'_> {
             }
             handler => self.run_beside(command, handler, client, &args, &mut reply),
         };
+        if matches!(next, Ok(AfterCommand::HeldBack)) {
+            connection.pause_if(true, &self.shared.pause);
+            self.holds = true;
+            return RequestOutcome::default();
+        }
         if let Some(epoch) = self.shared.epoch_to_wait_for(ticket) {
             output.hold(start, epoch);
         }
@@ -348,7 +370,7 @@ impl GeneralContext<'_> {
     ) -> Ticket {
         let protocol = connection.client.protocol;
         match next {
-            Ok(AfterCommand::Done) => {}
+            Ok(AfterCommand::Done | AfterCommand::HeldBack) => {}
             // While the server is busy, no other worker runs requests either.
             Ok(AfterCommand::Fence) => drop(self.pass.alone()),
             Ok(AfterCommand::Close) => connection.closing = true,
@@ -364,6 +386,10 @@ impl GeneralContext<'_> {
                 return self.step(connection, output);
             }
             Ok(AfterCommand::Wait(wait)) => connection.block(wait),
+            Ok(AfterCommand::Migrate(job)) => {
+                connection.waits = true;
+                migrate::start(self.shared, *job);
+            }
             Ok(AfterCommand::Checkpoint) => {
                 let who = ClientLocation { worker: self.worker, slot, client: connection.client.id };
                 connection.waits = self.shared.checkpoints.ask(who);
@@ -456,17 +482,18 @@ fn is_batched(resolved: ResolvedTag, connection: &Connection, at: usize, shared:
     match command.handler() {
         Handler::Read(_) | Handler::ReadOrSlices(..) => true,
         Handler::Write(_) => {
-            !may_wake_someone(shared, &connection.client, command, &connection.input.args(at))
+            !must_leave_batch(shared, &connection.client, command, &connection.input.args(at))
         }
         Handler::ReadOneOrMany(..) => connection.input.args(at).len() == 2,
         Handler::WriteOrSlices(..) => {
             let args = connection.input.args(at);
-            is_short(&args) && !may_wake_someone(shared, &connection.client, command, &args)
+            is_short(&args) && !must_leave_batch(shared, &connection.client, command, &args)
         }
         Handler::General(_)
         | Handler::Exclusive(_)
         | Handler::ExclusiveIf(..)
         | Handler::Blocking(_)
+        | Handler::Migrate
         | Handler::Exec
         | Handler::Script(_) => false,
     }

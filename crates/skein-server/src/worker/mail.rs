@@ -1,21 +1,25 @@
 //! The messages of other threads to a worker: new connections, clients to disconnect, finished
-//! checkpoints, answers to clients that wait, messages of channels, and lines for monitors.
+//! checkpoints and migrations, answers to clients that wait, messages of channels, and lines for monitors.
 
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use mio::{Interest, Token};
 
 use crate::client::ClientState;
 use crate::client_registry::{ClientLocation, ClientRecord};
+use crate::commands::CommandError;
 use crate::resp::ReplyWriter;
 use crate::shared::ServerShared;
 use crate::transport::{Transport, keep_alive};
+use skein_data::Ticket;
 
 use super::connection::Connection;
 use super::connections::WorkerConnections;
 use super::loading::LoadingConnection;
+use super::request_timer::{RequestTimer, SlicedCommandTime};
 
 /// Creates the record of a new connection, which other threads can see from now on.
 fn record(shared: &ServerShared, place: ClientLocation, stream: &Transport) -> Arc<ClientRecord> {
@@ -52,22 +56,50 @@ impl WorkerConnections {
             self.show(delivery);
         }
         for (who, result) in mail.checkpoints {
-            let Some((connection, output)) = self.slots.get(who.slot) else { continue };
-            if connection.client.id != who.client || !connection.waits {
-                continue;
-            }
-            connection.waits = false;
-            let pending = output.pending();
-            let mut reply = ReplyWriter::new(&mut output.buffer, connection.client.protocol);
-            match result {
-                Ok(()) => reply.ok(),
-                Err(fault) => fault.write(&mut reply),
-            }
-            if connection.client.drops_reply(connection.client.replies) {
-                output.keep(pending);
-            }
-            self.list(who.slot);
+            self.end_wait(who, &result, Ticket::default());
         }
+        self.migrated.extend(mail.migrated);
+    }
+
+    /// Replies to a client that has waited for a checkpoint or a migration, if it is still there.
+    pub(super) fn end_wait(
+        &mut self,
+        who: ClientLocation,
+        result: &Result<(), CommandError>,
+        ticket: Ticket,
+    ) {
+        self.ticket = self.ticket.max(ticket);
+        let Some((connection, output)) = self.slots.get(who.slot) else { return };
+        if connection.client.id != who.client || !connection.waits {
+            return;
+        }
+        connection.waits = false;
+        let (pending, start) = (output.pending(), output.buffer.len());
+        let mut reply = ReplyWriter::new(&mut output.buffer, connection.client.protocol);
+        match result {
+            Ok(()) => reply.ok(),
+            Err(fault) => fault.write(&mut reply),
+        }
+        let bytes = output.buffer[start..].to_vec();
+        if connection.client.drops_reply(connection.client.replies) {
+            output.keep(pending);
+        }
+        if let Some(epoch) = self.shared.epoch_to_wait_for(ticket) {
+            output.hold(start, epoch);
+        }
+        let (long, record) = (connection.long.take(), Arc::clone(&connection.client.record));
+        self.end_long(long, &bytes, &record);
+        self.list(who.slot);
+    }
+
+    /// Counts a command whose client has waited for its reply.
+    pub(super) fn end_long(&self, long: Option<Box<SlicedCommandTime>>, reply: &[u8], record: &ClientRecord) {
+        let Some(long) = long else { return };
+        let observed = &self.shared.mailboxes[self.number].observed;
+        let settings = &self.shared.settings.observing;
+        let timer = RequestTimer::new(&self.shared.observing, settings, observed, Instant::now());
+        timer.check(long.kind, reply);
+        long.end(&timer, record);
     }
 
     pub(super) fn adopt(&mut self, mut stream: Transport) {

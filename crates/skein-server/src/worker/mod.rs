@@ -41,6 +41,7 @@ mod linger;
 pub(crate) mod loading;
 mod mail;
 mod messages;
+mod migrations;
 mod paused_requests;
 mod pipelined_reads;
 mod pipelined_writes;
@@ -133,7 +134,7 @@ impl Worker {
             self.connections.sweep();
             if self.shared.stopping() {
                 self.connections.stop_step(&mut report);
-                if self.connections.slots.is_empty() {
+                if self.connections.slots.is_empty() && !self.connections.must_end_migrations() {
                     return Ok(report);
                 }
             }
@@ -144,6 +145,7 @@ impl Worker {
     fn turn(&mut self) {
         self.session.begin_turn();
         self.connections.list_again();
+        self.end_migrations();
         let ready = std::mem::take(&mut self.connections.ready);
         for group in ready.chunks(GROUP) {
             self.serve(group);

@@ -49,19 +49,26 @@ fn has_effects(shared: &ServerShared, tag: u16, args: &RequestArgs<'_>) -> bool 
 
 impl WorkerConnections {
     /// Returns the longest time that the worker may sleep: until the end of a pause that holds back
-    /// some of its connections.
+    /// some of its connections, if nothing else wakes it.
     pub(super) fn pause_time_left(&self) -> Option<Duration> {
         // The end of a busy script wakes the worker.
         if !self.holds || self.shared.gate.is_busy() {
             return None;
         }
-        // Rounded up, because the event loop counts in milliseconds.
-        Some(self.shared.pause.now().map_or(Duration::ZERO, |(_, left)| left + Duration::from_millis(1)))
+        match self.shared.pause.now() {
+            // Rounded up, because the event loop counts in milliseconds.
+            Some((_, left)) => Some(left + Duration::from_millis(1)),
+            // So does the end of a migration, if this worker has none to end.
+            None if self.migrated.is_empty() && self.shared.migrations.moving.any() => None,
+            None => Some(Duration::ZERO),
+        }
     }
 
     /// Returns whether nothing holds requests back any more.
     pub(super) fn pause_is_over(&self) -> bool {
-        !self.shared.gate.is_busy() && self.shared.pause.now().is_none()
+        !self.shared.gate.is_busy()
+            && self.shared.pause.now().is_none()
+            && !self.shared.migrations.moving.any()
     }
 
     /// Lists all connections that were held back, so that their requests are checked again.

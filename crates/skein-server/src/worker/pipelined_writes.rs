@@ -22,9 +22,9 @@ use crate::shared::ServerShared;
 use crate::stored_request::StoredRequest;
 use skein_data::{EngineKeys, EngineSession, EngineWriter, Error, Ticket};
 
-use super::blocking::may_wake_someone;
 use super::connection::Connection;
 use super::connection_slots::ConnectionSlots;
+use super::migrations::must_leave_batch;
 use super::pipelined_reads::BATCH;
 use super::prefixed_keys::PrefixedKeys;
 use super::reply_buffer::ReplyBuffer;
@@ -219,12 +219,12 @@ fn may_write(connection: &Connection, index: usize, shared: &ServerShared) -> bo
             .is_some_and(|tag| may(tag) && !must_be_alone(connection, tag, index, shared))
 }
 
-/// Returns whether a write makes a key that a client waits for.
+/// Returns whether a write makes a key that a client waits for, or writes a key that moves.
 #[inline]
 fn must_be_alone(connection: &Connection, tag: u16, index: usize, shared: &ServerShared) -> bool {
-    shared.waiting.count() > 0
+    (shared.waiting.count() > 0 || shared.migrations.moving.any())
         && matches!(ResolvedTag::of(tag), ResolvedTag::Command(command)
-            if may_wake_someone(shared, &connection.client, command, &connection.input.args(index)))
+            if must_leave_batch(shared, &connection.client, command, &connection.input.args(index)))
 }
 
 impl PipelinedWrites {

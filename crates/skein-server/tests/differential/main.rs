@@ -14,6 +14,7 @@ mod common;
 mod dump;
 mod families;
 mod hyperloglogs;
+mod migrate;
 mod raw;
 mod redis;
 mod replies;

@@ -208,6 +208,22 @@ fn clients_that_wait_are_served_with_events() {
     assert_eq!(show(&waiting.reply()), "$1|a|");
 }
 
+/// A consumer is made when the entry comes, as in redis-server 7.0.15, and not when the client begins to
+/// wait.
+#[test]
+fn a_consumer_that_has_waited_is_told() {
+    let server = start_with(options(), Durability::Buffered);
+    let mut observed = Observed::connect(&server.address.to_string());
+    let made = observed.run(&[b"XGROUP", b"CREATE", b"s", b"g", b"$", b"MKSTREAM"]);
+    assert_eq!(made, ["new s", "xgroup-create s"]);
+    let mut waiting = server.connect();
+    waiting.send(&encode(&[b"XREADGROUP", b"GROUP", b"g", b"c", b"BLOCK", b"0", b"STREAMS", b"s", b">"]));
+    wait_for(|| observed.runner.ask("INFO").contains("blocked_clients:1"));
+    let events = observed.run(&[b"XADD", b"s", b"1-1", b"f", b"v"]);
+    assert_eq!(events, ["xadd s", "xgroup-createconsumer s"]);
+    assert!(show(&waiting.reply()).contains("|1-1|"));
+}
+
 /// Ranges and long lists of keys are removed in slices.
 #[test]
 fn every_key_of_a_long_removal_is_told() {

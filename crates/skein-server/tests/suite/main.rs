@@ -31,6 +31,7 @@ mod limits;
 mod lists;
 mod long_replies;
 mod memory;
+mod migrate;
 mod monitor;
 mod monitoring;
 mod pause;

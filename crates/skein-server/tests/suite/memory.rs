@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use crate::common::{PATIENCE, TestClient, TestServer, encode, options, show, start_on, wait_for};
+use crate::common::{
+    PATIENCE, TestClient, TestServer, encode, options, show, start_on, start_on_disk, wait_for,
+};
+use skein_disk::{DiskOptions, Values};
 use skein_store::{Durability, Eviction, StoreLimits, StoreOptions};
 
 const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.|";
@@ -329,6 +332,44 @@ fn lookups_of_reads_are_hits_or_misses() {
     assert_eq!(client.ask("CONFIG RESETSTAT"), "+OK|");
     assert_eq!(number(&mut client, "stats", "keyspace_hits"), 0);
     assert_eq!(number(&mut client, "stats", "keyspace_misses"), 0);
+}
+
+/// The golden file has the replies of Redis where both are the same. Ours are in steps.
+#[test]
+fn idle_times_are_known_unless_a_policy_counts_uses() {
+    let server = start(8 << 20, Eviction::None);
+    let mut client = server.connect();
+    let idle = |client: &mut TestClient| -> u64 {
+        let reply = client.ask("OBJECT IDLETIME k");
+        reply.trim_matches([':', '|']).parse().unwrap_or_else(|_| panic!("a number: {reply}"))
+    };
+    for policy in ["noeviction", "allkeys-lru", "volatile-ttl"] {
+        assert_eq!(client.ask(&format!("CONFIG SET maxmemory-policy {policy}")), "+OK|");
+        assert_eq!(client.ask("SET k v"), "+OK|");
+        assert_eq!(idle(&mut client), 0);
+        let dump = client.call(&[b"DUMP", b"k"]);
+        let start = dump.windows(2).position(|two| two == b"\r\n").expect("a line") + 2;
+        let payload = &dump[start..dump.len() - 2];
+        for (seconds, known) in [(100_000, 99_000..100_002), (u64::MAX >> 1, 1_841_000..1_842_302)] {
+            let seconds = format!("{seconds}");
+            let restored =
+                client.call(&[b"RESTORE", b"k", b"0", payload, b"REPLACE", b"IDLETIME", seconds.as_bytes()]);
+            assert_eq!(show(&restored), "+OK|");
+            for unused in ["OBJECT ENCODING k", "OBJECT REFCOUNT k", "EXISTS other"] {
+                client.ask(unused);
+            }
+            let found = idle(&mut client);
+            assert!(known.contains(&found), "{policy} {found}");
+        }
+        assert_eq!(client.ask("GET k"), "$1|v|");
+        assert_eq!(idle(&mut client), 0, "it was used");
+    }
+    assert_eq!(client.ask("CONFIG SET maxmemory-policy allkeys-lfu"), "+OK|");
+    assert!(client.ask("OBJECT IDLETIME k").starts_with("-ERR An LFU maxmemory policy is selected"));
+    let disk = start_on_disk(options(), DiskOptions { values: Values::Rows, ..DiskOptions::default() });
+    let mut client = disk.connect();
+    client.ask("SET k v");
+    assert!(client.ask("OBJECT IDLETIME k").starts_with("-ERR idle time not tracked"));
 }
 
 #[test]

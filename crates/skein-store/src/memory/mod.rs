@@ -35,8 +35,8 @@ use skein_sync::locks::lock;
 pub(crate) use balance::MemoryBalance;
 pub(crate) use clock_hand::ClockHand;
 
+use crate::clock::ExpiryClock;
 use crate::options::Eviction;
-use crate::row::UseNotes;
 use crate::store_keys::StoreKeys;
 use crate::{Error, Result};
 
@@ -132,14 +132,20 @@ impl MemoryBudget {
     }
 
     /// Sets the limit and the keys to evict at the limit.
-    pub(crate) fn set_limit(&self, keys: &StoreKeys, limit: Option<usize>, eviction: Eviction) {
+    pub(crate) fn set_limit(
+        &self,
+        keys: &StoreKeys,
+        limit: Option<usize>,
+        eviction: Eviction,
+        clock: &ExpiryClock,
+    ) {
         let _setting = lock(&self.setting);
         let ages = keys.rows.ages();
         let at = Eviction::ALL.iter().position(|one| *one == eviction).unwrap_or(usize::MAX);
         self.eviction.store(at as u8, Ordering::Relaxed);
         let bytes = limit.map_or(UNLIMITED, |limit| limit.max(1));
         self.limit.store(bytes, Ordering::Relaxed);
-        ages.note_use(if limit.is_some() { eviction.notes() } else { UseNotes::Nothing });
+        ages.note_use(eviction.notes(), limit.is_some() && eviction.is_by_use(), clock.now_s());
         ages.count_removed(limit.is_some());
         keys.snapshots.set_memory_limit(self.limit());
     }

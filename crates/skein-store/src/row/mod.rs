@@ -398,11 +398,10 @@ impl<'g> RowRef<'g> {
         self.word().load(Ordering::Relaxed) & !VERSION_MASK
     }
 
-    /// Notes that the row is used at `now`, if `now` is not 0. Writes only if the row has another
-    /// stamp.
+    /// Notes that the row is used at `now`. Writes only if the row has another stamp.
     #[inline]
     pub(crate) fn touch(self, now: u64) {
-        if now != 0 && self.stamp() != now {
+        if self.stamp() != now {
             self.stamp_anew(now);
         }
     }
@@ -416,6 +415,11 @@ impl<'g> RowRef<'g> {
     pub(crate) fn settle(self, now: u64) -> u64 {
         self.change_stamp(|stamp| age_clock::stamp_after_visit(now, stamp));
         self.stamp()
+    }
+
+    /// Sets the stamp of the row.
+    pub(crate) fn restamp(self, stamp: u64) {
+        self.change_stamp(|_| stamp);
     }
 
     fn change_stamp(self, change: impl FnOnce(u64) -> u64) {

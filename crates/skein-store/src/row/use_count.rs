@@ -45,6 +45,11 @@ pub(super) fn first(now: u64) -> u64 {
     stamp(now >> TICK_AT, FIRST)
 }
 
+/// Returns the stamp of a row with this count.
+pub(super) fn counted(now: u64, count: u8) -> u64 {
+    stamp(now >> TICK_AT, count)
+}
+
 /// Returns the count of a stamp now.
 pub(super) fn count(now: u64, of: u64) -> u8 {
     let (now, then) = (now >> TICK_AT, of >> TICK_AT);

@@ -197,7 +197,7 @@ impl Session {
         let left = if balance.is_stuck() { 0 } else { balance.left().max(least) };
         // Other sessions may receive the same answer, so the share is a fraction of the room.
         let share = (left.saturating_sub(bytes.saturating_add(balance.dying)) / (2 * log_shards)).min(chunk);
-        core.keys.rows.ages().written(bytes.saturating_add(share), limit);
+        core.keys.rows.ages().written(bytes.saturating_add(share), limit, || core.options.clock.now_s());
         self.room = RoomEstimate { waits, limit: Some(limit), left: share };
         Ok((left, ticket))
     }

@@ -284,7 +284,7 @@ impl Session {
             let guard = index.collector().enter();
             index.get_many(keys, &guard, |i, row| {
                 let row = time.live(row);
-                if let Some(row) = row.filter(|_| used != 0) {
+                if let Some(row) = row {
                     row.touch(used);
                 }
                 found(chunk * LOOKUPS_PER_GUARD + i, row);

@@ -168,7 +168,11 @@ impl<'s> Writer<'s> {
             // A session that asks for room beforehand has already advanced the clock of the keys'
             // ages.
             if let Some(limit) = self.core.budget.limit().filter(|_| self.checks_limit) {
-                self.core.keys.rows.ages().written(self.records.bytes(), limit);
+                self.core
+                    .keys
+                    .rows
+                    .ages()
+                    .written(self.records.bytes(), limit, || self.core.options.clock.now_s());
             }
             let mut appender = operation.appender();
             for (epoch, record) in self.records.iter() {

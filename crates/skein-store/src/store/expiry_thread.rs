@@ -1,4 +1,4 @@
-//! The thread that removes expired keys, some at each tick.
+//! The thread that removes expired keys, some at each tick, and advances the clock of the last uses.
 //!
 //! At each tick it takes the first overdue keys of the expiry index. It removes them like a client:
 //! each with a version and a record in the log. It works at most a quarter of the time, or half of
@@ -49,6 +49,7 @@ fn run(core: &StoreCore, interval: Duration, signal: &ThreadSignal) {
     // Consecutive ticks that did not remove all overdue keys.
     let mut behind: u32 = 0;
     while signal.wait_timeout(interval) {
+        core.keys.rows.ages().tick_by_time(core.options.clock.now_s());
         // Relaxed: the flag is ordered with nothing.
         if !core.keys.rows.any_expiring() || core.expiry_paused.load(Ordering::Relaxed) {
             continue;

@@ -438,7 +438,7 @@ impl Store {
     /// replaces the values of the options.
     pub fn set_memory_limit(&self, limit: Option<usize>, eviction: Eviction) {
         let core = self.core();
-        core.budget.set_limit(&core.keys, limit, eviction);
+        core.budget.set_limit(&core.keys, limit, eviction, &core.options.clock);
     }
 
     /// Returns the memory limit, if there is one, and the keys to evict at the limit.

@@ -1,6 +1,7 @@
 //! The simple methods that read. They return owned answers and work from any thread.
 
 use std::ops::{Bound, ControlFlow};
+use std::time::Duration;
 
 use super::Store;
 use crate::expiry::OperationTime;
@@ -78,6 +79,70 @@ impl Store {
         let index = &self.core().keys.index;
         let guard = index.collector().enter();
         self.time().live(index.get(key, &guard)).and_then(RowRef::expires_at)
+    }
+
+    /// Returns for how long `key` was not used, without counting as a use. It is too short by up to a
+    /// quarter of an hour, and far too short for a key that was not used for 42 days. While keys are
+    /// evicted by last use, the second bound is the time in which 64 times the memory limit is
+    /// written, if that is shorter.
+    ///
+    /// Returns `None` if there is no such key, or keys are evicted by frequency
+    /// ([`Eviction::Lfu`](crate::Eviction::Lfu)). A store without
+    /// [`expiry_interval`](crate::StoreOptions::expiry_interval) answers with 0 for all keys used
+    /// since it was opened.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # use std::time::Duration;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// store.put(b"goose", b"grey")?;
+    /// assert_eq!(store.idle_time(b"goose"), Some(Duration::ZERO));
+    /// store.set_idle_time(b"goose", Duration::from_secs(86_400));
+    /// assert!(store.idle_time(b"goose") > Some(Duration::from_secs(85_000)));
+    /// store.session().get_with(b"goose", |_| ());
+    /// assert_eq!(store.idle_time(b"goose"), Some(Duration::ZERO));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn idle_time(&self, key: &[u8]) -> Option<Duration> {
+        let core = self.core();
+        let guard = core.keys.index.collector().enter();
+        let row = self.time().live(core.keys.index.get(key, &guard))?;
+        let idle = core.keys.rows.ages().idle_s(row.stamp(), core.options.clock.now_s())?;
+        Some(Duration::from_secs(idle.into()))
+    }
+
+    /// Sets for how long `key` was not used: 21 days at most. Has no effect while keys are evicted by
+    /// frequency, or if there is no such key. See [`idle_time`](Self::idle_time).
+    pub fn set_idle_time(&self, key: &[u8], idle: Duration) {
+        let (ages, now_s) = (self.core().keys.rows.ages(), self.core().options.clock.now_s());
+        let idle_s = u32::try_from(idle.as_secs()).unwrap_or(u32::MAX);
+        self.restamp(key, ages.stamp_of_idle(idle_s, now_s));
+    }
+
+    /// Sets how often `key` is used. Has no effect unless keys are evicted by frequency, or if there
+    /// is no such key.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// store.set_memory_limit(Some(1 << 30), Eviction::Lfu);
+    /// store.put(b"goose", b"grey")?;
+    /// store.set_frequency(b"goose", 100);
+    /// assert_eq!(store.frequency(b"goose"), Some(100));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_frequency(&self, key: &[u8], count: u8) {
+        self.restamp(key, self.core().keys.rows.ages().stamp_of_frequency(count));
+    }
+
+    fn restamp(&self, key: &[u8], stamp: Option<u64>) {
+        let index = &self.core().keys.index;
+        let guard = index.collector().enter();
+        if let (Some(stamp), Some(row)) = (stamp, index.get(key, &guard)) {
+            row.restamp(stamp);
+        }
     }
 
     /// Returns how often `key` is used, on a logarithmic scale up to 255, without counting as a use.

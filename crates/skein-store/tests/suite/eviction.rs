@@ -1,5 +1,7 @@
 //! Eviction at the memory limit: which keys are evicted, how many, and that they stay evicted.
 
+use std::time::{Duration, Instant};
+
 use crate::common::{StoreTestRng, indexes, options, skipped};
 use skein_store::{
     Durability, Error, Eviction, ExpiryClock, IndexKind, RowWriter as _, Session, Store, StoreLimits,
@@ -370,6 +372,54 @@ fn a_scan_does_not_drive_out_frequent_keys() {
     assert!(left > 180, "{left}; {often}");
     store.set_memory_limit(Some(LIMIT), Eviction::Lru);
     assert_eq!(store.frequency(&7_u32.to_be_bytes()), None, "not noted any more");
+}
+
+/// Waits until a condition holds. Panics after a minute.
+#[track_caller]
+fn wait_for(mut what: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !what() {
+        assert!(began.elapsed() < Duration::from_secs(60), "the condition still does not hold");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The thread that removes expired keys lets the clock tick, also without a limit.
+#[test]
+fn idle_times_follow_the_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = ExpiryClock::manual(1_700_000_000_000);
+    let options = StoreOptions {
+        clock: clock.clone(),
+        expiry_interval: Some(Duration::from_millis(1)),
+        ..StoreOptions::default()
+    };
+    let store = Store::open(folder.path(), options).unwrap();
+    let mut session = store.session();
+    for key in [b"read", b"left"] {
+        put(&mut session, key, b"v");
+    }
+    let hour = Duration::from_secs(3600);
+    let second = Duration::from_secs(1);
+    for _ in 0..5 {
+        clock.advance(hour);
+        // Until the clock of the uses has ticked.
+        wait_for(|| {
+            clock.advance(second);
+            store.idle_time(b"read") >= Some(second)
+        });
+        session.get_with(b"read", |row| assert!(row.is_some()));
+    }
+    assert_eq!(store.idle_time(b"read"), Some(Duration::ZERO));
+    assert!(store.idle_time(b"left") >= Some(hour * 4), "{:?}", store.idle_time(b"left"));
+    assert_eq!(store.idle_time(b"none"), None);
+    // A put is a use, and so is the read of a whole batch of keys.
+    put(&mut session, b"left", b"w");
+    assert_eq!(store.idle_time(b"left"), Some(Duration::ZERO));
+    store.set_idle_time(b"left", hour * 50);
+    assert!(store.idle_time(b"left") >= Some(hour * 49));
+    session.get_many(&[b"left"], |_, row| assert!(row.is_some()));
+    assert_eq!(store.idle_time(b"left"), Some(Duration::ZERO));
 }
 
 /// Without a key that expires, the policies of such keys evict nothing.

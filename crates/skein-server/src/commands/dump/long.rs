@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use super::short::counted_body;
 use super::write_payload;
 use crate::commands::CommandError;
+use crate::commands::reply_limit::check_reply_bytes;
 use crate::commands::task::{SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice};
 use crate::resp::ReplyWriter;
 use skein_data::{
@@ -84,13 +85,24 @@ impl DumpTask {
         slice: &TaskSlice<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
+        let more = self.step_within(slice.reply_bytes_max, reply)?;
+        Ok(if more { TaskProgress::More } else { TaskProgress::Done })
+    }
+
+    /// Writes a part of the body, or the reply. Returns whether there is more to do.
+    fn step_within(&mut self, most: usize, reply: &mut ReplyWriter<'_>) -> Result<bool, CommandError> {
         let more = self.viewed.step()?;
-        slice.check_bytes(self.memory(), WAY_OUT)?;
-        if more {
-            return Ok(TaskProgress::More);
+        check_reply_bytes(self.memory(), most, WAY_OUT)?;
+        if !more {
+            write_payload(self.viewed.take_body(), reply);
         }
-        write_payload(self.viewed.take_body(), reply);
-        Ok(TaskProgress::Done)
+        Ok(more)
+    }
+
+    /// Does all steps.
+    pub(super) fn finish(mut self, most: usize, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
+        while self.step_within(most, reply)? {}
+        Ok(())
     }
 }
 

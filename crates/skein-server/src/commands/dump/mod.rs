@@ -10,17 +10,21 @@
 //! The formats are in `skein_rdb`. Here is the choice between them, which is that of Redis 7.0: a
 //! small collection is one blob.
 //!
-//! Read in this order: `short`, `long`, `restore`, `restored_value`, `streams`.
+//! MIGRATE writes payloads at once, on a thread of its own (`whole`).
+//!
+//! Read in this order: `short`, `long`, `whole`, `restore`, `restored_value`, `streams`.
 
 mod long;
 mod restore;
 mod restored_value;
 mod short;
 mod streams;
+mod whole;
 
 pub(crate) use long::DumpTask;
 pub(super) use restore::restore;
 pub(super) use short::{Dump, answer_stream};
+pub(super) use whole::write_whole_payload;
 
 use crate::resp::ReplyWriter;
 use skein_rdb::payload;

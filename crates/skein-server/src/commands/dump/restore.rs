@@ -1,5 +1,7 @@
 //! RESTORE. The checks have the order of Redis.
 
+use std::time::Duration;
+
 use super::restored_value::RestoredValue;
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
@@ -13,11 +15,18 @@ const BAD_TIME: CommandError = CommandError::text("ERR Invalid TTL value, must b
 const BAD_IDLE_TIME: CommandError = CommandError::text("ERR Invalid IDLETIME value, must be >= 0");
 const BAD_FREQUENCY: CommandError = CommandError::text("ERR Invalid FREQ value, must be >= 0 and <= 255");
 
-/// The options of a request. Idle time and frequency are checked and not kept: they are not recorded
-/// for any key.
+/// How the key was used where it comes from. As in Redis, only what the eviction policy wants counts.
+#[derive(Clone, Copy)]
+enum KeyUse {
+    IdleFor(Duration),
+    Frequency(u8),
+}
+
+/// The options of a request.
 #[derive(Default)]
 struct RestoreOptions {
     replace: bool,
+    used: Option<KeyUse>,
     /// The time is one since 1970, not from now.
     absolute: bool,
 }
@@ -25,25 +34,19 @@ struct RestoreOptions {
 impl RestoreOptions {
     fn parse(args: &RequestArgs<'_>) -> Result<Self, CommandError> {
         let mut options = Self::default();
-        let (mut idle_time, mut frequency) = (false, false);
         let mut rest = args.from(4);
         while let Some(word) = rest.next() {
             if is(word, "REPLACE") {
                 options.replace = true;
             } else if is(word, "ABSTTL") {
                 options.absolute = true;
-            } else if is(word, "IDLETIME") && !frequency {
+            } else if is(word, "IDLETIME") && !matches!(options.used, Some(KeyUse::Frequency(_))) {
                 let seconds = parse_i64(rest.next().ok_or(SYNTAX)?).ok_or(NOT_AN_INTEGER)?;
-                if seconds < 0 {
-                    return Err(BAD_IDLE_TIME);
-                }
-                idle_time = true;
-            } else if is(word, "FREQ") && !idle_time {
-                let frequency_of_key = parse_i64(rest.next().ok_or(SYNTAX)?).ok_or(NOT_AN_INTEGER)?;
-                if !(0..=255).contains(&frequency_of_key) {
-                    return Err(BAD_FREQUENCY);
-                }
-                frequency = true;
+                let seconds = u64::try_from(seconds).map_err(|_| BAD_IDLE_TIME)?;
+                options.used = Some(KeyUse::IdleFor(Duration::from_secs(seconds)));
+            } else if is(word, "FREQ") && !matches!(options.used, Some(KeyUse::IdleFor(_))) {
+                let count = parse_i64(rest.next().ok_or(SYNTAX)?).ok_or(NOT_AN_INTEGER)?;
+                options.used = Some(KeyUse::Frequency(u8::try_from(count).map_err(|_| BAD_FREQUENCY)?));
             } else {
                 return Err(SYNTAX);
             }
@@ -93,6 +96,11 @@ pub(in crate::commands) fn restore(
     });
     context.ticket = context.ticket.max(ticket);
     written??;
+    match options.used {
+        Some(KeyUse::IdleFor(idle)) => context.shared.store.set_idle_time(key, idle),
+        Some(KeyUse::Frequency(count)) => context.shared.store.set_frequency(key, count),
+        None => {}
+    }
     reply.ok();
     Ok(AfterCommand::Done)
 }

@@ -40,29 +40,38 @@ impl LongRead for Dump {
             reply.null();
             return Ok(());
         };
-        if let Some(value) = row.value() {
-            write_payload(of_blob(ValueType::String, value), reply);
-            return Ok(());
-        }
-        match row.collection_kind() {
-            Some(CollectionKind::SortedSet) => row.sorted_set(|set| {
-                answer(set.is_empty(), sorted_set(set), || DumpTask::sorted_set(set), reply, long);
-            })?,
-            Some(CollectionKind::Set) => row.set_of(CollectionKind::Set, |set| {
-                answer(set.is_empty(), plain_set(set), || DumpTask::set(set), reply, long);
-            })?,
-            Some(CollectionKind::List) => row.list(|elements| {
-                answer(elements.is_empty(), list(elements), || DumpTask::list(elements), reply, long);
-            })?,
-            Some(CollectionKind::Stream) => {
-                row.stream(|stream| answer_stream(stream, reply, long))?.transpose()?
-            }
-            Some(CollectionKind::Hash) | None => row.columns(|columns| {
-                answer(columns.is_empty(), hash(columns), || DumpTask::hash(columns), reply, long);
-            })?,
-        };
-        Ok(())
+        answer_row(row, reply, long)
     }
+}
+
+/// Replies with the payload of a row.
+pub(super) fn answer_row(
+    row: RowView<'_>,
+    reply: &mut ReplyWriter<'_>,
+    long: &mut LongReply,
+) -> Result<(), CommandError> {
+    if let Some(value) = row.value() {
+        write_payload(of_blob(ValueType::String, value), reply);
+        return Ok(());
+    }
+    match row.collection_kind() {
+        Some(CollectionKind::SortedSet) => row.sorted_set(|set| {
+            answer(set.is_empty(), sorted_set(set), || DumpTask::sorted_set(set), reply, long);
+        })?,
+        Some(CollectionKind::Set) => row.set_of(CollectionKind::Set, |set| {
+            answer(set.is_empty(), plain_set(set), || DumpTask::set(set), reply, long);
+        })?,
+        Some(CollectionKind::List) => row.list(|elements| {
+            answer(elements.is_empty(), list(elements), || DumpTask::list(elements), reply, long);
+        })?,
+        Some(CollectionKind::Stream) => {
+            row.stream(|stream| answer_stream(stream, reply, long))?.transpose()?
+        }
+        Some(CollectionKind::Hash) | None => row.columns(|columns| {
+            answer(columns.is_empty(), hash(columns), || DumpTask::hash(columns), reply, long);
+        })?,
+    };
+    Ok(())
 }
 
 /// Replies with the body, or begins a task if there is none. A collection that was removed since its

@@ -1,6 +1,6 @@
 //! Commands on keys of any kind, one line each.
 
-use super::super::Handler::{Exclusive, General, Read, ReadOneOrMany, WriteOrSlices};
+use super::super::Handler::{Exclusive, General, Migrate, Read, ReadOneOrMany, WriteOrSlices};
 use super::super::task::read_or_slices;
 use super::super::{databases, dump, keys, scan};
 use super::{HandlerRow, row};
@@ -11,6 +11,7 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("dump", read_or_slices::<dump::Dump>()),
     row("exists", ReadOneOrMany(keys::exists_one, keys::exists)),
     row("keys", General(keys::keys)),
+    row("migrate", Migrate),
     row("move", Exclusive(databases::move_key)),
     row("object", General(keys::object)),
     row("randomkey", General(keys::random_key)),

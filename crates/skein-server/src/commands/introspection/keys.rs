@@ -36,7 +36,8 @@ pub(super) fn keys_and_flags(
     for (at, key) in keys.iter().enumerate() {
         // The last specification is that of all further keys.
         let flags = flags.get(at).or(flags.last()).copied().unwrap_or_default();
-        let words: Vec<&str> = flags.split_ascii_whitespace().collect();
+        // That a specification is incomplete says nothing of the keys that are found.
+        let words: Vec<&str> = flags.split_ascii_whitespace().filter(|word| *word != "incomplete").collect();
         reply.array(2);
         reply.bulk(key);
         reply.set(words.len());

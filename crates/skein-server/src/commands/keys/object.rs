@@ -18,12 +18,23 @@ const HELP: &[&str] = &[
     "FREQ <key>",
     "    Return how often a key is used, if maxmemory-policy is one of LFU.",
     "IDLETIME <key>",
-    "    An error: the last use of a key is not recorded.",
+    "    Return the idle time of the key, in steps of up to a quarter of an hour. Not with LFU.",
     "REFCOUNT <key>",
     "    Return 1: values are not shared.",
     "HELP",
     "    Prints this help.",
 ];
+
+const NO_FREQUENCY: CommandError = CommandError::text(
+    "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching \
+     between policies at runtime LRU and LFU data will take some time to adjust.",
+);
+const NO_IDLE_TIME: CommandError = CommandError::text(
+    "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies \
+     at runtime LRU and LFU data will take some time to adjust.",
+);
+const NOT_ON_DISK: CommandError =
+    CommandError::text("ERR idle time not tracked: the disk engine does not note the use of keys");
 
 /// Bytes of the longest string that Redis keeps in one allocation with its header.
 const EMBEDDED_MAX: usize = 44;
@@ -39,8 +50,10 @@ pub(in crate::commands) fn object(
         return Ok(AfterCommand::Done);
     }
     let limits = context.shared.settings.encodings.limits();
-    let frequency = context.shared.store.frequency(args.get(2));
-    context.look_up(args.get(2), |row| {
+    let store = &context.shared.store;
+    let (frequency, idle, on_disk) =
+        (store.frequency(args.get(2)), store.idle_time(args.get(2)), store.disk().is_some());
+    context.look_up_unused(args.get(2), |row| {
         let Some(row) = row? else {
             reply.null();
             return Ok(());
@@ -48,17 +61,9 @@ pub(in crate::commands) fn object(
         match subcommand {
             "encoding" => reply.bulk(encoding(row, &limits)?.as_bytes()),
             "refcount" => reply.int(1),
-            "freq" => {
-                if let Some(frequency) = frequency {
-                    reply.int(frequency.into());
-                    return Ok(());
-                }
-                return Err(CommandError::text(
-                    "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when \
-                     switching between policies at runtime LRU and LFU data will take some time to adjust.",
-                ));
-            }
-            _ => return Err(CommandError::text("ERR OBJECT IDLETIME is not supported: the time of a key's last use is not recorded")),
+            "freq" => reply.int(frequency.ok_or(NO_FREQUENCY)?.into()),
+            _ if on_disk => return Err(NOT_ON_DISK),
+            _ => reply.places(idle.ok_or(NO_IDLE_TIME)?.as_secs()),
         }
         Ok(())
     })?;

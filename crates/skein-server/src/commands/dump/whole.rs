@@ -1,0 +1,39 @@
+//! The payload of a key in one piece, for threads that keep no client waiting.
+
+use super::short::answer_row;
+use crate::commands::CommandError;
+use crate::commands::task::{LongReply, SlicedTask};
+use crate::resp::ReplyWriter;
+use skein_data::EngineKeys;
+
+/// Writes a head, which receives the expiry time of the key, and the payload as a bulk string. Returns
+/// `false` if the key is absent; then the head may be written already.
+///
+/// # Errors
+/// The key cannot be read, or its payload would have more than about `most` bytes.
+pub(in crate::commands) fn write_whole_payload(
+    keys: &mut EngineKeys<'_>,
+    key: &[u8],
+    most: usize,
+    head: impl FnOnce(Option<u64>, &mut ReplyWriter<'_>),
+    out: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
+    let mut long = LongReply::Slices(None);
+    let mut payload = out.position();
+    let is_present = keys.get_with(key, |row| {
+        let Some(row) = row? else { return Ok(false) };
+        head(row.expires_at(), out);
+        payload = out.position();
+        answer_row(row, out, &mut long).map(|()| true)
+    })?;
+    if let LongReply::Slices(Some(task)) = long
+        && let SlicedTask::Dump(task) = *task
+    {
+        task.finish(most, out)?;
+    }
+    // A collection that was removed during the call has no payload but null.
+    Ok(is_present && !matches!(out.written(payload), NULL | []))
+}
+
+/// The reply of DUMP to an absent key.
+const NULL: &[u8] = b"$-1\r\n";

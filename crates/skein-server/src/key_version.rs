@@ -1,0 +1,45 @@
+//! The version of a key, which tells whether the key was written since an earlier look.
+//!
+//! Every write to a key raises its version; a removal followed by another write does too. Sorted
+//! sets and large hashes change without their row, so their changes are counted as well. For a key
+//! that is absent both times, the memory engine's removal counter shows whether it was inserted and
+//! removed meanwhile.
+
+use skein_data::{EngineKeys, Result, RowView};
+
+/// The version of a key. Two equal versions mean that nobody has written the key in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyVersion {
+    /// With the removal counter.
+    Absent(u64),
+    Version(u64),
+    /// A collection: the version of its row, and the number of its changes.
+    Changes(u64, u64),
+}
+
+impl KeyVersion {
+    pub(crate) fn of(row: RowView<'_>) -> Self {
+        match row.changes() {
+            None => Self::Version(row.version()),
+            Some(changes) => Self::Changes(row.version(), changes),
+        }
+    }
+
+    /// Returns the version of a key that is absent.
+    pub(crate) fn absent(keys: &EngineKeys<'_>, key: &[u8]) -> Self {
+        Self::Absent(keys.removal_counter(key))
+    }
+
+    /// Returns the version of a key.
+    ///
+    /// # Errors
+    /// The key cannot be read.
+    pub(crate) fn read(keys: &mut EngineKeys<'_>, key: &[u8]) -> Result<Self> {
+        let present = keys.get_with(key, |row| row.map(|row| row.map(Self::of)))?;
+        Ok(present.unwrap_or_else(|| Self::absent(keys, key)))
+    }
+
+    pub(crate) fn is_absent(self) -> bool {
+        matches!(self, Self::Absent(_))
+    }
+}

@@ -1,0 +1,190 @@
+//! MIGRATE on the client's worker: starts the migration, holds writes to its keys back, and removes the
+//! keys at its end (see `crate::migrations`).
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::client::{ClientState, Multi};
+use crate::client_registry::ClientLocation;
+use crate::command_table::request_keys::keys_of;
+use crate::commands::migrate::{MigrationQuery, find, remove_moved, reply_no_key};
+use crate::commands::scripts::ScriptCall;
+use crate::commands::{
+    AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, ScriptKind, observed,
+};
+use crate::exclusion_gate::GateBusy;
+use crate::migrations::MigrationJob;
+use crate::resp::{ReplyWriter, RequestArgs};
+use crate::shared::ServerShared;
+use crate::stored_request::StoredRequest;
+use skein_data::{EngineKeys, Ticket};
+
+use super::Worker;
+use super::blocking::{may_wake_someone, serve_waiting};
+use super::connections::WorkerConnections;
+use super::exclusive::{ExclusiveOutcome, HELD_BACK, outcome, publish};
+use super::general::GeneralContext;
+
+/// Returns whether a write must not run in a batch: it may wake a waiting client, or write a key that
+/// moves.
+pub(super) fn must_leave_batch(
+    shared: &ServerShared,
+    client: &ClientState,
+    command: &'static CommandSpec,
+    names: &RequestArgs<'_>,
+) -> bool {
+    may_wake_someone(shared, client, command, names)
+        || shared.migrations.moving.any() && names_moving_key(shared, client, command, names)
+}
+
+/// Returns whether a request may write a key that moves, so that it must wait. Scripts may write any
+/// key.
+pub(super) fn writes_moving_key(
+    shared: &ServerShared,
+    client: &ClientState,
+    tag: u16,
+    args: &RequestArgs<'_>,
+) -> bool {
+    let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
+    if let Some(multi) = &client.multi {
+        return matches!(command.handler(), Handler::Exec) && queue_writes_moving_key(shared, multi);
+    }
+    match command.handler() {
+        Handler::Script(kind) => may_write_by_script(shared, kind, args),
+        _ => command.may_write() && names_moving_key(shared, client, command, args),
+    }
+}
+
+/// Returns whether a request runs a script that may write. A script that is not found has an error as
+/// its reply.
+fn may_write_by_script(shared: &ServerShared, kind: ScriptKind, args: &RequestArgs<'_>) -> bool {
+    ScriptCall::parse(kind, shared, args).is_ok_and(|call| call.may_write())
+}
+
+/// Does the same as [`moves`] with the names that a client has sent.
+fn names_moving_key(
+    shared: &ServerShared,
+    client: &ClientState,
+    command: &'static CommandSpec,
+    names: &RequestArgs<'_>,
+) -> bool {
+    let mut stored = StoredRequest::default();
+    // A request with a wrong key fails.
+    stored.of(client, command, names).is_ok_and(|args| moves(shared, command, &args))
+}
+
+/// Returns whether a command that writes names a key of the store that moves, or writes keys without
+/// naming them.
+pub(super) fn moves(shared: &ServerShared, command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
+    shared.migrations.moving.any()
+        && command.may_write()
+        && (!command.names_keys()
+            || keys_of(command, args).is_some_and(|keys| shared.migrations.moving.has_any(&keys.all())))
+}
+
+/// Returns whether a queued request may write a key that moves. Requests before it may select another
+/// database, so keys of this name count in each.
+pub(super) fn queue_writes_moving_key(shared: &ServerShared, multi: &Multi) -> bool {
+    multi.queue.iter().any(|(tag, args)| {
+        let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
+        match command.handler() {
+            Handler::Script(kind) => may_write_by_script(shared, kind, &args),
+            _ if !command.may_write() => false,
+            _ => {
+                !command.names_keys()
+                    || keys_of(command, &args)
+                        .is_some_and(|keys| shared.migrations.moving.has_any_name(&keys.all()))
+            }
+        }
+    })
+}
+
+impl GeneralContext<'_> {
+    /// MIGRATE: finds the keys, and holds writes to them back until the migration has ended.
+    pub(super) fn start_migration(
+        &mut self,
+        command: &'static CommandSpec,
+        client: &mut ClientState,
+        slot: usize,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> ExclusiveOutcome {
+        outcome(self.try_start_migration(command, client, slot, args, reply))
+    }
+
+    fn try_start_migration(
+        &mut self,
+        command: &'static CommandSpec,
+        client: &mut ClientState,
+        slot: usize,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(AfterCommand, Ticket), CommandError> {
+        let query = MigrationQuery::parse(args)?;
+        let _alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
+        if moves(self.shared, command, args) {
+            return Ok(HELD_BACK);
+        }
+        let (changes, _order) = self.shared.key_observer.begin(client.id);
+        self.session.freeze();
+        let who = ClientLocation { worker: self.worker, slot, client: client.id };
+        let session = EngineKeys::Session(self.session);
+        let mut context =
+            CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
+        let watch = observed::begin(&mut context, command, args);
+        let found = find(&mut context, &query, args);
+        observed::end(&mut context, watch, found.is_ok());
+        context.changes.publish_in_order(&mut context.session, &self.shared.key_observer);
+        let keys = found?;
+        if keys.is_empty() {
+            reply_no_key(reply);
+            return Ok((AfterCommand::Done, context.ticket));
+        }
+        let MigrationQuery { target, copy, .. } = query;
+        if !copy {
+            self.shared.migrations.moving.hold(&keys);
+        }
+        Ok((AfterCommand::Migrate(Box::new(MigrationJob { who, target, copy, keys })), context.ticket))
+    }
+}
+
+impl Worker {
+    /// Ends the migrations whose targets have answered: removes their keys, and replies. They wait while
+    /// a pause or a script holds writes back.
+    pub(super) fn end_migrations(&mut self) {
+        if self.connections.migrated.is_empty() {
+            return;
+        }
+        let shared = Arc::clone(&self.shared);
+        let mut pass = shared.gate.enter(self.connections.number);
+        while !self.connections.migrated.is_empty()
+            && shared.pause.now().is_none()
+            && let Ok(_alone) = pass.alone()
+            && let Some(end) = self.connections.migrated.pop()
+        {
+            let (mut changes, _order) = shared.key_observer.begin(end.who.client);
+            self.session.freeze();
+            let (result, ticket) =
+                remove_moved(&mut EngineKeys::Session(&mut self.session), &end, &mut changes);
+            publish(&mut self.session, &shared, changes);
+            if shared.waiting.count_needing_keys() > 0 {
+                end.keys.iter().for_each(|moved| shared.waiting.note(&moved.key));
+                serve_waiting(&mut self.session, &shared);
+            }
+            if !end.copy {
+                shared.migrations.moving.release(&end.keys);
+                // Held requests are checked again.
+                shared.wake_workers();
+            }
+            self.connections.end_wait(end.who, &result, ticket);
+        }
+        self.connections.holds |= !self.connections.migrated.is_empty();
+    }
+}
+
+impl WorkerConnections {
+    /// Returns whether a stopping worker must still wait for migrations.
+    pub(super) fn must_end_migrations(&self) -> bool {
+        self.shared.migrations.moving.any() && self.stop_at.is_some_and(|end| Instant::now() < end)
+    }
+}
