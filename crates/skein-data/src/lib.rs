@@ -41,6 +41,7 @@
 //! - `collections`: reads of columns and sets.
 //! - `streams`: entries and consumer groups as members of a collection.
 //! - `keyspace_ranges`: ranges of one keyspace, and the rows that a server keeps for itself.
+//! - `database_table`: the keyspaces of a server's databases.
 //! - `row_piece`: rows in pieces, for copies and dumps.
 //! - `disk`, `range_steps`, `error`.
 //!
@@ -50,6 +51,7 @@
 
 mod collections;
 mod conditional;
+mod database_table;
 mod disk;
 mod engine_keys;
 mod error;
@@ -75,6 +77,7 @@ pub use collections::{
     ColumnsReader, ListReader, MembersView, OpenedReader, RowView, ScoreRangeView, SetReader,
 };
 pub use conditional::PresentRows;
+pub use database_table::DatabaseTable;
 pub use disk::DiskEngine;
 pub use engine_keys::EngineKeys;
 pub use error::EngineError;

@@ -21,13 +21,10 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use skein_data::{DATABASES_KEY, DATABASES_MAX, Engine, EngineKeys, StoredKeyspace, Ticket};
+use skein_data::{DATABASES_KEY, DATABASES_MAX, DatabaseTable, Engine, EngineKeys, StoredKeyspace, Ticket};
 
 use crate::StartError;
 use crate::command_error::CommandError;
-
-/// Bytes of an entry in the row: the number of a database, and that of its keyspace.
-const ENTRY: usize = 8;
 
 /// The databases of a server.
 #[derive(Debug)]
@@ -129,10 +126,9 @@ impl Databases {
     }
 
     fn load(&self, engine: &Engine) -> Result<(), String> {
-        let row = engine.get(DATABASES_KEY).map_err(|error| error.to_string())?;
-        let table = parse(row.as_deref().unwrap_or_default())?;
-        for (own, number) in self.keyspaces.iter().zip(table) {
-            own.store(number, Ordering::Relaxed);
+        let table = DatabaseTable::of(engine)?;
+        for (own, keyspace) in self.keyspaces.iter().zip(table.keyspaces()) {
+            own.store(keyspace.number(), Ordering::Relaxed);
         }
         self.generation.fetch_add(1, Ordering::Relaxed);
         Ok(())
@@ -146,12 +142,12 @@ impl Databases {
         first: u32,
         second: u32,
     ) -> Result<Ticket, CommandError> {
-        let mut table: Vec<u32> = self.keyspaces.iter().map(|one| one.load(Ordering::Relaxed)).collect();
-        table.swap(first as usize, second as usize);
-        let (written, ticket) = keys.write(|writer| writer.put(DATABASES_KEY, &format(&table)));
+        let mut table: DatabaseTable = (0..DATABASES_MAX).map(|database| self.keyspace(database)).collect();
+        table.swap(first, second);
+        let (written, ticket) = keys.write(|writer| writer.put(DATABASES_KEY, &table.to_row()));
         written??;
-        for database in [first, second] {
-            self.keyspaces[database as usize].store(table[database as usize], Ordering::Relaxed);
+        for (database, other) in [(first, self.keyspace(second)), (second, self.keyspace(first))] {
+            self.keyspaces[database as usize].store(other.number(), Ordering::Relaxed);
             self.swaps[database as usize].fetch_add(1, Ordering::Relaxed);
         }
         self.generation.fetch_add(1, Ordering::Relaxed);
@@ -159,57 +155,9 @@ impl Databases {
     }
 }
 
-/// Returns the row of a table: an entry for each database that is not in its own keyspace.
-fn format(table: &[u32]) -> Vec<u8> {
-    let mut row = Vec::new();
-    for (database, number) in (0..).zip(table) {
-        if *number != StoredKeyspace::of_database(database).number() {
-            row.extend_from_slice(&u32::to_be_bytes(database));
-            row.extend_from_slice(&number.to_be_bytes());
-        }
-    }
-    row
-}
-
-/// Returns the table of a row: for each database the number of its keyspace.
-fn parse(row: &[u8]) -> Result<Vec<u32>, String> {
-    let own = || (0..DATABASES_MAX).map(|database| StoredKeyspace::of_database(database).number());
-    let mut table: Vec<u32> = own().collect();
-    let bad = || format!("the row of the databases is damaged: {}", row.escape_ascii());
-    if !row.len().is_multiple_of(ENTRY) {
-        return Err(bad());
-    }
-    for entry in row.chunks_exact(ENTRY) {
-        let word = |at: usize| entry[at..].first_chunk().map_or(0, |word| u32::from_be_bytes(*word));
-        *table.get_mut(word(0) as usize).ok_or_else(bad)? = word(4);
-    }
-    let mut sorted = table.clone();
-    sorted.sort_unstable();
-    let mut expected: Vec<u32> = own().collect();
-    expected.sort_unstable();
-    if sorted == expected { Ok(table) } else { Err(bad()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_row_has_the_swapped_databases_alone() {
-        let mut table = parse(b"").unwrap();
-        assert_eq!((format(&table), table[0], table[1]), (Vec::new(), 0, 0xffff_0001));
-        table.swap(0, 3);
-        let row = format(&table);
-        assert_eq!(row, b"\0\0\0\0\xff\xff\0\x03\0\0\0\x03\0\0\0\0");
-        assert_eq!(parse(&row), Ok(table));
-    }
-
-    #[test]
-    fn a_row_that_is_no_permutation_is_damage() {
-        for row in [&b"\0"[..], b"\0\0\0\0\xff\xff\0\x03", b"\0\0\xff\xff\0\0\0\0", b"\0\0\0\x01\0\0\0\x07"] {
-            assert!(parse(row).unwrap_err().contains("damaged"), "{row:?}");
-        }
-    }
 
     #[test]
     fn each_keyspace_is_found_after_swaps() {

@@ -12,6 +12,9 @@
 //!     others   named and counted
 //! ```
 //!
+//! All databases are copied, each into that of the same number, unless an address names one. Every
+//! SELECT of the target is tried before the first write.
+//!
 //! The target may be a cluster. Then each write is sent to the primary of its key's slot, also
 //! while slots migrate and primaries fail over. All writes of a copy but RPUSH may be repeated, so
 //! the client sends a write again if its connection broke. [`ListAppend`] removes elements that a
@@ -35,11 +38,14 @@ use crate::interrupt::Interrupt;
 use crate::progress::{self, KeyProgress, by_type};
 use crate::remote::{
     ClusterTarget, CommandPeer, FromArgs, ListAppend, ListPiece, ListRead, ServerPeer, ServerTarget,
-    StreamPiece, StreamRead, ToArgs, is_changed, note_other_databases, stops_all, write_stream_part,
+    StreamPiece, StreamRead, ToArgs, is_changed, stops_all, write_stream_part,
 };
 use crate::target::DEFAULT_ADDRESS;
 
+mod plan;
 mod same_server;
+
+use plan::{CopiedDatabase, CopyPlan};
 
 /// Keys per page.
 const PAGE: &[u8] = b"500";
@@ -49,7 +55,9 @@ const PIECE: &[u8] = b"1000";
 const EXAMPLES: &str = "\
 Examples:
   skein copy --from 127.0.0.1:6379
-      everything in a Redis on this machine
+      everything in a Redis on this machine, in all databases
+  skein copy --from redis://127.0.0.1:6379/3 --to redis://127.0.0.1:6380/0
+      its database 3, into database 0
   skein copy --from redis:6379 --pattern 'session:*'
       some keys of another one
   skein copy --from rediss://redis:6379 --from-tls-ca ca.pem \\
@@ -58,8 +66,9 @@ Examples:
   skein copy --from 127.0.0.1:6379 --to-cluster 10.0.0.1:7000
       into a Redis cluster, each key to its node
 
-An existing key is replaced. One database is copied into one: 0, or those in the addresses (redis://HOST:PORT/3); if the \
-source has keys in others, the command says so and the exit code is 4. Values of Redis's modules are not copied, and streams not to a Redis before version 7: the first \
+An existing key is replaced. Each database is copied into that of the same number. If the address of the source names one \
+(redis://HOST:PORT/3), it is copied alone, into the one that the address of the target names, or else into the same. A cluster has \
+database 0 alone; if the source has keys in others, the command says so and the exit code is 4. Values of Redis's modules are not copied, and streams not to a Redis before version 7: the first \
 ones are named, all are counted by type, and exit code 4 says that there were some. A source that is the target under another name, or a node of it, is rejected. Ctrl-C ends the \
 copy with a message about its progress; keys that were copied remain.";
 
@@ -95,21 +104,35 @@ pub struct CopyArgs {
 
 /// Runs `skein copy`.
 pub fn run(args: &CopyArgs) -> Result<Exit, Failure> {
-    let mut from = ServerTarget { address: &args.from, access: args.from_access.access() }.connect()?;
-    if args.to_cluster.is_empty() {
-        let mut to = ServerTarget { address: &args.to, access: args.to_access.access() }.connect()?;
-        same_server::refuse(&mut from, &mut to)?;
-        return copy_into(to, from, args);
+    let source = ServerTarget { address: &args.from, access: args.from_access.access() };
+    let has_pattern = args.pattern != "*";
+    if !args.to_cluster.is_empty() {
+        let mut from = source.connect()?;
+        let to = ClusterTarget { nodes: &args.to_cluster, access: args.to_access.access() }.connect()?;
+        same_server::refuse_member(&mut from, &to)?;
+        let plan = CopyPlan::of_one(&mut from, 0, has_pattern)?;
+        return copy_into(to, from, args, &plan);
     }
-    let to = ClusterTarget { nodes: &args.to_cluster, access: args.to_access.access() }.connect()?;
-    same_server::refuse_member(&mut from, &to)?;
-    copy_into(to, from, args)
+    let target = ServerTarget { address: &args.to, access: args.to_access.access() };
+    let named = plan::named_databases(&source, &target)?;
+    let (mut from, mut to) = (source.connect()?, target.connect()?);
+    same_server::refuse(&mut from, &mut to)?;
+    let plan = match named {
+        Some(database) => CopyPlan::of_one(&mut from, database, has_pattern)?,
+        None => CopyPlan::of_all(&mut from, has_pattern)?,
+    };
+    plan.databases.iter().try_for_each(|database| to.select(database.to))?;
+    copy_into(to, from, args, &plan)
 }
 
-fn copy_into(to: impl CommandPeer, mut from: ServerPeer, args: &CopyArgs) -> Result<Exit, Failure> {
-    let leaves_out = args.pattern == "*" && note_other_databases(&mut from)?;
+fn copy_into(
+    to: impl CommandPeer,
+    mut from: ServerPeer,
+    args: &CopyArgs,
+    plan: &CopyPlan,
+) -> Result<Exit, Failure> {
     let mut copy = ServerCopy {
-        progress: KeyProgress::start(total(&mut from, &args.pattern)?, args.quiet),
+        progress: KeyProgress::start(plan.total, args.quiet),
         times: TimeCommands::of(&mut from)?,
         from,
         to,
@@ -118,7 +141,8 @@ fn copy_into(to: impl CommandPeer, mut from: ServerPeer, args: &CopyArgs) -> Res
         refused: BTreeMap::new(),
         interrupt: Interrupt::noted()?,
     };
-    let done = copy.all(args.pattern.as_bytes());
+    let done =
+        plan.databases.iter().try_for_each(|database| copy.database(database, args.pattern.as_bytes()));
     let ServerCopy { progress, copied, refused, .. } = copy;
     let how_far = progress.words();
     let took = progress.finish();
@@ -130,19 +154,13 @@ fn copy_into(to: impl CommandPeer, mut from: ServerPeer, args: &CopyArgs) -> Res
     }
     if !args.quiet {
         let (rate, took) = (progress::rate(copied, took), took.as_secs_f64());
-        console::print(&format!("{copied} keys copied, {refusals} refused, in {took:.1} s ({rate})\n"))?;
+        let of = match plan.databases.len() {
+            1 => String::new(),
+            many => format!(" of {many} databases"),
+        };
+        console::print(&format!("{copied} keys{of} copied, {refusals} refused, in {took:.1} s ({rate})\n"))?;
     }
-    Ok(if refused.is_empty() && !leaves_out { Exit::Ok } else { Exit::Partial })
-}
-
-/// Returns the number of keys to copy. Returns `None` if it is unknown: for a pattern, or if the
-/// user may not ask.
-fn total(from: &mut ServerPeer, pattern: &str) -> Result<Option<u64>, Failure> {
-    if pattern != "*" {
-        return Ok(None);
-    }
-    let size = from.call(&[b"DBSIZE"])?;
-    Ok(if let Reply::Integer(keys) = size { Some(keys.unsigned_abs()) } else { None })
+    Ok(if refused.is_empty() && !plan.leaves_out { Exit::Ok } else { Exit::Partial })
 }
 
 /// The properties of a key that are read before its value.
@@ -187,7 +205,10 @@ struct ServerCopy<T> {
 }
 
 impl<T: CommandPeer> ServerCopy<T> {
-    fn all(&mut self, pattern: &[u8]) -> Result<(), Failure> {
+    /// Copies the keys of a database that match a pattern.
+    fn database(&mut self, database: &CopiedDatabase, pattern: &[u8]) -> Result<(), Failure> {
+        self.from.select(database.from)?;
+        self.to.select(database.to)?;
         let mut cursor = b"0".to_vec();
         loop {
             let (next, keys) = self.from.scan(&[b"SCAN", &cursor, b"MATCH", pattern, b"COUNT", PAGE])?;
@@ -338,7 +359,11 @@ impl<T: CommandPeer> ServerCopy<T> {
         if self.refused.values().sum::<u64>() <= self.named_most {
             let (kind, key) = (&found.kind, found.key.escape_ascii());
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-            self.progress.printer().line(format_args!("skein: not copied: \"{key}\", a {kind}{why}"));
+            let of = match self.from.database {
+                0 => String::new(),
+                database => format!(" of database {database}"),
+            };
+            self.progress.printer().line(format_args!("skein: not copied: \"{key}\", a {kind}{of}{why}"));
         }
     }
 }

@@ -8,8 +8,8 @@ pub struct ServerAddress<'a> {
     /// Whether the scheme requires TLS.
     pub tls: bool,
     pub user: Option<&'a str>,
-    /// The number of the database.
-    pub database: u32,
+    /// The number of the database, if the address has one.
+    pub database: Option<u32>,
 }
 
 /// The endpoint to connect to.
@@ -36,7 +36,7 @@ impl<'a> ServerAddress<'a> {
             return if path.is_empty() {
                 Err(format!("the server's address names no socket; {FORMS}"))
             } else {
-                Ok(Self { place: ServerEndpoint::Unix(path), tls: false, user: None, database: 0 })
+                Ok(Self { place: ServerEndpoint::Unix(path), tls: false, user: None, database: None })
             };
         }
         let (scheme, rest) = match text.split_once("://") {
@@ -45,7 +45,7 @@ impl<'a> ServerAddress<'a> {
             None if text.contains('@') => ("redis", text),
             None if !text.contains(':') => return Err(NO_PORT.to_owned()),
             None => {
-                return Ok(Self { place: ServerEndpoint::Tcp(text), tls: false, user: None, database: 0 });
+                return Ok(Self { place: ServerEndpoint::Tcp(text), tls: false, user: None, database: None });
             }
         };
         let tls = match scheme {
@@ -67,12 +67,12 @@ impl<'a> ServerAddress<'a> {
         }
         let (place, database) = rest.split_once('/').unwrap_or((rest, ""));
         let database = match database {
-            "" => 0,
-            number => number.parse().map_err(|_| {
+            "" => None,
+            number => Some(number.parse().map_err(|_| {
                 format!(
                     "the text after the / of the server's address is not the number of a database; {FORMS}"
                 )
-            })?,
+            })?),
         };
         if !place.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
         {
@@ -90,13 +90,15 @@ mod tests {
     #[test]
     fn every_form_is_taken_apart() {
         let of = |place, tls, user, database| Ok(ServerAddress { place, tls, user, database });
-        let tcp = |place, tls, user| of(ServerEndpoint::Tcp(place), tls, user, 0);
-        let unix = |path| of(ServerEndpoint::Unix(path), false, None, 0);
+        let tcp = |place, tls, user| of(ServerEndpoint::Tcp(place), tls, user, None);
+        let unix = |path| of(ServerEndpoint::Unix(path), false, None, None);
         assert_eq!(ServerAddress::parse("geese:6380"), tcp("geese:6380", false, None));
         assert_eq!(ServerAddress::parse("redis://geese:6380"), tcp("geese:6380", false, None));
-        assert_eq!(ServerAddress::parse("rediss://ann@[::1]:6381/0"), tcp("[::1]:6381", true, Some("ann")));
-        let seventh = of(ServerEndpoint::Tcp("geese:6380"), false, Some("ann"), 7);
-        assert_eq!(ServerAddress::parse("redis://ann@geese:6380/7"), seventh);
+        assert_eq!(ServerAddress::parse("rediss://ann@[::1]:6381/"), tcp("[::1]:6381", true, Some("ann")));
+        for number in [0, 7] {
+            let named = of(ServerEndpoint::Tcp("geese:6380"), false, Some("ann"), Some(number));
+            assert_eq!(ServerAddress::parse(&format!("redis://ann@geese:6380/{number}")), named);
+        }
         assert_eq!(ServerAddress::parse("ann@geese:6380"), tcp("geese:6380", false, Some("ann")));
         assert_eq!(ServerAddress::parse("redis://@geese:1/"), tcp("geese:1", false, None));
         assert_eq!(ServerAddress::parse("unix:/run/s"), unix("/run/s"));

@@ -117,6 +117,13 @@ impl CommandPeer for ClusterPeer {
         self.prefix
     }
 
+    fn select(&mut self, database: u32) -> Result<(), Failure> {
+        match database {
+            0 => Ok(()),
+            _ => Err(Failure::new(format!("{} has database 0 alone, not {database}", self.address))),
+        }
+    }
+
     /// The key is the command's second word.
     fn call(&mut self, command: &[&[u8]]) -> Result<Reply, Failure> {
         self.call_of_key(command.get(1).copied().unwrap_or_default(), command)

@@ -148,6 +148,10 @@ mod tests {
     }
 
     impl CommandPeer for FakePeer {
+        fn select(&mut self, database: u32) -> Result<(), Failure> {
+            panic!("SELECT {database} is not expected")
+        }
+
         fn address(&self) -> &'static str {
             "fake"
         }

@@ -20,8 +20,8 @@ use crate::exit::Failure;
 mod address;
 mod args;
 mod cluster;
+mod databases;
 mod lists;
-mod other_databases;
 mod password;
 mod peer;
 mod streams;
@@ -29,8 +29,8 @@ mod tls;
 
 pub use args::{AccessOptions, FromArgs, ServerArgs, ToArgs};
 pub use cluster::{ClusterPeer, ClusterTarget, cluster_failure};
+pub use databases::{databases_with_keys, note_other_databases};
 pub use lists::{ListAppend, ListPiece, ListRead};
-pub use other_databases::note_other_databases;
 pub use password::read_password;
 pub use peer::{CommandPeer, TOO_LONG, stops_all};
 pub use streams::{StreamPiece, StreamRead, is_changed, stream_commands, write_stream_part};
@@ -38,7 +38,11 @@ pub use streams::{StreamPiece, StreamRead, is_changed, stream_commands, write_st
 use address::{ServerAddress, ServerEndpoint};
 use password::Credentials;
 
+/// A part of the error for a database that a server does not have.
+const NO_SUCH_DATABASE: &str = "index is out of range";
+
 /// A server, as the command line names it.
+#[derive(Clone, Copy)]
 pub struct ServerTarget<'a> {
     /// Host and port, or a URL.
     pub address: &'a str,
@@ -57,6 +61,11 @@ pub struct ServerPeer {
 }
 
 impl ServerTarget<'_> {
+    /// Returns the number of the database that the address has, if any.
+    pub fn named_database(&self) -> Result<Option<u32>, Failure> {
+        ServerAddress::parse(self.address).map(|address| address.database).map_err(Failure::usage)
+    }
+
     /// Connects and logs in.
     pub fn connect(&self) -> Result<ServerPeer, Failure> {
         self.connect_or_ask("is `skein serve` running there?")
@@ -68,19 +77,13 @@ impl ServerTarget<'_> {
         self.access.check(&address)?;
         let login = self.access.login(address.user)?;
         let client = self.open(&address, question)?;
-        let mut peer = ServerPeer {
-            client,
-            address: self.address.to_owned(),
-            database: address.database,
-            prefix: self.access.prefix,
-        };
+        let mut peer =
+            ServerPeer { client, address: self.address.to_owned(), database: 0, prefix: self.access.prefix };
         if let Some(login) = login {
             self.log_in(&mut peer.client, &login)?;
         }
         self.greet(&mut peer.client)?;
-        if address.database != 0 {
-            peer.one(&[b"SELECT", address.database.to_string().as_bytes()])?;
-        }
+        peer.select(address.database.unwrap_or(0))?;
         Ok(peer)
     }
 
@@ -171,6 +174,24 @@ impl CommandPeer for ServerPeer {
 
     fn prefix(&self) -> &'static str {
         self.prefix
+    }
+
+    fn select(&mut self, database: u32) -> Result<(), Failure> {
+        if self.database == database {
+            return Ok(());
+        }
+        if let Reply::Error(text) = self.call(&[b"SELECT", database.to_string().as_bytes()])? {
+            let way_out = if text.contains(NO_SUCH_DATABASE) {
+                "; give that server more databases (skein serve --databases N)"
+            } else {
+                ""
+            };
+            let mut failure = self.refused(&text);
+            failure.message = format!("{} (SELECT {database}){way_out}", failure.message);
+            return Err(failure);
+        }
+        self.database = database;
+        Ok(())
     }
 
     fn call(&mut self, command: &[&[u8]]) -> Result<Reply, Failure> {

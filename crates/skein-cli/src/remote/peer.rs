@@ -15,6 +15,9 @@ pub trait CommandPeer {
     /// Returns the prefix of the access options.
     fn prefix(&self) -> &'static str;
 
+    /// Selects a database.
+    fn select(&mut self, database: u32) -> Result<(), Failure>;
+
     /// Returns the reply to a command, even if it is an error.
     fn call(&mut self, command: &[&[u8]]) -> Result<Reply, Failure>;
 

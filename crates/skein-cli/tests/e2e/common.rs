@@ -64,6 +64,16 @@ pub fn run_with_input<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>, input:
     })
 }
 
+/// Asserts that a command did a part of its work (exit code 4), and that its messages have these
+/// texts.
+pub fn assert_partial(output: &Output, texts: &[&str]) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    for text in texts {
+        assert!(said.contains(text), "{text:?} is not in: {said}");
+    }
+}
+
 /// Returns a file that accepts no bytes, as on a full disk.
 pub fn full_disk() -> File {
     File::options().write(true).open("/dev/full").expect("the system has /dev/full")

@@ -21,6 +21,10 @@ impl BytesSink {
 }
 
 impl RecordSink for BytesSink {
+    fn select(&mut self, database: u64) -> Result<bool, Failure> {
+        Ok(database == 0)
+    }
+
     fn put(&mut self, record: TextRecord) -> Result<(), Failure> {
         let RecordBody::Value(value) = &record.body else {
             self.report.refuse(

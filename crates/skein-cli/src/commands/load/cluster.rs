@@ -96,6 +96,10 @@ impl ClusterSink {
 }
 
 impl RecordSink for ClusterSink {
+    fn select(&mut self, database: u64) -> Result<bool, Failure> {
+        Ok(database == 0)
+    }
+
     fn put(&mut self, mut record: TextRecord) -> Result<(), Failure> {
         if std::mem::take(&mut record.replaces) && !matches!(record.body, RecordBody::Stream(_)) {
             // A batch may run a removal behind the writes.

@@ -7,7 +7,10 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::mpsc::Receiver;
 
-use skein_data::{Engine, EngineError, EngineSession, EngineWriter};
+use skein_data::{
+    DATABASES_MAX, DatabaseTable, Engine, EngineError, EngineSession, EngineWriter, StoredKeyspace,
+    is_reserved,
+};
 use skein_disk::DiskError;
 use skein_store::{Error, StoreOptions};
 
@@ -25,9 +28,15 @@ const BATCHES_WAITING: usize = 4;
 /// records.
 const BATCH_BYTES: usize = 1 << 20;
 
+/// Why a key of a database is rejected.
+const RESERVED_KEY: &str =
+    "the key begins with \\xffSK\\x00, as only keys of the store do; rename it in its Redis";
+
 /// Writes records into an engine that it opened itself.
 struct RowsSink {
     engine: Engine,
+    /// The keyspace of the selected database. Without one, records have keys of the store.
+    keyspace: Option<StoredKeyspace>,
     lanes: Vec<LoadThread>,
     hasher: RandomState,
     batch: usize,
@@ -63,12 +72,34 @@ impl RowsSink {
     fn start(engine: Engine, threads: usize, batch: usize, report: &LoadReport) -> Result<Self, Failure> {
         let lanes = (0..threads.max(1)).map(|_| LoadThread::start(engine.session(), report.clone()));
         let lanes = lanes.collect::<Result<_, _>>()?;
-        Ok(Self { engine, lanes, hasher: RandomState::new(), batch, report: report.clone() })
+        Ok(Self { engine, keyspace: None, lanes, hasher: RandomState::new(), batch, report: report.clone() })
     }
 }
 
 impl RecordSink for RowsSink {
-    fn put(&mut self, record: TextRecord) -> Result<(), Failure> {
+    fn select(&mut self, database: u64) -> Result<bool, Failure> {
+        let table = DatabaseTable::of(&self.engine).map_err(Failure::new)?;
+        let keyspace = u32::try_from(database).ok().and_then(|database| table.keyspace(database));
+        self.keyspace = Some(keyspace.ok_or_else(|| {
+            Failure::new(format!(
+                "the keys of database {database} do not fit into a folder, which has databases 0 to {}; load others by \
+                 --database N",
+                DATABASES_MAX - 1
+            ))
+        })?);
+        Ok(true)
+    }
+
+    fn put(&mut self, mut record: TextRecord) -> Result<(), Failure> {
+        if let Some(keyspace) = self.keyspace {
+            if is_reserved(&record.key) {
+                self.report.refuse(record.line, RESERVED_KEY);
+                return Ok(());
+            }
+            if !keyspace.is_default() {
+                record.key = keyspace.stored(&record.key).into_owned();
+            }
+        }
         let lane = self.hasher.hash_one(&record.key) as usize % self.lanes.len();
         let lane = &mut self.lanes[lane];
         lane.waiting_bytes += record.key.len() + record.body.bytes();

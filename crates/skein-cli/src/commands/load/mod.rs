@@ -40,7 +40,8 @@ Formats:
          carriage return and backslash
   csv    key, comma, value; fields may be quoted
   hex    key, tab, value, in hexadecimal
-A file that Redis or Valkey wrote (dump.rdb) is recognized by its first bytes, unless --format is given.
+A file that Redis or Valkey wrote (dump.rdb) is recognized by its first bytes, unless --format is given. Its databases \
+are loaded into those of the same numbers; a cluster has database 0 alone, so keys of others are rejected.
 In tsv, csv and hex, an odd number of fields from three up is a key with columns: key, name, value, name, value ...
 If a key expires, the time follows at the end, in milliseconds since 1970; behind a value's time follows an empty field.
 A sorted set is a key, member, score, member, score ... and at the end the word zset, or zset:TIME if it expires.
@@ -61,7 +62,9 @@ Examples:
   skein load paths.txt --to-cluster 10.0.0.1:7000
       into a Redis or Valkey cluster, each key to its node
   skein load /var/lib/redis/dump.rdb
-      all keys of a Redis, with their expiry times, and its functions
+      all databases of a Redis, with the expiry times, and its functions
+  skein load dump.rdb --database 3 --to redis://127.0.0.1:6380/0
+      its database 3 alone, into database 0
   skein load table.csv --format csv --header --data ./d
       straight into a data folder that no server uses
 
@@ -92,7 +95,8 @@ pub struct LoadArgs {
     /// In tsv, do not interpret backslashes.
     #[arg(long)]
     raw: bool,
-    /// Load only this database of a file of Redis. Without it, all databases are loaded into one.
+    /// Load only this database of a file of Redis: into that of the same number, or into the one in
+    /// the server's address.
     #[arg(long, value_name = "N")]
     database: Option<u64>,
     #[command(flatten)]
@@ -118,6 +122,9 @@ pub struct LoadArgs {
 
 /// A destination of records.
 trait RecordSink {
+    /// Directs the next records into a server's database, and makes their keys names in it. Returns
+    /// false if the target has no databases, and this is not database 0.
+    fn select(&mut self, database: u64) -> Result<bool, Failure>;
     /// Accepts a record. The report counts it later, as loaded or rejected.
     fn put(&mut self, record: TextRecord) -> Result<(), Failure>;
     /// Accepts the source of a library of functions, in the same way.
@@ -147,10 +154,12 @@ pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let mut progress = InputProgress::start(size, args.quiet);
     let report =
         LoadReport::new(progress.printer(), args.show_refused).by(if is_rdb { "record" } else { "line" });
+    let into = args.named_database()?;
     let mut sink = args.sink(&report)?;
     let mut read = ReadCounts::default();
     let fed = if is_rdb {
-        let source = RdbSource { input, again: size.map(|_| args.file.as_path()), database: args.database };
+        let again = size.map(|_| args.file.as_path());
+        let source = RdbSource { input, again, database: args.database, into };
         rdb::feed(source, sink.as_mut(), &report, &mut progress, &mut read)
     } else {
         let mut reader = TextReader::new(input, args.text_options());
@@ -188,7 +197,23 @@ impl LoadArgs {
             None if self.database.is_some() && !is_rdb => {
                 Err(Failure::usage("--database is for files of Redis, and the file is none; leave it out"))
             }
-            None => Ok(()),
+            None => match self.named_database()? {
+                Some(into) if is_rdb && self.database.is_none() => Err(Failure::usage(format!(
+                    "the server's address ends with the number of a database, and the databases of a file of Redis have \
+                     numbers of their own; leave /{into} out, or choose one database by --database N"
+                ))),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// Returns the number of the database that the server's address has.
+    fn named_database(&self) -> Result<Option<u64>, Failure> {
+        match self.target.target() {
+            DataTarget::Server(server) if self.to_cluster.is_empty() => {
+                Ok(server.named_database()?.map(u64::from))
+            }
+            _ => Ok(None),
         }
     }
 
@@ -201,7 +226,7 @@ impl LoadArgs {
         }
     }
 
-    fn sink(&self, report: &LoadReport) -> Result<Box<dyn RecordSink>, Failure> {
+    fn sink(&self, report: &LoadReport) -> Result<Box<dyn RecordSink + '_>, Failure> {
         let batch = self.batch as usize;
         Ok(match self.target.target() {
             _ if !self.to_cluster.is_empty() => {
@@ -209,7 +234,7 @@ impl LoadArgs {
                 Box::new(ClusterSink::new(cluster.connect()?, batch, report))
             }
             DataTarget::Folder(folder) => folder::open(&folder, self.durability, batch, report)?,
-            DataTarget::Server(server) => Box::new(ServerSink::connect(&server, batch, report)?),
+            DataTarget::Server(server) => Box::new(ServerSink::connect(server, batch, report)?),
         })
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! The file is read once, except streams, in which the groups follow the entries: [`streams`] reads
 //! the groups ahead. Memory has one piece of one value, and the batches that wait for the target.
-//! Keys of several databases come together, unless one alone is loaded.
+//! Each key is loaded into the database of its own number, unless one database alone is loaded.
 
 use std::io::{BufRead, Read};
 use std::path::Path;
@@ -45,6 +45,8 @@ pub struct RdbSource<'s, R> {
     pub again: Option<&'s Path>,
     /// The only database to load.
     pub database: Option<u64>,
+    /// The database to load it into, if not that of the same number. REQUIRES: `database`, too.
+    pub into: Option<u64>,
 }
 
 /// Loads a file. Counts what was read, also before a failure.
@@ -61,8 +63,9 @@ pub fn feed(
         report,
         again: source.again,
         database: source.database,
+        into: source.into,
+        selected: None,
         now: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
-        databases: Vec::new(),
         present: None,
         keys: 0,
         expired: 0,
@@ -89,9 +92,11 @@ struct RdbFeed<'f> {
     again: Option<&'f Path>,
     /// The only database to load.
     database: Option<u64>,
+    /// The database to load it into, if not that of the same number.
+    into: Option<u64>,
+    /// The database of the last loaded key, and whether the target has it.
+    selected: Option<(u64, bool)>,
     now: u64,
-    /// The databases of the keys so far.
-    databases: Vec<u64>,
     present: Option<PresentKey>,
     keys: u64,
     expired: u64,
@@ -150,7 +155,7 @@ impl RdbFeed<'_> {
     /// Begins a key, whose value is at `offset`. Returns whether the value is loaded.
     fn begin(&mut self, key: FileKey, offset: u64) -> Result<bool, Failure> {
         self.keys += 1;
-        let is_loaded = self.is_loaded(&key);
+        let is_loaded = self.is_loaded(&key)?;
         let kind = key.kind;
         let present = self.present.insert(PresentKey { key, is_new: true, stream: None });
         let Some(kind) = kind.ok().filter(|kind| is_loaded && kind.is_stream()) else { return Ok(is_loaded) };
@@ -171,30 +176,37 @@ impl RdbFeed<'_> {
         parts.try_for_each(|part| self.put_body(RecordBody::Stream(part)))
     }
 
-    fn is_loaded(&mut self, key: &FileKey) -> bool {
+    fn is_loaded(&mut self, key: &FileKey) -> Result<bool, Failure> {
         if self.database.is_some_and(|only| only != key.database) {
-            return false;
-        }
-        if !self.databases.contains(&key.database) {
-            self.databases.push(key.database);
-            if let [first, _, ..] = self.databases[..] {
-                self.report.note(format_args!(
-                    "database {}: its keys are loaded beside those of database {first}, into one database; if both have \
-                     a key, the later one replaces the other (load each alone: --database N --to redis://HOST:PORT/N)",
-                    key.database
-                ));
-            }
+            return Ok(false);
         }
         if key.expires.is_some_and(|at| at <= self.now) {
             self.expired += 1;
-            return false;
+            return Ok(false);
         }
-        let what = match key.kind {
-            Ok(_) => return true,
-            Err(_) => "a value of a module of Redis, which SkeinDB does not have",
+        let why = match key.kind {
+            Err(_) => "is a value of a module of Redis, which SkeinDB does not have".to_owned(),
+            Ok(_) if self.select(key.database)? => return Ok(true),
+            Ok(_) => format!(
+                "is of database {0}, and the target has one database alone; load it by --database {0}",
+                key.database
+            ),
         };
-        self.refuse(&format!("the key \"{}\" is {what}", key.key.escape_ascii()));
-        false
+        self.refuse(&format!("the key \"{}\" {why}", key.key.escape_ascii()));
+        Ok(false)
+    }
+
+    /// Selects the database for the keys of this one of the file. Returns false if the target does
+    /// not have it.
+    fn select(&mut self, database: u64) -> Result<bool, Failure> {
+        match self.selected {
+            Some((selected, has)) if selected == database => return Ok(has),
+            _ => {}
+        }
+        // One database alone fits into a target that has no more.
+        let has = self.sink.select(self.into.unwrap_or(database))? || self.database.is_some();
+        self.selected = Some((database, has));
+        Ok(has)
     }
 
     /// Loads a piece. Returns false if the rest of the value is skipped.

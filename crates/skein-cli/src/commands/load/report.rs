@@ -1,6 +1,5 @@
 //! Counts the loaded and the rejected records over several threads, and names the first rejections.
 
-use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -36,11 +35,6 @@ impl LoadReport {
     /// Returns what the number of a record counts.
     pub fn unit(&self) -> &'static str {
         self.unit
-    }
-
-    /// Prints a line beside the progress.
-    pub fn note(&self, text: impl Display) {
-        self.printer.line(format_args!("{text}"));
     }
 
     /// Counts `count` more loaded records.

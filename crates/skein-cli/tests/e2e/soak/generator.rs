@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::model::{EvictionPolicy, KeyClass, ModelValue, SeededBytes, SoakKey, WorkerModel};
+use super::queue::{EntryState, LISTS, QueueWrite, members_of};
 use super::step::{SoakStep, whole_only};
 use super::write::SoakWrite;
 use crate::common::E2eRandom;
@@ -23,6 +24,8 @@ const MAX_MEMBERS: u64 = 20;
 #[derive(Debug)]
 pub struct StepGenerator<'a> {
     random: &'a mut E2eRandom,
+    /// The number of the next element of a list or entry of a stream.
+    next: &'a mut u32,
     model: &'a WorkerModel,
     policy: EvictionPolicy,
     /// Milliseconds since 1970.
@@ -35,6 +38,7 @@ pub struct StepGenerator<'a> {
 /// Returns a pipeline for a worker whose keys are as in `model`.
 pub fn pipeline(
     random: &mut E2eRandom,
+    next: &mut u32,
     model: &WorkerModel,
     policy: EvictionPolicy,
     now: u64,
@@ -46,6 +50,7 @@ pub fn pipeline(
     };
     let mut draw = StepGenerator {
         random,
+        next,
         model,
         policy,
         now,
@@ -139,6 +144,10 @@ impl StepGenerator<'_> {
                     KeyClass::BriefHash,
                     KeyClass::BriefSortedSet,
                     KeyClass::BriefSet,
+                    KeyClass::List,
+                    KeyClass::LargeList,
+                    KeyClass::BriefList,
+                    KeyClass::Stream,
                 ];
                 let class = class[self.random.below(class.len() as u64) as usize];
                 SoakStep::Read(self.key(class))
@@ -166,6 +175,7 @@ impl StepGenerator<'_> {
             KeyClass::BriefHash,
             KeyClass::BriefSortedSet,
             KeyClass::BriefSet,
+            KeyClass::BriefList,
         ];
         let any = class[self.random.below(class.len() as u64) as usize];
         let key = self.key(KeyClass::Brief);
@@ -193,13 +203,18 @@ impl StepGenerator<'_> {
         }
     }
 
-    /// Replaces a key by a small hash, sorted set or set with an expiry time.
+    /// Replaces a key by a small hash, sorted set, set or list with an expiry time.
     fn replace_members(&mut self) -> Vec<SoakWrite> {
-        let class = [KeyClass::BriefHash, KeyClass::BriefSortedSet, KeyClass::BriefSet];
-        let class = class[self.random.below(3) as usize];
+        let class = [KeyClass::BriefHash, KeyClass::BriefSortedSet, KeyClass::BriefSet, KeyClass::BriefList];
+        let class = class[self.random.below(class.len() as u64) as usize];
         let (key, to) = (self.key(class), i64::from(self.below(1_000_000)));
-        let members = (0..class.members()).map(|member| (member, to + i64::from(member))).collect();
-        vec![SoakWrite::Delete(key), SoakWrite::Put(key, members), SoakWrite::Expire(key, self.time())]
+        let put = if class.is_list() {
+            let first = self.below(class.members());
+            SoakWrite::Queue(QueueWrite::Push(key, (first..first + class.members()).collect()))
+        } else {
+            SoakWrite::Put(key, (0..class.members()).map(|member| (member, to + i64::from(member))).collect())
+        };
+        vec![SoakWrite::Delete(key), put, SoakWrite::Expire(key, self.time())]
     }
 
     /// Returns a write of keys that never have an expiry time.
@@ -214,7 +229,13 @@ impl StepGenerator<'_> {
             }
             28..34 if self.model.keys.contains_key(&key) => SoakWrite::Rename(key, self.other_than(key)),
             22..38 => SoakWrite::SetSeveral((0..4).map(|at| (within(key, at), self.piece())).collect()),
-            38..60 => SoakWrite::Add(self.key(KeyClass::Count), 1 + i64::from(self.below(9))),
+            38..54 => SoakWrite::Add(self.key(KeyClass::Count), 1 + i64::from(self.below(9))),
+            54..60 => {
+                let from = self.key(KeyClass::Count);
+                SoakWrite::Transfer(from, self.other_than(from), 1 + i64::from(self.below(9)))
+            }
+            60..70 => SoakWrite::Queue(self.change_list()),
+            70..80 => self.change_stream(),
             _ => self.change_members(),
         }
     }
@@ -251,6 +272,57 @@ impl StepGenerator<'_> {
             70..72 => SoakWrite::Delete(key),
             _ => SoakWrite::Remove(key, members.into_iter().collect()),
         }
+    }
+}
+
+/// Lists and streams.
+impl StepGenerator<'_> {
+    /// Returns numbers that are greater than all before.
+    fn numbers(&mut self) -> Vec<u32> {
+        let first = *self.next;
+        *self.next += 1 + self.below(MAX_MEMBERS as u32);
+        (first..*self.next).collect()
+    }
+
+    /// Returns how many elements to pop or to take.
+    fn many(&mut self) -> usize {
+        1 + self.random.below(MAX_MEMBERS) as usize
+    }
+
+    fn change_list(&mut self) -> QueueWrite {
+        let class = LISTS[self.random.below(LISTS.len() as u64) as usize];
+        let key = self.key(class);
+        let (len, most) = (members_of(self.model, key).len(), class.members() as usize);
+        match self.below(100) {
+            0..60 if len < most => QueueWrite::Push(key, self.numbers()),
+            0..80 => QueueWrite::Pop(key, false, self.many()),
+            80..96 => QueueWrite::Pop(key, true, self.many()),
+            _ => QueueWrite::Keep(key, most / 2),
+        }
+    }
+
+    fn change_stream(&mut self) -> SoakWrite {
+        let key = self.key(KeyClass::Stream);
+        let held = members_of(self.model, key);
+        let in_state = |state: EntryState, most: usize| {
+            let of_state = held.iter().filter(|(_, its)| *its == state.number());
+            of_state.take(most).map(|&(member, _)| member).collect::<Vec<_>>()
+        };
+        let acknowledged = in_state(EntryState::Acknowledged, self.many());
+        let write = match self.below(100) {
+            0..35 if held.len() < KeyClass::Stream.members() as usize => QueueWrite::Add(key, self.numbers()),
+            // Without entries the group may not exist.
+            _ if held.is_empty() => QueueWrite::Add(key, self.numbers()),
+            0..65 => QueueWrite::Take(key, self.many()),
+            65..80 if !acknowledged.is_empty() => return SoakWrite::Remove(key, acknowledged),
+            // New ones, too, on which it has no effect.
+            _ => {
+                let skipped = self.random.below(held.len() as u64) as usize;
+                let some = held.iter().skip(skipped).take(self.many());
+                QueueWrite::Acknowledge(key, some.map(|&(member, _)| member).collect())
+            }
+        };
+        SoakWrite::Queue(write)
     }
 }
 

@@ -6,6 +6,9 @@
 //!            every fifth one a sixth of the run.
 //! ```
 //!
+//! The load has strings, numbers, hashes, sets, sorted sets, lists, streams with a group,
+//! transactions and scripts. Beside it, messages are published and counted.
+//!
 //! Each worker is an oracle of its own keys. After a kill, the server's data must be the state of
 //! one moment of the worker's history: at `sync` not before the last acknowledgement, at `buffered`
 //! not long before it. For each key, the worker knows whether eviction or expiry may have removed
@@ -14,11 +17,13 @@
 //! `.ci/soak [MINUTES [ENGINE...]]` runs it, not `cargo test`. The disk engine (`SKEIN_TEST_ENGINE`)
 //! evicts no keys, and its limit is a cache that holds a tenth of them. A seed repeats the plan:
 //! the sequence of requests, the policies, and the moments of kills, but not the machine's timing.
-//! Read `model` first, then `step` and `write`, then `worker`.
+//! Read `model` first, then `step`, `write` and `queue`, then `worker`.
 
 mod generator;
 mod measure;
+mod messages;
 mod model;
+mod queue;
 mod step;
 mod worker;
 mod write;
@@ -190,10 +195,12 @@ fn load(
         tally,
     };
     monitor.count("kills", 1);
-    thread::scope(|scope| {
+    let mut received = 0;
+    let watcher = &mut *monitor;
+    let loaded = thread::scope(|scope| {
         let stop = &stop;
         let client = server.client();
-        let watching = scope.spawn(move || monitor.watch(client, measured, stop));
+        let watching = scope.spawn(move || watcher.watch(client, measured, stop));
         let load = |mut worker: SoakWorker| {
             let client = server.client();
             scope.spawn(move || {
@@ -201,10 +208,15 @@ fn load(
                 worker
             })
         };
+        let messages = messages::start(scope, || server.client());
         let threads: Vec<_> = workers.into_iter().map(load).collect();
         let ends = Instant::now() + lasts;
         // A worker that ends by itself has found an error.
-        while Instant::now() < ends && !threads.iter().any(thread::ScopedJoinHandle::is_finished) {
+        let has_ended = || {
+            threads.iter().any(thread::ScopedJoinHandle::is_finished)
+                || messages.iter().any(thread::ScopedJoinHandle::is_finished)
+        };
+        while Instant::now() < ends && !has_ended() {
             thread::sleep(Duration::from_millis(20));
         }
         if let Some(after) = round.in_checkpoint {
@@ -216,6 +228,9 @@ fn load(
         server.kill();
         stop.store(true, Ordering::Relaxed);
         watching.join().expect("a monitor ends");
+        for thread in messages {
+            received += thread.join().expect("a message was lost or repeated; it said which");
+        }
         (
             threads
                 .into_iter()
@@ -223,5 +238,7 @@ fn load(
                 .collect(),
             killed,
         )
-    })
+    });
+    monitor.count("messages published and received", received);
+    loaded
 }

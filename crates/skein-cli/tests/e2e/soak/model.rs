@@ -38,6 +38,11 @@ pub enum KeyClass {
     LargeSortedSet,
     Set,
     LargeSet,
+    /// Queues: pushed at one end, popped at both.
+    List,
+    LargeList,
+    /// Streams with a group of one consumer.
+    Stream,
     /// Strings with or without an expiry time, always written whole.
     Brief,
     /// Small hashes with an expiry time, always replaced whole.
@@ -46,10 +51,12 @@ pub enum KeyClass {
     BriefSortedSet,
     /// Small sets of the same kind.
     BriefSet,
+    /// Small lists of the same kind.
+    BriefList,
 }
 
 impl KeyClass {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 16] = [
         Self::Text,
         Self::Count,
         Self::Hash,
@@ -58,10 +65,14 @@ impl KeyClass {
         Self::LargeSortedSet,
         Self::Set,
         Self::LargeSet,
+        Self::List,
+        Self::LargeList,
+        Self::Stream,
         Self::Brief,
         Self::BriefHash,
         Self::BriefSortedSet,
         Self::BriefSet,
+        Self::BriefList,
     ];
 
     /// Returns the number of a worker's keys of this class.
@@ -69,21 +80,22 @@ impl KeyClass {
         match self {
             Self::Text => 9_000,
             Self::Brief => 40_000,
-            Self::Count | Self::BriefHash | Self::BriefSortedSet | Self::BriefSet => 1_000,
-            Self::Hash | Self::SortedSet | Self::Set => 400,
+            Self::Count | Self::BriefHash | Self::BriefSortedSet | Self::BriefSet | Self::BriefList => 1_000,
+            Self::Hash | Self::SortedSet | Self::Set | Self::List => 400,
+            Self::Stream => 100,
             Self::LargeHash => 20,
-            Self::LargeSortedSet | Self::LargeSet => 8,
+            Self::LargeSortedSet | Self::LargeSet | Self::LargeList => 8,
         }
     }
 
-    /// Returns the most fields or members of such a key.
+    /// Returns the most fields, members, elements or entries of such a key.
     pub fn members(self) -> u32 {
         match self {
             Self::Text | Self::Count | Self::Brief => 0,
-            Self::Hash | Self::BriefHash | Self::BriefSortedSet | Self::BriefSet => 12,
-            Self::SortedSet | Self::Set => 40,
-            Self::LargeHash => 300,
-            Self::LargeSortedSet | Self::LargeSet => 4_000,
+            Self::Hash | Self::BriefHash | Self::BriefSortedSet | Self::BriefSet | Self::BriefList => 12,
+            Self::SortedSet | Self::Set | Self::List => 40,
+            Self::LargeHash | Self::Stream => 300,
+            Self::LargeSortedSet | Self::LargeSet | Self::LargeList => 4_000,
         }
     }
 
@@ -94,6 +106,10 @@ impl KeyClass {
     /// Returns whether the keys are sets that are not sorted.
     pub fn is_set(self) -> bool {
         matches!(self, Self::Set | Self::LargeSet | Self::BriefSet)
+    }
+
+    pub fn is_list(self) -> bool {
+        matches!(self, Self::List | Self::LargeList | Self::BriefList)
     }
 }
 
@@ -140,7 +156,9 @@ pub fn bytes(pieces: &[SeededBytes]) -> Vec<u8> {
 pub enum ModelValue {
     Text(Vec<SeededBytes>),
     Count(i64),
-    /// Fields with their values, members with their scores, or members of a set with any numbers.
+    /// Fields with their values, members with their scores, or entries with their
+    /// [`EntryState`](super::queue::EntryState). Members of a set, and elements of a list in their
+    /// order, have any numbers.
     Members(BTreeMap<u32, i64>),
 }
 

@@ -7,6 +7,7 @@ use skeindb::client::Reply;
 use super::model::{
     EvictionPolicy, KeyClass, ModelValue, Presence, ReplyWindow, SoakKey, WorkerModel, bytes, presence,
 };
+use super::queue::read_stream;
 use super::write::{CommandBytes, SoakWrite, member_name, words};
 
 /// A request that the server executes as a whole or not at all.
@@ -39,6 +40,8 @@ pub fn read_command(key: SoakKey, worker: usize) -> CommandBytes {
         KeyClass::Text | KeyClass::Count | KeyClass::Brief => words(&["GET", &name]),
         class if class.is_hash() => words(&["HGETALL", &name]),
         class if class.is_set() => words(&["SMEMBERS", &name]),
+        class if class.is_list() => words(&["LRANGE", &name, "0", "-1"]),
+        KeyClass::Stream => read_stream(&name),
         _ => words(&["ZRANGE", &name, "0", "-1", "WITHSCORES"]),
     }
 }
@@ -63,9 +66,12 @@ pub fn shows(content: &ModelValue, class: KeyClass, reply: &Reply) -> bool {
                 .flat_map(|(name, value)| [Reply::Bulk(name.unwrap_or_default()), value])
                 .eq(pairs_of(expected))
         }
-        (ModelValue::Members(members), Reply::Array(items)) if class.is_set() => {
+        (ModelValue::Members(members), Reply::Array(items)) if class.is_set() || class.is_list() => {
             let names = members.keys().map(|&member| Reply::Bulk(member_name(member).into_bytes()));
             items.iter().cloned().eq(names)
+        }
+        (ModelValue::Members(members), Reply::Array(items)) if class == KeyClass::Stream => {
+            items.iter().cloned().eq(pairs_of(members.iter().map(|(&member, state)| (member, *state))))
         }
         (ModelValue::Members(members), Reply::Array(items)) => {
             items.iter().cloned().eq(pairs_of(by_score(members).into_iter()))
@@ -119,7 +125,7 @@ impl SoakStep {
     }
 
     /// Applies the step to the model as an entry of its own, as if it had succeeded.
-    pub fn assume(&self, model: &mut WorkerModel, when: ReplyWindow) {
+    pub fn assume(&self, model: &mut WorkerModel, worker: usize, when: ReplyWindow) {
         model.begin();
         let writes = match self {
             Self::Write(write) => std::slice::from_ref(write),
@@ -127,7 +133,7 @@ impl SoakStep {
             _ => &[],
         };
         for write in writes {
-            write.apply(model, when, None).expect("without a reply nothing is wrong");
+            write.apply(model, worker, when, None).expect("without a reply nothing is wrong");
         }
     }
 
@@ -151,7 +157,7 @@ impl SoakStep {
             Self::Read(key) => check_read(model, *key, when, last)?,
             Self::Ranks(key, from, to) => check_ranks(model, *key, (*from, *to), when, last)?,
             Self::Range(from, to) => check_range(model, worker, (*from, *to), when, last)?,
-            Self::Write(write) => write.apply(model, when, Some(last))?,
+            Self::Write(write) => write.apply(model, worker, when, Some(last))?,
             Self::Transaction(writes) => {
                 let Reply::Array(items) = last else { return Err(format!("EXEC answers {last}")) };
                 if items.len() != writes.len() {
@@ -159,7 +165,7 @@ impl SoakStep {
                 }
                 let done = writes.iter().zip(items).filter(|(_, reply)| !is_refusal(reply));
                 for (write, reply) in done {
-                    write.apply(model, when, Some(reply))?;
+                    write.apply(model, worker, when, Some(reply))?;
                 }
             }
         }
@@ -177,6 +183,7 @@ impl SoakStep {
                 | SoakWrite::Expire(..)
                 | SoakWrite::Persist(_),
             ) => *reply != Reply::Integer(0),
+            Self::Write(SoakWrite::Queue(write)) => write.wrote(reply),
             Self::Write(_) | Self::Transaction(_) => true,
             Self::Read(_) | Self::Ranks(..) | Self::Range(..) => false,
         }

@@ -24,6 +24,9 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Keys read at once when all are checked. Their values fit into the buffers of a connection.
 const CHECKED_AT_ONCE: usize = 50;
 
+/// The first number of an element. Lists that are replaced whole have smaller ones.
+const FIRST: u32 = 1_000;
+
 /// The server's promises that the checks depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct SoakTerms {
@@ -37,6 +40,8 @@ pub struct SoakTerms {
 pub struct SoakWorker {
     pub number: usize,
     random: E2eRandom,
+    /// The number of the next element of a list or entry of a stream.
+    next: u32,
     pub model: WorkerModel,
     /// The sent steps that have no reply yet.
     in_flight: Vec<SoakStep>,
@@ -85,7 +90,15 @@ impl ServerRow {
 impl SoakWorker {
     pub fn new(number: usize, seed: u64, tally: Arc<SoakTally>) -> Self {
         let random = E2eRandom::new(seed);
-        Self { number, random, model: WorkerModel::default(), in_flight: Vec::new(), sent: 0, tally }
+        Self {
+            number,
+            random,
+            next: FIRST,
+            model: WorkerModel::default(),
+            in_flight: Vec::new(),
+            sent: 0,
+            tally,
+        }
     }
 
     /// Sends and checks until the server is gone or `stop` is set.
@@ -100,7 +113,8 @@ impl SoakWorker {
     /// Runs one pipeline.
     fn once(&mut self, sender: &mut Sender, receiver: &mut Receiver, terms: SoakTerms) -> io::Result<()> {
         self.sent = now();
-        self.in_flight = generator::pipeline(&mut self.random, &self.model, terms.policy, self.sent);
+        self.in_flight =
+            generator::pipeline(&mut self.random, &mut self.next, &self.model, terms.policy, self.sent);
         self.in_flight.reverse();
         let commands: Vec<_> = self.in_flight.iter().rev().map(|step| step.commands(self.number)).collect();
         commands.iter().flatten().for_each(|command| sender.push(command));
@@ -215,7 +229,7 @@ impl SoakWorker {
             if fit(&self.model) {
                 continue;
             }
-            step.assume(&mut self.model, when);
+            step.assume(&mut self.model, self.number, when);
             if fit(&self.model) {
                 assumed += 1;
             } else {

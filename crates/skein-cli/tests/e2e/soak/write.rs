@@ -3,8 +3,9 @@
 use skeindb::client::Reply;
 
 use super::model::{
-    ModelRow, ModelValue, Presence, ReplyWindow, SeededBytes, SoakKey, WorkerModel, bytes, presence,
+    KeyClass, ModelRow, ModelValue, Presence, ReplyWindow, SeededBytes, SoakKey, WorkerModel, bytes, presence,
 };
+use super::queue::{QueueWrite, entry_id};
 
 /// A command that writes.
 #[derive(Debug, Clone)]
@@ -26,7 +27,14 @@ pub enum SoakWrite {
     Move(SoakKey, SoakKey, u32),
     Expire(SoakKey, u64),
     Persist(SoakKey),
+    /// A script that moves an amount from one number to another.
+    Transfer(SoakKey, SoakKey, i64),
+    Queue(QueueWrite),
 }
+
+/// Returns both numbers.
+const TRANSFER: &str =
+    "return {redis.call('DECRBY', KEYS[1], ARGV[1]), redis.call('INCRBY', KEYS[2], ARGV[1])}";
 
 /// The words of a command.
 pub type CommandBytes = Vec<Vec<u8>>;
@@ -53,7 +61,10 @@ impl SoakWrite {
     pub fn keys(&self) -> Vec<SoakKey> {
         match self {
             Self::SetSeveral(pairs) => pairs.iter().map(|&(key, _)| key).collect(),
-            Self::Rename(from, to) | Self::Move(from, to, _) => vec![*from, *to],
+            Self::Rename(from, to) | Self::Move(from, to, _) | Self::Transfer(from, to, _) => {
+                vec![*from, *to]
+            }
+            Self::Queue(write) => vec![write.key()],
             Self::Set(key, ..)
             | Self::SetUntil(key, ..)
             | Self::Delete(key)
@@ -112,6 +123,11 @@ impl SoakWrite {
             Self::Increase(key, member, by) => {
                 words(&["ZINCRBY", &name(key), &by.to_string(), &member_name(*member)])
             }
+            Self::Remove(key, members) if key.class == KeyClass::Stream => {
+                let mut command = words(&["XDEL", &name(key)]);
+                command.extend(members.iter().map(|&member| entry_id(member).into_bytes()));
+                command
+            }
             Self::Remove(key, members) => {
                 let mut command = words(&[command_of(*key, ["HDEL", "ZREM", "SREM"]), &name(key)]);
                 command.extend(members.iter().map(|&member| member_name(member).into_bytes()));
@@ -120,6 +136,10 @@ impl SoakWrite {
             Self::Move(from, to, member) => words(&["SMOVE", &name(from), &name(to), &member_name(*member)]),
             Self::Expire(key, ms) => words(&["PEXPIRE", &name(key), &ms.to_string()]),
             Self::Persist(key) => words(&["PERSIST", &name(key)]),
+            Self::Transfer(from, to, by) => {
+                words(&["EVAL", TRANSFER, "2", &name(from), &name(to), &by.to_string()])
+            }
+            Self::Queue(write) => write.command(worker),
         }
     }
 
@@ -128,6 +148,7 @@ impl SoakWrite {
     pub fn apply(
         &self,
         model: &mut WorkerModel,
+        worker: usize,
         when: ReplyWindow,
         reply: Option<&Reply>,
     ) -> Result<(), String> {
@@ -159,10 +180,7 @@ impl SoakWrite {
                 model.set(*key, None);
             }
             Self::Add(key, by) => {
-                let sum = match model.keys.get(key).map(|held| &held.content) {
-                    Some(ModelValue::Count(count)) => count + by,
-                    _ => *by,
-                };
+                let sum = count_of(model, *key) + by;
                 expect(Reply::Integer(sum))?;
                 model.set(*key, Some(ModelRow { content: ModelValue::Count(sum), until: None }));
             }
@@ -221,6 +239,14 @@ impl SoakWrite {
                 model.set(*key, held.map(|held| ModelRow { until, ..held }));
             }
             Self::Persist(key) => persist(model, *key, when, reply)?,
+            Self::Transfer(from, to, by) => {
+                let sums = [(*from, count_of(model, *from) - by), (*to, count_of(model, *to) + by)];
+                expect(Reply::Array(sums.iter().map(|(_, sum)| Reply::Integer(*sum)).collect()))?;
+                for (key, sum) in sums {
+                    model.set(key, Some(ModelRow { content: ModelValue::Count(sum), until: None }));
+                }
+            }
+            Self::Queue(write) => write.apply(model, worker, reply)?,
         }
         Ok(())
     }
@@ -247,6 +273,13 @@ fn persist(
         model.set(key, there.then_some(ModelRow { until: None, ..held }));
     }
     Ok(())
+}
+
+fn count_of(model: &WorkerModel, key: SoakKey) -> i64 {
+    match model.keys.get(&key).map(|held| &held.content) {
+        Some(ModelValue::Count(count)) => *count,
+        _ => 0,
+    }
 }
 
 fn text_of(model: &WorkerModel, key: SoakKey) -> Vec<SeededBytes> {

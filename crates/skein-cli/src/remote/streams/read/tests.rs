@@ -59,6 +59,10 @@ impl FakePeer {
 }
 
 impl CommandPeer for FakePeer {
+    fn select(&mut self, database: u32) -> Result<(), Failure> {
+        panic!("SELECT {database} is not expected")
+    }
+
     fn address(&self) -> &'static str {
         "fake"
     }
@@ -154,6 +158,10 @@ fn an_entry_that_is_acknowledged_meanwhile_does_no_harm() {
 fn errors_of_the_server_are_told_apart() {
     struct Rejecting;
     impl CommandPeer for Rejecting {
+        fn select(&mut self, database: u32) -> Result<(), Failure> {
+            panic!("SELECT {database} is not expected")
+        }
+
         fn address(&self) -> &'static str {
             "fake"
         }

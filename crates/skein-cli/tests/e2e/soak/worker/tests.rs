@@ -1,6 +1,7 @@
 //! Tests that the oracle detects errors: right and wrong simulated servers after a kill.
 
 use super::super::model::{ModelValue, SeededBytes};
+use super::super::queue::QueueWrite;
 use super::super::write::{SoakWrite, member_name};
 use super::*;
 
@@ -10,6 +11,11 @@ const SET: SoakKey = SoakKey { class: KeyClass::LargeSortedSet, number: 1 };
 const FROM: SoakKey = SoakKey { class: KeyClass::Set, number: 1 };
 const TO: SoakKey = SoakKey { class: KeyClass::Set, number: 2 };
 const BRIEF: SoakKey = SoakKey { class: KeyClass::Brief, number: 1 };
+const LIST: SoakKey = SoakKey { class: KeyClass::List, number: 1 };
+const STREAM: SoakKey = SoakKey { class: KeyClass::Stream, number: 1 };
+/// Changes the items of a reply.
+type PlantedError = fn(&mut Vec<Reply>);
+
 const FAR: u64 = 600_000;
 
 fn piece(seed: u32) -> SeededBytes {
@@ -29,22 +35,26 @@ fn worker(steps: &[SoakStep]) -> SoakWorker {
     let mut worker = SoakWorker::new(0, 1, Arc::default());
     worker.sent = now();
     for step in steps {
-        step.assume(&mut worker.model, at(EvictionPolicy::NoEviction));
+        step.assume(&mut worker.model, 0, at(EvictionPolicy::NoEviction));
     }
     worker
 }
 
 /// Returns the data of a server that matches the model.
 fn shown(model: &WorkerModel, policy: EvictionPolicy) -> BTreeMap<SoakKey, ServerRow> {
-    let found = [TEXT, OTHER, SET, FROM, TO, BRIEF].map(|key| {
+    let found = [TEXT, OTHER, SET, FROM, TO, BRIEF, LIST, STREAM].map(|key| {
         let bulk = |text: String| Reply::Bulk(text.into_bytes());
         let held = model.keys.get(&key);
         let reply = match held.map(|held| &held.content) {
             None => Reply::Null,
             Some(ModelValue::Text(pieces)) => Reply::Bulk(super::super::model::bytes(pieces)),
             Some(ModelValue::Count(count)) => bulk(count.to_string()),
-            Some(ModelValue::Members(members)) if key.class.is_set() => {
+            Some(ModelValue::Members(members)) if key.class.is_set() || key.class.is_list() => {
                 Reply::Array(members.keys().map(|&member| bulk(member_name(member))).collect())
+            }
+            Some(ModelValue::Members(members)) if key.class == KeyClass::Stream => {
+                let entries = members.iter().flat_map(|(&m, state)| [member_name(m), state.to_string()]);
+                Reply::Array(entries.map(bulk).collect())
             }
             Some(ModelValue::Members(members)) => {
                 let mut pairs: Vec<_> = members.iter().map(|(&member, &score)| (score, member)).collect();
@@ -170,6 +180,53 @@ fn half_a_move_is_noticed() {
     let mut found = shown(&worker(&moved).model, EvictionPolicy::NoEviction);
     found.insert(FROM, shown(&worker(&moved[..1]).model, EvictionPolicy::NoEviction)[&FROM].clone());
     assert!(judge(&mut settled(), &found, EvictionPolicy::NoEviction).is_err(), "it is in both sets");
+}
+
+/// Lists and streams whose replies were checked, as a server has them and as it must not.
+#[test]
+fn lists_and_streams_are_checked() {
+    let write = |write| SoakStep::Write(SoakWrite::Queue(write));
+    let pushed = [write(QueueWrite::Push(LIST, vec![1, 2, 3])), write(QueueWrite::Pop(LIST, false, 1))];
+    let added = [
+        write(QueueWrite::Add(STREAM, vec![1, 2, 3, 4])),
+        write(QueueWrite::Take(STREAM, 3)),
+        write(QueueWrite::Acknowledge(STREAM, vec![1, 4])),
+    ];
+    let all = [&pushed[..], &added[..]].concat();
+    let settled = || {
+        let mut settled = worker(&all);
+        settled.model.settle();
+        settled
+    };
+    let right = shown(&settled().model, EvictionPolicy::NoEviction);
+    judge(&mut settled(), &right, EvictionPolicy::NoEviction).unwrap();
+    let states = ["2", "1", "1", "0"];
+    let Reply::Array(entries) = &right[&STREAM].reply else { panic!("entries") };
+    assert!(entries.iter().skip(1).step_by(2).eq(&states.map(|state| Reply::Bulk(state.into()))));
+    let planted: [(&str, SoakKey, PlantedError); 5] = [
+        ("an element that was popped", LIST, |items| items.insert(0, Reply::Bulk(member_name(1).into()))),
+        ("a lost element", LIST, |items| drop(items.pop())),
+        ("another order", LIST, |items| items.reverse()),
+        ("an entry that is delivered again", STREAM, |items| items[3] = Reply::Bulk(b"0".to_vec())),
+        ("a forgotten acknowledgement", STREAM, |items| items[1] = Reply::Bulk(b"1".to_vec())),
+    ];
+    for (what, key, plant) in planted {
+        let mut found = right.clone();
+        let Reply::Array(items) = &mut found.get_mut(&key).unwrap().reply else { panic!("a list") };
+        plant(items);
+        assert!(judge(&mut settled(), &found, EvictionPolicy::NoEviction).is_err(), "{what} is not noticed");
+    }
+    // Replies while the server lives.
+    let wrong = [
+        (write(QueueWrite::Pop(LIST, true, 2)), Reply::Array(vec![Reply::Bulk(member_name(3).into())])),
+        (write(QueueWrite::Take(STREAM, 9)), Reply::Null),
+        (write(QueueWrite::Acknowledge(STREAM, vec![2, 3])), Reply::Integer(1)),
+    ];
+    for (step, reply) in wrong {
+        let mut settled = settled();
+        let done = step.apply(&mut settled.model, 0, at(EvictionPolicy::NoEviction), &[reply]);
+        assert!(done.is_err(), "{step:?}");
+    }
 }
 
 #[test]
