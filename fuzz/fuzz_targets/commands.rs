@@ -5,10 +5,10 @@
 use std::cell::RefCell;
 
 use libfuzzer_sys::fuzz_target;
-use skein_fuzz::{CheckedServer, FuzzStep};
+use skein_fuzz::{CheckedServer, FuzzSequence};
 
 thread_local! {
     static SERVED: RefCell<CheckedServer> = RefCell::new(CheckedServer::start());
 }
 
-fuzz_target!(|steps: Vec<FuzzStep>| SERVED.with_borrow_mut(|served| served.check(&steps)));
+fuzz_target!(|sequence: FuzzSequence| SERVED.with_borrow_mut(|served| served.check(&sequence.0)));

@@ -1,21 +1,21 @@
 //! The parts of a sequence of commands.
 
-use arbitrary::Arbitrary;
+use arbitrary::{Arbitrary, Unstructured};
 
 /// Whether the sequences contain sorted sets.
 pub const SORTED_SETS: bool = true;
 /// Whether the sequences contain transactions.
 pub const TRANSACTIONS: bool = true;
 
-/// A key or a field. There are few, so that commands meet, and their lengths are those at which
-/// indexes change their representation.
+/// A key or a field. There are few, so that commands meet: half of them are one of two. The lengths
+/// of the others are those at which indexes change their representation.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 pub struct FuzzName(u8);
 
 impl FuzzName {
     /// Returns its bytes.
     pub fn bytes(self) -> Vec<u8> {
-        match self.0 % 12 {
+        match self.0 % 24 {
             0 => Vec::new(),
             1 => vec![0],
             2 => vec![0, 0],
@@ -24,6 +24,7 @@ impl FuzzName {
             5 => vec![b'x'; 100],
             6 => [&[b'x'; 100][..], b"y"].concat(),
             7 => vec![0xff; 8],
+            often @ 12.. => vec![b'k' + often % 2],
             other => vec![b'a' + other],
         }
     }
@@ -32,6 +33,8 @@ impl FuzzName {
 /// A value.
 #[derive(Debug, Clone, Arbitrary)]
 pub enum FuzzText {
+    /// One of a few, so that equal ones meet.
+    Name(FuzzName),
     /// A number as text.
     Number(i64),
     /// A number near the greatest or the smallest one.
@@ -46,6 +49,7 @@ impl FuzzText {
     /// Returns its bytes.
     pub fn bytes(&self) -> Vec<u8> {
         match self {
+            Self::Name(name) => name.bytes(),
             Self::Number(number) => number.to_string().into_bytes(),
             Self::Extreme(false, below) => (i64::MAX - i64::from(*below)).to_string().into_bytes(),
             Self::Extreme(true, above) => (i64::MIN + i64::from(*above)).to_string().into_bytes(),
@@ -108,6 +112,188 @@ impl FuzzSetOperation {
     }
 }
 
+/// A position in a list or a sorted set, near its begin or its end.
+#[derive(Debug, Clone, Copy, Arbitrary)]
+pub struct FuzzPosition(i8);
+
+impl FuzzPosition {
+    /// Returns its number, from the end if it is negative.
+    pub fn number(self) -> i64 {
+        i64::from(self.0 % 8)
+    }
+
+    /// Returns the number as text.
+    pub fn bytes(self) -> Vec<u8> {
+        self.number().to_string().into_bytes()
+    }
+}
+
+/// An end of a list.
+#[derive(Debug, Clone, Copy, Arbitrary)]
+#[allow(missing_docs, reason = "they are the ends' names")]
+pub enum FuzzEnd {
+    Left,
+    Right,
+}
+
+/// A command on lists.
+#[derive(Debug, Clone, Arbitrary)]
+#[allow(missing_docs, reason = "they are the commands' names and arguments")]
+pub enum FuzzListCommand {
+    /// LPUSH, RPUSH, or their forms that want a list that is there.
+    Push {
+        key: FuzzName,
+        end: FuzzEnd,
+        texts: ([FuzzText; 2], Vec<FuzzText>),
+        only_present: bool,
+    },
+    Pop(FuzzName, FuzzEnd, Option<u8>),
+    Len(FuzzName),
+    Range(FuzzName, FuzzPosition, FuzzPosition),
+    Index(FuzzName, FuzzPosition),
+    Set(FuzzName, FuzzPosition, FuzzText),
+    Insert {
+        key: FuzzName,
+        before: bool,
+        pivot: FuzzText,
+        text: FuzzText,
+    },
+    Remove(FuzzName, FuzzPosition, FuzzText),
+    Trim(FuzzName, FuzzPosition, FuzzPosition),
+    Move {
+        from: (FuzzName, FuzzEnd),
+        to: (FuzzName, FuzzEnd),
+    },
+}
+
+/// An identifier of a stream's entry. There are few, so that they meet.
+#[derive(Debug, Clone, Copy, Arbitrary)]
+pub struct FuzzStreamId(u8, u8);
+
+impl FuzzStreamId {
+    /// Returns its two numbers.
+    pub fn numbers(self) -> (u64, u64) {
+        (u64::from(self.0 % 8), u64::from(self.1 % 4))
+    }
+}
+
+/// A command on streams.
+#[derive(Debug, Clone, Arbitrary)]
+#[allow(missing_docs, reason = "they are the commands' names and arguments")]
+pub enum FuzzStreamCommand {
+    /// XADD, also with an identifier whose second number the server chooses.
+    Add {
+        key: FuzzName,
+        id: FuzzStreamId,
+        chooses: bool,
+        fields: ((FuzzName, FuzzText), Vec<(FuzzName, FuzzText)>),
+    },
+    Len(FuzzName),
+    Range {
+        key: FuzzName,
+        from: FuzzStreamId,
+        to: FuzzStreamId,
+        most: Option<u8>,
+        reverse: bool,
+    },
+    Delete(FuzzName, FuzzStreamId, Vec<FuzzStreamId>),
+    TrimToLength(FuzzName, u8),
+    TrimBelow(FuzzName, FuzzStreamId),
+}
+
+/// An operation of BITOP on several keys.
+#[derive(Debug, Clone, Copy, Arbitrary)]
+#[allow(missing_docs, reason = "they are the operations' names")]
+pub enum FuzzBitOperation {
+    And,
+    Or,
+    Xor,
+}
+
+/// The rule of BITFIELD for a number that does not fit.
+#[derive(Debug, Clone, Copy, Arbitrary)]
+#[allow(missing_docs, reason = "they are the rules' names")]
+pub enum FuzzOverflow {
+    Wrap,
+    Sat,
+    Fail,
+}
+
+/// The write of a field.
+#[derive(Debug, Clone, Copy, Arbitrary)]
+#[allow(missing_docs, reason = "they are the operations' names")]
+pub enum FuzzFieldWrite {
+    Set(i64),
+    IncrBy(i64),
+}
+
+/// A field of BITFIELD, read or written.
+#[derive(Debug, Clone, Copy, Arbitrary)]
+pub struct FuzzField {
+    /// Whether the number may be negative.
+    pub signed: bool,
+    width: u8,
+    /// The position of its first bit.
+    pub offset: u8,
+    /// What is written, if it is not read alone.
+    pub write: Option<(FuzzOverflow, FuzzFieldWrite)>,
+}
+
+impl FuzzField {
+    /// Returns the number of its bits.
+    pub fn bits(self) -> u32 {
+        1 + u32::from(self.width) % if self.signed { 64 } else { 63 }
+    }
+}
+
+/// A command on the bits of values.
+#[derive(Debug, Clone, Arbitrary)]
+#[allow(missing_docs, reason = "they are the commands' names and arguments")]
+pub enum FuzzBitCommand {
+    /// The first key receives the result.
+    Combine(FuzzBitOperation, FuzzName, FuzzName, Vec<FuzzName>),
+    Not(FuzzName, FuzzName),
+    Fields(FuzzName, Vec<FuzzField>),
+}
+
+/// A database. There are few.
+#[derive(Debug, Clone, Copy, Arbitrary)]
+pub struct FuzzDatabase(u8);
+
+impl FuzzDatabase {
+    /// The databases that are used.
+    pub const COUNT: usize = 3;
+
+    /// Returns its number.
+    pub fn number(self) -> usize {
+        usize::from(self.0) % Self::COUNT
+    }
+}
+
+/// A command on whole keys, in one database or two.
+#[derive(Debug, Clone, Arbitrary)]
+#[allow(missing_docs, reason = "they are the commands' names and arguments")]
+pub enum FuzzKeyCommand {
+    Select(FuzzDatabase),
+    SwapDb(FuzzDatabase, FuzzDatabase),
+    Move(FuzzName, FuzzDatabase),
+    Copy {
+        from: FuzzName,
+        to: FuzzName,
+        database: Option<FuzzDatabase>,
+        replace: bool,
+    },
+    Rename(FuzzName, FuzzName),
+    /// SORT by bytes, or by numbers if all elements are some.
+    Sort {
+        key: FuzzName,
+        by_number: bool,
+        descending: bool,
+        limit: Option<(u8, u8)>,
+        store: Option<FuzzName>,
+    },
+}
+
 /// A command.
 #[derive(Debug, Clone, Arbitrary)]
 #[allow(missing_docs, reason = "they are the commands' names and arguments")]
@@ -148,7 +334,7 @@ pub enum FuzzCommand {
     ZScore(FuzzName, FuzzName),
     ZRank(FuzzName, FuzzName),
     ZCard(FuzzName),
-    ZRange(FuzzName, i8, i8),
+    ZRange(FuzzName, FuzzPosition, FuzzPosition),
     SAdd(FuzzName, FuzzName, Vec<FuzzName>),
     SRem(FuzzName, FuzzName, Vec<FuzzName>),
     SMove(FuzzName, FuzzName, FuzzName),
@@ -160,6 +346,14 @@ pub enum FuzzCommand {
     SCombine(FuzzSetOperation, FuzzName, Vec<FuzzName>),
     /// The first key receives the result.
     SCombineStore(FuzzSetOperation, FuzzName, FuzzName, Vec<FuzzName>),
+    /// Longitudes, latitudes and members.
+    GeoAdd(FuzzName, (i8, i8, FuzzName), Vec<(i8, i8, FuzzName)>),
+    List(FuzzListCommand),
+    Stream(FuzzStreamCommand),
+    Bits(FuzzBitCommand),
+    Keyed(FuzzKeyCommand),
+    FlushDb,
+    FlushAll,
 }
 
 impl FuzzCommand {
@@ -173,8 +367,21 @@ impl FuzzCommand {
                 | Self::ZRank(..)
                 | Self::ZCard(_)
                 | Self::ZRange(..)
+                | Self::GeoAdd(..)
         );
         SORTED_SETS || !sorted_sets
+    }
+
+    /// Returns whether its reply is the same if it passes through a script. There a number is a
+    /// double, and an absent list becomes an absent text.
+    pub fn fits_a_script(&self) -> bool {
+        !matches!(
+            self,
+            Self::IncrBy(..)
+                | Self::HIncrBy(..)
+                | Self::Bits(FuzzBitCommand::Fields(..))
+                | Self::List(FuzzListCommand::Pop(_, _, Some(_)))
+        )
     }
 }
 
@@ -185,6 +392,53 @@ pub enum FuzzStep {
     Call(FuzzCommand),
     /// Commands between MULTI and EXEC.
     Atomic(Vec<FuzzCommand>),
+    /// Commands of one Lua script.
+    Script(Vec<FuzzCommand>),
     /// The clock advances by this many milliseconds.
     Advance(u8),
+}
+
+/// The family that most commands of a sequence belong to: in one of all families, two commands on the
+/// same list are rare.
+#[derive(Debug, Clone, Copy, Arbitrary)]
+enum FuzzFocus {
+    All,
+    Lists,
+    Streams,
+    Bits,
+    Keys,
+}
+
+impl FuzzFocus {
+    fn command(self, input: &mut Unstructured<'_>) -> arbitrary::Result<FuzzCommand> {
+        Ok(match self {
+            Self::All => input.arbitrary()?,
+            Self::Lists => FuzzCommand::List(input.arbitrary()?),
+            Self::Streams => FuzzCommand::Stream(input.arbitrary()?),
+            Self::Bits => FuzzCommand::Bits(input.arbitrary()?),
+            Self::Keys => FuzzCommand::Keyed(input.arbitrary()?),
+        })
+    }
+}
+
+/// A sequence. All bytes of the input become steps: in a vector, each step would be the last one with
+/// a probability of one half.
+#[derive(Debug, Clone)]
+pub struct FuzzSequence(pub Vec<FuzzStep>);
+
+impl FuzzSequence {
+    /// The most steps.
+    const STEPS: usize = 200;
+}
+
+impl<'a> Arbitrary<'a> for FuzzSequence {
+    fn arbitrary(input: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        let focus: FuzzFocus = input.arbitrary()?;
+        let mut steps = Vec::new();
+        while !input.is_empty() && steps.len() < Self::STEPS {
+            let is_focused = input.ratio(3, 4)?;
+            steps.push(if is_focused { FuzzStep::Call(focus.command(input)?) } else { input.arbitrary()? });
+        }
+        Ok(Self(steps))
+    }
 }

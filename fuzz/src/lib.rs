@@ -7,6 +7,6 @@ mod call;
 mod model;
 mod served;
 
-pub use call::{FuzzCommand, FuzzStep};
+pub use call::{FuzzCommand, FuzzSequence, FuzzStep};
 pub use model::FuzzModel;
 pub use served::CheckedServer;

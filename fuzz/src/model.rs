@@ -1,11 +1,16 @@
 //! The model: computes a server's expected replies, in RESP2, with ordered maps in memory.
 
+mod bits;
+mod keys;
+mod lists;
+mod places;
 mod sets;
+mod streams;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::FuzzCommand;
-use crate::call::{FuzzName, FuzzScore, FuzzText, SetCondition, SetExpiry};
+use crate::call::{FuzzDatabase, FuzzName, FuzzScore, FuzzText, SetCondition, SetExpiry};
 
 /// A command's words.
 pub type FuzzRequest = Vec<Vec<u8>>;
@@ -17,6 +22,8 @@ enum FuzzValue {
     Columns(BTreeMap<Vec<u8>, Vec<u8>>),
     Members(BTreeMap<Vec<u8>, f64>),
     Set(BTreeSet<Vec<u8>>),
+    List(Vec<Vec<u8>>),
+    Stream(streams::FuzzStream),
 }
 
 /// A key's row.
@@ -26,12 +33,28 @@ struct FuzzRow {
     until: Option<u64>,
 }
 
+type FuzzRows = BTreeMap<Vec<u8>, FuzzRow>;
+
 /// The expected data of a server.
 #[derive(Debug, Default)]
 pub struct FuzzModel {
-    rows: BTreeMap<Vec<u8>, FuzzRow>,
+    /// Those of the selected database.
+    rows: FuzzRows,
+    selected: usize,
+    /// Those of the other databases.
+    parked: [FuzzRows; FuzzDatabase::COUNT],
     now: u64,
 }
+
+/// Runs commands that follow one another in its arguments, each after the number of its words.
+const SCRIPT: &str = "local at, replies = 1, {} \
+    while ARGV[at] do \
+        local words, last = {}, at + tonumber(ARGV[at]) \
+        for word = at + 1, last do words[#words + 1] = ARGV[word] end \
+        replies[#replies + 1] = redis.pcall(unpack(words)) \
+        at = last + 1 \
+    end \
+    return replies";
 
 const OK: &[u8] = b"+OK\r\n";
 const NIL: &[u8] = b"$-1\r\n";
@@ -90,13 +113,31 @@ type ModelAnswer = Result<Vec<u8>, &'static [u8]>;
 impl FuzzModel {
     /// Returns an empty model at the time `now`.
     pub fn new(now: u64) -> Self {
-        Self { rows: BTreeMap::new(), now }
+        Self { now, ..Self::default() }
     }
 
     /// Advances the clock. As in Redis, a key still exists throughout its last millisecond.
     pub fn advance_to(&mut self, now: u64) {
         self.now = now;
-        self.rows.retain(|_, row| row.until.is_none_or(|until| until >= now));
+        for rows in std::iter::once(&mut self.rows).chain(&mut self.parked) {
+            rows.retain(|_, row| row.until.is_none_or(|until| until >= now));
+        }
+    }
+
+    /// Returns the request of a script with these commands, and the expected reply.
+    pub fn run_script<'c>(&mut self, calls: impl Iterator<Item = &'c FuzzCommand>) -> (FuzzRequest, Vec<u8>) {
+        let selected = self.selected;
+        let mut request = words("EVAL", &[SCRIPT.as_bytes().to_vec(), b"0".to_vec()]);
+        let mut replies = Vec::new();
+        for call in calls {
+            let (command, reply) = self.run(call);
+            request.push(command.len().to_string().into_bytes());
+            request.extend(command);
+            replies.push(reply);
+        }
+        // What a script selects lasts until its end.
+        self.select(selected);
+        (request, array(&replies))
     }
 
     /// Returns the request, and the expected reply.
@@ -172,6 +213,8 @@ impl FuzzModel {
                     Some(FuzzValue::Columns(_)) => "hash",
                     Some(FuzzValue::Members(_)) => "zset",
                     Some(FuzzValue::Set(_)) => "set",
+                    Some(FuzzValue::List(_)) => "list",
+                    Some(FuzzValue::Stream(_)) => "stream",
                 };
                 (words("TYPE", &[key.bytes()]), Ok(format!("+{kind}\r\n").into_bytes()))
             }
@@ -204,6 +247,19 @@ impl FuzzModel {
                     request.push(b"REV".to_vec());
                 }
                 (request, Ok(array(&found)))
+            }
+            FuzzCommand::GeoAdd(key, first, rest) => self.add_places(*key, first, rest),
+            FuzzCommand::List(call) => self.answer_lists(call),
+            FuzzCommand::Stream(call) => self.answer_streams(call),
+            FuzzCommand::Bits(call) => self.answer_bits(call),
+            FuzzCommand::Keyed(call) => self.answer_keys(call),
+            FuzzCommand::FlushDb => {
+                self.rows.clear();
+                (words("FLUSHDB", &[]), Ok(OK.to_vec()))
+            }
+            FuzzCommand::FlushAll => {
+                self.clear();
+                (words("FLUSHALL", &[]), Ok(OK.to_vec()))
             }
             _ => self.answer_columns(call),
         }
@@ -315,11 +371,10 @@ impl FuzzModel {
                 (words("ZCARD", &[key.bytes()]), self.order(&key.bytes()).map(|order| count(order.len())))
             }
             FuzzCommand::ZRange(key, from, to) => {
-                let ends = [from, to].map(|end| end.to_string().into_bytes());
+                let ends = [from, to].map(|end| end.bytes());
                 let answer = self.order(&key.bytes()).map(|order| {
-                    let place =
-                        |end: i8| if end < 0 { order.len() as i64 + i64::from(end) } else { i64::from(end) };
-                    let (from, to) = (place(*from).max(0), place(*to));
+                    let place = |end: i64| if end < 0 { order.len() as i64 + end } else { end };
+                    let (from, to) = (place(from.number()).max(0), place(to.number()));
                     let inside = |at: usize| (from..=to).contains(&(at as i64));
                     let found = order.iter().enumerate().filter(|(at, _)| inside(*at));
                     array(
@@ -391,9 +446,14 @@ impl FuzzModel {
     /// Sets a value, and keeps the expiry time. Returns the value's length.
     fn put(&mut self, key: Vec<u8>, text: Vec<u8>) -> usize {
         let len = text.len();
-        let until = self.rows.get(&key).and_then(|row| row.until);
-        self.rows.insert(key, FuzzRow { held: FuzzValue::Value(text), until });
+        self.put_held(key, FuzzValue::Value(text));
         len
+    }
+
+    /// Puts contents, and keeps the expiry time.
+    fn put_held(&mut self, key: Vec<u8>, held: FuzzValue) {
+        let until = self.rows.get(&key).and_then(|row| row.until);
+        self.rows.insert(key, FuzzRow { held, until });
     }
 
     fn value(&self, key: &[u8]) -> Result<Option<&Vec<u8>>, &'static [u8]> {
@@ -441,7 +501,7 @@ impl FuzzModel {
         let empty = match self.rows.get(key).map(|row| &row.held) {
             Some(FuzzValue::Columns(columns)) => columns.is_empty(),
             Some(FuzzValue::Members(members)) => members.is_empty(),
-            Some(FuzzValue::Value(_) | FuzzValue::Set(_)) | None => false,
+            _ => false,
         };
         if empty {
             self.rows.remove(key);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{FuzzModel, FuzzRequest, FuzzRow, FuzzValue, ModelAnswer, WRONG_TYPE, array, bulk, count};
+use super::{FuzzModel, FuzzRequest, FuzzValue, ModelAnswer, WRONG_TYPE, array, bulk, count};
 use super::{names, words};
 use crate::FuzzCommand;
 use crate::call::{FuzzName, FuzzSetOperation};
@@ -119,8 +119,7 @@ impl FuzzModel {
             self.rows.remove(&key);
             return;
         }
-        let until = self.rows.get(&key).and_then(|row| row.until);
-        self.rows.insert(key, FuzzRow { held: FuzzValue::Set(members), until });
+        self.put_held(key, FuzzValue::Set(members));
     }
 }
 
