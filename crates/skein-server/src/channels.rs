@@ -15,7 +15,7 @@
 //!
 //! Design: `docs/design/server.md`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -223,6 +223,17 @@ impl Channels {
     /// Returns the number of subscribers of a name.
     pub(crate) fn subscribers(&self, kind: ChannelKind, name: &[u8]) -> usize {
         lock(&self.tables).receivers_of(kind, name).map_or(0, |receivers| receivers.len())
+    }
+
+    /// Returns the clients that have subscribed to a name of which `is_meant` is true.
+    pub(crate) fn clients_of(&self, is_meant: impl Fn(ChannelKind, &[u8]) -> bool) -> BTreeSet<u64> {
+        let tables = lock(&self.tables);
+        let channels = tables.channels.iter().map(|(name, clients)| (ChannelKind::Channel, name, clients));
+        let shards = tables.shards.iter().map(|(name, clients)| (ChannelKind::Shard, name, clients));
+        let patterns = tables.patterns.iter();
+        let patterns = patterns.map(|(name, (_, clients))| (ChannelKind::Pattern, name, clients));
+        let meant = channels.chain(shards).chain(patterns).filter(|(kind, name, _)| is_meant(*kind, name));
+        meant.flat_map(|(_, _, clients)| clients.keys().copied()).collect()
     }
 
     /// Returns the number of names of this kind that have a subscriber.

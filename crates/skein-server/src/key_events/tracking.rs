@@ -36,7 +36,7 @@ const PER_CLIENT: usize = size_of::<u64>();
 /// The number of clients of a key from which on those that are gone are removed before it grows.
 const CLIENTS_LEAST: usize = 16;
 
-/// The most keys over the limit that one read removes.
+/// The most keys over the limit that are removed under one lock, and so by one read.
 const REMOVED_TOGETHER: usize = 64;
 
 /// A client that tracks keys.
@@ -193,14 +193,31 @@ impl TrackingTable {
         for key in keys {
             tables.remember(key, client);
         }
+        self.remove_some(&mut tables, most);
+        self.count(&tables);
+    }
+
+    /// Removes keys until at most `most` are left (0: any number), and tells their clients.
+    pub(crate) fn keep_at_most(&self, most: usize) {
+        loop {
+            let mut tables = lock(&self.tables);
+            self.remove_some(&mut tables, most);
+            self.count(&tables);
+            if most == 0 || tables.by_key.len() <= most {
+                return;
+            }
+        }
+    }
+
+    /// Removes some of the keys over the limit, each in turn.
+    fn remove_some(&self, tables: &mut TrackingTables, most: usize) {
         for _ in 0..REMOVED_TOGETHER {
             if most == 0 || tables.by_key.len() <= most {
-                break;
+                return;
             }
-            let Some(key) = tables.next_to_remove() else { break };
-            self.forget(&mut tables, &key, None);
+            let Some(key) = tables.next_to_remove() else { return };
+            self.forget(tables, &key, None);
         }
-        self.count(&tables);
     }
 
     /// Tells the clients of a key to forget it, except a client that has changed the key itself and

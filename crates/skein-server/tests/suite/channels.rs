@@ -216,3 +216,34 @@ fn revoked_channels_end_their_connections() {
     publisher.ask("PUBLISH c m");
     assert!(client.try_reply().is_none());
 }
+
+/// As in Redis, a client does not stay because no message comes.
+#[test]
+fn revoked_channels_of_each_kind_end_their_connections_at_once() {
+    let server = start();
+    let mut admin = server.connect();
+    for (rule, request) in [("&c", "SUBSCRIBE c"), ("&c", "SSUBSCRIBE c"), ("&c*", "PSUBSCRIBE c*")] {
+        admin.ask(&format!("ACL SETUSER reader on nopass resetchannels {rule} &other +@all ~*"));
+        let [mut loses, mut keeps] = [request, "SUBSCRIBE other"].map(|request| {
+            let mut client = server.connect();
+            client.ask("AUTH reader x");
+            client.ask(request);
+            client
+        });
+        let mut of_another_user = server.connect();
+        of_another_user.ask(request);
+        assert_eq!(admin.ask("ACL SETUSER reader resetchannels &other"), "+OK|");
+        assert_eq!(admin.ask("CLIENT LIST").matches("user=reader").count(), 1, "{request}");
+        assert!(loses.try_reply().is_none(), "{request}");
+        assert_eq!(admin.ask("PUBLISH other m"), ":1|");
+        assert_eq!(show(&keeps.reply()), "*3|$7|message|$5|other|$1|m|");
+        assert_eq!(of_another_user.ask("PING"), "*2|$4|pong|$0||");
+    }
+    // A user may lose its own channels.
+    assert_eq!(admin.ask("ACL SETUSER self on nopass allchannels +@all ~*"), "+OK|");
+    let mut client = server.connect();
+    client.ask("HELLO 3 AUTH self x");
+    client.ask("SUBSCRIBE c");
+    assert_eq!(client.ask("ACL SETUSER self resetchannels"), "+OK|");
+    assert!(client.try_reply().is_none());
+}

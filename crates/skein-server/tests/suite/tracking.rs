@@ -365,6 +365,17 @@ fn too_many_keys_are_dropped_and_told() {
     }
     assert_eq!(figure(&mut writer, "tracking_total_keys"), 10);
     assert_eq!(figure(&mut writer, "tracking_total_items"), 10);
+    // Incident: a lower limit removed no key until the next reads. Fix: it removes them at once.
+    writer.ask("CONFIG SET tracking-table-max-keys 1000");
+    for number in 0..190 {
+        reader.ask(&format!("GET m{number}"));
+    }
+    assert_eq!(writer.ask("CONFIG SET tracking-table-max-keys 1"), "+OK|");
+    assert_eq!(figure(&mut writer, "tracking_total_keys"), 1);
+    for _ in 0..199 {
+        assert!(show(&reader.reply()).starts_with(">2|$10|invalidate|*1|"));
+    }
+    assert_silent(&mut reader);
 }
 
 /// A client reads keys while another one writes them, each key once in a round. If it has read an

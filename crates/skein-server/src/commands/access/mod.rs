@@ -62,7 +62,7 @@ pub(super) fn acl(
         "load" => return users::load(context, reply),
         "log" => log::log(context, args, reply)?,
         "save" => users::save(context, reply)?,
-        "setuser" => users::set(context, args, reply)?,
+        "setuser" => return users::set(context, args, reply),
         "users" => users::names(context, reply),
         "whoami" => reply.bulk(&context.client.user().name),
         _ => help(HELP, reply),

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use crate::acl::{AclFileError, AclRuleError, AclSelector, AllKeys, DEFAULT, SetUserError};
+use crate::channels::ChannelKind;
+use crate::client_registry::ClientRecord;
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, quoted};
 use crate::resp::{ReplyWriter, RequestArgs};
 
@@ -10,14 +12,26 @@ pub(super) fn set(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+) -> CommandResult {
     let rules: Vec<&[u8]> = args.from(3).collect();
     context.shared.acl.users.set(args.get(2), &rules).map_err(|error| refusal(&error))?;
     log_change(context, "a user was changed", args.get(2));
     // Later requests of this connection are checked against the new permissions.
     context.client.refresh(&context.shared.acl.users);
     reply.ok();
-    Ok(())
+    Ok(disconnect_subscribers(context, args.get(2)))
+}
+
+/// Closes the connections of a user that have subscribed to channels which it may not read any more.
+/// A client that subscribes meanwhile is closed when a message comes (`worker::messages`).
+fn disconnect_subscribers(context: &CommandContext<'_>, name: &[u8]) -> AfterCommand {
+    let shared = context.shared;
+    let Some(user) = shared.acl.users.get(name).filter(|_| shared.channels.any()) else {
+        return AfterCommand::Done;
+    };
+    let is_lost = |kind, channel: &[u8]| !user.may_read_channel(channel, kind == ChannelKind::Pattern);
+    let losing = shared.channels.clients_of(is_lost);
+    disconnect(context, |record| *record.attributes().user == *name && losing.contains(&record.place.client))
 }
 
 /// Logs which client did what to which user. Never logs the rules, which may contain a password.
@@ -100,18 +114,22 @@ pub(super) fn remove(
         log_change(context, "a user was removed", name);
     }
     reply.count(removed.len());
-    Ok(disconnect(context, &removed))
+    Ok(disconnect_users(context, &removed))
 }
 
-/// Closes the connections of these users. Returns `Close` if this connection is one of them.
-fn disconnect(context: &CommandContext<'_>, names: &[&[u8]]) -> AfterCommand {
-    let mut next = AfterCommand::Done;
+/// Closes the connections of these users.
+fn disconnect_users(context: &CommandContext<'_>, names: &[&[u8]]) -> AfterCommand {
     if names.is_empty() {
-        return next;
+        return AfterCommand::Done;
     }
+    disconnect(context, |record| names.contains(&&*record.attributes().user))
+}
+
+/// Closes the connections of some clients. Returns `Close` if this connection is one of them.
+fn disconnect(context: &CommandContext<'_>, is_meant: impl Fn(&ClientRecord) -> bool) -> AfterCommand {
+    let mut next = AfterCommand::Done;
     for record in context.shared.clients.all() {
-        let theirs = names.contains(&&*record.attributes().user);
-        if !theirs || !record.kill() {
+        if !is_meant(&record) || !record.kill() {
             continue;
         }
         if record.place.client == context.client.id {
@@ -161,7 +179,7 @@ pub(super) fn load(context: &mut CommandContext<'_>, reply: &mut ReplyWriter<'_>
     context.client.refresh(&context.shared.acl.users);
     reply.ok();
     let changed: Vec<&[u8]> = changed.iter().map(Vec::as_slice).collect();
-    Ok(disconnect(context, &changed))
+    Ok(disconnect_users(context, &changed))
 }
 
 /// Saves the ACL file, on the worker's thread like `load`.

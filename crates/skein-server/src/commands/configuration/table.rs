@@ -331,7 +331,8 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
         .then(ServerShared::wake_workers),
     tls_file("tls-key-file", |tls| Some(&tls.key), |tls, path| tls.key = path),
     fixed("tls-port", |shared| shared.tls.as_ref().map_or(0, |port| port.address.port()).to_string()),
-    number("tracking-table-max-keys", |all| &all.tracking_keys_max, NumberUnit::Count, bounds::TRACKING_KEYS),
+    number("tracking-table-max-keys", |all| &all.tracking_keys_max, NumberUnit::Count, bounds::TRACKING_KEYS)
+        .then(|shared| shared.key_observer.tracking.keep_at_most(shared.settings.tracking_keys_max.get())),
     fixed("unixsocket", |shared| {
         let path = shared.options.unix_socket.as_ref().map(|socket| socket.path.to_string_lossy());
         path.unwrap_or_default().into_owned()
