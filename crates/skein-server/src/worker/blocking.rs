@@ -252,24 +252,14 @@ impl WorkerConnections {
     /// Ends the wait of a client with this answer.
     pub(super) fn take_wait_answer(&mut self, answer: WaitAnswer) {
         let WaitAnswer { who, bytes, ticket } = answer;
-        let Some((connection, output)) = self.slots.get(who.slot) else { return };
+        let Some((connection, _)) = self.slots.get(who.slot) else { return };
         if connection.client.id != who.client {
             return;
         }
         let Some(wait) = connection.blocked.take() else { return };
         connection.client.record.set_blocked(false);
-        let (pending, start) = (output.pending(), output.buffer.len());
-        output.buffer.extend_from_slice(&bytes);
-        if connection.client.drops_reply(connection.client.replies) {
-            output.keep(pending);
-        }
-        if let Some(epoch) = self.shared.epoch_to_wait_for(ticket) {
-            output.hold(start, epoch);
-        }
-        let (long, record) = (connection.long.take(), Arc::clone(&connection.client.record));
-        self.end_long(long, &bytes, &record);
         self.deadlines.forget(wait, who.slot, who.client);
         self.ticket = self.ticket.max(ticket);
-        self.list(who.slot);
+        self.reply_after_wait(who.slot, &bytes, ticket);
     }
 }

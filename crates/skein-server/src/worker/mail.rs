@@ -69,18 +69,25 @@ impl WorkerConnections {
         ticket: Ticket,
     ) {
         self.ticket = self.ticket.max(ticket);
-        let Some((connection, output)) = self.slots.get(who.slot) else { return };
+        let Some((connection, _)) = self.slots.get(who.slot) else { return };
         if connection.client.id != who.client || !connection.waits {
             return;
         }
         connection.waits = false;
-        let (pending, start) = (output.pending(), output.buffer.len());
-        let mut reply = ReplyWriter::new(&mut output.buffer, connection.client.protocol);
+        let mut bytes = Vec::new();
+        let mut reply = ReplyWriter::new(&mut bytes, connection.client.protocol);
         match result {
             Ok(()) => reply.ok(),
             Err(fault) => fault.write(&mut reply),
         }
-        let bytes = output.buffer[start..].to_vec();
+        self.reply_after_wait(who.slot, &bytes, ticket);
+    }
+
+    /// Writes the reply of a command whose client has waited for it, and counts the command.
+    pub(super) fn reply_after_wait(&mut self, slot: usize, bytes: &[u8], ticket: Ticket) {
+        let Some((connection, output)) = self.slots.get(slot) else { return };
+        let (pending, start) = (output.pending(), output.buffer.len());
+        output.buffer.extend_from_slice(bytes);
         if connection.client.drops_reply(connection.client.replies) {
             output.keep(pending);
         }
@@ -88,12 +95,12 @@ impl WorkerConnections {
             output.hold(start, epoch);
         }
         let (long, record) = (connection.long.take(), Arc::clone(&connection.client.record));
-        self.end_long(long, &bytes, &record);
-        self.list(who.slot);
+        self.end_long(long, bytes, &record);
+        self.list(slot);
     }
 
     /// Counts a command whose client has waited for its reply.
-    pub(super) fn end_long(&self, long: Option<Box<SlicedCommandTime>>, reply: &[u8], record: &ClientRecord) {
+    fn end_long(&self, long: Option<Box<SlicedCommandTime>>, reply: &[u8], record: &ClientRecord) {
         let Some(long) = long else { return };
         let observed = &self.shared.mailboxes[self.number].observed;
         let settings = &self.shared.settings.observing;

@@ -10,7 +10,7 @@ use crate::command_table::request_keys::keys_of;
 use crate::commands::migrate::{MigrationQuery, find, remove_moved, reply_no_key};
 use crate::commands::scripts::ScriptCall;
 use crate::commands::{
-    AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, ScriptKind, observed,
+    AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, observed,
 };
 use crate::exclusion_gate::GateBusy;
 use crate::migrations::MigrationJob;
@@ -50,15 +50,9 @@ pub(super) fn writes_moving_key(
         return matches!(command.handler(), Handler::Exec) && queue_writes_moving_key(shared, multi);
     }
     match command.handler() {
-        Handler::Script(kind) => may_write_by_script(shared, kind, args),
+        Handler::Script(kind) => ScriptCall::would_write(kind, shared, args),
         _ => command.may_write() && names_moving_key(shared, client, command, args),
     }
-}
-
-/// Returns whether a request runs a script that may write. A script that is not found has an error as
-/// its reply.
-fn may_write_by_script(shared: &ServerShared, kind: ScriptKind, args: &RequestArgs<'_>) -> bool {
-    ScriptCall::parse(kind, shared, args).is_ok_and(|call| call.may_write())
 }
 
 /// Does the same as [`moves`] with the names that a client has sent.
@@ -88,7 +82,7 @@ pub(super) fn queue_writes_moving_key(shared: &ServerShared, multi: &Multi) -> b
     multi.queue.iter().any(|(tag, args)| {
         let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
         match command.handler() {
-            Handler::Script(kind) => may_write_by_script(shared, kind, &args),
+            Handler::Script(kind) => ScriptCall::would_write(kind, shared, &args),
             _ if !command.may_write() => false,
             _ => {
                 !command.names_keys()

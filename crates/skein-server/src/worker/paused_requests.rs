@@ -37,12 +37,11 @@ pub(super) fn is_held(
     }
 }
 
-/// Returns whether a request may write, publish, or run a script that may. A script that is not
-/// found has an error as its reply, and no effect.
+/// Returns whether a request may write, publish, or run a script that may.
 fn has_effects(shared: &ServerShared, tag: u16, args: &RequestArgs<'_>) -> bool {
     let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
     match command.handler() {
-        Handler::Script(kind) => ScriptCall::parse(kind, shared, args).is_ok_and(|call| call.may_write()),
+        Handler::Script(kind) => ScriptCall::would_write(kind, shared, args),
         _ => command.may_write() || command.has_other_effects || changes_functions(command, args),
     }
 }

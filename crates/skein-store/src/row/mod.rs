@@ -55,6 +55,7 @@ mod buffer;
 mod collection;
 mod columns;
 mod merge;
+mod stamp;
 pub(crate) mod table;
 mod usage;
 mod use_count;
@@ -76,7 +77,7 @@ use crate::index::StoreIndex;
 use crate::limits::VALUE_BYTES_MAX;
 use crate::{Error, Result};
 pub(crate) use age_clock::UseNotes;
-use age_clock::{AgeClock, REMOVED, VERSION_MASK};
+use age_clock::{AgeClock, VERSION_MASK};
 pub(crate) use use_count::random;
 
 const VERSION: usize = 0;
@@ -390,55 +391,6 @@ impl<'g> RowRef<'g> {
         // SAFETY: the row lives for `'g` (invariant 5), and its first word is aligned to 8. Since
         // the row became visible, the word is used only as an atomic (invariant 2).
         unsafe { self.start.add(VERSION).cast::<AtomicU64>().as_ref() }
-    }
-
-    /// Returns the stamp of the row's last use, at its position in the word.
-    #[inline]
-    pub(crate) fn stamp(self) -> u64 {
-        self.word().load(Ordering::Relaxed) & !VERSION_MASK
-    }
-
-    /// Notes that the row is used at `now`. Writes only if the row has another stamp.
-    #[inline]
-    pub(crate) fn touch(self, now: u64) {
-        if self.stamp() != now {
-            self.stamp_anew(now);
-        }
-    }
-
-    #[cold]
-    fn stamp_anew(self, now: u64) {
-        self.change_stamp(|stamp| age_clock::stamp_after_use(now, stamp));
-    }
-
-    /// Notes that the row is visited at `now`, but not used. Returns its stamp.
-    pub(crate) fn settle(self, now: u64) -> u64 {
-        self.change_stamp(|stamp| age_clock::stamp_after_visit(now, stamp));
-        self.stamp()
-    }
-
-    /// Sets the stamp of the row.
-    pub(crate) fn restamp(self, stamp: u64) {
-        self.change_stamp(|_| stamp);
-    }
-
-    fn change_stamp(self, change: impl FnOnce(u64) -> u64) {
-        let word = self.word().load(Ordering::Relaxed);
-        let stamp = word & !VERSION_MASK;
-        if stamp == REMOVED {
-            return;
-        }
-        let next = change(stamp);
-        if next != stamp {
-            // Relaxed: a hint. If the word has changed, another thread has used the row, or the row
-            // was removed.
-            let _ = self.word().compare_exchange(
-                word,
-                next | (word & VERSION_MASK),
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
-        }
     }
 
     /// Returns the value, or `None` if the row has columns.

@@ -130,6 +130,12 @@ impl ScriptCall {
         Ok(Self { callee, keys, read_only, memory_is_full: false, time_max })
     }
 
+    /// Returns whether a request runs a script that may write. A script that is not found has an
+    /// error as its reply.
+    pub(crate) fn would_write(kind: ScriptKind, shared: &ServerShared, args: &RequestArgs<'_>) -> bool {
+        Self::parse(kind, shared, args).is_ok_and(|call| call.may_write())
+    }
+
     /// Returns whether the script may write.
     pub(crate) fn may_write(&self) -> bool {
         !self.read_only
