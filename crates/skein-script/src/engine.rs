@@ -13,6 +13,7 @@ use thiserror::Error;
 use crate::failure::{fault, text_of, visible};
 use crate::function_library::{LoadedLibrary, register_function};
 use crate::host::{ReplySink, RespVersion, RunState, ScriptHost, Stop};
+use crate::stack::protected;
 use crate::{ScriptDigest, libraries, redis_library, returned_values};
 
 /// Instructions between two calls of [`ScriptHost::tick`]: about a millisecond.
@@ -189,9 +190,18 @@ impl ScriptEngine {
         arguments: impl Iterator<Item = &'a [u8]>,
         host: &mut dyn ScriptHost,
     ) -> mlua::Result<(bool, Value)> {
-        let keys = self.strings(keys)?;
-        let arguments = self.strings(arguments)?;
-        self.state.host.lend(host, || by.call((called, keys, arguments)))
+        let (mut keys, mut arguments) = (keys, arguments);
+        self.state.host.lend(host, || {
+            // SAFETY: the work owns nothing. The iterators are this function's.
+            let done = unsafe {
+                protected(&self.lua, (by, called), |stack| {
+                    stack.push_texts(&mut keys);
+                    stack.push_texts(&mut arguments);
+                    stack.call(3, 2);
+                })
+            };
+            done.map(|((), results)| results)
+        })
     }
 
     /// Writes the result of a run to the reply. `name` is that of the script in errors.
@@ -217,14 +227,6 @@ impl ScriptEngine {
             // An error comes from a finalizer, and no script can make one.
             let _ = self.lua.gc_collect();
         }
-    }
-
-    fn strings<'a>(&self, texts: impl Iterator<Item = &'a [u8]>) -> mlua::Result<Table> {
-        let table = self.lua.create_table_with_capacity(texts.size_hint().0, 0)?;
-        for text in texts {
-            table.raw_push(self.lua.create_string(text)?)?;
-        }
-        Ok(table)
     }
 
     /// Returns the text of a raised value, and the place in the script that raised it: `located` of

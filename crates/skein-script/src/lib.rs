@@ -43,6 +43,7 @@ pub mod libraries;
 mod redis_library;
 mod reply_values;
 mod returned_values;
+mod stack;
 
 pub use digest::ScriptDigest;
 pub use engine::{ScriptEngine, ScriptError};

@@ -14,149 +14,201 @@
 //! | verbatim string          | `{verbatim_string = {string =, format =}}` |
 //! | attributes of a value    | the value                                  |
 
-use mlua::{Lua, Table, Value};
+use mlua::{Lua, Value};
 
 use crate::failure::fault;
+use crate::stack::{Kind, Stack, protected};
 
 /// Reads one reply at the front of `bytes`.
 pub(crate) fn read(lua: &Lua, bytes: &[u8]) -> mlua::Result<Value> {
-    ReplyReader { lua, rest: bytes }.value()
+    if let Some(value) = without_memory(bytes) {
+        return Ok(value);
+    }
+    // SAFETY: the reader owns nothing.
+    let (read, value) = unsafe {
+        protected(lua, (), |stack| {
+            let read = ReplyReader { stack, rest: bytes }.push_value();
+            if read.is_err() {
+                stack.clear();
+                stack.push_nil();
+            }
+            read
+        })?
+    };
+    match read {
+        Ok(()) => Ok(value),
+        Err(Broken) => Err(fault("the server's reply to a command of the script is not RESP")),
+    }
 }
 
-struct ReplyReader<'r> {
-    lua: &'r Lua,
+/// Returns the value of a reply that needs no memory of Lua: the most frequent ones.
+fn without_memory(bytes: &[u8]) -> Option<Value> {
+    let (kind, rest) = bytes.split_first()?;
+    let line = rest.strip_suffix(b"\r\n")?;
+    match kind {
+        b':' => Some(Value::Number(integer(line).ok()?)),
+        b'$' | b'*' if line == b"-1" => Some(Value::Boolean(false)),
+        _ => None,
+    }
+}
+
+/// The reply is not RESP.
+#[derive(Clone, Copy)]
+struct Broken;
+
+/// Pushes the values of a reply.
+struct ReplyReader<'r, 's> {
+    stack: &'s mut Stack,
     rest: &'r [u8],
 }
 
-fn broken() -> mlua::Error {
-    fault("the server's reply to a command of the script is not RESP")
-}
-
-impl<'r> ReplyReader<'r> {
+impl<'r> ReplyReader<'r, '_> {
     /// Returns the type of the next value and the rest of its line.
-    fn line(&mut self) -> mlua::Result<(u8, &'r [u8])> {
-        let end = self.rest.windows(2).position(|pair| pair == b"\r\n").ok_or_else(broken)?;
+    fn line(&mut self) -> Result<(u8, &'r [u8]), Broken> {
+        let end = self.rest.windows(2).position(|pair| pair == b"\r\n").ok_or(Broken)?;
         let (line, rest) = self.rest.split_at(end);
         self.rest = &rest[2..];
-        let (kind, line) = line.split_first().ok_or_else(broken)?;
+        let (kind, line) = line.split_first().ok_or(Broken)?;
         Ok((*kind, line))
     }
 
     /// Returns the next `len` bytes, which a line break follows.
-    fn bytes(&mut self, len: usize) -> mlua::Result<&'r [u8]> {
+    fn bytes(&mut self, len: usize) -> Result<&'r [u8], Broken> {
         if self.rest.len() < len.saturating_add(2) {
-            return Err(broken());
+            return Err(Broken);
         }
         let (bytes, rest) = self.rest.split_at(len);
         self.rest = &rest[2..];
         Ok(bytes)
     }
 
-    fn table_with(&self, key: &str, value: impl mlua::IntoLua) -> mlua::Result<Value> {
-        let table = self.lua.create_table_with_capacity(0, 1)?;
-        table.raw_set(key, value)?;
-        Ok(Value::Table(table))
+    /// Pushes a table with one field, whose value `push` pushes.
+    fn push_table_with(
+        &mut self,
+        key: &str,
+        push: impl FnOnce(&mut Self) -> Result<(), Broken>,
+    ) -> Result<(), Broken> {
+        self.stack.push_table();
+        self.stack.push_bytes(key.as_bytes());
+        push(self)?;
+        self.stack.set();
+        Ok(())
     }
 
-    fn string(&self, bytes: &[u8]) -> mlua::Result<Value> {
-        Ok(Value::String(self.lua.create_string(bytes)?))
+    fn push_text_table(&mut self, key: &str, text: &[u8]) -> Result<(), Broken> {
+        self.push_table_with(key, |reader| {
+            reader.stack.push_bytes(text);
+            Ok(())
+        })
     }
 
-    fn value(&mut self) -> mlua::Result<Value> {
+    fn push_value(&mut self) -> Result<(), Broken> {
+        // A table, a key and a value for each level.
+        if !self.stack.reserve(8) {
+            return Err(Broken);
+        }
         let (kind, line) = self.line()?;
-        let value = match kind {
-            b':' => number_value(integer(line)?),
-            b'$' | b'*' if line == b"-1" => Value::Boolean(false),
+        match kind {
+            b':' => self.stack.push_number(integer(line)?),
+            b'$' | b'*' if line == b"-1" => self.stack.push_boolean(false),
             b'$' => {
                 let bytes = self.bytes(length(line)?)?;
-                self.string(bytes)?
+                self.stack.push_bytes(bytes);
             }
-            b'+' => self.table_with("ok", self.string(line)?)?,
-            b'-' => self.table_with("err", self.string(line)?)?,
-            b'*' => Value::Table(self.array(length(line)?)?),
-            b'_' => Value::Nil,
-            b'#' => Value::Boolean(line == b"t"),
-            b',' => self.table_with("double", double(line)?)?,
-            b'(' => self.table_with("big_number", self.string(line)?)?,
+            b'+' => self.push_text_table("ok", line)?,
+            b'-' => self.push_text_table("err", line)?,
+            b'*' => self.push_array(length(line)?)?,
+            b'_' => self.stack.push_nil(),
+            b'#' => self.stack.push_boolean(line == b"t"),
+            b',' => {
+                let number = double(line)?;
+                self.push_table_with("double", |reader| {
+                    reader.stack.push_number(number);
+                    Ok(())
+                })?;
+            }
+            b'(' => self.push_text_table("big_number", line)?,
             b'%' => {
-                let map = self.map(length(line)?)?;
-                self.table_with("map", map)?
+                let pairs = length(line)?;
+                self.push_table_with("map", |reader| reader.push_map(pairs))?;
             }
             b'~' => {
-                let set = self.set(length(line)?)?;
-                self.table_with("set", set)?
+                let len = length(line)?;
+                self.push_table_with("set", |reader| reader.push_set(len))?;
             }
-            b'=' => self.verbatim(length(line)?)?,
+            b'=' => self.push_verbatim(length(line)?)?,
             // Scripts do not see attributes.
             b'|' => {
-                self.map(length(line)?)?;
-                self.value()?
+                self.push_map(length(line)?)?;
+                self.stack.pop(1);
+                self.push_value()?;
             }
-            _ => return Err(broken()),
-        };
-        Ok(value)
+            _ => return Err(Broken),
+        }
+        Ok(())
     }
 
-    fn array(&mut self, len: usize) -> mlua::Result<Table> {
+    fn push_array(&mut self, len: usize) -> Result<(), Broken> {
         // An element takes three bytes at least.
-        let table = self.lua.create_table_with_capacity(len.min(self.rest.len() / 3), 0)?;
-        for at in 1..=len {
-            table.raw_set(at, self.value()?)?;
+        self.stack.push_table_for(len.min(self.rest.len() / 3));
+        for index in (1..).take(len) {
+            self.push_value()?;
+            self.stack.set_element(index);
         }
-        Ok(table)
+        Ok(())
     }
 
-    fn map(&mut self, len: usize) -> mlua::Result<Table> {
-        let table = self.lua.create_table()?;
+    fn push_map(&mut self, pairs: usize) -> Result<(), Broken> {
+        self.stack.push_table();
+        for _ in 0..pairs {
+            self.push_value()?;
+            let is_nil = self.stack.kind(-1) == Kind::Nil;
+            self.push_value()?;
+            if is_nil { self.stack.pop(2) } else { self.stack.set() }
+        }
+        Ok(())
+    }
+
+    fn push_set(&mut self, len: usize) -> Result<(), Broken> {
+        self.stack.push_table();
         for _ in 0..len {
-            let key = self.value()?;
-            let value = self.value()?;
-            if !key.is_nil() {
-                table.raw_set(key, value)?;
+            self.push_value()?;
+            if self.stack.kind(-1) == Kind::Nil {
+                self.stack.pop(1);
+            } else {
+                self.stack.push_boolean(true);
+                self.stack.set();
             }
         }
-        Ok(table)
+        Ok(())
     }
 
-    fn set(&mut self, len: usize) -> mlua::Result<Table> {
-        let table = self.lua.create_table()?;
-        for _ in 0..len {
-            let member = self.value()?;
-            if !member.is_nil() {
-                table.raw_set(member, true)?;
-            }
-        }
-        Ok(table)
-    }
-
-    fn verbatim(&mut self, len: usize) -> mlua::Result<Value> {
-        let bytes = self.bytes(len)?;
-        let (format, text) = bytes.split_at_checked(4).ok_or_else(broken)?;
-        let parts = self.lua.create_table()?;
-        parts.raw_set("string", self.string(text)?)?;
-        parts.raw_set("format", self.string(&format[..3])?)?;
-        self.table_with("verbatim_string", parts)
+    fn push_verbatim(&mut self, len: usize) -> Result<(), Broken> {
+        let (format, text) = self.bytes(len)?.split_at_checked(4).ok_or(Broken)?;
+        self.push_table_with("verbatim_string", |reader| {
+            reader.push_text_table("string", text)?;
+            reader.stack.push_bytes(b"format");
+            reader.stack.push_bytes(&format[..3]);
+            reader.stack.set();
+            Ok(())
+        })
     }
 }
 
 /// Lua has doubles alone, so an integer beyond 2^53 is rounded, as in Redis.
 #[expect(clippy::cast_precision_loss, reason = "Lua's numbers are doubles")]
-fn number_value(integer: i64) -> Value {
-    Value::Number(integer as f64)
+fn integer(line: &[u8]) -> Result<f64, Broken> {
+    text(line)?.parse::<i64>().map(|integer| integer as f64).map_err(|_| Broken)
 }
 
-fn text(line: &[u8]) -> mlua::Result<&str> {
-    str::from_utf8(line).map_err(|_| broken())
+fn text(line: &[u8]) -> Result<&str, Broken> {
+    str::from_utf8(line).map_err(|_| Broken)
 }
 
-fn integer(line: &[u8]) -> mlua::Result<i64> {
-    text(line)?.parse().map_err(|_| broken())
+fn length(line: &[u8]) -> Result<usize, Broken> {
+    text(line)?.parse().map_err(|_| Broken)
 }
 
-fn length(line: &[u8]) -> mlua::Result<usize> {
-    text(line)?.parse().map_err(|_| broken())
-}
-
-fn double(line: &[u8]) -> mlua::Result<f64> {
-    text(line)?.parse().map_err(|_| broken())
+fn double(line: &[u8]) -> Result<f64, Broken> {
+    text(line)?.parse().map_err(|_| Broken)
 }

@@ -230,8 +230,15 @@ local function located(raised)
   return place
 end
 
+local faces = {}
+for made in next, contents_of do
+  faces[#faces + 1] = made
+end
+
+-- Runs after each script: a loop over an array is the fastest.
 local function empty_faces()
-  for made in next, contents_of do
+  for at = 1, #faces do
+    local made = faces[at]
     local key = next(made)
     while key ~= nil do
       rawset(made, key, nil)

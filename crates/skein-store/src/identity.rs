@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 const NAME: &str = "identity";
 /// This file is read before all others, so its version is the version of the whole data folder.
-const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINDB\n", version: 6, oldest: 2 };
+const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINDB\n", version: 7, oldest: 2 };
 
 /// New segments are made in the folder.
 const ACTIVE: u32 = 1;

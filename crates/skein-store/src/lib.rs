@@ -47,6 +47,7 @@ mod index;
 mod inspect;
 mod keyspace;
 mod limits;
+mod lists;
 mod log_folders;
 mod memory;
 mod options;
@@ -61,6 +62,7 @@ mod store;
 mod store_core;
 mod store_keys;
 mod stripes;
+mod texts;
 
 pub use batch::{Batch, BatchWrite};
 pub use checkpoint::CheckpointReport;
@@ -78,14 +80,15 @@ pub use keyspace::{
     KeyspaceTotals, RESERVED, StoredKeyspace, is_reserved, name_within,
 };
 pub use limits::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX, SNAPSHOTS_MAX, VALUE_BYTES_MAX};
+pub use lists::{ChunkElements, ElementPlace, ListEnd, ListLayout, ListMembers, ListWriter};
 pub use memory::MemoryUse;
 pub use options::{CloseCheckpoint, Durability, Eviction, StoreLimits, StoreOptions};
 pub use recovery::RecoveryReport;
 pub use removal_observer::{RemovalBatch, RemovalObserver};
 pub use row::{CollectionHead, ColumnIter, Row, RowAllocator, RowBuffer, RowRef, encode_value};
 pub use session::{
-    EachNamed, ListEnd, ListWriter, MemberStore, MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder,
-    RowChange, RowUpdate, RowWriter, Session, SetWriter, StoredCollection, Writer,
+    EachNamed, MemberStore, MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder, RowChange, RowUpdate,
+    RowWriter, Session, SetWriter, StoredCollection, Writer,
 };
 pub use skein_index::{ScanDirection, successor};
 pub use skein_log::storage::LockHolder;
@@ -94,3 +97,4 @@ pub use store::{
     CloseReport, ColumnFound, FileCopyReport, FileCopyTarget, KeyEntry, PinnedValue, Snapshot,
     SnapshotRelease, Store, StoreStats,
 };
+pub use texts::{Texts, push_text};

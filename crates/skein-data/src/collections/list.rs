@@ -1,88 +1,204 @@
 //! Reads of lists.
 
+use std::cell::OnceCell;
 use std::ops::ControlFlow;
 
-use skein_store::{ListEnd, ScanDirection};
+use skein_store::{ChunkElements, ElementPlace, ListEnd, ListLayout, ListMembers, Member, ScanDirection};
 
 use super::sorted_set::SetReader;
 use super::views::MembersView;
+use crate::{Result, RowError};
 
 /// The list of a key, as of one moment; see [`RowView::list`](super::RowView::list).
-///
-/// The names of its members are the positions of its elements. So an index leads to a name in
-/// O(log n), and the elements behind it are a walk by name.
 #[derive(Debug)]
 pub struct ListReader<'r> {
     members: &'r SetReader<'r>,
+    /// `None` if there are no elements.
+    layout: OnceCell<Option<ListLayout>>,
 }
 
 impl<'r> ListReader<'r> {
     pub(super) fn new(members: &'r SetReader<'r>) -> Self {
-        Self { members }
+        Self { members, layout: OnceCell::new() }
     }
 
-    /// Returns the number of elements. It is 0 if the key was replaced meanwhile.
+    fn layout(&self) -> Option<&ListLayout> {
+        // Reads of members do not fail: `SetReader` keeps the error.
+        self.layout.get_or_init(|| ListLayout::read(&mut &*self.members).unwrap_or_default()).as_ref()
+    }
+
+    /// Returns the number of elements. It is 0 if the key was replaced meanwhile. Takes O(log n).
     pub fn len(&self) -> u64 {
-        self.members.len()
+        self.layout().map_or(0, ListLayout::len)
     }
 
     /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.members.is_empty()
     }
 
-    /// Returns the element at an index from the front.
+    /// Returns the element at an index from the front. Takes O(log n).
     pub fn get(&self, index: u64) -> Option<Vec<u8>> {
-        self.members.value(&self.position(index)?)
+        let mut found = None;
+        self.walk_from(index, |element| {
+            found = Some(element.to_vec());
+            ControlFlow::Break(())
+        });
+        found
     }
 
     /// Calls `each` with the elements from an index on, until it breaks.
     pub fn walk_from(&self, index: u64, mut each: impl FnMut(&[u8]) -> ControlFlow<()>) {
-        if index < self.len() {
-            let before = index.checked_sub(1).and_then(|before| self.position(before));
-            self.values_after(before.as_deref(), |_, element| each(element));
-        }
+        let Some((after, mut skipped)) = self.place(index) else { return };
+        self.members.values_after(after.as_deref(), |name, value| {
+            let mut elements = ChunkElements::of(name, value);
+            elements.by_ref().take(std::mem::take(&mut skipped)).for_each(drop);
+            elements.try_for_each(&mut each)
+        });
     }
 
-    /// Calls `each` with the elements from an end on, until it breaks. From the back, each element
-    /// takes a lookup.
+    /// Calls `each` with the elements from an end on, until it breaks.
     pub fn walk(&self, end: ListEnd, mut each: impl FnMut(&[u8]) -> ControlFlow<()>) {
-        let Some(last) = self.len().checked_sub(1) else { return };
+        let Some(last) = self.members.len().checked_sub(1) else { return };
         if end == ListEnd::Front {
             return self.walk_from(0, each);
         }
-        self.members.walk(last, ScanDirection::Backward, |_, position| {
-            match self.members.value(&position.to_vec()) {
-                Some(element) => each(&element),
-                None => ControlFlow::Break(()),
-            }
+        self.members.walk(last, ScanDirection::Backward, |_, member| {
+            let name = member.to_vec();
+            let Some(value) = self.members.value(&name) else { return ControlFlow::Break(()) };
+            let elements: Vec<&[u8]> = ChunkElements::of(&name, &value).collect();
+            elements.into_iter().rev().try_for_each(&mut each)
         });
     }
 
-    /// Calls `each` with the elements and their positions, until it breaks; only those behind the
-    /// position `after`, if given.
-    pub(crate) fn values_after(
+    /// Calls `each` with members and the elements in each, until it breaks; only with those behind
+    /// the member `after`, if given.
+    pub(crate) fn chunks_after(
         &self,
         after: Option<&[u8]>,
-        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        mut each: impl FnMut(&[u8], ChunkElements<'_>) -> ControlFlow<()>,
     ) {
-        self.members.values_after(after, each);
+        self.members.values_after(after, |name, value| each(name, ChunkElements::of(name, value)));
     }
 
     /// Takes a view of `count` elements from an index on, as they are now: to read them in steps
-    /// while writers continue. The values that its steps show are the elements.
-    pub fn view(&self, index: u64, count: u64) -> Option<MembersView> {
-        let before = index.checked_sub(1).and_then(|before| self.position(before));
-        self.members.view_members_after(before, count.min(self.len().saturating_sub(index)))
+    /// while writers continue.
+    pub fn view(&self, index: u64, count: u64) -> Option<ElementsView> {
+        let left = count.min(self.len().saturating_sub(index));
+        let (after, skipped) = self.place(index).unwrap_or_default();
+        let members = self.members.view_members_after(after, self.members.len())?;
+        Some(ElementsView { members, skipped, rest: Vec::new(), left })
     }
 
-    /// Returns the position of the element at an index.
-    fn position(&self, index: u64) -> Option<Vec<u8>> {
-        let mut found = None;
-        self.members.walk(index, ScanDirection::Forward, |_, position| {
-            found = Some(position.to_vec());
+    /// Checks the form of the list. Returns what is wrong first. Takes O(n).
+    pub fn check(&self) -> std::result::Result<(), String> {
+        ListLayout::check(&mut &*self.members).unwrap_or(Ok(()))
+    }
+
+    /// Returns the name after which a walk finds the element at an index, and the number of
+    /// elements that lie between. `None` if there is no such element.
+    fn place(&self, index: u64) -> Option<(Option<Vec<u8>>, usize)> {
+        let layout = self.layout()?;
+        let place = layout.find(&mut &*self.members, index).ok()??;
+        Some((self.name_before(layout, place), usize::try_from(place.offset()).ok()?))
+    }
+
+    fn name_before(&self, layout: &ListLayout, place: ElementPlace) -> Option<Vec<u8>> {
+        if matches!(layout, ListLayout::Packed(_)) {
+            return Some(place.name_before().to_vec());
+        }
+        let mut name = None;
+        self.members.walk(place.rank().checked_sub(1)?, ScanDirection::Forward, |_, member| {
+            name = Some(member.to_vec());
             ControlFlow::Break(())
         });
-        found
+        name
+    }
+}
+
+/// A `SetReader` keeps its errors, so these methods return none.
+impl ListMembers for &SetReader<'_> {
+    fn member_count(&self) -> u64 {
+        self.len()
+    }
+
+    fn walk_from(
+        &mut self,
+        rank: u64,
+        direction: ScanDirection,
+        each: &mut dyn FnMut(Member<'_>) -> ControlFlow<()>,
+    ) -> std::result::Result<(), RowError> {
+        self.walk(rank, direction, |_, member| each(member));
+        Ok(())
+    }
+
+    fn rank_of(&mut self, name: &[u8]) -> std::result::Result<u64, RowError> {
+        Ok(self.rank_by(|_, member| member.cmp_bytes(name).is_lt()))
+    }
+
+    fn with_value(&mut self, name: &[u8], look: &mut dyn FnMut(&[u8])) -> std::result::Result<(), RowError> {
+        if let Some(value) = self.value(name) {
+            look(&value);
+        }
+        Ok(())
+    }
+}
+
+/// Elements of a list as they were at one moment; see [`ListReader::view`]. A view keeps what
+/// writers replace meanwhile, so drop it as soon as possible.
+#[derive(Default)]
+pub struct ElementsView {
+    members: MembersView,
+    /// The elements of the first chunk that come before the view.
+    skipped: usize,
+    /// The elements of the last chunk that no step has shown.
+    rest: Vec<u8>,
+    /// The elements that no step has shown.
+    left: u64,
+}
+
+impl ElementsView {
+    /// Returns how many elements no step has shown.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Returns the bytes that the view uses besides itself, about.
+    pub fn memory(&self) -> usize {
+        self.members.memory() + self.rest.capacity()
+    }
+
+    /// Calls `each` with the next elements until it breaks, and visits about `most` elements.
+    /// Returns whether there are more.
+    ///
+    /// # Errors
+    /// A page of the disk engine cannot be read or is damaged.
+    pub fn step(&mut self, most: usize, mut each: impl FnMut(&[u8]) -> ControlFlow<()>) -> Result<bool> {
+        let Self { members, skipped, rest, left } = self;
+        if *left == 0 {
+            return Ok(false);
+        }
+        let mut shown = 0;
+        let mut show = |element: &[u8]| {
+            *left -= 1;
+            shown += 1;
+            let is_over = each(element).is_break() || *left == 0 || shown >= most;
+            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let begun = std::mem::take(rest);
+        let mut elements = ChunkElements::rest(&begun);
+        let mut flow = elements.try_for_each(&mut show);
+        rest.extend_from_slice(elements.as_bytes());
+        let mut more = true;
+        if flow.is_continue() {
+            more = members.step(most, |name, value| {
+                let mut elements = ChunkElements::of(name, value);
+                elements.by_ref().take(std::mem::take(skipped)).for_each(drop);
+                flow = elements.try_for_each(&mut show);
+                rest.extend_from_slice(elements.as_bytes());
+                flow
+            })?;
+        }
+        Ok(*left > 0 && (more || flow.is_break()))
     }
 }

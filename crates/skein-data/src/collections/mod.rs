@@ -27,7 +27,7 @@ mod views;
 use std::ops::Deref;
 
 pub use columns::ColumnsReader;
-pub use list::ListReader;
+pub use list::{ElementsView, ListReader};
 pub use sorted_set::SetReader;
 pub use stored::OpenedReader;
 pub(crate) use stored::{CollectionSource, StoredReader};

@@ -175,6 +175,7 @@ fn elements_of(list: &ListReader<'_>) -> Elements {
     same &= list.get(list.len()).is_none();
     // As above, an error hides the rest.
     let failed = !list.is_empty() && list.get(0).is_none();
+    assert!(failed || list.check().is_ok(), "{:?}", list.check());
     assert!(same || failed, "{forward:?} forward, {backward:?} backward, {half:?} from the middle");
     forward
 }

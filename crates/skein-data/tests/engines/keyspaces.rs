@@ -81,7 +81,7 @@ impl KeyspaceHistory {
         let mut session = self.engine.session();
         session.freeze();
         let now = session.now();
-        self.model.retain(|_, expires| expires.is_none_or(|at| at > now));
+        self.model.retain(|_, expires| expires.is_none_or(|at| at >= now));
         match step {
             KeyspaceStep::Put(of, name) => {
                 let (written, _) =
@@ -170,7 +170,7 @@ impl KeyspaceHistory {
         let mut session = self.engine.session();
         session.freeze();
         let now = session.now();
-        self.model.retain(|_, expires| expires.is_none_or(|at| at > now));
+        self.model.retain(|_, expires| expires.is_none_or(|at| at >= now));
         let is_ordered = session.is_ordered();
         let mut keys = EngineKeys::Session(&mut session);
         for database in 0..DATABASES {

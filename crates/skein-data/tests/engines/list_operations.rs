@@ -15,7 +15,7 @@ pub fn write_list(writer: &mut EngineWriter<'_, '_>, write: &KeyWrite) -> Result
     Ok(match write {
         W::Push(key, end, elements) => counted(writer.change_list::<_, EngineError>(key, true, |list| {
             list.push(*end, elements.iter().map(|element| &element[..]))?;
-            Ok(list.len())
+            Ok(list.len()?)
         })?),
         W::Pop(key, end, count) => {
             Answer::Elements(writer.change_list::<_, EngineError>(key, false, |list| {
@@ -32,7 +32,7 @@ pub fn write_list(writer: &mut EngineWriter<'_, '_>, write: &KeyWrite) -> Result
         W::InsertElements(key, index, count) => {
             counted(writer.change_list::<_, EngineError>(key, true, |list| {
                 (0..*count).try_for_each(|number| list.insert(*index, &[number]))?;
-                Ok(list.len())
+                Ok(list.len()?)
             })?)
         }
         W::RemoveEqual(key, element, end, count) => {

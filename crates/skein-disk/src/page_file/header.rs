@@ -49,13 +49,15 @@ pub(crate) enum FileFormat {
     Lists = 5,
     /// As `Lists`, and rows may be streams.
     Streams = 6,
+    /// As `Streams`, and lists may be packed in chunks.
+    PackedLists = 7,
 }
 
 impl FileFormat {
-    pub(crate) const NEWEST: Self = Self::Streams;
+    pub(crate) const NEWEST: Self = Self::PackedLists;
 
     fn of_number(number: u32) -> Option<Self> {
-        [Self::OneTrie, Self::KeySpaces, Self::Sets, Self::Lists, Self::NEWEST]
+        [Self::OneTrie, Self::KeySpaces, Self::Sets, Self::Lists, Self::Streams, Self::NEWEST]
             .into_iter()
             .find(|format| *format as u32 == number)
     }

@@ -12,7 +12,7 @@
 //! 1. A store has the same spaces from its opening to its end. The file has all of them before the
 //!    first write is logged: opening creates the missing ones and takes a checkpoint. So no record
 //!    of the log names a space that the file lacks.
-//! 2. A header that leads to a space besides `main` has [`FileFormat::Streams`], or had
+//! 2. A header that leads to a space besides `main` has [`FileFormat::NEWEST`], or had
 //!    [`FileFormat::KeySpaces`] before it was opened. An older program refuses such a file: it
 //!    would change keys and not their members, or meet rows that it does not know.
 
@@ -143,7 +143,7 @@ impl StoreSpaces {
 
     /// Returns the format version of a file with these spaces.
     pub(super) fn format(&self) -> FileFormat {
-        if self.rows.is_some() { FileFormat::Streams } else { FileFormat::OneTrie }
+        if self.rows.is_some() { FileFormat::NEWEST } else { FileFormat::OneTrie }
     }
 }
 

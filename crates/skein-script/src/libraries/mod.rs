@@ -39,7 +39,6 @@ pub mod struct_format;
 pub(crate) mod errors;
 
 mod arguments;
-mod stack;
 
 /// The greatest length of an encoded value: that of a string in Redis, 512 MiB.
 pub const MAX_ENCODED_BYTES: usize = 512 << 20;

@@ -69,6 +69,9 @@ pub(crate) struct CollectionState {
     pub(crate) dead: bool,
     /// Its members are to be removed with it, all together.
     pub(crate) cleared: bool,
+    /// The number of a list's elements, if it is known: each write forgets it, and the list's writer
+    /// notes it again.
+    pub(crate) elements: Option<u64>,
     /// The number of commands that have changed it since it was loaded into memory.
     pub(crate) changes: u64,
 }
@@ -162,6 +165,7 @@ impl MemberIndex {
         let state = CollectionState {
             score_index: ScoreIndex::default(),
             columns: 0,
+            elements: None,
             bytes: 0,
             rows: 1,
             dead: frozen.is_some(),

@@ -134,6 +134,7 @@ impl MemberWriter<'_> {
 
     fn try_put_back(&mut self, name: &[u8], before: Option<&[u8]>) -> Result<()> {
         let kind = self.kind();
+        self.state.elements = None;
         let old = before.map(|value| kind.score_in(value));
         let (now, seen) = self.look(name).map(|row| (score_of(kind, row), row.version())).unzip();
         if kind.is_set() {

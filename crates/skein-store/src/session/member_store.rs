@@ -91,6 +91,15 @@ pub trait MemberStore {
     /// former choice. Its members stay visible until then.
     fn set_cleared(&mut self, cleared: bool) -> bool;
 
+    /// Returns the number of elements that [`note_elements`](Self::note_elements) was told, if no
+    /// member was written since.
+    fn elements(&self) -> Option<u64> {
+        None
+    }
+
+    /// Tells the number of a list's elements, which are fewer members. An engine may forget it.
+    fn note_elements(&mut self, _elements: u64) {}
+
     /// Looks up members that are about to be changed, with overlapping reads, to fill the cache.
     fn expect(&mut self, members: &mut dyn Iterator<Item = &[u8]>);
 

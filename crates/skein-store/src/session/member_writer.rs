@@ -55,6 +55,7 @@ impl<'s> Writer<'s> {
             over_budget,
             key: Vec::new(),
             seen: None,
+            is_seen: false,
             epoch,
             changed: &mut changed,
             leaving: &mut BTreeMap::new(),
@@ -214,6 +215,8 @@ pub(super) struct MemberWriter<'w> {
     key: Vec<u8>,
     /// The version of its row, if it is present.
     pub(super) seen: Option<u64>,
+    /// Whether `seen` is of the member in `key`, which was not written since.
+    pub(super) is_seen: bool,
     epoch: u64,
     changed: &'w mut MemberChanges<PinnedRow>,
     /// Members that the change has removed, with the versions of their rows. The rows are removed
@@ -225,7 +228,7 @@ pub(super) struct MemberWriter<'w> {
     keeps: bool,
 }
 
-impl MemberWriter<'_> {
+impl<'w> MemberWriter<'w> {
     /// Borrows the writer for a shorter time.
     fn reborrow(&mut self) -> MemberWriter<'_> {
         MemberWriter {
@@ -237,6 +240,7 @@ impl MemberWriter<'_> {
             over_budget: self.over_budget,
             key: Vec::new(),
             seen: None,
+            is_seen: false,
             epoch: self.epoch,
             changed: self.changed,
             leaving: self.leaving,
@@ -246,12 +250,22 @@ impl MemberWriter<'_> {
     }
 
     /// Looks up a member. The next call of `put`, `remove` or `take_out` applies to it.
-    pub(super) fn look(&mut self, member: &[u8]) -> Option<RowRef<'_>> {
+    pub(super) fn look(&mut self, member: &[u8]) -> Option<RowRef<'w>> {
+        self.is_seen = false;
         let key = member_key(&mut self.key, self.collection.id(), member);
         if self.leaving.contains_key(member) {
             return None;
         }
         self.collection.members().index.get(key, self.guard)
+    }
+
+    /// Looks up a member, unless it was the last one that was looked up for its value. Returns the
+    /// version of its row; `None` if it is absent.
+    pub(super) fn look_again(&mut self, name: &[u8]) -> Option<u64> {
+        if self.is_seen && self.key.get(ID..) == Some(name) {
+            return self.seen;
+        }
+        self.look(name).map(RowRef::version)
     }
 
     /// Notes, for views, that the score of a member is about to change; `None` if it is absent.
@@ -290,6 +304,8 @@ impl MemberWriter<'_> {
 
     /// Puts the member that was looked up last. Its row has version `seen`, if it is present.
     pub(super) fn put(&mut self, seen: Option<u64>, value: &[u8]) -> Result<()> {
+        self.is_seen = false;
+        self.state.elements = None;
         let (members, key) = (self.collection.members(), &self.key[..]);
         let seen = seen.or_else(|| self.leaving.get(&key[ID..]).copied());
         let version = seen.map_or_else(|| self.core.keys.stripes.first_version(key), |version| version + 1);
@@ -321,6 +337,8 @@ impl MemberWriter<'_> {
     /// Removes the member that was looked up last, whose row has version `seen`. The row stays
     /// until the end of the change.
     pub(super) fn remove(&mut self, seen: u64) {
+        self.is_seen = false;
+        self.state.elements = None;
         self.leaving.insert(self.key[ID..].to_vec(), seen);
     }
 
@@ -361,6 +379,7 @@ impl MemberWriter<'_> {
 
     /// Removes the row of the member that was looked up last, which has version `seen`.
     pub(super) fn take_out(&mut self, seen: u64) -> Result<()> {
+        self.is_seen = false;
         let (members, key, version) = (self.collection.members(), &self.key[..], seen + 1);
         let start = self.records.begin(|out| record::write_remove_member(out, key));
         let remove = |_: Option<RowRef<'_>>| ComputeAction::Remove;

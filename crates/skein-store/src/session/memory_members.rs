@@ -74,12 +74,15 @@ impl MemberStore for MemberWriter<'_> {
     }
 
     fn value(&mut self, name: &[u8]) -> Result<Option<&[u8]>> {
-        Ok(self.look(name).and_then(RowRef::value))
+        let found = self.look(name);
+        self.seen = found.map(RowRef::version);
+        self.is_seen = true;
+        Ok(found.and_then(RowRef::value))
     }
 
     fn put_value(&mut self, name: &[u8], value: &[u8]) -> Result<bool> {
         self.note_value(name);
-        let seen = self.look(name).map(RowRef::version);
+        let seen = self.look_again(name);
         self.put(seen, value)?;
         if seen.is_none() {
             self.count_put(name);
@@ -89,7 +92,7 @@ impl MemberStore for MemberWriter<'_> {
 
     fn remove_value(&mut self, name: &[u8]) -> Result<bool> {
         self.note_value(name);
-        let Some(seen) = self.look(name).map(RowRef::version) else { return Ok(false) };
+        let Some(seen) = self.look_again(name) else { return Ok(false) };
         self.remove(seen);
         if self.kind().has_ranks() {
             self.state.score_index.remove(SET_SCORE, name);
@@ -101,6 +104,14 @@ impl MemberStore for MemberWriter<'_> {
 
     fn set_cleared(&mut self, cleared: bool) -> bool {
         std::mem::replace(&mut self.state.cleared, cleared)
+    }
+
+    fn elements(&self) -> Option<u64> {
+        self.state.elements
+    }
+
+    fn note_elements(&mut self, elements: u64) {
+        self.state.elements = Some(elements);
     }
 
     fn expect(&mut self, members: &mut dyn Iterator<Item = &[u8]>) {

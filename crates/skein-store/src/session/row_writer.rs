@@ -5,13 +5,14 @@ use skein_syntax::number::parse_i64;
 
 use super::change_or_make::change_or_make;
 use super::hashes::{put_columns, remove_columns, replace_columns, update_column};
-use super::lists::{ListEnd, ListWriter, move_element};
 use super::member_store::{MemberStore, StoredCollection};
+use super::move_element::move_element;
 use super::recorder::Recorder;
 use super::sorted_sets::{SetWriter, move_member};
 use super::whole_rows::{copy_row, rename_row, replace_by_collection};
 use super::writer::{RowChange, RowUpdate};
 use crate::collection::CollectionKind;
+use crate::lists::{ListEnd, ListWriter};
 use crate::row::table::Column;
 use crate::row::{RowAllocator, RowRef};
 use crate::{Error, Result};

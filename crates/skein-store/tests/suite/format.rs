@@ -1,9 +1,9 @@
 //! Data folders of earlier versions stay readable, and unknown versions are rejected and left
 //! unchanged. The folders are kept in `tests/data`: `format` has `identity` version 2, `format-3`
-//! and `format-4` have versions 3 and 4; all other files have version 1.
+//! to `format-7` have versions 3 to 7; all other files have version 1.
 //!
 //! The folders were written by [`write`], from the second on also by [`write_kinds`], the third
-//! also by [`write_sets`], with
+//! also by [`write_sets`], and so on, with
 //! `SKEIN_WRITE_FORMAT=DIR cargo test -p skein-store --test suite format`. If a format gets a new
 //! version, write another folder and keep these.
 
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use crate::common::{copy, files, open, options, skipped};
 use skein_log::storage::OsStorage;
 use skein_store::{
-    Batch, CollectionKind, Durability, Error, KeyEntry, ListEnd, RowWriter as _, ScanDirection, Store,
-    inspect,
+    Batch, ChunkElements, CollectionKind, Durability, Error, KeyEntry, ListEnd, RowWriter as _,
+    ScanDirection, Store, inspect,
 };
 
 /// Writes a store with every kind of row and record: some in a checkpoint, some in two logs after
@@ -192,6 +192,14 @@ fn entries(store: &Store) -> Vec<FormatEntry> {
                     ControlFlow::Continue(())
                 });
             }
+            // Earlier versions have other members for the same elements.
+            if let Some(list) = of_kind(CollectionKind::List) {
+                found.clear();
+                list.read().values_after(None, |name, value| {
+                    found.extend(ChunkElements::of(name, value).map(|element| (element.to_vec(), 0)));
+                    ControlFlow::Continue(())
+                });
+            }
             found
         })
     };
@@ -244,10 +252,41 @@ fn folders_of_earlier_versions_are_read() {
     check_kept("format-4", 174, &[write, write_kinds, write_sets]);
     check_kept("format-5", 188, &[write, write_kinds, write_sets, write_lists]);
     check_kept("format-6", 203, &[write, write_kinds, write_sets, write_lists, write_streams]);
+    check_kept("format-7", 190, &[write, write_kinds, write_sets, write_lists, write_streams]);
+}
+
+/// A list of an earlier version has one element in each member. The first write packs it.
+#[test]
+fn lists_of_earlier_versions_are_packed_by_the_first_write() {
+    if skipped("the kept folders have longer keys") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    copy(&kept("format-6"), folder.path());
+    for added in [&b"more"[..], b"yet more"] {
+        let store = open(folder.path(), Durability::Sync);
+        let mut session = store.session();
+        let (written, _) = session
+            .write(|w| {
+                w.change_list::<_, Error>(b"list", true, |list| {
+                    list.push(ListEnd::Back, std::iter::once(added))?;
+                    (0..list.len()?).map(|at| Ok(list.get(at)?.unwrap_or(b"lost").to_vec())).collect()
+                })
+            })
+            .unwrap();
+        let elements: Vec<Vec<u8>> = written.unwrap().unwrap();
+        let found = elements.iter().map(|element| element.escape_ascii().to_string());
+        let found = found.collect::<Vec<_>>().join(",");
+        let expected = "first,between,first,between,checkpoint,,log,,more";
+        assert!(found.starts_with(expected), "{found}");
+        assert!(found.ends_with(&added.escape_ascii().to_string()), "{found}");
+        drop(session);
+        store.close().unwrap();
+    }
 }
 
 /// The version of `identity` that is written.
-const IDENTITY: u32 = 6;
+const IDENTITY: u32 = 7;
 
 /// Returns the version of a kind of file, as in `docs/format.md`.
 fn version_of(path: &Path) -> u32 {
@@ -260,7 +299,7 @@ fn other_versions_are_refused_and_not_touched() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    copy(&kept("format-6"), folder.path());
+    copy(&kept("format-7"), folder.path());
     let mut kinds = 0;
     for (path, bytes) in files(folder.path()).into_iter().filter(|(_, bytes)| !bytes.is_empty()) {
         let known = version_of(&path);

@@ -12,7 +12,7 @@ use super::options::Options;
 use super::tokens::{Token, Tokens};
 use crate::libraries::arguments::Arguments;
 use crate::libraries::errors::{argument_error, error};
-use crate::libraries::stack::{Stack, protected};
+use crate::stack::{Stack, protected};
 
 /// Returns the value of a JSON text.
 pub(super) fn decode(lua: &Lua, values: MultiValue, options: &Options) -> Result<Value> {

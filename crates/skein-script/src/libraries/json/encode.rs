@@ -15,8 +15,8 @@ use super::options::{InvalidNumbers, Options};
 use crate::libraries::arguments::Arguments;
 use crate::libraries::errors::{argument_error, error};
 use crate::libraries::number::{truncate_to_i32, write_g};
-use crate::libraries::stack::{Kind, Stack, protected};
 use crate::libraries::{MAX_ENCODED_BYTES, too_long};
+use crate::stack::{Kind, Stack, protected};
 
 /// Returns the JSON text of the argument.
 pub(super) fn encode(lua: &Lua, values: MultiValue, options: &Options) -> Result<LuaString> {

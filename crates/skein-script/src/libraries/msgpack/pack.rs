@@ -10,8 +10,8 @@ use super::format;
 use crate::libraries::arguments::Arguments;
 use crate::libraries::errors::{argument_error, error};
 use crate::libraries::number::truncate_to_i64;
-use crate::libraries::stack::{Kind, Stack, protected};
 use crate::libraries::{MAX_ENCODED_BYTES, too_long};
+use crate::stack::{Kind, Stack, protected};
 
 /// The number of tables that may contain each other.
 const MAX_DEPTH: usize = 16;

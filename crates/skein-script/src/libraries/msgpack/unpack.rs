@@ -14,7 +14,7 @@ use super::format;
 use crate::libraries::STACK_SLOTS;
 use crate::libraries::arguments::Arguments;
 use crate::libraries::errors::error;
-use crate::libraries::stack::{Kind, Stack, protected};
+use crate::stack::{Kind, Stack, protected};
 
 /// Returns all values in the data.
 pub(super) fn unpack(lua: &Lua, values: MultiValue) -> Result<MultiValue> {

@@ -12,8 +12,8 @@ use crate::commands::reply_limit::check_reply_bytes;
 use crate::commands::task::{SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice};
 use crate::resp::ReplyWriter;
 use skein_data::{
-    ColumnsReader, EntriesView, ListReader, MembersView, ScanDirection, ScoreRangeView, SetReader, StreamId,
-    StreamReader, stream_entry,
+    ColumnsReader, ElementsView, EntriesView, ListReader, MembersView, ScanDirection, ScoreRangeView,
+    SetReader, StreamId, StreamReader, stream_entry,
 };
 use skein_rdb::ValueType;
 use skein_rdb::packed::QuicklistWriter;
@@ -27,7 +27,7 @@ enum DumpedView {
     Hash(MembersView, Vec<u8>),
     Set(MembersView, Vec<u8>),
     SortedSet(ScoreRangeView, Vec<u8>),
-    List(MembersView, QuicklistWriter),
+    List(ElementsView, QuicklistWriter),
     Stream(EntriesView, StreamWriter, StreamPosition, Vec<StreamGroup>),
 }
 
@@ -134,7 +134,7 @@ impl DumpedView {
                 written.push(&entry);
                 count(entry.fields.iter().map(|(name, value)| name.len() + value.len()).sum())
             })?,
-            Self::List(view, list) => view.step(SLICE_KEYS, |_, element| {
+            Self::List(view, list) => view.step(SLICE_KEYS, |element| {
                 list.push(element);
                 count(element.len())
             })?,

@@ -36,7 +36,7 @@ pub(in crate::commands) fn lset(
 ) -> Result<(), CommandError> {
     let is_set = writer.change_list(args.get(1), false, |list| {
         let index = parse_integer(args.get(2))?;
-        let index = index_from_front(index, list.len()).ok_or(OUT_OF_RANGE)?;
+        let index = index_from_front(index, list.len()?).ok_or(OUT_OF_RANGE)?;
         Ok::<_, CommandError>(list.set(index, args.get(3))?)
     })?;
     if !is_set.ok_or(NO_KEY)? {
@@ -59,7 +59,7 @@ pub(in crate::commands) fn linsert(
     let len = writer.change_list(args.get(1), false, |list| {
         let Some(index) = list.find(args.get(3))? else { return Ok(None) };
         list.insert(index + behind, args.get(4))?;
-        Ok::<_, CommandError>(Some(list.len()))
+        Ok::<_, CommandError>(Some(list.len()?))
     })?;
     match len {
         None => reply.int(0),

@@ -16,7 +16,7 @@ fn push(
 ) -> Result<(), CommandError> {
     let len = writer.change_list(args.get(1), make, |list| {
         list.push(end, args.from(2))?;
-        Ok::<_, CommandError>(list.len())
+        Ok::<_, CommandError>(list.len()?)
     })?;
     reply.places(len.unwrap_or(0));
     Ok(())

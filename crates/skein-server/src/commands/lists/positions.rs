@@ -11,7 +11,7 @@ use crate::commands::command_error::SYNTAX;
 use crate::commands::task::{AT_ONCE, LongRead, LongReply, TaskProgress};
 use crate::commands::{CommandError, SlicedTask, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{ListReader, MembersView, RowView};
+use skein_data::{ElementsView, ListReader, RowView};
 use skein_syntax::number::parse_i64;
 
 /// The most elements that a slice compares.
@@ -173,7 +173,7 @@ impl LongRead for LPos {
 
 /// Searches a long list.
 pub(crate) struct PositionsTask {
-    view: MembersView,
+    view: ElementsView,
     search: PositionSearch,
 }
 
@@ -188,7 +188,7 @@ impl PositionsTask {
     ) -> Result<TaskProgress, CommandError> {
         let Self { view, search } = self;
         let mut ended = false;
-        let more = view.step(SLICE_ELEMENTS, |_, element| {
+        let more = view.step(SLICE_ELEMENTS, |element| {
             let looked = search.look(element);
             ended = looked.is_break();
             looked

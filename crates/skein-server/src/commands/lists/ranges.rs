@@ -7,7 +7,7 @@ use super::{answer_of, index_from_front, parse_integer};
 use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongRead, LongReply, SlicedView, ViewTask};
 use crate::commands::{CommandError, SlicedTask};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineWriter, ListReader, MembersView, RowView, RowWriter as _};
+use skein_data::{ElementsView, EngineWriter, ListReader, RowView, RowWriter as _};
 
 /// The first and the last index of a request, which may count from the back.
 struct IndexRange {
@@ -89,7 +89,7 @@ pub(in crate::commands) fn write_elements(list: &ListReader<'_>, reply: &mut Rep
 
 /// The reply of LRANGE with many elements; also inside a range of keys.
 pub(crate) struct ElementsReply {
-    view: MembersView,
+    view: ElementsView,
 }
 
 impl ElementsReply {
@@ -119,7 +119,7 @@ impl SlicedView for ElementsReply {
         full: impl Fn(&ReplyWriter<'_>) -> ControlFlow<()>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<bool, CommandError> {
-        Ok(self.view.step(most, |_, element| {
+        Ok(self.view.step(most, |element| {
             reply.bulk(element);
             full(reply)
         })?)
@@ -133,7 +133,7 @@ pub(in crate::commands) fn ltrim(
 ) -> Result<(), CommandError> {
     let kept = IndexRange::parse(args)?;
     writer.change_list(args.get(1), false, |list| {
-        let range = kept.within(list.len());
+        let range = kept.within(list.len()?);
         Ok::<_, CommandError>(list.trim(range)?)
     })?;
     reply.ok();

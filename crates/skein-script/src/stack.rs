@@ -1,8 +1,9 @@
 //! The Lua stack, for code that walks or builds many values.
 //!
-//! mlua's own values are references in a table of 8,000 slots, and each access to a table locks and
-//! checks the state. That is too slow for every element of a document, and too few for deep ones.
-//! So encoders and decoders work on the stack, inside one protected call.
+//! mlua's own values are references in a table of 8,000 slots, and each access to a table is a
+//! protected call that leaves garbage. That is too slow for every element of a document or a reply,
+//! and too few for deep ones. So encoders, decoders and the engine work on the stack, inside one
+//! protected call.
 //!
 //! ```text
 //!  protected(lua, arguments, work)
@@ -27,7 +28,7 @@ use mlua::{FromLuaMulti, IntoLuaMulti, Lua, Result, ffi};
 
 /// The type of a value, and the value if it needs no memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Nil,
     Boolean(bool),
     Number(f64),
@@ -41,7 +42,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// Returns the name of the type in Lua.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Nil => "nil",
             Kind::Boolean(_) => "boolean",
@@ -64,7 +65,7 @@ impl Kind {
 /// # Safety
 ///
 /// No function that `work` calls, nor `work` itself, may own a value that must be dropped.
-pub(super) unsafe fn protected<T: Copy, R: FromLuaMulti>(
+pub(crate) unsafe fn protected<T: Copy, R: FromLuaMulti>(
     lua: &Lua,
     arguments: impl IntoLuaMulti,
     work: impl FnOnce(&mut Stack) -> T,
@@ -83,19 +84,19 @@ pub(super) unsafe fn protected<T: Copy, R: FromLuaMulti>(
 }
 
 /// The stack of the running protected call. Slots are counted from 1; negative ones from the top.
-pub(super) struct Stack {
+pub(crate) struct Stack {
     state: *mut ffi::lua_State,
 }
 
 impl Stack {
     /// Returns whether `slots` more values fit, and reserves the space for them.
-    pub(super) fn reserve(&mut self, slots: c_int) -> bool {
+    pub(crate) fn reserve(&mut self, slots: c_int) -> bool {
         // SAFETY: `state` is the state of the protected call, which raises errors safely.
         unsafe { ffi::lua_checkstack(self.state, slots) != 0 }
     }
 
     /// Returns the type of the value in a slot.
-    pub(super) fn kind(&self, slot: c_int) -> Kind {
+    pub(crate) fn kind(&self, slot: c_int) -> Kind {
         // SAFETY: these functions accept any slot, and convert only values of the type checked.
         unsafe {
             match ffi::lua_type(self.state, slot) {
@@ -113,7 +114,7 @@ impl Stack {
     }
 
     /// Returns the bytes of the string in a slot, or nothing if the value is not a string.
-    pub(super) fn bytes(&self, slot: c_int) -> &[u8] {
+    pub(crate) fn bytes(&self, slot: c_int) -> &[u8] {
         // SAFETY: the value is a string, so `lua_tolstring` does not convert it. The bytes live as
         // long as the string is on the stack, and every function that removes it borrows `self`
         // mutably.
@@ -129,7 +130,7 @@ impl Stack {
 
     /// Replaces the key on top by the next key of the table below it, and pushes the value. At the
     /// end of the table it removes the key and returns false. The first key follows nil.
-    pub(super) fn next(&mut self) -> bool {
+    pub(crate) fn next(&mut self) -> bool {
         debug_assert_eq!(self.kind(-2), Kind::Table);
         // SAFETY: a table is below the key, and the key is nil or came from the last call. The
         // slots are reserved, see invariant 2.
@@ -137,84 +138,107 @@ impl Stack {
     }
 
     /// Pushes element `index` of the table on top.
-    pub(super) fn element(&mut self, index: i32) {
+    pub(crate) fn element(&mut self, index: i32) {
         debug_assert_eq!(self.kind(-1), Kind::Table);
         // SAFETY: a table is on top, and the slot is reserved, see invariant 2.
         unsafe { ffi::lua_rawgeti_(self.state, -1, index) };
     }
 
     /// Removes the topmost values.
-    pub(super) fn pop(&mut self, count: c_int) {
+    pub(crate) fn pop(&mut self, count: c_int) {
         debug_assert!(self.top() >= count);
         // SAFETY: there are as many values.
         unsafe { ffi::lua_settop(self.state, -count - 1) };
     }
 
     /// Removes all values.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         // SAFETY: an empty stack is always possible.
         unsafe { ffi::lua_settop(self.state, 0) };
     }
 
     /// Returns the number of values.
-    pub(super) fn top(&self) -> c_int {
+    pub(crate) fn top(&self) -> c_int {
         // SAFETY: reads a field of the state.
         unsafe { ffi::lua_gettop(self.state) }
     }
 
     /// Moves the topmost value to a slot, and the values from there on up.
-    pub(super) fn insert(&mut self, slot: c_int) {
+    pub(crate) fn insert(&mut self, slot: c_int) {
         debug_assert!((1..=self.top()).contains(&slot));
         // SAFETY: the slot has a value.
         unsafe { ffi::lua_insert(self.state, slot) };
     }
 
     /// Pushes a copy of the value in a slot.
-    pub(super) fn push_copy(&mut self, slot: c_int) {
+    pub(crate) fn push_copy(&mut self, slot: c_int) {
         // SAFETY: as in `push_nil`.
         unsafe { ffi::lua_pushvalue(self.state, slot) };
     }
 
-    pub(super) fn push_nil(&mut self) {
+    pub(crate) fn push_nil(&mut self) {
         // SAFETY: the slot is reserved, see invariant 2. So it is in the functions that follow.
         unsafe { ffi::lua_pushnil(self.state) };
     }
 
-    pub(super) fn push_null(&mut self) {
+    pub(crate) fn push_null(&mut self) {
         // SAFETY: as in `push_nil`.
         unsafe { ffi::lua_pushlightuserdata(self.state, std::ptr::null_mut()) };
     }
 
-    pub(super) fn push_boolean(&mut self, value: bool) {
+    pub(crate) fn push_boolean(&mut self, value: bool) {
         // SAFETY: as in `push_nil`.
         unsafe { ffi::lua_pushboolean(self.state, c_int::from(value)) };
     }
 
-    pub(super) fn push_number(&mut self, value: f64) {
+    pub(crate) fn push_number(&mut self, value: f64) {
         // SAFETY: as in `push_nil`.
         unsafe { ffi::lua_pushnumber(self.state, value) };
     }
 
-    pub(super) fn push_bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn push_bytes(&mut self, bytes: &[u8]) {
         // SAFETY: as in `push_nil`. Lua copies the bytes; running out of memory leaves the call.
         unsafe { ffi::lua_pushlstring_(self.state, bytes.as_ptr().cast(), bytes.len()) };
     }
 
-    pub(super) fn push_table(&mut self) {
+    pub(crate) fn push_table(&mut self) {
+        self.push_table_for(0);
+    }
+
+    /// Pushes a table with room for so many elements.
+    pub(crate) fn push_table_for(&mut self, elements: usize) {
+        let elements = c_int::try_from(elements).unwrap_or(0);
         // SAFETY: as in `push_bytes`.
-        unsafe { ffi::lua_createtable(self.state, 0, 0) };
+        unsafe { ffi::lua_createtable(self.state, elements, 0) };
+    }
+
+    /// Pushes an array of strings.
+    pub(crate) fn push_texts<'t>(&mut self, texts: &mut impl Iterator<Item = &'t [u8]>) {
+        self.push_table_for(texts.size_hint().0);
+        for (index, text) in (1..).zip(texts) {
+            self.push_bytes(text);
+            self.set_element(index);
+        }
+    }
+
+    /// Calls the function below so many arguments, which are topmost, and replaces all of them by
+    /// so many results. Its error leaves the protected call.
+    pub(crate) fn call(&mut self, arguments: c_int, results: c_int) {
+        debug_assert!(self.top() > arguments);
+        // SAFETY: a function and its arguments are topmost, and their slots hold the results.
+        unsafe { ffi::lua_call(self.state, arguments, results) };
     }
 
     /// Sets a field of a table. The table, the key and the value are topmost; key and value are
     /// removed. The key is neither nil nor NaN.
-    pub(super) fn set(&mut self) {
+    pub(crate) fn set(&mut self) {
         debug_assert_eq!(self.kind(-3), Kind::Table);
         // SAFETY: a table is below key and value. A bad key raises an error in the protected call.
         unsafe { ffi::lua_rawset(self.state, -3) };
     }
 
     /// Sets element `index` of the table below the topmost value, and removes the value.
-    pub(super) fn set_element(&mut self, index: i32) {
+    pub(crate) fn set_element(&mut self, index: i32) {
         debug_assert_eq!(self.kind(-2), Kind::Table);
         // SAFETY: a table is below the value.
         unsafe { ffi::lua_rawseti_(self.state, -2, index) };

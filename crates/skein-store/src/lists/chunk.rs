@@ -1,0 +1,233 @@
+//! A chunk: some neighbouring elements of a list, in the value of one member.
+//!
+//! ```text
+//!   count (2 bytes, little-endian) │ length │ element │ length │ element │ …      lengths: `texts`
+//! ```
+
+use super::ListEnd;
+use super::layout::is_chunk_name;
+use crate::texts::{Texts, push_text, text_len};
+
+/// The bytes of the count.
+const HEAD: usize = 2;
+
+/// A chunk in memory, as it is stored.
+#[derive(Clone, Debug)]
+pub(super) struct Chunk(Vec<u8>);
+
+impl Chunk {
+    pub(super) fn empty() -> Self {
+        Self(vec![0; HEAD])
+    }
+
+    /// Returns the chunk that a member's value holds.
+    pub(super) fn of(value: &[u8]) -> Self {
+        Self(value.to_vec())
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        count_in(&self.0)
+    }
+
+    /// Returns the bytes of the chunk with one more element.
+    pub(super) fn bytes_with(&self, element: &[u8]) -> usize {
+        self.0.len() + text_len(element)
+    }
+
+    pub(super) fn elements(&self) -> Texts<'_> {
+        Texts::of(self.0.get(HEAD..).unwrap_or_default())
+    }
+
+    fn set_count(&mut self, count: u64) {
+        self.0[..HEAD].copy_from_slice(&(count as u16).to_le_bytes());
+    }
+
+    /// Returns where the bytes of an element begin.
+    fn start_of(&self, index: u64) -> usize {
+        let mut elements = self.elements();
+        for _ in 0..index {
+            elements.next();
+        }
+        self.0.len() - elements.as_bytes().len()
+    }
+
+    /// Adds an element at an end.
+    pub(super) fn push(&mut self, end: ListEnd, element: &[u8]) {
+        match end {
+            ListEnd::Front => self.insert(0, element),
+            ListEnd::Back => {
+                push_text(&mut self.0, element);
+                self.set_count(self.count() + 1);
+            }
+        }
+    }
+
+    /// Inserts an element before the one at `index`.
+    pub(super) fn insert(&mut self, index: u64, element: &[u8]) {
+        let (start, count) = (self.start_of(index), self.count());
+        let mut text = Vec::with_capacity(text_len(element));
+        push_text(&mut text, element);
+        self.0.splice(start..start, text);
+        self.set_count(count + 1);
+    }
+
+    /// Replaces the element at `index`.
+    pub(super) fn replace(&mut self, index: u64, element: &[u8]) {
+        let (start, end) = (self.start_of(index), self.start_of(index + 1));
+        let mut text = Vec::with_capacity(text_len(element));
+        push_text(&mut text, element);
+        self.0.splice(start..end, text);
+    }
+
+    /// Splits off the elements from `index` on.
+    pub(super) fn split_off(&mut self, index: u64) -> Self {
+        let (start, count) = (self.start_of(index), self.count());
+        let mut rest = Self::empty();
+        rest.0.extend_from_slice(&self.0[start..]);
+        rest.set_count(count - index);
+        self.0.truncate(start);
+        self.set_count(index);
+        rest
+    }
+
+    /// Appends the elements of another chunk.
+    pub(super) fn append(&mut self, other: &Self) {
+        let count = self.count() + other.count();
+        self.0.extend_from_slice(&other.0[HEAD..]);
+        self.set_count(count);
+    }
+
+    /// Returns the chunk without the elements at these indexes, which ascend.
+    pub(super) fn without(&self, indexes: &[u64]) -> Self {
+        let (mut kept, mut dropped) = (Self::empty(), indexes.iter().copied().peekable());
+        for (index, element) in (0..).zip(self.elements()) {
+            if dropped.next_if_eq(&index).is_none() {
+                kept.push(ListEnd::Back, element);
+            }
+        }
+        kept
+    }
+
+    /// Splits the chunk into chunks of at most `most` bytes; a single element may have more.
+    pub(super) fn split_evenly(&self, most: usize) -> Vec<Self> {
+        // Pieces of about the same size leave room in each.
+        let pieces = self.0.len().div_ceil(most);
+        let wanted = (HEAD + self.0.len().div_ceil(pieces)).min(most);
+        let mut chunks = vec![Self::empty()];
+        for element in self.elements() {
+            let last = chunks.last().filter(|last| last.count() == 0 || last.bytes_with(element) <= wanted);
+            if last.is_none() {
+                chunks.push(Self::empty());
+            }
+            if let Some(last) = chunks.last_mut() {
+                last.push(ListEnd::Back, element);
+            }
+        }
+        chunks
+    }
+}
+
+/// Returns the number of elements in the value of a chunk.
+pub(super) fn count_in(value: &[u8]) -> u64 {
+    value.first_chunk().map_or(0, |head| u64::from(u16::from_le_bytes(*head)))
+}
+
+/// The elements in a member of a list, in order.
+#[derive(Clone, Debug)]
+pub enum ChunkElements<'c> {
+    /// Those of a chunk.
+    Packed(Texts<'c>),
+    /// The element of a member that an earlier version wrote.
+    Single(Option<&'c [u8]>),
+}
+
+impl<'c> ChunkElements<'c> {
+    /// Returns the elements in the member with this name and value.
+    pub fn of(name: &[u8], value: &'c [u8]) -> Self {
+        match name.len() {
+            0 => Self::Single(None),
+            _ if is_chunk_name(name) => Self::Packed(Texts::of(value.get(HEAD..).unwrap_or_default())),
+            _ => Self::Single(Some(value)),
+        }
+    }
+
+    /// Returns the elements that [`as_bytes`](Self::as_bytes) has kept.
+    pub fn rest(bytes: &'c [u8]) -> Self {
+        Self::Packed(Texts::of(bytes))
+    }
+
+    /// Returns the bytes of the elements of a chunk that are left.
+    pub fn as_bytes(&self) -> &'c [u8] {
+        match self {
+            Self::Packed(texts) => texts.as_bytes(),
+            Self::Single(_) => &[],
+        }
+    }
+}
+
+impl<'c> Iterator for ChunkElements<'c> {
+    type Item = &'c [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'c [u8]> {
+        match self {
+            Self::Packed(texts) => texts.next(),
+            Self::Single(element) => element.take(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(elements: &[&[u8]]) -> Chunk {
+        let mut chunk = Chunk::empty();
+        elements.iter().for_each(|element| chunk.push(ListEnd::Back, element));
+        chunk
+    }
+
+    fn in_order(chunk: &Chunk) -> Vec<&[u8]> {
+        let elements: Vec<_> = chunk.elements().collect();
+        assert_eq!(elements.len() as u64, chunk.count());
+        elements
+    }
+
+    #[test]
+    fn a_chunk_changes_as_a_vector_does() {
+        let mut changed = chunk(&[b"b", b"", b"d"]);
+        changed.push(ListEnd::Front, b"a");
+        changed.insert(2, &[b'x'; 200]);
+        assert_eq!(in_order(&changed), [&b"a"[..], b"b", &[b'x'; 200], b"", b"d"]);
+        changed.replace(2, b"c");
+        assert_eq!(in_order(&changed), [&b"a"[..], b"b", b"c", b"", b"d"]);
+        assert_eq!(in_order(&changed.without(&[0, 3])), [b"b", b"c", b"d"]);
+        let rest = changed.split_off(2);
+        assert_eq!((in_order(&changed).len(), in_order(&rest).len()), (2, 3));
+        changed.append(&rest);
+        assert_eq!(in_order(&changed), [&b"a"[..], b"b", b"c", b"", b"d"]);
+        assert_eq!(changed.bytes_with(b"abc"), changed.as_bytes().len() + 4);
+    }
+
+    #[test]
+    fn a_chunk_is_split_into_pieces_with_room() {
+        let pieces = chunk(&[&[b'x'; 30][..]; 10]).split_evenly(200);
+        let counts: Vec<u64> = pieces.iter().map(Chunk::count).collect();
+        assert_eq!(counts, [5, 5]);
+        let pieces = chunk(&[b"a", &[b'x'; 900], b"b"]).split_evenly(100);
+        assert_eq!(pieces.iter().map(Chunk::count).collect::<Vec<_>>(), [1, 1, 1]);
+    }
+
+    #[test]
+    fn members_of_earlier_versions_hold_one_element() {
+        assert_eq!(ChunkElements::of(&[1; 8], b"abc").collect::<Vec<_>>(), [b"abc"]);
+        assert_eq!(ChunkElements::of(b"", b"ordinals").count(), 0);
+        let packed = chunk(&[b"a", b"b"]);
+        let name = super::super::layout::chunk_name(7);
+        assert_eq!(ChunkElements::of(&name, packed.as_bytes()).collect::<Vec<_>>(), [b"a", b"b"]);
+    }
+}

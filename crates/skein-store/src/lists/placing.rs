@@ -1,0 +1,300 @@
+//! Where the chunks of a changed list go.
+
+use std::ops::ControlFlow;
+
+use super::chunk::Chunk;
+use super::layout::{ElementPlace, ListMembers as _, ORDINALS, PackedLayout, chunk_name, position_in};
+use super::ordinals::Ordinals;
+use super::writer::{EdgeChunk, ListWriter};
+use super::{CHUNK_BYTES, EDGE_BYTES, EDGE_COUNT, ListEnd, MIDDLE, STEP};
+use crate::{Result, ScanDirection};
+
+/// The positions of the elements of a chunk at an end.
+const EDGE_SPAN: u64 = EDGE_COUNT * STEP;
+
+/// Returns the number of elements next to an end that make a small chunk: at least one.
+fn edge_len(end: ListEnd, chunk: &Chunk) -> u64 {
+    let mut lens: Vec<usize> = chunk.elements().map(|element| element.len() + 1).collect();
+    if end == ListEnd::Back {
+        lens.reverse();
+    }
+    let mut bytes = 0;
+    let few = lens.iter().take(EDGE_COUNT as usize).take_while(|len| {
+        bytes += *len;
+        bytes <= EDGE_BYTES
+    });
+    (few.count() as u64).max(1)
+}
+
+impl ListWriter<'_> {
+    /// Returns the position of a new chunk beyond a full one, which may be joined with its
+    /// neighbour. If positions are used up, all chunks get new ones.
+    pub(super) fn position_beyond(&mut self, end: ListEnd, full: EdgeChunk) -> Result<u64> {
+        let position = match end {
+            ListEnd::Front => self.settle_first(&full)?,
+            ListEnd::Back => self.settle_last(&full)?,
+        };
+        if let Some(position) = position {
+            return Ok(position);
+        }
+        self.place_all_anew(None)?;
+        let rank = if end == ListEnd::Front { 0 } else { self.members.len() - 1 };
+        let Some(position) = self.position_at(rank)? else { return Ok(MIDDLE) };
+        let full = EdgeChunk { position, chunk: self.chunk(position)? };
+        Ok(match end {
+            ListEnd::Front => position - EDGE_SPAN,
+            ListEnd::Back => position + full.chunk.count() * STEP,
+        })
+    }
+
+    /// Returns the position before the first chunk, which is full. The chunk moves to the place
+    /// that its ordinal has, because it will not be the first any more (invariant 2).
+    fn settle_first(&mut self, full: &EdgeChunk) -> Result<Option<u64>> {
+        let (mut ordinals, stored) = self.ordinals()?;
+        let Some(second) = self.position_at(u64::from(stored) + 1)? else {
+            return Ok(full.position.checked_sub(EDGE_SPAN));
+        };
+        let ordinal = ordinals.ordinal(second) - full.chunk.count() as i64;
+        let Some(positions) = ordinals.positions_of(ordinal) else { return Ok(None) };
+        let is_there = positions.contains(&full.position);
+        let position = if is_there { full.position } else { *positions.start() };
+        if position >= second {
+            return Ok(None);
+        }
+        let mut chunk = full.chunk.clone();
+        let neighbour = self.chunk(second)?;
+        let is_joined = join(&mut chunk, &neighbour);
+        if is_joined {
+            self.remove(second)?;
+        }
+        if !is_there {
+            self.remove(full.position)?;
+        }
+        if is_joined || !is_there {
+            self.put(position, &chunk)?;
+        }
+        ordinals.place(position, ordinal, (None, Some(second)));
+        self.save(&ordinals, stored)?;
+        Ok(position.checked_sub(EDGE_SPAN))
+    }
+
+    /// Returns the position behind the last chunk, which is full.
+    fn settle_last(&mut self, full: &EdgeChunk) -> Result<Option<u64>> {
+        let count = full.chunk.count();
+        let position = count.checked_mul(STEP).and_then(|span| full.position.checked_add(span));
+        let Some(position) = position else { return Ok(None) };
+        let (mut ordinals, stored) = self.ordinals()?;
+        let is_first = self.members.len() <= u64::from(stored) + 1;
+        self.place_last(&mut ordinals, (full.position, count), position, is_first);
+        if !is_first && let Some(before) = self.position_at(self.members.len() - 2)? {
+            let mut neighbour = self.chunk(before)?;
+            if join(&mut neighbour, &full.chunk) {
+                self.put(before, &neighbour)?;
+                self.remove(full.position)?;
+            }
+        }
+        self.save(&ordinals, stored)?;
+        Ok(Some(position))
+    }
+
+    /// Gives the last chunk its ordinal: behind the `count` elements of the chunk at `before`. The
+    /// first chunk has no ordinal, so any will do behind it.
+    fn place_last(
+        &self,
+        ordinals: &mut Ordinals,
+        (before, count): (u64, u64),
+        position: u64,
+        is_first: bool,
+    ) {
+        let ordinal =
+            if is_first { ordinals.ordinal(position) } else { ordinals.ordinal(before) + count as i64 };
+        ordinals.place(position, ordinal, (Some(before), None));
+    }
+
+    /// Puts what pops have left of the chunk at an end. Of many elements, a few become a chunk of
+    /// their own: the next pops will write them alone.
+    pub(super) fn put_rest(&mut self, end: ListEnd, position: u64, mut rest: Chunk) -> Result<()> {
+        let few = edge_len(end, &rest);
+        if rest.as_bytes().len() <= 2 * EDGE_BYTES || few == rest.count() {
+            return self.put(position, &rest);
+        }
+        let (mut ordinals, stored) = self.ordinals()?;
+        let before = u64::from(stored);
+        match end {
+            ListEnd::Back => {
+                let count = rest.count() - few;
+                let Some(last) = position.checked_add(count * STEP) else { return self.put(position, &rest) };
+                let few = rest.split_off(count);
+                let is_first = self.members.len() == before + 1;
+                self.place_last(&mut ordinals, (position, count), last, is_first);
+                self.put(position, &rest)?;
+                self.put(last, &few)?;
+            }
+            ListEnd::Front => {
+                let many = rest.split_off(few);
+                let second = self.position_at(before + 1)?;
+                let ordinal = match second {
+                    Some(second) => ordinals.ordinal(second) - many.count() as i64,
+                    None => ordinals.ordinal(position) + EDGE_COUNT as i64,
+                };
+                let found = ordinals.positions_of(ordinal).map(|positions| *positions.start());
+                let free = |at: &u64| *at > position && second.is_none_or(|second| *at < second);
+                let Some(at) = found.filter(free) else {
+                    rest.append(&many);
+                    return self.put(position, &rest);
+                };
+                ordinals.place(at, ordinal, (None, second));
+                self.put(position, &rest)?;
+                self.put(at, &many)?;
+            }
+        }
+        self.save(&ordinals, stored)
+    }
+
+    /// Puts a chunk that was changed, in pieces if it is too large.
+    pub(super) fn put_pieces(
+        &mut self,
+        layout: &mut PackedLayout,
+        place: ElementPlace,
+        chunk: &Chunk,
+    ) -> Result<()> {
+        let pieces = chunk.split_evenly(CHUNK_BYTES);
+        let next = self.position_at(place.rank + 1)?;
+        let ordinals = &mut layout.ordinals;
+        let mut ordinal = match next {
+            Some(next) => ordinals.ordinal(next),
+            None => ordinals.ordinal(place.position) + chunk.count() as i64,
+        };
+        let before = Some(place.position).filter(|_| place.rank != layout.before);
+        let (mut behind, mut placed) = (next, Vec::with_capacity(pieces.len()));
+        for piece in pieces[1..].iter().rev() {
+            ordinal -= piece.count() as i64;
+            let Some(position) = position_between(ordinals, ordinal, place.position, behind) else {
+                return self.place_all_anew(Some((place.position, &pieces)));
+            };
+            ordinals.place(position, ordinal, (before, behind));
+            placed.push((position, piece));
+            behind = Some(position);
+        }
+        for (position, piece) in placed {
+            self.put(position, piece)?;
+        }
+        self.put(place.position, &pieces[0])?;
+        self.save(&layout.ordinals, layout.before > 0)
+    }
+
+    /// Gives all chunks new positions, because there is no room between or beyond the old ones. The
+    /// chunk at a position may be replaced by pieces. Takes O(n), and as much memory.
+    fn place_all_anew(&mut self, replaced: Option<(u64, &[Chunk])>) -> Result<()> {
+        let mut chunks = Vec::new();
+        for position in self.positions()? {
+            match replaced.filter(|(at, _)| *at == position) {
+                Some((_, pieces)) => chunks.extend_from_slice(pieces),
+                None => chunks.push(self.chunk(position)?),
+            }
+        }
+        let (_, stored) = self.ordinals()?;
+        for position in self.positions()? {
+            self.members.remove_value(&chunk_name(position))?;
+        }
+        let all: u64 = chunks.iter().map(Chunk::count).sum();
+        let mut position = MIDDLE - all / 2 * STEP;
+        for chunk in &chunks {
+            self.put(position, chunk)?;
+            position += chunk.count() * STEP;
+        }
+        self.save(&Ordinals::default(), stored)
+    }
+
+    /// Returns the ordinals, and whether they are stored.
+    fn ordinals(&mut self) -> Result<(Ordinals, bool)> {
+        let mut is_stored = false;
+        self.members.walk(0, ScanDirection::Forward, &mut |_, member| {
+            is_stored = member.is_empty();
+            ControlFlow::Break(())
+        })?;
+        let mut ordinals = Ordinals::default();
+        if is_stored {
+            self.members.with_value(ORDINALS, &mut |value| ordinals = Ordinals::of(value))?;
+        }
+        Ok((ordinals, is_stored))
+    }
+
+    /// Stores the ordinals, if they are or were more than the first step, and there are elements.
+    pub(super) fn save(&mut self, ordinals: &Ordinals, stored: bool) -> Result<()> {
+        let value = ordinals.to_bytes();
+        if ordinals.is_plain() || self.members.is_empty() {
+            if stored {
+                self.members.remove_value(ORDINALS)?;
+            }
+        } else if self.members.value(ORDINALS)? != Some(&value[..]) {
+            self.members.put_value(ORDINALS, &value)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the position of the chunk at a rank, if there is one.
+    pub(super) fn position_at(&mut self, rank: u64) -> Result<Option<u64>> {
+        let mut found = None;
+        if rank < self.members.len() {
+            self.members.walk(rank, ScanDirection::Forward, &mut |_, member| {
+                found = Some(position_in(member));
+                ControlFlow::Break(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// Returns the position of the chunk behind the one at a position.
+    pub(super) fn position_behind(&mut self, position: u64) -> Result<Option<u64>> {
+        let rank = self.members.rank_of(&chunk_name(position))?;
+        self.position_at(rank + 1)
+    }
+
+    /// Returns the positions of all chunks.
+    pub(super) fn positions(&mut self) -> Result<Vec<u64>> {
+        let mut positions = Vec::new();
+        if !self.members.is_empty() {
+            self.members.walk(0, ScanDirection::Forward, &mut |_, member| {
+                if !member.is_empty() {
+                    positions.push(position_in(member));
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+        Ok(positions)
+    }
+
+    pub(super) fn put(&mut self, position: u64, chunk: &Chunk) -> Result<()> {
+        self.members.put_value(&chunk_name(position), chunk.as_bytes()).map(drop)
+    }
+
+    /// Removes a chunk, and the ordinals with the last one.
+    pub(super) fn remove(&mut self, position: u64) -> Result<()> {
+        self.members.remove_value(&chunk_name(position))?;
+        if self.members.len() == 1 {
+            self.members.remove_value(ORDINALS)?;
+        }
+        Ok(())
+    }
+}
+
+/// Appends another chunk, if both fit in one. Returns whether they do.
+fn join(chunk: &mut Chunk, other: &Chunk) -> bool {
+    let fits = chunk.as_bytes().len() + other.as_bytes().len() <= CHUNK_BYTES;
+    if fits {
+        chunk.append(other);
+    }
+    fits
+}
+
+/// Returns a position between two chunks: one that its ordinal has, if it is free. `None` if there
+/// is none.
+fn position_between(ordinals: &Ordinals, ordinal: i64, before: u64, behind: Option<u64>) -> Option<u64> {
+    let is_free = |at: &u64| *at > before && behind.is_none_or(|behind| *at < behind);
+    let natural = ordinals.positions_of(ordinal).map(|positions| *positions.start());
+    natural.filter(is_free).or_else(|| {
+        let middle = before + (behind? - before) / 2;
+        Some(middle).filter(is_free)
+    })
+}

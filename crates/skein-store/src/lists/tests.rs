@@ -1,0 +1,307 @@
+//! Lists beside a vector. The members lie in a map, and after each change all invariants are
+//! checked.
+
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
+
+use proptest::prelude::*;
+
+use super::{ListEnd, ListLayout, ListWriter};
+use crate::collection::Member;
+use crate::session::{EachNamed, MemberStore};
+use crate::{Result, ScanDirection};
+
+/// Members in a map. A list uses no scores.
+#[derive(Default)]
+struct MapMembers {
+    members: BTreeMap<Vec<u8>, Vec<u8>>,
+    cleared: bool,
+    /// The bytes that were written.
+    written: usize,
+    elements: Option<u64>,
+    changes: u32,
+}
+
+impl MemberStore for MapMembers {
+    fn len(&self) -> u64 {
+        self.members.len() as u64
+    }
+
+    fn score(&mut self, _: &[u8]) -> Result<Option<f64>> {
+        unreachable!("a list has no scores")
+    }
+
+    fn put_score(&mut self, _: &[u8], _: Option<f64>, _: f64) -> Result<()> {
+        unreachable!("a list has no scores")
+    }
+
+    fn remove_score(&mut self, _: &[u8], _: f64) -> Result<()> {
+        unreachable!("a list has no scores")
+    }
+
+    fn rank_by(&mut self, before: &dyn Fn(f64, Member<'_>) -> bool) -> Result<u64> {
+        Ok(self.members.keys().take_while(|name| before(1.0, Member::of(name))).count() as u64)
+    }
+
+    fn walk(
+        &mut self,
+        rank: u64,
+        direction: ScanDirection,
+        each: &mut dyn FnMut(f64, Member<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        assert!(rank < self.len(), "rank {rank} of {}", self.len());
+        let rank = rank as usize;
+        let mut show = |name: &Vec<u8>| each(1.0, Member::of(name));
+        let _ = match direction {
+            ScanDirection::Forward => self.members.keys().skip(rank).try_for_each(&mut show),
+            ScanDirection::Backward => self.members.keys().take(rank + 1).rev().try_for_each(&mut show),
+        };
+        Ok(())
+    }
+
+    fn walk_names(&mut self, each: EachNamed<'_>) -> Result<()> {
+        let _ = self.members.iter().try_for_each(|(name, value)| each(name, value));
+        Ok(())
+    }
+
+    fn value(&mut self, name: &[u8]) -> Result<Option<&[u8]>> {
+        Ok(self.members.get(name).map(Vec::as_slice))
+    }
+
+    fn put_value(&mut self, name: &[u8], value: &[u8]) -> Result<bool> {
+        self.written += name.len() + value.len();
+        self.elements = None;
+        Ok(self.members.insert(name.to_vec(), value.to_vec()).is_none())
+    }
+
+    fn remove_value(&mut self, name: &[u8]) -> Result<bool> {
+        self.written += name.len();
+        self.elements = None;
+        Ok(self.members.remove(name).is_some())
+    }
+
+    fn set_cleared(&mut self, cleared: bool) -> bool {
+        std::mem::replace(&mut self.cleared, cleared)
+    }
+
+    fn elements(&self) -> Option<u64> {
+        self.elements
+    }
+
+    fn note_elements(&mut self, elements: u64) {
+        self.elements = Some(elements);
+    }
+
+    fn expect(&mut self, _: &mut dyn Iterator<Item = &[u8]>) {}
+
+    fn check_sizes(&self, _: &[u8], _: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn admit_growth(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl MapMembers {
+    /// Runs a change as an engine does, and checks the list, if it is short or at its turn.
+    fn change<R>(&mut self, change: impl FnOnce(&mut ListWriter<'_>) -> Result<R>) -> R {
+        let answer = change(&mut ListWriter::new(b"list", self)).unwrap();
+        if std::mem::take(&mut self.cleared) {
+            self.members.clear();
+            self.elements = None;
+        }
+        self.changes += 1;
+        // Checks of long lists take the most time.
+        if self.members.len() > 20 && self.changes % 8 > 0 {
+            return answer;
+        }
+        let noted = self.elements;
+        let members: &mut dyn MemberStore = self;
+        assert_eq!(ListLayout::check(members).unwrap(), Ok(()));
+        let len = ListLayout::read(members).unwrap().map_or(0, |layout| layout.len());
+        assert_eq!(noted.unwrap_or(len), len, "the noted length");
+        answer
+    }
+
+    fn all(&mut self) -> Vec<Vec<u8>> {
+        self.change(|list| {
+            (0..list.len()?).map(|index| Ok(list.get(index)?.expect("it is there").to_vec())).collect()
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Push(ListEnd, Vec<Vec<u8>>),
+    /// Pushes that come one by one.
+    PushEach(ListEnd, u64),
+    Pop(ListEnd, u64),
+    /// Pops that come one by one.
+    PopEach(ListEnd, u64),
+    Set(f64, Vec<u8>),
+    /// Insertions at one place, each before or behind the last one.
+    Insert(f64, Vec<u8>, u64, bool),
+    RemoveEqual(Vec<u8>, ListEnd, u64),
+    Trim(f64, f64),
+}
+
+/// Elements of which many are equal, and some are long.
+fn element() -> impl Strategy<Value = Vec<u8>> {
+    let len = prop_oneof![12 => 0..4usize, 3 => 10..40usize, 1 => 300..2500usize];
+    (len, b'a'..b'e').prop_map(|(len, letter)| vec![letter; len])
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let end = || prop::sample::select(vec![ListEnd::Front, ListEnd::Back]);
+    let some = || prop_oneof![3 => 1..40u64, 1 => 100..400u64];
+    prop_oneof![
+        3 => (end(), prop::collection::vec(element(), 1..200)).prop_map(|(end, all)| Change::Push(end, all)),
+        3 => (end(), some()).prop_map(|(end, count)| Change::PushEach(end, count)),
+        2 => (end(), some()).prop_map(|(end, count)| Change::Pop(end, count)),
+        2 => (end(), some()).prop_map(|(end, count)| Change::PopEach(end, count)),
+        2 => (0.0..1.1, element()).prop_map(|(at, element)| Change::Set(at, element)),
+        4 => (0.0..1.1, element(), some(), any::<bool>())
+            .prop_map(|(at, element, count, behind)| Change::Insert(at, element, count, behind)),
+        3 => (element(), end(), prop_oneof![some(), Just(u64::MAX)])
+            .prop_map(|(element, end, count)| Change::RemoveEqual(element, end, count)),
+        1 => (0.0..0.5, 0.5..1.1).prop_map(|(start, end)| Change::Trim(start, end)),
+    ]
+}
+
+fn index_at(at: f64, len: usize) -> u64 {
+    (at * len as f64) as u64
+}
+
+fn number(number: u64) -> Vec<u8> {
+    format!("element {number}").into_bytes()
+}
+
+fn push_to(model: &mut Vec<Vec<u8>>, end: ListEnd, element: &[u8]) {
+    let at = if end == ListEnd::Front { 0 } else { model.len() };
+    model.insert(at, element.to_vec());
+}
+
+fn pop_from(model: &mut Vec<Vec<u8>>, end: ListEnd) -> Option<Vec<u8>> {
+    if end == ListEnd::Back { model.pop() } else { (!model.is_empty()).then(|| model.remove(0)) }
+}
+
+fn apply(list: &mut MapMembers, model: &mut Vec<Vec<u8>>, change: &Change) {
+    match change {
+        Change::Push(end, elements) => {
+            list.change(|list| list.push(*end, elements.iter().map(Vec::as_slice)));
+            elements.iter().for_each(|element| push_to(model, *end, element));
+        }
+        Change::PushEach(end, count) => {
+            for element in (0..*count).map(number) {
+                list.change(|list| list.push(*end, std::iter::once(&element[..])));
+                push_to(model, *end, &element);
+            }
+        }
+        Change::Pop(end, count) => pop(list, model, *end, *count),
+        Change::PopEach(end, count) => (0..*count).for_each(|_| pop(list, model, *end, 1)),
+        Change::Set(at, element) => {
+            let index = index_at(*at, model.len());
+            let set = list.change(|list| list.set(index, element));
+            assert_eq!(set, index < model.len() as u64);
+            if set {
+                model[index as usize].clone_from(element);
+            }
+        }
+        Change::Insert(at, element, count, behind) => {
+            let mut index = index_at(*at, model.len());
+            for _ in 0..*count {
+                list.change(|list| list.insert(index, element));
+                model.insert((index as usize).min(model.len()), element.clone());
+                index += u64::from(*behind);
+            }
+        }
+        Change::RemoveEqual(element, end, count) => {
+            let mut equal: Vec<usize> = (0..model.len()).filter(|at| model[*at] == *element).collect();
+            assert_eq!(list.change(|list| list.find(element)), equal.first().map(|at| *at as u64));
+            if *end == ListEnd::Back {
+                equal.reverse();
+            }
+            equal.truncate(usize::try_from(*count).unwrap_or(usize::MAX));
+            let removed = list.change(|list| list.remove_equal(element, *end, *count));
+            assert_eq!(removed, equal.len() as u64);
+            equal.sort_unstable();
+            equal.iter().rev().for_each(|at| _ = model.remove(*at));
+        }
+        Change::Trim(start, end) => {
+            let Range { start, end } = index_at(*start, model.len())..index_at(*end, model.len());
+            list.change(|list| list.trim(start..end));
+            model.truncate(end as usize);
+            model.drain(..(start as usize).min(model.len()));
+        }
+    }
+}
+
+fn pop(list: &mut MapMembers, model: &mut Vec<Vec<u8>>, end: ListEnd, count: u64) {
+    let mut popped = Vec::new();
+    list.change(|list| {
+        assert_eq!(list.peek(end)?.is_some(), list.len()? > 0);
+        list.pop(end, count, |element| popped.push(element.to_vec()))
+    });
+    let expected: Vec<Vec<u8>> = (0..count).map_while(|_| pop_from(model, end)).collect();
+    assert_eq!(popped, expected);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_list_is_a_vector(single in 0..50u64, changes in prop::collection::vec(change(), 1..30)) {
+        let mut list = MapMembers::default();
+        let mut model: Vec<Vec<u8>> = (0..single).map(number).collect();
+        for (at, element) in (0..).zip(&model) {
+            let gap: u64 = if at > 20 { 3 << 16 } else { 1 << 10 };
+            list.members.insert(((1 << 63) + at * gap).to_be_bytes().to_vec(), element.clone());
+        }
+        prop_assert_eq!(list.all(), model.clone());
+        for change in &changes {
+            apply(&mut list, &mut model, change);
+            prop_assert_eq!(list.all(), model.clone());
+        }
+    }
+}
+
+/// Incident: positions between two chunks halve with each chunk that is put at one place, so some
+/// hundred insertions at one place use them up. Then all chunks get new positions.
+#[test]
+fn insertions_at_one_place_never_end() {
+    for behind in [false, true] {
+        let (mut list, mut model) = (MapMembers::default(), Vec::new());
+        apply(&mut list, &mut model, &Change::PushEach(ListEnd::Back, 300));
+        apply(&mut list, &mut model, &Change::Insert(0.5, vec![b'x'; 600], 400, behind));
+        assert_eq!(list.all(), model);
+    }
+}
+
+/// A queue, a stack at each end, and rotation write some ten times what they hold, and take little
+/// more than its bytes.
+#[test]
+fn pushes_and_pops_write_little() {
+    const ELEMENTS: u64 = 5_000;
+    let bytes: usize = (0..ELEMENTS).map(|at| number(at).len() + 1).sum();
+    for (to, from) in [(ListEnd::Back, ListEnd::Front), (ListEnd::Front, ListEnd::Front)] {
+        let (mut list, mut model) = (MapMembers::default(), Vec::new());
+        let push = |list: &mut MapMembers, model: &mut Vec<Vec<u8>>, at| {
+            let element = number(at);
+            ListWriter::new(b"list", list).push(to, std::iter::once(&element[..])).unwrap();
+            push_to(model, to, &element);
+        };
+        (0..ELEMENTS).for_each(|at| push(&mut list, &mut model, at));
+        assert_eq!(list.all(), model);
+        assert!(list.written < 20 * bytes, "{} bytes written for {bytes}", list.written);
+        let held: usize = list.members.iter().map(|(name, value)| name.len() + value.len()).sum();
+        assert!(held < bytes + bytes / 20, "{held} bytes for {bytes}");
+        assert!(list.members.len() < 60, "{} chunks", list.members.len());
+        list.written = 0;
+        for _ in 0..ELEMENTS {
+            ListWriter::new(b"list", &mut list).pop(from, 1, |_| {}).unwrap();
+        }
+        assert!(list.members.is_empty());
+        assert!(list.written < 20 * bytes, "{} bytes written for {bytes}", list.written);
+    }
+}
