@@ -97,4 +97,4 @@ pub use store::{
     CloseReport, ColumnFound, FileCopyReport, FileCopyTarget, KeyEntry, PinnedValue, Snapshot,
     SnapshotRelease, Store, StoreStats,
 };
-pub use texts::{Texts, push_text};
+pub use texts::{Texts, push_number, push_text, read_number};

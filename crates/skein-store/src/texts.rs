@@ -1,17 +1,35 @@
 //! Texts one after the other in one value: each with its length (LEB128) before it. The fields of
 //! an entry of a stream and the elements of a chunk of a list are stored so.
 
-/// The bytes of a length at most.
-const LENGTH_BYTES_MAX: usize = 5;
+/// The bytes of a number at most.
+const NUMBER_BYTES_MAX: usize = 10;
 
-/// Appends a text. REQUIRES: it is shorter than 4 GiB.
-pub fn push_text(out: &mut Vec<u8>, text: &[u8]) {
-    let mut len = text.len();
-    while len > 0x7f {
-        out.push(len as u8 | 0x80);
-        len >>= 7;
+/// Appends a number in LEB128.
+pub fn push_number(out: &mut Vec<u8>, mut number: u64) {
+    while number > 0x7f {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
     }
-    out.push(len as u8);
+    out.push(number as u8);
+}
+
+/// Takes a number in LEB128 from the front.
+#[inline]
+pub fn read_number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for (at, byte) in bytes.iter().enumerate().take(NUMBER_BYTES_MAX) {
+        number |= u64::from(byte & 0x7f) << (7 * at);
+        if byte & 0x80 == 0 {
+            *bytes = &bytes[at + 1..];
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// Appends a text.
+pub fn push_text(out: &mut Vec<u8>, text: &[u8]) {
+    push_number(out, text.len() as u64);
     out.extend_from_slice(text);
 }
 
@@ -42,23 +60,12 @@ impl<'t> Iterator for Texts<'t> {
 
     #[inline]
     fn next(&mut self) -> Option<&'t [u8]> {
-        let (len, rest) = read_length(self.0)?;
+        let mut rest = self.0;
+        let len = usize::try_from(read_number(&mut rest)?).ok()?;
         let (text, rest) = rest.split_at_checked(len)?;
         self.0 = rest;
         Some(text)
     }
-}
-
-#[inline]
-fn read_length(bytes: &[u8]) -> Option<(usize, &[u8])> {
-    let mut len = 0;
-    for (at, byte) in bytes.iter().enumerate().take(LENGTH_BYTES_MAX) {
-        len |= usize::from(byte & 0x7f) << (7 * at);
-        if byte & 0x80 == 0 {
-            return Some((len, &bytes[at + 1..]));
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -79,7 +86,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_cut_short_end_the_texts() {
-        for bytes in [&[][..], &[5, b'a'], &[0x80], &[0xff; 9]] {
+        for bytes in [&[][..], &[5, b'a'], &[0x80], &[0xff; 11]] {
             assert_eq!(Texts::of(bytes).next(), None, "{bytes:?}");
         }
     }

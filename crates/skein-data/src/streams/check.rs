@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use super::chunks::{CHUNK_BYTES, ChunkEntries, count_in};
 use super::id::StreamId;
-use super::records::{StreamRecord, consumer_name, owned_name, pending_name, read_consumer, read_pending};
+use super::records::{
+    CHUNK_NAME, StreamRecord, base_in, consumer_name, owned_name, pending_name, read_consumer, read_pending,
+};
 use super::stream::StreamReader;
 
 impl StreamReader<'_> {
@@ -15,7 +18,7 @@ impl StreamReader<'_> {
         let (mut groups, mut consumers) = (BTreeMap::new(), BTreeMap::<u32, u64>::new());
         let (mut pending, mut owned) = (BTreeMap::<u32, u64>::new(), 0u64);
         let mut names: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-        let head = self.head();
+        let (head, mut last) = (self.head(), StreamId::MIN);
         self.members.values_after(None, |name, value| {
             names.push((name.to_vec(), value.to_vec()));
             ControlFlow::Continue(())
@@ -25,11 +28,19 @@ impl StreamReader<'_> {
         };
         for (name, value) in &names {
             match StreamRecord::of(name, value).unwrap_or_else(|| panic!("no record: {name:?} {value:?}")) {
-                StreamRecord::Entry(id, _) => {
-                    assert!(StreamId::MIN < id && id <= head.last_id, "entry {id} behind {}", head.last_id);
-                    len += 1;
+                StreamRecord::Entries(entries) => {
+                    assert!(
+                        value.len() <= CHUNK_BYTES || entries.clone().count() == 1,
+                        "{} bytes",
+                        value.len()
+                    );
+                    assert!(name.len() < CHUNK_NAME || count_in(value) == entries.clone().count() as u64);
+                    len += check_entries(entries, base_in(name).expect("a base"), &mut last);
                 }
-                StreamRecord::Head(_) => heads += 1,
+                StreamRecord::Head(_, tail) => {
+                    len += check_entries(tail, StreamId::MIN, &mut last);
+                    heads += 1;
+                }
                 StreamRecord::Group(_, group) => {
                     assert!(group.number < head.next_group);
                     assert!(groups.insert(group.number, group).is_none(), "two groups {}", group.number);
@@ -45,6 +56,7 @@ impl StreamReader<'_> {
             }
         }
         assert_eq!((heads, len), (1, head.len), "heads and entries");
+        assert!(last <= head.last_id, "entry {last} behind {}", head.last_id);
         assert_eq!(owned, pending.values().sum::<u64>(), "pending entries in both orders");
         for group in groups.values() {
             assert_eq!(group.pending, pending.remove(&group.number).unwrap_or(0), "pending of a group");
@@ -62,4 +74,17 @@ impl StreamReader<'_> {
             }
         }
     }
+}
+
+/// Checks that ids ascend behind `last`, and are not less than the base. Returns their number.
+fn check_entries(entries: ChunkEntries<'_>, base: StreamId, last: &mut StreamId) -> u64 {
+    let mut count = 0;
+    for (id, fields) in entries {
+        assert!(*last < id && base <= id, "entry {id} behind {last}, of base {base}");
+        assert!(fields.len() % 2 == 0 && !fields.is_empty(), "{} fields of {id}", fields.len());
+        *last = id;
+        count += 1;
+    }
+    assert!(count > 0 || base == StreamId::MIN, "a member of base {base} without entries");
+    count
 }

@@ -1,135 +1,203 @@
-//! Writes of entries: additions, removals, trimming.
+//! Reads of entries.
+//!
+//! ```text
+//!   member of base a   member of base b   …   tail, in the head's member
+//!   a ≤ ids < b        b ≤ ids
+//! ```
+
+use std::ops::ControlFlow;
 
 use skein_store::ScanDirection;
 
-use super::fields::FieldsBuilder;
+use super::chunks::{ChunkEntries, count_in};
+use super::fields::EntryFields;
 use super::id::StreamId;
-use super::members::first_names;
-use super::records::{HEAD_NAME, NameRange, entry_name};
-use super::stream::{Result, StreamWriter};
+use super::members::{self, StreamMembers};
+use super::records::{CHUNK_NAME, NameRange, base_in, behind_base, entries_in};
+use super::stream::{Result, Stream};
 
-/// The names that a removal lists at a time.
-const LISTED: u64 = 1024;
-
-/// The id that a new entry shall have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NewId {
-    /// This time, or the last id's if that is later; the next free number.
-    At(u64),
-    /// This time and no other; the next free number.
-    Within(u64),
-    /// This id.
-    Exact(StreamId),
-}
-
-/// What a trimming keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrimRule {
-    /// The last entries, so many.
-    Length(u64),
-    /// The entries from this id on.
-    From(StreamId),
-}
-
-/// How a stream is trimmed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trimming {
-    /// What it keeps.
-    pub rule: TrimRule,
-    /// Entries are removed in whole groups of this number, or all of them; 1 trims exactly. Each group
-    /// is of consecutive additions.
-    pub group: u64,
-    /// The most entries that are removed; `None` for any number.
-    pub most: Option<u64>,
-}
-
-impl StreamWriter<'_> {
-    /// Writes the head, if it has changed. The last step of each write.
-    pub(crate) fn close(mut self) -> Result<()> {
-        if self.has_new_head() {
-            let head = self.head.to_bytes();
-            self.put(HEAD_NAME, &head)?;
+impl<M: StreamMembers> Stream<'_, M> {
+    /// Calls `each` with the entries of an inclusive range of ids, until it breaks.
+    ///
+    /// # Errors
+    /// Those of the engine, as for all methods.
+    pub fn entries(
+        &mut self,
+        range: (StreamId, StreamId),
+        direction: ScanDirection,
+        mut each: impl FnMut(StreamId, EntryFields<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let is_backward = direction == ScanDirection::Backward;
+        if is_backward && self.show_tail(range, direction, &mut each).is_break() {
+            return Ok(());
+        }
+        let mut flow = ControlFlow::Continue(());
+        if let Some(names) = self.members_of(range)? {
+            members::walk(&mut self.members, &names, direction, &mut |name, value| {
+                if let Some(entries) = entries_in(name, value) {
+                    flow = show(entries, range, direction, &mut each);
+                }
+                flow
+            })?;
+        }
+        if !is_backward && flow.is_continue() {
+            let _ = self.show_tail(range, direction, &mut each);
         }
         Ok(())
     }
 
-    /// Puts a record.
-    pub(super) fn put(&mut self, name: &[u8], value: &[u8]) -> Result<()> {
-        self.members.check_sizes(self.key, value.len())?;
-        self.members.admit_growth()?;
-        self.members.put_value(name, value).map(drop)
+    /// Shows the entries of the tail. Breaks also if the range ends within it.
+    fn show_tail(
+        &self,
+        range: (StreamId, StreamId),
+        direction: ScanDirection,
+        each: &mut impl FnMut(StreamId, EntryFields<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let tail = self.tail.as_ref().filter(|tail| tail.base <= range.1);
+        tail.map_or(ControlFlow::Continue(()), |tail| show(tail.entries(), range, direction, each))
     }
 
-    /// Adds an entry, and returns its id; `None` if that is not behind the last id.
-    ///
-    /// # Errors
-    /// The entry is over the limit, memory is used up, or the engine fails.
-    pub fn add(&mut self, id: NewId, fields: &FieldsBuilder) -> Result<Option<StreamId>> {
-        let last = self.head.last_id;
-        let id = match id {
-            NewId::Exact(id) => Some(id),
-            NewId::At(now) if now > last.ms => Some(StreamId { ms: now, seq: 0 }),
-            NewId::At(_) => last.next(),
-            NewId::Within(ms) if ms == last.ms => last.next().filter(|next| next.ms == ms),
-            NewId::Within(ms) => Some(StreamId { ms, seq: 0 }),
-        };
-        let Some(id) = id.filter(|id| *id > last) else { return Ok(None) };
-        self.put(&entry_name(id), fields.as_bytes())?;
-        self.head.last_id = id;
-        self.head.added += 1;
-        self.head.len += 1;
-        Ok(Some(id))
-    }
-
-    /// Removes an entry by its id. Returns whether it was there.
-    ///
-    /// # Errors
-    /// Those of the engine.
-    pub fn remove(&mut self, id: StreamId) -> Result<bool> {
-        let removed = self.members.remove_value(&entry_name(id))?;
-        if removed {
-            self.head.len -= 1;
-            self.head.max_deleted_id = self.head.max_deleted_id.max(id);
+    /// Returns the names of the members, besides the head, that may have entries of a range.
+    fn members_of(&mut self, (first, last): (StreamId, StreamId)) -> Result<Option<NameRange>> {
+        if first > last || self.tail.as_ref().is_some_and(|tail| tail.base <= first) {
+            return Ok(None);
         }
-        Ok(removed)
+        // Members with entries are the first ones by name.
+        let start = self.members.rank_of(&behind_base(first))?.saturating_sub(1);
+        Ok(self.entry_member(start)?.map(|name| NameRange::entries(name, last)))
     }
 
-    /// Removes entries from the front. Returns their number. Takes O(log n) for each.
+    /// Returns the name of the member with entries at a rank.
+    pub(super) fn entry_member(&mut self, rank: u64) -> Result<Option<Vec<u8>>> {
+        let mut found = None;
+        self.members.walk_from(rank, ScanDirection::Forward, &mut |name| {
+            found = base_in(name).map(|_| name.to_vec());
+            ControlFlow::Break(())
+        })?;
+        Ok(found)
+    }
+
+    /// Returns the name of the last member with entries.
+    pub(super) fn last_entry_member(&mut self) -> Result<Option<Vec<u8>>> {
+        match self.members.rank_of(&behind_base(StreamId::MAX))?.checked_sub(1) {
+            Some(rank) => self.entry_member(rank),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the number of entries of an inclusive range of ids, but not more than `most`. Takes
+    /// O(1) for all entries, O(log n) for the last ones, and otherwise a lookup for some hundred
+    /// entries.
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn trim(&mut self, trimming: &Trimming) -> Result<u64> {
-        let surplus = match trimming.rule {
-            TrimRule::Length(len) => self.head.len.saturating_sub(len),
-            TrimRule::From(id) => match id.previous() {
-                Some(last) => self.count((StreamId::MIN, last))?,
-                None => 0,
-            },
-        };
-        let most = surplus.min(trimming.most.unwrap_or(u64::MAX));
-        let is_all = most == self.head.len;
-        let first = self.head.added.saturating_sub(self.head.len);
-        let beyond = first.saturating_add(most) % trimming.group.max(1);
-        let removed = if is_all { most } else { most.saturating_sub(beyond) };
-        let mut left = removed;
-        while left > 0 {
-            let range = NameRange::entries(StreamId::MIN, StreamId::MAX);
-            let listed = left.min(LISTED);
-            let names = first_names(&mut self.members, &range, ScanDirection::Forward, listed as usize)?;
-            for name in &names {
-                self.members.remove_value(name)?;
+    pub fn count(&mut self, (first, last): (StreamId, StreamId), most: u64) -> Result<u64> {
+        if first.previous().is_none_or(|before| before == StreamId::MIN) && last >= self.head.last_id {
+            return Ok(self.head.len.min(most));
+        }
+        let tail = self.tail.as_ref().map_or(0, |tail| count_of(tail.entries(), (first, last)));
+        let Some(names) = self.members_of((first, last))? else { return Ok(tail.min(most)) };
+        let mut count = tail;
+        // The member before, until it is known where it ends.
+        let mut open: Option<(Vec<u8>, Vec<u8>)> = None;
+        members::walk(&mut self.members, &names, ScanDirection::Forward, &mut |name, value| {
+            if let Some((name, value)) = open.replace((name.to_vec(), value.to_vec())) {
+                count += count_of_member(&name, &value, first);
             }
-            left -= listed;
+            if count < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        if let Some((name, value)) = open {
+            count += entries_in(&name, &value).map_or(0, |entries| count_of(entries, (first, last)));
         }
-        self.head.len -= removed;
-        Ok(removed)
+        Ok(count.min(most))
     }
 
-    /// Sets the last id, and the other numbers of the head if given. REQUIRES: no entry is behind
-    /// `last_id`, and there are at most `added` entries.
-    pub fn set_head(&mut self, last_id: StreamId, added: Option<u64>, max_deleted_id: Option<StreamId>) {
-        self.head.last_id = last_id;
-        self.head.added = added.unwrap_or(self.head.added);
-        self.head.max_deleted_id = max_deleted_id.unwrap_or(self.head.max_deleted_id);
+    /// Calls `read` with the fields of an entry, and returns its answer; `None` without the entry.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn entry<R>(&mut self, id: StreamId, read: impl FnOnce(EntryFields<'_>) -> R) -> Result<Option<R>> {
+        if let Some(tail) = self.tail.as_ref().filter(|tail| tail.base <= id) {
+            return Ok(field_of(tail.entries(), id).map(read));
+        }
+        let Some(name) = self.member_with(id)? else { return Ok(None) };
+        let value = self.members.value_of(&name)?.unwrap_or_default();
+        let entries = entries_in(&name, &value);
+        Ok(entries.and_then(|entries| field_of(entries, id)).map(read))
     }
+
+    /// Returns the name of the member that may have an entry, if that is not the tail.
+    pub(super) fn member_with(&mut self, id: StreamId) -> Result<Option<Vec<u8>>> {
+        match self.members.rank_of(&behind_base(id))?.checked_sub(1) {
+            Some(rank) => self.entry_member(rank),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the id of the first or the last entry.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn edge(&mut self, direction: ScanDirection) -> Result<Option<StreamId>> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let tail = self.tail.clone();
+        let of_tail = tail.as_ref().and_then(|tail| edge_of(tail.entries(), direction));
+        if direction == ScanDirection::Backward && of_tail.is_some() {
+            return Ok(of_tail);
+        }
+        let name = match direction {
+            ScanDirection::Forward => self.entry_member(0)?,
+            ScanDirection::Backward => self.last_entry_member()?,
+        };
+        let Some(name) = name else { return Ok(of_tail) };
+        let value = self.members.value_of(&name)?.unwrap_or_default();
+        Ok(entries_in(&name, &value).and_then(|entries| edge_of(entries, direction)))
+    }
+}
+
+/// Calls `each` with the entries of a range, until it breaks. Breaks also at the end of the range.
+pub(super) fn show(
+    entries: ChunkEntries<'_>,
+    (first, last): (StreamId, StreamId),
+    direction: ScanDirection,
+    each: &mut impl FnMut(StreamId, EntryFields<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let mut show = |(id, fields): (StreamId, EntryFields<'_>)| match direction {
+        ScanDirection::Forward if id > last => ControlFlow::Break(()),
+        ScanDirection::Backward if id < first => ControlFlow::Break(()),
+        _ if id < first || id > last => ControlFlow::Continue(()),
+        _ => each(id, fields),
+    };
+    match direction {
+        ScanDirection::Forward => { entries }.try_for_each(show),
+        ScanDirection::Backward => {
+            let all: Vec<_> = entries.collect();
+            all.into_iter().rev().try_for_each(&mut show)
+        }
+    }
+}
+
+fn count_of(entries: ChunkEntries<'_>, (first, last): (StreamId, StreamId)) -> u64 {
+    entries.filter(|(id, _)| (first..=last).contains(id)).count() as u64
+}
+
+/// Returns the number of entries from `first` on, in a member that ends within the range.
+fn count_of_member(name: &[u8], value: &[u8], first: StreamId) -> u64 {
+    let is_whole = base_in(name).is_some_and(|base| base >= first);
+    match entries_in(name, value) {
+        Some(_) if is_whole && name.len() == CHUNK_NAME => count_in(value),
+        Some(entries) => count_of(entries, (first, StreamId::MAX)),
+        None => 0,
+    }
+}
+
+fn field_of(mut entries: ChunkEntries<'_>, wanted: StreamId) -> Option<EntryFields<'_>> {
+    entries.find(|(id, _)| *id >= wanted).filter(|(id, _)| *id == wanted).map(|(_, fields)| fields)
+}
+
+fn edge_of(mut entries: ChunkEntries<'_>, direction: ScanDirection) -> Option<StreamId> {
+    let edge = if direction == ScanDirection::Forward { entries.next() } else { entries.last() };
+    edge.map(|(id, _)| id)
 }

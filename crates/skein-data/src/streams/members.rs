@@ -16,7 +16,7 @@ pub(super) type EachName<'e> = &'e mut dyn FnMut(&[u8]) -> ControlFlow<()>;
 pub(super) type EachRecord<'e> = &'e mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
 
 /// The names that a walk collects first, before it looks up their values.
-const FIRST_NAMES: usize = 8;
+const FIRST_NAMES: usize = 2;
 /// The most names that it collects at a time.
 const NAMES_MAX: usize = 256;
 
@@ -99,11 +99,6 @@ pub(super) fn first_names(
         if names.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     Ok(names)
-}
-
-/// Returns the number of names of a range. Takes O(log n).
-pub(super) fn count(members: &mut impl StreamMembers, range: &NameRange) -> Result<u64> {
-    Ok(members.rank_of(&range.end)?.saturating_sub(members.rank_of(&range.start)?))
 }
 
 impl StreamMembers for &SetReader<'_> {

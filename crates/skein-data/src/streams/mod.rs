@@ -29,7 +29,9 @@
 //! Read in this order: `id`, `records` (names and values), `members` (access to them), `stream`
 //! (reads), `entries`, `groups`, `pending` (writes), `parts` (dumps and loads). Design: `docs/design/data-model.md`.
 
+mod additions;
 mod check;
+mod chunks;
 mod entries;
 mod fields;
 mod groups;
@@ -41,7 +43,8 @@ mod records;
 mod stream;
 mod view;
 
-pub use entries::{NewId, TrimRule, Trimming};
+pub use additions::{NewId, TrimRule, Trimming};
+pub use chunks::ChunkEntries;
 pub use fields::{EntryFields, FieldsBuilder};
 pub use groups::GroupStart;
 pub use id::StreamId;

@@ -205,15 +205,15 @@ impl StreamWriter<'_> {
     ) -> Result<Option<()>> {
         let Some(mut open) = OpenGroup::of(self, asked.group)? else { return Ok(None) };
         open.see(self, asked.consumer, asked.now)?;
-        let ids = match open.group.last_id.next() {
-            Some(first) => self.ids(&NameRange::entries(first, StreamId::MAX), asked.most)?,
+        let found = match open.group.last_id.next() {
+            Some(first) => self.entries_from(first, asked.most)?,
             None => Vec::new(),
         };
         let first = self.edge(ScanDirection::Forward)?.unwrap_or_default();
         let last_pending = self.last_pending(&open.group)?;
         let now = PendingEntry { delivered: asked.now, deliveries: 1, consumer: asked.consumer.to_vec() };
-        for id in ids {
-            self.entry(id, |fields| each(id, fields))?;
+        for (id, fields) in found {
+            each(id, fields.fields());
             open.group.read(id, first, self);
             if !is_acknowledged {
                 // After XGROUP SETID it may be pending already.

@@ -1,6 +1,6 @@
 //! The records of a stream: their names and their values. `docs/format.md` draws the bytes.
 
-use super::fields::EntryFields;
+use super::chunks::{ChunkEntries, EntryChunk};
 use super::id::StreamId;
 
 /// The count of a group that does not know how many entries were delivered.
@@ -12,6 +12,12 @@ const GROUP: u8 = 2;
 const CONSUMER: u8 = 3;
 const PENDING: u8 = 4;
 const OWNED: u8 = 5;
+
+/// The last byte of the name of a chunk. Members of earlier versions, with one entry each, have no
+/// such byte.
+const CHUNK: u8 = 1;
+/// The length of the name of a chunk.
+pub(super) const CHUNK_NAME: usize = 18;
 
 /// The name of the head.
 pub(super) const HEAD_NAME: &[u8] = &[HEAD];
@@ -73,10 +79,10 @@ pub struct PendingEntry {
 /// A record of a stream, as a member of its collection shows it.
 #[derive(Debug)]
 pub enum StreamRecord<'r> {
-    /// An entry.
-    Entry(StreamId, EntryFields<'r>),
-    /// What the stream says about itself.
-    Head(StreamHead),
+    /// Entries.
+    Entries(ChunkEntries<'r>),
+    /// What the stream says about itself, and its last entries.
+    Head(StreamHead, ChunkEntries<'r>),
     /// A group and its name.
     Group(&'r [u8], Group),
     /// The number of a group, and the name of a consumer.
@@ -93,8 +99,13 @@ impl<'r> StreamRecord<'r> {
         let (&tag, mut rest) = name.split_first()?;
         let mut value = Fields(value);
         match tag {
-            ENTRY => Some(Self::Entry(id_at_end(rest)?, EntryFields::of(value.0))),
-            HEAD => Some(Self::Head(value.head()?)),
+            ENTRY => entries_in(name, value.0).map(Self::Entries),
+            HEAD => {
+                let head = value.head()?;
+                let (base, chunk) =
+                    if value.0.is_empty() { (StreamId::MIN, value.0) } else { (value.id()?, value.0) };
+                Some(Self::Head(head, ChunkEntries::packed(base, chunk)))
+            }
             GROUP => Some(Self::Group(rest, value.group()?)),
             CONSUMER => Some(Self::Consumer(split_number(&mut rest)?, rest, value.consumer()?)),
             PENDING => Some(Self::Pending(split_number(&mut rest)?, id_at_end(rest)?, value.pending()?)),
@@ -155,8 +166,24 @@ impl Fields<'_> {
     }
 }
 
-pub(super) fn read_head(value: &[u8]) -> Option<StreamHead> {
-    Fields(value).head()
+/// Reads the head and the tail, which is the chunk with the last entries.
+pub(super) fn read_head(value: &[u8]) -> Option<(StreamHead, Option<EntryChunk>)> {
+    let mut value = Fields(value);
+    let head = value.head()?;
+    Some((head, value.id().map(|base| EntryChunk::of(base, value.0))))
+}
+
+/// Returns the entries in a member; `None` if it is no member with entries alone.
+pub(super) fn entries_in<'v>(name: &[u8], value: &'v [u8]) -> Option<ChunkEntries<'v>> {
+    let base = base_in(name)?;
+    let is_chunk = name.len() == CHUNK_NAME;
+    Some(if is_chunk { ChunkEntries::packed(base, value) } else { ChunkEntries::single(base, value) })
+}
+
+/// Returns the id in the name of a member with entries: none of its entries is less.
+pub(super) fn base_in(name: &[u8]) -> Option<StreamId> {
+    let (&ENTRY, rest) = name.split_first()? else { return None };
+    rest.first_chunk().map(|bytes| StreamId::of_bytes(*bytes))
 }
 
 pub(super) fn read_group(value: &[u8]) -> Option<Group> {
@@ -177,13 +204,18 @@ fn put_id(out: &mut Vec<u8>, id: StreamId) {
 }
 
 impl StreamHead {
-    pub(super) fn to_bytes(self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(52);
+    /// Returns the value of the member, with the tail.
+    pub(super) fn to_bytes(self, tail: Option<&EntryChunk>) -> Vec<u8> {
+        let mut out = Vec::with_capacity(68 + tail.map_or(0, |tail| tail.as_bytes().len()));
         put_id(&mut out, self.last_id);
         put_id(&mut out, self.max_deleted_id);
         out.extend_from_slice(&self.added.to_le_bytes());
         out.extend_from_slice(&self.len.to_le_bytes());
         out.extend_from_slice(&self.next_group.to_le_bytes());
+        if let Some(tail) = tail {
+            put_id(&mut out, tail.base);
+            out.extend_from_slice(tail.as_bytes());
+        }
         out
     }
 }
@@ -232,9 +264,21 @@ pub(super) fn id_at_end(name: &[u8]) -> Option<StreamId> {
     name.last_chunk().map(|bytes| StreamId::of_bytes(*bytes))
 }
 
-pub(super) fn entry_name(id: StreamId) -> [u8; 17] {
-    let mut name = [ENTRY; 17];
-    name[1..].copy_from_slice(&id.to_bytes());
+/// Returns the name of the chunk with this base.
+pub(super) fn chunk_name(base: StreamId) -> [u8; CHUNK_NAME] {
+    entry_name(base, CHUNK)
+}
+
+/// Returns a name greater than that of any member with entries whose base is `id`, and less than
+/// those of greater bases.
+pub(super) fn behind_base(id: StreamId) -> [u8; CHUNK_NAME] {
+    entry_name(id, u8::MAX)
+}
+
+fn entry_name(id: StreamId, last: u8) -> [u8; CHUNK_NAME] {
+    let mut name = [last; CHUNK_NAME];
+    name[0] = ENTRY;
+    name[1..=size_of::<StreamId>()].copy_from_slice(&id.to_bytes());
     name
 }
 
@@ -285,10 +329,9 @@ impl NameRange {
         Self { end: behind(prefix.clone()), start: prefix }
     }
 
-    /// Returns the entries of an inclusive range of ids.
-    pub(super) fn entries(first: StreamId, last: StreamId) -> Self {
-        let end = last.next().map_or_else(|| HEAD_NAME.to_vec(), |end| entry_name(end).to_vec());
-        Self { start: entry_name(first).to_vec(), end }
+    /// Returns the members with entries from a name on, up to those with this base.
+    pub(super) fn entries(start: Vec<u8>, last: StreamId) -> Self {
+        Self { start, end: behind_base(last).to_vec() }
     }
 
     pub(super) fn groups() -> Self {

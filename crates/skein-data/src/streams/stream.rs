@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 
 use skein_store::{MemberStore, ScanDirection};
 
-use super::fields::EntryFields;
+use super::chunks::EntryChunk;
 use super::id::StreamId;
 use super::members::{self, StreamMembers};
 use super::records::{
     Consumer, ENTRIES_READ_UNKNOWN, Group, HEAD_NAME, NameRange, PendingEntry, StreamHead, consumer_name,
-    entry_name, group_name, id_at_end, pending_name, read_consumer, read_group, read_head, read_pending,
+    group_name, id_at_end, pending_name, read_consumer, read_group, read_head, read_pending,
 };
 use crate::collections::SetReader;
 
@@ -22,6 +22,10 @@ pub struct Stream<'k, M> {
     pub(super) key: &'k [u8],
     pub(super) members: M,
     pub(super) head: StreamHead,
+    /// The last entries, if they lie in the head's member.
+    pub(super) tail: Option<EntryChunk>,
+    /// Whether the tail has changed since it was read.
+    pub(super) has_new_tail: bool,
     /// The head as it is stored; `None` in a stream that is being made.
     stored: Option<StreamHead>,
 }
@@ -38,13 +42,14 @@ pub type StreamWriter<'w> = Stream<'w, &'w mut dyn MemberStore>;
 impl<'k, M: StreamMembers> Stream<'k, M> {
     /// Opens the stream of a key, which is named for errors; a new one if it has no members.
     pub(crate) fn open(key: &'k [u8], mut members: M) -> Result<Self> {
-        let stored = members.value_of(HEAD_NAME)?.and_then(|value| read_head(&value));
-        Ok(Self { key, members, head: stored.unwrap_or_default(), stored })
+        let (stored, tail) = members.value_of(HEAD_NAME)?.and_then(|value| read_head(&value)).unzip();
+        let head = stored.unwrap_or_default();
+        Ok(Self { key, members, head, tail: tail.flatten(), has_new_tail: false, stored })
     }
 
     /// Returns whether the head has changed since it was read, or is to be stored first.
     pub(super) fn has_new_head(&self) -> bool {
-        self.stored != Some(self.head)
+        self.has_new_tail || self.stored != Some(self.head)
     }
 
     /// Returns what the stream says about itself.
@@ -60,55 +65,6 @@ impl<'k, M: StreamMembers> Stream<'k, M> {
     /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.head.len == 0
-    }
-
-    /// Calls `each` with the entries of an inclusive range of ids, until it breaks.
-    ///
-    /// # Errors
-    /// Those of the engine, as for all methods.
-    pub fn entries(
-        &mut self,
-        (first, last): (StreamId, StreamId),
-        direction: ScanDirection,
-        mut each: impl FnMut(StreamId, EntryFields<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let range = NameRange::entries(first, last);
-        members::walk(&mut self.members, &range, direction, &mut |name, value| match id_at_end(name) {
-            Some(id) => each(id, EntryFields::of(value)),
-            None => ControlFlow::Continue(()),
-        })
-    }
-
-    /// Returns the number of entries of an inclusive range of ids.
-    ///
-    /// # Errors
-    /// Those of the engine.
-    pub fn count(&mut self, (first, last): (StreamId, StreamId)) -> Result<u64> {
-        if first > last {
-            return Ok(0);
-        }
-        members::count(&mut self.members, &NameRange::entries(first, last))
-    }
-
-    /// Calls `read` with the fields of an entry, and returns its answer; `None` without the entry.
-    ///
-    /// # Errors
-    /// Those of the engine.
-    pub fn entry<R>(&mut self, id: StreamId, read: impl FnOnce(EntryFields<'_>) -> R) -> Result<Option<R>> {
-        Ok(self.members.value_of(&entry_name(id))?.map(|value| read(EntryFields::of(&value))))
-    }
-
-    /// Returns the id of the first or the last entry.
-    ///
-    /// # Errors
-    /// Those of the engine.
-    pub fn edge(&mut self, direction: ScanDirection) -> Result<Option<StreamId>> {
-        if self.is_empty() {
-            return Ok(None);
-        }
-        let range = NameRange::entries(StreamId::MIN, StreamId::MAX);
-        let names = members::first_names(&mut self.members, &range, direction, 1)?;
-        Ok(names.first().and_then(|name| id_at_end(name)))
     }
 
     /// Returns the id of the last entry, if it is behind this id.

@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 
 use skein_store::ScanDirection;
 
+use super::entries::show;
 use super::fields::EntryFields;
 use super::id::StreamId;
 use super::members::StreamMembers as _;
-use super::records::{entry_name, id_at_end};
+use super::records::{HEAD_NAME, StreamRecord, behind_base};
 use super::stream::StreamReader;
 use crate::Result;
 use crate::collections::{MembersView, ScoreRangeView};
@@ -19,6 +20,12 @@ pub struct EntriesView {
     values: MembersView,
     /// The names, from the last one on; `None` if the entries are shown in their order.
     names: Option<ScoreRangeView>,
+    /// The ids that no step has passed.
+    range: (StreamId, StreamId),
+    /// A member of which entries may be left.
+    open: Option<(Vec<u8>, Vec<u8>)>,
+    /// The number of entries that no step has shown.
+    left: u64,
 }
 
 impl StreamReader<'_> {
@@ -26,17 +33,16 @@ impl StreamReader<'_> {
     /// them in steps while writers continue.
     pub fn view(
         &mut self,
-        (first, last): (StreamId, StreamId),
+        range: (StreamId, StreamId),
         direction: ScanDirection,
         most: u64,
     ) -> Option<EntriesView> {
-        let start = self.members.rank_of(&entry_name(first)).ok()?;
-        let count = self.count((first, last)).ok()?;
-        let most = most.min(count);
-        if most == 0 {
+        let left = self.count(range, most).ok()?;
+        if left == 0 {
             return Some(EntriesView::default());
         }
-        match direction {
+        let start = self.members.rank_of(&behind_base(range.0)).ok()?.saturating_sub(1);
+        let (values, names) = match direction {
             ScanDirection::Forward => {
                 let mut before = None;
                 if let Some(rank) = start.checked_sub(1) {
@@ -45,15 +51,15 @@ impl StreamReader<'_> {
                         ControlFlow::Break(())
                     });
                 }
-                let values = self.members.view_members_after(before, most)?;
-                Some(EntriesView { values, names: None })
+                (self.members.view_members_after(before, self.members.len())?, None)
             }
             ScanDirection::Backward => {
-                let values = self.members.view_members()?;
-                let names = self.members.view(start + count - 1, most, ScanDirection::Backward)?;
-                Some(EntriesView { values, names: Some(names) })
+                let head = self.members.rank_of(HEAD_NAME).ok()?;
+                let names = self.members.view(head, head - start + 1, ScanDirection::Backward)?;
+                (self.members.view_members()?, Some(names))
             }
-        }
+        };
+        Some(EntriesView { values, names, range, open: None, left })
     }
 }
 
@@ -68,7 +74,12 @@ impl StreamReader<'_> {
 impl EntriesView {
     /// Returns how many entries no step has shown.
     pub fn left(&self) -> u64 {
-        self.names.as_ref().map_or_else(|| self.values.left(), ScoreRangeView::left)
+        self.left
+    }
+
+    /// Returns the bytes that the view uses besides itself, about.
+    pub fn memory(&self) -> usize {
+        self.values.memory() + self.open.as_ref().map_or(0, |(name, value)| name.len() + value.len())
     }
 
     /// Calls `each` with the next entries until it breaks, and visits about `most`. Returns whether
@@ -81,22 +92,53 @@ impl EntriesView {
         most: usize,
         mut each: impl FnMut(StreamId, EntryFields<'_>) -> ControlFlow<()>,
     ) -> Result<bool> {
-        let mut show = |name: &[u8], value: &[u8]| match id_at_end(name) {
-            Some(id) => each(id, EntryFields::of(value)),
-            None => ControlFlow::Continue(()),
+        let Self { values, names, range, open, left } = self;
+        if *left == 0 {
+            return Ok(false);
+        }
+        let direction = if names.is_some() { ScanDirection::Backward } else { ScanDirection::Forward };
+        let (mut shown, begun) = (0, open.take());
+        let mut show_member = |name: &[u8], value: &[u8]| {
+            let (Some(StreamRecord::Entries(entries)) | Some(StreamRecord::Head(_, entries))) =
+                StreamRecord::of(name, value)
+            else {
+                return ControlFlow::Continue(());
+            };
+            let flow = show(entries, *range, direction, &mut |id, fields| {
+                shown += 1;
+                *left -= 1;
+                match direction {
+                    ScanDirection::Forward => range.0 = id.next().unwrap_or(id),
+                    ScanDirection::Backward => range.1 = id.previous().unwrap_or(id),
+                }
+                let is_over = each(id, fields).is_break() || *left == 0 || shown >= most;
+                if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            if flow.is_break() && *left > 0 {
+                *open = Some((name.to_vec(), value.to_vec()));
+            }
+            flow
         };
-        let Some(names) = &mut self.names else { return self.values.step(most, show) };
-        let (values, mut failed) = (&self.values, None);
+        if let Some((name, value)) = begun
+            && show_member(&name, &value).is_break()
+        {
+            return Ok(*left > 0);
+        }
+        let Some(names) = names else {
+            let more = values.step(most, show_member)?;
+            return Ok(*left > 0 && (more || open.is_some()));
+        };
+        let mut failed = None;
         let more = names.step(most, |_, name| {
             let name = name.to_vec();
             match values.get(&name) {
-                Ok(value) => show(&name, &value.unwrap_or_default()),
+                Ok(value) => show_member(&name, &value.unwrap_or_default()),
                 Err(error) => {
                     failed = Some(error);
                     ControlFlow::Break(())
                 }
             }
         })?;
-        failed.map_or(Ok(more), Err)
+        failed.map_or(Ok(*left > 0 && (more || open.is_some())), Err)
     }
 }

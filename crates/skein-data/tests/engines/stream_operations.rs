@@ -77,7 +77,9 @@ pub fn write_stream(
             W::Add(entries, text) => {
                 for _ in 0..*entries {
                     let next = id(stream.head().last_id.seq + 1);
-                    let fields = FieldsBuilder::of([b"field", &text[..]].into_iter());
+                    // Entries with the same names lie together, and with others.
+                    let name = if next.seq % 7 == 0 { &b"another field"[..] } else { b"field" };
+                    let fields = FieldsBuilder::of([name, &text[..]].into_iter());
                     count += u64::from(stream.add(NewId::Exact(next), &fields)?.is_some());
                 }
             }
@@ -265,13 +267,21 @@ pub fn stream_contents(stream: &mut StreamReader<'_>) -> StreamContents {
         .expect("a reader keeps its errors");
     backward.reverse();
     let half = id(found.last / 2);
-    let behind = stream.count((half, StreamId::MAX)).expect("a count");
+    let behind = stream.count((half, StreamId::MAX), u64::MAX).expect("a count");
     let expected = found.entries.range(found.last / 2..).count() as u64;
     let failed = !found.entries.is_empty() && stream.edge(ScanDirection::Forward).expect("an edge").is_none();
     assert!(failed || backward.iter().eq(found.entries.keys()), "{backward:?} backward, {found:?}");
     assert!(failed || behind == expected, "{behind} from the middle, {found:?}");
     if failed {
         return found;
+    }
+    for direction in [ScanDirection::Forward, ScanDirection::Backward] {
+        let mut seen = viewed(stream, (half, id(found.last)), direction);
+        if direction == ScanDirection::Backward {
+            seen.reverse();
+        }
+        let expected = found.entries.range(half.seq..).map(|(seq, _)| *seq);
+        assert!(seen.iter().copied().eq(expected), "{seen:?} in a view from {half}, {found:?}");
     }
     for (name, group) in stream.groups().expect("groups") {
         let mut contents = GroupContents { last: group.last_id.seq, ..GroupContents::default() };
@@ -289,19 +299,37 @@ pub fn stream_contents(stream: &mut StreamReader<'_>) -> StreamContents {
     found
 }
 
+/// Returns the numbers that a view shows in small steps.
+fn viewed(stream: &mut StreamReader<'_>, range: (StreamId, StreamId), direction: ScanDirection) -> Vec<u64> {
+    let mut view = stream.view(range, direction, u64::MAX).expect("a view");
+    let mut seen = Vec::new();
+    while view.left() > 0 {
+        let before = view.left();
+        let more = view.step(3, |id, fields| {
+            assert!(matches!(fields.clone().next(), Some(b"field" | b"another field")));
+            seen.push(id.seq);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(more.expect("a step"), view.left() > 0);
+        assert!(view.left() < before, "a step shows something");
+    }
+    seen
+}
+
 pub fn stream_write() -> impl Strategy<Value = StreamWrite> {
     use StreamWrite as W;
     let group = || prop::sample::select(vec![b'g', b'h']);
     let consumer = || prop::sample::select(vec![b'a', b'b', b'c']);
-    let seq = || 0..12_u64;
+    let seq = || prop_oneof![3 => 0..12_u64, 1 => 0..300_u64];
     prop_oneof![
         4 => (1..4u8, value()).prop_map(|(count, text)| W::Add(count, text)),
+        2 => (20..120u8, value()).prop_map(|(count, text)| W::Add(count, text)),
         2 => seq().prop_map(W::Remove),
-        1 => (0..6u64).prop_map(W::Trim),
+        1 => prop_oneof![0..6u64, 0..200u64].prop_map(W::Trim),
         1 => seq().prop_map(W::TrimBefore),
         3 => group().prop_map(W::CreateGroup),
         1 => group().prop_map(W::DestroyGroup),
-        5 => (group(), consumer(), 1..4usize, any::<bool>()).prop_map(|(group, name, most, new)| W::Deliver(group, name, most, new)),
+        5 => (group(), consumer(), prop_oneof![1..4usize, 1..40usize], any::<bool>()).prop_map(|(group, name, most, new)| W::Deliver(group, name, most, new)),
         2 => (group(), seq()).prop_map(|(group, seq)| W::Acknowledge(group, seq)),
         2 => (group(), consumer(), seq(), any::<bool>()).prop_map(|(group, name, seq, force)| W::Claim(group, name, seq, force)),
         2 => (group(), consumer(), seq(), 1..4usize).prop_map(|(group, name, seq, most)| W::ClaimFrom(group, name, seq, most)),

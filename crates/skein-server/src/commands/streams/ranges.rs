@@ -109,7 +109,7 @@ pub(super) fn write_short(
     reply: &mut ReplyWriter<'_>,
 ) -> Result<bool, CommandError> {
     let start = reply.position();
-    let mut left = most.min(stream.count(range)?);
+    let mut left = stream.count(range, most.min(AT_ONCE as u64 + 1))?;
     if left > AT_ONCE as u64 {
         return Ok(false);
     }

@@ -52,7 +52,7 @@ fn read_all(
             answer_of(row?, reply, |stream, _| {
                 let Some(first) = first_id(id, stream.as_deref())? else { return Ok(None) };
                 let Some(stream) = stream else { return Ok(None) };
-                let count = stream.count((first, StreamId::MAX))?.min(most);
+                let count = stream.count((first, StreamId::MAX), most)?;
                 Ok((count > 0).then_some((key, first, count)))
             })
         })?;
@@ -156,7 +156,7 @@ fn serve(
         answer_of(row?, reply, |stream, reply| {
             let (Some(stream), Some(first)) = (stream, id.next()) else { return Ok(false) };
             let range = (first, StreamId::MAX);
-            let left = most.min(stream.count(range)?);
+            let left = stream.count(range, most)?;
             if left > 0 {
                 write_head(1, reply);
                 StreamPart::write_key(key, reply);
