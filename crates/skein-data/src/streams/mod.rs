@@ -3,8 +3,8 @@
 //! ```text
 //!   members of the collection, in the order of their names (numbers are big-endian)
 //!
-//!   0 │ id, 16 bytes                         ─► the fields of an entry
-//!   1                                        ─► head: last id, numbers of entries
+//!   0 │ base, an id of 16 bytes │ 1          ─► a chunk of entries, with this id or greater ones
+//!   1                                        ─► head: last id, numbers of entries; the tail
 //!   2 │ group's name                         ─► group: number, last id, counts
 //!   3 │ group's number, 4 │ consumer's name  ─► consumer: number, times, count
 //!   4 │ group's number, 4 │ id, 16           ─► pending entry: consumer, delivery
@@ -12,13 +12,18 @@
 //! ```
 //!
 //! So each record is a member of its own: a write touches few of them, both engines store and log
-//! them as other members, and a range of entries, groups or pending entries is a range of names.
-//! The counted order of names finds the first member of a range in O(log n). Groups and consumers
-//! have numbers, so that long names are stored once. The idea of pending entries in two orders, by
-//! group and by consumer, is that of Redis's radix trees.
+//! them as other members, and a range of chunks, groups or pending entries is a range of names. The
+//! counted order of names finds the first member of a range in O(log n). Groups and consumers have
+//! numbers, so that long names are stored once. The idea of pending entries in two orders, by group
+//! and by consumer, is that of Redis's radix trees.
+//!
+//! The *tail* is the chunk with the last entries. It lies in the head's member, so an addition
+//! writes one member. A full tail becomes a chunk of its own, or is joined with the last one.
 //!
 //! # Invariants
-//! 1. The head is there. `len` in it counts the entries, and no entry is behind its last id.
+//! 1. The head is there. `len` in it counts the entries, and no entry is behind its last id. Ids
+//!    ascend through the chunks in the order of their names, and then through the tail. No chunk is
+//!    empty. (Members without the 1 have one entry each: earlier versions wrote them.)
 //! 2. A pending entry names a consumer that its group has, and the member of tag 5 that belongs to
 //!    it is there, and no other.
 //! 3. `pending` of a group counts its members of tag 4, `pending` of a consumer its members of tag
@@ -26,8 +31,9 @@
 //!
 //! `check` verifies them; tests call it.
 //!
-//! Read in this order: `id`, `records` (names and values), `members` (access to them), `stream`
-//! (reads), `entries`, `groups`, `pending` (writes), `parts` (dumps and loads). Design: `docs/design/data-model.md`.
+//! Read in this order: `id`, `chunks`, `records` (names and values), `members` (access to them),
+//! `stream` and `entries` (reads), `additions`, `groups`, `pending` (writes), `view` (reads in
+//! steps), `parts` (dumps and loads). Design: `docs/design/data-model.md`.
 
 mod additions;
 mod check;

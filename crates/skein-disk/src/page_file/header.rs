@@ -49,12 +49,12 @@ pub(crate) enum FileFormat {
     Lists = 5,
     /// As `Lists`, and rows may be streams.
     Streams = 6,
-    /// As `Streams`, and lists may be packed in chunks.
-    PackedLists = 7,
+    /// As `Streams`, and lists and entries of streams may lie in chunks.
+    Chunks = 7,
 }
 
 impl FileFormat {
-    pub(crate) const NEWEST: Self = Self::PackedLists;
+    pub(crate) const NEWEST: Self = Self::Chunks;
 
     fn of_number(number: u32) -> Option<Self> {
         [Self::OneTrie, Self::KeySpaces, Self::Sets, Self::Lists, Self::Streams, Self::NEWEST]

@@ -151,7 +151,9 @@ const INTEGER_MAX: f64 = 1e17;
 /// Appends a score as ZSCORE writes it: 17 significant digits without trailing zeros.
 /// [`parse_double`] reads the same number back, if it is a number.
 pub fn write_double(out: &mut Vec<u8>, value: f64) {
-    if value.is_infinite() {
+    if value.is_nan() {
+        out.extend_from_slice(b"nan");
+    } else if value.is_infinite() {
         out.extend_from_slice(if value > 0.0 { b"inf" } else { b"-inf" });
     } else if value == 0.0 {
         out.extend_from_slice(if value.is_sign_negative() { b"-0" } else { b"0" });
@@ -229,6 +231,8 @@ mod tests {
             (f64::MIN_POSITIVE, "2.2250738585072014e-308"),
             (f64::INFINITY, "inf"),
             (f64::NEG_INFINITY, "-inf"),
+            (f64::NAN, "nan"),
+            (-f64::NAN, "nan"),
             (1234.5678, "1234.5678"),
             (99_999_999_999_999_984.0, "99999999999999984"),
         ] {

@@ -181,3 +181,17 @@ fn scripts_are_refused_writes_while_memory_is_full() {
     assert_eq!(eval(&mut client, "#!lua flags=no-writes\nreturn redis.call('GET', 'x')"), "$1|1|");
     assert_eq!(client.ask("CONFIG SET maxmemory 0"), "+OK|");
 }
+
+/// Incident: a script that returned `{double = 0/0}` ended the server, because the text of a number
+/// was expected to have digits.
+#[test]
+fn a_script_may_return_what_is_no_number() {
+    let server = start(options());
+    let mut client = server.connect();
+    for source in ["return {double=0/0}", "return {double=-(0/0)}"] {
+        assert_eq!(eval(&mut client, source), "$3|nan|");
+    }
+    assert_eq!(eval(&mut client, "redis.setresp(3) return {double=0/0}"), "$3|nan|");
+    client.call(&[b"HELLO", b"3"]);
+    assert_eq!(eval(&mut client, "return {double=0/0}"), ",nan|");
+}
