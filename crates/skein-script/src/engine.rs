@@ -43,7 +43,7 @@ pub enum ScriptError {
     },
 }
 
-type SandboxParts = (Table, Table, Function, Function, Function);
+type SandboxParts = (Table, Table, Function, Function, Function, Function);
 
 /// A Lua state that runs scripts and functions, one at a time, on one thread.
 pub struct ScriptEngine {
@@ -62,6 +62,7 @@ pub(crate) struct Sandbox {
     run: Function,
     pub(crate) load_library: Function,
     pub(crate) call_function: Function,
+    empty_faces: Function,
 }
 
 impl fmt::Debug for ScriptEngine {
@@ -100,7 +101,7 @@ impl ScriptEngine {
         let lua = unsafe { Lua::unsafe_new_with(libraries, LuaOptions::default()) };
         lua.set_memory_limit(memory_limit)?;
         let state = Rc::new(RunState::default());
-        let (globals, environment, run, load_library, call_function): SandboxParts = lua
+        let (globals, environment, run, load_library, call_function, empty_faces): SandboxParts = lua
             .load(include_str!("sandbox.lua"))
             .set_name("=sandbox")
             .set_mode(ChunkMode::Text)
@@ -115,7 +116,7 @@ impl ScriptEngine {
             }
             _ => Ok(VmState::Continue),
         })?;
-        let sandbox = Sandbox { environment, run, load_library, call_function };
+        let sandbox = Sandbox { environment, run, load_library, call_function, empty_faces };
         let (compiled, libraries) = (HashMap::new(), HashMap::new());
         Ok(Self { lua, state, sandbox, compiled, libraries, memory_limit })
     }
@@ -130,7 +131,15 @@ impl ScriptEngine {
             return Ok(());
         }
         let chunk = self.lua.load(code).set_name(CHUNK).set_mode(ChunkMode::Text);
-        let function = chunk.into_function().map_err(|error| ScriptError::Compile(text_of(&error)))?;
+        let function = match chunk.into_function() {
+            Err(error) if text_of(&error).contains(NO_MEMORY) => {
+                // Earlier scripts may have left more than Lua has collected.
+                self.collect_all();
+                self.lua.load(code).set_name(CHUNK).set_mode(ChunkMode::Text).into_function()
+            }
+            compiled => compiled,
+        };
+        let function = function.map_err(|error| ScriptError::Compile(text_of(&error)))?;
         self.compiled.insert(digest, function);
         Ok(())
     }
@@ -206,6 +215,7 @@ impl ScriptEngine {
 
     /// Writes the result of a run to the reply. `name` is that of the script in errors.
     pub(crate) fn reply_with(&self, ran: mlua::Result<(bool, Value)>, name: &str, reply: &mut dyn ReplySink) {
+        self.clean_up(&ran);
         match ran {
             Ok((true, value)) => returned_values::write(&value, self.state.version.get(), reply),
             Ok((false, raised)) => {
@@ -224,8 +234,24 @@ impl ScriptEngine {
     /// Frees what scripts left, if that is much. Lua 5.1 does not do so when memory runs out.
     pub(crate) fn collect(&self) {
         if self.memory_limit > 0 && self.memory() > self.memory_limit / 2 {
-            // An error comes from a finalizer, and no script can make one.
-            let _ = self.lua.gc_collect();
+            self.collect_all();
+        }
+    }
+
+    fn collect_all(&self) {
+        // The collector itself needs some memory. The limit was set before, so it can be set.
+        let _ = self.lua.set_memory_limit(0);
+        // An error comes from a finalizer, and no script can make one.
+        let _ = self.lua.gc_collect();
+        let _ = self.lua.set_memory_limit(self.memory_limit);
+    }
+
+    /// Cleans up behind a script that was stopped or has failed outside of its own code: the sandbox
+    /// itself may have been stopped, too.
+    pub(crate) fn clean_up(&self, ran: &mlua::Result<(bool, Value)>) {
+        if self.state.stopped.replace(false) || ran.is_err() {
+            // Without a host nothing stops it. It needs no memory.
+            let _ = self.sandbox.empty_faces.call::<()>(());
         }
     }
 

@@ -123,6 +123,7 @@ impl ScriptEngine {
         self.begin_run();
         self.state.registered.replace(Some(Vec::new()));
         let ran = self.state.host.lend(host, || self.sandbox.load_library.call((chunk,)));
+        self.clean_up(&ran);
         let registered = self.state.registered.take().unwrap_or_default();
         self.collect();
         let text = match ran {

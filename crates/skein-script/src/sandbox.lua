@@ -107,13 +107,29 @@ local globals = {
   gcinfo = gcinfo,
   getmetatable = getmetatable,
   ipairs = function(t)
-    return ipairs(contents_of[t] or t)
+    local contents = contents_of[t]
+    if contents == nil then
+      return ipairs(t)
+    end
+    return function(_, at)
+      local value = rawget(contents, at + 1)
+      if value ~= nil then
+        return at + 1, value
+      end
+    end, t, 0
   end,
   next = function(t, key)
     return next(contents_of[t] or t, key)
   end,
   pairs = function(t)
-    return next, contents_of[t] or t, nil
+    local contents = contents_of[t]
+    if contents == nil then
+      return next, t, nil
+    end
+    -- The caller sees all that this returns, so the contents must not be among it.
+    return function(_, key)
+      return next(contents, key)
+    end, t, nil
   end,
   pcall = function(...)
     return settle(pcall(...))
@@ -235,14 +251,18 @@ for made in next, contents_of do
   faces[#faces + 1] = made
 end
 
--- Runs after each script: a loop over an array is the fastest.
+-- Runs after each script: a loop over an array is the fastest. If the script was stopped, this would
+-- be stopped, too: then the engine calls it once the script has ended.
 local function empty_faces()
   for at = 1, #faces do
     local made = faces[at]
-    local key = next(made)
-    while key ~= nil do
-      rawset(made, key, nil)
-      key = next(made)
+    if next(made) ~= nil then
+      if stopped() then
+        return
+      end
+      for key in next, made do
+        rawset(made, key, nil)
+      end
     end
   end
 end
@@ -271,4 +291,4 @@ local function call_function(callback, keys, arguments)
   return ok, value
 end
 
-return global_face, environment, run, load_library, call_function
+return global_face, environment, run, load_library, call_function, empty_faces

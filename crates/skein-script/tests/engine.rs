@@ -306,12 +306,51 @@ fn a_script_leaves_nothing_to_the_next_one() {
     ] {
         assert_eq!(scripts.run(source), reply, "{source}");
     }
+    // Incident: `pairs` and `ipairs` returned the table behind the face, so one script could replace
+    // functions of all later ones, of other users too.
+    for source in [
+        "local _, c = pairs(redis) c.call = function() return 'pwned' end",
+        "local _, c = ipairs(redis) c.call = function() return 'pwned' end",
+        "for _, name in ipairs({'redis', '_G', 'string'}) do local _, c = pairs(_G[name]) rawset(c, 'call', 1) end",
+        "local f, c = pairs(redis) local k = f(c) rawset(c, k, 1)",
+    ] {
+        let refused = scripts.run(source);
+        assert!(refused.starts_with("-ERR") && refused.contains("readonly table"), "{source}: {refused}");
+    }
+    assert_eq!(scripts.run("return redis.call('get', 'n')"), "nil");
+    assert_eq!(scripts.run("table.insert(redis, 'a') local n = 0 for _ in ipairs(redis) do n = n + 1 end return n"), "0");
     for absent in [
         "os", "io", "debug", "require", "package", "module", "dofile", "loadfile", "print", "newproxy",
         "getfenv", "setfenv", "jit",
     ] {
         let found = scripts.run(&format!("return rawget(_G, '{absent}') == nil"));
         assert_eq!(found, "1", "{absent}");
+    }
+}
+
+/// Incident: a script that was stopped left what it had put into the tables of the sandbox, because
+/// the loop that removes it was stopped, too. The reply was that of the loop.
+#[test]
+fn a_stopped_script_leaves_nothing() {
+    let mut scripts = Scripts::new();
+    scripts.host.ticks_left = Some(20);
+    let filled = "for i = 1, 100000 do table.insert(redis, i) end while true do end";
+    let reply = scripts.run(filled);
+    assert!(reply.starts_with("-ERR Script killed by user with SCRIPT KILL.") && reply.contains("@:1."), "{reply}");
+    scripts.host.ticks_left = None;
+    assert_eq!(scripts.run("return #redis"), "0");
+}
+
+/// Incident: after a script had used up the memory, the next ones failed until the collector
+/// happened to run: it needs memory itself.
+#[test]
+fn the_script_after_one_that_used_up_the_memory_runs() {
+    let mut scripts = Scripts::new();
+    for round in 0..5 {
+        let greedy = format!("local t = {{}} for i = 1, 1e9 do t[i] = {{i}} end return {round}");
+        assert!(scripts.run(&greedy).contains("max-script-memory"));
+        assert_eq!(scripts.run(&format!("return 'round {round}'")), format!("'round {round}'"));
+        assert_eq!(scripts.run("return 'known'"), "'known'");
     }
 }
 
