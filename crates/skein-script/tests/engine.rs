@@ -318,7 +318,10 @@ fn a_script_leaves_nothing_to_the_next_one() {
         assert!(refused.starts_with("-ERR") && refused.contains("readonly table"), "{source}: {refused}");
     }
     assert_eq!(scripts.run("return redis.call('get', 'n')"), "nil");
-    assert_eq!(scripts.run("table.insert(redis, 'a') local n = 0 for _ in ipairs(redis) do n = n + 1 end return n"), "0");
+    assert_eq!(
+        scripts.run("table.insert(redis, 'a') local n = 0 for _ in ipairs(redis) do n = n + 1 end return n"),
+        "0"
+    );
     for absent in [
         "os", "io", "debug", "require", "package", "module", "dofile", "loadfile", "print", "newproxy",
         "getfenv", "setfenv", "jit",
@@ -336,7 +339,10 @@ fn a_stopped_script_leaves_nothing() {
     scripts.host.ticks_left = Some(20);
     let filled = "for i = 1, 100000 do table.insert(redis, i) end while true do end";
     let reply = scripts.run(filled);
-    assert!(reply.starts_with("-ERR Script killed by user with SCRIPT KILL.") && reply.contains("@:1."), "{reply}");
+    assert!(
+        reply.starts_with("-ERR Script killed by user with SCRIPT KILL.") && reply.contains("@:1."),
+        "{reply}"
+    );
     scripts.host.ticks_left = None;
     assert_eq!(scripts.run("return #redis"), "0");
 }

@@ -12,6 +12,9 @@ use crate::{Result, ScanDirection};
 /// The positions of the elements of a chunk at an end.
 const EDGE_SPAN: u64 = EDGE_COUNT * STEP;
 
+/// The least distance of chunks that get new positions: room for some more between two of them.
+const SPREAD_STEP: u64 = 1 << 10;
+
 /// Returns the number of elements next to an end that make a small chunk: at least one.
 fn edge_len(end: ListEnd, chunk: &Chunk) -> u64 {
     let mut lens: Vec<usize> = chunk.elements().map(|element| element.len() + 1).collect();
@@ -37,7 +40,7 @@ impl ListWriter<'_> {
         if let Some(position) = position {
             return Ok(position);
         }
-        self.place_all_anew(None)?;
+        self.place_all_anew()?;
         let rank = if end == ListEnd::Front { 0 } else { self.members.len() - 1 };
         let Some(position) = self.position_at(rank)? else { return Ok(MIDDLE) };
         let full = EdgeChunk { position, chunk: self.chunk(position)? };
@@ -170,7 +173,7 @@ impl ListWriter<'_> {
         for piece in pieces[1..].iter().rev() {
             ordinal -= piece.count() as i64;
             let Some(position) = position_between(ordinals, ordinal, place.position, behind) else {
-                return self.place_all_anew(Some((place.position, &pieces)));
+                return self.place_around(layout, place, &pieces);
             };
             ordinals.place(position, ordinal, (before, behind));
             placed.push((position, piece));
@@ -183,18 +186,80 @@ impl ListWriter<'_> {
         self.save(&layout.ordinals, layout.before > 0)
     }
 
-    /// Gives all chunks new positions, because there is no room between or beyond the old ones. The
-    /// chunk at a position may be replaced by pieces. Takes O(n), and as much memory.
-    fn place_all_anew(&mut self, replaced: Option<(u64, &[Chunk])>) -> Result<()> {
+    /// Gives the chunks around one new positions, because there is no room for its pieces: few of
+    /// them, or more where they are crowded.
+    fn place_around(
+        &mut self,
+        layout: &mut PackedLayout,
+        place: ElementPlace,
+        pieces: &[Chunk],
+    ) -> Result<()> {
+        let mut side = 1;
+        loop {
+            let first = place.rank.saturating_sub(side).max(layout.before);
+            let end = (place.rank + side + 1).min(self.members.len());
+            let before = if first > layout.before { self.position_at(first - 1)? } else { None };
+            let behind = self.position_at(end)?;
+            // Each of the chunks but one, and the pieces of that.
+            let count = end - first - 1 + pieces.len() as u64;
+            if let Some((start, step)) = spread(before, behind, count) {
+                return self.place_window(layout, (first, end), (start, step), (place.position, pieces));
+            }
+            side *= 2;
+        }
+    }
+
+    /// Gives the chunks at a range of ranks positions `step` apart, and puts pieces for one of them.
+    fn place_window(
+        &mut self,
+        layout: &mut PackedLayout,
+        (first, end): (u64, u64),
+        (start, step): (u64, u64),
+        (replaced, pieces): (u64, &[Chunk]),
+    ) -> Result<()> {
         let mut chunks = Vec::new();
-        for position in self.positions()? {
-            match replaced.filter(|(at, _)| *at == position) {
-                Some((_, pieces)) => chunks.extend_from_slice(pieces),
-                None => chunks.push(self.chunk(position)?),
+        let former = self.positions_from(ListEnd::Front, first - layout.before, (end - first) as usize)?;
+        for position in &former {
+            if *position == replaced {
+                chunks.extend_from_slice(pieces);
+            } else {
+                chunks.push(self.chunk(*position)?);
             }
         }
+        let (is_first, behind) = (first == layout.before, self.position_at(end)?);
+        // Of the first chunk, the last one before the window may be the only one: it has no ordinal.
+        let before = if first > layout.before + 1 { self.position_at(first - 1)? } else { None };
+        let ordinals = &mut layout.ordinals;
+        let all: i64 = chunks.iter().map(|chunk| chunk.count() as i64).sum();
+        let mut ordinal = match behind {
+            Some(behind) => ordinals.ordinal(behind),
+            None if is_first => ordinals.ordinal(start) + all,
+            None => ordinals.ordinal(former[0]) + all,
+        };
+        for position in &former {
+            self.members.remove_value(&chunk_name(*position))?;
+        }
+        let mut next = behind;
+        for (at, chunk) in chunks.iter().enumerate().rev() {
+            let position = start + at as u64 * step;
+            ordinal -= chunk.count() as i64;
+            // The first chunk has no ordinal (invariant 2).
+            if at > 0 || !is_first {
+                layout.ordinals.place(position, ordinal, (before, next));
+            }
+            self.put(position, chunk)?;
+            next = Some(position);
+        }
+        self.save(&layout.ordinals, layout.before > 0)
+    }
+
+    /// Gives all chunks new positions, because there are none left beyond an end. Takes O(n), and
+    /// as much memory. A list comes here after 2^47 pushes at one end.
+    fn place_all_anew(&mut self) -> Result<()> {
         let (_, stored) = self.ordinals()?;
+        let mut chunks = Vec::new();
         for position in self.positions()? {
+            chunks.push(self.chunk(position)?);
             self.members.remove_value(&chunk_name(position))?;
         }
         let all: u64 = chunks.iter().map(Chunk::count).sum();
@@ -208,11 +273,7 @@ impl ListWriter<'_> {
 
     /// Returns the ordinals, and whether they are stored.
     fn ordinals(&mut self) -> Result<(Ordinals, bool)> {
-        let mut is_stored = false;
-        self.members.walk(0, ScanDirection::Forward, &mut |_, member| {
-            is_stored = member.is_empty();
-            ControlFlow::Break(())
-        })?;
+        let is_stored = self.chunks_begin_at()? > 0;
         let mut ordinals = Ordinals::default();
         if is_stored {
             self.members.with_value(ORDINALS, &mut |value| ordinals = Ordinals::of(value))?;
@@ -253,16 +314,36 @@ impl ListWriter<'_> {
 
     /// Returns the positions of all chunks.
     pub(super) fn positions(&mut self) -> Result<Vec<u64>> {
-        let mut positions = Vec::new();
+        self.positions_from(ListEnd::Front, 0, usize::MAX)
+    }
+
+    /// Returns the positions of up to `most` chunks from an end on, behind the first `passed`.
+    pub(super) fn positions_from(&mut self, end: ListEnd, passed: u64, most: usize) -> Result<Vec<u64>> {
+        let (mut positions, members) = (Vec::new(), self.members.len());
+        let (before, direction) = (self.chunks_begin_at()?, end.inwards());
+        if before + passed >= members || most == 0 {
+            return Ok(positions);
+        }
+        let rank = if end == ListEnd::Front { before + passed } else { members - 1 - passed };
+        self.members.walk(rank, direction, &mut |_, member| {
+            if !member.is_empty() {
+                positions.push(position_in(member));
+            }
+            if positions.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(positions)
+    }
+
+    /// Returns the number of members before the first chunk: 1 if the ordinals are stored.
+    fn chunks_begin_at(&mut self) -> Result<u64> {
+        let mut is_stored = false;
         if !self.members.is_empty() {
             self.members.walk(0, ScanDirection::Forward, &mut |_, member| {
-                if !member.is_empty() {
-                    positions.push(position_in(member));
-                }
-                ControlFlow::Continue(())
+                is_stored = member.is_empty();
+                ControlFlow::Break(())
             })?;
         }
-        Ok(positions)
+        Ok(u64::from(is_stored))
     }
 
     pub(super) fn put(&mut self, position: u64, chunk: &Chunk) -> Result<()> {
@@ -297,4 +378,46 @@ fn position_between(ordinals: &Ordinals, ordinal: i64, before: u64, behind: Opti
         let middle = before + (behind? - before) / 2;
         Some(middle).filter(is_free)
     })
+}
+
+/// Returns the first position and the distance of `count` chunks between two others, or `None` if
+/// they would lie closer than [`SPREAD_STEP`] and there are others to move. Without others on a side
+/// there is always room, but at the end of all positions.
+fn spread(before: Option<u64>, behind: Option<u64>, count: u64) -> Option<(u64, u64)> {
+    let span = EDGE_SPAN.checked_mul(count + 1)?;
+    let (low, high) = match (before, behind) {
+        (None, None) => (MIDDLE - span / 2, MIDDLE + span / 2),
+        (Some(before), None) => (before, before.saturating_add(span)),
+        (None, Some(behind)) => (behind.saturating_sub(span), behind),
+        (Some(before), Some(behind)) => (before, behind),
+    };
+    let step = (high - low) / (count + 1);
+    let is_whole = before.is_none() && behind.is_none();
+    (step >= SPREAD_STEP || is_whole).then_some((low + step, step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_spread_within_their_neighbours() {
+        for (before, behind) in [
+            (None, None),
+            (Some(0), None),
+            (None, Some(u64::MAX)),
+            (None, Some(STEP)),
+            (Some(u64::MAX - STEP), None),
+            (Some(7), Some(7 + 10 * SPREAD_STEP)),
+        ] {
+            for count in [1, 2, 9] {
+                let Some((first, step)) = spread(before, behind, count) else { continue };
+                assert!(before.is_none_or(|before| before < first));
+                let last = first + (count - 1) * step;
+                assert!(behind.is_none_or(|behind| last < behind), "{before:?} {behind:?} {count}");
+            }
+        }
+        assert_eq!(spread(Some(7), Some(8), 1), None);
+        assert!(spread(None, None, 1 << 40).is_some());
+    }
 }

@@ -38,6 +38,11 @@ impl ListMembers for dyn MemberStore + '_ {
     }
 }
 
+/// The chunks that a walk lists first, before it reads them.
+const FIRST_LISTED: usize = 2;
+/// The most chunks that it lists at a time.
+const LISTED_MAX: usize = 256;
+
 /// A list that is being changed; see [`RowWriter::change_list`](crate::RowWriter::change_list).
 pub struct ListWriter<'w> {
     key: &'w [u8],
@@ -166,15 +171,34 @@ impl<'w> ListWriter<'w> {
 
     /// Shows all elements from an end on, and removes them as a whole.
     fn take_all(&mut self, end: ListEnd, each: &mut impl FnMut(&[u8])) -> Result<()> {
-        let mut positions = self.positions()?;
-        if end == ListEnd::Back {
-            positions.reverse();
-        }
-        for position in positions {
-            show(end, &self.chunk(position)?, each);
-        }
+        self.walk_chunks(end, |_, chunk| {
+            show(end, chunk, each);
+            ControlFlow::Continue(())
+        })?;
         self.clear();
         Ok(())
+    }
+
+    /// Calls `each` with the chunks and their positions from an end on, until it breaks.
+    fn walk_chunks(
+        &mut self,
+        end: ListEnd,
+        mut each: impl FnMut(u64, &Chunk) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let (mut passed, mut listed) = (0, FIRST_LISTED);
+        loop {
+            let positions = self.positions_from(end, passed, listed)?;
+            for position in &positions {
+                if each(*position, &self.chunk(*position)?).is_break() {
+                    return Ok(());
+                }
+            }
+            if positions.len() < listed {
+                return Ok(());
+            }
+            passed += positions.len() as u64;
+            listed = (2 * listed).min(LISTED_MAX);
+        }
     }
 
     /// Returns the element at an end.
@@ -248,17 +272,16 @@ impl<'w> ListWriter<'w> {
     /// # Errors
     /// Those of the engine.
     pub fn find(&mut self, element: &[u8]) -> Result<Option<u64>> {
-        let mut before = 0;
+        let (mut before, mut found) = (0, None);
         if self.packed()?.is_some() {
-            for position in self.positions()? {
-                let chunk = self.chunk(position)?;
-                if let Some(offset) = chunk.elements().position(|other| other == element) {
-                    return Ok(Some(before + offset as u64));
-                }
+            self.walk_chunks(ListEnd::Front, |_, chunk| {
+                let offset = chunk.elements().position(|other| other == element);
+                found = offset.map(|offset| before + offset as u64);
                 before += chunk.count();
-            }
+                if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// Removes up to `count` elements that are equal to `element`, those nearest to `end` first.
@@ -267,25 +290,18 @@ impl<'w> ListWriter<'w> {
     /// # Errors
     /// Those of the engine.
     pub fn remove_equal(&mut self, element: &[u8], end: ListEnd, count: u64) -> Result<u64> {
-        let Some(layout) = self.packed()? else { return Ok(0) };
+        let Some(layout) = self.packed()?.filter(|_| count > 0) else { return Ok(0) };
         let mut found = Vec::new();
-        let mut positions = self.positions()?;
-        if end == ListEnd::Back {
-            positions.reverse();
-        }
-        for position in positions {
+        self.walk_chunks(end, |position, chunk| {
             let wanted = usize::try_from(count - found.len() as u64).unwrap_or(usize::MAX);
-            if wanted == 0 {
-                break;
-            }
-            let chunk = self.chunk(position)?;
             let equal = (0..).zip(chunk.elements()).filter(|(_, other)| *other == element);
             let mut places: Vec<(u64, u64)> = equal.map(|(offset, _)| (position, offset)).collect();
             if end == ListEnd::Back {
                 places.reverse();
             }
             found.extend(places.into_iter().take(wanted));
-        }
+            if (found.len() as u64) < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
         found.sort_unstable();
         let (before, removed) = (self.known_len(), found.len() as u64);
         self.remove_places(layout, &found)?;
