@@ -7,6 +7,7 @@ use super::layout::{ElementPlace, ListMembers as _, ORDINALS, PackedLayout, chun
 use super::ordinals::Ordinals;
 use super::writer::{EdgeChunk, ListWriter};
 use super::{CHUNK_BYTES, EDGE_BYTES, EDGE_COUNT, ListEnd, MIDDLE, STEP};
+use crate::texts::text_len;
 use crate::{Result, ScanDirection};
 
 /// The positions of the elements of a chunk at an end.
@@ -15,89 +16,106 @@ const EDGE_SPAN: u64 = EDGE_COUNT * STEP;
 /// The least distance of chunks that get new positions: room for some more between two of them.
 const SPREAD_STEP: u64 = 1 << 10;
 
-/// Returns the number of elements next to an end that make a small chunk: at least one.
-fn edge_len(end: ListEnd, chunk: &Chunk) -> u64 {
-    let mut lens: Vec<usize> = chunk.elements().map(|element| element.len() + 1).collect();
+/// Returns the number of elements next to an end that take up to so many bytes.
+fn fitting(end: ListEnd, chunk: &Chunk, most: usize) -> u64 {
+    let mut lens: Vec<usize> = chunk.elements().map(text_len).collect();
     if end == ListEnd::Back {
         lens.reverse();
     }
     let mut bytes = 0;
-    let few = lens.iter().take(EDGE_COUNT as usize).take_while(|len| {
+    let fit = lens.iter().take_while(|len| {
         bytes += *len;
-        bytes <= EDGE_BYTES
+        bytes <= most
     });
-    (few.count() as u64).max(1)
+    fit.count() as u64
+}
+
+/// Returns the number of elements next to an end that make a small chunk: at least one.
+fn edge_len(end: ListEnd, chunk: &Chunk) -> u64 {
+    fitting(end, chunk, EDGE_BYTES).clamp(1, EDGE_COUNT)
 }
 
 impl ListWriter<'_> {
-    /// Returns the position of a new chunk beyond a full one, which may be joined with its
-    /// neighbour. If positions are used up, all chunks get new ones.
-    pub(super) fn position_beyond(&mut self, end: ListEnd, full: EdgeChunk) -> Result<u64> {
-        let position = match end {
-            ListEnd::Front => self.settle_first(&full)?,
-            ListEnd::Back => self.settle_last(&full)?,
+    /// Makes room for an element beyond the full chunk at an end. Its elements move to the neighbour,
+    /// as many as fit. Returns the chunk for the new element: what is left, or an empty one. If
+    /// positions are used up, all chunks get new ones.
+    pub(super) fn next_edge(&mut self, end: ListEnd, full: EdgeChunk, element: &[u8]) -> Result<EdgeChunk> {
+        let settled = match end {
+            ListEnd::Front => self.settle_first(&full, element)?,
+            ListEnd::Back => self.settle_last(&full, element)?,
         };
-        if let Some(position) = position {
-            return Ok(position);
+        if let Some(edge) = settled {
+            return Ok(edge);
         }
         self.place_all_anew()?;
-        let rank = if end == ListEnd::Front { 0 } else { self.members.len() - 1 };
-        let Some(position) = self.position_at(rank)? else { return Ok(MIDDLE) };
-        let full = EdgeChunk { position, chunk: self.chunk(position)? };
-        Ok(match end {
-            ListEnd::Front => position - EDGE_SPAN,
-            ListEnd::Back => position + full.chunk.count() * STEP,
-        })
+        let rank = if end == ListEnd::Front { self.chunks_begin_at()? } else { self.members.len() - 1 };
+        let Some(edge) = self.position_at(rank)? else { return Ok(EdgeChunk::empty(MIDDLE)) };
+        Ok(EdgeChunk::empty(match end {
+            ListEnd::Front => edge - EDGE_SPAN,
+            ListEnd::Back => edge + self.chunk(edge)?.count() * STEP,
+        }))
     }
 
-    /// Returns the position before the first chunk, which is full. The chunk moves to the place
-    /// that its ordinal has, because it will not be the first any more (invariant 2).
-    fn settle_first(&mut self, full: &EdgeChunk) -> Result<Option<u64>> {
+    /// Settles the first chunk, which is full. If it will not be the first any more, it moves to the
+    /// place that its ordinal has (invariant 2).
+    fn settle_first(&mut self, full: &EdgeChunk, element: &[u8]) -> Result<Option<EdgeChunk>> {
         let (mut ordinals, stored) = self.ordinals()?;
         let Some(second) = self.position_at(u64::from(stored) + 1)? else {
-            return Ok(full.position.checked_sub(EDGE_SPAN));
+            return Ok(full.position.checked_sub(EDGE_SPAN).map(EdgeChunk::empty));
         };
-        let ordinal = ordinals.ordinal(second) - full.chunk.count() as i64;
+        let (mut rest, neighbour) = (full.chunk.clone(), self.chunk(second)?);
+        let count = moved(ListEnd::Back, &rest, &neighbour, element);
+        // Without a move, the whole chunk becomes the second.
+        let mut settled = rest.split_off(if count == 0 { 0 } else { rest.count() - count });
+        let ordinal = ordinals.ordinal(second) - settled.count() as i64;
         let Some(positions) = ordinals.positions_of(ordinal) else { return Ok(None) };
-        let is_there = positions.contains(&full.position);
+        let is_there = rest.count() == 0 && positions.contains(&full.position);
         let position = if is_there { full.position } else { *positions.start() };
-        if position >= second {
+        if position >= second || (rest.count() > 0 && position <= full.position) {
             return Ok(None);
         }
-        let mut chunk = full.chunk.clone();
-        let neighbour = self.chunk(second)?;
-        let is_joined = join(&mut chunk, &neighbour);
-        if is_joined {
+        if count > 0 {
+            settled.append(&neighbour);
             self.remove(second)?;
         }
-        if !is_there {
+        if rest.count() == 0 && !is_there {
             self.remove(full.position)?;
         }
-        if is_joined || !is_there {
-            self.put(position, &chunk)?;
+        if count > 0 || !is_there {
+            self.put(position, &settled)?;
         }
         ordinals.place(position, ordinal, (None, Some(second)));
         self.save(&ordinals, stored)?;
-        Ok(position.checked_sub(EDGE_SPAN))
+        if rest.count() > 0 {
+            return Ok(Some(EdgeChunk { position: full.position, chunk: rest }));
+        }
+        Ok(position.checked_sub(EDGE_SPAN).map(EdgeChunk::empty))
     }
 
-    /// Returns the position behind the last chunk, which is full.
-    fn settle_last(&mut self, full: &EdgeChunk) -> Result<Option<u64>> {
-        let count = full.chunk.count();
-        let position = count.checked_mul(STEP).and_then(|span| full.position.checked_add(span));
-        let Some(position) = position else { return Ok(None) };
+    /// Settles the last chunk, which is full.
+    fn settle_last(&mut self, full: &EdgeChunk, element: &[u8]) -> Result<Option<EdgeChunk>> {
         let (mut ordinals, stored) = self.ordinals()?;
         let is_first = self.members.len() <= u64::from(stored) + 1;
-        self.place_last(&mut ordinals, (full.position, count), position, is_first);
-        if !is_first && let Some(before) = self.position_at(self.members.len() - 2)? {
-            let mut neighbour = self.chunk(before)?;
-            if join(&mut neighbour, &full.chunk) {
-                self.put(before, &neighbour)?;
-                self.remove(full.position)?;
-            }
+        let neighbour = if is_first { None } else { self.position_at(self.members.len() - 2)? };
+        let mut joined = match neighbour {
+            Some(neighbour) => self.chunk(neighbour)?,
+            None => Chunk::empty(),
+        };
+        let count = if is_first { 0 } else { moved(ListEnd::Front, &full.chunk, &joined, element) };
+        let passed = if count > 0 { count } else { full.chunk.count() };
+        let position = passed.checked_mul(STEP).and_then(|span| full.position.checked_add(span));
+        let Some(position) = position else { return Ok(None) };
+        let mut rest = Chunk::empty();
+        if let Some(neighbour) = neighbour.filter(|_| count > 0) {
+            let mut taken = full.chunk.clone();
+            rest = taken.split_off(count);
+            joined.append(&taken);
+            self.put(neighbour, &joined)?;
+            self.remove(full.position)?;
         }
+        self.place_last(&mut ordinals, (full.position, passed), position, is_first);
         self.save(&ordinals, stored)?;
-        Ok(Some(position))
+        Ok(Some(EdgeChunk { position, chunk: rest }))
     }
 
     /// Gives the last chunk its ordinal: behind the `count` elements of the chunk at `before`. The
@@ -360,13 +378,16 @@ impl ListWriter<'_> {
     }
 }
 
-/// Appends another chunk, if both fit in one. Returns whether they do.
-fn join(chunk: &mut Chunk, other: &Chunk) -> bool {
-    let fits = chunk.as_bytes().len() + other.as_bytes().len() <= CHUNK_BYTES;
-    if fits {
-        chunk.append(other);
-    }
-    fits
+/// Returns how many elements of a full chunk move to its neighbour, those next to an end: all, or as
+/// many as fit if the rest has room for an element. Otherwise none.
+fn moved(end: ListEnd, full: &Chunk, neighbour: &Chunk, element: &[u8]) -> u64 {
+    let room = CHUNK_BYTES.saturating_sub(neighbour.as_bytes().len());
+    let count = fitting(end, full, room);
+    let left = full.count() - count;
+    let rest = full.as_bytes().len() * left as usize / full.count().max(1) as usize;
+    // Short elements alone: of others, the rest may be longer than its share.
+    let has_room = full.as_bytes().len() <= EDGE_BYTES && rest + text_len(element) <= EDGE_BYTES;
+    if left == 0 || has_room { count } else { 0 }
 }
 
 /// Returns a position between two chunks: one that its ordinal has, if it is free. `None` if there

@@ -58,6 +58,10 @@ pub(super) struct EdgeChunk {
 }
 
 impl EdgeChunk {
+    pub(super) fn empty(position: u64) -> Self {
+        Self { position, chunk: Chunk::empty() }
+    }
+
     /// Returns whether a pushed element still goes into this chunk.
     fn has_room(&self, element: &[u8]) -> bool {
         self.chunk.count() < EDGE_COUNT && self.chunk.bytes_with(element) <= EDGE_BYTES
@@ -117,18 +121,17 @@ impl<'w> ListWriter<'w> {
         Ok(())
     }
 
-    /// Begins a chunk at an end with an element.
+    /// Returns the chunk for an element beyond a full one, with the element.
     fn new_edge(&mut self, end: ListEnd, full: Option<EdgeChunk>, element: &[u8]) -> Result<EdgeChunk> {
-        let position = match full {
-            None => MIDDLE,
+        let mut edge = match full {
+            None => EdgeChunk::empty(MIDDLE),
             Some(full) => {
                 self.put(full.position, &full.chunk)?;
-                self.position_beyond(end, full)?
+                self.next_edge(end, full, element)?
             }
         };
-        let mut chunk = Chunk::empty();
-        chunk.push(end, element);
-        Ok(EdgeChunk { position, chunk })
+        edge.chunk.push(end, element);
+        Ok(edge)
     }
 
     /// Removes up to `count` elements from an end, and calls `each` with them. Takes O(log n), and
