@@ -480,11 +480,11 @@ fn writes(command: &CommandSpec) -> bool {
 fn is_batched(resolved: ResolvedTag, connection: &Connection, at: usize, shared: &ServerShared) -> bool {
     let ResolvedTag::Command(command) = resolved else { return false };
     match command.handler() {
-        Handler::Read(_) | Handler::ReadOrSlices(..) => true,
+        Handler::Read(_) | Handler::Peek(_) | Handler::ReadOrSlices(..) => true,
         Handler::Write(_) => {
             !must_leave_batch(shared, &connection.client, command, &connection.input.args(at))
         }
-        Handler::ReadOneOrMany(..) => connection.input.args(at).len() == 2,
+        Handler::ReadOneOrMany(..) | Handler::PeekOneOrMany(..) => connection.input.args(at).len() == 2,
         Handler::WriteOrSlices(..) => {
             let args = connection.input.args(at);
             is_short(&args) && !must_leave_batch(shared, &connection.client, command, &args)
