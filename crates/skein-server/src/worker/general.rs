@@ -234,6 +234,10 @@ impl GeneralContext<'_> {
         at: usize,
     ) -> RequestOutcome {
         let (pending, replies, start) = (output.pending(), connection.client.replies, output.buffer.len());
+        if matches!(resolved, ResolvedTag::Command(command) if command.name == "client") {
+            // CLIENT LIST and CLIENT INFO show the bytes of this very request, too.
+            connection.note_sizes(output, connection.memory(output));
+        }
         let outcome = self.answer(resolved, tag, connection, output, slot, at);
         if connection.paused.is_some() {
             return outcome;
