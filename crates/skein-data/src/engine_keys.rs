@@ -114,11 +114,15 @@ impl EngineKeys<'_> {
     }
 
     /// Looks up many keys. Calls `found` once per key, with its position, in no particular order.
-    /// Keys may be read at different moments.
-    pub fn get_many(&mut self, keys: &[&[u8]], found: impl FnMut(usize, Result<Option<RowView<'_>>>)) {
+    /// Keys may be read at different moments. This does not count as a use of the keys.
+    pub fn peek_many(&mut self, keys: &[&[u8]], mut found: impl FnMut(usize, Result<Option<RowView<'_>>>)) {
         match self {
-            Self::Session(session) => session.get_many(keys, found),
-            Self::Transaction(transaction) => transaction.get_many(keys, found),
+            Self::Session(session) => session.get_many(keys, |_| false, found),
+            Self::Transaction(transaction) => {
+                for (at, key) in keys.iter().enumerate() {
+                    transaction.peek_with(key, |row| found(at, row));
+                }
+            }
         }
     }
 
@@ -147,14 +151,14 @@ impl EngineKeys<'_> {
         }
     }
 
-    /// Counts the keys that exist, as of one moment.
+    /// Counts the keys that exist, as of one moment. Counts as a use of them if `is_use` says so.
     ///
     /// # Errors
     /// A page cannot be read or is damaged.
-    pub fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
+    pub fn count_present(&mut self, keys: &[&[u8]], is_use: bool) -> Result<usize> {
         match self {
-            Self::Session(session) => session.count_present(keys),
-            Self::Transaction(transaction) => transaction.count_present(keys),
+            Self::Session(session) => session.count_present(keys, is_use),
+            Self::Transaction(transaction) => transaction.count_present(keys, is_use),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::ops::{Bound, ControlFlow};
 
 use skein_disk::{DiskStore, ScanEntries, ScanRequest};
-use skein_store::StoredKeyspace;
+use skein_store::{RowRef, StoredKeyspace};
 
 use crate::disk::{DiskEngine, DiskRowReader, DiskWriter, StoreSource, live};
 use crate::range_steps::{REMOVALS, RangeRemovalStep, count_keys, present};
@@ -168,12 +168,18 @@ impl EngineSession {
     }
 
     /// Looks up many keys. Calls `found` once per key, with its position, in no particular order.
-    /// Keys may be read at different moments.
-    pub fn get_many(&mut self, keys: &[&[u8]], mut found: impl FnMut(usize, Result<Option<RowView<'_>>>)) {
+    /// Keys may be read at different moments. A lookup counts as a use of its key if `is_use` says so
+    /// of its position.
+    pub fn get_many(
+        &mut self,
+        keys: &[&[u8]],
+        is_use: impl Fn(usize) -> bool,
+        mut found: impl FnMut(usize, Result<Option<RowView<'_>>>),
+    ) {
         let now = self.now();
         match &mut self.backend {
             SessionBackend::Memory(session) => {
-                session.get_many(keys, |at, row| found(at, Ok(row.map(RowView::from))));
+                session.get_many_if_used(keys, is_use, |at, row| found(at, Ok(row.map(RowView::from))));
             }
             SessionBackend::Disk(disk, reader) => {
                 reader.each(disk.store(), keys, |at, row| {
@@ -211,23 +217,32 @@ impl EngineSession {
     }
 
     /// Counts the keys that exist, as of one moment. On disk this is one moment only if their
-    /// values are small.
+    /// values are small. Counts as a use of the keys if `is_use` says so.
     ///
     /// # Errors
     /// A page cannot be read or is damaged.
-    pub fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
+    pub fn count_present(&mut self, keys: &[&[u8]], is_use: bool) -> Result<usize> {
         let mut count = 0;
         match &mut self.backend {
             SessionBackend::Memory(session) => {
-                session.get_many_atomic(keys, |_, row| count += usize::from(row.is_some()));
+                let found = |_: usize, row: Option<RowRef<'_>>| count += usize::from(row.is_some());
+                if is_use {
+                    session.get_many_atomic(keys, found);
+                } else {
+                    session.peek_many_atomic(keys, found);
+                }
                 Ok(count)
             }
             SessionBackend::Disk(..) => {
                 let mut failed = None;
-                self.get_many(keys, |_, row| match present(row) {
-                    Ok(present) => count += usize::from(present),
-                    Err(error) => failed = Some(error),
-                });
+                self.get_many(
+                    keys,
+                    |_| is_use,
+                    |_, row| match present(row) {
+                        Ok(present) => count += usize::from(present),
+                        Err(error) => failed = Some(error),
+                    },
+                );
                 failed.map_or(Ok(count), Err)
             }
         }

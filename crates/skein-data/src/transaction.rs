@@ -186,14 +186,14 @@ impl<'t> EngineTransaction<'t> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Counts the keys that exist.
-    pub(crate) fn count_present(&mut self, keys: &[&[u8]]) -> Result<usize> {
-        let (mut count, mut failed) = (0, None);
-        self.get_many(keys, |_, row| match present(row) {
-            Ok(present) => count += usize::from(present),
-            Err(error) => failed = Some(error),
-        });
-        failed.map_or(Ok(count), Err)
+    /// Counts the keys that exist. Counts as a use of them if `is_use` says so.
+    pub(crate) fn count_present(&mut self, keys: &[&[u8]], is_use: bool) -> Result<usize> {
+        let mut count = 0;
+        for key in keys {
+            let found = if is_use { self.get_with(key, present) } else { self.peek_with(key, present) };
+            count += usize::from(found?);
+        }
+        Ok(count)
     }
 
     /// Calls `each` with the rows within bounds, in order, until it breaks. `most` is the number of

@@ -221,8 +221,10 @@ fn listen_on(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError
 /// stays in memory.
 fn acl(options: &mut ServerOptions) -> Result<Acl, StartError> {
     let password = options.password.take();
-    let acl = Acl::new(password.as_deref(), options.acl_file.clone()).map_err(|error| {
-        StartError::AclFile { path: options.acl_file.clone().unwrap_or_default(), why: error.to_string() }
+    let (file, channels) = (options.acl_file.clone(), options.default_channels);
+    let acl = Acl::new(password.as_deref(), file, channels).map_err(|error| StartError::AclFile {
+        path: options.acl_file.clone().unwrap_or_default(),
+        why: error.to_string(),
     })?;
     if acl.users.default_user().is_open()
         && let Some(listen) = options.first_public_address()

@@ -323,9 +323,10 @@ impl ClientState {
             })
     }
 
-    /// Returns whether the user of the client may read every key.
-    pub(crate) fn may_read_all_keys(&self) -> bool {
-        !self.rights.restricted || self.rights.user.may_access_all_keys()
+    /// Returns whether the client may run a request that reads keys which it does not name: the
+    /// rights that allow the request must allow to read every key.
+    pub(crate) fn may_read_all_keys_in(&self, command: usize, args: &RequestArgs<'_>) -> bool {
+        !self.rights.restricted || self.rights.user.may_read_all_keys_in(command, args)
     }
 
     /// Shows the number of subscriptions to other clients.

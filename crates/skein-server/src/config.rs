@@ -13,7 +13,7 @@ use skein_data::DATABASES_MAX;
 use crate::key_events::EventClasses;
 use crate::transport::Transport;
 use crate::unix_socket::{MODE_MAX, PATH_BYTES_MAX};
-use crate::{ClientMemoryLimit, StartError, Tls, TlsClients, UnixSocket};
+use crate::{ClientMemoryLimit, DefaultChannels, StartError, Tls, TlsClients, UnixSocket};
 
 /// Waiting longer makes no sense, and a much longer time would overflow the clock.
 const STOP_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
@@ -95,6 +95,9 @@ pub struct ServerOptions {
     /// A file with the users, in Redis's format; none by default. The file must exist and may be
     /// empty. If it defines the default user, `password` is ignored.
     pub acl_file: Option<PathBuf>,
+    /// The channels of new users, also of those in `acl_file`, until a rule names others; none by
+    /// default.
+    pub default_channels: DefaultChannels,
     /// The most entries of ACL LOG; 128 by default, at most 65,536. The oldest entry is removed
     /// first.
     pub acl_log_max: usize,
@@ -194,6 +197,7 @@ impl Default for ServerOptions {
             tls: None,
             password: None,
             acl_file: None,
+            default_channels: DefaultChannels::None,
             acl_log_max: 128,
             workers: threads::cores(),
             clients_max: 10_000,

@@ -81,6 +81,7 @@ mod warnings;
 mod worker;
 mod worker_counters;
 
+pub use acl::DefaultChannels;
 pub use bound_server::BoundServer;
 pub use client_eviction::ClientMemoryLimit;
 pub use config::{LogControl, OptionValue, OptionsFile, OutputLimit, ServerOptions};

@@ -135,6 +135,7 @@ struct ResetBaseline {
     /// Keys that the store has removed by itself.
     expired: u64,
     evicted: u64,
+    freed_collections: u64,
     evicted_clients: u64,
 }
 
@@ -352,12 +353,13 @@ impl ServerShared {
 
     pub(crate) fn reset_statistics(&self) {
         let mut before = lock(&self.counted_before);
-        let StoreStats { expired, evicted, .. } = self.store.stats();
+        let StoreStats { expired, evicted, freed_collections, .. } = self.store.stats();
         *before = ResetBaseline {
             statistics: self.worker_sums(),
             seen: self.observed(),
             expired,
             evicted,
+            freed_collections,
             evicted_clients: self.client_eviction.evicted(),
         };
     }
@@ -368,6 +370,11 @@ impl ServerShared {
         let before = lock(&self.counted_before);
         // The numbers may be older than a reset.
         (stats.expired.saturating_sub(before.expired), stats.evicted.saturating_sub(before.evicted))
+    }
+
+    /// Returns the number of removed collections that were freed since the last reset.
+    pub(crate) fn freed_collections(&self, stats: &StoreStats) -> u64 {
+        stats.freed_collections.saturating_sub(lock(&self.counted_before).freed_collections)
     }
 
     /// Returns the number of clients that were evicted since the last reset.

@@ -281,12 +281,12 @@ fn assert_lookups(keys: &mut EngineKeys<'_>, expected: &State) {
     let alone: Vec<_> = names.iter().map(|key| keys.get_with(key, look)).collect();
     assert_eq!(alone, wanted);
     let mut many = vec![None; names.len()];
-    keys.get_many(&names, |at, row| many[at] = look(row));
+    keys.peek_many(&names, |at, row| many[at] = look(row));
     assert_eq!(many, wanted);
     let mut together = Vec::new();
     keys.get_many_atomic(&names, usize::MAX, |_, row| together.push(look(Ok(row)))).expect("rows");
     assert_eq!(together, wanted);
-    assert_eq!(keys.count_present(&names).expect("a count"), expected.len());
+    assert_eq!(keys.count_present(&names, true).expect("a count"), expected.len());
 }
 
 fn look(row: Result<Option<RowView<'_>>, EngineError>) -> Option<KeyContents> {

@@ -19,6 +19,7 @@ use skein_sync::locks::lock;
 
 use super::patterns::AllKeys;
 use super::rules::AclRuleError;
+use super::selector::DefaultChannels;
 use super::user::AclUser;
 use super::users::{AclUsers, SetUserError, UsersByName, merge};
 use crate::open_files::{read_at_most, too_long};
@@ -49,7 +50,8 @@ impl AclUsers {
     /// If the file cannot be read, or any line of it is wrong. Then nothing has changed.
     pub(crate) fn load(&self, path: &Path) -> Result<Vec<Vec<u8>>, AclFileError> {
         let text = read_at_most(path, BYTES_MAX)?;
-        let users = parse(&path.display().to_string(), &text).map_err(AclFileError::Wrong)?;
+        let users = parse(&path.display().to_string(), &text, self.default_channels())
+            .map_err(AclFileError::Wrong)?;
         Ok(self.replace(users))
     }
 
@@ -105,11 +107,11 @@ fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Returns the users of a file, or all errors in it.
-pub(super) fn parse(name: &str, text: &[u8]) -> Result<UsersByName, String> {
+/// Returns the users of a file, or all errors in it. Each user begins with `channels`.
+pub(super) fn parse(name: &str, text: &[u8], channels: DefaultChannels) -> Result<UsersByName, String> {
     let (mut users, mut wrong) = (UsersByName::new(), String::new());
     for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
-        if let Err(error) = parse_line(line.trim_ascii(), number, name, &mut users) {
+        if let Err(error) = parse_line(line.trim_ascii(), number, name, channels, &mut users) {
             wrong.push_str(&error);
         }
     }
@@ -117,7 +119,13 @@ pub(super) fn parse(name: &str, text: &[u8]) -> Result<UsersByName, String> {
 }
 
 /// Adds the user of a line. Error texts end with a space.
-fn parse_line(line: &[u8], number: usize, name: &str, users: &mut UsersByName) -> Result<(), String> {
+fn parse_line(
+    line: &[u8],
+    number: usize,
+    name: &str,
+    channels: DefaultChannels,
+    users: &mut UsersByName,
+) -> Result<(), String> {
     if line.is_empty() {
         return Ok(());
     }
@@ -137,7 +145,7 @@ fn parse_line(line: &[u8], number: usize, name: &str, users: &mut UsersByName) -
         let user = String::from_utf8_lossy(user);
         return Err(format!("WARNING: Duplicate user '{user}' found on line {number}. "));
     };
-    let mut made = AclUser::new(user);
+    let mut made = AclUser::with_channels(user, channels);
     let mut wrong = String::new();
     let rules = merge(rules).map_err(|error| match error {
         SetUserError::Unmatched(rule) => {
@@ -147,7 +155,7 @@ fn parse_line(line: &[u8], number: usize, name: &str, users: &mut UsersByName) -
         SetUserError::BadName | SetUserError::Rule(..) => format!("{name}:{number}: Syntax error. "),
     })?;
     for rule in rules {
-        if let Err(error) = made.apply(&rule) {
+        if let Err(error) = made.apply(&rule, channels) {
             wrong.push_str(&describe_rule_error(&rule, error, name, number));
         }
     }
@@ -218,7 +226,11 @@ mod tests {
                 "f:1: The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters. ",
             ),
         ] {
-            assert_eq!(parse("f", text.as_bytes()).expect_err("a wrong file"), wrong, "{text}");
+            assert_eq!(
+                parse("f", text.as_bytes(), DefaultChannels::None).expect_err("a wrong file"),
+                wrong,
+                "{text}"
+            );
         }
     }
 

@@ -41,11 +41,30 @@ impl DenialReason {
     }
 }
 
+/// Where the refused request came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DenialContext {
+    TopLevel,
+    /// It was queued between MULTI and EXEC.
+    Multi,
+    /// A script or a function called it.
+    Script,
+}
+
+impl DenialContext {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::TopLevel => "toplevel",
+            Self::Multi => "multi",
+            Self::Script => "lua",
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct AclLogCase {
     pub reason: DenialReason,
-    /// Whether the request was queued between MULTI and EXEC.
-    pub in_multi: bool,
+    pub context: DenialContext,
     /// The command, the key, or the command that gave the password.
     pub object: Vec<u8>,
     pub user: Vec<u8>,
@@ -84,7 +103,7 @@ impl AclLog {
         let mut entries = lock(&self.entries);
         let same = |entry: &AclLogEntry| {
             let (a, b) = (&entry.case, &case);
-            (a.reason, a.in_multi, &a.object, &a.user) == (b.reason, b.in_multi, &b.object, &b.user)
+            (a.reason, a.context, &a.object, &a.user) == (b.reason, b.context, &b.object, &b.user)
                 && at.duration_since(entry.at) <= SAME_WITHIN
         };
         let known = entries.iter().take(LOOKED_AT).position(same);
@@ -121,8 +140,8 @@ mod tests {
     use super::*;
 
     fn case(object: &str) -> AclLogCase {
-        let (reason, in_multi, user, client) = (DenialReason::Key, false, b"alice".to_vec(), String::new());
-        AclLogCase { reason, in_multi, object: object.into(), user, client }
+        let (reason, context) = (DenialReason::Key, DenialContext::TopLevel);
+        AclLogCase { reason, context, object: object.into(), user: b"alice".to_vec(), client: String::new() }
     }
 
     #[test]

@@ -46,10 +46,13 @@ use std::path::PathBuf;
 pub(crate) use categories::{Category, NAMES as CATEGORY_NAMES};
 pub(crate) use command_ids::{CommandTarget, names_in};
 pub(crate) use file::AclFileError;
-pub(crate) use log::{AclLogCase, AclLogEntry, DenialReason, TEXT_BYTES_MAX as LOG_TEXT_BYTES_MAX};
+pub(crate) use log::{
+    AclLogCase, AclLogEntry, DenialContext, DenialReason, TEXT_BYTES_MAX as LOG_TEXT_BYTES_MAX,
+};
 pub(crate) use password::{PasswordHash, generate as generate_password};
 pub(crate) use patterns::AllKeys;
 pub(crate) use rules::AclRuleError;
+pub use selector::DefaultChannels;
 pub(crate) use selector::{AclSelector, Denial};
 pub(crate) use user::{AclUser, DEFAULT};
 pub(crate) use users::{AclUsers, SetUserError};
@@ -65,12 +68,18 @@ pub(crate) struct Acl {
 
 impl Acl {
     /// Loads the users of the file. Without a file there is only the default user. `password` is
-    /// the password of the default user, unless the file defines that user.
+    /// the password of the default user, unless the file defines that user. New users may use these
+    /// channels.
     ///
     /// # Errors
     /// If the file is missing or wrong.
-    pub(crate) fn new(password: Option<&[u8]>, file: Option<PathBuf>) -> Result<Self, AclFileError> {
+    pub(crate) fn new(
+        password: Option<&[u8]>,
+        file: Option<PathBuf>,
+        channels: DefaultChannels,
+    ) -> Result<Self, AclFileError> {
         let users = AclUsers::new(password);
+        users.set_default_channels(channels);
         if let Some(path) = &file {
             users.load(path)?;
         }

@@ -87,13 +87,13 @@ impl KeyPattern {
         Self { access, pattern: pattern.to_vec(), glob: Glob::new(pattern) }
     }
 
-    /// Returns whether the pattern allows every access.
-    pub(super) fn is_all(&self) -> bool {
-        self.access == KeyAccess::BOTH && self.pattern == b"*"
+    /// Returns whether the pattern allows this access to every key.
+    pub(super) fn allows_all(&self, access: KeyAccess) -> bool {
+        self.access.includes(access) && self.pattern == b"*"
     }
 
     pub(super) fn print(&self, all_keys: AllKeys, out: &mut Vec<u8>) {
-        if self.is_all() {
+        if self.allows_all(KeyAccess::BOTH) {
             out.extend_from_slice(all_keys.text());
             return;
         }

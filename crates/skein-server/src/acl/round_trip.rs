@@ -4,14 +4,20 @@ use std::sync::Arc;
 
 use super::file::parse;
 use super::patterns::AllKeys;
+use super::selector::DefaultChannels;
 use super::user::AclUser;
 
+/// Asserts it for both kinds of new users.
+///
 /// # Panics
 /// If a user changes when it is printed and read.
 pub(crate) fn assert_read_back(users: &[Arc<AclUser>]) {
     let lines: Vec<Vec<u8>> = users.iter().map(|user| user.print(AllKeys::ReadBack)).collect();
-    let found = parse("printed", &lines.join(&b'\n')).unwrap_or_else(|error| panic!("{error}: {users:?}"));
-    assert!(found.values().eq(users), "{users:?}\n{found:?}");
+    for channels in [DefaultChannels::None, DefaultChannels::All] {
+        let found = parse("printed", &lines.join(&b'\n'), channels)
+            .unwrap_or_else(|error| panic!("{error}: {users:?}"));
+        assert!(found.values().eq(users), "{channels:?}: {users:?}\n{found:?}");
+    }
 }
 
 /// Reads any bytes as an ACL file.
@@ -19,7 +25,7 @@ pub(crate) fn assert_read_back(users: &[Arc<AclUser>]) {
 /// # Panics
 /// If a user of the file changes when it is printed and read.
 pub(crate) fn assert_file_read_back(text: &[u8]) {
-    if let Ok(users) = parse("given", text) {
+    if let Ok(users) = parse("given", text, DefaultChannels::None) {
         assert_read_back(&users.into_values().collect::<Vec<_>>());
     }
 }

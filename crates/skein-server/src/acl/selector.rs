@@ -24,6 +24,17 @@ pub(crate) enum Denial {
     Channel(usize, Vec<u8>),
 }
 
+/// The channels of a new user, and of a new selector, until a rule names others: Redis's
+/// `acl-pubsub-default`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DefaultChannels {
+    /// No channel.
+    #[default]
+    None,
+    /// Every channel.
+    All,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AclSelector {
     commands: AllowedCommands,
@@ -38,34 +49,35 @@ pub(crate) struct AclSelector {
 }
 
 impl AclSelector {
-    /// Returns a selector that allows nothing.
-    pub(crate) fn none() -> Self {
+    /// Returns a selector that allows no command and no key.
+    pub(crate) fn new(channels: DefaultChannels) -> Self {
         Self {
             commands: AllowedCommands::none(),
             from_all: false,
             rules: Vec::new(),
             all_keys: false,
             keys: Vec::new(),
-            all_channels: false,
+            all_channels: channels == DefaultChannels::All,
             channels: Vec::new(),
         }
     }
 
     /// Returns a selector that allows everything.
     pub(crate) fn all() -> Self {
-        let mut selector = Self::none();
+        let mut selector = Self::new(DefaultChannels::All);
         selector.set_all_commands(true);
-        (selector.all_keys, selector.all_channels) = (true, true);
+        selector.all_keys = true;
         selector
     }
 
     /// Returns whether the selector allows every request.
     pub(super) fn allows_all(&self) -> bool {
-        self.allows_all_keys() && self.all_channels && self.commands.set.is_all()
+        self.allows_all_keys(KeyAccess::BOTH) && self.all_channels && self.commands.set.is_all()
     }
 
-    pub(super) fn allows_all_keys(&self) -> bool {
-        self.all_keys || self.keys.iter().any(KeyPattern::is_all)
+    /// Returns whether the selector allows this access to every key.
+    pub(super) fn allows_all_keys(&self, access: KeyAccess) -> bool {
+        self.all_keys || self.keys.iter().any(|pattern| pattern.allows_all(access))
     }
 
     fn set_all_commands(&mut self, allowed: bool) {
@@ -163,7 +175,7 @@ impl AclSelector {
             return Err(Denial::Command(target.name()));
         }
         self.check_channels(target, args)?;
-        if self.allows_all_keys() {
+        if self.allows_all_keys(KeyAccess::BOTH) {
             return Ok(());
         }
         match accessed_keys(target.command, args) {

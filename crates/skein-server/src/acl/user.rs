@@ -2,9 +2,9 @@
 
 use super::command_ids::CommandTarget;
 use super::password::PasswordHash;
-use super::patterns::AllKeys;
+use super::patterns::{AllKeys, KeyAccess};
 use super::rules::AclRuleError;
-use super::selector::{AclSelector, Denial};
+use super::selector::{AclSelector, DefaultChannels, Denial};
 use crate::resp::RequestArgs;
 
 /// The user of a connection before it logs in as another one.
@@ -27,13 +27,18 @@ pub(crate) struct AclUser {
 impl AclUser {
     /// Creates a user without rights.
     pub(crate) fn new(name: &[u8]) -> Self {
+        Self::with_channels(name, DefaultChannels::None)
+    }
+
+    /// Creates a user who may use these channels and has no other rights.
+    pub(super) fn with_channels(name: &[u8], channels: DefaultChannels) -> Self {
         Self {
             name: name.to_vec(),
             enabled: false,
             no_password: false,
             sanitizes: None,
             passwords: Vec::new(),
-            root: AclSelector::none(),
+            root: AclSelector::new(channels),
             selectors: Vec::new(),
         }
     }
@@ -89,9 +94,12 @@ impl AclUser {
         Err(denied)
     }
 
-    /// Returns whether one selector allows all keys.
-    pub(crate) fn may_access_all_keys(&self) -> bool {
-        std::iter::once(&self.root).chain(&self.selectors).any(AclSelector::allows_all_keys)
+    /// Returns whether one selector allows a request, and to read every key besides.
+    pub(crate) fn may_read_all_keys_in(&self, command: usize, args: &RequestArgs<'_>) -> bool {
+        let target = CommandTarget::of(command, args);
+        std::iter::once(&self.root)
+            .chain(&self.selectors)
+            .any(|selector| selector.allows_all_keys(KeyAccess::READ) && selector.check(target, args).is_ok())
     }
 
     /// Returns whether one selector allows a channel; see [`AclSelector::allows_channel`].
@@ -100,8 +108,8 @@ impl AclUser {
         selectors.any(|selector| selector.allows_channel(name, literally))
     }
 
-    /// Applies a rule.
-    pub(super) fn apply(&mut self, rule: &[u8]) -> Result<(), AclRuleError> {
+    /// Applies a rule. `channels` are those of a new user.
+    pub(super) fn apply(&mut self, rule: &[u8], channels: DefaultChannels) -> Result<(), AclRuleError> {
         let is = |word: &str| rule.eq_ignore_ascii_case(word.as_bytes());
         if rule.is_empty() {
         } else if is("on") || is("off") {
@@ -115,7 +123,7 @@ impl AclUser {
         } else if is("clearselectors") {
             self.selectors.clear();
         } else if is("reset") {
-            *self = Self { sanitizes: Some(true), ..Self::new(&self.name) };
+            *self = Self { sanitizes: Some(true), ..Self::with_channels(&self.name, channels) };
         } else {
             match rule[0] {
                 b'>' => self.add_password(PasswordHash::of(&rule[1..])),
@@ -124,7 +132,7 @@ impl AclUser {
                 b'!' => {
                     self.remove_password(&PasswordHash::parse(&rule[1..]).ok_or(AclRuleError::BadHash)?)?;
                 }
-                b'(' => self.selectors.push(parse_selector(rule)?),
+                b'(' => self.selectors.push(parse_selector(rule, channels)?),
                 _ => self.root.apply(rule)?,
             }
         }
@@ -182,10 +190,10 @@ impl AclUser {
 }
 
 /// Parses a selector from its rules in parentheses.
-fn parse_selector(rule: &[u8]) -> Result<AclSelector, AclRuleError> {
+fn parse_selector(rule: &[u8], channels: DefaultChannels) -> Result<AclSelector, AclRuleError> {
     let inner =
         rule.strip_prefix(b"(").and_then(|rest| rest.strip_suffix(b")")).ok_or(AclRuleError::Syntax)?;
-    let mut selector = AclSelector::none();
+    let mut selector = AclSelector::new(channels);
     for word in inner.split(|byte| *byte == b' ').filter(|word| !word.is_empty()) {
         // In a file, this would end the selector.
         if word.ends_with(b")") {

@@ -7,13 +7,14 @@
 //!    every change that it missed.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use skein_sync::locks::lock;
 
 use super::password::PasswordHash;
 use super::rules::AclRuleError;
+use super::selector::DefaultChannels;
 use super::user::{AclUser, DEFAULT};
 
 pub(super) type UsersByName = BTreeMap<Vec<u8>, Arc<AclUser>>;
@@ -23,6 +24,8 @@ pub(super) type UsersByName = BTreeMap<Vec<u8>, Arc<AclUser>>;
 pub(crate) struct AclUsers {
     by_name: Mutex<UsersByName>,
     version: AtomicU64,
+    /// Whether new users may use every channel.
+    all_channels: AtomicBool,
     /// Held while the ACL file is written.
     pub(super) saving: Mutex<()>,
 }
@@ -45,8 +48,20 @@ impl AclUsers {
         Self {
             by_name: Mutex::new([(DEFAULT.to_vec(), user)].into()),
             version: AtomicU64::new(1),
+            all_channels: AtomicBool::new(false),
             saving: Mutex::default(),
         }
+    }
+
+    /// Returns the channels of new users.
+    pub(crate) fn default_channels(&self) -> DefaultChannels {
+        // Relaxed, like below: it is independent of the users that exist.
+        if self.all_channels.load(Ordering::Relaxed) { DefaultChannels::All } else { DefaultChannels::None }
+    }
+
+    /// Sets the channels of users that are created from now on.
+    pub(crate) fn set_default_channels(&self, channels: DefaultChannels) {
+        self.all_channels.store(channels == DefaultChannels::All, Ordering::Relaxed);
     }
 
     /// Returns the number of changes.
@@ -87,11 +102,14 @@ impl AclUsers {
             return Err(SetUserError::BadName);
         }
         let rules = merge(rules)?;
+        let channels = self.default_channels();
         // Under the lock, so that two changes to one user are both kept.
         self.change(|by_name| {
-            let mut user = by_name.get(name).map_or_else(|| AclUser::new(name), |user| AclUser::clone(user));
+            let mut user = by_name
+                .get(name)
+                .map_or_else(|| AclUser::with_channels(name, channels), |user| AclUser::clone(user));
             for rule in &rules {
-                user.apply(rule).map_err(|error| SetUserError::Rule(rule.clone(), error))?;
+                user.apply(rule, channels).map_err(|error| SetUserError::Rule(rule.clone(), error))?;
             }
             user.drop_ineffective_rules();
             by_name.insert(name.to_vec(), Arc::new(user));

@@ -53,7 +53,7 @@ impl WatchedKeys {
         }
         self.bytes += bytes;
         let (mut failed, mut absent) = (None, Vec::new());
-        engine_keys.get_many(&keys, |at, row| match row {
+        engine_keys.peek_many(&keys, |at, row| match row {
             Ok(Some(row)) => {
                 _ = self.keys.entry(keys[at].into()).or_insert_with(|| seen(KeyVersion::of(row)));
             }

@@ -7,6 +7,7 @@ mod output_limit;
 mod rewrite;
 mod table;
 mod tls;
+mod users;
 mod values;
 
 use super::command_error::SYNTAX;

@@ -310,7 +310,7 @@ fn left(
     show: fn(u64) -> u64,
 ) -> Result<AfterCommand, CommandError> {
     let now = context.session.now();
-    context.look_up(args.get(1), |row| {
+    context.look_up_unused(args.get(1), |row| {
         answer(row?, reply, |at| show(at.saturating_sub(now)));
         Ok::<_, CommandError>(())
     })?;

@@ -18,14 +18,31 @@ pub(super) fn exists_one(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &
     reply.int(row.is_some().into());
 }
 
-/// Runs EXISTS. A key that is named twice counts twice.
 pub(super) fn exists(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
+    count_present(context, args, reply, false)
+}
+
+pub(super) fn touch(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<AfterCommand, CommandError> {
+    count_present(context, args, reply, true)
+}
+
+/// Replies with the number of keys that exist. A key that is named twice counts twice.
+fn count_present(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    is_use: bool,
+) -> Result<AfterCommand, CommandError> {
     let keys: Vec<&[u8]> = args.from(1).collect();
-    let present = context.session.count_present(&keys)?;
+    let present = context.session.count_present(&keys, is_use)?;
     let lookups = &mut context.client.lookups;
     (lookups.hits, lookups.misses) = (present as u64, (keys.len() - present) as u64);
     reply.count(present);

@@ -98,8 +98,12 @@ pub(crate) type GeneralHandler =
 pub(crate) enum Handler {
     /// One lookup. Consecutive reads form one batch.
     Read(ReadHandler),
+    /// Like `Read`, but not a use of the key.
+    Peek(ReadHandler),
     /// Like `Read` if the request has one key, otherwise like `General`.
     ReadOneOrMany(ReadHandler, GeneralHandler),
+    /// Like `ReadOneOrMany`, but not a use of the keys.
+    PeekOneOrMany(ReadHandler, GeneralHandler),
     /// Like `Read`. If the reply would take long, the first handler defers it
     /// ([`ReplyWriter::put_off`]) and the second one writes it in slices.
     ReadOrSlices(ReadHandler, GeneralHandler),
@@ -143,6 +147,7 @@ impl Handler {
             Self::General(run)
             | Self::WriteOrSlices(_, run)
             | Self::ReadOneOrMany(_, run)
+            | Self::PeekOneOrMany(_, run)
             | Self::ReadOrSlices(_, run)
             | Self::Exclusive(run)
             | Self::ExclusiveIf(_, run) => {
@@ -154,6 +159,9 @@ impl Handler {
             Self::Blocking(blocking) => return blocking.run_at_once(context, args, reply),
             Self::Read(read) => {
                 context.look_up(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
+            }
+            Self::Peek(read) => {
+                context.look_up_unused(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
             }
             Self::Write(write) => {
                 let (written, ticket) = context.session.write(|writer| write(writer, args, reply));

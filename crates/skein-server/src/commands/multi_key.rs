@@ -81,7 +81,7 @@ pub(super) fn mset_nx(
     }
     let pairs = pairs_of(args);
     let keys: Vec<&[u8]> = pairs.iter().map(|(key, _)| *key).collect();
-    let free = context.session.count_present(&keys)? == 0;
+    let free = context.session.count_present(&keys, true)? == 0;
     if free {
         context.ticket = context.session.put_all(&pairs)?;
     }

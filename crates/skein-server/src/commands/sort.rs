@@ -13,8 +13,11 @@ use std::ops::{ControlFlow, Range};
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
+use crate::client::ClientState;
+use crate::command_table::{COMMANDS, find};
 use crate::long_double::LongDouble;
 use crate::resp::{ReplyWriter, RequestArgs};
+use crate::stored_request::in_other_keyspace;
 use skein_data::{
     CollectionKind, EngineKeys, ListEnd, RowView, RowWriter as _, ScanDirection, StoredKeyspace, is_reserved,
 };
@@ -43,7 +46,7 @@ impl<'a> SortQuery<'a> {
         args: &RequestArgs<'a>,
         keyspace: StoredKeyspace,
         may_store: bool,
-        reads_all: bool,
+        reads_all: impl Fn() -> bool,
     ) -> Result<Self, CommandError> {
         let mut query = Self {
             keyspace,
@@ -76,13 +79,13 @@ impl<'a> SortQuery<'a> {
                 query.store = Some(rest.next().ok_or(SYNTAX)?);
             } else if is(word, "BY") {
                 let pattern = rest.next().ok_or(SYNTAX)?;
-                if pattern.contains(&b'*') && !reads_all {
+                if pattern.contains(&b'*') && !reads_all() {
                     return Err(denied("BY"));
                 }
                 query.by = Some(pattern);
             } else if is(word, "GET") {
                 let pattern = rest.next().ok_or(SYNTAX)?;
-                if !reads_all {
+                if !reads_all() {
                     return Err(denied("GET"));
                 }
                 query.gets.push(pattern);
@@ -282,14 +285,22 @@ fn store(
     stored?
 }
 
+/// Returns whether the rights that allow this request, in its stored form, allow to read every key:
+/// BY and GET read keys that the request does not name.
+fn may_read_all_keys(client: &ClientState, args: &RequestArgs<'_>) -> bool {
+    let Some(command) = find(args.get(0)) else { return false };
+    let named = in_other_keyspace(&COMMANDS[command], args, StoredKeyspace::DEFAULT);
+    named.args().is_some_and(|named| client.may_read_all_keys_in(command, &named))
+}
+
 fn run(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
     may_store: bool,
 ) -> CommandResult {
-    let query =
-        SortQuery::parse(args, context.client.keyspace(), may_store, context.client.may_read_all_keys())?;
+    let reads_all = || may_read_all_keys(context.client, args);
+    let query = SortQuery::parse(args, context.client.keyspace(), may_store, reads_all)?;
     let values = result_of(&mut context.session, &query, args.get(1), query.store.is_some())?;
     if let Some(key) = query.store {
         store(context, key, &values)?;

@@ -86,6 +86,7 @@ fn parts(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("active_defrag_running", 0);
     if let Some(dead) = numbers.dead_collections {
         lines.add("lazyfree_pending_objects", dead);
+        lines.add("lazyfreed_objects", shared.freed_collections(numbers));
     }
     lines.add("snapshots", numbers.snapshots);
     lines.add("oldest_snapshot_ms", numbers.oldest_snapshot.unwrap_or_default().as_millis());

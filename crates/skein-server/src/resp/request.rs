@@ -93,8 +93,10 @@ impl<'a> RequestArgs<'a> {
 pub(crate) struct RequestBuffer {
     /// All bytes are initialized; `..end` is received input.
     buffer: Vec<u8>,
-    /// Bytes below this position belong to finished requests.
+    /// Bytes below this position belong to complete requests.
     start: usize,
+    /// The position at which the first request of `requests` begins.
+    requests_start: usize,
     parsed: usize,
     end: usize,
     spans: Vec<ArgSpan>,
@@ -116,6 +118,7 @@ impl RequestBuffer {
         Self {
             buffer: Vec::new(),
             start: 0,
+            requests_start: 0,
             parsed: 0,
             end: 0,
             spans: Vec::new(),
@@ -219,6 +222,9 @@ impl RequestBuffer {
             let count = self.spans.len() as u32 - first;
             if count > 0 {
                 let args = RequestArgs { buffer: &self.buffer, spans: &self.spans[first as usize..] };
+                if self.requests.is_empty() {
+                    self.requests_start = self.start;
+                }
                 self.requests.push(ParsedRequest { first, count, tag: resolve(&args) });
             }
             self.begun_first = self.spans.len() as u32;
@@ -363,10 +369,12 @@ impl RequestBuffer {
         self.buffer.len()
     }
 
-    /// Returns the received bytes that are not done yet, and the room for more.
+    /// Returns the received bytes that are not done yet, and the room for more. As in Redis, requests
+    /// that were parsed together are done together.
     #[inline]
     pub(crate) fn held_and_free(&self) -> (usize, usize) {
-        (self.end - self.start, self.buffer.len() - self.end)
+        let from = if self.queued() > 0 { self.requests_start } else { self.start };
+        (self.end - from, self.buffer.len() - self.end)
     }
 
     /// Returns the number of queued requests.

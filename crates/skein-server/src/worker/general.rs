@@ -234,6 +234,10 @@ impl GeneralContext<'_> {
         at: usize,
     ) -> RequestOutcome {
         let (pending, replies, start) = (output.pending(), connection.client.replies, output.buffer.len());
+        if matches!(resolved, ResolvedTag::Command(command) if command.name == "client") {
+            // CLIENT LIST and CLIENT INFO show the bytes of this very request, too.
+            connection.note_sizes(output, connection.memory(output));
+        }
         let outcome = self.answer(resolved, tag, connection, output, slot, at);
         if connection.paused.is_some() {
             return outcome;
@@ -480,11 +484,11 @@ fn writes(command: &CommandSpec) -> bool {
 fn is_batched(resolved: ResolvedTag, connection: &Connection, at: usize, shared: &ServerShared) -> bool {
     let ResolvedTag::Command(command) = resolved else { return false };
     match command.handler() {
-        Handler::Read(_) | Handler::ReadOrSlices(..) => true,
+        Handler::Read(_) | Handler::Peek(_) | Handler::ReadOrSlices(..) => true,
         Handler::Write(_) => {
             !must_leave_batch(shared, &connection.client, command, &connection.input.args(at))
         }
-        Handler::ReadOneOrMany(..) => connection.input.args(at).len() == 2,
+        Handler::ReadOneOrMany(..) | Handler::PeekOneOrMany(..) => connection.input.args(at).len() == 2,
         Handler::WriteOrSlices(..) => {
             let args = connection.input.args(at);
             is_short(&args) && !must_leave_batch(shared, &connection.client, command, &args)

@@ -44,6 +44,8 @@ struct PlannedRead {
     index: u16,
     tag: u16,
     read: ReadHandler,
+    /// Whether the lookup counts as a use of the key.
+    is_use: bool,
 }
 
 /// The batch. The worker reuses its memory from turn to turn.
@@ -72,17 +74,21 @@ enum ReadState {
     PutOff,
 }
 
-/// Returns the handler of this request if it is a read of one key that the client is allowed to do.
+/// Returns the handler of this request if it is a read of one key that the client is allowed to do,
+/// and whether it is a use of the key.
 #[inline]
-fn handler(connection: &Connection, index: usize) -> Option<(u16, ReadHandler)> {
+fn handler(connection: &Connection, index: usize) -> Option<(u16, ReadHandler, bool)> {
     let tag = connection.input.tag(index)?;
     let handler = handler_of(tag)?;
     if !connection.client.may(tag, || connection.input.args(index)) {
         return None;
     }
+    let has_one_key = || connection.input.args(index).len() == 2;
     match handler {
-        Handler::Read(read) | Handler::ReadOrSlices(read, _) => Some((tag, read)),
-        Handler::ReadOneOrMany(read, _) if connection.input.args(index).len() == 2 => Some((tag, read)),
+        Handler::Read(read) | Handler::ReadOrSlices(read, _) => Some((tag, read, true)),
+        Handler::Peek(read) => Some((tag, read, false)),
+        Handler::ReadOneOrMany(read, _) if has_one_key() => Some((tag, read, true)),
+        Handler::PeekOneOrMany(read, _) if has_one_key() => Some((tag, read, false)),
         _ => None,
     }
 }
@@ -113,8 +119,12 @@ impl PipelinedReads {
         let monitors = shared.monitors.any().then_some(shared);
         self.missed = shared.key_observer.level().wants_misses().then(Vec::new);
         let done = self.run_by(slots, active, output_max, monitors, timer, |keys, answers| match keys {
-            [key] => session.get_with(key, |row| answers.found(0, row)),
-            _ => session.get_many(keys, |i, row| answers.found(i, row)),
+            [key] if answers.plan[0].is_use => session.get_with(key, |row| answers.found(0, row)),
+            [key] => session.peek_with(key, |row| answers.found(0, row)),
+            _ => {
+                let plan = answers.plan;
+                session.get_many(keys, |i| plan[i].is_use, |i, row| answers.found(i, row));
+            }
         });
         counts.count_lookups(std::mem::take(&mut self.lookups));
         if let Some(missed) = self.missed.take().filter(|missed| !missed.is_empty()) {
@@ -146,14 +156,14 @@ impl PipelinedReads {
                 continue;
             }
             let (mut index, keyspace) = (0, connection.client.keyspace());
-            while let Some((tag, read)) = handler(connection, index) {
+            while let Some((tag, read, is_use)) = handler(connection, index) {
                 if plan.len() == BATCH {
                     break 'plan;
                 }
                 let name = connection.input.args(index).get(1);
                 keys[plan.len()] = name;
                 prefixed.add(plan.len(), keyspace, name);
-                plan.push(PlannedRead { slot: slot as u32, index: index as u16, tag, read });
+                plan.push(PlannedRead { slot: slot as u32, index: index as u16, tag, read, is_use });
                 index += 1;
             }
         }
@@ -270,7 +280,7 @@ impl ReadReplies<'_> {
         if self.states[i] != ReadState::Waits {
             return;
         }
-        let PlannedRead { slot, index, tag, read } = self.plan[i];
+        let PlannedRead { slot, index, tag, read, .. } = self.plan[i];
         let Some(connection) = self.connections[slot as usize].as_deref() else { return };
         let args = connection.input.args(index as usize);
         let protocol = connection.client.protocol;

@@ -30,8 +30,6 @@ pub(super) struct RequestTimer<'w> {
     /// The start of the current lap (`last`), and of the first one (`began`).
     last: Instant,
     began: Instant,
-    /// Requests of at least this many nanoseconds are added to the slow log.
-    slow: u64,
     /// Laps of at least this many nanoseconds are latency events.
     event: u64,
     tracking: bool,
@@ -60,7 +58,6 @@ impl<'w> RequestTimer<'w> {
             observed,
             last: now,
             began: now,
-            slow: settings.slow_nanos(),
             event: settings.event_nanos(),
             tracking: settings.tracking(),
         }
@@ -141,16 +138,17 @@ impl<'w> RequestTimer<'w> {
         }
     }
 
-    /// Returns whether requests that took this long belong in the slow log.
+    /// Returns whether requests that took this long belong in the slow log. As in Redis, a CONFIG SET
+    /// of the limit counts for itself.
     #[inline]
     pub(super) fn is_slow(&self, nanos: u64) -> bool {
-        nanos >= self.slow
+        nanos >= self.settings.slow_nanos()
     }
 
     /// Returns whether the limit of the slow log is so low that nearly every request must be timed
     /// alone.
     pub(super) fn is_strict(&self) -> bool {
-        self.slow < 1_000_000
+        self.settings.slow_nanos() < 1_000_000
     }
 
     /// Adds a latency event if a command that ran by itself took long enough.

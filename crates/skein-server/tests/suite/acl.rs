@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::common::{TestClient, TestServer, options, start, start_with, trie};
-use skein_server::ServerOptions;
+use skein_server::{DefaultChannels, ServerOptions};
 use skein_store::Durability;
 
 fn user(server: &TestServer, rules: &str) -> TestClient {
@@ -196,6 +196,102 @@ fn acl_log_records_denied_requests_and_logins() {
     let log = admin.ask("ACL LOG 1000");
     assert!(log.starts_with("*128|") && log.len() < 128 * 700, "{}", log.len());
     assert_eq!((admin.ask("ACL LOG RESET"), admin.ask("ACL LOG")), ("+OK|".to_owned(), "*0|".to_owned()));
+}
+
+#[test]
+fn acl_log_names_the_script_that_was_denied() {
+    let server = start();
+    let mut client = user(&server, "a on nopass ~a* +get +eval +multi +exec");
+    for request in ["EVAL redis.call('incr','a') 0", "MULTI", "EVAL redis.call('get','b') 0", "EXEC"] {
+        client.ask(request);
+    }
+    let log = server.connect().ask("ACL LOG");
+    for part in [
+        "reason|$7|command|$7|context|$3|lua|$6|object|$4|incr|",
+        "reason|$3|key|$7|context|$3|lua|$6|object|$1|b|",
+    ] {
+        assert!(log.contains(part), "{part}: {log}");
+    }
+}
+
+/// The rights that allow SORT must allow to read every key, because BY and GET name none. The key
+/// that STORE names counts too, and keys in other databases have the same rights.
+#[test]
+fn sort_by_other_keys_needs_the_right_to_read_every_key() {
+    let server = start();
+    let mut client = user(&server, "a on nopass +select (+sort ~l)");
+    let denied =
+        |option| format!("-ERR {option} option of SORT denied due to insufficient ACL permissions.|");
+    for (rules, by, stored) in [
+        ("(+sort ~l ~v*)", denied("BY"), NO_KEY.to_owned()),
+        ("(+sort ~l %W~*)", denied("BY"), denied("BY")),
+        ("(+get ~*)", denied("BY"), denied("BY")),
+        ("(+sort %R~*)", "*0|".to_owned(), denied("BY")),
+        ("(+sort %R~* ~to)", "*0|".to_owned(), ":0|".to_owned()),
+    ] {
+        assert_eq!(server.connect().ask(&format!("ACL SETUSER a {rules}")), "+OK|");
+        for database in [0, 3] {
+            assert_eq!(client.ask(&format!("SELECT {database}")), "+OK|");
+            assert_eq!(client.ask("SORT l BY v*"), by, "{rules}");
+            assert_eq!(client.ask("SORT l GET v*"), by.replace("BY", "GET"), "{rules}");
+            assert_eq!(client.ask("SORT l BY v* STORE to"), stored, "{rules}");
+            assert_eq!(client.ask("SORT l BY nosort"), "*0|");
+        }
+    }
+}
+
+#[test]
+fn new_users_begin_with_the_channels_of_acl_pubsub_default() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("users.acl");
+    fs::write(&path, "user a on nopass +@all\nuser b on nopass resetchannels &x +@all\n").expect("written");
+    let default_channels = DefaultChannels::All;
+    let server = start_with(
+        ServerOptions { acl_file: Some(path.clone()), default_channels, ..options() },
+        Durability::Buffered,
+    );
+    let mut admin = server.connect();
+    let mut list = |name: &str| {
+        let list = admin.ask("ACL LIST");
+        let line = list.split('|').find(|line| line.starts_with(&format!("user {name} "))).map(str::to_owned);
+        line.unwrap_or_else(|| panic!("{name}: {list}"))
+    };
+    assert_eq!(list("a"), "user a on nopass &* +@all");
+    assert_eq!(list("b"), "user b on nopass resetchannels &x +@all");
+    let mut other = server.connect();
+    for (request, reply) in [
+        ("CONFIG GET acl-pubsub-default", "*2|$18|acl-pubsub-default|$11|allchannels|"),
+        ("ACL SETUSER c (+get)", "+OK|"),
+        ("ACL SETUSER b reset", "+OK|"),
+        ("CONFIG SET acl-pubsub-default resetchannels", "+OK|"),
+        ("CONFIG GET acl-pubsub-default", "*2|$18|acl-pubsub-default|$13|resetchannels|"),
+        ("ACL SETUSER d (+get)", "+OK|"),
+        ("ACL SETUSER a reset", "+OK|"),
+        (
+            "CONFIG SET acl-pubsub-default some",
+            "-ERR CONFIG SET failed (possibly related to argument 'acl-pubsub-default') - argument(s) must be \
+             one of the following: allchannels, resetchannels|",
+        ),
+    ] {
+        assert_eq!(other.ask(request), reply, "{request}");
+    }
+    for line in [
+        "user a off sanitize-payload resetchannels -@all",
+        "user b off sanitize-payload &* -@all",
+        "user c off &* -@all (&* -@all +get)",
+        "user d off resetchannels -@all (resetchannels -@all +get)",
+    ] {
+        assert_eq!(list(&line[5..6]), line);
+    }
+    // A saved file means the same whatever new users begin with.
+    assert_eq!(other.ask("ACL SAVE"), "+OK|");
+    let saved = fs::read_to_string(&path).expect("the file");
+    assert_eq!(
+        (other.ask("CONFIG SET acl-pubsub-default allchannels"), other.ask("ACL LOAD")),
+        ("+OK|".to_owned(), "+OK|".to_owned())
+    );
+    assert_eq!(other.ask("ACL SAVE"), "+OK|");
+    assert_eq!(fs::read_to_string(&path).expect("the file"), saved);
 }
 
 #[test]

@@ -334,6 +334,20 @@ fn lookups_of_reads_are_hits_or_misses() {
     assert_eq!(number(&mut client, "stats", "keyspace_misses"), 0);
 }
 
+/// Requests that Redis looks up without counting a use.
+const ASKS: [&str; 10] = [
+    "OBJECT ENCODING k",
+    "OBJECT REFCOUNT k",
+    "EXISTS k",
+    "EXISTS other k",
+    "TYPE k",
+    "TTL k",
+    "PTTL k",
+    "EXPIRETIME k",
+    "PEXPIRETIME k",
+    "SCAN 0 TYPE string",
+];
+
 /// The golden file has the replies of Redis where both are the same. Ours are in steps.
 #[test]
 fn idle_times_are_known_unless_a_policy_counts_uses() {
@@ -343,7 +357,11 @@ fn idle_times_are_known_unless_a_policy_counts_uses() {
         let reply = client.ask("OBJECT IDLETIME k");
         reply.trim_matches([':', '|']).parse().unwrap_or_else(|_| panic!("a number: {reply}"))
     };
-    for policy in ["noeviction", "allkeys-lru", "volatile-ttl"] {
+    for (policy, uses, reply) in [
+        ("noeviction", "GET k", "$1|v|"),
+        ("allkeys-lru", "TOUCH k", ":1|"),
+        ("volatile-ttl", "TOUCH k l", ":1|"),
+    ] {
         assert_eq!(client.ask(&format!("CONFIG SET maxmemory-policy {policy}")), "+OK|");
         assert_eq!(client.ask("SET k v"), "+OK|");
         assert_eq!(idle(&mut client), 0);
@@ -355,14 +373,23 @@ fn idle_times_are_known_unless_a_policy_counts_uses() {
             let restored =
                 client.call(&[b"RESTORE", b"k", b"0", payload, b"REPLACE", b"IDLETIME", seconds.as_bytes()]);
             assert_eq!(show(&restored), "+OK|");
-            for unused in ["OBJECT ENCODING k", "OBJECT REFCOUNT k", "EXISTS other"] {
+            for unused in ASKS {
                 client.ask(unused);
             }
+            // In a batch with a read of another key, in a transaction, and in a script.
+            client.send(ASKS.map(|ask| format!("{ask}\r\nGET other\r\n")).concat().as_bytes());
+            (0..2 * ASKS.len()).for_each(|_| drop(client.reply()));
+            for in_transaction in ["MULTI", "EXISTS k", "EXISTS k k", "TYPE k", "PTTL k", "EXEC"] {
+                client.ask(in_transaction);
+            }
+            client.ask("EVAL redis.call('exists','k')redis.call('type','k') 0");
+            client.ask("WATCH k");
+            client.ask("UNWATCH");
             let found = idle(&mut client);
             assert!(known.contains(&found), "{policy} {found}");
         }
-        assert_eq!(client.ask("GET k"), "$1|v|");
-        assert_eq!(idle(&mut client), 0, "it was used");
+        assert_eq!(client.ask(uses), reply);
+        assert_eq!(idle(&mut client), 0, "{uses} uses it");
     }
     assert_eq!(client.ask("CONFIG SET maxmemory-policy allkeys-lfu"), "+OK|");
     assert!(client.ask("OBJECT IDLETIME k").starts_with("-ERR An LFU maxmemory policy is selected"));

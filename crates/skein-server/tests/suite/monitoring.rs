@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::common::{PATIENCE, TestClient, TestServer, options, show, start_with, trie};
+use crate::common::{PATIENCE, TestClient, TestServer, options, show, start_with, trie, wait_for};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
@@ -156,6 +156,30 @@ fn number(info: &str, name: &str) -> u64 {
     value(info, name).parse().unwrap_or_else(|_| panic!("{name}: {}", value(info, name)))
 }
 
+/// A collection counts once, when its last member is freed. A key without members never counts.
+#[test]
+fn freed_collections_are_counted() {
+    if trie().is_some() {
+        // The disk engine does not know the count.
+        return;
+    }
+    let (_running, mut client) = start(options());
+    let freed = |client: &mut TestClient| {
+        wait_for(|| number(&client.ask("INFO memory"), "lazyfree_pending_objects") == 0);
+        number(&client.ask("INFO memory"), "lazyfreed_objects")
+    };
+    let members: Vec<String> = (0..2_000).map(|i| i.to_string()).collect();
+    for key in ["a", "b", "c"] {
+        assert_eq!(client.ask(&format!("SADD {key} {}", members.join(" "))), ":2000|");
+    }
+    assert_eq!((client.ask("SET d v"), client.ask("UNLINK a b d")), ("+OK|".to_owned(), ":3|".to_owned()));
+    assert_eq!(freed(&mut client), 2);
+    assert_eq!(client.ask("CONFIG RESETSTAT"), "+OK|");
+    assert_eq!(freed(&mut client), 0);
+    assert_eq!(client.ask("DEL c"), ":1|");
+    assert_eq!(freed(&mut client), 1);
+}
+
 #[test]
 fn info_has_the_fields_that_tools_read() {
     let (_running, mut client) = start(options());
@@ -171,12 +195,13 @@ fn info_has_the_fields_that_tools_read() {
         ("number_of_functions", 2),
         ("used_memory_startup", 0),
         ("lazyfree_pending_objects", 0),
+        ("lazyfreed_objects", 0),
         ("master_repl_offset", 0),
         ("async_loading", 0),
         ("total_forks", 0),
         ("cluster_connections", 0),
     ] {
-        if name == "lazyfree_pending_objects" && trie().is_some() {
+        if name.starts_with("lazyfree") && trie().is_some() {
             assert!(!info.contains(name), "not known over the disk engine");
             continue;
         }
@@ -310,10 +335,15 @@ fn slow_requests_are_logged_however_they_run() {
     client.ask("CONFIG SET slowlog-max-len 2");
     (0..5).for_each(|_| drop(client.ask("PING")));
     assert_eq!(client.ask("SLOWLOG LEN"), ":2|");
-    client.ask("CONFIG SET slowlog-log-slower-than -1");
+    // A change of the limit counts for itself, as in Redis.
+    let change = |slower: &str| format!("CONFIG SET slowlog-log-slower-than {slower}");
+    client.ask(&change("-1"));
+    assert!(!slow(&mut client, 1)[0].starts_with("CONFIG"));
     client.ask("SLOWLOG RESET");
     client.ask("PING");
     assert_eq!(client.ask("SLOWLOG LEN"), ":0|");
+    client.ask(&change("0"));
+    assert_eq!(slow(&mut client, 5), [change("0")]);
 }
 
 #[test]

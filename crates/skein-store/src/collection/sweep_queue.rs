@@ -53,6 +53,8 @@ pub(super) struct SweepQueue {
     /// Collections that died while snapshots were live, each with the moment of the newest one at
     /// that time.
     held: Vec<(u64, DeadCollection)>,
+    /// The number of collections that were freed.
+    freed: u64,
 }
 
 /// The end of the queue from which a dead collection is taken.
@@ -147,6 +149,11 @@ impl MemberIndex {
         !lock(&self.sweep_queue).dead.is_empty()
     }
 
+    /// Returns the number of collections that were freed since the store was opened.
+    pub(crate) fn freed_collections(&self) -> u64 {
+        lock(&self.sweep_queue).freed
+    }
+
     /// Returns the number of dead collections that are not freed yet.
     pub(crate) fn dead_collections(&self) -> usize {
         let queue = lock(&self.sweep_queue);
@@ -202,6 +209,7 @@ impl MemberIndex {
         self.account_dying(bytes, 0);
         if is_empty {
             self.forget(&mut queue, id);
+            queue.freed += 1;
         }
         bytes
     }

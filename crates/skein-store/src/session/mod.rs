@@ -277,16 +277,46 @@ impl Session {
 
     /// Looks up many keys with overlapping memory reads. Calls `found` once per key, with the key's
     /// position, in no particular order. Each key is read at its own moment.
-    pub fn get_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
+    pub fn get_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<RowRef<'_>>)) {
+        self.get_many_if_used(keys, |_| true, found);
+    }
+
+    /// Does the same as [`get_many`](Self::get_many). A lookup counts as a use of its key only if
+    /// `is_use` says so of its position.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # use std::time::Duration;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// for key in [b"goose", b"raven"] {
+    ///     store.put(key, b"")?;
+    ///     store.set_idle_time(key, Duration::from_secs(86_400));
+    /// }
+    /// store.session().get_many_if_used(&[b"goose", b"raven"], |at| at == 0, |_, row| {
+    ///     assert!(row.is_some());
+    /// });
+    /// assert_eq!(store.idle_time(b"goose"), Some(Duration::ZERO));
+    /// assert!(store.idle_time(b"raven") > Some(Duration::from_secs(85_000)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn get_many_if_used(
+        &self,
+        keys: &[&[u8]],
+        is_use: impl Fn(usize) -> bool,
+        mut found: impl FnMut(usize, Option<RowRef<'_>>),
+    ) {
         let (index, time, used) = (&self.core().keys.index, self.time(), self.core().keys.rows.ages().now());
         for (chunk, keys) in keys.chunks(LOOKUPS_PER_GUARD).enumerate() {
             let guard = index.collector().enter();
             index.get_many(keys, &guard, |i, row| {
-                let row = time.live(row);
-                if let Some(row) = row {
+                let (row, at) = (time.live(row), chunk * LOOKUPS_PER_GUARD + i);
+                if let Some(row) = row
+                    && is_use(at)
+                {
                     row.touch(used);
                 }
-                found(chunk * LOOKUPS_PER_GUARD + i, row);
+                found(at, row);
             });
         }
     }
@@ -295,13 +325,20 @@ impl Session {
     /// (`apply`, MSET). Calls `found` in the order of `keys`, after all keys were read at one
     /// moment with respect to batches.
     pub fn get_many_atomic(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
+        self.peek_many_atomic(keys, |i, row| {
+            self.core().keys.used(row);
+            found(i, row);
+        });
+    }
+
+    /// Does the same as [`get_many_atomic`](Self::get_many_atomic). This does not count as a use of
+    /// the keys.
+    pub fn peek_many_atomic(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<RowRef<'_>>)) {
         let core = self.core();
         let guard = core.keys.index.collector().enter();
         let mut rows = vec![None; keys.len()];
         if let [key] = keys {
-            let row = self.time().live(core.keys.index.get(key, &guard));
-            core.keys.used(row);
-            return found(0, row);
+            return found(0, self.time().live(core.keys.index.get(key, &guard)));
         }
         // All keys must be judged by the same time.
         let time = if core.keys.rows.any_expiring() { self.time().fixed() } else { self.time() };
@@ -309,9 +346,7 @@ impl Session {
             core.keys.index.get_many(keys, &guard, |i, row| rows[i] = row);
         });
         for (i, row) in rows.into_iter().enumerate() {
-            let row = time.live(row);
-            core.keys.used(row);
-            found(i, row);
+            found(i, time.live(row));
         }
     }
 

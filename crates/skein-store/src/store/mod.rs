@@ -114,6 +114,9 @@ pub struct StoreStats {
     pub snapshots: usize,
     /// Removed collections whose members are not all freed yet; `None` if that is not counted.
     pub dead_collections: Option<usize>,
+    /// Removed collections whose members are all freed, since the store was opened; 0 if
+    /// `dead_collections` is `None`.
+    pub freed_collections: u64,
     /// The age of the oldest of them.
     pub oldest_snapshot: Option<Duration>,
     /// Bytes of replaced and removed rows that are kept for them, with their keys.
@@ -408,6 +411,7 @@ impl Store {
             reserved_bytes: memory.reserved,
             memory,
             dead_collections: Some(core.keys.members.dead_collections()),
+            freed_collections: core.keys.members.freed_collections(),
             snapshots: snapshots.count,
             oldest_snapshot: snapshots.oldest,
             snapshot_bytes: core.keys.snapshots.bytes(),

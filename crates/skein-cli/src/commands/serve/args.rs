@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use skein_disk::DiskOptions;
-use skein_server::{ServerOptions, StartError, UnixSocket};
+use skein_server::{DefaultChannels, ServerOptions, StartError, UnixSocket};
 use skein_store::{CloseCheckpoint, Eviction, StoreLimits, StoreOptions};
 
 use crate::config::OptionOrigins;
@@ -94,6 +94,9 @@ pub struct ServeArgs {
     /// ACL SAVE writes it.
     #[arg(long, value_name = "FILE")]
     pub acl_file: Option<PathBuf>,
+    /// The channels that new users may use until a rule names others.
+    #[arg(long, value_name = "RULE", value_enum, default_value = "resetchannels")]
+    acl_pubsub_default: ChannelRule,
     /// Let clients use DEBUG SLEEP, which makes a worker wait. For tests.
     #[arg(long)]
     pub enable_debug_command: bool,
@@ -120,6 +123,16 @@ pub struct ServeArgs {
     tls: TlsArgs,
     #[command(flatten)]
     monitoring: MonitoringArgs,
+}
+
+/// The rule of channels with which a new user begins.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+#[value(rename_all = "lower")]
+enum ChannelRule {
+    /// Every channel.
+    AllChannels,
+    /// No channel.
+    ResetChannels,
 }
 
 /// The options to open an engine with.
@@ -257,6 +270,10 @@ impl ServeArgs {
             tls: self.tls.port()?,
             password: self.password()?,
             acl_file: self.acl_file.clone(),
+            default_channels: match self.acl_pubsub_default {
+                ChannelRule::AllChannels => DefaultChannels::All,
+                ChannelRule::ResetChannels => DefaultChannels::None,
+            },
             workers: self.server_workers(),
             debug_command: self.enable_debug_command,
             ..ServerOptions::default()

@@ -1,6 +1,6 @@
 //! The error replies to denied requests, and their entries in the ACL log.
 
-use crate::acl::{AclLogCase, Denial, DenialReason, LOG_TEXT_BYTES_MAX as TEXT_BYTES_MAX};
+use crate::acl::{AclLogCase, Denial, DenialContext, DenialReason, LOG_TEXT_BYTES_MAX as TEXT_BYTES_MAX};
 use crate::client::ClientState;
 use crate::commands::client::line;
 use crate::commands::{CommandError, CommandSpec, Handler};
@@ -14,7 +14,7 @@ pub(crate) fn refuse(
     command: &CommandSpec,
     denied: &Denial,
 ) -> CommandError {
-    remember(shared, client, command.name, denied);
+    remember(shared, client, command.name, own_context(client), denied);
     let fault = fault(denied);
     if matches!(command.handler(), Handler::Exec) {
         // As in Redis, a denied EXEC aborts the transaction.
@@ -42,7 +42,7 @@ pub(crate) fn fault(denied: &Denial) -> CommandError {
 
 /// Denies a queued request whose permission was revoked after it was queued.
 pub(crate) fn refuse_in_exec(shared: &ServerShared, client: &ClientState, denied: &Denial) -> CommandError {
-    remember(shared, client, "exec", denied);
+    remember(shared, client, "exec", DenialContext::Multi, denied);
     let reason = match denied {
         Denial::Command(_) => "no permission to execute the command or subcommand",
         Denial::Key(..) => "no permission to touch the specified keys",
@@ -61,7 +61,7 @@ pub(crate) fn refuse_in_script(
     command: &CommandSpec,
     denied: &Denial,
 ) -> CommandError {
-    remember(shared, client, command.name, denied);
+    remember(shared, client, command.name, DenialContext::Script, denied);
     CommandError::text(match denied {
         Denial::Command(_) => "ERR The user executing the script can't run this command or subcommand",
         Denial::Key(..) => {
@@ -74,13 +74,24 @@ pub(crate) fn refuse_in_script(
     })
 }
 
-fn remember(shared: &ServerShared, client: &ClientState, running: &str, denied: &Denial) {
+/// Returns where a request comes from that the client sent itself.
+fn own_context(client: &ClientState) -> DenialContext {
+    if client.in_multi() || client.in_exec() { DenialContext::Multi } else { DenialContext::TopLevel }
+}
+
+fn remember(
+    shared: &ServerShared,
+    client: &ClientState,
+    running: &str,
+    context: DenialContext,
+    denied: &Denial,
+) {
     let (reason, object) = match denied {
         Denial::Command(name) => (DenialReason::Command, name.as_bytes()),
         Denial::Key(_, key) => (DenialReason::Key, &**key),
         Denial::Channel(_, channel) => (DenialReason::Channel, &**channel),
     };
-    add(shared, client, running, reason, object, &client.user().name);
+    add(shared, client, running, (reason, context), object, &client.user().name);
 }
 
 /// Logs a rejected password, which came with the command `given_with` for `user`.
@@ -89,7 +100,7 @@ pub(crate) fn remember_login(shared: &ServerShared, client: &ClientState, given_
         shared,
         client,
         &String::from_utf8_lossy(given_with).to_lowercase(),
-        DenialReason::Auth,
+        (DenialReason::Auth, own_context(client)),
         given_with,
         user,
     );
@@ -104,13 +115,13 @@ fn add(
     shared: &ServerShared,
     client: &ClientState,
     running: &str,
-    reason: DenialReason,
+    (reason, context): (DenialReason, DenialContext),
     object: &[u8],
     user: &[u8],
 ) {
     let case = AclLogCase {
         reason,
-        in_multi: client.in_multi() || client.in_exec(),
+        context,
         object: clip(object),
         user: clip(user),
         client: line(shared, client, &client.record, running, TEXT_BYTES_MAX).trim_end().to_owned(),

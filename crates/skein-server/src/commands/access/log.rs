@@ -41,10 +41,9 @@ fn write(AclLogEntry { case, count, at }: &AclLogEntry, reply: &mut ReplyWriter<
     reply.map(7);
     reply.bulk(b"count");
     reply.count(usize::try_from(*count).unwrap_or(usize::MAX));
-    let context = if case.in_multi { "multi" } else { "toplevel" };
     for (name, value) in [
         ("reason", case.reason.name().as_bytes()),
-        ("context", context.as_bytes()),
+        ("context", case.context.name().as_bytes()),
         ("object", &case.object),
         ("username", &case.user),
     ] {

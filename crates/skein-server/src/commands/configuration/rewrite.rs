@@ -74,6 +74,7 @@ fn options_of(name: &str, value: &str) -> Option<RewrittenOptions> {
     let number = || value.parse().map_or_else(|_| text(value), OptionValue::Number);
     let seconds = || text(&format!("{value}s"));
     Some(vec![match name {
+        "acl-pubsub-default" => ("acl-pubsub-default", text(value)),
         "acllog-max-len" => ("max-acl-log", number()),
         "busy-reply-threshold" | "lua-time-limit" => ("busy-reply-threshold", text(&format!("{value}ms"))),
         "client-output-buffer-limit" => return output_limit(value),

@@ -7,8 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::values::{NumberUnit, parse};
-use super::{clients, memory, observing, output_limit};
-use crate::acl::PasswordHash;
+use super::{clients, memory, observing, output_limit, users};
 use crate::commands::streams;
 use crate::config::{SECONDS, bounds};
 use crate::hyperloglog;
@@ -194,27 +193,6 @@ impl ConfigParameter {
 
 const LOG_LEVEL: &str = "loglevel";
 
-/// Returns the hash of the default user's password as a rule of ACL SETUSER. The password itself is
-/// not kept.
-fn default_password(shared: &ServerShared) -> String {
-    shared.acl.users.default_user().hashes().first().map_or_else(String::new, |hash| format!("#{hash}"))
-}
-
-/// Parses a new password. As in Redis, an empty text means no password.
-fn change_default_password(text: &[u8]) -> Result<ApplyChange, String> {
-    // The value that CONFIG GET returns can be set again.
-    let hash = text.strip_prefix(b"#").and_then(PasswordHash::parse);
-    let hash = hash.or_else(|| (!text.is_empty()).then(|| PasswordHash::of(text)));
-    Ok(Box::new(move |shared| {
-        if hash.is_none()
-            && let Some(listen) = shared.options.first_public_address()
-        {
-            tracing::warn!(%listen, "the default user no longer has a password; clients from other machines are rejected");
-        }
-        shared.acl.users.set_default_password(hash);
-    }))
-}
-
 /// Errors, in Redis's words, if the limit on open files does not allow this number of clients.
 fn check_clients(shared: &ServerShared, clients: usize) -> Result<(), String> {
     let fitting = shared.files.make(clients);
@@ -228,6 +206,7 @@ fn check_clients(shared: &ServerShared, clients: usize) -> Result<(), String> {
 
 /// All parameters, sorted by name.
 pub(super) const PARAMETERS: &[ConfigParameter] = &[
+    other("acl-pubsub-default", users::channels, users::change_channels),
     fixed("aclfile", |shared| {
         shared.acl.file.as_ref().map_or_else(String::new, |path| path.to_string_lossy().into_owned())
     }),
@@ -300,7 +279,7 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     fixed("replicaof", |_| String::new()),
     ConfigParameter {
         name: "requirepass",
-        kind: ParameterKind::Other { value: default_password, change: change_default_password },
+        kind: ParameterKind::Other { value: users::password, change: users::change_password },
     },
     // Checkpoints start when the log has grown, not by time and number of writes.
     fixed("save", |_| String::new()),

@@ -1,6 +1,6 @@
 //! Commands on keys of any kind, one line each.
 
-use super::super::Handler::{Exclusive, General, Migrate, Read, ReadOneOrMany, WriteOrSlices};
+use super::super::Handler::{Exclusive, General, Migrate, Peek, PeekOneOrMany, ReadOneOrMany, WriteOrSlices};
 use super::super::task::read_or_slices;
 use super::super::{databases, dump, keys, scan};
 use super::{HandlerRow, row};
@@ -9,7 +9,7 @@ use super::{HandlerRow, row};
 pub(super) const HANDLERS: &[HandlerRow] = &[
     row("del", WriteOrSlices(keys::del, keys::del_in_slices)),
     row("dump", read_or_slices::<dump::Dump>()),
-    row("exists", ReadOneOrMany(keys::exists_one, keys::exists)),
+    row("exists", PeekOneOrMany(keys::exists_one, keys::exists)),
     row("keys", General(keys::keys)),
     row("migrate", Migrate),
     row("move", Exclusive(databases::move_key)),
@@ -18,7 +18,7 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("restore", Exclusive(dump::restore)),
     row("restore-asking", Exclusive(dump::restore)),
     row("scan", General(scan::scan)),
-    row("touch", ReadOneOrMany(keys::exists_one, keys::exists)),
-    row("type", Read(keys::kind)),
+    row("touch", ReadOneOrMany(keys::exists_one, keys::touch)),
+    row("type", Peek(keys::kind)),
     row("unlink", WriteOrSlices(keys::del, keys::del_in_slices)),
 ];

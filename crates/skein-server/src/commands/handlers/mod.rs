@@ -146,7 +146,9 @@ mod tests {
             let batched = matches!(
                 command.handler(),
                 Handler::Read(_)
+                    | Handler::Peek(_)
                     | Handler::ReadOneOrMany(..)
+                    | Handler::PeekOneOrMany(..)
                     | Handler::ReadOrSlices(..)
                     | Handler::Write(_)
                     | Handler::WriteOrSlices(..)

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::*;
-use crate::ServerOptions;
 use crate::acl::Acl;
 use crate::client::ClientState;
 use crate::client_registry::{ClientLocation, ClientRecord};
@@ -13,6 +12,7 @@ use crate::observe::{CommandTotals, ServerObserver, WorkerObserver};
 use crate::resp::RequestLimits;
 use crate::settings::ObserveSettings;
 use crate::transport::Transport;
+use crate::{DefaultChannels, ServerOptions};
 
 const LIMITS: RequestLimits =
     RequestLimits { request_bytes: 1 << 20, arg_bytes: 1 << 20, args: 100, pipeline: 1000 };
@@ -30,7 +30,7 @@ const READS: [(&str, &str); 5] = [
 fn queued(listener: &TcpListener, requests: &[Vec<usize>]) -> (ConnectionSlots, Vec<String>) {
     let mut slots = ConnectionSlots::default();
     let mut expected = Vec::new();
-    let acl = Acl::new(None, None).expect("users");
+    let acl = Acl::new(None, None, DefaultChannels::None).expect("users");
     let databases = std::sync::Arc::new(crate::databases::Databases::new(16));
     for list in requests {
         let stream =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Parser;
 use skein_disk::{ReadMode, ReplacementPolicy, SNAPSHOTS_MOST, TrieShape, Values};
-use skein_server::{ClientMemoryLimit, OutputLimit, TlsClients, UnixSocket};
+use skein_server::{ClientMemoryLimit, DefaultChannels, OutputLimit, TlsClients, UnixSocket};
 use skein_store::{Durability, IndexKind};
 
 use super::*;
@@ -111,7 +111,7 @@ fn options_that_make_no_sense_together_are_refused() {
 fn every_server_option_reaches_its_field() {
     let (_, server) = options(
         "--listen [::1]:77 --workers 3 --max-clients 10 --databases 11 --max-client-memory 7% --max-request 1m --max-argument 100k --max-arguments 20 \
-         --max-pipeline 30 --max-output 2k --max-reply 3k --max-scan-cursors 40 --enable-debug-command --acl-file users.acl --max-acl-log 5 --max-script-memory 2m --max-script-time 3s --busy-reply-threshold 4s --stop-timeout 50ms \
+         --max-pipeline 30 --max-output 2k --max-reply 3k --max-scan-cursors 40 --enable-debug-command --acl-file users.acl --acl-pubsub-default allchannels --max-acl-log 5 --max-script-memory 2m --max-script-time 3s --busy-reply-threshold 4s --stop-timeout 50ms \
          --idle-timeout 6s --unix-socket a --unix-socket-mode 770 --tcp-keepalive 7m --tls-handshake-timeout 14s --output-hard-limit 8k --output-soft-limit 9k --output-soft-time 11s --subscriber-hard-limit 5k --subscriber-soft-limit 6k --subscriber-soft-time 12s \
          --metrics [::1]:78 --slowlog-slower-than 5ms --slowlog-max-len 12 --latency-threshold 13ms --no-latency-tracking --notify-keyspace-events KEx --tracking-table-max-keys 15",
     );
@@ -121,6 +121,7 @@ fn every_server_option_reaches_its_field() {
         tls: None,
         password: None,
         acl_file: Some("users.acl".into()),
+        default_channels: DefaultChannels::All,
         acl_log_max: 5,
         workers: 3,
         clients_max: 10,
