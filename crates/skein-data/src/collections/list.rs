@@ -90,7 +90,10 @@ impl<'r> ListReader<'r> {
         Some(ElementsView { members, skipped, rest: Vec::new(), left })
     }
 
-    /// Checks the form of the list. Returns what is wrong first. Takes O(n).
+    /// Checks the form of the list. Takes O(n).
+    ///
+    /// # Errors
+    /// What is wrong first.
     pub fn check(&self) -> std::result::Result<(), String> {
         ListLayout::check(&mut &*self.members).unwrap_or(Ok(()))
     }

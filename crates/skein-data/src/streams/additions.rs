@@ -103,7 +103,7 @@ impl StreamWriter<'_> {
         let is_full = |tail: &EntryChunk| tail.count() >= TAIL_COUNT || tail.as_bytes().len() > room;
         if let Some(full) = self.tail.take_if(|tail| is_full(tail)) {
             self.has_new_tail = true;
-            self.settle(full)?;
+            self.settle(&full)?;
         }
         if bytes > TAIL_BYTES {
             let mut chunk = EntryChunk::new(id);
@@ -118,7 +118,7 @@ impl StreamWriter<'_> {
     }
 
     /// Puts a full tail as a chunk, or joins it with the last one.
-    fn settle(&mut self, full: EntryChunk) -> Result<()> {
+    fn settle(&mut self, full: &EntryChunk) -> Result<()> {
         if let Some(name) = self.last_entry_member()?.filter(|name| name.len() == CHUNK_NAME)
             && let Some(value) = self.members.value(&name)?
             && value.len() + full.as_bytes().len() <= CHUNK_BYTES
@@ -131,7 +131,7 @@ impl StreamWriter<'_> {
                 return self.put_chunk(&joined);
             }
         }
-        self.put_chunk(&full)
+        self.put_chunk(full)
     }
 
     /// Removes an entry by its id. Returns whether it was there.
@@ -228,13 +228,11 @@ impl StreamWriter<'_> {
         };
         let mut removed = 0;
         while removed < count {
-            match self.entry_member(0)? {
-                Some(name) => removed += self.remove_from(&name, &mut next)?,
-                None => {
-                    self.remove_from_tail(next);
-                    break;
-                }
-            }
+            let Some(name) = self.entry_member(0)? else {
+                self.remove_from_tail(next);
+                break;
+            };
+            removed += self.remove_from(&name, &mut next)?;
         }
         Ok(())
     }

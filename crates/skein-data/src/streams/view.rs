@@ -99,7 +99,7 @@ impl EntriesView {
         let direction = if names.is_some() { ScanDirection::Backward } else { ScanDirection::Forward };
         let (mut shown, begun) = (0, open.take());
         let mut show_member = |name: &[u8], value: &[u8]| {
-            let (Some(StreamRecord::Entries(entries)) | Some(StreamRecord::Head(_, entries))) =
+            let Some(StreamRecord::Entries(entries) | StreamRecord::Head(_, entries)) =
                 StreamRecord::of(name, value)
             else {
                 return ControlFlow::Continue(());

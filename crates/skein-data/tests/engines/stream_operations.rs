@@ -78,7 +78,7 @@ pub fn write_stream(
                 for _ in 0..*entries {
                     let next = id(stream.head().last_id.seq + 1);
                     // Entries with the same names lie together, and with others.
-                    let name = if next.seq % 7 == 0 { &b"another field"[..] } else { b"field" };
+                    let name = if next.seq.is_multiple_of(7) { &b"another field"[..] } else { b"field" };
                     let fields = FieldsBuilder::of([name, &text[..]].into_iter());
                     count += u64::from(stream.add(NewId::Exact(next), &fields)?.is_some());
                 }

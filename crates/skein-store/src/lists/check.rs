@@ -39,7 +39,7 @@ impl ListLayout {
             {
                 checked = checked.and(Err(format!("the chunk at {position} has not ordinal {expected}")));
             }
-            before = Some(packed.ordinals.ordinal(position) + chunk.count() as i64);
+            before = Some(packed.ordinals.ordinal(position) + chunk.count().cast_signed());
             for offset in [0, chunk.count().saturating_sub(1)] {
                 let found = layout.find(members, index + offset)?;
                 let place = found.map(|place| (place.position, place.rank, place.offset));

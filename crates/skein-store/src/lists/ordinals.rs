@@ -36,7 +36,7 @@ pub(super) struct Shift {
 
 /// Returns `position / STEP`, which always fits.
 fn quotient(position: u64) -> i64 {
-    (position / STEP) as i64
+    (position / STEP).cast_signed()
 }
 
 impl Ordinals {

@@ -39,10 +39,10 @@ impl ListWriter<'_> {
     /// Makes room for an element beyond the full chunk at an end. Its elements move to the neighbour,
     /// as many as fit. Returns the chunk for the new element: what is left, or an empty one. If
     /// positions are used up, all chunks get new ones.
-    pub(super) fn next_edge(&mut self, end: ListEnd, full: EdgeChunk, element: &[u8]) -> Result<EdgeChunk> {
+    pub(super) fn next_edge(&mut self, end: ListEnd, full: &EdgeChunk, element: &[u8]) -> Result<EdgeChunk> {
         let settled = match end {
-            ListEnd::Front => self.settle_first(&full, element)?,
-            ListEnd::Back => self.settle_last(&full, element)?,
+            ListEnd::Front => self.settle_first(full, element)?,
+            ListEnd::Back => self.settle_last(full, element)?,
         };
         if let Some(edge) = settled {
             return Ok(edge);
@@ -67,7 +67,7 @@ impl ListWriter<'_> {
         let count = moved(ListEnd::Back, &rest, &neighbour, element);
         // Without a move, the whole chunk becomes the second.
         let mut settled = rest.split_off(if count == 0 { 0 } else { rest.count() - count });
-        let ordinal = ordinals.ordinal(second) - settled.count() as i64;
+        let ordinal = ordinals.ordinal(second) - settled.count().cast_signed();
         let Some(positions) = ordinals.positions_of(ordinal) else { return Ok(None) };
         let is_there = rest.count() == 0 && positions.contains(&full.position);
         let position = if is_there { full.position } else { *positions.start() };
@@ -113,23 +113,9 @@ impl ListWriter<'_> {
             self.put(neighbour, &joined)?;
             self.remove(full.position)?;
         }
-        self.place_last(&mut ordinals, (full.position, passed), position, is_first);
+        place_last(&mut ordinals, (full.position, passed), position, is_first);
         self.save(&ordinals, stored)?;
         Ok(Some(EdgeChunk { position, chunk: rest }))
-    }
-
-    /// Gives the last chunk its ordinal: behind the `count` elements of the chunk at `before`. The
-    /// first chunk has no ordinal, so any will do behind it.
-    fn place_last(
-        &self,
-        ordinals: &mut Ordinals,
-        (before, count): (u64, u64),
-        position: u64,
-        is_first: bool,
-    ) {
-        let ordinal =
-            if is_first { ordinals.ordinal(position) } else { ordinals.ordinal(before) + count as i64 };
-        ordinals.place(position, ordinal, (Some(before), None));
     }
 
     /// Puts what pops have left of the chunk at an end. Of many elements, a few become a chunk of
@@ -147,7 +133,7 @@ impl ListWriter<'_> {
                 let Some(last) = position.checked_add(count * STEP) else { return self.put(position, &rest) };
                 let few = rest.split_off(count);
                 let is_first = self.members.len() == before + 1;
-                self.place_last(&mut ordinals, (position, count), last, is_first);
+                place_last(&mut ordinals, (position, count), last, is_first);
                 self.put(position, &rest)?;
                 self.put(last, &few)?;
             }
@@ -155,8 +141,8 @@ impl ListWriter<'_> {
                 let many = rest.split_off(few);
                 let second = self.position_at(before + 1)?;
                 let ordinal = match second {
-                    Some(second) => ordinals.ordinal(second) - many.count() as i64,
-                    None => ordinals.ordinal(position) + EDGE_COUNT as i64,
+                    Some(second) => ordinals.ordinal(second) - many.count().cast_signed(),
+                    None => ordinals.ordinal(position) + EDGE_COUNT.cast_signed(),
                 };
                 let found = ordinals.positions_of(ordinal).map(|positions| *positions.start());
                 let free = |at: &u64| *at > position && second.is_none_or(|second| *at < second);
@@ -184,12 +170,12 @@ impl ListWriter<'_> {
         let ordinals = &mut layout.ordinals;
         let mut ordinal = match next {
             Some(next) => ordinals.ordinal(next),
-            None => ordinals.ordinal(place.position) + chunk.count() as i64,
+            None => ordinals.ordinal(place.position) + chunk.count().cast_signed(),
         };
         let before = Some(place.position).filter(|_| place.rank != layout.before);
         let (mut behind, mut placed) = (next, Vec::with_capacity(pieces.len()));
         for piece in pieces[1..].iter().rev() {
-            ordinal -= piece.count() as i64;
+            ordinal -= piece.count().cast_signed();
             let Some(position) = position_between(ordinals, ordinal, place.position, behind) else {
                 return self.place_around(layout, place, &pieces);
             };
@@ -248,7 +234,7 @@ impl ListWriter<'_> {
         // Of the first chunk, the last one before the window may be the only one: it has no ordinal.
         let before = if first > layout.before + 1 { self.position_at(first - 1)? } else { None };
         let ordinals = &mut layout.ordinals;
-        let all: i64 = chunks.iter().map(|chunk| chunk.count() as i64).sum();
+        let all: i64 = chunks.iter().map(|chunk| chunk.count().cast_signed()).sum();
         let mut ordinal = match behind {
             Some(behind) => ordinals.ordinal(behind),
             None if is_first => ordinals.ordinal(start) + all,
@@ -260,7 +246,7 @@ impl ListWriter<'_> {
         let mut next = behind;
         for (at, chunk) in chunks.iter().enumerate().rev() {
             let position = start + at as u64 * step;
-            ordinal -= chunk.count() as i64;
+            ordinal -= chunk.count().cast_signed();
             // The first chunk has no ordinal (invariant 2).
             if at > 0 || !is_first {
                 layout.ordinals.place(position, ordinal, (before, next));
@@ -376,6 +362,14 @@ impl ListWriter<'_> {
         }
         Ok(())
     }
+}
+
+/// Gives the last chunk its ordinal: behind the `count` elements of the chunk at `before`. The first
+/// chunk has no ordinal, so any will do behind it.
+fn place_last(ordinals: &mut Ordinals, (before, count): (u64, u64), position: u64, is_first: bool) {
+    let behind = ordinals.ordinal(before) + count.cast_signed();
+    let ordinal = if is_first { ordinals.ordinal(position) } else { behind };
+    ordinals.place(position, ordinal, (Some(before), None));
 }
 
 /// Returns how many elements of a full chunk move to its neighbour, those next to an end: all, or as

@@ -86,6 +86,11 @@ impl<'w> ListWriter<'w> {
         Ok(len)
     }
 
+    /// Returns whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
     fn known_len(&self) -> Option<u64> {
         if self.members.is_empty() { Some(0) } else { self.members.elements() }
     }
@@ -127,7 +132,7 @@ impl<'w> ListWriter<'w> {
             None => EdgeChunk::empty(MIDDLE),
             Some(full) => {
                 self.put(full.position, &full.chunk)?;
-                self.next_edge(end, full, element)?
+                self.next_edge(end, &full, element)?
             }
         };
         edge.chunk.push(end, element);
@@ -319,7 +324,7 @@ impl<'w> ListWriter<'w> {
             let position = of_chunk[0].0;
             let offsets: Vec<u64> = of_chunk.iter().map(|(_, offset)| *offset).collect();
             let next = if position == layout.first { None } else { self.position_behind(position)? };
-            let by = -(offsets.len() as i64);
+            let by = -(offsets.len() as u64).cast_signed();
             shifts.extend(next.map(|next| Shift { before: position, next, by }));
             let kept = self.chunk(position)?.without(&offsets);
             if kept.count() == 0 { self.remove(position)? } else { self.put(position, &kept)? }

@@ -28,7 +28,8 @@ enum DumpedView {
     Set(MembersView, Vec<u8>),
     SortedSet(ScoreRangeView, Vec<u8>),
     List(ElementsView, QuicklistWriter),
-    Stream(EntriesView, StreamWriter, StreamPosition, Vec<StreamGroup>),
+    /// In a box, because it is much larger than the others.
+    Stream(Box<EntriesView>, StreamWriter, StreamPosition, Vec<StreamGroup>),
 }
 
 /// Writes the payload of a long collection.
@@ -66,7 +67,7 @@ impl DumpTask {
         let all = (StreamId::MIN, StreamId::MAX);
         let (position, groups) = (stream.position(), stream.whole_groups()?);
         let view = stream.view(all, ScanDirection::Forward, u64::MAX);
-        let viewed = |view| DumpedView::Stream(view, StreamWriter::default(), position, groups);
+        let viewed = |view| DumpedView::Stream(Box::new(view), StreamWriter::default(), position, groups);
         Ok(view.map(|view| Self { viewed: viewed(view) }))
     }
 
