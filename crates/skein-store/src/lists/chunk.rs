@@ -187,7 +187,9 @@ mod tests {
 
     fn chunk(elements: &[&[u8]]) -> Chunk {
         let mut chunk = Chunk::empty();
-        elements.iter().for_each(|element| chunk.push(ListEnd::Back, element));
+        for element in elements {
+            chunk.push(ListEnd::Back, element);
+        }
         chunk
     }
 
