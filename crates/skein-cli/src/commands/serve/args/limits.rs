@@ -21,9 +21,10 @@ pub struct LimitArgs {
     /// no limit [default: 0]. With --engine disk it is the size of the cache; 0 for the default size.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_memory: Option<u64>,
-    /// The action at --max-memory: noeviction rejects writes that add data; lru evicts the keys that
-    /// were not used for the longest time, lfu those that are used seldom, random any (of all keys,
-    /// or only of the volatile ones, which expire); volatile-ttl evicts those that expire first.
+    /// The action at --max-memory: noeviction rejects writes that add data; allkeys-lru evicts the
+    /// keys that were not used for the longest time, allkeys-lfu those that are used seldom,
+    /// allkeys-random any; volatile-lru, volatile-lfu and volatile-random do so among the keys that
+    /// expire; volatile-ttl evicts those that expire first.
     #[arg(long, value_name = "POLICY", default_value = "noeviction")]
     pub max_memory_policy: Eviction,
     /// The greatest number of snapshots at a time; at most 255 [default: 64].
