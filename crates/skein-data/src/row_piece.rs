@@ -178,12 +178,7 @@ struct PieceEnd {
 impl PieceEnd {
     /// Counts a member of so many bytes. Breaks if the piece ends with it.
     fn count(&mut self, member: &[u8], bytes: usize) -> ControlFlow<()> {
-        self.count_some(member, 1, bytes)
-    }
-
-    /// Counts a member that stands for some, of so many bytes.
-    fn count_some(&mut self, member: &[u8], some: usize, bytes: usize) -> ControlFlow<()> {
-        self.members += some;
+        self.members += 1;
         self.bytes += bytes;
         if self.members < RowPiece::MEMBERS && self.bytes < RowPiece::BYTES {
             return ControlFlow::Continue(());
@@ -194,7 +189,7 @@ impl PieceEnd {
 }
 
 impl RowView<'_> {
-    /// Returns the first piece of the row, or the one behind the column, member, chunk or record
+    /// Returns the first piece of the row, or the one behind the column, member, record or cursor of a list
     /// `after`, in the order of their bytes.
     ///
     /// # Errors
@@ -222,12 +217,11 @@ impl RowView<'_> {
         }
         let mut elements = Vec::new();
         let of_list = self.list(|list| {
-            list.chunks_after(after, |name, chunk| {
-                let before = elements.len();
-                elements.extend(chunk.map(<[u8]>::to_vec));
-                let bytes = elements[before..].iter().map(Vec::len).sum();
-                end.count_some(name, elements.len() - before, bytes)
+            let next = list.elements_after(after, |element| {
+                elements.push(element.to_vec());
+                end.count(&[], element.len())
             });
+            end.more_after = next;
         })?;
         if of_list.is_some() {
             return Ok(PieceRead { piece: RowPiece::List(elements), more_after: end.more_after });

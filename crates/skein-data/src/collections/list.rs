@@ -71,14 +71,30 @@ impl<'r> ListReader<'r> {
         });
     }
 
-    /// Calls `each` with members and the elements in each, until it breaks; only with those behind
-    /// the member `after`, if given.
-    pub(crate) fn chunks_after(
+    /// Calls `each` with the elements until it breaks; only with those behind a cursor, if given.
+    /// Returns the cursor behind the element at which it broke.
+    pub(crate) fn elements_after(
         &self,
-        after: Option<&[u8]>,
-        mut each: impl FnMut(&[u8], ChunkElements<'_>) -> ControlFlow<()>,
-    ) {
-        self.members.values_after(after, |name, value| each(name, ChunkElements::of(name, value)));
+        cursor: Option<&[u8]>,
+        mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Option<Vec<u8>> {
+        let (after, mut skipped) = cursor.map_or((None, 0), |cursor| {
+            let (after, skipped) = ChunkElements::place_of(cursor);
+            (Some(after), skipped)
+        });
+        let mut next = None;
+        self.members.values_after(after, |name, value| {
+            let mut passed = std::mem::take(&mut skipped);
+            for element in ChunkElements::of(name, value).skip(passed) {
+                passed += 1;
+                if each(element).is_break() {
+                    next = Some(ChunkElements::cursor(name, passed));
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        next
     }
 
     /// Takes a view of `count` elements from an index on, as they are now: to read them in steps

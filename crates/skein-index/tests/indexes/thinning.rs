@@ -129,8 +129,19 @@ fn gives_back_but<I: CheckedIndex>(
     let mut kept = Vec::new();
     for (set, keys) in sets {
         for order in ThinningOrder::ALL {
-            let (thinned, fresh) = node_bytes(make, &keys, order);
-            kept.push((thinned as f64 / fresh as f64, set, order, thinned, fresh));
+            let measure = || {
+                let (thinned, fresh) = node_bytes(make, &keys, order);
+                (thinned as f64 / fresh as f64, set, order, thinned, fresh)
+            };
+            // Hashes are secret, so by chance a table grows once more, in about one run of a hundred.
+            // Three times in a row is no chance.
+            let mut measured = measure();
+            for _ in 0..2 {
+                if measured.0 > most_of(set) {
+                    measured = measure();
+                }
+            }
+            kept.push(measured);
         }
     }
     println!("{kept:.2?}");

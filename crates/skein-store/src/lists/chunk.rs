@@ -155,6 +155,27 @@ impl<'c> ChunkElements<'c> {
         }
     }
 
+    /// Returns a cursor behind so many elements of the member with this name.
+    pub fn cursor(name: &[u8], passed: usize) -> Vec<u8> {
+        let mut cursor = name.to_vec();
+        if is_chunk_name(name) {
+            // A chunk has fewer elements than bytes, and those of one element are the longer ones.
+            cursor.extend_from_slice(&(passed as u16).to_be_bytes());
+        }
+        cursor
+    }
+
+    /// Returns the name after which a walk begins with the member that a cursor is in, and the
+    /// number of its elements that are passed.
+    pub fn place_of(cursor: &[u8]) -> (&[u8], usize) {
+        match cursor.split_last_chunk::<HEAD>() {
+            Some((name, passed)) if is_chunk_name(name) => {
+                (&name[..name.len() - 1], usize::from(u16::from_be_bytes(*passed)))
+            }
+            _ => (cursor, 0),
+        }
+    }
+
     /// Returns the elements that [`as_bytes`](Self::as_bytes) has kept.
     pub fn rest(bytes: &'c [u8]) -> Self {
         Self::Packed(Texts::of(bytes))
@@ -222,6 +243,16 @@ mod tests {
         assert_eq!(counts, [5, 5]);
         let pieces = chunk(&[b"a", &[b'x'; 900], b"b"]).split_evenly(100);
         assert_eq!(pieces.iter().map(Chunk::count).collect::<Vec<_>>(), [1, 1, 1]);
+    }
+
+    #[test]
+    fn a_cursor_leads_into_its_chunk() {
+        let name = super::super::layout::chunk_name(7);
+        let cursor = ChunkElements::cursor(&name, 300);
+        assert_eq!(ChunkElements::place_of(&cursor), (&name[..8], 300));
+        assert!(name[..8] < name[..]);
+        let older = ChunkElements::cursor(&[1; 8], 1);
+        assert_eq!(ChunkElements::place_of(&older), (&[1; 8][..], 0));
     }
 
     #[test]
