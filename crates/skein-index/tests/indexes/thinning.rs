@@ -133,8 +133,8 @@ fn gives_back_but<I: CheckedIndex>(
                 let (thinned, fresh) = node_bytes(make, &keys, order);
                 (thinned as f64 / fresh as f64, set, order, thinned, fresh)
             };
-            // Hashes are secret, so by chance a table grows once more, in about one run of a hundred.
-            // Three times in a row is no chance.
+            // Hashes are secret, so by chance a table may grow once more (seen in one run). Three
+            // times in a row is no chance.
             let mut measured = measure();
             for _ in 0..2 {
                 if measured.0 > most_of(set) {
