@@ -390,7 +390,7 @@ pub trait RowWriter {
     ///     writer.change_list::<_, Error>(b"geese", true, |list| {
     ///         list.push(ListEnd::Back, [&b"grey"[..], b"bean"].into_iter())?;
     ///         list.insert(1, b"barnacle")?;
-    ///         Ok(list.len())
+    ///         list.len()
     ///     })
     /// })?;
     /// assert_eq!(pushed?, Some(3));
