@@ -72,7 +72,7 @@ impl StreamContents for StreamRecords {
 pub struct PieceRead {
     /// The piece. It has no members if the key was replaced meanwhile.
     pub piece: RowPiece,
-    /// The last member of the piece (of a list, its position), if there may be more.
+    /// The last member of the piece (of a list, a cursor into it), if there may be more.
     pub more_after: Option<Vec<u8>>,
 }
 

@@ -142,8 +142,7 @@ impl<M: StreamMembers> Stream<'_, M> {
         if self.is_empty() {
             return Ok(None);
         }
-        let tail = self.tail.clone();
-        let of_tail = tail.as_ref().and_then(|tail| edge_of(tail.entries(), direction));
+        let of_tail = self.tail.as_ref().and_then(|tail| edge_of(tail.entries(), direction));
         if direction == ScanDirection::Backward && of_tail.is_some() {
             return Ok(of_tail);
         }

@@ -121,8 +121,11 @@ impl ListWriter<'_> {
     /// Puts what pops have left of the chunk at an end. Of many elements, a few become a chunk of
     /// their own: the next pops will write them alone.
     pub(super) fn put_rest(&mut self, end: ListEnd, position: u64, mut rest: Chunk) -> Result<()> {
+        if rest.as_bytes().len() <= 2 * EDGE_BYTES {
+            return self.put(position, &rest);
+        }
         let few = edge_len(end, &rest);
-        if rest.as_bytes().len() <= 2 * EDGE_BYTES || few == rest.count() {
+        if few == rest.count() {
             return self.put(position, &rest);
         }
         let (mut ordinals, stored) = self.ordinals()?;
@@ -231,7 +234,7 @@ impl ListWriter<'_> {
             }
         }
         let (is_first, behind) = (first == layout.before, self.position_at(end)?);
-        // Of the first chunk, the last one before the window may be the only one: it has no ordinal.
+        // The first chunk of the list has no ordinal, so it does not count as the one before.
         let before = if first > layout.before + 1 { self.position_at(first - 1)? } else { None };
         let ordinals = &mut layout.ordinals;
         let all: i64 = chunks.iter().map(|chunk| chunk.count().cast_signed()).sum();
@@ -287,12 +290,14 @@ impl ListWriter<'_> {
 
     /// Stores the ordinals, if they are or were more than the first step, and there are elements.
     pub(super) fn save(&mut self, ordinals: &Ordinals, stored: bool) -> Result<()> {
-        let value = ordinals.to_bytes();
         if ordinals.is_plain() || self.members.is_empty() {
             if stored {
                 self.members.remove_value(ORDINALS)?;
             }
-        } else if self.members.value(ORDINALS)? != Some(&value[..]) {
+            return Ok(());
+        }
+        let value = ordinals.to_bytes();
+        if self.members.value(ORDINALS)? != Some(&value[..]) {
             self.members.put_value(ORDINALS, &value)?;
         }
         Ok(())
