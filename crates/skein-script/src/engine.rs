@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::panic::resume_unwind;
 use std::rc::Rc;
 
 use mlua::chunk::ChunkMode;
@@ -48,11 +49,12 @@ type SandboxParts = (Table, Table, Function, Function, Function, Function);
 /// A Lua state that runs scripts and functions, one at a time, on one thread.
 pub struct ScriptEngine {
     pub(crate) lua: Lua,
-    pub(crate) state: Rc<RunState>,
     pub(crate) sandbox: Sandbox,
     compiled: HashMap<ScriptDigest, Function>,
     pub(crate) libraries: HashMap<u64, LoadedLibrary>,
     memory_limit: usize,
+    /// Dropped last: functions of Lua point to it (`command_calls`).
+    pub(crate) state: Rc<RunState>,
 }
 
 /// What `sandbox.lua` returns, besides the globals of scripts.
@@ -209,6 +211,9 @@ impl ScriptEngine {
                     stack.call(3, 2);
                 })
             };
+            if let Some(panic) = self.state.panic.take() {
+                resume_unwind(panic);
+            }
             done.map(|((), results)| results)
         })
     }

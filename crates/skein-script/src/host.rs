@@ -1,7 +1,8 @@
 //! The two sides of an engine that the server implements, and the slot that holds the host while a
 //! script runs.
 
-use std::cell::{Cell, RefCell};
+use std::any::Any;
+use std::cell::{Cell, RefCell, UnsafeCell};
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
 
@@ -129,6 +130,8 @@ pub(crate) struct RunState {
     pub(crate) stopped: Cell<bool>,
     /// The functions that the loading library has registered; `None` while no library loads.
     pub(crate) registered: RefCell<Option<Vec<LoadedFunction>>>,
-    /// The buffer of replies between two calls.
-    pub(crate) reply: Cell<Vec<u8>>,
+    /// The reply to the running command (invariant 3 of `command_calls`).
+    pub(crate) reply: UnsafeCell<Vec<u8>>,
+    /// A panic in a command. It goes on when the script has ended.
+    pub(crate) panic: Cell<Option<Box<dyn Any + Send>>>,
 }

@@ -25,13 +25,15 @@
 //!    a costly pattern, ends by itself.
 //! 4. Its memory has a limit ([`ScriptEngine::new`]).
 //!
-//! Read in this order: this file, `engine`, `sandbox.lua`, `redis_library`, `function_library`;
+//! Read in this order: this file, `engine`, `sandbox.lua`, `redis_library`, `command_calls`,
+//! `function_library`;
 //! then the rest.
 //!
 //! Source: Redis's documentation of
 //! [scripts](https://redis.io/docs/latest/develop/programmability/lua-api/). Design:
 //! `docs/design/server.md`.
 
+mod command_calls;
 mod digest;
 mod engine;
 mod failure;

@@ -7,10 +7,9 @@ use std::rc::Rc;
 use mlua::{Lua, MultiValue, Table, Value};
 
 use crate::ScriptDigest;
-use crate::failure::{coded, fault};
+use crate::command_calls;
+use crate::failure::fault;
 use crate::host::{RespVersion, RunState, ScriptHost, ScriptLogLevel};
-use crate::libraries::number::format_g;
-use crate::reply_values;
 
 /// The version of Redis that scripts see: that of the commands which SkeinDB has.
 const VERSION: &str = "7.0.15";
@@ -29,8 +28,8 @@ pub(crate) fn table(lua: &Lua, state: &Rc<RunState>) -> mlua::Result<Table> {
         let function = lua.create_function(move |lua, arguments| function(lua, &state, arguments))?;
         redis.raw_set(name, function)
     };
-    add("call", call)?;
-    add("pcall", pcall)?;
+    redis.raw_set("call", command_calls::function(lua, state, command_calls::call)?)?;
+    redis.raw_set("pcall", command_calls::function(lua, state, command_calls::pcall)?)?;
     add("acl_check_cmd", acl_check_cmd)?;
     add("error_reply", error_reply)?;
     add("status_reply", status_reply)?;
@@ -63,60 +62,20 @@ pub(crate) fn table(lua: &Lua, state: &Rc<RunState>) -> mlua::Result<Table> {
 /// Gives the arguments of a command to the host.
 fn give(host: &mut dyn ScriptHost, arguments: &MultiValue) -> mlua::Result<()> {
     if arguments.is_empty() {
-        return Err(fault("Please specify at least one argument for this redis lib call"));
+        return Err(fault(command_calls::NO_ARGUMENTS));
     }
     for argument in arguments {
         match argument {
             Value::String(text) => host.argument(&text.as_bytes()),
-            Value::Integer(number) => host.argument(number.to_string().as_bytes()),
-            Value::Number(number) => host.argument(format_g(*number, 17).as_bytes()),
+            Value::Integer(number) => command_calls::give_number(host, *number as f64),
+            Value::Number(number) => command_calls::give_number(host, *number),
             _ => {
                 host.forget_arguments();
-                return Err(fault("Lua redis lib command arguments must be strings or integers"));
+                return Err(fault(command_calls::WRONG_ARGUMENTS));
             }
         }
     }
     Ok(())
-}
-
-/// Runs a command and calls `take` with its reply.
-fn run<R>(
-    state: &RunState,
-    arguments: &MultiValue,
-    take: impl FnOnce(&[u8]) -> mlua::Result<R>,
-) -> mlua::Result<R> {
-    let mut reply = state.reply.take();
-    reply.clear();
-    let ran = state.host.with(|host| {
-        give(host, arguments)?;
-        host.call(state.version.get(), &mut reply);
-        Ok(())
-    });
-    let taken = ran.unwrap_or_else(|| Err(no_host())).and_then(|()| take(&reply));
-    state.reply.set(reply);
-    taken
-}
-
-/// `redis.call`: an error reply is raised.
-fn call(lua: &Lua, state: &RunState, arguments: MultiValue) -> mlua::Result<Value> {
-    run(state, &arguments, |reply| match error_of(reply) {
-        Some(error) => Err(coded(error.to_vec())),
-        None => reply_values::read(lua, reply),
-    })
-}
-
-/// Returns the text of an error reply.
-fn error_of(reply: &[u8]) -> Option<&[u8]> {
-    let line = reply.strip_prefix(b"-")?;
-    Some(line.strip_suffix(b"\r\n").unwrap_or(line))
-}
-
-/// `redis.pcall`: an error reply is returned, as the table that `redis.call` would raise.
-fn pcall(lua: &Lua, state: &RunState, arguments: MultiValue) -> mlua::Result<Value> {
-    match call(lua, state, arguments) {
-        Err(error) => crate::failure::visible(lua, Value::Error(Box::new(error))),
-        value => value,
-    }
 }
 
 fn acl_check_cmd(_: &Lua, state: &RunState, arguments: MultiValue) -> mlua::Result<Value> {

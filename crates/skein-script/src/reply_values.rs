@@ -14,47 +14,17 @@
 //! | verbatim string          | `{verbatim_string = {string =, format =}}` |
 //! | attributes of a value    | the value                                  |
 
-use mlua::{Lua, Value};
+use crate::stack::{Kind, Stack};
 
-use crate::failure::fault;
-use crate::stack::{Kind, Stack, protected};
-
-/// Reads one reply at the front of `bytes`.
-pub(crate) fn read(lua: &Lua, bytes: &[u8]) -> mlua::Result<Value> {
-    if let Some(value) = without_memory(bytes) {
-        return Ok(value);
-    }
-    // SAFETY: the reader owns nothing.
-    let (read, value) = unsafe {
-        protected(lua, (), |stack| {
-            let read = ReplyReader { stack, rest: bytes }.push_value();
-            if read.is_err() {
-                stack.clear();
-                stack.push_nil();
-            }
-            read
-        })?
-    };
-    match read {
-        Ok(()) => Ok(value),
-        Err(Broken) => Err(fault("the server's reply to a command of the script is not RESP")),
-    }
-}
-
-/// Returns the value of a reply that needs no memory of Lua: the most frequent ones.
-fn without_memory(bytes: &[u8]) -> Option<Value> {
-    let (kind, rest) = bytes.split_first()?;
-    let line = rest.strip_suffix(b"\r\n")?;
-    match kind {
-        b':' => Some(Value::Number(integer(line).ok()?)),
-        b'$' | b'*' if line == b"-1" => Some(Value::Boolean(false)),
-        _ => None,
-    }
+/// Pushes the value of the reply at the front of `bytes`. After an error, the topmost values are
+/// undefined.
+pub(crate) fn push_reply(stack: &mut Stack, bytes: &[u8]) -> Result<(), Broken> {
+    ReplyReader { stack, rest: bytes }.push_value()
 }
 
 /// The reply is not RESP.
-#[derive(Clone, Copy)]
-struct Broken;
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Broken;
 
 /// Pushes the values of a reply.
 struct ReplyReader<'r, 's> {

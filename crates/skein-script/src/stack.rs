@@ -21,7 +21,7 @@
 //!    must be dropped: its buffers belong to the caller, and its errors are `Copy`.
 //! 2. A C function has 20 slots. Work that needs more reserves them with [`Stack::reserve`].
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use mlua::{FromLuaMulti, IntoLuaMulti, Lua, Result, ffi};
@@ -89,6 +89,46 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
+    /// Returns the stack of a function that Lua calls.
+    ///
+    /// # Safety
+    /// The state is the one that Lua has given to the function, and the stack is not used after its
+    /// end.
+    pub(crate) unsafe fn of(state: *mut ffi::lua_State) -> Self {
+        Self { state }
+    }
+
+    /// Returns the first upvalue of the running function, if it is a light user data; otherwise zero.
+    pub(crate) fn upvalue(&self) -> *mut c_void {
+        // SAFETY: the function accepts any slot, and returns zero for other values.
+        unsafe { ffi::lua_touserdata(self.state, ffi::lua_upvalueindex(1)) }
+    }
+
+    /// Pushes a function of Lua whose upvalue is this pointer.
+    pub(crate) fn push_function(&mut self, function: ffi::lua_CFunction, upvalue: *const c_void) {
+        // SAFETY: the slots are reserved, see invariant 2. Running out of memory leaves the call.
+        unsafe {
+            ffi::lua_pushlightuserdata(self.state, upvalue.cast_mut());
+            ffi::lua_pushcclosure(self.state, function, 1);
+        }
+    }
+
+    /// Raises the topmost value, and leaves the function with `longjmp`.
+    pub(crate) fn raise(&mut self) -> ! {
+        // SAFETY: a value is topmost. The callers own nothing (invariant 1).
+        unsafe { ffi::lua_error(self.state) }
+    }
+
+    /// Pushes a string of several parts.
+    pub(crate) fn push_joined(&mut self, parts: &[&[u8]]) {
+        for part in parts {
+            self.push_bytes(part);
+        }
+        let count = c_int::try_from(parts.len()).unwrap_or(c_int::MAX);
+        // SAFETY: as many strings are topmost.
+        unsafe { ffi::lua_concat(self.state, count) };
+    }
+
     /// Returns whether `slots` more values fit, and reserves the space for them.
     pub(crate) fn reserve(&mut self, slots: c_int) -> bool {
         // SAFETY: `state` is the state of the protected call, which raises errors safely.

@@ -5,6 +5,8 @@
 //!                                                      runs in a batch of lookups
 //!                                  Handler::Write      writes within one log entry;
 //!                                                      runs together with other writes
+//!                                  Handler::WriteRun   the same for requests to one key in a row,
+//!                                                      as one change
 //!                                  Handler::General    everything else; runs alone
 //!                                  Handler::Exclusive  several keys, atomically;
 //!                                                      runs while no other worker runs a command
@@ -87,6 +89,10 @@ pub(crate) type ReadHandler = fn(Option<RowView<'_>>, &RequestArgs<'_>, &mut Rep
 /// Writes and replies. If the handler returns an error, its partial reply is discarded.
 pub(crate) type WriteHandler =
     fn(&mut EngineWriter<'_, '_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> Result<(), CommandError>;
+/// Does the first requests of a run of writes as one change, and replies to each. Returns their number,
+/// at least 1. If the handler returns an error, none was done.
+pub(crate) type RunHandler =
+    fn(&mut EngineWriter<'_, '_>, &RequestRun<'_>, &mut ReplyWriter<'_>) -> Result<usize, CommandError>;
 /// The result of a general handler.
 pub(crate) type CommandResult = Result<AfterCommand, CommandError>;
 /// Does anything. If the handler returns an error, its partial reply is discarded.
@@ -110,6 +116,8 @@ pub(crate) enum Handler {
     /// Writes to single keys, the first of which is argument 1. Consecutive writes share one append
     /// to the log.
     Write(WriteHandler),
+    /// Like `Write`, for requests of one command to one key that a client has sent one after the other.
+    WriteRun(RunHandler),
     /// Like `Write` if the request [is short](is_short). Otherwise the second handler runs it in
     /// slices.
     WriteOrSlices(WriteHandler, GeneralHandler),
@@ -168,8 +176,41 @@ impl Handler {
                 context.ticket = context.ticket.max(ticket);
                 written??;
             }
+            Self::WriteRun(write) => {
+                let run = RequestRun::of_one(args);
+                let (written, ticket) = context.session.write(|writer| write(writer, &run, reply));
+                context.ticket = context.ticket.max(ticket);
+                written??;
+            }
         }
         Ok(AfterCommand::Done)
+    }
+}
+
+/// Requests of one command to one key, in the order in which a client has sent them; at least one.
+#[derive(Clone, Copy)]
+pub(crate) struct RequestRun<'r> {
+    /// The key as the store has it.
+    pub key: &'r [u8],
+    /// The requests as they were sent.
+    pub requests: &'r [RequestArgs<'r>],
+}
+
+impl<'r> RequestRun<'r> {
+    /// Returns a run of one request.
+    pub(crate) fn of_one(request: &'r RequestArgs<'r>) -> Self {
+        Self { key: request.get(1), requests: std::slice::from_ref(request) }
+    }
+
+    /// Returns the first requests for which `belongs` is true. REQUIRES: the first request is one.
+    pub(crate) fn first_that(&self, belongs: impl Fn(&RequestArgs<'r>) -> bool) -> Self {
+        let count = self.requests.iter().take_while(|request| belongs(request)).count();
+        Self { key: self.key, requests: &self.requests[..count.max(1)] }
+    }
+
+    /// Returns the arguments behind the keys, of all requests.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &'r [u8]> + Clone + use<'r> {
+        self.requests.iter().flat_map(|request| request.from(2))
     }
 }
 

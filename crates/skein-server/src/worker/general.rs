@@ -476,7 +476,7 @@ impl GeneralContext<'_> {
 
 /// Returns whether a command may write.
 fn writes(command: &CommandSpec) -> bool {
-    command.has_flag("write") || matches!(command.handler(), Handler::Write(_))
+    command.has_flag("write") || matches!(command.handler(), Handler::Write(_) | Handler::WriteRun(_))
 }
 
 /// Returns whether `pipelined_reads` or `pipelined_writes` runs the request at a position of the
@@ -485,7 +485,7 @@ fn is_batched(resolved: ResolvedTag, connection: &Connection, at: usize, shared:
     let ResolvedTag::Command(command) = resolved else { return false };
     match command.handler() {
         Handler::Read(_) | Handler::Peek(_) | Handler::ReadOrSlices(..) => true,
-        Handler::Write(_) => {
+        Handler::Write(_) | Handler::WriteRun(_) => {
             !must_leave_batch(shared, &connection.client, command, &connection.input.args(at))
         }
         Handler::ReadOneOrMany(..) | Handler::PeekOneOrMany(..) => connection.input.args(at).len() == 2,

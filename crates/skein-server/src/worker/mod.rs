@@ -22,12 +22,13 @@
 //! of its requests. While requests are queued, the worker reads no more from its socket.
 //!
 //! Read in this order: `mod` (the turn), `connection`, `connections`, `reply_buffer`,
-//! `pipelined_reads`, `pipelined_writes`, `general`, `exclusive`, `busy`, `epochs`; then the rest in
-//! any order.
+//! `pipelined_reads`, `pipelined_writes`, `batched_writes`, `general`, `exclusive`, `busy`, `epochs`;
+//! then the rest in any order.
 //!
 //! Design: `docs/design/server.md`.
 
 mod admission;
+mod batched_writes;
 mod blocking;
 mod busy;
 mod client_timeouts;

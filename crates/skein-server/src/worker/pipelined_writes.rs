@@ -11,17 +11,16 @@
 //! its execution (at a damaged page, for example), all unpublished writes are undone. They are then
 //! repeated one by one, so that only the failing write reports the error.
 
-use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::monitor::feed;
-use crate::commands::{CommandError, Handler, ResolvedTag, WriteHandler, handler_of, is_short};
-use crate::key_events::{CommandWatch, KeyChanges};
+use crate::commands::{CommandError, ResolvedTag};
 use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::ReplyWriter;
 use crate::shared::ServerShared;
 use crate::stored_request::StoredRequest;
-use skein_data::{EngineKeys, EngineSession, EngineWriter, Error, Ticket};
+use skein_data::{EngineKeys, EngineSession, Error, Ticket};
 
+use super::batched_writes::{BatchErrors, BatchProgress, ConnectionWrites, handler, write_all};
 use super::connection::Connection;
 use super::connection_slots::ConnectionSlots;
 use super::migrations::must_leave_batch;
@@ -38,174 +37,14 @@ const WARM_MIN: usize = 2;
 /// next batch.
 const PART_OF_LIMIT: usize = 16;
 
-/// The writes of one connection in the batch.
-#[derive(Clone, Copy)]
-struct ConnectionWrites {
-    slot: usize,
-    /// The number of requests of its queue in the batch.
-    count: usize,
-    /// The number of requests that were done.
-    done: usize,
-    /// The start of their replies.
-    start: usize,
-    /// The number of requests that cannot be undone (`kept`), and the end of their replies
-    /// (`kept_end`).
-    kept: usize,
-    kept_end: usize,
-}
-
-impl ConnectionWrites {
-    fn new(slot: usize, count: usize, output: &ReplyBuffer) -> Self {
-        let start = output.buffer.len();
-        Self { slot, count, done: 0, start, kept: 0, kept_end: start }
-    }
-
-    /// Does the next write. Returns `false` if there is none or the reply buffer is full. Adds a
-    /// refused write to the errors.
-    fn write(
-        &mut self,
-        connection: &Connection,
-        output: &mut ReplyBuffer,
-        writer: &mut EngineWriter<'_, '_>,
-        batch: &mut BatchProgress<'_>,
-    ) -> bool {
-        let may_go_on = self.done < self.count && (self.done == 0 || output.pending() <= batch.output_max);
-        let Some((tag, write)) = handler(connection, self.done).filter(|_| may_go_on) else { return false };
-        let names = connection.input.args(self.done);
-        let mut reply = ReplyWriter::new(&mut output.buffer, connection.client.protocol);
-        let start = reply.position();
-        let BatchProgress { errors, room, changes, stored, .. } = batch;
-        if room.admits(tag, &names) {
-            let done = stored_keys(stored, connection, tag, &names).and_then(|args| {
-                let watch =
-                    if changes.is_on() { begin(changes, writer, connection, tag, &args) } else { None };
-                let done = write(writer, &args, &mut reply);
-                if watch.is_some() {
-                    changes.end(watch, writer, done.is_ok());
-                }
-                done
-            });
-            if let Err(fault) = done {
-                reply.truncate(start);
-                fault.write(&mut reply);
-                errors.all.push((CommandKind::plain(tag), fault));
-            }
-        } else {
-            OUT_OF_MEMORY.write(&mut reply);
-            errors.refused.push((self.slot, self.done, CommandKind::plain(tag)));
-        }
-        self.done += 1;
-        true
-    }
-
-    fn keep(&mut self, output: &ReplyBuffer) {
-        (self.kept, self.kept_end) = (self.done, output.buffer.len());
-    }
-
-    /// Removes the replies of requests that were undone.
-    fn undo(&mut self, output: &mut ReplyBuffer) {
-        self.done = self.kept;
-        output.buffer.truncate(self.kept_end);
-    }
-}
-
-/// What the writes of a batch share.
-struct BatchProgress<'b> {
-    output_max: usize,
-    errors: &'b mut BatchErrors,
-    room: WriteAllowance,
-    /// What they have changed, if somebody wants to know.
-    changes: KeyChanges,
-    stored: StoredRequest,
-}
-
-/// Returns a write with the keys that the store has for its names.
-#[inline]
-fn stored_keys<'s>(
-    stored: &'s mut StoredRequest,
-    connection: &Connection,
-    tag: u16,
-    names: &RequestArgs<'s>,
-) -> Result<RequestArgs<'s>, CommandError> {
-    if connection.client.keyspace().is_default() {
-        return Ok(*names);
-    }
-    match ResolvedTag::of(tag) {
-        ResolvedTag::Command(command) => stored.of(&connection.client, command, names),
-        _ => Ok(*names),
-    }
-}
-
-/// Looks at the keys of a write.
-#[cold]
-fn begin<'a>(
-    changes: &mut KeyChanges,
-    writer: &mut EngineWriter<'_, '_>,
-    connection: &Connection,
-    tag: u16,
-    args: &RequestArgs<'a>,
-) -> Option<CommandWatch<'a>> {
-    let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return None };
-    changes.set_client(connection.client.id);
-    changes.begin(writer, command, args)
-}
-
-/// The errors of the batch, to be counted.
-#[derive(Default)]
-struct BatchErrors {
-    all: Vec<(CommandKind, CommandError)>,
-    /// The number of errors of requests that cannot be undone.
-    kept: usize,
-    /// Requests that did not run because memory was short, by slot and position in its queue. (An
-    /// engine that undoes writes refuses none.)
-    refused: Vec<(usize, usize, CommandKind)>,
-}
-
-impl BatchErrors {
-    fn keep(&mut self) {
-        self.kept = self.all.len();
-    }
-
-    /// Removes the errors of requests that were undone.
-    fn undo(&mut self) {
-        self.all.truncate(self.kept);
-        self.refused.clear();
-    }
-
-    /// Returns whether a request was refused, so that it did not run.
-    fn refused(&self, slot: usize, at: usize) -> bool {
-        self.refused.iter().any(|refused| (refused.0, refused.1) == (slot, at))
-    }
-
-    fn count(&mut self, timer: &RequestTimer<'_>) {
-        for (kind, fault) in self.all.drain(..) {
-            timer.failed(kind, fault.bytes());
-        }
-        for (_, _, kind) in self.refused.drain(..) {
-            timer.error(Some(kind), OUT_OF_MEMORY.bytes(), false);
-        }
-        self.kept = 0;
-    }
-}
-
 /// The batch. The worker reuses its memory from turn to turn.
 #[derive(Default)]
 pub(super) struct PipelinedWrites {
     prefixed: PrefixedKeys,
-    runs: Vec<ConnectionWrites>,
+    parts: Vec<ConnectionWrites>,
     /// The number of writes that must be done one by one, because a batch with them failed.
     alone: usize,
     errors: BatchErrors,
-}
-
-#[inline]
-fn handler(connection: &Connection, index: usize) -> Option<(u16, WriteHandler)> {
-    let tag = connection.input.tag(index)?;
-    match handler_of(tag)? {
-        Handler::Write(write) => Some((tag, write)),
-        Handler::WriteOrSlices(write, _) if is_short(&connection.input.args(index)) => Some((tag, write)),
-        _ => None,
-    }
 }
 
 /// Returns whether this request is a write that the client is allowed to do.
@@ -243,7 +82,8 @@ impl PipelinedWrites {
         let mut keys: [&[u8]; BATCH] = [&[]; BATCH];
         let mut prefixed = std::mem::take(&mut self.prefixed);
         prefixed.clear();
-        let mut total = self.plan(connections, outputs, active, shared, &mut keys, &mut prefixed);
+        let (mut total, looked_up) =
+            self.plan(connections, outputs, active, shared, &mut keys, &mut prefixed);
         prefixed.put_into(&mut keys);
         if total == 0 {
             return (0, Ticket::default());
@@ -254,7 +94,7 @@ impl PipelinedWrites {
         let asked = match session.memory_limit() {
             Some(limit) => {
                 let bytes = self.cut(connections, limit / PART_OF_LIMIT);
-                total = self.runs.iter().map(|run| run.count).sum();
+                total = self.parts.iter().map(|run| run.count).sum();
                 make_room(bytes, session, shared)
             }
             None => Ok(WriteAllowance::ALL),
@@ -269,20 +109,21 @@ impl PipelinedWrites {
                 return (taken, Ticket::default());
             }
         };
-        let Self { runs, errors, .. } = self;
+        let Self { parts, errors, .. } = self;
         let stored = StoredRequest::default();
         let mut batch = BatchProgress { output_max, errors, room, changes, stored };
         let (written, ticket) = session.write(|writer| {
-            if total >= WARM_MIN {
-                writer.prefetch(&keys[..total]);
+            let looked_up = looked_up.min(total);
+            if looked_up >= WARM_MIN {
+                writer.prefetch(&keys[..looked_up]);
             }
-            write_runs(runs, connections, outputs, writer, &mut batch)
+            write_all(parts, connections, outputs, writer, &mut batch)
         });
         let mut changes = batch.changes;
         self.prefixed = prefixed;
         let nanos = timer.lap_of_batch();
-        let undone: usize = runs.iter().map(|run| run.done - run.kept).sum();
-        let written = written.and_then(|runs| runs);
+        let undone: usize = parts.iter().map(|run| run.done - run.kept).sum();
+        let written = written.and_then(|written| written);
         if written.is_err() && session.can_roll_back() {
             changes.undo();
         }
@@ -291,7 +132,7 @@ impl PipelinedWrites {
             Err(_) if session.can_roll_back() && undone > 1 => {
                 self.alone = undone;
                 self.errors.undo();
-                self.runs.iter_mut().for_each(|run| run.undo(&mut slots.outputs[run.slot]));
+                self.parts.iter_mut().for_each(|run| run.undo(&mut slots.outputs[run.slot]));
                 self.take(slots, nanos, shared, timer)
             }
             Err(error) => self.refuse(slots, &error.into(), nanos, shared, timer),
@@ -300,12 +141,13 @@ impl PipelinedWrites {
         changes.publish_in_order(&mut EngineKeys::Session(session), observer);
         drop(order);
         if let Some(epoch) = shared.epoch_to_wait_for(ticket) {
-            self.runs.iter().for_each(|run| slots.outputs[run.slot].hold(run.start, epoch));
+            self.parts.iter().for_each(|run| slots.outputs[run.slot].hold(run.start, epoch));
         }
         (taken, ticket)
     }
 
-    /// Collects the writes and their keys. Returns their number.
+    /// Collects the writes, and their keys. Of equal keys in a row, it collects one. Returns the numbers
+    /// of both.
     fn plan<'c>(
         &mut self,
         connections: &'c [Option<Box<Connection>>],
@@ -314,36 +156,40 @@ impl PipelinedWrites {
         shared: &ServerShared,
         keys: &mut [&'c [u8]; BATCH],
         prefixed: &mut PrefixedKeys,
-    ) -> usize {
+    ) -> (usize, usize) {
         let output_max = shared.settings.output_bytes_max.get();
-        self.runs.clear();
+        self.parts.clear();
         let most = if self.alone > 0 { 1 } else { BATCH };
         self.alone = self.alone.saturating_sub(1);
-        let mut total = 0;
+        let (mut total, mut looked_up) = (0, 0);
         for &slot in active {
             let Some(connection) = connections[slot].as_deref() else { continue };
             if !connection.may_batch() || outputs[slot].pending() > output_max {
                 continue;
             }
             let (before, keyspace) = (total, connection.client.keyspace());
+            let mut last = None;
             while total < most && may_write(connection, total - before, shared) {
                 let name = connection.input.args(total - before).get(1);
-                keys[total] = name;
-                prefixed.add(total, keyspace, name);
+                if last.replace(name) != Some(name) {
+                    keys[looked_up] = name;
+                    prefixed.add(looked_up, keyspace, name);
+                    looked_up += 1;
+                }
                 total += 1;
             }
             if total > before {
-                self.runs.push(ConnectionWrites::new(slot, total - before, &outputs[slot]));
+                self.parts.push(ConnectionWrites::new(slot, total - before, &outputs[slot]));
             }
         }
-        total
+        (total, looked_up)
     }
 
     /// Leaves the writes after `most` added bytes to the next batch, so that no batch evicts many
     /// keys at once. Returns the bytes that this batch adds.
     fn cut(&mut self, connections: &[Option<Box<Connection>>], most: usize) -> usize {
-        let (mut bytes, mut runs) = (0, 0);
-        for run in &mut self.runs {
+        let (mut bytes, mut parts) = (0, 0);
+        for run in &mut self.parts {
             let Some(connection) = connections[run.slot].as_deref() else { break };
             let mut count = 0;
             while count < run.count && (bytes < most || bytes == 0) {
@@ -354,9 +200,9 @@ impl PipelinedWrites {
             if count == 0 {
                 break;
             }
-            runs += 1;
+            parts += 1;
         }
-        self.runs.truncate(runs);
+        self.parts.truncate(parts);
         bytes
     }
 
@@ -368,11 +214,11 @@ impl PipelinedWrites {
         shared: &ServerShared,
         timer: &RequestTimer<'_>,
     ) -> usize {
-        let total = self.runs.iter().map(|run| run.done).sum();
+        let total = self.parts.iter().map(|run| run.done).sum();
         let nanos_each = share(nanos, total);
         let (slow, monitored) = (timer.is_slow(nanos_each), shared.monitors.any());
         let mut tally = KindTally::new(nanos_each);
-        for run in &self.runs {
+        for run in &self.parts {
             let Some((connection, _)) = slots.get(run.slot) else { continue };
             for at in 0..run.done {
                 let Some(kind) = connection.input.tag(at).map(CommandKind::plain) else { continue };
@@ -407,8 +253,8 @@ impl PipelinedWrites {
         // If the store refused immediately, nothing ran, and every connection has at least one
         // request.
         self.errors.undo();
-        let nothing_ran = self.runs.iter().all(|run| run.done == 0);
-        for run in &mut self.runs {
+        let nothing_ran = self.parts.iter().all(|run| run.done == 0);
+        for run in &mut self.parts {
             let Some((connection, output)) = slots.get(run.slot) else { continue };
             let count = if nothing_ran { 1 } else { run.done - run.kept };
             run.undo(output);
@@ -444,45 +290,5 @@ fn make_room(
         Ok(WriteAllowance::ALL)
     } else {
         Ok(WriteAllowance::make_room(session, shared, bytes)?.0)
-    }
-}
-
-/// Does the writes of all connections, in order. Errors if writes that are not kept were not done.
-fn write_runs(
-    runs: &mut [ConnectionWrites],
-    connections: &[Option<Box<Connection>>],
-    outputs: &mut [ReplyBuffer],
-    writer: &mut EngineWriter<'_, '_>,
-    batch: &mut BatchProgress<'_>,
-) -> Result<(), Error> {
-    for at in 0..runs.len() {
-        let Some(connection) = connections[runs[at].slot].as_deref() else { continue };
-        loop {
-            writer.publish_if_many()?;
-            if writer.published() {
-                keep(&mut runs[..=at], outputs, batch);
-            }
-            let run = &mut runs[at];
-            if !run.write(connection, &mut outputs[run.slot], writer, batch) {
-                break;
-            }
-            if writer.published() {
-                // A part of this request cannot be undone, so the rest of it must be done too.
-                writer.publish()?;
-                keep(&mut runs[..=at], outputs, batch);
-            }
-            if writer.is_broken() {
-                return writer.publish();
-            }
-        }
-    }
-    Ok(())
-}
-
-fn keep(runs: &mut [ConnectionWrites], outputs: &[ReplyBuffer], batch: &mut BatchProgress<'_>) {
-    batch.errors.keep();
-    batch.changes.keep();
-    for run in runs {
-        run.keep(&outputs[run.slot]);
     }
 }

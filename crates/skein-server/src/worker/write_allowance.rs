@@ -27,6 +27,11 @@ impl WriteAllowance {
     /// No limit.
     pub(super) const ALL: Self = Self(usize::MAX);
 
+    /// Returns whether there is no limit.
+    pub(super) fn is_all(self) -> bool {
+        self.0 == usize::MAX
+    }
+
     /// Evicts keys until requests that add about `bytes` fit. Returns the allowance, and the ticket
     /// of the evictions, which the replies must wait for.
     pub(super) fn make_room(
@@ -41,7 +46,7 @@ impl WriteAllowance {
     /// Takes the part of a request if it needs one. Returns whether the allowance was sufficient.
     #[inline]
     pub(super) fn admits(&mut self, tag: u16, args: &RequestArgs<'_>) -> bool {
-        self.0 == usize::MAX || self.takes_part_of(tag, args)
+        self.is_all() || self.takes_part_of(tag, args)
     }
 
     fn takes_part_of(&mut self, tag: u16, args: &RequestArgs<'_>) -> bool {

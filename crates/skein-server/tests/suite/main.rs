@@ -37,6 +37,7 @@ mod monitoring;
 mod pause;
 mod protected_mode;
 mod rewriting;
+mod runs;
 mod scripts;
 mod serving;
 mod sets;

@@ -68,19 +68,24 @@ impl Chunk {
 
     /// Inserts an element before the one at `index`.
     pub(super) fn insert(&mut self, index: u64, element: &[u8]) {
-        let (start, count) = (self.start_of(index), self.count());
-        let mut text = Vec::with_capacity(text_len(element));
-        push_text(&mut text, element);
-        self.0.splice(start..start, text);
+        let count = self.count();
+        self.insert_text(self.start_of(index), element);
         self.set_count(count + 1);
     }
 
     /// Replaces the element at `index`.
     pub(super) fn replace(&mut self, index: u64, element: &[u8]) {
         let (start, end) = (self.start_of(index), self.start_of(index + 1));
-        let mut text = Vec::with_capacity(text_len(element));
-        push_text(&mut text, element);
-        self.0.splice(start..end, text);
+        self.0.drain(start..end);
+        self.insert_text(start, element);
+    }
+
+    /// Inserts the bytes of an element.
+    fn insert_text(&mut self, start: usize, element: &[u8]) {
+        let before = self.0.len();
+        push_text(&mut self.0, element);
+        let added = self.0.len() - before;
+        self.0[start..].rotate_right(added);
     }
 
     /// Splits off the elements from `index` on.
@@ -89,9 +94,14 @@ impl Chunk {
         let mut rest = Self::empty();
         rest.0.extend_from_slice(&self.0[start..]);
         rest.set_count(count - index);
-        self.0.truncate(start);
-        self.set_count(index);
+        self.truncate(index);
         rest
+    }
+
+    /// Removes the elements from `index` on.
+    pub(super) fn truncate(&mut self, index: u64) {
+        self.0.truncate(self.start_of(index));
+        self.set_count(index);
     }
 
     /// Appends the elements of another chunk.

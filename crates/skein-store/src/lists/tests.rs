@@ -241,10 +241,16 @@ fn apply(list: &mut MapMembers, model: &mut Vec<Vec<u8>>, change: &Change) {
 }
 
 fn pop(list: &mut MapMembers, model: &mut Vec<Vec<u8>>, end: ListEnd, count: u64) {
-    let mut popped = Vec::new();
+    let (mut popped, until) = (Vec::new(), count > 0 && model.len().is_multiple_of(2));
     list.change(|list| {
         assert_eq!(list.peek(end)?.is_some(), list.len()? > 0);
-        list.pop(end, count, |element| popped.push(element.to_vec()))
+        if !until {
+            return list.pop(end, count, |element| popped.push(element.to_vec()));
+        }
+        list.pop_until(end, u64::MAX, |element| {
+            popped.push(element.to_vec());
+            if (popped.len() as u64) < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
     });
     let expected: Vec<Vec<u8>> = (0..count).map_while(|_| pop_from(model, end)).collect();
     assert_eq!(popped, expected);

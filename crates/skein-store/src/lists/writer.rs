@@ -149,29 +149,44 @@ impl<'w> ListWriter<'w> {
         if is_long && count >= self.members.len() && self.len()? <= count {
             return self.take_all(end, &mut each);
         }
-        let (before, mut left) = (self.known_len(), count);
-        while left > 0 {
+        self.pop_until(end, count, |element| {
+            each(element);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Does the same as [`pop`](Self::pop), and stops after the element for which `each` breaks.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn pop_until(
+        &mut self,
+        end: ListEnd,
+        count: u64,
+        mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let (before, mut left, mut goes_on) = (self.known_len(), count, true);
+        while left > 0 && goes_on {
             let Some(EdgeChunk { position, mut chunk }) = self.edge(end)? else { break };
-            let has = chunk.count();
-            if left >= has {
-                show(end, &chunk, &mut each);
+            let (has, mut shown) = (chunk.count(), 0);
+            show(end, &chunk, &mut |element| {
+                shown += 1;
+                goes_on = each(element).is_continue();
+                if goes_on && shown < left { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            left -= shown;
+            if shown == has {
                 self.remove(position)?;
-                left -= has;
                 continue;
             }
             let rest = match end {
-                ListEnd::Front => {
-                    let rest = chunk.split_off(left);
-                    show(end, &chunk, &mut each);
-                    rest
-                }
+                ListEnd::Front => chunk.split_off(shown),
                 ListEnd::Back => {
-                    show(end, &chunk.split_off(has - left), &mut each);
+                    chunk.truncate(has - shown);
                     chunk
                 }
             };
             self.put_rest(end, position, rest)?;
-            left = 0;
         }
         self.note_len(before, |before| before.saturating_sub(count - left));
         Ok(())
@@ -180,7 +195,10 @@ impl<'w> ListWriter<'w> {
     /// Shows all elements from an end on, and removes them as a whole.
     fn take_all(&mut self, end: ListEnd, each: &mut impl FnMut(&[u8])) -> Result<()> {
         self.walk_chunks(end, |_, chunk| {
-            show(end, chunk, each);
+            show(end, chunk, &mut |element| {
+                each(element);
+                ControlFlow::Continue(())
+            });
             ControlFlow::Continue(())
         })?;
         self.clear();
@@ -439,15 +457,15 @@ impl<'w> ListWriter<'w> {
     }
 }
 
-/// Calls `each` with the elements of a chunk from an end on.
-fn show(end: ListEnd, chunk: &Chunk, each: &mut impl FnMut(&[u8])) {
-    match end {
-        ListEnd::Front => chunk.elements().for_each(each),
+/// Calls `each` with the elements of a chunk from an end on, until it breaks.
+fn show(end: ListEnd, chunk: &Chunk, each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>) {
+    _ = match end {
+        ListEnd::Front => chunk.elements().try_for_each(each),
         ListEnd::Back => {
             let elements: Vec<&[u8]> = chunk.elements().collect();
-            elements.into_iter().rev().for_each(each);
+            elements.into_iter().rev().try_for_each(each)
         }
-    }
+    };
 }
 
 impl std::fmt::Debug for ListWriter<'_> {

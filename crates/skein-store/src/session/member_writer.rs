@@ -292,13 +292,25 @@ impl<'w> MemberWriter<'w> {
             return;
         }
         let id = self.collection.id().to_be_bytes();
-        let keys: Vec<Vec<u8>> =
-            members.take(EXPECTED_MAX).map(|member| [&id[..], member].concat()).collect();
-        let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-        if keys.len() > 1 {
-            self.collection.members().index.get_many(&keys, self.guard, |_, row| {
-                std::hint::black_box(row.map(RowRef::version));
-            });
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        for member in members.take(EXPECTED_MAX) {
+            bytes.extend_from_slice(&id);
+            bytes.extend_from_slice(member);
+            ends.push(bytes.len());
+        }
+        if ends.len() < 2 {
+            return;
+        }
+        let mut start = 0;
+        let keys: Vec<&[u8]> =
+            ends.into_iter().map(|end| &bytes[std::mem::replace(&mut start, end)..end]).collect();
+        self.collection.members().index.get_many(&keys, self.guard, |_, row| {
+            std::hint::black_box(row.map(RowRef::version));
+        });
+        // The scores of a sorted set are not known here.
+        if self.kind() == CollectionKind::Set {
+            let names: Vec<&[u8]> = keys.iter().map(|key| &key[ID..]).collect();
+            self.state.score_index.prefetch(SET_SCORE, &names);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Commands on lists, one line each.
 
-use super::super::Handler::{Blocking, Exclusive, Read, Write};
+use super::super::Handler::{Blocking, Exclusive, Read, Write, WriteRun};
 use super::super::lists as l;
 use super::super::task::read_or_slices;
 use super::{HandlerRow, row};
@@ -17,16 +17,16 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("llen", Read(l::llen)),
     row("lmove", Exclusive(l::lmove)),
     row("lmpop", Exclusive(l::lmpop)),
-    row("lpop", Write(l::lpop)),
+    row("lpop", WriteRun(l::lpop)),
     row("lpos", read_or_slices::<l::LPos>()),
-    row("lpush", Write(l::lpush)),
-    row("lpushx", Write(l::lpushx)),
+    row("lpush", WriteRun(l::lpush)),
+    row("lpushx", WriteRun(l::lpushx)),
     row("lrange", read_or_slices::<l::LRange>()),
     row("lrem", Write(l::lrem)),
     row("lset", Write(l::lset)),
     row("ltrim", Write(l::ltrim)),
-    row("rpop", Write(l::rpop)),
+    row("rpop", WriteRun(l::rpop)),
     row("rpoplpush", Exclusive(l::rpoplpush)),
-    row("rpush", Write(l::rpush)),
-    row("rpushx", Write(l::rpushx)),
+    row("rpush", WriteRun(l::rpush)),
+    row("rpushx", WriteRun(l::rpushx)),
 ];

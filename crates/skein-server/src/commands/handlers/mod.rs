@@ -118,7 +118,9 @@ impl CommandSpec {
     /// Returns whether the command itself may write. PFCOUNT may, although it has the flag of
     /// reads: it keeps the count in the value.
     pub(crate) fn may_write(&self) -> bool {
-        self.has_flag("write") || matches!(self.handler(), Handler::Write(_)) || self.name == "pfcount"
+        self.has_flag("write")
+            || matches!(self.handler(), Handler::Write(_) | Handler::WriteRun(_))
+            || self.name == "pfcount"
     }
 
     /// Returns the handler for the time while the data is still loading, if there is one.
@@ -151,6 +153,7 @@ mod tests {
                     | Handler::PeekOneOrMany(..)
                     | Handler::ReadOrSlices(..)
                     | Handler::Write(_)
+                    | Handler::WriteRun(_)
                     | Handler::WriteOrSlices(..)
             );
             if batched {

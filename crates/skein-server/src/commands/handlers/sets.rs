@@ -1,13 +1,13 @@
 //! Commands on sets, one line each.
 
-use super::super::Handler::{Exclusive, General, Read, Write};
+use super::super::Handler::{Exclusive, General, Read, Write, WriteRun};
 use super::super::sets as s;
 use super::super::task::read_or_slices;
 use super::{HandlerRow, row};
 
 #[rustfmt::skip]
 pub(super) const HANDLERS: &[HandlerRow] = &[
-    row("sadd", Write(s::sadd)),
+    row("sadd", WriteRun(s::sadd)),
     row("scard", Read(s::scard)),
     row("sdiff", Exclusive(s::sdiff)),
     row("sdiffstore", Exclusive(s::sdiff_store)),
@@ -20,7 +20,7 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("smove", Exclusive(s::smove)),
     row("spop", Write(s::spop)),
     row("srandmember", read_or_slices::<s::SRandMember>()),
-    row("srem", Write(s::srem)),
+    row("srem", WriteRun(s::srem)),
     row("sscan", General(s::sscan)),
     row("sunion", Exclusive(s::sunion)),
     row("sunionstore", Exclusive(s::sunion_store)),

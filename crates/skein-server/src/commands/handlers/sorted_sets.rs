@@ -1,6 +1,6 @@
 //! Commands on sorted sets, one line each.
 
-use super::super::Handler::{Blocking, Exclusive, General, Read, Write};
+use super::super::Handler::{Blocking, Exclusive, General, Read, Write, WriteRun};
 use super::super::sorted_sets as z;
 use super::super::task::read_or_slices;
 use super::{HandlerRow, row};
@@ -10,7 +10,7 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("bzmpop", Blocking(&z::BZMPOP)),
     row("bzpopmax", Blocking(&z::BZPOPMAX)),
     row("bzpopmin", Blocking(&z::BZPOPMIN)),
-    row("zadd", Write(z::zadd)),
+    row("zadd", WriteRun(z::zadd)),
     row("zcard", Read(z::zcard)),
     row("zcount", Read(z::zcount)),
     row("zdiff", Exclusive(z::zdiff)),
@@ -30,7 +30,7 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("zrangebyscore", read_or_slices::<z::ZRangeByScore>()),
     row("zrangestore", Exclusive(z::zrange_store)),
     row("zrank", Read(z::zrank)),
-    row("zrem", Write(z::zrem)),
+    row("zrem", WriteRun(z::zrem)),
     row("zremrangebylex", Write(z::zrem_range_by_lex)),
     row("zremrangebyrank", Write(z::zrem_range_by_rank)),
     row("zremrangebyscore", Write(z::zrem_range_by_score)),

@@ -1,6 +1,6 @@
 //! Commands on streams, one line each.
 
-use super::super::Handler::{Blocking, General, Read, Write};
+use super::super::Handler::{Blocking, General, Read, Write, WriteRun};
 use super::super::streams as x;
 use super::super::task::read_or_slices;
 use super::{HandlerRow, row};
@@ -8,7 +8,7 @@ use super::{HandlerRow, row};
 #[rustfmt::skip]
 pub(super) const HANDLERS: &[HandlerRow] = &[
     row("xack", Write(x::xack)),
-    row("xadd", Write(x::xadd)),
+    row("xadd", WriteRun(x::xadd)),
     row("xautoclaim", Write(x::xautoclaim)),
     row("xclaim", Write(x::xclaim)),
     row("xdel", Write(x::xdel)),

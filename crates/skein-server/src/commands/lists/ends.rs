@@ -1,58 +1,68 @@
 //! LPUSH and RPUSH, LPOP and RPOP, and LLEN.
 
+use std::ops::ControlFlow;
+
 use super::with_list;
-use crate::commands::CommandError;
 use crate::commands::sorted_sets::parse_count;
+use crate::commands::{CommandError, RequestRun};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EngineWriter, ListEnd, ListReader, RowView, RowWriter as _};
 
-/// Pushes the elements from argument 2 on, into a list that may have to `exist`.
+/// Pushes the elements of each request, into a list that is made if `make` says so. Replies the
+/// length after each.
 fn push(
     writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
+    run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
     end: ListEnd,
     make: bool,
-) -> Result<(), CommandError> {
-    let len = writer.change_list(args.get(1), make, |list| {
-        list.push(end, args.from(2))?;
+) -> Result<usize, CommandError> {
+    let len = writer.change_list(run.key, make, |list| {
+        list.push(end, run.values())?;
         Ok::<_, CommandError>(list.len()?)
     })?;
-    reply.places(len.unwrap_or(0));
-    Ok(())
+    let mut before = len.map(|len| len - run.values().count() as u64);
+    for request in run.requests {
+        before = before.map(|before| before + request.from(2).len() as u64);
+        reply.places(before.unwrap_or(0));
+    }
+    Ok(run.requests.len())
 }
 
 pub(in crate::commands) fn lpush(
     writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
+    run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    push(writer, args, reply, ListEnd::Front, true)
+) -> Result<usize, CommandError> {
+    push(writer, run, reply, ListEnd::Front, true)
 }
 
 pub(in crate::commands) fn rpush(
     writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
+    run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    push(writer, args, reply, ListEnd::Back, true)
+) -> Result<usize, CommandError> {
+    push(writer, run, reply, ListEnd::Back, true)
 }
 
 pub(in crate::commands) fn lpushx(
     writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
+    run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    push(writer, args, reply, ListEnd::Front, false)
+) -> Result<usize, CommandError> {
+    push(writer, run, reply, ListEnd::Front, false)
 }
 
 pub(in crate::commands) fn rpushx(
     writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
+    run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    push(writer, args, reply, ListEnd::Back, false)
+) -> Result<usize, CommandError> {
+    push(writer, run, reply, ListEnd::Back, false)
 }
+
+/// After so many bytes of elements, the next pops are a change of their own.
+const POPPED_BYTES: usize = 64 << 10;
 
 /// Removes up to `count` elements from an end of a list. Returns `None` if there is no list.
 pub(super) fn pop_from(
@@ -76,42 +86,69 @@ pub(super) fn write_popped(popped: &[Vec<u8>], reply: &mut ReplyWriter<'_>) {
     }
 }
 
+/// Pops the element of each request that names no count.
+fn pop_each(
+    writer: &mut EngineWriter<'_, '_>,
+    run: &RequestRun<'_>,
+    reply: &mut ReplyWriter<'_>,
+    end: ListEnd,
+) -> Result<usize, CommandError> {
+    let start = reply.position();
+    let (wanted, mut popped) = (run.requests.len(), 0);
+    let found = writer.change_list(run.key, false, |list| {
+        // Another writer has changed the key, if this runs again.
+        reply.truncate(start);
+        popped = 0;
+        list.pop_until(end, wanted as u64, |element| {
+            reply.bulk(element);
+            popped += 1;
+            let has_room = reply.position() - start < POPPED_BYTES;
+            if has_room { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok::<_, CommandError>(())
+    })?;
+    let is_cut = found.is_some() && reply.position() - start >= POPPED_BYTES;
+    if !is_cut {
+        (popped..wanted).for_each(|_| reply.null());
+        popped = wanted;
+    }
+    Ok(popped)
+}
+
 fn pop(
     writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
+    run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
     end: ListEnd,
     name: &str,
-) -> Result<(), CommandError> {
-    let count = match args.len() {
-        2 => None,
-        3 => Some(parse_count(args.get(2))?),
+) -> Result<usize, CommandError> {
+    let first = &run.requests[0];
+    let count = match first.len() {
+        2 => return pop_each(writer, &run.first_that(|request| request.len() == 2), reply, end),
+        3 => parse_count(first.get(2))?,
         _ => return Err(CommandError::wrong_arity(name)),
     };
-    let popped = pop_from(writer, args.get(1), end, count.unwrap_or(1))?;
-    match (popped, count) {
-        (None, None) => reply.null(),
-        (None, Some(_)) => reply.null_array(),
-        (Some(popped), None) => reply.bulk_or_null(popped.first().map(Vec::as_slice)),
-        (Some(popped), Some(_)) => write_popped(&popped, reply),
+    match pop_from(writer, run.key, end, count)? {
+        None => reply.null_array(),
+        Some(popped) => write_popped(&popped, reply),
     }
-    Ok(())
+    Ok(1)
 }
 
 pub(in crate::commands) fn lpop(
     writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
+    run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    pop(writer, args, reply, ListEnd::Front, "lpop")
+) -> Result<usize, CommandError> {
+    pop(writer, run, reply, ListEnd::Front, "lpop")
 }
 
 pub(in crate::commands) fn rpop(
     writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
+    run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    pop(writer, args, reply, ListEnd::Back, "rpop")
+) -> Result<usize, CommandError> {
+    pop(writer, run, reply, ListEnd::Back, "rpop")
 }
 
 pub(in crate::commands) fn llen(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {

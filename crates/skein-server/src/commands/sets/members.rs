@@ -2,10 +2,10 @@
 
 use crate::commands::scan::scan_entries;
 use crate::commands::sorted_sets::{
-    MemberFormat, MembersReply, answer_of_kind, remove_named, with_set_of, write_members,
+    MemberFormat, MembersReply, answer_of_kind, change_named, remove_named, with_set_of, write_members,
 };
 use crate::commands::task::{LongRead, LongReply};
-use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
+use crate::commands::{AfterCommand, CommandContext, CommandError, RequestRun, SlicedTask};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, EngineWriter, RowView, RowWriter as _, SetReader};
 
@@ -14,28 +14,18 @@ const SCANNED_AT_ONCE: u64 = 512;
 
 pub(in crate::commands) fn sadd(
     writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
+    run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    let added = writer.change_set_of(CollectionKind::Set, args.get(1), true, |set| {
-        set.expect(args.from(2));
-        let mut added = 0;
-        for member in args.from(2) {
-            added += usize::from(set.add(member)?);
-        }
-        Ok::<_, CommandError>(added)
-    })?;
-    reply.count(added.unwrap_or(0));
-    Ok(())
+) -> Result<usize, CommandError> {
+    change_named(writer, CollectionKind::Set, true, run, reply, |set, member| set.add(member))
 }
 
 pub(in crate::commands) fn srem(
     writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
+    run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    reply.count(remove_named(writer, CollectionKind::Set, args)?);
-    Ok(())
+) -> Result<usize, CommandError> {
+    remove_named(writer, CollectionKind::Set, run, reply)
 }
 
 pub(in crate::commands) fn scard(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {

@@ -1,10 +1,10 @@
 //! ZADD and ZINCRBY.
 
 use crate::commands::command_error::{NOT_A_FLOAT, SYNTAX};
-use crate::commands::{CommandError, is};
+use crate::commands::{CommandError, RequestRun, is};
 use crate::resp::double::parse_double;
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineWriter, RowWriter as _};
+use skein_data::{EngineWriter, RowWriter as _, SetWriter};
 
 const NOT_A_NUMBER: CommandError = CommandError::text("ERR resulting score is not a number (NaN)");
 
@@ -94,6 +94,24 @@ impl ZaddOutcome {
     }
 }
 
+/// Sets the scores of members.
+fn add_pairs(
+    set: &mut SetWriter<'_>,
+    pairs: &[(f64, &[u8])],
+    options: ZaddOptions,
+) -> Result<ZaddOutcome, CommandError> {
+    let mut added = ZaddOutcome::default();
+    for (given, member) in pairs {
+        set.update::<CommandError>(member, |before| {
+            added.score = options.decide(before, *given)?;
+            added.new += usize::from(before.is_none() && added.score.is_some());
+            added.updated += usize::from(before.is_some() && added.score.is_some() && added.score != before);
+            Ok(added.score)
+        })?;
+    }
+    Ok(added)
+}
+
 fn add(
     writer: &mut EngineWriter<'_, '_>,
     key: &[u8],
@@ -101,20 +119,8 @@ fn add(
     options: ZaddOptions,
 ) -> Result<ZaddOutcome, CommandError> {
     let added = writer.change_set(key, !options.if_present, |set| {
-        let mut added = ZaddOutcome::default();
-        if pairs.len() > 1 {
-            set.expect(pairs.iter().map(|(_, member)| *member));
-        }
-        for (given, member) in pairs {
-            set.update::<CommandError>(member, |before| {
-                added.score = options.decide(before, *given)?;
-                added.new += usize::from(before.is_none() && added.score.is_some());
-                added.updated +=
-                    usize::from(before.is_some() && added.score.is_some() && added.score != before);
-                Ok(added.score)
-            })?;
-        }
-        Ok::<_, CommandError>(added)
+        set.expect(pairs.iter().map(|(_, member)| *member));
+        add_pairs(set, pairs, options)
     })?;
     Ok(added.unwrap_or_default())
 }
@@ -130,34 +136,52 @@ pub(in crate::commands) fn add_scored(
     Ok(added.counted(options))
 }
 
-pub(in crate::commands) fn zadd(
-    writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    let (options, first) = ZaddOptions::parse(args)?;
-    let mut rest = args.from(first);
-    let mut one = [(0.0, &[][..])];
-    let mut many = Vec::new();
-    let pairs: &[(f64, &[u8])] = if rest.len() == 2 {
-        one[0] = next_pair(&mut rest)?;
-        &one
-    } else {
+/// A request of ZADD.
+struct ZaddQuery<'r> {
+    options: ZaddOptions,
+    pairs: Vec<(f64, &'r [u8])>,
+}
+
+impl<'r> ZaddQuery<'r> {
+    fn parse(request: &RequestArgs<'r>) -> Result<Self, CommandError> {
+        let (options, first) = ZaddOptions::parse(request)?;
+        let mut rest = request.from(first);
+        let mut pairs = Vec::with_capacity(rest.len() / 2);
         while rest.len() > 0 {
-            many.push(next_pair(&mut rest)?);
+            pairs.push(next_pair(&mut rest)?);
         }
-        &many
-    };
-    let added = add(writer, args.get(1), pairs, options)?;
-    if options.increment {
+        Ok(Self { options, pairs })
+    }
+
+    fn reply(&self, added: ZaddOutcome, reply: &mut ReplyWriter<'_>) {
+        if !self.options.increment {
+            return reply.count(added.counted(self.options));
+        }
         match added.score {
             Some(score) => reply.double(score),
             None => reply.null(),
         }
-    } else {
-        reply.count(added.counted(options));
     }
-    Ok(())
+}
+
+pub(in crate::commands) fn zadd(
+    writer: &mut EngineWriter<'_, '_>,
+    run: &RequestRun<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<usize, CommandError> {
+    let mut queries = run.requests.iter().map(ZaddQuery::parse).collect::<Result<Vec<_>, _>>()?;
+    let makes = !queries[0].options.if_present;
+    queries.truncate(queries.iter().take_while(|query| query.options.if_present != makes).count());
+    let added = writer.change_set(run.key, makes, |set| {
+        set.expect(queries.iter().flat_map(|query| &query.pairs).map(|(_, member)| *member));
+        let add = |query: &ZaddQuery<'_>| add_pairs(set, &query.pairs, query.options);
+        queries.iter().map(add).collect::<Result<Vec<_>, CommandError>>()
+    })?;
+    let added = added.unwrap_or_else(|| vec![ZaddOutcome::default(); queries.len()]);
+    for (query, added) in queries.iter().zip(added) {
+        query.reply(added, reply);
+    }
+    Ok(queries.len())
 }
 
 fn next_pair<'a>(rest: &mut impl Iterator<Item = &'a [u8]>) -> Result<(f64, &'a [u8]), CommandError> {

@@ -42,8 +42,8 @@ pub(super) use ranges::{
     ZRange, ZRangeByLex, ZRangeByScore, ZRevRange, ZRevRangeByLex, ZRevRangeByScore, zcount, zlex_count,
 };
 pub(super) use remove::{
-    ScoredMembers, parse_count, remove_named, remove_popped, write_popped, zpop_max, zpop_min, zrem,
-    zrem_range_by_lex, zrem_range_by_rank, zrem_range_by_score,
+    ScoredMembers, change_named, parse_count, remove_named, remove_popped, write_popped, zpop_max, zpop_min,
+    zrem, zrem_range_by_lex, zrem_range_by_rank, zrem_range_by_score,
 };
 pub(super) use scan::zscan;
 pub(super) use set_operation_task::SetOperationTask;

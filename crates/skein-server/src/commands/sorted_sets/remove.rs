@@ -7,33 +7,48 @@ use skein_syntax::number::parse_i64;
 use super::bounds::{MemberRange, RangeBy};
 use super::{MEMBER_OVERHEAD, MemberFormat, check_reply_len};
 use crate::commands::command_error::SYNTAX;
-use crate::commands::{CommandError, is};
+use crate::commands::{CommandError, RequestRun, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{CollectionKind, EngineWriter, Member, RowWriter as _, ScanDirection, SetWriter};
+use skein_data::{CollectionKind, EngineWriter, Member, RowError, RowWriter as _, ScanDirection, SetWriter};
 
 pub(in crate::commands) fn zrem(
     writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
+    run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    reply.count(remove_named(writer, CollectionKind::SortedSet, args)?);
-    Ok(())
+) -> Result<usize, CommandError> {
+    remove_named(writer, CollectionKind::SortedSet, run, reply)
 }
 
-/// Removes the members from argument 2 on from a set of this kind. Returns how many there were.
+/// Removes the members that each request names from a set of this kind. Replies how many there were.
 pub(in crate::commands) fn remove_named(
     writer: &mut EngineWriter<'_, '_>,
     kind: CollectionKind,
-    args: &RequestArgs<'_>,
+    run: &RequestRun<'_>,
+    reply: &mut ReplyWriter<'_>,
 ) -> Result<usize, CommandError> {
-    let removed = writer.change_set_of(kind, args.get(1), false, |set| {
-        let mut removed = 0;
-        for member in args.from(2) {
-            removed += usize::from(set.remove(member)?.is_some());
-        }
-        Ok::<_, CommandError>(removed)
+    change_named(writer, kind, false, run, reply, |set, member| Ok(set.remove(member)?.is_some()))
+}
+
+/// Changes the members that each request names, and replies how many the change has counted. Makes a
+/// set if the key is absent and `make` says so.
+pub(in crate::commands) fn change_named(
+    writer: &mut EngineWriter<'_, '_>,
+    kind: CollectionKind,
+    make: bool,
+    run: &RequestRun<'_>,
+    reply: &mut ReplyWriter<'_>,
+    change: impl Fn(&mut SetWriter<'_>, &[u8]) -> Result<bool, RowError>,
+) -> Result<usize, CommandError> {
+    let counts = writer.change_set_of(kind, run.key, make, |set| {
+        set.expect(run.values());
+        let counted = |request: &RequestArgs<'_>| {
+            request.from(2).try_fold(0, |count, member| Ok(count + usize::from(change(set, member)?)))
+        };
+        run.requests.iter().map(counted).collect::<Result<Vec<usize>, CommandError>>()
     })?;
-    Ok(removed.unwrap_or(0))
+    let counts = counts.unwrap_or_else(|| vec![0; run.requests.len()]);
+    counts.iter().for_each(|count| reply.count(*count));
+    Ok(counts.len())
 }
 
 /// Scores with their members.

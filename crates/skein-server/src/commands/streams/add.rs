@@ -3,9 +3,9 @@
 use super::ids::{GivenId, parse_given, parse_id};
 use super::replies::write_id;
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
-use crate::commands::{CommandError, is};
+use crate::commands::{CommandError, RequestRun, is};
 use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{EngineWriter, FieldsBuilder, NewId, StreamId, TrimRule, Trimming};
+use skein_data::{EngineWriter, FieldsBuilder, NewId, StreamId, StreamWriter, TrimRule, Trimming};
 use skein_syntax::number::parse_i64;
 
 const TWO_RULES: CommandError =
@@ -98,8 +98,7 @@ struct AddQuery {
     makes: bool,
     /// `None` leaves the id to the server.
     id: Option<GivenId>,
-    /// The argument where the fields begin.
-    fields: usize,
+    fields: FieldsBuilder,
 }
 
 impl AddQuery {
@@ -129,7 +128,7 @@ impl AddQuery {
         if id == Some(GivenId::Exact(StreamId::MIN)) {
             return Err(LEAST_ID);
         }
-        Ok(Self { trimming, makes, id, fields })
+        Ok(Self { trimming, makes, id, fields: FieldsBuilder::of(args.from(fields)) })
     }
 
     fn new_id(&self, now: u64) -> NewId {
@@ -139,30 +138,37 @@ impl AddQuery {
             Some(GivenId::Exact(id)) => NewId::Exact(id),
         }
     }
+
+    fn add_to(&self, stream: &mut StreamWriter<'_>, now: u64) -> Result<StreamId, CommandError> {
+        if stream.head().last_id == StreamId::MAX {
+            return Err(NO_MORE_IDS);
+        }
+        let id = stream.add(self.new_id(now), &self.fields)?.ok_or(NOT_GREATER)?;
+        if let Some(trimming) = &self.trimming {
+            stream.trim(trimming)?;
+        }
+        Ok(id)
+    }
 }
 
 pub(in crate::commands) fn xadd(
     writer: &mut EngineWriter<'_, '_>,
-    args: &RequestArgs<'_>,
+    run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
-    let query = AddQuery::parse(args)?;
-    let (id, fields) = (query.new_id(writer.now()), FieldsBuilder::of(args.from(query.fields)));
-    let added = writer.change_stream(args.get(1), query.makes, |stream| {
-        if stream.head().last_id == StreamId::MAX {
-            return Err(NO_MORE_IDS);
-        }
-        let added = stream.add(id, &fields)?.ok_or(NOT_GREATER)?;
-        if let Some(trimming) = &query.trimming {
-            stream.trim(trimming)?;
-        }
-        Ok(added)
+) -> Result<usize, CommandError> {
+    let now = writer.now();
+    let mut queries = run.requests.iter().map(AddQuery::parse).collect::<Result<Vec<_>, _>>()?;
+    let makes = queries[0].makes;
+    queries.truncate(queries.iter().take_while(|query| query.makes == makes).count());
+    let added = writer.change_stream(run.key, makes, |stream| {
+        let add = |query: &AddQuery| query.add_to(stream, now);
+        queries.iter().map(add).collect::<Result<Vec<_>, CommandError>>()
     })?;
     match added {
-        Some(id) => write_id(id, reply),
-        None => reply.null(),
+        Some(ids) => ids.into_iter().for_each(|id| write_id(id, reply)),
+        None => queries.iter().for_each(|_| reply.null()),
     }
-    Ok(())
+    Ok(queries.len())
 }
 
 pub(in crate::commands) fn xtrim(

@@ -11,7 +11,7 @@
 //! entry at a rank, and the number of entries between two bounds take one descent: O(log n).
 //! Entries contain the members' bytes, because a comparison and a read need them.
 //!
-//! Read `run` first, then `node`, then `walk`.
+//! Read `run` first, then `node`, then `walk` and `prefetch`.
 //!
 //! # Invariants
 //! 1. All runs are at one depth. Runs and nodes are not wider than `WIDTH`. No run is empty, except
@@ -24,6 +24,7 @@
 //! Design: `docs/design/data-model.md`.
 
 mod node;
+mod prefetch;
 mod run;
 #[cfg(test)]
 mod tests;

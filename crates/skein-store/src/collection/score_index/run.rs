@@ -15,6 +15,8 @@
 
 use std::cmp::Ordering;
 
+use skein_sync::cache::{CACHE_LINE, prefetch_read};
+
 const SCORE: usize = size_of::<f64>();
 
 /// A member, in two consecutive parts.
@@ -194,6 +196,24 @@ impl ScoreRun {
             }
         }
         low
+    }
+
+    /// Requests the ends of the entries from memory.
+    pub(super) fn prefetch_ends(&self) {
+        for ends in self.ends.chunks(CACHE_LINE / size_of::<u32>()) {
+            prefetch_read(ends.as_ptr());
+        }
+        prefetch_read(self.data.as_ptr());
+    }
+
+    /// Requests the entries that a search reads first.
+    pub(super) fn prefetch_entries(&self) {
+        let len = self.len();
+        for at in [len / 4, len / 2, len / 2 + len / 4] {
+            if at < len {
+                prefetch_read(self.data[self.start(at)..].as_ptr());
+            }
+        }
     }
 
     pub(super) fn insert(&mut self, at: usize, score: f64, member: &[u8]) {

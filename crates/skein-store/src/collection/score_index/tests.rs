@@ -281,3 +281,19 @@ fn shedding_run_by_run_frees_the_whole_index() {
         assert!(shed == memory && index.memory() == 0 && most < 4_000, "{count}: {shed} of {memory}, {most}");
     }
 }
+
+/// Reads of paths change nothing, whether the members are present or not, in trees of every height.
+#[test]
+fn paths_are_read_in_trees_of_every_height() {
+    let mut index = ScoreIndex::default();
+    for count in [0, 1, WIDTH, 3 * WIDTH, 3 * WIDTH * WIDTH] {
+        while index.len() < count as u64 {
+            index.insert(1.0, &(index.len() * 7).to_be_bytes());
+        }
+        let members: Vec<[u8; 8]> = (0..100u64).map(|at| (at * 31 * count as u64).to_be_bytes()).collect();
+        let members: Vec<&[u8]> = members.iter().map(<[u8; 8]>::as_slice).collect();
+        index.prefetch(1.0, &members);
+        index.prefetch(1.0, &[]);
+        assert_eq!(index.len(), count as u64);
+    }
+}

@@ -1,0 +1,176 @@
+//! `redis.call` and `redis.pcall`: functions on the Lua stack, because each script calls them often.
+//! A function by mlua makes a reference of each argument and result.
+//!
+//! ```text
+//!   arguments on the stack ─► host.argument … host.call ─► RunState::reply ─► values on the stack
+//!   └──────── Rust: owns what it likes, never raises ───┘  └─ Lua: may raise, owns nothing ─────┘
+//! ```
+//!
+//! # Invariants
+//! 1. The first part calls no function of Lua that raises an error, and no panic leaves it. So its
+//!    values are dropped.
+//! 2. The second part owns nothing that must be dropped, because an error of Lua leaves it with
+//!    `longjmp`. The reply is in the [`RunState`].
+//! 3. No second call begins before the first one ends: a command runs no Lua of this engine. So one
+//!    buffer of the state is sufficient.
+
+use std::any::Any;
+use std::ffi::c_int;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use mlua::{Function, Lua, ffi};
+
+use crate::host::{RunState, ScriptHost};
+use crate::libraries::number::format_g;
+use crate::reply_values::push_reply;
+use crate::stack::{Kind, Stack, protected};
+
+pub(crate) const NO_ARGUMENTS: &str = "Please specify at least one argument for this redis lib call";
+pub(crate) const WRONG_ARGUMENTS: &str = "Lua redis lib command arguments must be strings or integers";
+/// What a script without a host would say, which cannot be.
+const NO_HOST: &str = "there is no server behind this script";
+const NOT_RESP: &str = "the server's reply to a command of the script is not RESP";
+const PANICKED: &str = "the server failed in a command of the script";
+
+/// A whole number below this has the same digits as Redis writes.
+const WHOLE_MAX: f64 = 1e15;
+/// The most characters of a 64-bit number.
+const DIGITS: usize = 20;
+
+/// A function of Lua whose first upvalue is the state of the engine.
+pub(crate) type StackFunction = unsafe extern "C-unwind" fn(*mut ffi::lua_State) -> c_int;
+
+/// Makes a function of Lua. REQUIRES: the state outlives the Lua state.
+pub(crate) fn function(lua: &Lua, state: &Rc<RunState>, function: StackFunction) -> mlua::Result<Function> {
+    let state = Rc::as_ptr(state);
+    // SAFETY: the work owns nothing.
+    let made = unsafe { protected(lua, (), |stack| stack.push_function(function, state.cast()))? };
+    Ok(made.1)
+}
+
+/// Gives a number to the host as Redis writes it.
+pub(crate) fn give_number(host: &mut dyn ScriptHost, number: f64) {
+    if number.fract() == 0.0 && number.abs() < WHOLE_MAX && !(number == 0.0 && number.is_sign_negative()) {
+        let mut digits = [0; DIGITS];
+        let mut rest = &mut digits[..];
+        // There is room for every number.
+        let _ = write!(rest, "{}", number as i64);
+        let len = DIGITS - rest.len();
+        host.argument(&digits[..len]);
+    } else {
+        host.argument(format_g(number, 17).as_bytes());
+    }
+}
+
+/// `redis.call`: an error reply is raised.
+///
+/// # Safety
+/// Lua calls it, with the upvalue of [`function`].
+pub(crate) unsafe extern "C-unwind" fn call(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: guaranteed by the caller.
+    let (mut stack, is_error) = unsafe { run(state) };
+    if is_error {
+        stack.raise();
+    }
+    1
+}
+
+/// `redis.pcall`: an error reply is returned, as the table that `redis.call` would raise.
+///
+/// # Safety
+/// As for [`call`].
+pub(crate) unsafe extern "C-unwind" fn pcall(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: guaranteed by the caller.
+    unsafe { run(state) };
+    1
+}
+
+/// Runs a command, and pushes its reply. Returns whether that is an error.
+///
+/// # Safety
+/// As for [`call`].
+unsafe fn run(state: *mut ffi::lua_State) -> (Stack, bool) {
+    // SAFETY: Lua calls the function with this state.
+    let mut stack = unsafe { Stack::of(state) };
+    // SAFETY: the upvalue is the state of the engine, which outlives all calls.
+    let run = unsafe { &*stack.upvalue().cast::<RunState>() };
+    if let Err(fault) = ask(&stack, run) {
+        push_error(&mut stack, &[b"ERR ", fault.as_bytes()]);
+        return (stack, true);
+    }
+    // SAFETY: no other call has the buffer (invariant 3).
+    let reply: &[u8] = unsafe { &*run.reply.get() };
+    if let Some(error) = error_of(reply) {
+        push_error(&mut stack, &[error]);
+        return (stack, true);
+    }
+    let is_broken = push_reply(&mut stack, reply).is_err();
+    if is_broken {
+        push_error(&mut stack, &[b"ERR ", NOT_RESP.as_bytes()]);
+    }
+    (stack, is_broken)
+}
+
+/// Runs the command of the arguments on the stack. Its reply is in `run.reply` then.
+fn ask(stack: &Stack, run: &RunState) -> Result<(), &'static str> {
+    let asked = catch_unwind(AssertUnwindSafe(|| {
+        run.host.with(|host| {
+            give(stack, host)?;
+            // SAFETY: no other call has the buffer (invariant 3).
+            let reply = unsafe { &mut *run.reply.get() };
+            reply.clear();
+            host.call(run.version.get(), reply);
+            Ok(())
+        })
+    }));
+    match asked {
+        Ok(asked) => asked.unwrap_or(Err(NO_HOST)),
+        Err(panic) => Err(note_panic(run, panic)),
+    }
+}
+
+/// Keeps a panic for the end of the run. No `pcall` may go on.
+#[cold]
+fn note_panic(run: &RunState, panic: Box<dyn Any + Send>) -> &'static str {
+    run.stopped.set(true);
+    run.panic.set(Some(panic));
+    PANICKED
+}
+
+/// Gives the arguments on the stack to the host.
+fn give(stack: &Stack, host: &mut dyn ScriptHost) -> Result<(), &'static str> {
+    let count = stack.top();
+    if count == 0 {
+        return Err(NO_ARGUMENTS);
+    }
+    for slot in 1..=count {
+        match stack.kind(slot) {
+            Kind::String => host.argument(stack.bytes(slot)),
+            Kind::Number(number) => give_number(host, number),
+            _ => {
+                host.forget_arguments();
+                return Err(WRONG_ARGUMENTS);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the text of an error reply.
+fn error_of(reply: &[u8]) -> Option<&[u8]> {
+    let line = reply.strip_prefix(b"-")?;
+    Some(line.strip_suffix(b"\r\n").unwrap_or(line))
+}
+
+/// Pushes what a script sees of an error: as `failure::visible` makes it of a coded error.
+fn push_error(stack: &mut Stack, text: &[&[u8]]) {
+    stack.push_table();
+    stack.push_bytes(b"err");
+    stack.push_joined(text);
+    stack.set();
+    stack.push_bytes(b"ignore_error_stats_update");
+    stack.push_boolean(true);
+    stack.set();
+}
