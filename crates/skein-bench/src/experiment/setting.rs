@@ -64,6 +64,7 @@ pub const CONNECTIONS: BenchSetting = BenchSetting {
         "server",
         "server-neighbour",
         "server-sorted-set",
+        "server-families",
         "masstree-fig13",
         "wormhole-fig12",
         "cuckoo-fig13",
@@ -80,6 +81,7 @@ pub const PIPELINE: BenchSetting = BenchSetting {
     experiments: &[
         "server",
         "server-sorted-set",
+        "server-families",
         "masstree-fig13",
         "wormhole-fig12",
         "cuckoo-fig13",
@@ -97,6 +99,7 @@ pub const REQUESTS: BenchSetting = BenchSetting {
         "server",
         "server-neighbour",
         "server-sorted-set",
+        "server-families",
         "masstree-fig13",
         "wormhole-fig12",
         "cuckoo-fig13",

@@ -5,6 +5,7 @@ mod bench;
 mod bitbase;
 mod common;
 mod cuckoo;
+mod families;
 mod mlpindex;
 #[path = "../../../skein-cli/tests/e2e/outcome.rs"]
 mod outcome;

@@ -9,6 +9,7 @@
 //! | `cuckoo_fig13.rs` | `cuckoo-fig13` | ordered keys, a server per index, and Redis |
 //! | `sorted_set_members.rs` | `server-sorted-set` | members of a sorted set, added and in ranges |
 //! | `neighbour.rs` | `server-neighbour` | small reads beside a client that reads everything |
+//! | `families/` | `server-families` | lists, sets, streams, scripts and messages beside Redis |
 //! | `redis_benchmark.rs` | `bitbase-redis` | the disk engine and Redis, by `redis-benchmark` |
 //! | `expected_table.rs` | | keys, and the values that they must have now |
 //! | `server_under_test.rs` | | a running server with its client and its table |
@@ -19,6 +20,7 @@
 
 mod cuckoo_fig13;
 mod expected_table;
+mod families;
 mod masstree_fig13;
 mod neighbour;
 mod redis_benchmark;

@@ -24,7 +24,7 @@ const SERVER_CORE: usize = 0;
 pub const CLIENT_CORE: usize = 1;
 
 /// The number of requests in a pipeline while loading.
-const LOAD_PIPELINE: usize = 64;
+pub const LOAD_PIPELINE: usize = 64;
 
 /// Returns the bytes that a server is assumed to take for a row: its key and value, plus room for
 /// an index entry, headers and a growing table. This is an estimate, not a measurement.
@@ -195,6 +195,11 @@ impl<'a> ServerUnderTest<'a> {
         Ok(Self { name, can, client, server, dialect, table, alike, loaded_bytes: None })
     }
 
+    /// Returns its client.
+    pub fn client(&mut self) -> &mut BenchClient {
+        &mut self.client
+    }
+
     /// Returns its address.
     pub fn address(&self) -> std::net::SocketAddr {
         self.server.address()
@@ -259,21 +264,37 @@ pub fn measure(
     name: &str,
     asked: &[ScriptRequest],
     pipeline: usize,
-    (rate, cpu): (MeasureSpec<'_>, MeasureSpec<'_>),
+    places: (MeasureSpec<'_>, MeasureSpec<'_>),
     at: &AxisPoint,
 ) -> Result<f64> {
     let made = target.alike.then(|| target.alike(asked));
     let asked = made.as_deref().unwrap_or(asked);
     target.client.begin(name, pipeline);
+    measure_loop(bench, target, asked.len(), places, at, |target| target.ask(asked))?;
+    Ok(target.client.p99_us())
+}
+
+/// Runs `ask`, which sends this many requests and reads their replies. Records requests per second
+/// and the server's CPU time per request.
+///
+/// # Errors
+/// If the server fails or answers wrongly.
+pub fn measure_loop<'a>(
+    bench: &mut Bench,
+    target: &mut ServerUnderTest<'a>,
+    requests: usize,
+    (rate, cpu): (MeasureSpec<'_>, MeasureSpec<'_>),
+    at: &AxisPoint,
+    ask: impl FnOnce(&mut ServerUnderTest<'a>) -> Result<()>,
+) -> Result<()> {
     let before = target.server.cpu_seconds()?;
     let start = Instant::now();
-    let done = pinned(CLIENT_CORE, || target.ask(asked))?;
+    let done = pinned(CLIENT_CORE, || ask(target))?;
     let took = start.elapsed().as_secs_f64();
     done.map_err(|error| target.server.explain(error))?;
     let cpu_seconds = target.server.cpu_seconds()? - before;
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-    let requests = asked.len() as f64;
+    let requests = requests as f64;
     bench.add(rate, target.name, Some(at), requests / took / 1e3)?;
-    bench.add(cpu, target.name, Some(at), cpu_seconds / requests * 1e6)?;
-    Ok(target.client.p99_us())
+    bench.add(cpu, target.name, Some(at), cpu_seconds / requests * 1e6)
 }

@@ -38,6 +38,9 @@ const READ_BYTES: usize = 1 << 20;
 const SHOWN: usize = 80;
 const SHOWN_BEFORE: usize = 24;
 
+/// In the reply to [`ask_pattern`](BenchClient::ask_pattern): any number of decimal digits.
+pub const ANY_DIGITS: u8 = 0xff;
+
 /// A connection.
 #[derive(Debug)]
 struct PipelineConnection {
@@ -63,6 +66,8 @@ pub struct BenchClient {
     buffer: Vec<u8>,
     measure: String,
     pipeline: usize,
+    /// Whether expected replies are patterns.
+    patterns: bool,
     /// The latencies of pipelines, in nanoseconds.
     latencies: Histogram<u64>,
 }
@@ -93,7 +98,8 @@ impl BenchClient {
         let longest = u64::try_from(PATIENCE.as_nanos()).unwrap_or(u64::MAX);
         let latencies =
             Histogram::new_with_max(longest, 3).map_err(|error| Error::Failed(error.to_string()))?;
-        Ok(Self { server, dialect, connections, buffer, measure: String::new(), pipeline: 1, latencies })
+        let (measure, pipeline, patterns) = (String::new(), 1, false);
+        Ok(Self { server, dialect, connections, buffer, measure, pipeline, patterns, latencies })
     }
 
     /// Returns the number of connections.
@@ -105,6 +111,7 @@ impl BenchClient {
     pub fn begin(&mut self, measure: &str, pipeline: usize) {
         measure.clone_into(&mut self.measure);
         self.pipeline = pipeline.max(1);
+        self.patterns = false;
         self.latencies.reset();
     }
 
@@ -121,8 +128,27 @@ impl BenchClient {
     /// # Errors
     /// If the connection fails, or if a reply of the pipeline before is wrong.
     pub fn ask(&mut self, connection: usize, request: DialectRequest<'_>) -> Result<()> {
+        let dialect = self.dialect;
+        self.add(connection, |out, expected| dialect.ask(request, out, expected))
+    }
+
+    /// Does the same with a request that `write` appends, and with its reply. In the reply,
+    /// [`ANY_DIGITS`] stands for digits that the client cannot know.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn ask_pattern(
+        &mut self,
+        connection: usize,
+        write: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>),
+    ) -> Result<()> {
+        self.patterns = true;
+        self.add(connection, write)
+    }
+
+    fn add(&mut self, connection: usize, write: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>)) -> Result<()> {
         let into = &mut self.connections[connection];
-        self.dialect.ask(request, &mut into.out, &mut into.expected);
+        write(&mut into.out, &mut into.expected);
         into.asked += 1;
         if into.asked >= self.pipeline { self.turn(connection) } else { Ok(()) }
     }
@@ -167,10 +193,11 @@ impl BenchClient {
                 )));
             }
             let (got, expected) = (&self.buffer[..got], &connection.under_way[done..]);
-            if expected.get(..got.len()) != Some(got) {
-                return Err(wrong(self.server, &self.measure, got, expected));
+            let matched = matched(got, expected, self.patterns);
+            if matched.0 < got.len() {
+                return Err(wrong(self.server, &self.measure, got, expected, matched));
             }
-            done += got.len();
+            done += matched.1;
         }
         if done > 0 {
             self.latencies
@@ -181,16 +208,47 @@ impl BenchClient {
     }
 }
 
+/// Returns how many bytes of `got` match, and how many of `expected` they match. If a byte is
+/// wrong, these are the bytes before it.
+///
+/// REQUIRES: a pattern does not end with [`ANY_DIGITS`].
+pub(super) fn matched(got: &[u8], expected: &[u8], patterns: bool) -> (usize, usize) {
+    // The client's own time counts, and most replies are right.
+    if expected.starts_with(got) {
+        return (got.len(), got.len());
+    }
+    let mut at = 0;
+    for (position, &byte) in got.iter().enumerate() {
+        let digits = patterns && expected.get(at) == Some(&ANY_DIGITS);
+        if digits && byte.is_ascii_digit() {
+            continue;
+        }
+        at += usize::from(digits);
+        if expected.get(at) != Some(&byte) {
+            return (position, at);
+        }
+        at += 1;
+    }
+    (got.len(), at)
+}
+
 /// Returns the error for a wrong reply. It shows both replies, from a little before they differ.
-pub(super) fn wrong(server: &str, measure: &str, got: &[u8], expected: &[u8]) -> Error {
-    let part = got.iter().zip(expected).take_while(|(got, expected)| got == expected).count();
-    let from = part.saturating_sub(SHOWN_BEFORE);
-    let shown = |bytes: &[u8]| bytes[from..bytes.len().min(from + SHOWN)].escape_ascii().to_string();
+pub(super) fn wrong(
+    server: &str,
+    measure: &str,
+    got: &[u8],
+    expected: &[u8],
+    matched: (usize, usize),
+) -> Error {
+    let shown = |bytes: &[u8], matched: usize| {
+        let from = matched.saturating_sub(SHOWN_BEFORE);
+        bytes[from..bytes.len().min(from + SHOWN)].escape_ascii().to_string()
+    };
     Error::WrongReply {
         contender: server.to_owned(),
         measure: measure.to_owned(),
-        got: shown(got),
-        expected: shown(expected),
+        got: shown(got, matched.0),
+        expected: shown(expected, matched.1),
     }
 }
 

@@ -32,10 +32,10 @@ use skein_store::IndexKind;
 
 use crate::{Error, Result};
 
-pub use client::BenchClient;
+pub use client::{ANY_DIGITS, BenchClient};
 pub use dialect::{
     COLUMNS, Dialect, DialectRequest, KeyValuePair, NeighbourKeys, NeighbourRows, RESP_VALUES, RowColumns,
-    score,
+    resp_bulk, resp_command, score,
 };
 pub use noop::{ABOUT as NOOP_ABOUT, NAME as NOOP, Noop};
 pub use ours::{DISK, NAME as OURS, SCORED as OUR_SCORED, SORTED as OUR_SORTED, TWO_WORKERS};
@@ -62,6 +62,8 @@ pub struct ServerAbilities {
     pub scored: bool,
     /// Values of several keys in one request: get and set.
     pub many: bool,
+    /// Lists, sets, streams, scripts and messages.
+    pub families: bool,
 }
 
 impl ServerAbilities {
@@ -75,6 +77,7 @@ impl ServerAbilities {
         ordered: false,
         scored: false,
         many: false,
+        families: false,
     };
 }
 

@@ -139,6 +139,7 @@ const fn ours(
             write_column: true,
             ranges: true,
             many: true,
+            families: true,
             ..ServerAbilities::NOTHING
         },
         takes_key: any_key,

@@ -19,6 +19,7 @@ const VALUES: ServerAbilities = ServerAbilities {
     read_columns: true,
     write_column: true,
     many: true,
+    families: true,
     ..ServerAbilities::NOTHING
 };
 

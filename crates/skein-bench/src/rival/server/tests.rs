@@ -47,10 +47,31 @@ fn wrong_replies_end_the_run_and_are_shown() {
 
 #[test]
 fn wrong_bytes_far_into_a_reply_are_found() {
-    let error = client::wrong("fake", "load", &[b'a'; 500], &[[b'a'; 400], [b'b'; 400]].concat());
+    let (got, expected) = ([b'a'; 500], [[b'a'; 400], [b'b'; 400]].concat());
+    let matched = client::matched(&got, &expected, false);
+    let error = client::wrong("fake", "load", &got, &expected, matched);
     let Error::WrongReply { got, expected, .. } = error else { panic!("{error}") };
     assert!(got.starts_with("aaaa") && got.len() <= 100);
     assert!(expected.starts_with(&"a".repeat(24)) && expected[24..].starts_with("bbbb"), "{expected}");
+}
+
+#[test]
+fn digits_of_a_pattern_match_whatever_a_read_returns() {
+    let pattern = b"$\xff\r\n\xff-\xff\r\n:1\r\n";
+    let reply = b"$15\r\n1764190000000-0\r\n:1\r\n";
+    for split in 0..=reply.len() {
+        let (first, second) = reply.split_at(split);
+        let (read, at) = client::matched(first, pattern, true);
+        assert_eq!(read, first.len(), "at {split}");
+        let rest = (second.len(), pattern.len() - at);
+        assert_eq!(client::matched(second, &pattern[at..], true), rest, "at {split}");
+    }
+    for (wrong, right) in [(&b"$15\r\n17x"[..], (7, 5)), (b"-ERR", (0, 0)), (b"$1\r\n1-1\r\n:2", (10, 10))] {
+        assert_eq!(client::matched(wrong, pattern, true), right);
+    }
+    assert_eq!(client::matched(b":12\r\n", b":\xff\r\n", false), (1, 1), "only patterns have digits");
+    let more = client::matched(b":12\r\n:3", b":\xff\r\n", true);
+    assert_eq!(more, (5, 4), "too much is wrong too");
 }
 
 #[test]

@@ -24,7 +24,7 @@ enum RespRowType {
 }
 
 /// Appends a bulk string.
-pub(super) fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
     match bytes.len() {
         // The client's own time counts, and short words are the most frequent, so they skip the
         // formatting.
@@ -36,7 +36,7 @@ pub(super) fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Appends a command with its arguments.
-pub(super) fn command(out: &mut Vec<u8>, words: &[&[u8]]) {
+pub fn command(out: &mut Vec<u8>, words: &[&[u8]]) {
     push(out, format_args!("*{}\r\n", words.len()));
     for word in words {
         bulk(out, word);

@@ -1,0 +1,92 @@
+//! The memory that an element takes in a list, set, stream, hash or sorted set.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use super::super::count;
+use super::super::server_under_test::{CLIENT_CORE, LOAD_PIPELINE, ServerUnderTest};
+use super::request_family::{FamilyRequest, RequestFamily};
+use super::start;
+use crate::experiment::findings::MeasureSpec;
+use crate::experiment::scratch::Scratch;
+use crate::experiment::{Bench, Findings, Judgement};
+use crate::keyset::SeededRandom;
+use crate::result::{AxisPoint, Better};
+use crate::rival::server::OURS;
+use crate::sys::pinned;
+use crate::{Error, Result};
+
+const MEMORY: MeasureSpec<'_> = MeasureSpec { measure: "memory", unit: "B/element", better: Better::Less };
+
+/// The kinds of keys, with the requests that add elements.
+pub const KINDS: [(&str, RequestFamily); 5] = [
+    ("list", RequestFamily::ListPush),
+    ("set", RequestFamily::SetAdd),
+    ("stream", RequestFamily::StreamAdd),
+    ("hash", RequestFamily::HashSet),
+    ("sorted set", RequestFamily::SortedSetAdd),
+];
+
+/// Servers free their buffers within this time after the last request.
+const SETTLE: Duration = Duration::from_millis(1500);
+
+/// The time limit of a reply.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Measures each kind on servers of its own, so that no other kind's memory is used again.
+///
+/// # Errors
+/// If a server fails or answers wrongly.
+pub fn measure(bench: &mut Bench, scratch: &Scratch) -> Result<()> {
+    let mut order: Vec<u32> = (0..count(&bench.plan) as u32).collect();
+    SeededRandom::new(bench.plan.seed).shuffle(&mut order);
+    for (kind, family) in KINDS {
+        // Buffers of further connections would count.
+        let mut targets = start(bench, scratch, 1)?;
+        let mut before = Vec::new();
+        for target in &mut targets {
+            before.push(used_memory(target.address())?);
+            pinned(CLIENT_CORE, || load(target, family, &order))??;
+        }
+        std::thread::sleep(SETTLE);
+        for (target, before) in targets.iter().zip(before) {
+            let bytes = used_memory(target.address())? - before;
+            #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+            let each = bytes / order.len() as f64;
+            bench.add(MEMORY, target.name, Some(&AxisPoint::name("kind", kind)), each)?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds the elements.
+fn load(target: &mut ServerUnderTest<'_>, family: RequestFamily, order: &[u32]) -> Result<()> {
+    let client = target.client();
+    client.begin("load", LOAD_PIPELINE);
+    for &number in order {
+        let request = FamilyRequest { number, present: false };
+        client.ask_pattern(0, |out, expected| family.ask(request, out, expected))?;
+    }
+    client.finish()
+}
+
+/// Returns the bytes that the server says it uses.
+fn used_memory(address: SocketAddr) -> Result<f64> {
+    let ask = || {
+        let mut socket = TcpStream::connect(address)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.write_all(b"INFO memory\r\nQUIT\r\n")?;
+        let mut text = String::new();
+        socket.read_to_string(&mut text).map(|_| text)
+    };
+    let text = ask().map_err(|error| Error::Failed(format!("INFO memory failed: {error}")))?;
+    let field = text.lines().find_map(|line| line.strip_prefix("used_memory:")?.trim().parse().ok());
+    field.ok_or_else(|| Error::Failed(format!("INFO memory has no used_memory: {text}")))
+}
+
+/// Judges that no kind takes more memory than in `other`.
+pub fn judge(findings: &Findings, other: &str) -> Judgement {
+    let ratios = findings.ratios(MEMORY.measure, OURS, other);
+    Judgement::at_most(1.0, "bytes of an element, ours / Redis", &ratios)
+}
