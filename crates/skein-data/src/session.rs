@@ -190,6 +190,31 @@ impl EngineSession {
         }
     }
 
+    /// Reads keys that will be needed soon into the cache, with overlapping memory reads. This is a
+    /// hint: it does not count as a use of the keys, and errors are ignored.
+    ///
+    /// ```
+    /// # use skein_data::Engine;
+    /// # use skein_store::{Store, StoreOptions};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let engine = Engine::Memory(Store::open(folder.path(), StoreOptions::default())?);
+    /// let mut session = engine.session();
+    /// session.prefetch(&[b"bean goose", b"grey goose"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn prefetch(&mut self, keys: &[&[u8]]) {
+        match &mut self.backend {
+            SessionBackend::Memory(session) => session.get_many_if_used(
+                keys,
+                |_| false,
+                |_, row| {
+                    std::hint::black_box(row.map(|row| row.version()));
+                },
+            ),
+            SessionBackend::Disk(disk, _) => disk.store().prefetch(keys),
+        }
+    }
+
     /// Looks up many keys as of one moment with respect to MSET, and calls `found` in the order of
     /// `keys`. Rows of more than `bytes_most` bytes together may be refused.
     ///

@@ -49,12 +49,15 @@ impl ChannelKind {
     }
 }
 
+/// The bytes of a message besides its texts, at most.
+const MESSAGE_HEADS: usize = 96;
+
 /// A message on its way to subscribers of one name.
 #[derive(Debug)]
 pub(crate) struct ChannelMessage {
     pub kind: ChannelKind,
     /// The channel or the pattern that was subscribed to.
-    pub name: Vec<u8>,
+    pub name: Arc<[u8]>,
     channel: Arc<[u8]>,
     payload: Arc<[u8]>,
     /// See invariant 2.
@@ -64,7 +67,8 @@ pub(crate) struct ChannelMessage {
 impl ChannelMessage {
     /// Returns the message as a version of the protocol has it.
     pub(crate) fn encode(&self, protocol: Protocol) -> Vec<u8> {
-        let mut bytes = Vec::new();
+        let texts = self.name.len() + self.channel.len() + self.payload.len();
+        let mut bytes = Vec::with_capacity(texts + MESSAGE_HEADS);
         let mut reply = ReplyWriter::new(&mut bytes, protocol);
         let is_pattern = self.kind == ChannelKind::Pattern;
         reply.push(3 + usize::from(is_pattern));
@@ -82,11 +86,42 @@ impl ChannelMessage {
 #[derive(Debug)]
 pub(crate) struct ChannelDelivery {
     pub message: Arc<ChannelMessage>,
-    pub clients: Vec<ClientLocation>,
+    pub clients: Arc<[ClientLocation]>,
 }
 
-/// The subscribers of one name, by their numbers.
-type Receivers = BTreeMap<u64, ClientLocation>;
+/// The subscribers of one name.
+#[derive(Debug, Default)]
+struct Receivers {
+    /// By their numbers.
+    clients: BTreeMap<u64, ClientLocation>,
+    /// The same by their workers; empty after a change, until the next message.
+    by_worker: Vec<(usize, Arc<[ClientLocation]>)>,
+}
+
+impl Receivers {
+    fn add(&mut self, who: ClientLocation) {
+        self.clients.insert(who.client, who);
+        self.by_worker.clear();
+    }
+
+    /// Removes a client. Returns whether none is left.
+    fn remove(&mut self, client: u64) -> bool {
+        self.clients.remove(&client);
+        self.by_worker.clear();
+        self.clients.is_empty()
+    }
+
+    fn by_worker(&mut self) -> &[(usize, Arc<[ClientLocation]>)] {
+        if self.by_worker.is_empty() {
+            let mut divided: BTreeMap<usize, Vec<ClientLocation>> = BTreeMap::new();
+            for who in self.clients.values() {
+                divided.entry(who.worker).or_default().push(*who);
+            }
+            self.by_worker = divided.into_iter().map(|(worker, clients)| (worker, clients.into())).collect();
+        }
+        &self.by_worker
+    }
+}
 
 /// All subscriptions of a server.
 #[derive(Debug, Default)]
@@ -146,11 +181,11 @@ impl Channels {
             ChannelKind::Channel => tables.channels.entry(name.to_vec()).or_default(),
             ChannelKind::Shard => tables.shards.entry(name.to_vec()).or_default(),
             ChannelKind::Pattern => {
-                let new = || (Glob::new(name), Receivers::new());
+                let new = || (Glob::new(name), Receivers::default());
                 &mut tables.patterns.entry(name.to_vec()).or_insert_with(new).1
             }
         };
-        receivers.insert(who.client, who);
+        receivers.add(who);
         self.count(&tables);
         tables.next()
     }
@@ -159,8 +194,7 @@ impl Channels {
     pub(crate) fn unsubscribe(&self, kind: ChannelKind, name: &[u8], client: u64) {
         let mut tables = lock(&self.tables);
         let Some(receivers) = tables.receivers_of(kind, name) else { return };
-        receivers.remove(&client);
-        if receivers.is_empty() {
+        if receivers.remove(client) {
             tables.remove(kind, name);
         }
         self.count(&tables);
@@ -187,23 +221,26 @@ impl Channels {
         let number = tables.next();
         let mut shared = None;
         let mut count = 0;
-        let mut deliver = |kind: ChannelKind, name: &[u8], receivers: &Receivers| {
+        let mut deliver = |kind: ChannelKind, pattern: Option<&[u8]>, receivers: &mut Receivers| {
             let (channel, payload): (Arc<[u8]>, Arc<[u8]>) =
                 shared.get_or_insert_with(|| (Arc::from(channel), Arc::from(payload))).clone();
-            let message = Arc::new(ChannelMessage { kind, name: name.to_vec(), channel, payload, number });
-            count += receivers.len();
-            for (worker, clients) in by_worker(receivers) {
-                send(worker, ChannelDelivery { message: Arc::clone(&message), clients });
+            let name = pattern.map_or_else(|| Arc::clone(&channel), Arc::from);
+            let message = Arc::new(ChannelMessage { kind, name, channel, payload, number });
+            count += receivers.clients.len();
+            for (worker, clients) in receivers.by_worker() {
+                let (message, clients) = (Arc::clone(&message), Arc::clone(clients));
+                send(*worker, ChannelDelivery { message, clients });
             }
         };
-        let named = if kind == ChannelKind::Shard { &tables.shards } else { &tables.channels };
-        if let Some(receivers) = named.get(channel) {
-            deliver(kind, channel, receivers);
+        let tables = &mut *tables;
+        let named = if kind == ChannelKind::Shard { &mut tables.shards } else { &mut tables.channels };
+        if let Some(receivers) = named.get_mut(channel) {
+            deliver(kind, None, receivers);
         }
         if kind == ChannelKind::Channel {
-            for (name, (pattern, receivers)) in &tables.patterns {
+            for (name, (pattern, receivers)) in &mut tables.patterns {
                 if pattern.matches(channel, &mut 0) {
-                    deliver(ChannelKind::Pattern, name, receivers);
+                    deliver(ChannelKind::Pattern, Some(name), receivers);
                 }
             }
         }
@@ -222,18 +259,19 @@ impl Channels {
 
     /// Returns the number of subscribers of a name.
     pub(crate) fn subscribers(&self, kind: ChannelKind, name: &[u8]) -> usize {
-        lock(&self.tables).receivers_of(kind, name).map_or(0, |receivers| receivers.len())
+        lock(&self.tables).receivers_of(kind, name).map_or(0, |receivers| receivers.clients.len())
     }
 
     /// Returns the clients that have subscribed to a name of which `is_meant` is true.
     pub(crate) fn clients_of(&self, is_meant: impl Fn(ChannelKind, &[u8]) -> bool) -> BTreeSet<u64> {
         let tables = lock(&self.tables);
-        let channels = tables.channels.iter().map(|(name, clients)| (ChannelKind::Channel, name, clients));
-        let shards = tables.shards.iter().map(|(name, clients)| (ChannelKind::Shard, name, clients));
+        let channels =
+            tables.channels.iter().map(|(name, receivers)| (ChannelKind::Channel, name, receivers));
+        let shards = tables.shards.iter().map(|(name, receivers)| (ChannelKind::Shard, name, receivers));
         let patterns = tables.patterns.iter();
-        let patterns = patterns.map(|(name, (_, clients))| (ChannelKind::Pattern, name, clients));
+        let patterns = patterns.map(|(name, (_, receivers))| (ChannelKind::Pattern, name, receivers));
         let meant = channels.chain(shards).chain(patterns).filter(|(kind, name, _)| is_meant(*kind, name));
-        meant.flat_map(|(_, _, clients)| clients.keys().copied()).collect()
+        meant.flat_map(|(_, _, receivers)| receivers.clients.keys().copied()).collect()
     }
 
     /// Returns the number of names of this kind that have a subscriber.
@@ -245,15 +283,6 @@ impl Channels {
             ChannelKind::Pattern => tables.patterns.len(),
         }
     }
-}
-
-/// Divides receivers by their workers.
-fn by_worker(receivers: &Receivers) -> BTreeMap<usize, Vec<ClientLocation>> {
-    let mut divided: BTreeMap<usize, Vec<ClientLocation>> = BTreeMap::new();
-    for who in receivers.values() {
-        divided.entry(who.worker).or_default().push(*who);
-    }
-    divided
 }
 
 #[cfg(test)]
@@ -291,6 +320,10 @@ mod tests {
         assert!(sent.iter().all(|(_, _, number)| *number > last));
         assert_eq!(published(&channels, ChannelKind::Channel, b"d"), (0, vec![]));
         assert_eq!(published(&channels, ChannelKind::Shard, b"c").0, 1);
+        channels.subscribe(ChannelKind::Channel, b"c", client(1, 5));
+        assert_eq!(published(&channels, ChannelKind::Channel, b"c").0, 4);
+        channels.unsubscribe(ChannelKind::Channel, b"c", 5);
+        assert_eq!(published(&channels, ChannelKind::Channel, b"c").0, 3);
         assert_eq!(channels.active(ChannelKind::Channel, None), [b"c"]);
         assert_eq!(channels.subscribers(ChannelKind::Channel, b"c"), 2);
         for number in [1, 2, 2] {
@@ -304,7 +337,7 @@ mod tests {
         let [name, channel, payload] = [&b"c*"[..], b"ch", b"m"];
         let message = |kind| ChannelMessage {
             kind,
-            name: name.to_vec(),
+            name: name.into(),
             channel: channel.into(),
             payload: payload.into(),
             number: 1,

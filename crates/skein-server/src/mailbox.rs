@@ -82,8 +82,9 @@ impl Mailbox {
         lock(&self.mail)
     }
 
-    pub(crate) fn take(&self) -> Mail {
-        std::mem::take(&mut *self.mail())
+    /// Takes the mail. The next messages of channels go into `spare`, which is empty.
+    pub(crate) fn take(&self, spare: Vec<ChannelDelivery>) -> Mail {
+        std::mem::replace(&mut *self.mail(), Mail { messages: spare, ..Mail::default() })
     }
 
     /// Takes only the new connections. The other messages stay.

@@ -182,7 +182,7 @@ impl Server {
         // Drops connections that arrived too late for a worker, so that their clients notice the
         // close even if somebody still has a handle.
         for mailbox in &*shared.mailboxes {
-            drop(mailbox.take());
+            drop(mailbox.take(Vec::new()));
         }
         if !self.rates_thread.stop() {
             failed_threads.push("rates: panicked".to_owned());

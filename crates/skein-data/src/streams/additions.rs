@@ -3,10 +3,6 @@
 //! The last entries lie in the head's member, which each addition writes anyway. A full tail becomes
 //! a chunk, or is joined with the last one.
 
-use std::ops::ControlFlow;
-
-use skein_store::ScanDirection;
-
 use super::chunks::{CHUNK_BYTES, ChunkEntries, EntryChunk};
 use super::fields::{EntryFields, FieldsBuilder};
 use super::id::StreamId;
@@ -243,20 +239,6 @@ impl StreamWriter<'_> {
         self.head.last_id = last_id;
         self.head.added = added.unwrap_or(self.head.added);
         self.head.max_deleted_id = max_deleted_id.unwrap_or(self.head.max_deleted_id);
-    }
-
-    /// Returns up to `most` entries from an id on, with their fields.
-    pub(super) fn entries_from(
-        &mut self,
-        first: StreamId,
-        most: usize,
-    ) -> Result<Vec<(StreamId, FieldsBuilder)>> {
-        let mut found = Vec::new();
-        self.entries((first, StreamId::MAX), ScanDirection::Forward, |id, fields| {
-            found.push((id, FieldsBuilder::of(fields)));
-            if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        Ok(found)
     }
 }
 

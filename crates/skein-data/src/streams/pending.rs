@@ -193,7 +193,8 @@ impl PendingEntry {
 
 impl StreamWriter<'_> {
     /// Delivers the entries behind the group's last id to a consumer, and calls `each` with them.
-    /// They become pending, but not if `is_acknowledged`. Returns `None` if there is no such group.
+    /// They become pending, but not if `is_acknowledged`. Returns their number; `None` if there is no
+    /// such group. Without entries, nothing changes.
     ///
     /// # Errors
     /// A name is over the limit of members, memory is used up, or the engine fails.
@@ -202,18 +203,28 @@ impl StreamWriter<'_> {
         asked: &Delivery<'_>,
         is_acknowledged: bool,
         mut each: impl FnMut(StreamId, EntryFields<'_>),
-    ) -> Result<Option<()>> {
+    ) -> Result<Option<usize>> {
         let Some(mut open) = OpenGroup::of(self, asked.group)? else { return Ok(None) };
+        let mut found = Vec::new();
+        if let Some(first) = open.group.last_id.next().filter(|_| asked.most > 0) {
+            self.entries((first, StreamId::MAX), ScanDirection::Forward, |id, fields| {
+                each(id, fields);
+                found.push(id);
+                if found.len() < asked.most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+        }
+        if found.is_empty() {
+            return Ok(Some(0));
+        }
         open.see(self, asked.consumer, asked.now)?;
-        let found = match open.group.last_id.next() {
-            Some(first) => self.entries_from(first, asked.most)?,
-            None => Vec::new(),
-        };
-        let first = self.edge(ScanDirection::Forward)?.unwrap_or_default();
-        let last_pending = self.last_pending(&open.group)?;
+        // The first entry tells of gaps, and there are none without removals by name.
+        let has_gaps =
+            self.head.max_deleted_id != StreamId::MIN || open.group.entries_read == ENTRIES_READ_UNKNOWN;
+        let first = if has_gaps { self.edge(ScanDirection::Forward)? } else { None }.unwrap_or_default();
+        let may_be_pending = !is_acknowledged && open.group.pending > 0;
+        let last_pending = if may_be_pending { self.last_pending(&open.group)? } else { None };
         let now = PendingEntry { delivered: asked.now, deliveries: 1, consumer: asked.consumer.to_vec() };
-        for (id, fields) in found {
-            each(id, fields.fields());
+        for &id in &found {
             open.group.read(id, first, self);
             if !is_acknowledged {
                 // After XGROUP SETID it may be pending already.
@@ -222,7 +233,7 @@ impl StreamWriter<'_> {
                 open.put(self, id, before.as_ref(), &now)?;
             }
         }
-        open.close(self).map(Some)
+        open.close(self).map(|()| Some(found.len()))
     }
 
     /// Shows a consumer its pending entries from an id on, and counts this as a delivery. `each`

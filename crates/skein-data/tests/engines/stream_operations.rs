@@ -180,16 +180,17 @@ impl StreamContents {
             W::DestroyGroup(group) => u64::from(groups.remove(group).is_some()),
             W::Deliver(group, consumer, most, is_new) => {
                 let Some(group) = groups.get_mut(group) else { return 0 };
-                group.see(*consumer);
                 if *is_new {
                     let ids: Vec<u64> =
                         entries.range(group.last + 1..).map(|(seq, _)| *seq).take(*most).collect();
                     for seq in &ids {
+                        group.see(*consumer);
                         group.pending.insert(*seq, (*consumer, 1));
                         group.last = *seq;
                     }
                     return ids.len() as u64;
                 }
+                group.see(*consumer);
                 let own = group.pending.iter_mut().filter(|(_, (owner, _))| owner == consumer);
                 own.take(*most)
                     .map(|(seq, (_, deliveries))| *deliveries += u64::from(entries.contains_key(seq)))

@@ -64,7 +64,7 @@ impl ClientSubscriptions {
 
     /// Returns whether the client receives a message.
     pub(crate) fn receives(&self, message: &ChannelMessage) -> bool {
-        self.of(message.kind).get(&message.name).is_some_and(|number| *number < message.number)
+        self.of(message.kind).get(&*message.name).is_some_and(|number| *number < message.number)
     }
 
     /// Returns the bytes of the subscriptions.

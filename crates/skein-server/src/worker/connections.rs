@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll};
 
+use crate::channels::ChannelDelivery;
 use crate::commands::channels::remove_all;
 use crate::commands::client::stop_tracking;
 use crate::commands::monitor::stop_monitoring;
@@ -58,6 +59,8 @@ pub(super) struct WorkerConnections {
     pub deadlines: WaitDeadlines,
     /// Migrations whose targets have answered.
     pub migrated: Vec<MigrationEnd>,
+    /// Empty memory for the next messages of channels.
+    pub spare_messages: Vec<ChannelDelivery>,
     /// Whether a pause, a busy script or a moving key holds back requests of some connections.
     pub holds: bool,
     /// When the current group began, measured from the server's start.
@@ -85,6 +88,7 @@ impl WorkerConnections {
             sweep: TimeoutSweep::default(),
             deadlines: WaitDeadlines::default(),
             migrated: Vec::new(),
+            spare_messages: Vec::new(),
             holds: false,
             now: Duration::ZERO,
             stop_at: None,

@@ -27,6 +27,7 @@ use super::connection::Connection;
 use super::connections::WorkerConnections;
 use super::migrations::{must_leave_batch, writes_moving_key};
 use super::paused_requests::is_held;
+use super::read_ahead::read_ahead;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{RequestTimer, SlicedCommandTime, share};
 use super::write_allowance::{admit, bytes_added, bytes_added_now, may_grow_memory};
@@ -112,6 +113,7 @@ impl GeneralContext<'_> {
     ) -> (usize, Ticket) {
         let output_max = self.shared.settings.output_bytes_max.get();
         let (mut total, mut ticket) = (0, Ticket::default());
+        read_ahead(connection, self.session);
         while connection.may_run()
             && connection.input.queued() > 0
             && output.pending() <= output_max

@@ -21,6 +21,9 @@ use super::connections::WorkerConnections;
 use super::loading::LoadingConnection;
 use super::request_timer::{RequestTimer, SlicedCommandTime};
 
+/// The most messages for which a worker keeps memory.
+const SPARE_MAX: usize = 1024;
+
 /// Creates the record of a new connection, which other threads can see from now on.
 fn record(shared: &ServerShared, place: ClientLocation, stream: &Transport) -> Arc<ClientRecord> {
     let (address, local) = stream.addresses();
@@ -34,7 +37,8 @@ impl WorkerConnections {
     /// Adopts new connections, closes those to disconnect, and answers the clients that waited for
     /// a checkpoint.
     pub(super) fn take_mail(&mut self) {
-        let mail = self.mailbox().take();
+        let spare = std::mem::take(&mut self.spare_messages);
+        let mut mail = self.mailbox().take(spare);
         for stream in mail.connections {
             self.adopt(stream);
         }
@@ -46,9 +50,11 @@ impl WorkerConnections {
         for answer in mail.wait_answers {
             self.take_wait_answer(answer);
         }
-        for delivery in &mail.messages {
-            self.deliver(delivery);
+        for delivery in mail.messages.drain(..) {
+            self.deliver(&delivery);
         }
+        mail.messages.shrink_to(SPARE_MAX);
+        self.spare_messages = mail.messages;
         for message in mail.invalidations {
             self.invalidate(message);
         }

@@ -24,7 +24,7 @@ impl WorkerConnections {
     pub(super) fn deliver(&mut self, delivery: &ChannelDelivery) {
         let ChannelDelivery { message, clients } = delivery;
         let mut encoded: [Option<Vec<u8>>; 2] = [None, None];
-        for who in clients {
+        for who in clients.iter() {
             let Some((connection, output)) = self.slots.get(who.slot) else { continue };
             let is_theirs = connection.client.id == who.client
                 && !connection.closing

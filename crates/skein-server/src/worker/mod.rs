@@ -47,6 +47,7 @@ mod paused_requests;
 mod pipelined_reads;
 mod pipelined_writes;
 mod prefixed_keys;
+mod read_ahead;
 mod reply_buffer;
 mod request_timer;
 mod write_allowance;

@@ -143,7 +143,7 @@ impl MemberWriter<'_> {
             self.note_value(name);
         }
         match (before, seen) {
-            (Some(value), _) => self.put(seen, value)?,
+            (Some(value), _) => drop(self.put(value)?),
             (None, Some(seen)) => self.take_out(seen)?,
             (None, None) => {}
         }

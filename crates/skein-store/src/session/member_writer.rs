@@ -249,6 +249,12 @@ impl<'w> MemberWriter<'w> {
         }
     }
 
+    /// Selects a member without looking it up. The next call of `put` applies to it.
+    pub(super) fn select(&mut self, member: &[u8]) {
+        self.is_seen = false;
+        member_key(&mut self.key, self.collection.id(), member);
+    }
+
     /// Looks up a member. The next call of `put`, `remove` or `take_out` applies to it.
     pub(super) fn look(&mut self, member: &[u8]) -> Option<RowRef<'w>> {
         self.is_seen = false;
@@ -314,30 +320,34 @@ impl<'w> MemberWriter<'w> {
         }
     }
 
-    /// Puts the member that was looked up last. Its row has version `seen`, if it is present.
-    pub(super) fn put(&mut self, seen: Option<u64>, value: &[u8]) -> Result<()> {
+    /// Puts the member that was looked up or selected last. Returns whether it is new.
+    pub(super) fn put(&mut self, value: &[u8]) -> Result<bool> {
         self.is_seen = false;
         self.state.elements = None;
-        let (members, key) = (self.collection.members(), &self.key[..]);
-        let seen = seen.or_else(|| self.leaving.get(&key[ID..]).copied());
-        let version = seen.map_or_else(|| self.core.keys.stripes.first_version(key), |version| version + 1);
+        let (core, members, key) = (self.core, self.collection.members(), &self.key[..]);
         let mut row = members.rows.value(&[value])?;
-        row.set_version(version);
         let after = weight(&key[ID..], row.as_ref());
         let start = self.records.begin(|out| record::write_member(out, key, value));
-        let inserted = if self.keeps {
-            change_and_keep(self.core, key, |_| ComputeAction::Put(row), self.guard).map(|done| done.before)
-        } else {
-            members.index.insert(key, row, self.guard)
+        let mut version = 0;
+        let change = |before: Option<RowRef<'_>>| {
+            version = before.map_or_else(|| core.keys.stripes.first_version(key), |row| row.version() + 1);
+            row.set_version(version);
+            ComputeAction::Put(row)
         };
-        match inserted {
-            Ok(before) => {
+        let changed = if self.keeps {
+            change_and_keep(core, key, change, self.guard)
+        } else {
+            members.index.compute(key, change, self.guard)
+        };
+        match changed {
+            Ok(Computed { before, .. }) => {
                 let weighed = before.map_or(0, |row| weight(&key[ID..], row));
                 self.state.bytes = (self.state.bytes + after).saturating_sub(weighed);
                 _ = members.rows.note_removed(before, self.guard);
-                self.leaving.remove(&key[ID..]);
+                // A member that the change has removed still has its row.
+                let was_leaving = self.leaving.remove(&key[ID..]).is_some();
                 self.done(start, version, before.map(RowRef::pin));
-                Ok(())
+                Ok(before.is_none() || was_leaving)
             }
             Err(refused) => {
                 self.records.cancel(start);

@@ -37,7 +37,7 @@ impl MemberStore for MemberWriter<'_> {
 
     fn put_score(&mut self, member: &[u8], before: Option<f64>, score: f64) -> Result<()> {
         self.note_score(member, before, Some(score));
-        self.put(self.seen, self.kind().value_of(&score.to_le_bytes()))?;
+        self.put(self.kind().value_of(&score.to_le_bytes()))?;
         if let Some(before) = before {
             self.state.score_index.remove(before, member);
         }
@@ -82,12 +82,12 @@ impl MemberStore for MemberWriter<'_> {
 
     fn put_value(&mut self, name: &[u8], value: &[u8]) -> Result<bool> {
         self.note_value(name);
-        let seen = self.look_again(name);
-        self.put(seen, value)?;
-        if seen.is_none() {
+        self.select(name);
+        let is_new = self.put(value)?;
+        if is_new {
             self.count_put(name);
         }
-        Ok(seen.is_none())
+        Ok(is_new)
     }
 
     fn remove_value(&mut self, name: &[u8]) -> Result<bool> {

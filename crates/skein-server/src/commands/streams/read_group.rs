@@ -46,26 +46,29 @@ fn decide(
     id: &[u8],
     read_for: ReadFor<'_>,
 ) -> Result<Option<GroupRead>, CommandError> {
-    let absent = || {
-        no_group(&[
-            b"No such key '",
-            name_within(key),
-            b"' or consumer group '",
-            read_for.group,
-            b"' in XREADGROUP with GROUP option",
-        ])
-    };
+    let absent = || absent(key, read_for.group);
     let stream = stream.ok_or_else(absent)?;
     let group = stream.group(read_for.group)?.ok_or_else(absent)?;
-    let id = match id {
-        b"$" => return Err(LAST_ID),
-        b">" => StreamId::MAX,
-        id => parse_id(id)?,
-    };
-    // As in Redis, where the greatest id stands for new entries.
-    match id.next() {
-        Some(first) => Ok(Some(GroupRead::Pending(first))),
-        None => Ok(stream.last_behind(group.last_id)?.map(|_| GroupRead::New)),
+    match GroupRead::parse(id)? {
+        GroupRead::New if stream.last_behind(group.last_id)?.is_none() => Ok(None),
+        read => Ok(Some(read)),
+    }
+}
+
+fn absent(key: &[u8], group: &[u8]) -> CommandError {
+    let key = name_within(key);
+    no_group(&[b"No such key '", key, b"' or consumer group '", group, b"' in XREADGROUP with GROUP option"])
+}
+
+impl GroupRead {
+    fn parse(id: &[u8]) -> Result<Self, CommandError> {
+        let id = match id {
+            b"$" => return Err(LAST_ID),
+            b">" => StreamId::MAX,
+            id => parse_id(id)?,
+        };
+        // As in Redis, where the greatest id stands for new entries.
+        Ok(id.next().map_or(Self::New, Self::Pending))
     }
 }
 
@@ -78,6 +81,11 @@ fn read_all(
     reply: &mut ReplyWriter<'_>,
 ) -> Result<Option<AfterCommand>, CommandError> {
     let (query, read_for) = ReadQuery::parse_of_group(args)?;
+    let (most, limit) = (query.most, context.shared.settings.reply_bytes_max.get());
+    if query.keys.len() == 1 {
+        return read_single(context, args, &query, read_for, reply);
+    }
+    // As in Redis, nothing is read if one of the streams has no such group.
     let mut found = Vec::new();
     for at in query.keys.clone() {
         let (key, id) = (args.get(at), args.get(query.id_of(at)));
@@ -88,12 +96,11 @@ fn read_all(
     if found.is_empty() {
         return Ok(None);
     }
-    let (most, limit) = (query.most, context.shared.settings.reply_bytes_max.get());
     let (written, ticket) = context.session.write(|writer| {
         let start = reply.position();
         write_head(found.len(), reply);
         for &(key, read) in &found {
-            read_one(writer, key, read, read_for, most, reply)?;
+            read_one(writer, key, &Ok(read), read_for, most, reply)?.ok_or(GROUP_IS_GONE)?;
         }
         check_reply_bytes(reply.position() - start, limit, "use COUNT")
     });
@@ -102,15 +109,44 @@ fn read_all(
     Ok(Some(AfterCommand::Done))
 }
 
-/// Reads one stream for a consumer, and writes its key and the entries.
+/// Reads the only stream of a request: its group is looked up once.
+fn read_single(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    query: &ReadQuery<'_>,
+    read_for: ReadFor<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<Option<AfterCommand>, CommandError> {
+    let (key, read) = (args.get(query.keys.start), GroupRead::parse(args.get(query.id_of(query.keys.start))));
+    let limit = context.shared.settings.reply_bytes_max.get();
+    let (start, mut is_there) = (reply.position(), true);
+    let (written, ticket) = context.session.write(|writer| {
+        write_head(1, reply);
+        let found = read_one(writer, key, &read, read_for, query.most, reply)?;
+        is_there = found.is_some();
+        check_reply_bytes(reply.position() - start, limit, "use COUNT")?;
+        found.ok_or_else(|| absent(key, read_for.group))
+    });
+    context.ticket = context.ticket.max(ticket);
+    context.client.lookups.note(is_there);
+    let has_entries = written??;
+    if !has_entries {
+        reply.truncate(start);
+    }
+    Ok(has_entries.then_some(AfterCommand::Done))
+}
+
+/// Reads one stream for a consumer, and writes its key and the entries. Returns whether there was
+/// something to read; `None` without the stream or the group. An error of `read` counts only if both are
+/// there.
 fn read_one(
     writer: &mut EngineWriter<'_, '_>,
     key: &[u8],
-    read: GroupRead,
+    read: &Result<GroupRead, CommandError>,
     read_for: ReadFor<'_>,
     most: Option<u64>,
     reply: &mut ReplyWriter<'_>,
-) -> Result<(), CommandError> {
+) -> Result<Option<bool>, CommandError> {
     let most = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
     let ReadFor { group, consumer, is_acknowledged } = read_for;
     let asked = Delivery { group, consumer, most, now: writer.now() };
@@ -119,22 +155,31 @@ fn read_one(
         // The closure may run again.
         reply.truncate(start);
         StreamPart::write_key(key, reply);
+        let read = match read {
+            Ok(read) => *read,
+            Err(fault) => return if stream.group(group)?.is_some() { Err(fault.clone()) } else { Ok(None) },
+        };
         write_counted(reply, |reply, count| match read {
-            GroupRead::New => stream.deliver(&asked, is_acknowledged, |id, fields| {
-                *count += 1;
-                write_entry(id, fields, reply);
-            }),
-            GroupRead::Pending(first) => stream.show_pending(&asked, first, |id, fields| {
-                *count += 1;
-                match fields {
-                    Some(fields) => write_entry(id, fields, reply),
-                    None => write_gone(id, reply),
-                }
-            }),
+            GroupRead::New => {
+                let delivered = stream.deliver(&asked, is_acknowledged, |id, fields| {
+                    *count += 1;
+                    write_entry(id, fields, reply);
+                });
+                Ok(delivered?.map(|delivered| delivered > 0))
+            }
+            GroupRead::Pending(first) => {
+                let shown = stream.show_pending(&asked, first, |id, fields| {
+                    *count += 1;
+                    match fields {
+                        Some(fields) => write_entry(id, fields, reply),
+                        None => write_gone(id, reply),
+                    }
+                });
+                Ok(shown?.map(|()| true))
+            }
         })
-        .map_err(CommandError::from)
     })?;
-    done.flatten().ok_or(GROUP_IS_GONE)
+    Ok(done.flatten())
 }
 
 /// Returns whether a key can serve a waiting client. So does a key without the stream or the group:
@@ -158,6 +203,7 @@ fn serve_waiting(
 ) -> Served {
     serve(session, |writer| {
         let (query, read_for) = ReadQuery::parse_of_group(args)?;
+        let start = reply.position();
         write_head(1, reply);
         let is_there = writer.change_stream(key, false, |stream| {
             Ok::<_, CommandError>(stream.group(read_for.group)?.is_some())
@@ -169,7 +215,12 @@ fn serve_waiting(
             Err(fault) if fault.bytes() == WRONG_TYPE.as_bytes() => return Err(KEY_IS_GONE),
             Err(fault) => return Err(fault),
         }
-        read_one(writer, key, GroupRead::New, read_for, Some(query.most_after_wait()), reply)?;
-        Ok(true)
+        let most = Some(query.most_after_wait());
+        let read = &Ok(GroupRead::New);
+        let has_entries = read_one(writer, key, read, read_for, most, reply)?.ok_or(GROUP_IS_GONE)?;
+        if !has_entries {
+            reply.truncate(start);
+        }
+        Ok(has_entries)
     })
 }

@@ -94,7 +94,7 @@ impl ScoreSubtree for ScoreRun {
     }
 
     fn put(&mut self, new: NewScoreEntry<'_>, totals: &mut RunTotals) -> Option<ScoreSplit<Self>> {
-        let at = self.partition(|entry| compare(entry, new.score, new.member).is_lt());
+        let at = self.first_from(new.score, new.member);
         let too_long = self.len() > 1 && self.data_len() + new.member.len() > RUN_BYTES;
         totals.remove(self);
         if self.len() < WIDTH && !too_long {
@@ -118,7 +118,7 @@ impl ScoreSubtree for ScoreRun {
     }
 
     fn take(&mut self, score: f64, member: &[u8], totals: &mut RunTotals) -> bool {
-        let at = self.partition(|entry| compare(entry, score, member).is_lt());
+        let at = self.first_from(score, member);
         let found = at < self.len() && compare(self.get(at), score, member).is_eq();
         if found {
             totals.remove(self);
@@ -261,7 +261,7 @@ impl ScoreNode {
 
     /// Returns the child that has the entry, if the entry is present.
     pub(super) fn child_of(&self, score: f64, member: &[u8]) -> usize {
-        self.separators.partition(|separator| compare(separator, score, member).is_le())
+        self.separators.first_behind(score, member)
     }
 
     /// Splits off the children from `at` on.

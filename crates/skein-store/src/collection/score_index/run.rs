@@ -198,6 +198,38 @@ impl ScoreRun {
         low
     }
 
+    /// Returns the position of the first entry that is not before this one.
+    #[inline]
+    pub(super) fn first_from(&self, score: f64, member: &[u8]) -> usize {
+        self.search(score, member, Ordering::is_lt)
+    }
+
+    /// Returns the position of the first entry that is behind this one.
+    #[inline]
+    pub(super) fn first_behind(&self, score: f64, member: &[u8]) -> usize {
+        self.search(score, member, Ordering::is_le)
+    }
+
+    /// Searches as [`partition`](Self::partition) does, and compares the common prefix once.
+    #[inline]
+    fn search(&self, score: f64, member: &[u8], is_before: impl Fn(Ordering) -> bool) -> usize {
+        let prefix = &self.data[..self.prefix as usize];
+        let (head, rest) = match member.split_at_checked(prefix.len()) {
+            Some((head, rest)) => (prefix.cmp(head), rest),
+            None => (prefix.cmp(member), &[][..]),
+        };
+        self.partition(|(other, name)| {
+            let order = if other < score {
+                Ordering::Less
+            } else if other > score {
+                Ordering::Greater
+            } else {
+                head.then_with(|| name.tail.cmp(rest))
+            };
+            is_before(order)
+        })
+    }
+
     /// Requests the ends of the entries from memory.
     pub(super) fn prefetch_ends(&self) {
         for ends in self.ends.chunks(CACHE_LINE / size_of::<u32>()) {
