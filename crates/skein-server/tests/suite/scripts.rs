@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::{TestClient, TestServer, options, show, start_with, trie};
+use crate::common::{TestClient, TestServer, encode, options, show, start_with, trie};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
@@ -194,4 +194,37 @@ fn a_script_may_return_what_is_no_number() {
     assert_eq!(eval(&mut client, "redis.setresp(3) return {double=0/0}"), "$3|nan|");
     client.call(&[b"HELLO", b"3"]);
     assert_eq!(eval(&mut client, "return {double=0/0}"), ",nan|");
+}
+
+/// The keys of scripts in a pipeline are read ahead, whatever the requests say of them.
+#[test]
+fn scripts_in_a_pipeline_answer_as_single_ones() {
+    let server = start(options());
+    let mut client = server.connect();
+    for database in ["0", "3"] {
+        assert_eq!(client.ask(&format!("SELECT {database}")), "+OK|");
+        let source = &b"return redis.call('INCR', KEYS[1] or 'none')"[..];
+        let requests: [&[&[u8]]; 6] = [
+            &[b"EVAL", source, b"1", b"a"],
+            &[b"EVAL", source, b"2", b"b", b"a"],
+            &[b"EVAL", source, b"0"],
+            &[b"EVAL", source, b"9", b"a"],
+            &[b"EVAL", source, b"x", b"a"],
+            &[b"EVAL", source, b"1", b"a"],
+        ];
+        let bytes: Vec<u8> = requests.iter().flat_map(|request| encode(request)).collect();
+        client.send(&bytes);
+        let replies: Vec<String> = requests.iter().map(|_| show(&client.reply())).collect();
+        assert_eq!(
+            replies,
+            [
+                ":1|",
+                ":1|",
+                ":1|",
+                "-ERR Number of keys can't be greater than number of args|",
+                "-ERR value is not an integer or out of range|",
+                ":2|"
+            ]
+        );
+    }
 }
