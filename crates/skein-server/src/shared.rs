@@ -36,6 +36,7 @@ use crate::settings::LiveSettings;
 use crate::tls::TlsPort;
 use crate::waiting_clients::WaitingClients;
 use crate::warnings::WarningLimiter;
+use crate::worker::EvictionAttempts;
 use crate::worker_counters::{Lookups, WorkerCounters};
 use skein_data::{Durability, Engine, KeyspaceStats, StoreStats, StoredKeyspace, Ticket};
 
@@ -71,6 +72,7 @@ pub(crate) struct ServerShared {
     pub pause: ClientPause,
     pub clients: Arc<ClientRegistry>,
     pub client_eviction: ClientEviction,
+    pub eviction_attempts: EvictionAttempts,
     pub acl: Arc<Acl>,
     pub databases: Arc<Databases>,
     pub started: Instant,
@@ -192,6 +194,7 @@ impl ServerShared {
             pause: ClientPause::default(),
             clients,
             client_eviction: ClientEviction::new(options.client_memory_max),
+            eviction_attempts: EvictionAttempts::default(),
             acl,
             databases,
             settings: LiveSettings::new(&options),

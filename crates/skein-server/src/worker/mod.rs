@@ -40,6 +40,7 @@ mod exclusive;
 mod general;
 mod linger;
 pub(crate) mod loading;
+mod lowered_limit;
 mod mail;
 mod messages;
 mod migrations;
@@ -65,6 +66,8 @@ use skein_data::EngineSession;
 use connections::WorkerConnections;
 use general::GeneralContext;
 use loading::LoadingConnection;
+pub(crate) use lowered_limit::EvictionAttempts;
+use lowered_limit::evict_some;
 use pipelined_reads::PipelinedReads;
 use pipelined_writes::PipelinedWrites;
 use request_timer::RequestTimer;
@@ -223,6 +226,9 @@ impl Worker {
             if (done == 0 && !general.pass.is_busy()) || general.timer.is_over() {
                 break;
             }
+        }
+        if !general.pass.is_busy() {
+            evict_some(general.session, shared, number);
         }
         let holds = general.holds;
         drop(general);

@@ -420,3 +420,29 @@ fn frequencies_are_known_while_a_policy_needs_them() {
         assert!(client.ask("OBJECT FREQ k").starts_with(error));
     }
 }
+
+/// Incident: after `maxmemory` was lowered, memory stayed as it was until the next write.
+#[test]
+fn a_lowered_limit_evicts_at_once() {
+    let server = start(64 << 20, Eviction::Lru);
+    let (mut client, limit) = (server.connect(), 8 << 20);
+    let mut subscriber = server.connect();
+    assert_eq!(client.ask("CONFIG SET notify-keyspace-events Ee"), "+OK|");
+    subscriber.ask("SUBSCRIBE __keyevent@0__:evicted");
+    for at in 0..3_000_u32 {
+        client.call(&[b"SET", &at.to_be_bytes(), &[7; 10_000]]);
+    }
+    assert!(counted(&mut client) > 3 * limit);
+    assert_eq!(client.ask(&format!("CONFIG SET maxmemory {limit}")), "+OK|");
+    wait_for(|| counted(&mut client) <= limit);
+    let kept: usize = client.ask("DBSIZE").trim_matches([':', '|']).parse().expect("a number");
+    assert!((300..900).contains(&kept), "{kept}");
+    assert!(show(&subscriber.reply()).contains("evicted"));
+    // Nothing can be evicted, so nobody tries for ever.
+    assert_eq!(client.ask("CONFIG SET maxmemory-policy noeviction maxmemory 1mb"), "+OK|");
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(client.ask("DBSIZE"), format!(":{kept}|"));
+    // A policy that evicts begins at once, too.
+    assert_eq!(client.ask("CONFIG SET maxmemory-policy allkeys-random maxmemory 4mb"), "+OK|");
+    wait_for(|| counted(&mut client) <= 4 << 20);
+}

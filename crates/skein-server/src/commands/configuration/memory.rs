@@ -44,4 +44,5 @@ fn set(shared: &ServerShared, limit: Option<usize>, eviction: Eviction) {
     if let Err(error) = shared.store.set_memory_limit(limit, eviction) {
         tracing::warn!(%error, "maxmemory is set, but some pages of the cache are over it until they can be written");
     }
+    shared.eviction_attempts.begin();
 }

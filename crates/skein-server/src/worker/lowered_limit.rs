@@ -1,0 +1,65 @@
+//! Evicts keys after `maxmemory` was lowered, or a policy that evicts was chosen: some in each turn of a
+//! worker, until the rest fits. Otherwise only writes evict.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::shared::ServerShared;
+use skein_data::{EngineSession, Eviction};
+
+use super::write_allowance::admit;
+
+/// The most bytes that one turn frees.
+const STEP: usize = 256 << 10;
+/// The attempts that may evict nothing, one after the other: removed memory may wait for readers, or no
+/// key may be evicted.
+const VAIN_MAX: u32 = 100;
+
+/// The attempts that are left after a change of the limit; 0 if nothing is to be evicted.
+#[derive(Debug, Default)]
+pub(crate) struct EvictionAttempts(AtomicU32);
+
+impl EvictionAttempts {
+    /// Lets a worker evict keys, until memory is within its limit.
+    pub(crate) fn begin(&self) {
+        // Relaxed: a worker that sees it late begins late.
+        self.0.store(VAIN_MAX, Ordering::Relaxed);
+    }
+}
+
+/// Evicts some keys if the limit was changed. If there are more, this worker goes on in its next turn.
+/// REQUIRES: the worker holds its pass.
+#[inline]
+pub(super) fn evict_some(session: &mut EngineSession, shared: &ServerShared, worker: usize) {
+    if shared.eviction_attempts.0.load(Ordering::Relaxed) > 0 {
+        evict(session, shared, worker);
+    }
+}
+
+#[cold]
+fn evict(session: &mut EngineSession, shared: &ServerShared, worker: usize) {
+    // Workers that meet here each evict some keys, and the next attempt corrects the number.
+    let left = shared.eviction_attempts.0.swap(0, Ordering::Relaxed);
+    let (excess, before) = excess(shared);
+    if left == 0 || excess == 0 {
+        return;
+    }
+    // An error says that there is not enough room yet.
+    let _ = admit(session, shared, excess.min(STEP));
+    let has_evicted = shared.store.stats().evicted > before;
+    let left = if has_evicted { VAIN_MAX } else { left - 1 };
+    // A change of the limit meanwhile has begun anew.
+    shared.eviction_attempts.0.fetch_max(left, Ordering::Relaxed);
+    if left > 0 {
+        shared.mailboxes[worker].wake();
+    }
+}
+
+/// Returns the bytes over a limit at which keys are evicted, and the number of keys that were evicted so
+/// far.
+fn excess(shared: &ServerShared) -> (usize, u64) {
+    let stats = shared.store.stats();
+    let (limit, policy) = shared.store.memory_limit();
+    let limit = limit.filter(|_| policy != Eviction::None).unwrap_or(usize::MAX);
+    let counted = shared.used_bytes(&stats) - stats.unreclaimed_bytes - stats.memory.buffers;
+    (counted.saturating_sub(limit), stats.evicted)
+}
