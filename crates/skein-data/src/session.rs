@@ -208,7 +208,7 @@ impl EngineSession {
                 keys,
                 |_| false,
                 |_, row| {
-                    std::hint::black_box(row.map(|row| row.version()));
+                    std::hint::black_box(row.map(RowRef::version));
                 },
             ),
             SessionBackend::Disk(disk, _) => disk.store().prefetch(keys),

@@ -1,5 +1,5 @@
-//! `redis.call` and `redis.pcall`: functions on the Lua stack, because each script calls them often.
-//! A function by mlua makes a reference of each argument and result.
+//! `redis.call`, `redis.pcall` and `redis.acl_check_cmd`: functions on the Lua stack, because scripts
+//! call the first ones often. A function by mlua makes a reference of each argument and result.
 //!
 //! ```text
 //!   arguments on the stack ─► host.argument … host.call ─► RunState::reply ─► values on the stack
@@ -27,11 +27,12 @@ use crate::libraries::number::format_g;
 use crate::reply_values::push_reply;
 use crate::stack::{Kind, Stack, protected};
 
-pub(crate) const NO_ARGUMENTS: &str = "Please specify at least one argument for this redis lib call";
-pub(crate) const WRONG_ARGUMENTS: &str = "Lua redis lib command arguments must be strings or integers";
+const NO_ARGUMENTS: &str = "Please specify at least one argument for this redis lib call";
+const WRONG_ARGUMENTS: &str = "Lua redis lib command arguments must be strings or integers";
 /// What a script without a host would say, which cannot be.
 const NO_HOST: &str = "there is no server behind this script";
 const NOT_RESP: &str = "the server's reply to a command of the script is not RESP";
+const NO_COMMAND: &str = "Invalid command passed to redis.acl_check_cmd()";
 const PANICKED: &str = "the server failed in a command of the script";
 
 /// A whole number below this has the same digits as Redis writes.
@@ -51,7 +52,7 @@ pub(crate) fn function(lua: &Lua, state: &Rc<RunState>, function: StackFunction)
 }
 
 /// Gives a number to the host as Redis writes it.
-pub(crate) fn give_number(host: &mut dyn ScriptHost, number: f64) {
+fn give_number(host: &mut dyn ScriptHost, number: f64) {
     if number.fract() == 0.0 && number.abs() < WHOLE_MAX && !(number == 0.0 && number.is_sign_negative()) {
         let mut digits = [0; DIGITS];
         let mut rest = &mut digits[..];
@@ -87,16 +88,55 @@ pub(crate) unsafe extern "C-unwind" fn pcall(state: *mut ffi::lua_State) -> c_in
     1
 }
 
+/// `redis.acl_check_cmd`: whether the user may run a command.
+///
+/// # Safety
+/// As for [`call`].
+pub(crate) unsafe extern "C-unwind" fn acl_check_cmd(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: guaranteed by the caller.
+    let (mut stack, run) = unsafe { open(state) };
+    let may_call = with_host(run, |host| {
+        give(&stack, host)?;
+        host.may_call().ok_or(NO_COMMAND)
+    });
+    match may_call {
+        Ok(may) => stack.push_boolean(may),
+        Err(fault) => {
+            push_error(&mut stack, &[b"ERR ", fault.as_bytes()]);
+            stack.raise();
+        }
+    }
+    1
+}
+
+/// Returns the stack of the running function, and the state of its engine.
+///
+/// # Safety
+/// As for [`call`]. The state of the engine is used within the call alone.
+unsafe fn open<'s>(state: *mut ffi::lua_State) -> (Stack, &'s RunState) {
+    // SAFETY: Lua calls the function with this state.
+    let stack = unsafe { Stack::of(state) };
+    // SAFETY: the upvalue is the state of the engine, which outlives all calls.
+    let run = unsafe { &*stack.upvalue().cast::<RunState>() };
+    (stack, run)
+}
+
 /// Runs a command, and pushes its reply. Returns whether that is an error.
 ///
 /// # Safety
 /// As for [`call`].
 unsafe fn run(state: *mut ffi::lua_State) -> (Stack, bool) {
-    // SAFETY: Lua calls the function with this state.
-    let mut stack = unsafe { Stack::of(state) };
-    // SAFETY: the upvalue is the state of the engine, which outlives all calls.
-    let run = unsafe { &*stack.upvalue().cast::<RunState>() };
-    if let Err(fault) = ask(&stack, run) {
+    // SAFETY: guaranteed by the caller.
+    let (mut stack, run) = unsafe { open(state) };
+    let asked = with_host(run, |host| {
+        give(&stack, host)?;
+        // SAFETY: no other call has the buffer (invariant 3).
+        let reply = unsafe { &mut *run.reply.get() };
+        reply.clear();
+        host.call(run.version.get(), reply);
+        Ok(())
+    });
+    if let Err(fault) = asked {
         push_error(&mut stack, &[b"ERR ", fault.as_bytes()]);
         return (stack, true);
     }
@@ -113,19 +153,12 @@ unsafe fn run(state: *mut ffi::lua_State) -> (Stack, bool) {
     (stack, is_broken)
 }
 
-/// Runs the command of the arguments on the stack. Its reply is in `run.reply` then.
-fn ask(stack: &Stack, run: &RunState) -> Result<(), &'static str> {
-    let asked = catch_unwind(AssertUnwindSafe(|| {
-        run.host.with(|host| {
-            give(stack, host)?;
-            // SAFETY: no other call has the buffer (invariant 3).
-            let reply = unsafe { &mut *run.reply.get() };
-            reply.clear();
-            host.call(run.version.get(), reply);
-            Ok(())
-        })
-    }));
-    match asked {
+/// Calls `act` with the host. No panic leaves this.
+fn with_host<R>(
+    run: &RunState,
+    act: impl FnOnce(&mut dyn ScriptHost) -> Result<R, &'static str>,
+) -> Result<R, &'static str> {
+    match catch_unwind(AssertUnwindSafe(|| run.host.with(act))) {
         Ok(asked) => asked.unwrap_or(Err(NO_HOST)),
         Err(panic) => Err(note_panic(run, panic)),
     }

@@ -120,7 +120,7 @@ impl ScriptEngine {
         })?;
         let sandbox = Sandbox { environment, run, load_library, call_function, empty_faces };
         let (compiled, libraries) = (HashMap::new(), HashMap::new());
-        Ok(Self { lua, state, sandbox, compiled, libraries, memory_limit })
+        Ok(Self { lua, sandbox, compiled, libraries, memory_limit, state })
     }
 
     /// Compiles a script, unless it is compiled already. `code` is that of its

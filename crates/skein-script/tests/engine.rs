@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use skein_script::{
     ReplySink, RespVersion, ScriptDigest, ScriptEngine, ScriptHead, ScriptHost, ScriptLogLevel, Stop,
@@ -41,6 +42,7 @@ impl ScriptHost for Host {
                 self.rows.insert(key.to_vec(), value.to_vec());
                 reply.extend_from_slice(b"+OK\r\n");
             }
+            [b"panic"] => panic!("a command fails"),
             [b"raw", bytes] => reply.extend_from_slice(bytes),
             [b"version"] => {
                 reply.extend_from_slice(format!(":{version:?}\r\n").replace("Resp", "").as_bytes());
@@ -408,4 +410,16 @@ fn faults_of_sources_are_errors() {
     assert_eq!(error, "Error compiling script (new function): user_script:1: '=' expected near 'is'");
     assert_eq!(scripts.run("#!lua flags=no-writes\nerror('a')"), "-ERR user_script:2: a @:2.");
     assert_eq!(scripts.run("local a = {} local b = {a} a[1] = b return a").matches("*1").count(), 500);
+}
+
+/// A panic in a command ends the script, whatever that catches, and goes on behind it. The next script
+/// finds the engine as it was.
+#[test]
+fn no_script_survives_a_panic_of_a_command() {
+    let mut scripts = Scripts::new();
+    let source = "for _ = 1, 3 do pcall(redis.call, 'panic') redis.pcall('panic') end return 'on'";
+    let ran = catch_unwind(AssertUnwindSafe(|| scripts.run(source)));
+    let panic = ran.unwrap_err();
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"a command fails"));
+    assert_eq!(scripts.run("redis.call('set', 'key', 'value') return redis.call('get', 'key')"), "'value'");
 }

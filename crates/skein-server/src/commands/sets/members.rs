@@ -17,6 +17,7 @@ pub(in crate::commands) fn sadd(
     run: &RequestRun<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<usize, CommandError> {
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime alone")]
     change_named(writer, CollectionKind::Set, true, run, reply, |set, member| set.add(member))
 }
 

@@ -47,7 +47,9 @@ pub(in crate::commands) fn change_named(
         run.requests.iter().map(counted).collect::<Result<Vec<usize>, CommandError>>()
     })?;
     let counts = counts.unwrap_or_else(|| vec![0; run.requests.len()]);
-    counts.iter().for_each(|count| reply.count(*count));
+    for count in &counts {
+        reply.count(*count);
+    }
     Ok(counts.len())
 }
 

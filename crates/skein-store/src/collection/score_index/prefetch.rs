@@ -25,8 +25,12 @@ impl ScoreIndex {
         let ScoreRoot::Node(root) = &self.root else { return };
         for members in members.chunks(GROUP) {
             let runs = runs_of(root, score, members);
-            runs.iter().for_each(|run| run.prefetch_ends());
-            runs.iter().for_each(|run| run.prefetch_entries());
+            for run in &runs {
+                run.prefetch_ends();
+            }
+            for run in &runs {
+                run.prefetch_entries();
+            }
         }
     }
 }
