@@ -9,6 +9,7 @@ use libfuzzer_sys::fuzz_target;
 
 // Included by path: the parser belongs to the command, and the whole command would be a large
 // dependency.
+#[allow(dead_code, reason = "the command also reads files")]
 #[path = "../../crates/skein-cli/src/config/file.rs"]
 mod file;
 
