@@ -100,9 +100,12 @@ fn change_field(value: &mut [u8], field: FuzzField) -> Vec<u8> {
     } else {
         (0, (1_i128 << field.bits()) - 1)
     };
+    // In Redis, the distance from a set number to the limit wraps.
+    let wraps = matches!(write, FuzzFieldWrite::Set(_)) && most - wanted > i128::from(i64::MAX);
     let new = match overflow {
         _ if (least..=most).contains(&wanted) => wanted,
         FuzzOverflow::Wrap => wanted,
+        FuzzOverflow::Sat if wraps => most,
         FuzzOverflow::Sat => wanted.clamp(least, most),
         FuzzOverflow::Fail => return NIL.to_vec(),
     };
