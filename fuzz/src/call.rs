@@ -1,6 +1,16 @@
 //! The parts of a sequence of commands.
 
+mod deliveries;
+mod groups;
+mod hyperloglogs;
+mod runs;
+
 use arbitrary::{Arbitrary, Unstructured};
+
+pub use deliveries::{FuzzClaim, FuzzDeliveryCommand};
+pub use groups::{FuzzConsumer, FuzzConsumerName, FuzzGroup, FuzzGroupCommand, FuzzGroupStart};
+pub use hyperloglogs::{FuzzElement, FuzzHyperLogLogCommand, FuzzHyperLogLogKey};
+pub use runs::FuzzRun;
 
 /// Whether the sequences contain sorted sets.
 pub const SORTED_SETS: bool = true;
@@ -13,6 +23,14 @@ pub const TRANSACTIONS: bool = true;
 pub struct FuzzName(u8);
 
 impl FuzzName {
+    /// The two that are half of all.
+    pub const OFTEN: [Self; 2] = [Self(12), Self(13)];
+
+    /// Returns one of [`OFTEN`](Self::OFTEN).
+    pub fn often(input: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
+        input.choose(&Self::OFTEN).copied()
+    }
+
     /// Returns its bytes.
     pub fn bytes(self) -> Vec<u8> {
         match self.0 % 24 {
@@ -171,21 +189,34 @@ pub enum FuzzListCommand {
 pub struct FuzzStreamId(u8, u8);
 
 impl FuzzStreamId {
+    /// The first and the last one.
+    pub const ENDS: [Self; 2] = [Self(0, 0), Self(1, 15)];
+
     /// Returns its two numbers.
     pub fn numbers(self) -> (u64, u64) {
-        (u64::from(self.0 % 8), u64::from(self.1 % 4))
+        (u64::from(self.0 % 2), u64::from(self.1 % 16))
     }
+}
+
+/// The identifier that XADD gives.
+#[derive(Debug, Clone, Copy, Arbitrary)]
+#[allow(missing_docs, reason = "they are the forms' names")]
+pub enum FuzzEntryId {
+    Exact(FuzzStreamId),
+    /// The server chooses the second number.
+    Within(FuzzStreamId),
+    /// The same, after the last entry.
+    Next,
 }
 
 /// A command on streams.
 #[derive(Debug, Clone, Arbitrary)]
 #[allow(missing_docs, reason = "they are the commands' names and arguments")]
 pub enum FuzzStreamCommand {
-    /// XADD, also with an identifier whose second number the server chooses.
+    /// XADD.
     Add {
         key: FuzzName,
-        id: FuzzStreamId,
-        chooses: bool,
+        id: FuzzEntryId,
         fields: ((FuzzName, FuzzText), Vec<(FuzzName, FuzzText)>),
     },
     Len(FuzzName),
@@ -199,6 +230,14 @@ pub enum FuzzStreamCommand {
     Delete(FuzzName, FuzzStreamId, Vec<FuzzStreamId>),
     TrimToLength(FuzzName, u8),
     TrimBelow(FuzzName, FuzzStreamId),
+}
+
+impl FuzzStreamCommand {
+    /// Returns one that adds an entry after the last one.
+    fn append(input: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
+        let key = FuzzName::often(input)?;
+        Ok(Self::Add { key, id: FuzzEntryId::Next, fields: (input.arbitrary()?, Vec::new()) })
+    }
 }
 
 /// An operation of BITOP on several keys.
@@ -350,6 +389,9 @@ pub enum FuzzCommand {
     GeoAdd(FuzzName, (i8, i8, FuzzName), Vec<(i8, i8, FuzzName)>),
     List(FuzzListCommand),
     Stream(FuzzStreamCommand),
+    Group(FuzzGroupCommand),
+    Delivery(FuzzDeliveryCommand),
+    HyperLogLog(FuzzHyperLogLogCommand),
     Bits(FuzzBitCommand),
     Keyed(FuzzKeyCommand),
     FlushDb,
@@ -375,13 +417,14 @@ impl FuzzCommand {
     /// Returns whether its reply is the same if it passes through a script. There a number is a
     /// double, and an absent list becomes an absent text.
     pub fn fits_a_script(&self) -> bool {
-        !matches!(
-            self,
+        match self {
             Self::IncrBy(..)
-                | Self::HIncrBy(..)
-                | Self::Bits(FuzzBitCommand::Fields(..))
-                | Self::List(FuzzListCommand::Pop(_, _, Some(_)))
-        )
+            | Self::HIncrBy(..)
+            | Self::Bits(FuzzBitCommand::Fields(..))
+            | Self::List(FuzzListCommand::Pop(_, _, Some(_))) => false,
+            Self::Delivery(call) => call.fits_a_script(),
+            _ => true,
+        }
     }
 }
 
@@ -390,6 +433,8 @@ impl FuzzCommand {
 pub enum FuzzStep {
     /// A command. Consecutive ones are sent as one pipeline.
     Call(FuzzCommand),
+    /// Commands of the same kind on one key, in the same pipeline.
+    Run(FuzzRun),
     /// Commands between MULTI and EXEC.
     Atomic(Vec<FuzzCommand>),
     /// Commands of one Lua script.
@@ -405,19 +450,42 @@ enum FuzzFocus {
     All,
     Lists,
     Streams,
+    Groups,
+    HyperLogLogs,
     Bits,
     Keys,
+    Runs,
 }
 
 impl FuzzFocus {
-    fn command(self, input: &mut Unstructured<'_>) -> arbitrary::Result<FuzzCommand> {
-        Ok(match self {
+    /// Returns the steps before all others.
+    fn opening(self) -> Vec<FuzzStep> {
+        match self {
+            // Few deliveries would have a group, otherwise.
+            Self::Groups => {
+                FuzzGroupCommand::create_all().map(FuzzCommand::Group).map(FuzzStep::Call).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn step(self, input: &mut Unstructured<'_>) -> arbitrary::Result<FuzzStep> {
+        Ok(FuzzStep::Call(match self {
             Self::All => input.arbitrary()?,
             Self::Lists => FuzzCommand::List(input.arbitrary()?),
             Self::Streams => FuzzCommand::Stream(input.arbitrary()?),
+            // Half of them are deliveries, which need groups and entries.
+            Self::Groups => match input.int_in_range(0..=9)? {
+                0..=4 => FuzzCommand::Delivery(input.arbitrary()?),
+                5 => FuzzCommand::Group(input.arbitrary()?),
+                6 | 7 => FuzzCommand::Stream(input.arbitrary()?),
+                _ => FuzzCommand::Stream(FuzzStreamCommand::append(input)?),
+            },
+            Self::HyperLogLogs => FuzzCommand::HyperLogLog(input.arbitrary()?),
             Self::Bits => FuzzCommand::Bits(input.arbitrary()?),
             Self::Keys => FuzzCommand::Keyed(input.arbitrary()?),
-        })
+            Self::Runs => return input.arbitrary().map(FuzzStep::Run),
+        }))
     }
 }
 
@@ -434,10 +502,10 @@ impl FuzzSequence {
 impl<'a> Arbitrary<'a> for FuzzSequence {
     fn arbitrary(input: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
         let focus: FuzzFocus = input.arbitrary()?;
-        let mut steps = Vec::new();
+        let mut steps = focus.opening();
         while !input.is_empty() && steps.len() < Self::STEPS {
-            let is_focused = input.ratio(3, 4)?;
-            steps.push(if is_focused { FuzzStep::Call(focus.command(input)?) } else { input.arbitrary()? });
+            let is_focused = input.ratio(7, 8)?;
+            steps.push(if is_focused { focus.step(input)? } else { input.arbitrary()? });
         }
         Ok(Self(steps))
     }

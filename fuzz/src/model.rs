@@ -1,9 +1,13 @@
 //! The model: computes a server's expected replies, in RESP2, with ordered maps in memory.
 
 mod bits;
+mod deliveries;
+mod groups;
+mod hyperloglogs;
 mod keys;
 mod lists;
 mod places;
+mod readers;
 mod sets;
 mod streams;
 
@@ -15,15 +19,18 @@ use crate::call::{FuzzDatabase, FuzzName, FuzzScore, FuzzText, SetCondition, Set
 /// A command's words.
 pub type FuzzRequest = Vec<Vec<u8>>;
 
+type FuzzColumns = BTreeMap<Vec<u8>, Vec<u8>>;
+
 /// The value of a key.
 #[derive(Debug, Clone)]
 enum FuzzValue {
     Value(Vec<u8>),
-    Columns(BTreeMap<Vec<u8>, Vec<u8>>),
+    Columns(FuzzColumns),
     Members(BTreeMap<Vec<u8>, f64>),
     Set(BTreeSet<Vec<u8>>),
     List(Vec<Vec<u8>>),
     Stream(streams::FuzzStream),
+    HyperLogLog(hyperloglogs::FuzzHyperLogLog),
 }
 
 /// A key's row.
@@ -58,6 +65,8 @@ const SCRIPT: &str = "local at, replies = 1, {} \
 
 const OK: &[u8] = b"+OK\r\n";
 const NIL: &[u8] = b"$-1\r\n";
+const NO_LIST: &[u8] = b"*-1\r\n";
+const NO_KEY: &[u8] = b"-ERR no such key\r\n";
 const WRONG_TYPE: &[u8] = b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n";
 const NO_INTEGER: &[u8] = b"-ERR value is not an integer or out of range\r\n";
 const NO_HASH_INTEGER: &[u8] = b"-ERR hash value is not an integer\r\n";
@@ -209,7 +218,7 @@ impl FuzzModel {
             FuzzCommand::Type(key) => {
                 let kind = match self.rows.get(&key.bytes()).map(|row| &row.held) {
                     None => "none",
-                    Some(FuzzValue::Value(_)) => "string",
+                    Some(FuzzValue::Value(_) | FuzzValue::HyperLogLog(_)) => "string",
                     Some(FuzzValue::Columns(_)) => "hash",
                     Some(FuzzValue::Members(_)) => "zset",
                     Some(FuzzValue::Set(_)) => "set",
@@ -251,6 +260,9 @@ impl FuzzModel {
             FuzzCommand::GeoAdd(key, first, rest) => self.add_places(*key, first, rest),
             FuzzCommand::List(call) => self.answer_lists(call),
             FuzzCommand::Stream(call) => self.answer_streams(call),
+            FuzzCommand::Group(call) => self.answer_groups(call),
+            FuzzCommand::Delivery(call) => self.answer_deliveries(call),
+            FuzzCommand::HyperLogLog(call) => self.answer_hyperloglogs(call),
             FuzzCommand::Bits(call) => self.answer_bits(call),
             FuzzCommand::Keyed(call) => self.answer_keys(call),
             FuzzCommand::FlushDb => {
@@ -464,7 +476,7 @@ impl FuzzModel {
         }
     }
 
-    fn columns(&self, key: &[u8]) -> Result<Option<&BTreeMap<Vec<u8>, Vec<u8>>>, &'static [u8]> {
+    fn columns(&self, key: &[u8]) -> Result<Option<&FuzzColumns>, &'static [u8]> {
         match self.rows.get(key).map(|row| &row.held) {
             None => Ok(None),
             Some(FuzzValue::Columns(columns)) => Ok(Some(columns)),
@@ -474,7 +486,7 @@ impl FuzzModel {
 
     /// Returns the columns of a key. Creates a key without columns if necessary; see
     /// [`forget_if_empty`](Self::forget_if_empty).
-    fn columns_to_change(&mut self, key: Vec<u8>) -> Result<&mut BTreeMap<Vec<u8>, Vec<u8>>, &'static [u8]> {
+    fn columns_to_change(&mut self, key: Vec<u8>) -> Result<&mut FuzzColumns, &'static [u8]> {
         let row = self
             .rows
             .entry(key)

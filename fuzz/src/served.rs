@@ -9,7 +9,7 @@ use skein_store::{Durability, ExpiryClock, Store, StoreOptions};
 
 use crate::call::{FuzzDatabase, TRANSACTIONS};
 use crate::model::{FuzzRequest, array};
-use crate::{FuzzModel, FuzzStep};
+use crate::{FuzzCommand, FuzzModel, FuzzStep};
 
 /// A server that is checked against the model.
 pub struct CheckedServer {
@@ -59,6 +59,10 @@ impl CheckedServer {
         for step in steps {
             match step {
                 FuzzStep::Call(call) if call.is_there() => pipeline.push(model.run(call)),
+                FuzzStep::Run(run) => {
+                    let calls = run.commands().into_iter().filter(FuzzCommand::is_there);
+                    pipeline.extend(calls.map(|call| model.run(&call)));
+                }
                 FuzzStep::Atomic(calls) if TRANSACTIONS => {
                     let calls: Vec<_> =
                         calls.iter().filter(|call| call.is_there()).map(|call| model.run(call)).collect();

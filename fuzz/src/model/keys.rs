@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 
 use super::{
-    FuzzModel, FuzzRequest, FuzzValue, ModelAnswer, OK, WRONG_TYPE, array, bulk, count, parse, words,
+    FuzzModel, FuzzRequest, FuzzValue, ModelAnswer, NO_KEY, OK, WRONG_TYPE, array, bulk, count, parse, words,
 };
 use crate::call::{FuzzDatabase, FuzzKeyCommand, FuzzName};
 
 const SAME_KEY: &[u8] = b"-ERR source and destination objects are the same\r\n";
-const NO_KEY: &[u8] = b"-ERR no such key\r\n";
 
 impl FuzzModel {
     pub(super) fn answer_keys(&mut self, call: &FuzzKeyCommand) -> (FuzzRequest, ModelAnswer) {

@@ -1,15 +1,13 @@
 //! Lists.
 
 use super::{
-    FuzzModel, FuzzRequest, FuzzValue, ModelAnswer, NIL, OK, WRONG_TYPE, array, bulk, count, integer, maybe,
-    words,
+    FuzzModel, FuzzRequest, FuzzValue, ModelAnswer, NIL, NO_KEY, NO_LIST, OK, WRONG_TYPE, array, bulk, count,
+    integer, maybe, words,
 };
 use crate::call::{FuzzEnd, FuzzListCommand, FuzzName, FuzzPosition};
 
 type Elements = Vec<Vec<u8>>;
 
-const NO_LIST: &[u8] = b"*-1\r\n";
-const NO_KEY: &[u8] = b"-ERR no such key\r\n";
 const OUT_OF_RANGE: &[u8] = b"-ERR index out of range\r\n";
 
 impl FuzzModel {

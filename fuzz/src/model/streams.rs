@@ -1,13 +1,14 @@
-//! Streams without groups. A stream without entries stays, with its greatest identifier.
+//! Streams. A stream without entries stays, with its greatest identifier and its groups (`groups`).
 
 use std::collections::BTreeMap;
 
+use super::readers::FuzzReaders;
 use super::{
     FuzzModel, FuzzRequest, FuzzValue, ModelAnswer, WRONG_TYPE, array, bulk, count, flat, pairs, words,
 };
-use crate::call::{FuzzName, FuzzStreamCommand};
+use crate::call::{FuzzEntryId, FuzzName, FuzzStreamCommand};
 
-type EntryId = (u64, u64);
+pub(super) type EntryId = (u64, u64);
 
 const IS_ZERO: &[u8] = b"-ERR The ID specified in XADD must be greater than 0-0\r\n";
 const IS_SMALL: &[u8] =
@@ -17,18 +18,30 @@ const IS_SMALL: &[u8] =
 #[derive(Debug, Clone, Default)]
 pub(super) struct FuzzStream {
     /// The names and values of each entry, in turn.
-    entries: BTreeMap<EntryId, Vec<Vec<u8>>>,
-    last: EntryId,
+    pub(super) entries: BTreeMap<EntryId, Vec<Vec<u8>>>,
+    pub(super) last: EntryId,
+    /// The number of entries that were ever added.
+    pub(super) added: i128,
+    /// The greatest entry that XDEL has removed, or 0-0.
+    pub(super) max_removed: EntryId,
+    pub(super) groups: BTreeMap<Vec<u8>, FuzzReaders>,
 }
 
 impl FuzzModel {
     pub(super) fn answer_streams(&mut self, call: &FuzzStreamCommand) -> (FuzzRequest, ModelAnswer) {
         match call {
-            FuzzStreamCommand::Add { key, id, chooses, fields: (first, rest) } => {
-                let (fields, (ms, seq)) = (flat(&pairs(first, rest)), id.numbers());
-                let text = if *chooses { format!("{ms}-*") } else { format!("{ms}-{seq}") };
-                let request = words("XADD", &[vec![key.bytes(), text.into_bytes()], fields.clone()].concat());
-                (request, self.add_entry(*key, ms, (!chooses).then_some(seq), fields))
+            FuzzStreamCommand::Add { key, id, fields: (first, rest) } => {
+                let fields = flat(&pairs(first, rest));
+                let (ms, seq) = match id {
+                    FuzzEntryId::Exact(id) => (id.numbers().0, Some(id.numbers().1)),
+                    FuzzEntryId::Within(id) => (id.numbers().0, None),
+                    FuzzEntryId::Next => {
+                        (self.stream(*key).map_or(0, |stream| stream.unwrap_or_default().last.0), None)
+                    }
+                };
+                let id = seq.map_or(format!("{ms}-*").into_bytes(), |seq| shown_id((ms, seq)));
+                let request = words("XADD", &[vec![key.bytes(), id], fields.clone()].concat());
+                (request, self.add_entry(*key, ms, seq, fields))
             }
             FuzzStreamCommand::Len(key) => {
                 let answer = self.stream(*key).map(|stream| count(stream.unwrap_or_default().entries.len()));
@@ -65,7 +78,9 @@ impl FuzzModel {
                 (
                     request,
                     self.remove_entries(*key, |stream| {
-                        ids.iter().for_each(|id| drop(stream.entries.remove(id)));
+                        for id in ids.into_iter().filter(|id| stream.entries.remove(id).is_some()) {
+                            stream.max_removed = stream.max_removed.max(id);
+                        }
                     }),
                 )
             }
@@ -105,6 +120,7 @@ impl FuzzModel {
             return Err(IS_SMALL);
         }
         stream.last = id;
+        stream.added += 1;
         stream.entries.insert(id, fields);
         self.put_held(key.bytes(), FuzzValue::Stream(stream));
         Ok(bulk(&shown_id(id)))
@@ -120,7 +136,7 @@ impl FuzzModel {
         Ok(count(removed))
     }
 
-    fn stream(&self, key: FuzzName) -> Result<Option<FuzzStream>, &'static [u8]> {
+    pub(super) fn stream(&self, key: FuzzName) -> Result<Option<FuzzStream>, &'static [u8]> {
         match self.rows.get(&key.bytes()).map(|row| &row.held) {
             None => Ok(None),
             Some(FuzzValue::Stream(stream)) => Ok(Some(stream.clone())),
@@ -129,11 +145,11 @@ impl FuzzModel {
     }
 }
 
-fn shown_id((ms, seq): EntryId) -> Vec<u8> {
+pub(super) fn shown_id((ms, seq): EntryId) -> Vec<u8> {
     format!("{ms}-{seq}").into_bytes()
 }
 
-fn shown_entry(id: EntryId, fields: &[Vec<u8>]) -> Vec<u8> {
+pub(super) fn shown_entry(id: EntryId, fields: &[Vec<u8>]) -> Vec<u8> {
     let fields: Vec<_> = fields.iter().map(|field| bulk(field)).collect();
     array(&[bulk(&shown_id(id)), array(&fields)])
 }
