@@ -99,6 +99,7 @@ pub(crate) unsafe extern "C-unwind" fn acl_check_cmd(state: *mut ffi::lua_State)
         give(&stack, host)?;
         host.may_call().ok_or(NO_COMMAND)
     });
+    stack.clear();
     match may_call {
         Ok(may) => stack.push_boolean(may),
         Err(fault) => {
@@ -136,6 +137,8 @@ unsafe fn run(state: *mut ffi::lua_State) -> (Stack, bool) {
         host.call(run.version.get(), reply);
         Ok(())
     });
+    // Thousands of arguments would leave no room for the reply.
+    stack.clear();
     if let Err(fault) = asked {
         push_error(&mut stack, &[b"ERR ", fault.as_bytes()]);
         return (stack, true);
@@ -144,6 +147,10 @@ unsafe fn run(state: *mut ffi::lua_State) -> (Stack, bool) {
     let reply: &[u8] = unsafe { &*run.reply.get() };
     if let Some(error) = error_of(reply) {
         push_error(&mut stack, &[error]);
+        // As in Redis: an error that is raised again is not counted twice.
+        stack.push_bytes(b"ignore_error_stats_update");
+        stack.push_boolean(true);
+        stack.set();
         return (stack, true);
     }
     let is_broken = push_reply(&mut stack, reply).is_err();
@@ -197,13 +204,10 @@ fn error_of(reply: &[u8]) -> Option<&[u8]> {
     Some(line.strip_suffix(b"\r\n").unwrap_or(line))
 }
 
-/// Pushes what a script sees of an error: as `failure::visible` makes it of a coded error.
+/// Pushes what a script sees of an error.
 fn push_error(stack: &mut Stack, text: &[&[u8]]) {
     stack.push_table();
     stack.push_bytes(b"err");
     stack.push_joined(text);
-    stack.set();
-    stack.push_bytes(b"ignore_error_stats_update");
-    stack.push_boolean(true);
     stack.set();
 }

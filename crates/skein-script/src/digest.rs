@@ -6,9 +6,12 @@ use sha1::{Digest as _, Sha1};
 
 /// The SHA-1 of a text in 40 hexadecimal digits, in lower case.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ScriptDigest([u8; 40]);
+pub struct ScriptDigest([u8; Self::LEN]);
 
 impl ScriptDigest {
+    /// The number of digits.
+    pub const LEN: usize = 40;
+
     /// Returns the digest of a text.
     ///
     /// ```
@@ -17,7 +20,7 @@ impl ScriptDigest {
     /// ```
     pub fn of(text: &[u8]) -> Self {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut hex = [0; 40];
+        let mut hex = [0; Self::LEN];
         for (pair, byte) in hex.chunks_exact_mut(2).zip(Sha1::digest(text)) {
             pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
         }
@@ -26,7 +29,7 @@ impl ScriptDigest {
 
     /// Reads a digest in either case. Returns `None` if the text is no digest.
     pub fn parse(text: &[u8]) -> Option<Self> {
-        let hex: [u8; 40] = text.try_into().ok()?;
+        let hex: [u8; Self::LEN] = text.try_into().ok()?;
         hex.iter().all(u8::is_ascii_hexdigit).then(|| Self(hex.map(|digit| digit.to_ascii_lowercase())))
     }
 

@@ -26,6 +26,13 @@ math.randomseed(native.seed)
 
 local contents_of = {}
 
+-- Raises what Lua says of an argument that is no table, at the line of the script.
+local function check_table(name, value)
+  if type(value) ~= "table" then
+    error("bad argument #1 to '" .. name .. "' (table expected, got " .. type(value) .. ")", 3)
+  end
+end
+
 local function refuse()
   error(READ_ONLY, 2)
 end
@@ -109,6 +116,7 @@ local globals = {
   ipairs = function(t)
     local contents = contents_of[t]
     if contents == nil then
+      check_table("ipairs", t)
       return ipairs(t)
     end
     return function(_, at)
@@ -119,9 +127,11 @@ local globals = {
     end, t, 0
   end,
   next = function(t, key)
+    check_table("next", t)
     return next(contents_of[t] or t, key)
   end,
   pairs = function(t)
+    check_table("pairs", t)
     local contents = contents_of[t]
     if contents == nil then
       return next, t, nil

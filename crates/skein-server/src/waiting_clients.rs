@@ -202,6 +202,10 @@ impl WaitingClients {
                 }
             }
         }
+        if queues.clients.is_empty() {
+            // Otherwise the next waiting client would be served from an older key first.
+            queues.noted.clear();
+        }
         let needing = self.needing.load(Ordering::Relaxed) - usize::from(removed.needs_key);
         self.needing.store(needing, Ordering::Relaxed);
         self.count.store(queues.clients.len(), Ordering::Relaxed);
@@ -244,6 +248,20 @@ mod tests {
         assert_eq!(claimed(&waiting, b"a", false), Some(5));
         assert_eq!(claimed(&waiting, b"a", false), None);
         assert_eq!((waiting.count(), waiting.count_needing_keys()), (0, 0));
+    }
+
+    /// Incident: the last client was served from the first of two keys that a transaction had made. The
+    /// note of the other one stayed, and the next client was served from that key first.
+    #[test]
+    fn notes_end_with_the_last_client() {
+        let waiting = WaitingClients::default();
+        waiting.wait(client(1, false, &[b"a", b"b"]));
+        waiting.note(b"a");
+        waiting.note(b"b");
+        assert_eq!(waiting.take_noted().as_deref(), Some(&b"a"[..]));
+        assert_eq!(claimed(&waiting, b"a", false), Some(1));
+        waiting.wait(client(2, false, &[b"a", b"b"]));
+        assert_eq!(waiting.take_noted(), None);
     }
 
     #[test]

@@ -44,8 +44,9 @@ pub(super) fn write_main_row(
     let version = if let Some(bytes) = bytes {
         transaction.set(key, bytes)?
     } else {
-        transaction.remove(key)?;
-        engine.note_removal(key);
+        if transaction.remove(key)? {
+            engine.note_removal(key);
+        }
         transaction.version_of_last()
     };
     if old.expires != new.expires {

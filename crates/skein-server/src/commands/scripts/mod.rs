@@ -111,6 +111,10 @@ impl ScriptCall {
                 (Callee::Script(evaluated(shared, args.get(1))?), keys)
             }
             ScriptSource::Digest => {
+                // As in Redis, the length of the digest counts before the number of keys.
+                if args.get(1).len() != ScriptDigest::LEN {
+                    return Err(NO_SCRIPT);
+                }
                 let keys = count_of_keys(args, NOT_AN_INTEGER)?;
                 let digest = ScriptDigest::parse(args.get(1)).ok_or(NO_SCRIPT)?;
                 (Callee::Script(shared.scripts.get(digest).ok_or(NO_SCRIPT)?), keys)

@@ -99,8 +99,20 @@ fn read_all(
     let (written, ticket) = context.session.write(|writer| {
         let start = reply.position();
         write_head(found.len(), reply);
+        let (body, mut left) = (reply.position(), found.len());
         for &(key, read) in &found {
-            read_one(writer, key, &Ok(read), read_for, most, reply)?.ok_or(GROUP_IS_GONE)?;
+            let before = reply.position();
+            if !read_one(writer, key, &Ok(read), read_for, most, reply)?.ok_or(GROUP_IS_GONE)? {
+                // The request names the stream twice, and the first time has read all.
+                reply.truncate(before);
+                left -= 1;
+            }
+        }
+        if left < found.len() {
+            let parts = reply.written(body).to_vec();
+            reply.truncate(start);
+            write_head(left, reply);
+            reply.raw(&parts);
         }
         check_reply_bytes(reply.position() - start, limit, "use COUNT")
     });
