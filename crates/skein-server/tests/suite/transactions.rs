@@ -360,3 +360,21 @@ fn on_disk_a_transaction_may_be_larger_than_the_cache() {
     assert_eq!(replies[6], format!("*5|+OK|{in_place}+OK|:6|:1048576|"));
     assert_eq!(replies[7..], ["*2|$5|after|$1|6|", ":1048576|"]);
 }
+
+/// Incident: on disk, DEL of an absent key counted as a removal, and an EXEC that watched the key failed.
+#[test]
+fn removing_an_absent_key_changes_no_watched_one() {
+    let server = start_on_disk(options(), DiskOptions { values: Values::Rows, ..DiskOptions::default() });
+    let (mut client, mut other) = (server.connect(), server.connect());
+    for removal in ["DEL absent", "UNLINK absent", "SREM absent a", "LPOP absent"] {
+        assert_eq!(client.ask("WATCH absent"), "+OK|");
+        other.ask(removal);
+        assert_eq!(client.ask("MULTI"), "+OK|");
+        assert_eq!(client.ask("PING"), "+QUEUED|");
+        assert_eq!(client.ask("EXEC"), "*1|+PONG|", "{removal}");
+    }
+    assert_eq!(client.ask("WATCH absent"), "+OK|");
+    assert_eq!((other.ask("SET absent v"), other.ask("DEL absent")), ("+OK|".into(), ":1|".into()));
+    client.ask("MULTI");
+    assert_eq!(client.ask("EXEC"), "*-1|");
+}
