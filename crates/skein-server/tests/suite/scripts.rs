@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::{TestClient, TestServer, encode, options, show, start_with, trie};
+use crate::common::{TestClient, TestServer, encode, options, show, skipped, start_with, trie};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
@@ -199,6 +199,9 @@ fn a_script_may_return_what_is_no_number() {
 /// The keys of scripts in a pipeline are read ahead, whatever the requests say of them.
 #[test]
 fn scripts_in_a_pipeline_answer_as_single_ones() {
+    if skipped("it has database 0 alone") {
+        return;
+    }
     let server = start(options());
     let mut client = server.connect();
     for database in ["0", "3"] {
