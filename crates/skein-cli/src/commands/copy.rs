@@ -13,7 +13,8 @@
 //! ```
 //!
 //! All databases are copied, each into that of the same number, unless an address names one. Every
-//! SELECT of the target is tried before the first write.
+//! SELECT of the target is tried before the first write. If all databases are copied, the libraries of
+//! functions follow ([`functions`]).
 //!
 //! The target may be a cluster. Then each write is sent to the primary of its key's slot, also
 //! while slots migrate and primaries fail over. All writes of a copy but RPUSH may be repeated, so
@@ -42,9 +43,11 @@ use crate::remote::{
 };
 use crate::target::DEFAULT_ADDRESS;
 
+mod functions;
 mod plan;
 mod same_server;
 
+use functions::CopiedFunctions;
 use plan::{CopiedDatabase, CopyPlan};
 
 /// Keys per page.
@@ -55,7 +58,7 @@ const PIECE: &[u8] = b"1000";
 const EXAMPLES: &str = "\
 Examples:
   skein copy --from 127.0.0.1:6379
-      everything in a Redis on this machine, in all databases
+      everything in a Redis on this machine: all databases, and the functions
   skein copy --from redis://127.0.0.1:6379/3 --to redis://127.0.0.1:6380/0
       its database 3, into database 0
   skein copy --from redis:6379 --pattern 'session:*'
@@ -141,17 +144,16 @@ fn copy_into(
         refused: BTreeMap::new(),
         interrupt: Interrupt::noted()?,
     };
-    let done =
-        plan.databases.iter().try_for_each(|database| copy.database(database, args.pattern.as_bytes()));
+    let done = copy.run(plan, args.pattern.as_bytes());
     let ServerCopy { progress, copied, refused, .. } = copy;
     let how_far = progress.words();
     let took = progress.finish();
     let refusals = by_type(&refused);
-    if let Err(mut failure) = done {
+    let functions = done.map_err(|mut failure| {
         failure.message =
             format!("{} after {how_far}; {copied} of them are copied, {refusals} refused", failure.message);
-        return Err(failure);
-    }
+        failure
+    })?;
     if !args.quiet {
         let (rate, took) = (progress::rate(copied, took), took.as_secs_f64());
         let of = match plan.databases.len() {
@@ -159,8 +161,15 @@ fn copy_into(
             many => format!(" of {many} databases"),
         };
         console::print(&format!("{copied} keys{of} copied, {refusals} refused, in {took:.1} s ({rate})\n"))?;
+        if let CopiedFunctions::All(libraries @ 1..) = functions {
+            console::print(&format!("{libraries} libraries of functions copied\n"))?;
+        }
     }
-    Ok(if refused.is_empty() && !plan.leaves_out { Exit::Ok } else { Exit::Partial })
+    if let CopiedFunctions::Refused(why) = &functions {
+        console::note(format_args!("skein: the functions are not copied: {why}"));
+    }
+    let is_whole = refused.is_empty() && !plan.leaves_out && matches!(functions, CopiedFunctions::All(_));
+    Ok(if is_whole { Exit::Ok } else { Exit::Partial })
 }
 
 /// The properties of a key that are read before its value.
@@ -205,6 +214,15 @@ struct ServerCopy<T> {
 }
 
 impl<T: CommandPeer> ServerCopy<T> {
+    fn run(&mut self, plan: &CopyPlan, pattern: &[u8]) -> Result<CopiedFunctions, Failure> {
+        plan.databases.iter().try_for_each(|database| self.database(database, pattern))?;
+        if plan.has_functions {
+            functions::copy(&mut self.from, &mut self.to)
+        } else {
+            Ok(CopiedFunctions::All(0))
+        }
+    }
+
     /// Copies the keys of a database that match a pattern.
     fn database(&mut self, database: &CopiedDatabase, pattern: &[u8]) -> Result<(), Failure> {
         self.from.select(database.from)?;

@@ -517,3 +517,42 @@ fn a_dump_names_the_databases_that_it_leaves_out() {
     assert_eq!(client.call(&[b"GET", b"a"]).unwrap(), Reply::Bulk(b"3".to_vec()));
     to.stop();
 }
+
+/// A copy of all databases carries the functions, too, from a Redis and to one; a copy of one database
+/// does not.
+#[test]
+fn functions_are_copied_with_all_databases() {
+    const LIBRARY: &[u8] = b"#!lua name=geese\nredis.register_function('count', function() return 42 end)";
+    let Some(redis) = RedisProcess::start() else { return };
+    let called = |client: &mut Client| client.call(&[b"FCALL", b"count", b"0"]).unwrap();
+    let mut source = Client::connect(&redis.address).unwrap();
+    assert_eq!(source.call(&[b"SET", b"goose", b"grey"]).unwrap(), Reply::ok());
+    assert_eq!(source.call(&[b"FUNCTION", b"LOAD", LIBRARY]).unwrap(), Reply::Bulk(b"geese".to_vec()));
+
+    let folder = tempfile::tempdir().unwrap();
+    let server = SkeinServe::start(folder.path(), &[]);
+    let to = server.address.as_str();
+    let one = run(&["copy", "--from", &format!("redis://{}/0", redis.address), "--to", to]);
+    assert!(one.status.success(), "{one:?}");
+    assert!(matches!(called(&mut server.client()), Reply::Error(_)));
+    for _ in 0..2 {
+        let all = run(&["copy", "--from", &redis.address, "--to", to]);
+        assert!(stdout_of(all).ends_with(b"1 libraries of functions copied\n"));
+    }
+    assert_eq!(called(&mut server.client()), Reply::Integer(42));
+
+    // And back, by a user who may not write functions first.
+    assert_eq!(source.call(&[b"FUNCTION", b"FLUSH"]).unwrap(), Reply::ok());
+    for rights in [&b"-function|restore"[..], b"+@all"] {
+        let user = [&b"ACL"[..], b"SETUSER", b"default", b"on", b"nopass", b"~*", b"+@all", rights];
+        assert_eq!(source.call(&user).unwrap(), Reply::ok());
+        let back = run(&["copy", "--from", to, "--to", &redis.address]);
+        if rights == b"+@all" {
+            assert!(back.status.success(), "{back:?}");
+        } else {
+            assert_partial(&back, &["the functions are not copied: ", "NOPERM"]);
+            assert!(matches!(called(&mut source), Reply::Error(_)));
+        }
+    }
+    assert_eq!(called(&mut source), Reply::Integer(42));
+}

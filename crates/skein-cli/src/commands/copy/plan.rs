@@ -27,6 +27,8 @@ pub struct CopyPlan {
     pub total: Option<u64>,
     /// Whether databases of the source are left out that have keys.
     pub leaves_out: bool,
+    /// Whether the libraries of functions are copied, too.
+    pub has_functions: bool,
 }
 
 /// Returns the target's database, if the addresses name one to copy. Returns `None` if all databases
@@ -50,10 +52,10 @@ impl CopyPlan {
     pub fn of_one(from: &mut ServerPeer, to: u32, has_pattern: bool) -> Result<Self, Failure> {
         let databases = vec![CopiedDatabase { from: from.database, to }];
         if has_pattern {
-            return Ok(Self { databases, total: None, leaves_out: false });
+            return Ok(Self { databases, total: None, leaves_out: false, has_functions: false });
         }
         let leaves_out = note_other_databases(from)?;
-        Ok(Self { databases, total: selected_keys(from)?, leaves_out })
+        Ok(Self { databases, total: selected_keys(from)?, leaves_out, has_functions: false })
     }
 
     /// Plans to copy each database with keys into that of the same number.
@@ -67,7 +69,12 @@ impl CopyPlan {
             (found.into_iter().map(|(number, _)| number).collect(), Some(keys))
         };
         let databases = numbers.into_iter().map(|number| CopiedDatabase { from: number, to: number });
-        Ok(Self { databases: databases.collect(), total: keys.filter(|_| !has_pattern), leaves_out: false })
+        Ok(Self {
+            databases: databases.collect(),
+            total: keys.filter(|_| !has_pattern),
+            leaves_out: false,
+            has_functions: !has_pattern,
+        })
     }
 }
 
