@@ -189,8 +189,8 @@ impl PieceEnd {
 }
 
 impl RowView<'_> {
-    /// Returns the first piece of the row, or the one behind the column, member, record or cursor of a list
-    /// `after`, in the order of their bytes.
+    /// Returns the first piece of the row, or the one behind the column, member, record or cursor of a
+    /// list `after`, in the order of their bytes.
     ///
     /// # Errors
     /// A page of the disk engine cannot be read or is damaged.

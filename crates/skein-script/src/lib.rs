@@ -26,8 +26,7 @@
 //! 4. Its memory has a limit ([`ScriptEngine::new`]).
 //!
 //! Read in this order: this file, `engine`, `sandbox.lua`, `redis_library`, `command_calls`,
-//! `function_library`;
-//! then the rest.
+//! `function_library`; then the rest.
 //!
 //! Source: Redis's documentation of
 //! [scripts](https://redis.io/docs/latest/develop/programmability/lua-api/). Design:

@@ -37,7 +37,7 @@ pub(super) fn evict_some(session: &mut EngineSession, shared: &ServerShared, wor
 
 #[cold]
 fn evict(session: &mut EngineSession, shared: &ServerShared, worker: usize) {
-    // Workers that meet here each evict some keys, and the next attempt corrects the number.
+    // One worker evicts at a time: another one that comes here meanwhile finds 0.
     let left = shared.eviction_attempts.0.swap(0, Ordering::Relaxed);
     let (excess, before) = excess(shared);
     if left == 0 || excess == 0 {
