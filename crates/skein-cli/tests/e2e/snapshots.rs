@@ -117,7 +117,8 @@ fn a_dump_is_of_one_moment() {
         done.store(true, Ordering::Relaxed);
     });
     // The only place for a snapshot is free again.
-    assert!(matches!(ask(&mut client, "SK.RANGE - + LIMIT 1 SNAPSHOT"), Reply::Array(_)));
+    let seen = ask(&mut client, "SK.RANGE - + LIMIT 1 SNAPSHOT");
+    assert!(matches!(seen, Reply::Array(_)), "{seen}");
     server.stop();
 }
 

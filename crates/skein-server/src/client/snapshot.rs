@@ -26,8 +26,8 @@ impl ClientSnapshot {
     }
 }
 
-/// A snapshot that is freed by a thread of its own. It may have kept much, and a worker must not
-/// wait for that.
+/// A snapshot whose versions are freed by a thread of its own: they may be many, and a worker must
+/// not wait for that. Its place is free at once.
 #[derive(Debug)]
 pub(crate) struct HeldSnapshot(Option<EngineSnapshot>);
 
@@ -41,9 +41,9 @@ impl Deref for HeldSnapshot {
 
 impl Drop for HeldSnapshot {
     fn drop(&mut self) {
-        let snapshot = self.0.take();
-        // Without a thread, the closure is dropped here, and the snapshot with it.
+        let kept = self.0.take().map(EngineSnapshot::release);
+        // Without a thread, the closure is dropped here, and the versions with it.
         let thread = std::thread::Builder::new().name("skein-snapshot".to_owned());
-        drop(thread.spawn(move || drop(snapshot)));
+        drop(thread.spawn(move || drop(kept)));
     }
 }

@@ -30,6 +30,7 @@ mod keyspace_events;
 mod limits;
 mod lists;
 mod long_replies;
+mod member_reads;
 mod memory;
 mod migrate;
 mod monitor;
