@@ -532,11 +532,11 @@ fn functions_are_copied_with_all_databases() {
     let folder = tempfile::tempdir().unwrap();
     let server = SkeinServe::start(folder.path(), &[]);
     let to = server.address.as_str();
-    let one = run(&["copy", "--from", &format!("redis://{}/0", redis.address), "--to", to]);
+    let one = run(["copy", "--from", &format!("redis://{}/0", redis.address), "--to", to]);
     assert!(one.status.success(), "{one:?}");
     assert!(matches!(called(&mut server.client()), Reply::Error(_)));
     for _ in 0..2 {
-        let all = run(&["copy", "--from", &redis.address, "--to", to]);
+        let all = run(["copy", "--from", &redis.address, "--to", to]);
         assert!(stdout_of(all).ends_with(b"1 libraries of functions copied\n"));
     }
     assert_eq!(called(&mut server.client()), Reply::Integer(42));
@@ -546,7 +546,7 @@ fn functions_are_copied_with_all_databases() {
     for rights in [&b"-function|restore"[..], b"+@all"] {
         let user = [&b"ACL"[..], b"SETUSER", b"default", b"on", b"nopass", b"~*", b"+@all", rights];
         assert_eq!(source.call(&user).unwrap(), Reply::ok());
-        let back = run(&["copy", "--from", to, "--to", &redis.address]);
+        let back = run(["copy", "--from", to, "--to", &redis.address]);
         if rights == b"+@all" {
             assert!(back.status.success(), "{back:?}");
         } else {
