@@ -112,7 +112,7 @@ fn an_open_transaction_keeps_the_size_of_its_begin() {
     // In the middle of the transaction and by its own thread: this must not wait for its end.
     store.resize_cache(CACHE_LEAST).unwrap();
     store.wait_durable(transaction.commit().unwrap()).unwrap();
-    // The thread that writes pages may have evicted more.
+    // The evictor may have been at work during the resize, and have evicted more.
     let resident = store.stats().buffer.resident;
     assert!(resident <= CACHE_LEAST, "{resident}");
     assert_has(&store, &model);

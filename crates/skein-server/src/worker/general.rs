@@ -9,7 +9,7 @@ use crate::commands::task::{TaskProgress, TaskSlice};
 use crate::commands::transactions::{enqueue, is_queued};
 use crate::commands::{
     AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, is_cross_protocol,
-    is_short, migrate, observed,
+    migrate, observed,
 };
 use crate::exclusion_gate::SharedPass;
 use crate::key_events::KeyChanges;
@@ -25,8 +25,9 @@ use super::admission::admitted_command;
 use super::blocking::wakes_someone;
 use super::connection::Connection;
 use super::connections::WorkerConnections;
-use super::migrations::{must_leave_batch, writes_moving_key};
+use super::migrations::writes_moving_key;
 use super::paused_requests::is_held;
+use super::pipelined_writes::is_batched;
 use super::read_ahead::read_ahead;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{RequestTimer, SlicedCommandTime, share};
@@ -355,7 +356,7 @@ impl GeneralContext<'_> {
     ) -> (Result<AfterCommand, CommandError>, Ticket) {
         let observer = &self.shared.key_observer;
         let changes = KeyChanges::of(observer, client.id);
-        let order = (changes.is_on() && writes(command)).then(|| observer.order());
+        let order = (changes.is_on() && command.may_write()).then(|| observer.order());
         let session = EngineKeys::Session(self.session);
         let mut context =
             CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
@@ -473,34 +474,5 @@ impl GeneralContext<'_> {
             output.keep(pending);
         }
         ticket
-    }
-}
-
-/// Returns whether a command may write.
-fn writes(command: &CommandSpec) -> bool {
-    command.has_flag("write") || matches!(command.handler(), Handler::Write(_) | Handler::WriteRun(_))
-}
-
-/// Returns whether `pipelined_reads` or `pipelined_writes` runs the request at a position of the
-/// queue.
-fn is_batched(resolved: ResolvedTag, connection: &Connection, at: usize, shared: &ServerShared) -> bool {
-    let ResolvedTag::Command(command) = resolved else { return false };
-    match command.handler() {
-        Handler::Read(_) | Handler::Peek(_) | Handler::ReadOrSlices(..) => true,
-        Handler::Write(_) | Handler::WriteRun(_) => {
-            !must_leave_batch(shared, &connection.client, command, &connection.input.args(at))
-        }
-        Handler::ReadOneOrMany(..) | Handler::PeekOneOrMany(..) => connection.input.args(at).len() == 2,
-        Handler::WriteOrSlices(..) => {
-            let args = connection.input.args(at);
-            is_short(&args) && !must_leave_batch(shared, &connection.client, command, &args)
-        }
-        Handler::General(_)
-        | Handler::Exclusive(_)
-        | Handler::ExclusiveIf(..)
-        | Handler::Blocking(_)
-        | Handler::Migrate
-        | Handler::Exec
-        | Handler::Script(_) => false,
     }
 }

@@ -12,7 +12,7 @@
 //! repeated one by one, so that only the failing write reports the error.
 
 use crate::commands::monitor::feed;
-use crate::commands::{CommandError, ResolvedTag};
+use crate::commands::{CommandError, Handler, ResolvedTag, is_short};
 use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::ReplyWriter;
@@ -56,6 +56,34 @@ fn may_write(connection: &Connection, index: usize, shared: &ServerShared) -> bo
             .input
             .tag(index)
             .is_some_and(|tag| may(tag) && !must_be_alone(connection, tag, index, shared))
+}
+
+/// Returns whether a batch of reads or of writes runs the request at a position of the queue.
+pub(super) fn is_batched(
+    resolved: ResolvedTag,
+    connection: &Connection,
+    at: usize,
+    shared: &ServerShared,
+) -> bool {
+    let ResolvedTag::Command(command) = resolved else { return false };
+    match command.handler() {
+        Handler::Read(_) | Handler::Peek(_) | Handler::ReadOrSlices(..) => true,
+        Handler::Write(_) | Handler::WriteRun(_) => {
+            !must_leave_batch(shared, &connection.client, command, &connection.input.args(at))
+        }
+        Handler::ReadOneOrMany(..) | Handler::PeekOneOrMany(..) => connection.input.args(at).len() == 2,
+        Handler::WriteOrSlices(..) => {
+            let args = connection.input.args(at);
+            is_short(&args) && !must_leave_batch(shared, &connection.client, command, &args)
+        }
+        Handler::General(_)
+        | Handler::Exclusive(_)
+        | Handler::ExclusiveIf(..)
+        | Handler::Blocking(_)
+        | Handler::Migrate
+        | Handler::Exec
+        | Handler::Script(_) => false,
+    }
 }
 
 /// Returns whether a write makes a key that a client waits for, or writes a key that moves.

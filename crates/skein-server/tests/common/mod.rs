@@ -212,9 +212,19 @@ impl TestClient {
 
     /// Sends words that are separated by spaces. Returns the reply with `|` for `\r\n`.
     pub fn ask(&mut self, words: &str) -> String {
-        let args: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
-        show(&self.call(&args))
+        self.send(&encode_words(words));
+        show(&self.reply())
     }
+
+    /// Sends such requests all at once. Returns their replies in the same form.
+    pub fn ask_all(&mut self, requests: &[String]) -> Vec<String> {
+        self.send(&requests.iter().flat_map(|words| encode_words(words)).collect::<Vec<u8>>());
+        requests.iter().map(|_| show(&self.reply())).collect()
+    }
+}
+
+fn encode_words(words: &str) -> Vec<u8> {
+    encode(&words.split(' ').map(str::as_bytes).collect::<Vec<_>>())
 }
 
 /// Returns a reply with bars for line ends.

@@ -1,12 +1,12 @@
-//! Reads of members in a pipeline. The server looks their keys up together; each must have the reply
-//! of a single read.
+//! Reads of members in a pipeline. The server looks their keys up together; each must have the
+//! reply of a single read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::common::{TestClient, TestServer, encode, show, start};
+use crate::common::{TestServer, start};
 
 /// Keys of each type, with members in memory of their own and without.
 const KEYS: [&str; 8] = ["hash", "short-hash", "set", "even-set", "zset", "list", "string", "absent"];
@@ -38,13 +38,6 @@ fn request() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Sends all requests at once.
-fn pipelined(client: &mut TestClient, requests: &[String]) -> Vec<String> {
-    let words = |request: &String| encode(&request.split(' ').map(str::as_bytes).collect::<Vec<_>>());
-    client.send(&requests.iter().flat_map(words).collect::<Vec<u8>>());
-    requests.iter().map(|_| show(&client.reply())).collect()
-}
-
 #[test]
 fn members_read_in_a_pipeline_answer_as_single_reads() {
     let (server, other) = (start(), start());
@@ -53,8 +46,7 @@ fn members_read_in_a_pipeline_answer_as_single_reads() {
     let cases = Config { cases: 200, ..Config::default() };
     let tested = TestRunner::new(cases).run(&prop::collection::vec(request(), 1..150), |requests| {
         let (mut client, mut single) = (server.connect(), other.connect());
-        let replies = pipelined(&mut client, &requests);
-        for (request, reply) in requests.iter().zip(replies) {
+        for (request, reply) in requests.iter().zip(client.ask_all(&requests)) {
             prop_assert_eq!(reply, single.ask(request), "{}", request);
         }
         Ok(())
@@ -83,7 +75,7 @@ fn members_of_sets_that_come_and_go_are_there_or_not() {
         let requests: Vec<String> = members.iter().map(|member| format!("SISMEMBER k {member}")).collect();
         let (mut seen, mut wrong) = ([0_usize; 3], None);
         while seen.contains(&0) && wrong.is_none() {
-            for reply in pipelined(&mut client, &requests) {
+            for reply in client.ask_all(&requests) {
                 match [":0|", ":1|", "-WRONGTYPE"].iter().position(|start| reply.starts_with(start)) {
                     Some(at) => seen[at] += 1,
                     None => wrong = Some(reply),
@@ -95,7 +87,7 @@ fn members_of_sets_that_come_and_go_are_there_or_not() {
     });
 }
 
-/// A read of a member counts as one use, and as one hit or miss of its key.
+/// A read of a member counts as one command, and as one hit or miss of its key.
 #[test]
 fn a_read_of_a_member_counts_once() {
     let server = start();
@@ -103,7 +95,7 @@ fn a_read_of_a_member_counts_once() {
     let mut client = server.connect();
     client.ask("CONFIG RESETSTAT");
     let requests = ["SISMEMBER set m1", "SISMEMBER set x", "HGET hash m1", "ZSCORE absent m", "GET string"];
-    pipelined(&mut client, &requests.map(str::to_owned));
+    client.ask_all(&requests.map(str::to_owned));
     let stats = client.ask("INFO stats");
     assert!(stats.contains("keyspace_hits:4") && stats.contains("keyspace_misses:1"), "{stats}");
     let calls = client.ask("INFO commandstats");

@@ -78,13 +78,8 @@ fn a_run_of_requests_is_the_same_as_single_ones() {
             prop_assert_eq!(single.ask("SELECT 5"), "+OK|");
             runs.ask("DEL k other");
             single.ask("DEL k other");
-            let requests: Vec<u8> = steps
-                .iter()
-                .flat_map(|step| encode(&step.split(' ').map(str::as_bytes).collect::<Vec<_>>()))
-                .collect();
-            runs.send(&requests);
-            for step in &steps {
-                prop_assert_eq!(show(&runs.reply()), single.ask(step), "{}", step);
+            for (step, reply) in steps.iter().zip(runs.ask_all(&steps)) {
+                prop_assert_eq!(reply, single.ask(step), "{}", step);
             }
             prop_assert_eq!(contents(&mut runs), contents(&mut single));
             Ok(())
