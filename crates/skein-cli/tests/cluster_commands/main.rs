@@ -129,8 +129,8 @@ fn an_interrupt_ends_the_waiting() {
     while fake.world().pages == 0 {
         std::thread::yield_now();
     }
-    let sent = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status();
-    assert!(sent.expect("kill runs").success());
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).expect("the signal is sent");
     let output = child.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && errors.contains("interrupted while waiting"), "{errors}");

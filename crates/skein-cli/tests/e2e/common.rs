@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal};
 use skeindb::client::{Client, Reply};
 
 pub use crate::outcome::{assert_refused, stdout_of};
@@ -100,11 +101,16 @@ pub fn interrupt(process: u32) {
         assert!(since.elapsed() < PATIENCE, "it does not listen for signals");
         std::thread::sleep(Duration::from_millis(1));
     }
-    let sent = Command::new("kill").args(["-s", "INT", &process.to_string()]).status();
-    assert!(sent.expect("kill runs").success());
+    send_signal(process, Signal::INT);
     while mask("ShdPnd:") & interrupt != 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Sends a signal to a process by the system call: a minimal system has no program `kill`.
+pub fn send_signal(process: u32, signal: Signal) {
+    let process = Pid::from_raw(process.cast_signed()).expect("a process has a number");
+    rustix::process::kill_process(process, signal).expect("the signal is sent");
 }
 
 /// A running server.
@@ -209,7 +215,7 @@ impl SkeinServe {
 
     /// Limits the size of the server's files to this many bytes; `None` removes the limit.
     pub fn limit_files(&self, bytes: Option<u64>) {
-        use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+        use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
         let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a process has a number");
         let maximum = getrlimit(Resource::Fsize).maximum;
         let current = bytes.or(maximum);
@@ -218,7 +224,7 @@ impl SkeinServe {
 
     /// Limits the number of the server's open files, though it was started with more.
     pub fn limit_open_files(&self, files: usize) {
-        use rustix::process::{Pid, Resource, Rlimit, prlimit};
+        use rustix::process::{Resource, Rlimit, prlimit};
         let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a process has a number");
         let files = Some(files as u64);
         prlimit(Some(pid), Resource::Nofile, Rlimit { current: files, maximum: files })
@@ -231,11 +237,9 @@ impl SkeinServe {
         self.child.wait().expect("the server ends");
     }
 
-    /// Sends a signal, by its name for `kill`.
-    pub fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        let status = Command::new("kill").args(["-s", name, &id]).status().expect("kill runs");
-        assert!(status.success());
+    /// Sends a signal to the server.
+    pub fn signal(&self, signal: Signal) {
+        send_signal(self.child.id(), signal);
     }
 
     /// Waits for the end. Returns the output after the greeting, and standard error.
@@ -261,7 +265,7 @@ impl SkeinServe {
 
     /// Stops the server as a service manager does, and checks that it succeeded.
     pub fn stop(self) -> String {
-        self.signal("TERM");
+        self.signal(Signal::TERM);
         let (status, said, errors) = self.wait();
         assert!(status.success(), "{status}: {said}{errors}");
         said

@@ -6,6 +6,8 @@ use std::process::Stdio;
 
 use skein_disk::{DiskOptions, DiskStore, Values};
 
+use rustix::process::Signal;
+
 use crate::common::{
     E2eRandom, SkeinServe, assert_refused, disk_trie, interrupt, run, run_with_input, skein, stdout_of,
 };
@@ -501,13 +503,13 @@ fn an_interrupted_dump_leaves_the_old_file() {
     std::fs::write(&file, "precious").unwrap();
     let files = || target.read_dir().unwrap().count();
 
-    server.signal("STOP");
+    server.signal(Signal::STOP);
     let name = file.to_str().unwrap();
     let mut command = skein(["dump", "--from", &server.address, "-o", name, "--force"]);
     let dump = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     interrupt(dump.id());
     assert_eq!(files(), 2, "it writes to another file first");
-    server.signal("CONT");
+    server.signal(Signal::CONT);
     let output = dump.wait_with_output().unwrap();
     assert_refused(&output, 1, &["interrupted after ", " of 5,000 keys", "no output file was made"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");

@@ -64,7 +64,7 @@ fn the_server_answers_the_readme_session() {
 fn the_readme_names_existing_options() {
     let readme = include_str!("../../../../README.md");
     assert!(readme.contains("\ncargo run --release -- serve\n"));
-    assert!(readme.contains("\ncargo test --workspace\n"));
+    assert!(readme.contains("\n.ci/test\n"));
     let help = String::from_utf8(crate::common::run(["--help"]).stdout).unwrap();
     for command in ["serve", "load", "dump", "check", "stats"] {
         assert!(readme.contains(&format!("`skein {command}")), "{command} is missing in the README");

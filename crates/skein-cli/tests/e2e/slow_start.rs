@@ -6,11 +6,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 
 use crate::access::CertificateFiles;
-use crate::common::{PATIENCE, SkeinServe, assert_refused, disk_trie, run, skein};
+use crate::common::{PATIENCE, SkeinServe, assert_refused, disk_trie, run, send_signal, skein};
 use crate::free_port::free_port;
+use rustix::process::Signal;
 use skeindb::client::{Client, Reply};
 
 const KEYS: i64 = 2000;
@@ -90,9 +91,8 @@ impl HeldServer {
         self.wait_for("redis-cli");
     }
 
-    fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-s", name, &id]).status().expect("kill runs").success());
+    fn signal(&self, signal: Signal) {
+        send_signal(self.child.id(), signal);
     }
 
     /// Waits for its end. Returns the exit code and the last output.
@@ -192,7 +192,7 @@ fn clients_are_told_that_the_server_is_loading() {
         assert!(held.page("/-/ready").starts_with("HTTP/1.1 200"));
         assert!(held.page("/metrics").contains("\nskein_loading 0"));
         assert!(held.page("/metrics").contains("\nskein_build_info{version=\""));
-        held.signal("TERM");
+        held.signal(Signal::TERM);
         let (code, said) = held.end();
         assert_eq!(code, Some(0), "{said}");
     }
@@ -209,16 +209,17 @@ fn a_stop_while_data_is_read_back_is_clean() {
     for engine in ENGINES {
         let folder = tempfile::tempdir().unwrap();
         left_by_a_crash(folder.path(), engine);
-        for stop in ["TERM", "INT", "SHUTDOWN"] {
+        // `None` stops it by the command SHUTDOWN.
+        for stop in [Some(Signal::TERM), Some(Signal::INT), None] {
             let held = HeldServer::start(folder.path(), engine);
-            if stop == "SHUTDOWN" {
-                let _ = held.client().call(&[b"SHUTDOWN"]);
+            if let Some(signal) = stop {
+                held.signal(signal);
             } else {
-                held.signal(stop);
+                let _ = held.client().call(&[b"SHUTDOWN"]);
             }
             let (code, said) = held.end();
-            assert_eq!(code, Some(0), "{engine:?} {stop}: {said}");
-            assert!(said.contains("stopped while the data was being read back"), "{stop}: {said}");
+            assert_eq!(code, Some(0), "{engine:?} {stop:?}: {said}");
+            assert!(said.contains("stopped while the data was being read back"), "{stop:?}: {said}");
         }
         let server = SkeinServe::start(folder.path(), engine);
         assert_eq!(server.client().call(&[b"DBSIZE"]).unwrap(), Reply::Integer(KEYS), "{engine:?}");

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{PATIENCE, SkeinServe, assert_refused, assert_sound, full_disk, scan_values};
+use rustix::process::Signal;
 use skeindb::client::{Client, Reply};
 
 const LEVELS: [&str; 3] = ["none", "buffered", "sync"];
@@ -11,7 +12,7 @@ const LEVELS: [&str; 3] = ["none", "buffered", "sync"];
 #[test]
 fn a_clean_stop_loses_nothing_at_any_level() {
     for level in LEVELS {
-        for signal in ["TERM", "INT"] {
+        for signal in [Signal::TERM, Signal::INT] {
             let folder = tempfile::tempdir().unwrap();
             let server = SkeinServe::start(folder.path(), &["--durability", level]);
             let mut client = server.client();
@@ -25,14 +26,14 @@ fn a_clean_stop_loses_nothing_at_any_level() {
             let before = scan_values(&mut client, b"");
             server.signal(signal);
             let (status, said, errors) = server.wait();
-            assert!(status.success(), "{level} {signal}: {said}{errors}");
-            assert!(said.contains("stopped"), "{level} {signal}: it does not say what it did: {said}");
+            assert!(status.success(), "{level} {signal:?}: {said}{errors}");
+            assert!(said.contains("stopped"), "{level} {signal:?}: it does not say what it did: {said}");
 
             let server = SkeinServe::start(folder.path(), &["--durability", level]);
             let mut client = server.client();
-            assert_eq!(scan_values(&mut client, b""), before, "{level} {signal}");
+            assert_eq!(scan_values(&mut client, b""), before, "{level} {signal:?}");
             let row = client.call(&[b"HGETALL", b"row"]).unwrap().into_array().expect("a list");
-            assert_eq!(row.len(), 4, "{level} {signal}");
+            assert_eq!(row.len(), 4, "{level} {signal:?}");
             server.stop();
         }
     }
@@ -164,7 +165,7 @@ fn a_full_disk_stops_writes_and_nothing_else() {
     assert_eq!(client.call(&[b"MGET", b"a", b"b"]).unwrap().to_string(), "1) \"kept\"\n2) \"kept\"");
     let load = crate::common::run_with_input(["load", "-", "--to", &server.address], b"k\n");
     crate::common::assert_refused(&load, 1, &["line 1", "MISCONF", "0 loaded before"]);
-    server.signal("TERM");
+    server.signal(Signal::TERM);
     let (status, _, errors) = server.wait();
     assert_eq!(status.code(), Some(1), "{errors}");
     assert!(errors.contains("writes are stopped"), "{errors}");
@@ -270,11 +271,11 @@ fn a_closed_terminal_stops_nothing() {
     let server = SkeinServe::start_with_errors_to(full_disk(), folder.path(), &["--durability", "none"]);
     let mut client = server.client();
     for n in 0..100 {
-        server.signal("HUP");
+        server.signal(Signal::HUP);
         let key = format!("k{n:03}");
         assert_eq!(client.call(&[b"SET", key.as_bytes(), b"kept"]).unwrap(), Reply::ok());
     }
-    server.signal("TERM");
+    server.signal(Signal::TERM);
     let (status, said, _) = server.wait();
     assert!(status.success() && said.contains("stopped"), "{status}: {said}");
     let server = SkeinServe::start(folder.path(), &["--durability", "none"]);
