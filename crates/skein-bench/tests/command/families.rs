@@ -1,4 +1,5 @@
-//! `skein bench` on lists, sets, streams, scripts and messages, beside Redis if it is installed.
+//! `skein bench` on lists, sets, streams, scripts and messages, and on the memory of items, beside
+//! Redis if it is installed.
 
 use serde_json::Value;
 
@@ -36,4 +37,25 @@ fn families_are_measured_beside_redis_or_it_is_named_as_missing() {
     let untested = |line: &&&Value| line["answer"] == "cannot_be_tested";
     assert_eq!(verdicts(&lines).len(), 4);
     assert_eq!(verdicts(&lines).iter().filter(untested).count(), if redis { 0 } else { 4 });
+}
+
+#[test]
+fn the_memory_of_each_kind_is_measured() {
+    built_skein();
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("servers");
+    let output = tiny(folder.path(), &["server-memory"], &["--dir", dir.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(std::fs::read_dir(dir).expect("made").count(), 0, "folders stay behind");
+    let lines = results(folder.path());
+    assert_ran(&lines, &["server-memory"]);
+    let absent = lines[0]["absent"].as_array().expect("a list").iter();
+    let missing: Vec<_> = absent.filter_map(|absent| absent["name"].as_str()).collect();
+    for contender in ["skein", "redis", "valkey"].into_iter().filter(|name| !missing.contains(name)) {
+        for measure in ["used_memory", "resident"] {
+            let of = |line: &&Value| line["measure"] == measure && line["contender"] == contender;
+            assert_eq!(lines.iter().filter(of).count(), 12, "kinds of {contender}, by {measure}");
+        }
+    }
+    assert_eq!(verdicts(&lines).len(), 4, "by two measures, beside two servers");
 }

@@ -9,10 +9,12 @@
 //! | `cuckoo_fig13.rs` | `cuckoo-fig13` | ordered keys, a server per index, and Redis |
 //! | `sorted_set_members.rs` | `server-sorted-set` | members of a sorted set, added and in ranges |
 //! | `neighbour.rs` | `server-neighbour` | small reads beside a client that reads everything |
+//! | `memory_by_kind/` | `server-memory` | memory of an item of each kind, with random keys |
 //! | `families/` | `server-families` | lists, sets, streams, scripts and messages beside Redis |
 //! | `redis_benchmark.rs` | `bitbase-redis` | the disk engine and Redis, by `redis-benchmark` |
 //! | `expected_table.rs` | | keys, and the values that they must have now |
 //! | `server_under_test.rs` | | a running server with its client and its table |
+//! | `used_memory.rs` | | the memory that a server says it uses |
 //!
 //! A second measure beside requests per second is the CPU time of all the server's threads per
 //! request: with two cores, the client is often the limit. Servers are idle while others are
@@ -22,12 +24,14 @@ mod cuckoo_fig13;
 mod expected_table;
 mod families;
 mod masstree_fig13;
+mod memory_by_kind;
 mod neighbour;
 mod redis_benchmark;
 mod server_under_test;
 mod sorted_set_members;
 #[cfg(test)]
 mod tests;
+mod used_memory;
 mod wormhole_fig12;
 
 use linkme::distributed_slice;

@@ -206,7 +206,7 @@ impl<'a> ServerUnderTest<'a> {
     }
 
     /// Returns its resident bytes; `None` if it is a thread of the bench.
-    fn resident_bytes(&self) -> Result<Option<u64>> {
+    pub fn resident_bytes(&self) -> Result<Option<u64>> {
         self.server.resident_bytes()
     }
 

@@ -23,6 +23,7 @@ mod process;
 mod redis;
 #[cfg(test)]
 mod tests;
+mod valkey;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,8 @@ pub use dialect::{
 pub use noop::{ABOUT as NOOP_ABOUT, NAME as NOOP, Noop};
 pub use ours::{DISK, NAME as OURS, SCORED as OUR_SCORED, SORTED as OUR_SORTED, TWO_WORKERS};
 pub use process::{BenchServerProcess, free_address, version};
-pub use redis::{EVERYSEC, SCORED_SET, SORTED_SET};
+pub use redis::{EVERYSEC, NAME as REDIS, SCORED_SET, SORTED_SET};
+pub use valkey::NAME as VALKEY;
 
 /// The operations that a server supports.
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]

@@ -7,6 +7,9 @@ use super::dialect::{RESP_HASHES, RESP_SCORED, RESP_SORTED, RESP_VALUES};
 use super::{RegisteredServer, SERVERS, ServerAbilities, ServerLaunch, ServerRole, any_key};
 use crate::sys::on_path;
 
+/// The name in reports of the server without a log.
+pub const NAME: &str = "redis";
+
 /// The name in reports of the sorted set.
 pub const SORTED_SET: &str = "redis-sorted-set";
 
@@ -24,13 +27,18 @@ const VALUES: ServerAbilities = ServerAbilities {
 };
 
 #[distributed_slice(SERVERS)]
-static REDIS: RegisteredServer = with_values("redis", 10, ServerRole::Always, options);
+static REDIS: RegisteredServer = without_log(NAME, 10, ServerRole::Always);
 
 /// The name in reports of the server that logs and syncs its log every second.
 pub const EVERYSEC: &str = "redis-everysec";
 
 #[distributed_slice(SERVERS)]
 static REDIS_EVERYSEC: RegisteredServer = with_values(EVERYSEC, 10, ServerRole::IfNamed, |_| logging(true));
+
+/// Returns a server with Redis's options that logs only where an experiment wants logs.
+pub const fn without_log(name: &'static str, rank: u32, part: ServerRole) -> RegisteredServer {
+    with_values(name, rank, part, options)
+}
 
 const fn with_values(
     name: &'static str,

@@ -1,13 +1,11 @@
 //! The memory that an element takes in a list, set, stream, hash or sorted set.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
-
 use super::super::count;
 use super::super::server_under_test::{CLIENT_CORE, LOAD_PIPELINE, ServerUnderTest};
+use super::super::used_memory::{SETTLE, used_memory};
 use super::request_family::{FamilyRequest, RequestFamily};
 use super::start;
+use crate::Result;
 use crate::experiment::findings::MeasureSpec;
 use crate::experiment::scratch::Scratch;
 use crate::experiment::{Bench, Findings, Judgement};
@@ -15,7 +13,6 @@ use crate::keyset::SeededRandom;
 use crate::result::{AxisPoint, Better};
 use crate::rival::server::OURS;
 use crate::sys::pinned;
-use crate::{Error, Result};
 
 const MEMORY: MeasureSpec<'_> = MeasureSpec { measure: "memory", unit: "B/element", better: Better::Less };
 
@@ -27,12 +24,6 @@ pub const KINDS: [(&str, RequestFamily); 5] = [
     ("hash", RequestFamily::HashSet),
     ("sorted set", RequestFamily::SortedSetAdd),
 ];
-
-/// Servers free their buffers within this time after the last request.
-const SETTLE: Duration = Duration::from_millis(1500);
-
-/// The time limit of a reply.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Measures each kind on servers of its own, so that no other kind's memory is used again.
 ///
@@ -69,20 +60,6 @@ fn load(target: &mut ServerUnderTest<'_>, family: RequestFamily, order: &[u32]) 
         client.ask_pattern(0, |out, expected| family.ask(request, out, expected))?;
     }
     client.finish()
-}
-
-/// Returns the bytes that the server says it uses.
-fn used_memory(address: SocketAddr) -> Result<f64> {
-    let ask = || {
-        let mut socket = TcpStream::connect(address)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
-        socket.write_all(b"INFO memory\r\nQUIT\r\n")?;
-        let mut text = String::new();
-        socket.read_to_string(&mut text).map(|_| text)
-    };
-    let text = ask().map_err(|error| Error::Failed(format!("INFO memory failed: {error}")))?;
-    let field = text.lines().find_map(|line| line.strip_prefix("used_memory:")?.trim().parse().ok());
-    field.ok_or_else(|| Error::Failed(format!("INFO memory has no used_memory: {text}")))
 }
 
 /// Judges that no kind takes more memory than in `other`.

@@ -30,13 +30,11 @@ use crate::experiment::scratch::Scratch;
 use crate::experiment::{Bench, EXPERIMENTS, Experiment, Findings, Judgement};
 use crate::keyset::{PackedKeys, SeededRandom};
 use crate::result::{AxisPoint, Better};
-use crate::rival::server::OURS;
+use crate::rival::server::{OURS, REDIS};
 use request_family::{FamilyRequest, RequestFamily};
 use subscribers::Subscribers;
 
 const DEPTHS: [usize; 2] = [16, 1];
-
-const REDIS: &str = "redis";
 
 /// A message to a hundred subscribers takes as long as this many other requests.
 const MANY_MESSAGES_ONE_IN: usize = 20;
