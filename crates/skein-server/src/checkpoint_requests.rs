@@ -1,4 +1,4 @@
-//! The checkpoints that clients wait for (SAVE), written by one thread.
+//! The checkpoints that clients wait for (SAVE) or have scheduled, written by one thread.
 //!
 //! ```text
 //!   asked:   a   b c d e (disconnected)    f            stop
@@ -44,6 +44,17 @@ impl CheckpointRequests {
         pending.waiting.push(who);
         self.changed.notify_one();
         true
+    }
+
+    /// Requests a checkpoint that no client waits for. It begins when the running one has ended.
+    pub(crate) fn schedule(&self) {
+        lock(&self.pending).wanted = true;
+        self.changed.notify_one();
+    }
+
+    /// Returns whether a requested checkpoint has not begun.
+    pub(crate) fn is_scheduled(&self) -> bool {
+        lock(&self.pending).wanted
     }
 
     /// Removes a disconnected client.
@@ -146,6 +157,16 @@ mod tests {
         let answered = beside_the_first(|checkpoints| {
             checkpoints.ask(place(2));
             checkpoints.withdraw(2);
+        });
+        assert_eq!(answered, [(1, vec![1]), (2, vec![])]);
+    }
+
+    #[test]
+    fn scheduled_checkpoint_follows_the_running_one() {
+        let answered = beside_the_first(|checkpoints| {
+            assert!(!checkpoints.is_scheduled());
+            (0..3).for_each(|_| checkpoints.schedule());
+            assert!(checkpoints.is_scheduled());
         });
         assert_eq!(answered, [(1, vec![1]), (2, vec![])]);
     }

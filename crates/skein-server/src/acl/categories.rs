@@ -83,7 +83,7 @@ impl Categories {
 
 /// Commands whose group is wrong about `@keyspace`: those to add (`KEYSPACE`) and those to remove.
 const KEYSPACE: &[&str] = &["dbsize", "flushall", "flushdb", "restore-asking", "swapdb"];
-const NO_KEYSPACE: &[&str] = &["object", "sort", "sort_ro", "wait"];
+const NO_KEYSPACE: &[&str] = &["object", "sort", "sort_ro", "wait", "waitaof"];
 /// Commands on lists, sets and sorted sets.
 const SORTS: &[&str] = &["sort", "sort_ro"];
 /// Commands that are dangerous without being `@admin`.
@@ -99,7 +99,7 @@ const DANGEROUS: &[&str] = &[
     "sort_ro",
     "swapdb",
 ];
-const CONNECTION: &[&str] = &["command", "wait"];
+const CONNECTION: &[&str] = &["command", "wait", "waitaof"];
 const NO_CONNECTION: &[&str] = &["client"];
 /// Subcommands for administrators. A name that ends in `|` means all of its subcommands except
 /// HELP.

@@ -13,6 +13,7 @@
 
 mod channels;
 mod connection;
+pub(crate) mod docs;
 mod expiry;
 mod geo;
 mod hashes;
@@ -28,6 +29,7 @@ mod server;
 mod sets;
 mod skein;
 mod sorted_sets;
+mod standalone;
 mod streams;
 mod strings;
 pub(crate) mod subcommands;
@@ -199,7 +201,7 @@ impl CommandSpec {
 }
 
 /// The families. Strings come first, because their first two commands are the most frequent.
-const FAMILIES: [&[CommandSpec]; 16] = [
+const FAMILIES: [&[CommandSpec]; 17] = [
     strings::COMMANDS,
     hashes::COMMANDS,
     keys::COMMANDS,
@@ -216,6 +218,7 @@ const FAMILIES: [&[CommandSpec]; 16] = [
     channels::COMMANDS,
     transactions::COMMANDS,
     scripts::COMMANDS,
+    standalone::COMMANDS,
 ];
 
 const COUNT: usize = {

@@ -51,7 +51,7 @@ const TIPS: &[(&str, &str)] = &[
     ("request_policy:all_nodes response_policy:agg_sum nondeterministic_output",
      "slowlog|len"),
     ("request_policy:all_shards response_policy:agg_min",
-     "wait"),
+     "wait waitaof"),
 ];
 
 /// Flags, and the names of the subcommands that have them.
@@ -59,7 +59,8 @@ const TIPS: &[(&str, &str)] = &[
 const SUBCOMMAND_FLAGS: &[(&str, &str)] = &[
     ("noscript loading stale",
      "acl|cat acl|genpass acl|whoami client|caching client|getname client|getredir client|id \
-      client|info client|reply client|setname client|tracking client|trackinginfo"),
+      client|info client|reply client|setinfo client|setname \
+      client|tracking client|trackinginfo"),
     ("admin noscript loading stale",
      "acl|deluser acl|dryrun acl|getuser acl|list acl|load acl|log acl|save acl|setuser \
       acl|users client|kill client|list client|no-evict client|pause client|unblock \

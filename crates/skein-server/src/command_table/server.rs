@@ -19,6 +19,7 @@ pub(super) const COMMANDS: &[CommandSpec] = &[
     row("info", -1, ALSO_LOADING, NONE, "server", "Returns the server's statistics"),
     row("lastsave", 1, ANY_TIME, NONE, "server", "Returns the time of the last checkpoint").timed_together(),
     row("latency", -2, &[], NONE, "server", "Reports the latency of commands and slow events").with(subcommands::LATENCY),
+    row("lolwut", -1, READ_FAST, NONE, "server", "Returns the version of the server"),
     row("memory", -2, &[], (2, 2, 1), "server", "Reports the use of memory").with(subcommands::MEMORY),
     row("monitor", 1, DEBUG, NONE, "server", "Sends the requests of all clients to this one"),
     row("save", 1, SAVE, NONE, "server", "Writes a checkpoint"),

@@ -52,6 +52,15 @@ pub(crate) const CLIENT: Subcommands = &[
     ("help", 2),
 ];
 
+#[rustfmt::skip]
+pub(crate) const CLUSTER: Subcommands = &[
+    ("addslots", -3), ("addslotsrange", -4), ("bumpepoch", 2), ("count-failure-reports", 3),
+    ("countkeysinslot", 3), ("delslots", -3), ("delslotsrange", -4), ("failover", -2), ("flushslots", 2),
+    ("forget", 3), ("getkeysinslot", 4), ("info", 2), ("keyslot", 3), ("links", 2), ("meet", -4), ("myid", 2),
+    ("nodes", 2), ("replicas", 3), ("replicate", 3), ("reset", -2), ("saveconfig", 2),
+    ("set-config-epoch", 3), ("setslot", -4), ("shards", 2), ("slaves", 3), ("slots", 2), ("help", 2),
+];
+
 pub(crate) const COMMAND: Subcommands = &[
     ("count", 2),
     ("docs", -2),
@@ -89,6 +98,9 @@ pub(crate) const LATENCY: Subcommands = &[
 
 pub(crate) const MEMORY: Subcommands =
     &[("doctor", 2), ("malloc-stats", 2), ("purge", 2), ("stats", 2), ("usage", -3), ("help", 2)];
+
+pub(crate) const MODULE: Subcommands =
+    &[("list", 2), ("load", -3), ("loadex", -3), ("unload", 3), ("help", 2)];
 
 pub(crate) const OBJECT: Subcommands =
     &[("encoding", 3), ("freq", 3), ("idletime", 3), ("refcount", 3), ("help", 2)];

@@ -35,8 +35,8 @@ pub(crate) fn run<'c>(
     observed::end(&mut context, watch, ran.is_ok());
     context.shared.note_made_keys(command, args);
     match ran {
-        // No other worker runs, so there is nothing to wait for.
-        Ok(AfterCommand::Done | AfterCommand::Fence) => (context, Ok(false)),
+        // No other worker runs, and nothing waits inside a transaction.
+        Ok(AfterCommand::Done | AfterCommand::Fence | AfterCommand::Durable(_)) => (context, Ok(false)),
         Ok(AfterCommand::Close) => (context, Ok(true)),
         Ok(AfterCommand::Slices(task)) => {
             let (context, done) = finish(context, *task, reply);

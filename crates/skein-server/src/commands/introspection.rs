@@ -1,6 +1,7 @@
 //! COMMAND: the list of commands.
 
 mod details;
+mod docs;
 pub(crate) mod keys;
 
 use super::command_error::SYNTAX;
@@ -95,16 +96,7 @@ fn docs(args: &RequestArgs<'_>, limit: &ReplyLimit, reply: &mut ReplyWriter<'_>)
     let commands: Vec<CommandTarget> = named(args).into_iter().flatten().collect();
     reply.map(commands.len());
     for target in commands {
-        let command = target.row();
-        reply.bulk(target.name().as_bytes());
-        // There are summaries of commands only.
-        let summary = target.subcommand.is_none().then_some(("summary", command.summary));
-        let rest = [("since", env!("CARGO_PKG_VERSION")), ("group", command.group)];
-        reply.map(usize::from(summary.is_some()) + rest.len());
-        for (name, text) in summary.into_iter().chain(rest) {
-            reply.bulk(name.as_bytes());
-            reply.bulk(text.as_bytes());
-        }
+        docs::write(target, reply);
         limit.check(reply)?;
     }
     Ok(())

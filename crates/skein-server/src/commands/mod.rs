@@ -58,6 +58,7 @@ pub(crate) mod skein;
 pub(crate) mod slowlog;
 pub(crate) mod sort;
 pub(crate) mod sorted_sets;
+mod standalone;
 pub(crate) mod streams;
 pub(crate) mod strings;
 pub(crate) mod subcommands;
@@ -287,6 +288,8 @@ pub(crate) enum AfterCommand {
     Fence,
     /// A checkpoint is requested. The reply is sent when the checkpoint is complete.
     Checkpoint,
+    /// The reply is written. It is sent when this ticket is durable, at every level that keeps a log.
+    Durable(Ticket),
     /// The client waits for a key.
     Wait(KeyWait),
     /// Nothing is done: while the worker waited to be alone, a key of the request has begun to move to

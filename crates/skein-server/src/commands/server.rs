@@ -88,25 +88,26 @@ pub(super) fn bgsave(
         let begun = if context.client.in_exec() { "scheduled" } else { "started" };
         reply.simple(&format!("Background saving {begun}"));
     } else if schedule {
-        return Err(CommandError::text(
-            "ERR Background save already in progress, and SCHEDULE is not supported; try again when it is done",
-        ));
+        context.shared.checkpoints.schedule();
+        reply.simple("Background saving scheduled");
     } else {
         return Err(CommandError::text("ERR Background save already in progress"));
     }
     Ok(AfterCommand::Done)
 }
 
-/// Starts a checkpoint, which replaces the older logs.
+/// Starts a checkpoint, which replaces the older logs. During a checkpoint, schedules another one, as
+/// Redis does during a BGSAVE.
 pub(super) fn bgrewriteaof(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    if !context.session.engine().checkpoint_in_background() {
-        return Err(CommandError::text("ERR Background append only file rewriting already in progress"));
+    let started = context.session.engine().checkpoint_in_background();
+    if !started {
+        context.shared.checkpoints.schedule();
     }
-    let begun = if context.client.in_exec() { "scheduled" } else { "started" };
+    let begun = if started && !context.client.in_exec() { "started" } else { "scheduled" };
     reply.simple(&format!("Background append only file rewriting {begun}"));
     Ok(AfterCommand::Done)
 }
@@ -186,10 +187,30 @@ pub(super) fn wait(
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
     parse_i64(args.get(1)).ok_or(NOT_AN_INTEGER)?;
-    match parse_i64(args.get(2)) {
-        None => return Err(CommandError::text("ERR timeout is not an integer or out of range")),
-        Some(..0) => return Err(CommandError::text("ERR timeout is negative")),
-        Some(_) => reply.int(0),
+    check_wait_timeout(args.get(2))?;
+    reply.int(0);
+    Ok(AfterCommand::Done)
+}
+
+/// Errors if this is no timeout of WAIT and WAITAOF, in milliseconds.
+pub(super) fn check_wait_timeout(timeout: &[u8]) -> Result<(), CommandError> {
+    match parse_i64(timeout) {
+        None => Err(CommandError::text("ERR timeout is not an integer or out of range")),
+        Some(..0) => Err(CommandError::text("ERR timeout is negative")),
+        Some(_) => Ok(()),
     }
+}
+
+/// `LOLWUT [VERSION version]`. Returns the version, as Redis does for a version without a drawing.
+pub(super) fn lolwut(
+    _: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    if args.len() > 2 && is(args.get(1), "VERSION") {
+        parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
+    }
+    let ours = env!("CARGO_PKG_VERSION");
+    reply.text(&format!("SkeinDB ver. {ours} (Redis ver. {})\n", info::REDIS_VERSION));
     Ok(AfterCommand::Done)
 }

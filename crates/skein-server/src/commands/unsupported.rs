@@ -16,18 +16,9 @@ const fn family(
     UnsupportedFamily { what, names, prefixes }
 }
 
-const FAMILIES: [UnsupportedFamily; 3] = [
-    family(
-        "SkeinDB has no replicas",
-        &["replicaof", "slaveof", "psync", "sync", "replconf", "role", "failover", "waitaof"],
-        &[],
-    ),
-    family("SkeinDB has no cluster", &["cluster", "readonly", "readwrite", "asking"], &[]),
-    family(
-        "SkeinDB has no modules",
-        &["module"],
-        &["bf.", "cf.", "ft.", "json.", "ts.", "topk.", "tdigest."],
-    ),
+const FAMILIES: [UnsupportedFamily; 2] = [
+    family("SkeinDB has no replicas", &["psync", "sync", "replconf"], &[]),
+    family("SkeinDB has no modules", &[], &["bf.", "cf.", "ft.", "json.", "ts.", "topk.", "tdigest."]),
 ];
 
 /// Returns the message for an unknown command, if it belongs to one of these families.
@@ -59,7 +50,7 @@ mod tests {
 
     #[test]
     fn names_are_known_in_any_case() {
-        assert_eq!(family_of(b"Cluster"), Some("SkeinDB has no cluster"));
+        assert_eq!(family_of(b"PSync"), Some("SkeinDB has no replicas"));
         assert_eq!(family_of(b"Json.Get"), Some("SkeinDB has no modules"));
         assert_eq!(family_of(b"nope"), None);
     }

@@ -7,6 +7,7 @@
 use super::connection::{LoginContext, authenticate, negotiate_hello, reset_at};
 use super::reply_limit::ReplyLimit;
 use super::server::{check_shutdown, tell_time};
+use super::standalone::{NO_CLUSTER, tell_role};
 use super::{CommandError, client, databases, introspection};
 use crate::client::ClientState;
 use crate::info;
@@ -114,6 +115,23 @@ pub(super) fn time(
 ) -> LoadingResult {
     tell_time(reply);
     Ok(AfterLoadingCommand::Done)
+}
+
+pub(super) fn role(
+    _: &mut LoadingContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> LoadingResult {
+    tell_role(reply);
+    Ok(AfterLoadingCommand::Done)
+}
+
+pub(super) fn cluster(
+    _: &mut LoadingContext<'_>,
+    _: &RequestArgs<'_>,
+    _: &mut ReplyWriter<'_>,
+) -> LoadingResult {
+    Err(NO_CLUSTER)
 }
 
 pub(super) fn info(

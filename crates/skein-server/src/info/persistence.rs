@@ -42,7 +42,7 @@ fn checkpoints(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLin
     let has_log = shared.durability != Durability::None;
     lines.add("aof_enabled", u8::from(has_log));
     lines.add("aof_rewrite_in_progress", if has_log { running } else { 0 });
-    lines.add("aof_rewrite_scheduled", 0);
+    lines.add("aof_rewrite_scheduled", u8::from(shared.checkpoints.is_scheduled()));
     lines.add("aof_last_bgrewrite_status", last);
     lines.add("aof_last_write_status", status(numbers.writes_stopped.is_some()));
     // Checkpoints copy no pages of memory, and there are no modules.

@@ -1,4 +1,4 @@
-//! Replies at durability `sync`, which wait until the epoch of their writes is durable.
+//! Replies that wait until an epoch is durable: those to writes at durability `sync`, and to WAITAOF.
 //!
 //! ```text
 //!   writes ─► ticket ─► output.hold ─► store.request_durable       … the worker serves others …
@@ -25,14 +25,14 @@ impl WorkerConnections {
     /// Lists the connections whose replies need not wait any longer. If the log has stopped, their
     /// replies will never be durable: those connections receive an error and are closed.
     pub(super) fn release_durable_replies(&mut self) {
-        if self.shared.durability != Durability::Sync {
+        if self.held.is_empty() {
+            // At other levels only WAITAOF holds replies.
+            if self.shared.durability == Durability::Sync {
+                self.durable = self.shared.store.durable_epoch();
+            }
             return;
         }
         let durable = self.shared.store.durable_epoch();
-        if self.held.is_empty() {
-            self.durable = durable;
-            return;
-        }
         let advanced = durable > self.durable;
         self.durable = durable;
         let stopped = if advanced { None } else { self.shared.store.log_stopped() };

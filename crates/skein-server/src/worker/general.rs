@@ -381,6 +381,10 @@ impl GeneralContext<'_> {
             // While the server is busy, no other worker runs requests either.
             Ok(AfterCommand::Fence) => drop(self.pass.alone()),
             Ok(AfterCommand::Close) => connection.closing = true,
+            Ok(AfterCommand::Durable(ticket)) => {
+                output.hold(start, ticket.epoch);
+                self.shared.store.request_durable(ticket);
+            }
             Ok(AfterCommand::Slices(task)) => {
                 let mut reply = ReplyWriter::new(&mut output.buffer, protocol);
                 let start = reply.position();

@@ -9,6 +9,7 @@
 //! `PROPTEST_CASES=10000` draws more than the usual hundred. `SKEIN_TEST_REDIS=none` skips the
 //! tests on machines without redis-server 7.0.
 
+mod command_docs;
 #[path = "../common/mod.rs"]
 mod common;
 mod dump;

@@ -47,6 +47,7 @@ mod slices;
 mod slow_readers;
 mod snapshots;
 mod sorted_sets;
+mod standalone;
 mod streams;
 mod taking_over;
 mod tls;

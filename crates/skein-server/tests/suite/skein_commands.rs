@@ -191,7 +191,7 @@ fn wrong_numbers_of_arguments_are_refused() {
 fn unsupported_commands_are_named_in_the_error() {
     let (_server, mut client) = letters();
     for (name, what) in
-        [("BF.ADD", "(SkeinDB has no modules)"), ("ROLE", "(SkeinDB has no replicas)"), ("SK.NOPE", "")]
+        [("BF.ADD", "(SkeinDB has no modules)"), ("PSYNC", "(SkeinDB has no replicas)"), ("SK.NOPE", "")]
     {
         let refusal = format!("-ERR unknown command '{name}', with args beginning with: 'a' '1' {what}|");
         assert_eq!(client.ask(&format!("{name} a 1")), refusal);
@@ -442,7 +442,7 @@ fn info_and_command_describe_the_server() {
     let list = client.ask("COMMAND LIST");
     let listed: usize = list.split('|').next().unwrap_or_default()[1..].parse().expect("a number");
     assert!(listed > count + 50 && list.contains("|$3|get|") && list.contains("|config|get|"));
-    assert!(client.ask("COMMAND DOCS get").starts_with("*2|$3|get|*6|$7|summary|"));
+    assert!(client.ask("COMMAND DOCS get").starts_with("*2|$3|get|*8|$7|summary|"));
     check(
         &mut client,
         &[

@@ -16,6 +16,7 @@ mod server;
 mod sets;
 mod skein;
 mod sorted_sets;
+mod standalone;
 mod streams;
 mod strings;
 mod transactions;
@@ -51,7 +52,7 @@ impl HandlerRow {
 }
 
 /// The families, in the order of the table.
-const FAMILIES: [&[HandlerRow]; 16] = [
+const FAMILIES: [&[HandlerRow]; 17] = [
     strings::HANDLERS,
     hashes::HANDLERS,
     keys::HANDLERS,
@@ -68,6 +69,7 @@ const FAMILIES: [&[HandlerRow]; 16] = [
     channels::HANDLERS,
     transactions::HANDLERS,
     scripts::HANDLERS,
+    standalone::HANDLERS,
 ];
 
 /// The handlers by [`CommandSpec::number`]. They are small and lie side by side, so those of the

@@ -21,6 +21,7 @@ pub(super) const HANDLERS: &[HandlerRow] = &[
     row("info", General(server::info)).early(while_loading::info),
     row("lastsave", General(server::last_save)),
     row("latency", General(latency::latency)),
+    row("lolwut", General(server::lolwut)),
     row("memory", General(memory::memory)),
     row("monitor", General(monitor::monitor)),
     row("save", General(server::save)),

@@ -8,6 +8,7 @@ use skein_script::{RespVersion, ScriptHost, ScriptLogLevel, Stop};
 
 use super::{BusyServer, ScriptCall};
 use crate::busy_script::{RunningScript, ScriptVerdict};
+use crate::command_table::redis_facts::subcommand_flags;
 use crate::command_table::subcommands::find as find_subcommand;
 use crate::commands::access::denied::refuse_in_script;
 use crate::commands::monitor::feed;
@@ -127,7 +128,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
             let is_known = find_subcommand(command.subcommands, args.get(1)).is_some();
             return Err(if is_known { WRONG_ARITY } else { UNKNOWN });
         }
-        if !may_be_in_script(command) && !self.may_debug(command) {
+        if !may_be_in_script(command, args) && !self.may_debug(command) {
             return Err(NOT_ALLOWED);
         }
         if !self.call.may_write() && (command.may_write() || command.has_other_effects) {
@@ -249,11 +250,13 @@ impl ScriptCommands<'_, '_> {
     }
 }
 
-/// Returns whether scripts may run a command. What has no place in MULTI has none in a script.
-fn may_be_in_script(command: &CommandSpec) -> bool {
-    // Redis flags their subcommands instead.
-    const BY_SUBCOMMAND: [&str; 6] = ["acl", "client", "config", "function", "latency", "script"];
-    !command.has_flag("noscript") && !command.has_flag("no_multi") && !BY_SUBCOMMAND.contains(&command.name)
+/// Returns whether scripts may run a request. What has no place in MULTI has none in a script. Like
+/// Redis, asks the flags of the subcommand if there is one.
+fn may_be_in_script(command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
+    let named = args.from(1).next().and_then(|name| find_subcommand(command.subcommands, name));
+    let of_subcommand =
+        named.map_or_else(Vec::new, |(name, _)| subcommand_flags(&format!("{}|{name}", command.name)));
+    !command.has_flag("noscript") && !command.has_flag("no_multi") && !of_subcommand.contains(&"noscript")
 }
 
 impl ScriptHost for ScriptCommands<'_, '_> {
