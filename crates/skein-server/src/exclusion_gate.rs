@@ -25,8 +25,17 @@
 //! 3. `busy` changes only while all rooms are held. So it stands still for a worker in its room, and
 //!    a worker that runs requests has seen `false`.
 //!
+//! # Keys of a request
+//! The keys of a request are those of the keyspace that its database has at this time, and SWAPDB
+//! changes that while its worker is alone. A worker that waits to be alone gives its room back. So
+//! keys that were translated before the wait may be those of another database after it. They borrow
+//! from the pass ([`StableDatabases`]), and [`SharedPass::alone`] needs the pass for itself, so the
+//! compiler rejects this mistake.
+//!
 //! Design: `docs/design/server.md`.
 
+use std::cell::RefCell;
+use std::marker::PhantomData;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -44,6 +53,10 @@ pub(crate) struct ExclusionGate {
 /// A script keeps the server busy.
 #[derive(Debug)]
 pub(crate) struct GateBusy;
+
+/// Shows that no other worker swaps databases during `'p`: the worker is in its room, or alone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StableDatabases<'p>(PhantomData<&'p ()>);
 
 impl ExclusionGate {
     pub(crate) fn new(workers: usize) -> Self {
@@ -83,6 +96,12 @@ impl<'g> SharedPass<'g> {
         self.busy
     }
 
+    /// Shows that no other worker swaps databases while the worker is in its room.
+    #[inline]
+    pub(crate) fn stable(&self) -> StableDatabases<'_> {
+        StableDatabases(PhantomData)
+    }
+
     /// Waits until no other worker runs requests. None runs until the returned value is dropped.
     ///
     /// # Errors
@@ -95,7 +114,7 @@ impl<'g> SharedPass<'g> {
             self.enter_again();
             return Err(GateBusy);
         }
-        Ok(ExclusivePass { pass: self, all })
+        Ok(ExclusivePass { pass: self, all: RefCell::new(all) })
     }
 
     fn enter_again(&mut self) {
@@ -108,20 +127,27 @@ impl<'g> SharedPass<'g> {
 #[derive(Debug)]
 pub(crate) struct ExclusivePass<'p, 'g> {
     pass: &'p mut SharedPass<'g>,
-    all: AllRooms<'g, ()>,
+    all: RefCell<AllRooms<'g, ()>>,
 }
 
 impl ExclusivePass<'_, '_> {
+    /// Shows that no other worker swaps databases while this one is alone. A worker that answers
+    /// BUSY does not swap them either.
+    #[inline]
+    pub(crate) fn stable(&self) -> StableDatabases<'_> {
+        StableDatabases(PhantomData)
+    }
+
     /// Lets the other workers answer BUSY while this one goes on.
-    pub(crate) fn begin_busy(&mut self) {
+    pub(crate) fn begin_busy(&self) {
         self.pass.gate.busy.store(true, Ordering::Relaxed);
-        self.all.leave();
+        self.all.borrow_mut().leave();
     }
 
     /// Waits until no other worker answers any more, and is alone as before.
-    pub(crate) fn end_busy(&mut self) {
+    pub(crate) fn end_busy(&self) {
         let gate = self.pass.gate;
-        self.all = gate.rooms.enter_all();
+        self.all.replace(gate.rooms.enter_all());
         gate.busy.store(false, Ordering::Relaxed);
     }
 }
@@ -129,7 +155,7 @@ impl ExclusivePass<'_, '_> {
 impl Drop for ExclusivePass<'_, '_> {
     /// Returns to running beside others.
     fn drop(&mut self) {
-        self.all.leave();
+        self.all.get_mut().leave();
         self.pass.enter_again();
     }
 }

@@ -18,6 +18,7 @@ use crate::command_table::request_keys::key_places;
 use crate::command_table::{CommandSpec, is};
 use crate::commands::databases::parse_database;
 use crate::commands::{CommandError, Handler};
+use crate::exclusion_gate::StableDatabases;
 use crate::resp::{ArgList, RequestArgs};
 
 /// Commands whose key is the bound of a range.
@@ -32,7 +33,8 @@ const TOO_LONG: CommandError = CommandError::text(
 pub(crate) struct StoredRequest(ArgList);
 
 impl StoredRequest {
-    /// Returns a request with the stored forms of its keys: itself, if they are its names.
+    /// Returns a request with the stored forms of its keys: itself, if they are its names. They
+    /// count while the databases are stable, and no longer.
     ///
     /// # Errors
     /// A key is too long to be written.
@@ -42,6 +44,7 @@ impl StoredRequest {
         client: &ClientState,
         command: &'static CommandSpec,
         args: &RequestArgs<'s>,
+        _: StableDatabases<'s>,
     ) -> Result<RequestArgs<'s>, CommandError> {
         let keyspace = client.keyspace();
         if keyspace.is_default() && !command.may_name_database() {

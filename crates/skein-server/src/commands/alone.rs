@@ -16,7 +16,7 @@ pub(crate) fn run_named<'c>(
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<bool, CommandError>) {
     let mut stored = StoredRequest::default();
-    match stored.of(context.client, command, args) {
+    match stored.of(context.client, command, args, context.stable) {
         Ok(args) => run(context, command, &args, reply),
         Err(fault) => (context, Err(fault)),
     }
@@ -58,7 +58,7 @@ fn finish<'c>(
     mut task: SlicedTask,
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<(), CommandError>) {
-    let CommandContext { session, client, shared, ticket, changes } = context;
+    let CommandContext { session, client, shared, ticket, changes, stable } = context;
     let start = if task.writes_open_array() { reply.begin_open_array() } else { reply.position() };
     let mut slice =
         TaskSlice { session, changes, ticket, reply_bytes_max: shared.settings.reply_bytes_max.get(), start };
@@ -77,5 +77,5 @@ fn finish<'c>(
     if session.is_visible_transaction() {
         changes.publish_in_order(&mut session, &shared.key_observer);
     }
-    (CommandContext { session, client, shared, ticket, changes }, done)
+    (CommandContext { session, client, shared, ticket, changes, stable }, done)
 }

@@ -72,6 +72,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::client::ClientState;
+use crate::exclusion_gate::StableDatabases;
 use crate::key_events::KeyChanges;
 use crate::migrations::MigrationJob;
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -230,6 +231,21 @@ pub(crate) struct CommandContext<'c> {
     pub ticket: Ticket,
     /// What the commands have changed, if somebody wants to know.
     pub changes: KeyChanges,
+    /// Permission to translate keys.
+    pub stable: StableDatabases<'c>,
+}
+
+impl<'c> CommandContext<'c> {
+    /// Returns the context of a command that is about to run.
+    pub(crate) fn new(
+        session: EngineKeys<'c>,
+        client: &'c mut ClientState,
+        shared: &'c Arc<ServerShared>,
+        changes: KeyChanges,
+        stable: StableDatabases<'c>,
+    ) -> Self {
+        Self { session, client, shared, ticket: Ticket::default(), changes, stable }
+    }
 }
 
 impl CommandContext<'_> {

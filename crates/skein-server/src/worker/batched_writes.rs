@@ -13,6 +13,7 @@ use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::{
     CommandError, Handler, RequestRun, ResolvedTag, RunHandler, WriteHandler, handler_of, is_short,
 };
+use crate::exclusion_gate::StableDatabases;
 use crate::key_events::{CommandWatch, KeyChanges};
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -92,9 +93,9 @@ impl ConnectionWrites {
         }
         let names = connection.input.args(self.done);
         let start = reply.position();
-        let BatchProgress { errors, room, changes, stored, .. } = batch;
+        let BatchProgress { errors, room, changes, stored, stable, .. } = batch;
         if room.admits(tag, &names) {
-            let done = stored_keys(stored, connection, tag, &names).and_then(|args| {
+            let done = stored_keys(stored, connection, tag, &names, *stable).and_then(|args| {
                 let watch =
                     if changes.is_on() { begin(changes, writer, connection, tag, &args) } else { None };
                 let done = write.run(writer, &args, &mut reply);
@@ -126,7 +127,7 @@ impl ConnectionWrites {
         writer: &mut EngineWriter<'_, '_>,
         batch: &mut BatchProgress<'_>,
     ) -> Option<usize> {
-        let BatchProgress { room, changes, stored, .. } = batch;
+        let BatchProgress { room, changes, stored, stable, .. } = batch;
         if self.done < self.alone_until || changes.is_on() || !room.is_all() {
             return None;
         }
@@ -145,7 +146,7 @@ impl ConnectionWrites {
             return None;
         }
         let start = reply.position();
-        let done = stored_keys(stored, connection, tag, &first).and_then(|stored| {
+        let done = stored_keys(stored, connection, tag, &first, *stable).and_then(|stored| {
             let run = RequestRun { key: stored.get(1), requests: &requests[..len] };
             write(writer, &run, reply)
         });
@@ -175,6 +176,7 @@ pub(super) struct BatchProgress<'b> {
     /// What they have changed, if somebody wants to know.
     pub(super) changes: KeyChanges,
     pub(super) stored: StoredRequest,
+    pub(super) stable: StableDatabases<'b>,
 }
 
 /// Returns a write with the keys that the store has for its names.
@@ -184,12 +186,13 @@ fn stored_keys<'s>(
     connection: &Connection,
     tag: u16,
     names: &RequestArgs<'s>,
+    stable: StableDatabases<'s>,
 ) -> Result<RequestArgs<'s>, CommandError> {
     if connection.client.keyspace().is_default() {
         return Ok(*names);
     }
     match ResolvedTag::of(tag) {
-        ResolvedTag::Command(command) => stored.of(&connection.client, command, names),
+        ResolvedTag::Command(command) => stored.of(&connection.client, command, names, stable),
         _ => Ok(*names),
     }
 }

@@ -20,6 +20,7 @@ use crate::exclusion_gate::GateBusy;
 use crate::key_events::KeyChanges;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::{ServerShared, WaitAnswer};
+use crate::stored_request::StoredRequest;
 use crate::waiting_clients::WaitingClient;
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
@@ -153,10 +154,31 @@ impl GeneralContext<'_> {
         blocking: &BlockingCommand,
         client: &mut ClientState,
         slot: usize,
-        args: &RequestArgs<'_>,
+        names: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> ExclusiveOutcome {
-        outcome(self.try_blocking(command, blocking, client, slot, args, reply))
+        outcome(self.try_blocking(command, blocking, client, slot, names, reply))
+    }
+
+    /// Tries to serve a client of one key beside other workers. Nobody waits for a key that can serve,
+    /// so this passes no other client.
+    fn try_beside(
+        &mut self,
+        command: &'static CommandSpec,
+        blocking: &BlockingCommand,
+        client: &mut ClientState,
+        query: &BlockingQuery,
+        names: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(Option<AfterCommand>, Ticket), CommandError> {
+        let mut stored = StoredRequest::default();
+        let args = stored.of(client, command, names, self.pass.stable())?;
+        let (changes, _order) = self.shared.key_observer.begin(client.id);
+        let session = EngineKeys::Session(self.session);
+        let mut context = CommandContext::new(session, client, self.shared, changes, self.pass.stable());
+        let served = try_observed(command, blocking, &mut context, query, &args, reply);
+        context.changes.publish_in_order(&mut context.session, &self.shared.key_observer);
+        Ok((served?, context.ticket))
     }
 
     fn try_blocking(
@@ -165,27 +187,23 @@ impl GeneralContext<'_> {
         blocking: &BlockingCommand,
         client: &mut ClientState,
         slot: usize,
-        args: &RequestArgs<'_>,
+        names: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
-        let query = (blocking.query)(args)?;
+        let query = (blocking.query)(names)?;
         if (blocking.is_of_one_key)(&query) {
-            // Nobody waits for a key that can serve, so this passes no other client.
-            let (changes, _order) = self.shared.key_observer.begin(client.id);
-            let session = EngineKeys::Session(self.session);
-            let mut context =
-                CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
-            let served = try_observed(command, blocking, &mut context, &query, args, reply);
-            context.changes.publish_in_order(&mut context.session, &self.shared.key_observer);
-            if let Some(after) = served? {
-                return Ok((after, context.ticket));
+            let (served, ticket) = self.try_beside(command, blocking, client, &query, names, reply)?;
+            if let Some(after) = served {
+                return Ok((after, ticket));
             }
             if !query.waits {
                 (blocking.nothing)(reply);
-                return Ok((AfterCommand::Done, context.ticket));
+                return Ok((AfterCommand::Done, ticket));
             }
         }
-        let _alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
+        let alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
+        let mut stored = StoredRequest::default();
+        let args = &stored.of(client, command, names, alone.stable())?;
         if moves(self.shared, command, args) {
             return Ok(HELD_BACK);
         }
@@ -194,8 +212,7 @@ impl GeneralContext<'_> {
         let mut request = None;
         let (served, changes) = {
             let session = EngineKeys::Transaction(Box::new(self.session.begin()?));
-            let mut context =
-                CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
+            let mut context = CommandContext::new(session, client, self.shared, changes, alone.stable());
             let served = try_observed(command, blocking, &mut context, &query, args, reply)?;
             if served.is_none() && query.waits {
                 request = Some((blocking.request)(&mut context, args)?);

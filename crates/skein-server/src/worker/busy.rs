@@ -40,14 +40,14 @@ use super::reply_buffer::ReplyBuffer;
 
 /// The worker of a script that runs long.
 pub(super) struct BusyWorker<'b, 'p, 'g> {
-    alone: &'b mut ExclusivePass<'p, 'g>,
+    alone: &'b ExclusivePass<'p, 'g>,
     connections: &'b mut WorkerConnections,
     /// Present while the server is busy.
     events: Option<Events>,
 }
 
 impl<'b, 'p, 'g> BusyWorker<'b, 'p, 'g> {
-    pub(super) fn new(alone: &'b mut ExclusivePass<'p, 'g>, connections: &'b mut WorkerConnections) -> Self {
+    pub(super) fn new(alone: &'b ExclusivePass<'p, 'g>, connections: &'b mut WorkerConnections) -> Self {
         Self { alone, connections, events: None }
     }
 }

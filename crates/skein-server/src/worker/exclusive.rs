@@ -15,7 +15,7 @@ use crate::commands::scripts::{self, BusyServer, ScriptCall};
 use crate::commands::{
     AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, ScriptKind, observed,
 };
-use crate::exclusion_gate::GateBusy;
+use crate::exclusion_gate::{GateBusy, StableDatabases};
 use crate::key_events::KeyChanges;
 use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
@@ -30,6 +30,7 @@ use super::request_timer::RequestTimer;
 use super::write_allowance::{admit, bytes_added, bytes_added_now, may_grow_memory};
 use crate::client::{ClientState, Multi, ReplyMode};
 use crate::shared::ServerShared;
+use crate::stored_request::StoredRequest;
 
 /// The next step of the connection, and the ticket that the reply waits for.
 pub(super) type ExclusiveOutcome = (Result<AfterCommand, CommandError>, Ticket);
@@ -52,20 +53,22 @@ impl GeneralContext<'_> {
         &mut self,
         command: &'static CommandSpec,
         client: &mut ClientState,
-        args: &RequestArgs<'_>,
+        names: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> ExclusiveOutcome {
-        outcome(self.try_exclusive(command, client, args, reply))
+        outcome(self.try_exclusive(command, client, names, reply))
     }
 
     fn try_exclusive(
         &mut self,
         command: &'static CommandSpec,
         client: &mut ClientState,
-        args: &RequestArgs<'_>,
+        names: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
-        let _alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
+        let alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
+        let mut stored = StoredRequest::default();
+        let args = &stored.of(client, command, names, alone.stable())?;
         // Waiting for the other workers may have taken a while.
         if moves(self.shared, command, args) {
             return Ok(HELD_BACK);
@@ -74,8 +77,7 @@ impl GeneralContext<'_> {
         self.session.freeze();
         if !command.has_flag("write") {
             let session = EngineKeys::Session(self.session);
-            let mut context =
-                CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
+            let mut context = CommandContext::new(session, client, self.shared, changes, alone.stable());
             let watch = observed::begin(&mut context, command, args);
             let done = command.handler().run(&mut context, args, reply);
             observed::end(&mut context, watch, done.is_ok());
@@ -85,8 +87,7 @@ impl GeneralContext<'_> {
         let table = self.shared.databases.generation();
         let (done, changes) = {
             let session = EngineKeys::Transaction(Box::new(self.session.begin()?));
-            let context =
-                CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
+            let context = CommandContext::new(session, client, self.shared, changes, alone.stable());
             let (context, done) = run(context, command, args, reply);
             let CommandContext { session, mut changes, .. } = context;
             let done = done.and_then(|closes| Ok((after(closes), session.commit()?)));
@@ -133,7 +134,7 @@ impl GeneralContext<'_> {
         {
             call.memory_is_full().map_err(feed)?;
         }
-        let mut alone = self.pass.alone().map_err(|GateBusy| feed(self.shared.busy_script.refusal()))?;
+        let alone = self.pass.alone().map_err(|GateBusy| feed(self.shared.busy_script.refusal()))?;
         // A script may write any key.
         if call.may_write() && self.shared.migrations.moving.any() {
             return Ok(HELD_BACK);
@@ -141,10 +142,10 @@ impl GeneralContext<'_> {
         feed_script(self.shared, client, args);
         let (changes, _order) = self.shared.key_observer.begin(client.id);
         self.session.freeze();
-        let mut busy = BusyWorker::new(&mut alone, self.connections);
+        let mut busy = BusyWorker::new(&alone, self.connections);
         let table = self.shared.databases.generation();
-        let (ran, changes) =
-            run_call(self.session, self.shared, (&call, args), client, changes, &mut busy, reply);
+        let around = (self.shared, alone.stable());
+        let (ran, changes) = run_call(self.session, around, (&call, args), client, changes, &mut busy, reply);
         if ran.is_err() {
             restore_databases(self.shared, table);
         }
@@ -182,9 +183,10 @@ impl GeneralContext<'_> {
         }
         // Before the other workers must wait: both this and that wait may take a while.
         if self.session.memory_limit().is_some() {
-            admit_queue(self.session, self.shared, &multi).map_err(|fault| fault.aborts())?;
+            admit_queue(self.session, self.shared, client, &multi, self.pass.stable())
+                .map_err(|fault| fault.aborts())?;
         }
-        let mut alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal().aborts())?;
+        let alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal().aborts())?;
         if self.shared.migrations.moving.any() && queue_writes_moving_key(self.shared, &multi) {
             (client.multi, client.watched) = (Some(multi), watched);
             return Ok(HELD_BACK);
@@ -200,9 +202,8 @@ impl GeneralContext<'_> {
         } else {
             EngineKeys::Session(self.session)
         };
-        let context =
-            CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
-        let mut busy = BusyWorker::new(&mut alone, self.connections);
+        let context = CommandContext::new(session, client, self.shared, changes, alone.stable());
+        let mut busy = BusyWorker::new(&alone, self.connections);
         let table = self.shared.databases.generation();
         let (ran, changes) = run_queue(context, &multi, &mut busy, reply, &mut self.timer);
         if ran.is_err() {
@@ -244,7 +245,7 @@ fn restore_databases(shared: &ServerShared, before: u64) {
 /// Runs a script in one transaction. REQUIRES: no other worker runs requests.
 fn run_call(
     session: &mut EngineSession,
-    shared: &Arc<ServerShared>,
+    (shared, stable): (&Arc<ServerShared>, StableDatabases<'_>),
     (call, args): (&ScriptCall, &RequestArgs<'_>),
     client: &mut ClientState,
     changes: KeyChanges,
@@ -259,7 +260,7 @@ fn run_call(
     } else {
         EngineKeys::Session(session)
     };
-    let context = CommandContext { session, client, shared, ticket: Ticket::default(), changes };
+    let context = CommandContext::new(session, client, shared, changes, stable);
     let (context, done) = scripts::run(context, call, args, busy, reply);
     end(context, done.map(|()| AfterCommand::Done))
 }
@@ -268,14 +269,16 @@ fn run_call(
 fn admit_queue(
     session: &mut EngineSession,
     shared: &ServerShared,
+    client: &ClientState,
     multi: &Multi,
+    stable: StableDatabases<'_>,
 ) -> Result<(), CommandError> {
     let mut bytes = 0_usize;
     for (tag, args) in multi.queue.iter() {
         if let ResolvedTag::Command(command) = ResolvedTag::of(tag)
             && may_grow_memory(command)
         {
-            bytes = bytes.saturating_add(bytes_added_now(session, command, &args));
+            bytes = bytes.saturating_add(bytes_added_now(session, client, command, &args, stable));
         }
     }
     if bytes > 0 { admit(session, shared, bytes).map(drop) } else { Ok(()) }

@@ -25,6 +25,7 @@ use super::admission::admitted_command;
 use super::blocking::wakes_someone;
 use super::connection::Connection;
 use super::connections::WorkerConnections;
+use super::exclusive::ExclusiveOutcome;
 use super::migrations::writes_moving_key;
 use super::paused_requests::is_held;
 use super::pipelined_writes::is_batched;
@@ -146,7 +147,7 @@ impl GeneralContext<'_> {
         let Some(tag) = connection.input.tag(0) else { return false };
         let (args, client) = (connection.input.args(0), &connection.client);
         let is_held = self.held.is_some_and(|held| is_held(held, self.shared, tag, &args, client))
-            || moves && writes_moving_key(self.shared, client, tag, &args);
+            || moves && writes_moving_key(self.shared, client, tag, &args, self.pass.stable());
         connection.pause_if(is_held, &self.shared.pause);
         self.holds |= is_held;
         is_held
@@ -166,7 +167,7 @@ impl GeneralContext<'_> {
         let began = self.timer.last();
         let (mut count, mut done, mut ticket) = (0, 0, Ticket::default());
         while !(self.held.is_none()
-            && is_batched(resolved, connection, count, self.shared)
+            && is_batched(resolved, connection, count, self.shared, self.pass.stable())
             && connection.may_batch()
             && connection.client.may(tag, || connection.input.args(count)))
         {
@@ -295,8 +296,11 @@ impl GeneralContext<'_> {
         };
         let queues = client.in_multi() && is_queued(command);
         if self.session.memory_limit().is_some() && (queues || may_grow_memory(command)) {
-            let bytes =
-                if queues { bytes_added(&args) } else { bytes_added_now(self.session, command, &args) };
+            let bytes = if queues {
+                bytes_added(&args)
+            } else {
+                bytes_added_now(self.session, client, command, &args, self.pass.stable())
+            };
             if let Err(fault) = admit(self.session, self.shared, bytes) {
                 client.mark_multi_failed();
                 fault.write(&mut reply);
@@ -307,14 +311,6 @@ impl GeneralContext<'_> {
             enqueue(client, command, tag, &args, self.shared.settings.request_bytes_max.get(), &mut reply);
             return RequestOutcome::default();
         }
-        let mut stored = StoredRequest::default();
-        let args = match stored.of(client, command, &args) {
-            Ok(args) => args,
-            Err(fault) => {
-                fault.write(&mut reply);
-                return RequestOutcome { done: true, ..RequestOutcome::default() };
-            }
-        };
         let (next, ticket) = match command.handler() {
             Handler::Exclusive(_) => self.run_exclusive(command, client, &args, &mut reply),
             Handler::ExclusiveIf(must, _) if must(&args) => {
@@ -326,10 +322,7 @@ impl GeneralContext<'_> {
             Handler::Blocking(blocking) => {
                 self.run_blocking(command, blocking, client, slot, &args, &mut reply)
             }
-            _ if wakes_someone(self.shared, command, &args) => {
-                self.run_exclusive(command, client, &args, &mut reply)
-            }
-            handler => self.run_beside(command, handler, client, &args, &mut reply),
+            _ => self.run_in_room(command, client, &args, &mut reply),
         };
         if matches!(next, Ok(AfterCommand::HeldBack)) {
             connection.pause_if(true, &self.shared.pause);
@@ -345,23 +338,29 @@ impl GeneralContext<'_> {
         }
     }
 
-    /// Runs a request beside other workers.
-    fn run_beside(
+    /// Runs a request beside other workers, or alone if it makes a key for a waiting client.
+    fn run_in_room(
         &mut self,
         command: &'static CommandSpec,
-        handler: Handler,
         client: &mut ClientState,
-        args: &RequestArgs<'_>,
+        names: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
-    ) -> (Result<AfterCommand, CommandError>, Ticket) {
+    ) -> ExclusiveOutcome {
+        let mut stored = StoredRequest::default();
+        let args = match stored.of(client, command, names, self.pass.stable()) {
+            Ok(args) => args,
+            Err(fault) => return (Err(fault), Ticket::default()),
+        };
+        if wakes_someone(self.shared, command, &args) {
+            return self.run_exclusive(command, client, names, reply);
+        }
         let observer = &self.shared.key_observer;
         let changes = KeyChanges::of(observer, client.id);
         let order = (changes.is_on() && command.may_write()).then(|| observer.order());
         let session = EngineKeys::Session(self.session);
-        let mut context =
-            CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
-        let watch = observed::begin(&mut context, command, args);
-        let done = handler.run(&mut context, args, reply);
+        let mut context = CommandContext::new(session, client, self.shared, changes, self.pass.stable());
+        let watch = observed::begin(&mut context, command, &args);
+        let done = command.handler().run(&mut context, &args, reply);
         observed::end(&mut context, watch, done.is_ok());
         context.changes.publish(&mut context.session, observer, order.as_ref());
         (done, context.ticket)

@@ -12,7 +12,7 @@ use crate::commands::scripts::ScriptCall;
 use crate::commands::{
     AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, observed,
 };
-use crate::exclusion_gate::GateBusy;
+use crate::exclusion_gate::{GateBusy, StableDatabases};
 use crate::migrations::MigrationJob;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
@@ -32,9 +32,10 @@ pub(super) fn must_leave_batch(
     client: &ClientState,
     command: &'static CommandSpec,
     names: &RequestArgs<'_>,
+    stable: StableDatabases<'_>,
 ) -> bool {
     may_wake_someone(shared, client, command, names)
-        || shared.migrations.moving.any() && names_moving_key(shared, client, command, names)
+        || shared.migrations.moving.any() && names_moving_key(shared, client, command, names, stable)
 }
 
 /// Returns whether a request may write a key that moves, so that it must wait. Scripts may write any
@@ -44,6 +45,7 @@ pub(super) fn writes_moving_key(
     client: &ClientState,
     tag: u16,
     args: &RequestArgs<'_>,
+    stable: StableDatabases<'_>,
 ) -> bool {
     let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
     if let Some(multi) = &client.multi {
@@ -51,7 +53,7 @@ pub(super) fn writes_moving_key(
     }
     match command.handler() {
         Handler::Script(kind) => ScriptCall::would_write(kind, shared, args),
-        _ => command.may_write() && names_moving_key(shared, client, command, args),
+        _ => command.may_write() && names_moving_key(shared, client, command, args, stable),
     }
 }
 
@@ -61,10 +63,11 @@ fn names_moving_key(
     client: &ClientState,
     command: &'static CommandSpec,
     names: &RequestArgs<'_>,
+    stable: StableDatabases<'_>,
 ) -> bool {
     let mut stored = StoredRequest::default();
     // A request with a wrong key fails.
-    stored.of(client, command, names).is_ok_and(|args| moves(shared, command, &args))
+    stored.of(client, command, names, stable).is_ok_and(|args| moves(shared, command, &args))
 }
 
 /// Returns whether a command that writes names a key of the store that moves, or writes keys without
@@ -100,10 +103,10 @@ impl GeneralContext<'_> {
         command: &'static CommandSpec,
         client: &mut ClientState,
         slot: usize,
-        args: &RequestArgs<'_>,
+        names: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> ExclusiveOutcome {
-        outcome(self.try_start_migration(command, client, slot, args, reply))
+        outcome(self.try_start_migration(command, client, slot, names, reply))
     }
 
     fn try_start_migration(
@@ -111,11 +114,13 @@ impl GeneralContext<'_> {
         command: &'static CommandSpec,
         client: &mut ClientState,
         slot: usize,
-        args: &RequestArgs<'_>,
+        names: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
-        let query = MigrationQuery::parse(args)?;
-        let _alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
+        let query = MigrationQuery::parse(names)?;
+        let alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
+        let mut stored = StoredRequest::default();
+        let args = &stored.of(client, command, names, alone.stable())?;
         if moves(self.shared, command, args) {
             return Ok(HELD_BACK);
         }
@@ -123,8 +128,7 @@ impl GeneralContext<'_> {
         self.session.freeze();
         let who = ClientLocation { worker: self.worker, slot, client: client.id };
         let session = EngineKeys::Session(self.session);
-        let mut context =
-            CommandContext { session, client, shared: self.shared, ticket: Ticket::default(), changes };
+        let mut context = CommandContext::new(session, client, self.shared, changes, alone.stable());
         let watch = observed::begin(&mut context, command, args);
         let found = find(&mut context, &query, args);
         observed::end(&mut context, watch, found.is_ok());

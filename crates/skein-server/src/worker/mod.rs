@@ -213,7 +213,8 @@ impl Worker {
                 let slots = &mut general.connections.slots;
                 let (session, timer) = (&mut *general.session, &mut general.timer);
                 done = reads.run(slots, active, session, shared, &mailbox.counts, timer);
-                let (count, ticket) = writes.run(slots, active, session, shared, timer);
+                let around = (&**shared, general.pass.stable());
+                let (count, ticket) = writes.run(slots, active, session, around, timer);
                 latest = latest.max(ticket);
                 done += count;
             }

@@ -13,6 +13,7 @@
 
 use crate::commands::monitor::feed;
 use crate::commands::{CommandError, Handler, ResolvedTag, is_short};
+use crate::exclusion_gate::StableDatabases;
 use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::ReplyWriter;
@@ -49,13 +50,18 @@ pub(super) struct PipelinedWrites {
 
 /// Returns whether this request is a write that the client is allowed to do.
 #[inline]
-fn may_write(connection: &Connection, index: usize, shared: &ServerShared) -> bool {
+fn may_write(
+    connection: &Connection,
+    index: usize,
+    shared: &ServerShared,
+    stable: StableDatabases<'_>,
+) -> bool {
     let may = |tag| connection.client.may(tag, || connection.input.args(index));
     handler(connection, index).is_some()
         && connection
             .input
             .tag(index)
-            .is_some_and(|tag| may(tag) && !must_be_alone(connection, tag, index, shared))
+            .is_some_and(|tag| may(tag) && !must_be_alone(connection, tag, index, shared, stable))
 }
 
 /// Returns whether a batch of reads or of writes runs the request at a position of the queue.
@@ -64,17 +70,18 @@ pub(super) fn is_batched(
     connection: &Connection,
     at: usize,
     shared: &ServerShared,
+    stable: StableDatabases<'_>,
 ) -> bool {
     let ResolvedTag::Command(command) = resolved else { return false };
     match command.handler() {
         Handler::Read(_) | Handler::Peek(_) | Handler::ReadOrSlices(..) => true,
         Handler::Write(_) | Handler::WriteRun(_) => {
-            !must_leave_batch(shared, &connection.client, command, &connection.input.args(at))
+            !must_leave_batch(shared, &connection.client, command, &connection.input.args(at), stable)
         }
         Handler::ReadOneOrMany(..) | Handler::PeekOneOrMany(..) => connection.input.args(at).len() == 2,
         Handler::WriteOrSlices(..) => {
             let args = connection.input.args(at);
-            is_short(&args) && !must_leave_batch(shared, &connection.client, command, &args)
+            is_short(&args) && !must_leave_batch(shared, &connection.client, command, &args, stable)
         }
         Handler::General(_)
         | Handler::Exclusive(_)
@@ -88,10 +95,16 @@ pub(super) fn is_batched(
 
 /// Returns whether a write makes a key that a client waits for, or writes a key that moves.
 #[inline]
-fn must_be_alone(connection: &Connection, tag: u16, index: usize, shared: &ServerShared) -> bool {
+fn must_be_alone(
+    connection: &Connection,
+    tag: u16,
+    index: usize,
+    shared: &ServerShared,
+    stable: StableDatabases<'_>,
+) -> bool {
     (shared.waiting.count() > 0 || shared.migrations.moving.any())
         && matches!(ResolvedTag::of(tag), ResolvedTag::Command(command)
-            if must_leave_batch(shared, &connection.client, command, &connection.input.args(index)))
+            if must_leave_batch(shared, &connection.client, command, &connection.input.args(index), stable))
 }
 
 impl PipelinedWrites {
@@ -102,7 +115,7 @@ impl PipelinedWrites {
         slots: &mut ConnectionSlots,
         active: &[usize],
         session: &mut EngineSession,
-        shared: &ServerShared,
+        (shared, stable): (&ServerShared, StableDatabases<'_>),
         timer: &mut RequestTimer<'_>,
     ) -> (usize, Ticket) {
         let output_max = shared.settings.output_bytes_max.get();
@@ -111,7 +124,7 @@ impl PipelinedWrites {
         let mut prefixed = std::mem::take(&mut self.prefixed);
         prefixed.clear();
         let (mut total, looked_up) =
-            self.plan(connections, outputs, active, shared, &mut keys, &mut prefixed);
+            self.plan(connections, outputs, active, (shared, stable), &mut keys, &mut prefixed);
         prefixed.put_into(&mut keys);
         if total == 0 {
             return (0, Ticket::default());
@@ -139,7 +152,7 @@ impl PipelinedWrites {
         };
         let Self { parts, errors, .. } = self;
         let stored = StoredRequest::default();
-        let mut batch = BatchProgress { output_max, errors, room, changes, stored };
+        let mut batch = BatchProgress { output_max, errors, room, changes, stored, stable };
         let (written, ticket) = session.write(|writer| {
             let looked_up = looked_up.min(total);
             if looked_up >= WARM_MIN {
@@ -181,7 +194,7 @@ impl PipelinedWrites {
         connections: &'c [Option<Box<Connection>>],
         outputs: &[ReplyBuffer],
         active: &[usize],
-        shared: &ServerShared,
+        (shared, stable): (&ServerShared, StableDatabases<'_>),
         keys: &mut [&'c [u8]; BATCH],
         prefixed: &mut PrefixedKeys,
     ) -> (usize, usize) {
@@ -197,7 +210,7 @@ impl PipelinedWrites {
             }
             let (before, keyspace) = (total, connection.client.keyspace());
             let mut last = None;
-            while total < most && may_write(connection, total - before, shared) {
+            while total < most && may_write(connection, total - before, shared, stable) {
                 let name = connection.input.args(total - before).get(1);
                 if last.replace(name) != Some(name) {
                     keys[looked_up] = name;

@@ -10,10 +10,13 @@
 //! A request counts with the bytes of its arguments, even if it replaces a larger value. Requests
 //! that only read or remove are never refused.
 
+use crate::client::ClientState;
 use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::{CommandError, CommandSpec, ResolvedTag};
+use crate::exclusion_gate::StableDatabases;
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
+use crate::stored_request::StoredRequest;
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
 /// The approximate bytes that a request takes besides its arguments.
@@ -79,21 +82,26 @@ pub(super) fn bytes_added(args: &RequestArgs<'_>) -> usize {
 /// almost empty, so no key is evicted for their result beforehand.
 pub(super) fn bytes_added_now(
     session: &mut EngineSession,
-    command: &CommandSpec,
-    args: &RequestArgs<'_>,
+    client: &ClientState,
+    command: &'static CommandSpec,
+    names: &RequestArgs<'_>,
+    stable: StableDatabases<'_>,
 ) -> usize {
     let sources = match command.name {
         "copy" => 1..2,
-        "bitop" => 3..args.len(),
-        "zunionstore" => 3..args.len().min(3 + number(args.get(2))),
-        _ => return bytes_added(args),
+        "bitop" => 3..names.len(),
+        "zunionstore" => 3..names.len().min(3 + number(names.get(2))),
+        _ => return bytes_added(names),
     };
+    let mut stored = StoredRequest::default();
+    // A request with a wrong key fails.
+    let Ok(args) = stored.of(client, command, names, stable) else { return bytes_added(names) };
     // A union has at least the members of its largest source, and BITOP's result its length.
     let copied = sources.map(|at| {
         let key = args.get(at);
         session.get_with(key, |row| row.ok().flatten().map_or(0, |row| row.usage(key)))
     });
-    bytes_added(args).saturating_add(copied.max().unwrap_or(0))
+    bytes_added(&args).saturating_add(copied.max().unwrap_or(0))
 }
 
 fn number(arg: &[u8]) -> usize {

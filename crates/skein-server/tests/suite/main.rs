@@ -49,6 +49,7 @@ mod snapshots;
 mod sorted_sets;
 mod standalone;
 mod streams;
+mod swapped_databases;
 mod taking_over;
 mod tls;
 mod tracking;
