@@ -32,12 +32,13 @@
 //! `check` verifies them; tests call it.
 //!
 //! Read in this order: `id`, `chunks`, `records` (names and values), `members` (access to them),
-//! `stream` and `entries` (reads), `additions`, `groups`, `pending` (writes), `view` (reads in
+//! `stream` and `entries` (reads), `additions`, `groups`, `pending`, `claims` (writes), `view` (reads in
 //! steps), `parts` (dumps and loads). Design: `docs/design/data-model.md`.
 
 mod additions;
 mod check;
 mod chunks;
+mod claims;
 mod entries;
 mod fields;
 mod groups;
@@ -51,11 +52,12 @@ mod view;
 
 pub use additions::{NewId, TrimRule, Trimming};
 pub use chunks::ChunkEntries;
+pub use claims::Claim;
 pub use fields::{EntryFields, FieldsBuilder};
 pub use groups::GroupStart;
 pub use id::StreamId;
 pub use parts::{StreamPart, stream_entry, stream_parts};
-pub use pending::{Claim, Claimed, Delivery};
+pub use pending::Delivery;
 pub use records::{Consumer, ENTRIES_READ_UNKNOWN, Group, PendingEntry, StreamHead, StreamRecord};
 pub use stream::{StreamReader, StreamWriter};
 pub use view::EntriesView;

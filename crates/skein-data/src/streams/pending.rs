@@ -3,11 +3,14 @@
 //!
 //! A delivery changes the records of several consumers and of the group. [`OpenGroup`] keeps them
 //! until its end, so that each is written once.
+//!
+//! A caller that shows the entries may refuse: its reply may become too long. So each method shows
+//! all of its entries before it changes the first record.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use skein_store::ScanDirection;
+use skein_store::{Error, ScanDirection};
 
 use super::fields::EntryFields;
 use super::id::StreamId;
@@ -30,43 +33,17 @@ pub struct Delivery<'a> {
     pub now: u64,
 }
 
-/// How a consumer takes over pending entries.
-#[derive(Clone, Copy, Debug)]
-pub struct Claim {
-    /// Entries that were delivered later than so many milliseconds ago stay.
-    pub min_idle: u64,
-    /// The time of delivery that they get.
-    pub delivered: u64,
-    /// The number of deliveries that they get. `None` counts one more.
-    pub deliveries: Option<u64>,
-    /// Whether to leave the number of deliveries as it is.
-    pub keeps_deliveries: bool,
-    /// Whether to take entries that are not pending.
-    pub force: bool,
-}
-
-/// The outcome of claiming one entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Claimed {
-    /// It is the consumer's.
-    Taken,
-    /// It is not pending, or was delivered too recently.
-    Left,
-    /// The stream has it no more, so it is not pending any more.
-    Gone,
-}
-
 /// A group while a write changes its pending entries.
 #[derive(Debug)]
-struct OpenGroup<'a> {
+pub(super) struct OpenGroup<'a> {
     name: &'a [u8],
-    group: Group,
+    pub(super) group: Group,
     /// Consumers that were looked up, and whether they have changed.
     consumers: BTreeMap<Vec<u8>, (Consumer, bool)>,
 }
 
 impl<'a> OpenGroup<'a> {
-    fn of(stream: &mut StreamWriter<'_>, name: &'a [u8]) -> Result<Option<Self>> {
+    pub(super) fn of(stream: &mut StreamWriter<'_>, name: &'a [u8]) -> Result<Option<Self>> {
         Ok(stream.group(name)?.map(|group| Self { name, group, consumers: BTreeMap::new() }))
     }
 
@@ -84,7 +61,7 @@ impl<'a> OpenGroup<'a> {
     }
 
     /// Notes that a consumer asks for entries. Makes it if it is new. Returns its number.
-    fn see(&mut self, stream: &mut StreamWriter<'_>, name: &[u8], now: u64) -> Result<u32> {
+    pub(super) fn see(&mut self, stream: &mut StreamWriter<'_>, name: &[u8], now: u64) -> Result<u32> {
         if let Some((consumer, changed)) = self.consumer(stream, name)? {
             *changed |= consumer.seen != now;
             consumer.seen = now;
@@ -96,7 +73,7 @@ impl<'a> OpenGroup<'a> {
     }
 
     /// Makes an entry pending for a consumer. `before` is its pending entry.
-    fn put(
+    pub(super) fn put(
         &mut self,
         stream: &mut StreamWriter<'_>,
         id: StreamId,
@@ -122,7 +99,12 @@ impl<'a> OpenGroup<'a> {
     }
 
     /// Removes a pending entry.
-    fn remove(&mut self, stream: &mut StreamWriter<'_>, id: StreamId, entry: &PendingEntry) -> Result<()> {
+    pub(super) fn remove(
+        &mut self,
+        stream: &mut StreamWriter<'_>,
+        id: StreamId,
+        entry: &PendingEntry,
+    ) -> Result<()> {
         stream.members.remove_value(&pending_name(self.group.number, id))?;
         self.group.pending -= 1;
         self.disown(stream, id, entry)
@@ -141,46 +123,13 @@ impl<'a> OpenGroup<'a> {
     }
 
     /// Writes the records of the group and of the consumers.
-    fn close(self, stream: &mut StreamWriter<'_>) -> Result<()> {
+    pub(super) fn close(self, stream: &mut StreamWriter<'_>) -> Result<()> {
         for (name, (consumer, changed)) in &self.consumers {
             if *changed {
                 stream.put_consumer(&self.group, name, consumer)?;
             }
         }
         stream.put_group(self.name, &self.group)
-    }
-
-    /// Claims one entry for a consumer.
-    fn claim(
-        &mut self,
-        stream: &mut StreamWriter<'_>,
-        id: StreamId,
-        asked: &Delivery<'_>,
-        claim: &Claim,
-    ) -> Result<Claimed> {
-        let before = stream.pending_entry(&self.group, id)?;
-        if stream.entry(id, |_| ())?.is_none() {
-            let Some(before) = before else { return Ok(Claimed::Left) };
-            self.remove(stream, id, &before)?;
-            return Ok(Claimed::Gone);
-        }
-        let deliveries = match &before {
-            None if !claim.force => return Ok(Claimed::Left),
-            None => 1,
-            Some(before) if claim.min_idle > 0 && before.idle(asked.now) < claim.min_idle => {
-                return Ok(Claimed::Left);
-            }
-            Some(before) => before.deliveries,
-        };
-        self.see(stream, asked.consumer, asked.now)?;
-        let counted = if claim.keeps_deliveries { deliveries } else { deliveries.saturating_add(1) };
-        let now = PendingEntry {
-            delivered: claim.delivered,
-            deliveries: claim.deliveries.unwrap_or(counted),
-            consumer: asked.consumer.to_vec(),
-        };
-        self.put(stream, id, before.as_ref(), &now)?;
-        Ok(Claimed::Taken)
     }
 }
 
@@ -197,22 +146,25 @@ impl StreamWriter<'_> {
     /// such group. Without entries, nothing changes.
     ///
     /// # Errors
-    /// A name is over the limit of members, memory is used up, or the engine fails.
-    pub fn deliver(
+    /// Those of `each`, with nothing changed. A name is over the limit of members, memory is used up,
+    /// or the engine fails.
+    pub fn deliver<E: From<Error>>(
         &mut self,
         asked: &Delivery<'_>,
         is_acknowledged: bool,
-        mut each: impl FnMut(StreamId, EntryFields<'_>),
-    ) -> Result<Option<usize>> {
+        mut each: impl FnMut(StreamId, EntryFields<'_>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Option<usize>, E> {
         let Some(mut open) = OpenGroup::of(self, asked.group)? else { return Ok(None) };
-        let mut found = Vec::new();
+        let (mut found, mut shown) = (Vec::new(), Ok(()));
         if let Some(first) = open.group.last_id.next().filter(|_| asked.most > 0) {
             self.entries((first, StreamId::MAX), ScanDirection::Forward, |id, fields| {
-                each(id, fields);
+                shown = each(id, fields);
                 found.push(id);
-                if found.len() < asked.most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                let goes_on = shown.is_ok() && found.len() < asked.most;
+                if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
         }
+        shown?;
         if found.is_empty() {
             return Ok(Some(0));
         }
@@ -233,7 +185,8 @@ impl StreamWriter<'_> {
                 open.put(self, id, before.as_ref(), &now)?;
             }
         }
-        open.close(self).map(|()| Some(found.len()))
+        open.close(self)?;
+        Ok(Some(found.len()))
     }
 
     /// Shows a consumer its pending entries from an id on, and counts this as a delivery. `each`
@@ -242,26 +195,33 @@ impl StreamWriter<'_> {
     ///
     /// # Errors
     /// As for [`deliver`](Self::deliver).
-    pub fn show_pending(
+    pub fn show_pending<E: From<Error>>(
         &mut self,
         asked: &Delivery<'_>,
         first: StreamId,
-        mut each: impl FnMut(StreamId, Option<EntryFields<'_>>),
-    ) -> Result<Option<()>> {
+        mut each: impl FnMut(StreamId, Option<EntryFields<'_>>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Option<()>, E> {
         let Some(mut open) = OpenGroup::of(self, asked.group)? else { return Ok(None) };
         let number = open.see(self, asked.consumer, asked.now)?;
+        let mut found = Vec::new();
         for id in self.ids(&NameRange::owned(open.group.number, number, first), asked.most)? {
-            if self.entry(id, |fields| each(id, Some(fields)))?.is_none() {
-                each(id, None);
-                continue;
+            match self.entry(id, |fields| each(id, Some(fields)))? {
+                Some(shown) => {
+                    shown?;
+                    found.push(id);
+                }
+                None => each(id, None)?,
             }
+        }
+        for id in found {
             if let Some(before) = self.pending_entry(&open.group, id)? {
                 let deliveries = before.deliveries.saturating_add(1);
                 let now = PendingEntry { delivered: asked.now, deliveries, ..before.clone() };
                 open.put(self, id, Some(&before), &now)?;
             }
         }
-        open.close(self).map(Some)
+        open.close(self)?;
+        Ok(Some(()))
     }
 
     /// Removes pending entries of a group. Returns their number.
@@ -283,66 +243,6 @@ impl StreamWriter<'_> {
         Ok(count)
     }
 
-    /// Claims entries for a consumer, which is made if it gets one. Moves the group on to
-    /// `last_id`, if that is behind its own. Calls `each` with the entries that it took.
-    ///
-    /// # Errors
-    /// As for [`deliver`](Self::deliver).
-    pub fn claim(
-        &mut self,
-        asked: &Delivery<'_>,
-        claim: &Claim,
-        ids: &[StreamId],
-        last_id: StreamId,
-        mut each: impl FnMut(StreamId, EntryFields<'_>),
-    ) -> Result<Option<()>> {
-        let Some(mut open) = OpenGroup::of(self, asked.group)? else { return Ok(None) };
-        open.group.last_id = open.group.last_id.max(last_id);
-        for &id in ids {
-            if open.claim(self, id, asked, claim)? == Claimed::Taken {
-                self.entry(id, |fields| each(id, fields))?;
-            }
-        }
-        open.close(self).map(Some)
-    }
-
-    /// Claims pending entries from an id on: up to `asked.most`, among up to `tried`. Calls `each`
-    /// with those that it took, and with `None` for those that the stream has no more. Returns the
-    /// id of the next pending entry, 0-0 behind the last one; `None` if there is no such group.
-    ///
-    /// # Errors
-    /// As for [`deliver`](Self::deliver).
-    pub fn claim_from(
-        &mut self,
-        asked: &Delivery<'_>,
-        claim: &Claim,
-        first: StreamId,
-        tried: usize,
-        mut each: impl FnMut(StreamId, Option<EntryFields<'_>>),
-    ) -> Result<Option<StreamId>> {
-        let Some(mut open) = OpenGroup::of(self, asked.group)? else { return Ok(None) };
-        let (mut left, mut tries, mut next) = (asked.most, tried, Some(first));
-        while let Some(from) = next.filter(|_| left > 0 && tries > 0) {
-            let listed = left.min(tries).min(LISTED);
-            let ids = self.ids(&NameRange::pending(open.group.number, from), listed)?;
-            next = if ids.len() < listed { None } else { ids.last().and_then(|last| last.next()) };
-            for id in ids {
-                tries -= 1;
-                match open.claim(self, id, asked, claim)? {
-                    Claimed::Taken => _ = self.entry(id, |fields| each(id, Some(fields)))?,
-                    Claimed::Gone => each(id, None),
-                    Claimed::Left => continue,
-                }
-                left -= 1;
-            }
-        }
-        let next = match next {
-            Some(from) => self.ids(&NameRange::pending(open.group.number, from), 1)?.pop(),
-            None => None,
-        };
-        open.close(self).map(|()| Some(next.unwrap_or_default()))
-    }
-
     /// Makes an entry pending as in another stream. Returns false if there is no such group or
     /// consumer.
     ///
@@ -359,7 +259,7 @@ impl StreamWriter<'_> {
     }
 
     /// Returns up to `most` ids that end the names of a range.
-    fn ids(&mut self, range: &NameRange, most: usize) -> Result<Vec<StreamId>> {
+    pub(super) fn ids(&mut self, range: &NameRange, most: usize) -> Result<Vec<StreamId>> {
         let mut ids = Vec::new();
         walk_names(&mut self.members, range, ScanDirection::Forward, &mut |name| {
             ids.extend(id_at_end(name));
@@ -368,9 +268,6 @@ impl StreamWriter<'_> {
         Ok(ids)
     }
 }
-
-/// The pending entries that a search for claims lists at a time.
-const LISTED: usize = 256;
 
 impl Group {
     /// Moves the group on to an entry that it reads.

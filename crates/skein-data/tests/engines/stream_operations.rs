@@ -63,6 +63,12 @@ fn asked<'a>(group: &'a u8, consumer: &'a u8, most: usize) -> Delivery<'a> {
 const CLAIM: Claim =
     Claim { min_idle: 0, delivered: 7, deliveries: None, keeps_deliveries: false, force: false };
 
+/// Counts an entry that a write shows.
+fn tally(count: &mut u64) -> Result<(), EngineError> {
+    *count += 1;
+    Ok(())
+}
+
 /// Does a write of one stream in an engine.
 pub fn write_stream(
     writer: &mut EngineWriter<'_, '_>,
@@ -96,21 +102,21 @@ pub fn write_stream(
             }
             W::DestroyGroup(group) => count += u64::from(stream.destroy_group(&[*group])?),
             W::Deliver(group, consumer, most, true) => {
-                stream.deliver(&asked(group, consumer, *most), false, |_, _| count += 1)?;
+                stream.deliver(&asked(group, consumer, *most), false, |_, _| tally(&mut count))?;
             }
             W::Deliver(group, consumer, most, false) => {
                 let asked = asked(group, consumer, *most);
-                stream.show_pending(&asked, StreamId::MIN, |_, _| count += 1)?;
+                stream.show_pending(&asked, StreamId::MIN, |_, _| tally(&mut count))?;
             }
             W::Acknowledge(group, seq) => count += stream.acknowledge(&[*group], &[id(*seq)])?,
             W::Claim(group, consumer, seq, force) => {
                 let claim = Claim { force: *force, ..CLAIM };
                 let asked = asked(group, consumer, 1);
-                stream.claim(&asked, &claim, &[id(*seq)], StreamId::MIN, |_, _| count += 1)?;
+                stream.claim(&asked, &claim, &[id(*seq)], StreamId::MIN, |_, _| tally(&mut count))?;
             }
             W::ClaimFrom(group, consumer, seq, most) => {
                 let asked = asked(group, consumer, *most);
-                let next = stream.claim_from(&asked, &CLAIM, id(*seq), 1000, |_, _| count += 1)?;
+                let next = stream.claim_from(&asked, &CLAIM, id(*seq), 1000, |_, _| tally(&mut count))?;
                 count += 1000 * next.map_or(0, |next| next.seq);
             }
             W::DeleteConsumer(group, consumer) => {

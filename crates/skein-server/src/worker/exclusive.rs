@@ -26,6 +26,7 @@ use super::blocking::serve_waiting;
 use super::busy::BusyWorker;
 use super::general::GeneralContext;
 use super::migrations::{moves, queue_writes_moving_key};
+use super::paused_requests::has_effects;
 use super::request_timer::RequestTimer;
 use super::write_allowance::{admit, bytes_added, bytes_added_now, may_grow_memory};
 use crate::client::{ClientState, Multi, ReplyMode};
@@ -325,6 +326,7 @@ fn run_queue(
 ) -> (Result<(AfterCommand, Ticket), CommandError>, KeyChanges) {
     let start = reply.position();
     let most = context.shared.settings.reply_bytes_max.get();
+    let is_full = |reply: &ReplyWriter<'_>| reply.position() - start > most;
     let mut closes = false;
     reply.array(multi.queue.len());
     drop_unwanted(context.client, context.client.replies, start, reply);
@@ -334,8 +336,11 @@ fn run_queue(
         let kind = CommandKind::of(tag, &args);
         // The time before this request belongs to no command of the transaction.
         let _ = timer.lap();
+        // The reply to a change is never omitted: it may be all that is left of a value.
+        let changes = has_effects(context.shared, tag, &args);
         let ran;
         (context, ran) = match context.client.check(tag, &args) {
+            Ok(()) if changes && is_full(reply) => (context, Err(not_run(most))),
             Ok(()) => run_queued(context, command, &args, busy, reply),
             Err(denied) => {
                 let fault = refuse_in_exec(context.shared, context.client, &denied);
@@ -345,7 +350,7 @@ fn run_queue(
         let fault = match ran {
             Ok(ends) => {
                 closes |= ends;
-                (reply.position() - start > most).then(|| too_long(most))
+                (!changes && is_full(reply)).then(|| too_long(most))
             }
             Err(fault) => Some(fault),
         };
@@ -410,5 +415,11 @@ fn after(closes: bool) -> AfterCommand {
 fn too_long(limit: usize) -> CommandError {
     CommandError::owned(format!(
         "ERR the replies of the transaction would be longer than the limit of {limit} bytes; this command ran, but its reply is omitted; read less at a time"
+    ))
+}
+
+fn not_run(limit: usize) -> CommandError {
+    CommandError::owned(format!(
+        "ERR the replies of the transaction are longer than the limit of {limit} bytes, so this command did not run; use several transactions"
     ))
 }

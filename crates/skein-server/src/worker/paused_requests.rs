@@ -38,7 +38,7 @@ pub(super) fn is_held(
 }
 
 /// Returns whether a request may write, publish, or run a script that may.
-fn has_effects(shared: &ServerShared, tag: u16, args: &RequestArgs<'_>) -> bool {
+pub(super) fn has_effects(shared: &ServerShared, tag: u16, args: &RequestArgs<'_>) -> bool {
     let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
     match command.handler() {
         Handler::Script(kind) => ScriptCall::would_write(kind, shared, args),

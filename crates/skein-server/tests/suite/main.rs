@@ -37,6 +37,7 @@ mod monitor;
 mod monitoring;
 mod pause;
 mod protected_mode;
+mod refused_replies;
 mod rewriting;
 mod runs;
 mod scripts;

@@ -9,8 +9,8 @@ use super::{HandlerRow, row};
 pub(super) const HANDLERS: &[HandlerRow] = &[
     row("xack", Write(x::xack)),
     row("xadd", WriteRun(x::xadd)),
-    row("xautoclaim", Write(x::xautoclaim)),
-    row("xclaim", Write(x::xclaim)),
+    row("xautoclaim", General(x::xautoclaim)),
+    row("xclaim", General(x::xclaim)),
     row("xdel", Write(x::xdel)),
     row("xgroup", General(x::xgroup)),
     row("xinfo", General(x::xinfo)),

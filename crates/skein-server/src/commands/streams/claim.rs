@@ -2,9 +2,12 @@
 
 use super::ids::{parse_id, parse_start};
 use super::no_group;
-use super::replies::{write_counted, write_entry, write_id};
+use super::replies::{ID_BYTES, write_counted, write_entry, write_id};
 use crate::commands::command_error::SYNTAX;
-use crate::commands::{CommandError, QUOTED_BYTES_MAX, is, quoted};
+use crate::commands::reply_limit::ReplyLimit;
+use crate::commands::{
+    AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, is, quoted,
+};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{Claim, Delivery, EngineWriter, StreamId, name_within};
 use skein_syntax::number::parse_i64;
@@ -76,9 +79,38 @@ fn unrecognized(word: &[u8]) -> CommandError {
     CommandError::owned([b"ERR Unrecognized XCLAIM option '", shown, b"'"].concat())
 }
 
+/// Runs a command that claims entries. Its reply may become too long, and is refused before anything
+/// is claimed.
+fn run(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+    claim: fn(
+        &mut EngineWriter<'_, '_>,
+        &RequestArgs<'_>,
+        &ReplyLimit,
+        &mut ReplyWriter<'_>,
+    ) -> Result<(), CommandError>,
+) -> CommandResult {
+    let limit = ReplyLimit::new(context.shared, reply, "claim fewer entries at a time");
+    let (written, ticket) = context.session.write(|writer| claim(writer, args, &limit, reply));
+    context.ticket = context.ticket.max(ticket);
+    written??;
+    Ok(AfterCommand::Done)
+}
+
 pub(in crate::commands) fn xclaim(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    run(context, args, reply, claim)
+}
+
+fn claim(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
+    limit: &ReplyLimit,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
     let (now, start) = (writer.now(), reply.position());
@@ -91,7 +123,12 @@ pub(in crate::commands) fn xclaim(
         write_counted(reply, |reply, count| {
             stream.claim(&asked, &query.claim, &query.ids, query.last_id, |id, fields| {
                 *count += 1;
-                if query.shows_ids { write_id(id, reply) } else { write_entry(id, fields, reply) }
+                if query.shows_ids {
+                    write_id(id, reply)
+                } else {
+                    write_entry(id, fields, reply)
+                }
+                limit.check(reply)
             })
         })?;
         Ok::<_, CommandError>(())
@@ -127,8 +164,17 @@ impl AutoClaimQuery {
 }
 
 pub(in crate::commands) fn xautoclaim(
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> CommandResult {
+    run(context, args, reply, auto_claim)
+}
+
+fn auto_claim(
     writer: &mut EngineWriter<'_, '_>,
     args: &RequestArgs<'_>,
+    limit: &ReplyLimit,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
     let query = AutoClaimQuery::parse(args)?;
@@ -148,16 +194,19 @@ pub(in crate::commands) fn xautoclaim(
         let mut out = ReplyWriter::new(&mut entries, reply.protocol());
         let tried = query.most.saturating_mul(TRIED_FACTOR);
         let next = write_counted(&mut out, |out, count| {
-            stream.claim_from(&asked, &claim, query.first, tried, |id, fields| match fields {
-                None => gone.push(id),
-                Some(_) if query.shows_ids => {
-                    *count += 1;
-                    write_id(id, out);
+            stream.claim_from(&asked, &claim, query.first, tried, |id, fields| {
+                match fields {
+                    None => gone.push(id),
+                    Some(_) if query.shows_ids => {
+                        *count += 1;
+                        write_id(id, out);
+                    }
+                    Some(fields) => {
+                        *count += 1;
+                        write_entry(id, fields, out);
+                    }
                 }
-                Some(fields) => {
-                    *count += 1;
-                    write_entry(id, fields, out);
-                }
+                limit.check_bytes(out.position() + gone.len() * ID_BYTES)
             })
         })?;
         let next = next.ok_or_else(|| absent(args))?;

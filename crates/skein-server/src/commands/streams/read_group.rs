@@ -1,4 +1,6 @@
-//! XREADGROUP.
+//! XREADGROUP. A reply that is too long is refused before an entry is delivered.
+
+use std::ops::ControlFlow;
 
 use super::ids::parse_id;
 use super::read_query::{ReadFor, ReadQuery};
@@ -7,14 +9,19 @@ use super::replies::{write_counted, write_entry, write_gone};
 use super::{answer_of, no_group};
 use crate::commands::blocking::{BlockingCommand, BlockingQuery, Served, copy_request, serve};
 use crate::commands::command_error::WRONG_TYPE;
-use crate::commands::reply_limit::check_reply_bytes;
+use crate::commands::reply_limit::{ReplyLimit, check_reply_bytes};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::resp::{ReplyWriter, RequestArgs};
-use skein_data::{Delivery, EngineKeys, EngineWriter, RowView, StreamId, StreamReader, name_within};
+use crate::resp::{Protocol, ReplyWriter, RequestArgs};
+use skein_data::{
+    Delivery, EngineKeys, EngineWriter, EntryFields, RowView, ScanDirection, StreamId, StreamReader,
+    name_within,
+};
 
 const LAST_ID: CommandError = CommandError::text(
     "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set.",
 );
+/// The advice in the error for a reply that is too long.
+const WAY_OUT: &str = "use COUNT";
 const GROUP_IS_GONE: CommandError =
     CommandError::text("NOGROUP the consumer group this client was blocked on no longer exists");
 const KEY_IS_GONE: CommandError = CommandError::text("UNBLOCKED the stream key no longer exists");
@@ -86,11 +93,19 @@ fn read_all(
         return read_single(context, args, &query, read_for, reply);
     }
     // As in Redis, nothing is read if one of the streams has no such group.
-    let mut found = Vec::new();
+    let (mut found, mut bytes) = (Vec::new(), 0);
     for at in query.keys.clone() {
         let (key, id) = (args.get(at), args.get(query.id_of(at)));
-        let read = context
-            .look_up(key, |row| answer_of(row?, reply, |stream, _| decide(stream, key, id, read_for)))?;
+        let read = context.look_up(key, |row| {
+            answer_of(row?, reply, |mut stream, _| {
+                let read = decide(stream.as_deref_mut(), key, id, read_for)?;
+                if let (Some(stream), Some(read)) = (stream, read) {
+                    bytes += reply_bytes(stream, key, read, &query, read_for, limit)?;
+                }
+                Ok(read)
+            })
+        })?;
+        check_reply_bytes(bytes, limit, WAY_OUT)?;
         found.extend(read.map(|read| (key, read)));
     }
     if found.is_empty() {
@@ -102,7 +117,8 @@ fn read_all(
         let (body, mut left) = (reply.position(), found.len());
         for &(key, read) in &found {
             let before = reply.position();
-            if !read_one(writer, key, &Ok(read), read_for, most, reply)?.ok_or(GROUP_IS_GONE)? {
+            let part = GroupPart { key, read: &Ok(read), read_for, most, limit: None };
+            if !read_one(writer, &part, reply)?.ok_or(GROUP_IS_GONE)? {
                 // The request names the stream twice, and the first time has read all.
                 reply.truncate(before);
                 left -= 1;
@@ -114,7 +130,7 @@ fn read_all(
             write_head(left, reply);
             reply.raw(&parts);
         }
-        check_reply_bytes(reply.position() - start, limit, "use COUNT")
+        Ok::<_, CommandError>(())
     });
     context.ticket = context.ticket.max(ticket);
     written??;
@@ -130,13 +146,13 @@ fn read_single(
     reply: &mut ReplyWriter<'_>,
 ) -> Result<Option<AfterCommand>, CommandError> {
     let (key, read) = (args.get(query.keys.start), GroupRead::parse(args.get(query.id_of(query.keys.start))));
-    let limit = context.shared.settings.reply_bytes_max.get();
+    let limit = ReplyLimit::new(context.shared, reply, WAY_OUT);
     let (start, mut is_there) = (reply.position(), true);
     let (written, ticket) = context.session.write(|writer| {
         write_head(1, reply);
-        let found = read_one(writer, key, &read, read_for, query.most, reply)?;
+        let part = GroupPart { key, read: &read, read_for, most: query.most, limit: Some(&limit) };
+        let found = read_one(writer, &part, reply)?;
         is_there = found.is_some();
-        check_reply_bytes(reply.position() - start, limit, "use COUNT")?;
         found.ok_or_else(|| absent(key, read_for.group))
     });
     context.ticket = context.ticket.max(ticket);
@@ -148,20 +164,79 @@ fn read_single(
     Ok(has_entries.then_some(AfterCommand::Done))
 }
 
+/// Returns about how many bytes the part of a stream takes in the reply. Stops counting beyond `limit`.
+/// So a reply that is too long is refused before the first of several streams is read.
+fn reply_bytes(
+    stream: &mut StreamReader<'_>,
+    key: &[u8],
+    read: GroupRead,
+    query: &ReadQuery<'_>,
+    read_for: ReadFor<'_>,
+    limit: usize,
+) -> Result<usize, CommandError> {
+    let (mut bytes, mut count) = (key.len(), 0);
+    let mut entry = Vec::new();
+    let mut add = |id, fields: Option<EntryFields<'_>>| {
+        entry.clear();
+        let mut out = ReplyWriter::new(&mut entry, Protocol::default());
+        match fields {
+            Some(fields) => write_entry(id, fields, &mut out),
+            None => write_gone(id, &mut out),
+        }
+        (bytes, count) = (bytes + entry.len(), count + 1);
+        let goes_on = bytes <= limit && count < most_of(query.most);
+        if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let Some(group) = stream.group(read_for.group)? else { return Ok(0) };
+    match read {
+        GroupRead::New => {
+            if let Some(first) = group.last_id.next() {
+                stream.entries((first, StreamId::MAX), ScanDirection::Forward, |id, fields| {
+                    add(id, Some(fields))
+                })?;
+            }
+        }
+        GroupRead::Pending(first) => {
+            let Some(consumer) = stream.consumer(&group, read_for.consumer)? else { return Ok(bytes) };
+            for id in stream.owned_from(&group, &consumer, first, most_of(query.most))? {
+                let shown = stream.entry(id, |fields| add(id, Some(fields)))?;
+                if shown.unwrap_or_else(|| add(id, None)).is_break() {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+/// What a consumer reads of one stream.
+struct GroupPart<'a> {
+    key: &'a [u8],
+    /// An error counts only if the stream and the group are there.
+    read: &'a Result<GroupRead, CommandError>,
+    read_for: ReadFor<'a>,
+    /// The most entries; `None` for all.
+    most: Option<u64>,
+    /// The limit of the reply, unless it is known that it fits.
+    limit: Option<&'a ReplyLimit>,
+}
+
+fn most_of(count: Option<u64>) -> usize {
+    count.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX))
+}
+
 /// Reads one stream for a consumer, and writes its key and the entries. Returns whether there was
-/// something to read; `None` without the stream or the group. An error of `read` counts only if both are
-/// there.
+/// something to read; `None` without the stream or the group. Changes nothing if the reply becomes too
+/// long.
 fn read_one(
     writer: &mut EngineWriter<'_, '_>,
-    key: &[u8],
-    read: &Result<GroupRead, CommandError>,
-    read_for: ReadFor<'_>,
-    most: Option<u64>,
+    part: &GroupPart<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<Option<bool>, CommandError> {
-    let most = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+    let &GroupPart { key, read, read_for, most, limit } = part;
     let ReadFor { group, consumer, is_acknowledged } = read_for;
-    let asked = Delivery { group, consumer, most, now: writer.now() };
+    let asked = Delivery { group, consumer, most: most_of(most), now: writer.now() };
+    let check = |reply: &ReplyWriter<'_>| limit.map_or(Ok(()), |limit| limit.check(reply));
     let start = reply.position();
     let done = writer.change_stream(key, false, |stream| {
         // The closure may run again.
@@ -176,6 +251,7 @@ fn read_one(
                 let delivered = stream.deliver(&asked, is_acknowledged, |id, fields| {
                     *count += 1;
                     write_entry(id, fields, reply);
+                    check(reply)
                 });
                 Ok(delivered?.map(|delivered| delivered > 0))
             }
@@ -186,6 +262,7 @@ fn read_one(
                         Some(fields) => write_entry(id, fields, reply),
                         None => write_gone(id, reply),
                     }
+                    check(reply)
                 });
                 Ok(shown?.map(|()| true))
             }
@@ -228,8 +305,8 @@ fn serve_waiting(
             Err(fault) => return Err(fault),
         }
         let most = Some(query.most_after_wait());
-        let read = &Ok(GroupRead::New);
-        let has_entries = read_one(writer, key, read, read_for, most, reply)?.ok_or(GROUP_IS_GONE)?;
+        let part = GroupPart { key, read: &Ok(GroupRead::New), read_for, most, limit: None };
+        let has_entries = read_one(writer, &part, reply)?.ok_or(GROUP_IS_GONE)?;
         if !has_entries {
             reply.truncate(start);
         }

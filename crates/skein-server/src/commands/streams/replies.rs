@@ -6,7 +6,7 @@ use crate::resp::ReplyWriter;
 use skein_data::{EntryFields, StreamId};
 
 /// The longest text of an id.
-const ID_BYTES: usize = 41;
+pub(super) const ID_BYTES: usize = 41;
 
 /// Writes an id.
 pub(super) fn write_id(id: StreamId, reply: &mut ReplyWriter<'_>) {
