@@ -17,6 +17,10 @@ use crate::command_table::CommandSpec;
 use crate::resp::RequestArgs;
 use skein_data::{EngineKeys, EngineSession, KeyState, name_within};
 
+/// The client of a change that no client has made: a key has expired, or was evicted. Clients that do
+/// not hear of their own changes (NOLOOP) hear of these.
+const NOBODY: u64 = 0;
+
 /// The changes of some requests, if somebody wants to know.
 #[derive(Debug)]
 pub(crate) struct KeyChanges(Option<Box<ChangeLog>>);
@@ -38,7 +42,7 @@ pub(super) struct ChangeLog {
 enum ChangeEntry {
     /// An event to publish.
     Event { class: EventClass, name: &'static str, key: Box<[u8]> },
-    /// The key has changed, by this client.
+    /// The key has changed, by this client, or by [`NOBODY`].
     Changed { key: Box<[u8]>, client: u64 },
     /// A request has met a key that has expired. It is removed when this is published.
     Overdue { key: Box<[u8]> },
@@ -64,6 +68,14 @@ impl ChangeLog {
         if self.level.tracks() {
             self.has_changed = true;
             self.entries.push(ChangeEntry::Changed { key: key.into(), client: self.client });
+        }
+    }
+
+    /// Notes that a key had expired before a request wrote it. As in Redis, no client has done that.
+    pub(super) fn expired(&mut self, key: &[u8]) {
+        if self.level.tracks() {
+            self.has_changed = true;
+            self.entries.push(ChangeEntry::Changed { key: key.into(), client: NOBODY });
         }
     }
 
@@ -142,7 +154,7 @@ impl KeyChanges {
     #[inline]
     pub(crate) fn evicted(&mut self, session: &mut EngineSession) {
         let Some(log) = &mut self.0 else { return };
-        let client = std::mem::take(&mut log.client);
+        let client = std::mem::replace(&mut log.client, NOBODY);
         for key in session.take_evicted() {
             log.changed(&key);
             log.event(EventClass::Evicted, "evicted", &key);
@@ -237,7 +249,7 @@ impl ChangeLog {
                 ChangeEntry::Overdue { key } => {
                     if remove_expired(keys, &key) {
                         observer.notify(self.level, EventClass::Expired, "expired", &key);
-                        untold.add(key, self.client, observer);
+                        untold.add(key, NOBODY, observer);
                     }
                 }
                 ChangeEntry::Flushed => {

@@ -145,7 +145,13 @@ impl<'a> CommandWatch<'a> {
             // Others may write beside a read, and their changes are not the reader's.
             watched.after = if reads { watched.before } else { keys.state(watched.key) };
             if watched.has_changed() {
-                log.changed(watched.key);
+                let had_expired = watched.before == KeyState::Expired;
+                if had_expired {
+                    log.expired(watched.key);
+                }
+                if !(had_expired && watched.after == KeyState::Absent) {
+                    log.changed(watched.key);
+                }
             }
         }
         self.note_expired(log);

@@ -54,6 +54,7 @@ mod swapped_databases;
 mod taking_over;
 mod tls;
 mod tracking;
+mod tracking_expiry;
 mod transactions;
 mod unix_socket;
 mod untrusted_clients;
