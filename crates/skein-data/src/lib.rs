@@ -95,9 +95,9 @@ pub use skein_store::{
 };
 pub use snapshot::{DiskEngineSnapshot, EngineSnapshot, SnapshotRelease};
 pub use streams::{
-    ChunkEntries, Claim, Consumer, Delivery, ENTRIES_READ_UNKNOWN, EntriesView, EntryFields, FieldsBuilder,
-    Group, GroupStart, NewId, PendingEntry, StreamHead, StreamId, StreamPart, StreamReader, StreamRecord,
-    StreamWriter, TrimRule, Trimming, stream_entry, stream_parts,
+    ChunkEntries, Claim, Consumer, Delivery, ENTRIES_READ_UNKNOWN, EntriesVersion, EntriesView, EntryFields,
+    FieldsBuilder, Group, GroupStart, NewId, PendingEntry, StreamHead, StreamId, StreamPart, StreamReader,
+    StreamRecord, StreamWriter, TrimRule, Trimming, stream_entry, stream_parts,
 };
 pub use transaction::EngineTransaction;
 pub use writer::EngineWriter;

@@ -5,7 +5,7 @@
 //! that is absent both times, the memory engine's removal counter shows whether it was inserted and
 //! removed meanwhile.
 
-use skein_data::{EngineKeys, Result, RowView};
+use skein_data::{EngineKeys, EntriesVersion, Result, RowView};
 
 /// The version of a key. Two equal versions mean that nobody has written the key in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(crate) enum KeyVersion {
     Version(u64),
     /// A collection: the version of its row, and the number of its changes.
     Changes(u64, u64),
+    /// A stream, without its groups.
+    Entries(EntriesVersion),
 }
 
 impl KeyVersion {
@@ -23,6 +25,24 @@ impl KeyVersion {
             None => Self::Version(row.version()),
             Some(changes) => Self::Changes(row.version(), changes),
         }
+    }
+
+    /// Returns the version that WATCH compares. As in Redis, groups and consumers of a stream, and
+    /// their pending entries, are no part of it.
+    ///
+    /// # Errors
+    /// The key cannot be read.
+    pub(crate) fn watched(row: RowView<'_>) -> Result<Self> {
+        Ok(row.entries_version()?.map_or_else(|| Self::of(row), Self::Entries))
+    }
+
+    /// Returns the version of a key that WATCH compares.
+    ///
+    /// # Errors
+    /// The key cannot be read.
+    pub(crate) fn read_watched(keys: &mut EngineKeys<'_>, key: &[u8]) -> Result<Self> {
+        let present = keys.get_with(key, |row| row?.map(Self::watched).transpose())?;
+        Ok(present.unwrap_or_else(|| Self::absent(keys, key)))
     }
 
     /// Returns the version of a key that is absent.

@@ -32,7 +32,7 @@
 //! `check` verifies them; tests call it.
 //!
 //! Read in this order: `id`, `chunks`, `records` (names and values), `members` (access to them),
-//! `stream` and `entries` (reads), `additions`, `groups`, `pending`, `claims` (writes), `view` (reads in
+//! `stream`, `entries` and `version` (reads), `additions`, `groups`, `pending`, `claims` (writes), `view` (reads in
 //! steps), `parts` (dumps and loads). Design: `docs/design/data-model.md`.
 
 mod additions;
@@ -48,6 +48,7 @@ mod parts;
 mod pending;
 mod records;
 mod stream;
+mod version;
 mod view;
 
 pub use additions::{NewId, TrimRule, Trimming};
@@ -60,6 +61,7 @@ pub use parts::{StreamPart, stream_entry, stream_parts};
 pub use pending::Delivery;
 pub use records::{Consumer, ENTRIES_READ_UNKNOWN, Group, PendingEntry, StreamHead, StreamRecord};
 pub use stream::{StreamReader, StreamWriter};
+pub use version::EntriesVersion;
 pub use view::EntriesView;
 
 use skein_store::{CollectionKind, MemberStore, RowWriter as _};

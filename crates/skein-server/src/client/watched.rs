@@ -53,12 +53,14 @@ impl WatchedKeys {
         }
         self.bytes += bytes;
         let (mut failed, mut absent) = (None, Vec::new());
-        engine_keys.peek_many(&keys, |at, row| match row {
-            Ok(Some(row)) => {
-                _ = self.keys.entry(keys[at].into()).or_insert_with(|| seen(KeyVersion::of(row)));
+        engine_keys.peek_many(&keys, |at, row| {
+            match row.and_then(|row| row.map(KeyVersion::watched).transpose()) {
+                Ok(Some(version)) => {
+                    _ = self.keys.entry(keys[at].into()).or_insert_with(|| seen(version));
+                }
+                Ok(None) => absent.push(keys[at]),
+                Err(error) => failed = Some(error),
             }
-            Ok(None) => absent.push(keys[at]),
-            Err(error) => failed = Some(error),
         });
         for key in absent {
             self.keys.entry(key.into()).or_insert_with(|| seen(KeyVersion::absent(engine_keys, key)));
@@ -89,12 +91,12 @@ impl WatchedKeys {
         databases: &Databases,
     ) -> skein_data::Result<bool> {
         for (key, seen) in &self.keys {
-            if KeyVersion::read(engine_keys, key)? != seen.version {
+            if KeyVersion::read_watched(engine_keys, key)? != seen.version {
                 return Ok(true);
             }
             if databases.swaps(seen.database) != seen.swaps {
                 let moved = moved_key(key, databases.keyspace(seen.database));
-                if !seen.version.is_absent() || !KeyVersion::read(engine_keys, &moved)?.is_absent() {
+                if !seen.version.is_absent() || !KeyVersion::read_watched(engine_keys, &moved)?.is_absent() {
                     return Ok(true);
                 }
             }

@@ -20,6 +20,7 @@ mod raw;
 mod redis;
 mod replies;
 mod templates;
+mod watch;
 
 use std::fmt;
 use std::net::TcpStream;

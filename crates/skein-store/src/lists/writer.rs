@@ -366,6 +366,19 @@ impl<'w> ListWriter<'w> {
         self.pop(ListEnd::Front, kept.start, |_| {})
     }
 
+    /// Writes the first elements again, so that the list counts as changed. Takes O(log n).
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn rewrite(&mut self) -> Result<()> {
+        let before = self.known_len();
+        if let Some(edge) = self.edge(ListEnd::Front)? {
+            self.put(edge.position, &edge.chunk)?;
+        }
+        self.note_len(before, |before| before);
+        Ok(())
+    }
+
     /// Removes all elements as fast as the removal of the key: a background thread frees them. They
     /// stay visible to the methods until something is added.
     fn clear(&mut self) {

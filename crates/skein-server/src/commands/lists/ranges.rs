@@ -133,8 +133,10 @@ pub(in crate::commands) fn ltrim(
 ) -> Result<(), CommandError> {
     let kept = IndexRange::parse(args)?;
     writer.change_list(args.get(1), false, |list| {
-        let range = kept.within(list.len()?);
-        Ok::<_, CommandError>(list.trim(range)?)
+        let len = list.len()?;
+        let range = kept.within(len);
+        // As in Redis, this counts as a change for WATCH, events and caches, whatever it removes.
+        Ok::<_, CommandError>(if range == (0..len) { list.rewrite()? } else { list.trim(range)? })
     })?;
     reply.ok();
     Ok(())
