@@ -134,6 +134,11 @@ impl Databases {
         Ok(())
     }
 
+    /// Returns the present table.
+    pub(crate) fn table(&self) -> DatabaseTable {
+        (0..DATABASES_MAX).map(|database| self.keyspace(database)).collect()
+    }
+
     /// Swaps the contents of two databases. Returns the ticket of the row. REQUIRES: no other worker
     /// runs requests.
     pub(crate) fn swap(
@@ -142,7 +147,7 @@ impl Databases {
         first: u32,
         second: u32,
     ) -> Result<Ticket, CommandError> {
-        let mut table: DatabaseTable = (0..DATABASES_MAX).map(|database| self.keyspace(database)).collect();
+        let mut table = self.table();
         table.swap(first, second);
         let (written, ticket) = keys.write(|writer| writer.put(DATABASES_KEY, &table.to_row()));
         written??;

@@ -217,3 +217,24 @@ fn a_removal_in_slices_stays_with_the_keys_that_it_has_named() {
         race.swapper.ask("FLUSHALL");
     }
 }
+
+/// Incident: a range with HELD looked its database up in the present table of databases. Consequence:
+/// after a SWAPDB it showed the keys of the other database, so a dump had some keys twice and others
+/// not at all. Fix: a held snapshot keeps the table of its moment.
+#[test]
+fn a_held_snapshot_shows_the_databases_of_its_moment() {
+    if skipped(REASON) {
+        return;
+    }
+    let server = start_with(options(), Durability::Buffered);
+    let (mut reader, mut other) = (server.connect(), server.connect());
+    assert_eq!(other.ask("SET zero 0"), "+OK|");
+    assert_eq!(other.ask("SELECT 1"), "+OK|");
+    assert_eq!(other.ask("SET one 1"), "+OK|");
+    assert_eq!(reader.ask("SK.SNAPSHOT BEGIN"), "+OK|");
+    assert_eq!(other.ask("SWAPDB 0 1"), "+OK|");
+    assert_eq!(reader.ask("SK.RANGE - + HELD"), "*2|$4|zero|$1|0|");
+    assert_eq!(reader.ask("SK.RANGE - + SNAPSHOT"), "*2|$3|one|$1|1|");
+    assert_eq!(reader.ask("SELECT 1"), "+OK|");
+    assert_eq!(reader.ask("SK.PREFIX o HELD"), "*2|$3|one|$1|1|");
+}

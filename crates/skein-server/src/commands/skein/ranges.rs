@@ -28,7 +28,11 @@ fn over(
         return Ok(AfterCommand::Done);
     };
     let direction = if options.reverse { ScanDirection::Backward } else { ScanDirection::Forward };
-    let keyspace = context.client.keyspace();
+    let keyspace = match &snapshot {
+        // Databases may have been swapped since.
+        Some(RangeSnapshot::Held(held)) => held.keyspace(context.client.database()),
+        _ => context.client.keyspace(),
+    };
     let task = RangeTask::new(keyspace, range, direction, options.limit, options.shown.into(), snapshot);
     Ok(AfterCommand::Slices(Box::new(SlicedTask::Range(task))))
 }
