@@ -39,6 +39,7 @@ use std::marker::PhantomData;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::planted_bugs::{self, PlantedBug};
 use skein_sync::rooms::{AllRooms, Rooms};
 
 /// Separates a worker that runs alone from all others.
@@ -68,7 +69,7 @@ impl ExclusionGate {
     #[inline]
     pub(crate) fn enter(&self, worker: usize) -> SharedPass<'_> {
         let room = self.rooms.enter(worker);
-        SharedPass { gate: self, worker, room, busy: self.is_busy() }
+        SharedPass { gate: self, worker, room, busy: self.is_busy(), has_waited: true }
     }
 
     /// Returns whether a script keeps the server busy.
@@ -87,6 +88,8 @@ pub(crate) struct SharedPass<'g> {
     /// `None` with one worker, and while this worker is alone.
     room: Option<MutexGuard<'g, ()>>,
     busy: bool,
+    /// Whether other workers may have run requests since [`SharedPass::take_waited`].
+    has_waited: bool,
 }
 
 impl<'g> SharedPass<'g> {
@@ -94,6 +97,13 @@ impl<'g> SharedPass<'g> {
     #[inline]
     pub(crate) fn is_busy(&self) -> bool {
         self.busy
+    }
+
+    /// Returns whether the worker has waited for others since the last call, or never asked. Then it
+    /// must read the clock anew: clients may have seen keys expire meanwhile.
+    #[inline]
+    pub(crate) fn take_waited(&mut self) -> bool {
+        std::mem::take(&mut self.has_waited)
     }
 
     /// Shows that no other worker swaps databases while the worker is in its room.
@@ -120,6 +130,7 @@ impl<'g> SharedPass<'g> {
     fn enter_again(&mut self) {
         self.room = self.gate.rooms.enter(self.worker);
         self.busy = self.gate.is_busy();
+        self.has_waited = true;
     }
 }
 
@@ -136,6 +147,14 @@ impl ExclusivePass<'_, '_> {
     #[inline]
     pub(crate) fn stable(&self) -> StableDatabases<'_> {
         StableDatabases(PhantomData)
+    }
+
+    /// Lets the other workers run requests, if [`PlantedBug::OpenTransaction`] is on.
+    #[inline]
+    pub(crate) fn open_if_planted(&self) {
+        if planted_bugs::is_on(PlantedBug::OpenTransaction) {
+            self.all.borrow_mut().leave();
+        }
     }
 
     /// Lets the other workers answer BUSY while this one goes on.

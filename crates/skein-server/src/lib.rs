@@ -63,6 +63,10 @@ mod monitors;
 mod observe;
 mod open_files;
 mod pause;
+#[cfg(feature = "planted-bugs")]
+pub mod planted_bugs;
+#[cfg(not(feature = "planted-bugs"))]
+mod planted_bugs;
 mod random;
 mod recent_entries;
 mod resp;

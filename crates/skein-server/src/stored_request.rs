@@ -19,6 +19,7 @@ use crate::command_table::{CommandSpec, is};
 use crate::commands::databases::parse_database;
 use crate::commands::{CommandError, Handler};
 use crate::exclusion_gate::StableDatabases;
+use crate::planted_bugs;
 use crate::resp::{ArgList, RequestArgs};
 
 /// Commands whose key is the bound of a range.
@@ -46,7 +47,7 @@ impl StoredRequest {
         args: &RequestArgs<'s>,
         _: StableDatabases<'s>,
     ) -> Result<RequestArgs<'s>, CommandError> {
-        let keyspace = client.keyspace();
+        let keyspace = planted_bugs::take_early().unwrap_or_else(|| client.keyspace());
         if keyspace.is_default() && !command.may_name_database() {
             return Ok(*args);
         }

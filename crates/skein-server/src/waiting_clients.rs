@@ -28,6 +28,7 @@ use skein_sync::locks::lock;
 
 use crate::client_registry::ClientLocation;
 use crate::command_table::CommandSpec;
+use crate::planted_bugs::{self, PlantedBug};
 use crate::resp::{ArgList, Protocol};
 use crate::stored_request::{in_other_keyspace, moved_key};
 use skein_data::StoredKeyspace;
@@ -162,7 +163,11 @@ impl WaitingClients {
         let mut queues = lock(&self.queues);
         let waiting = queues.by_key.get(key)?;
         let is_served = |client: &&u64| queues.clients.get(client).is_some_and(|(_, found)| can_serve(found));
-        let client = *waiting.values().find(is_served)?;
+        let client = if planted_bugs::is_on(PlantedBug::LastWaiterFirst) {
+            *waiting.values().rev().find(is_served)?
+        } else {
+            *waiting.values().find(is_served)?
+        };
         self.remove(&mut queues, client)
     }
 

@@ -12,6 +12,7 @@ use super::command_error::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER, SYNTAX, WR
 use super::expiry::ExpiryOption;
 use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::long_double::LongDouble;
+use crate::planted_bugs::{self, PlantedBug};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{
     DiskError, EngineWriter, Error, RowAllocator, RowChange, RowRef, RowView, RowWriter as _, VALUE_BYTES_MAX,
@@ -294,7 +295,11 @@ pub(super) fn mset(
     if args.len().is_multiple_of(2) {
         return Err(CommandError::wrong_arity("mset"));
     }
-    context.ticket = context.session.put_all(&pairs_of(args)).map_err(CommandError::from)?;
+    let pairs = pairs_of(args);
+    let together = if planted_bugs::is_on(PlantedBug::SplitMset) { 1 } else { pairs.len() };
+    for pairs in pairs.chunks(together) {
+        context.ticket = context.session.put_all(pairs).map_err(CommandError::from)?;
+    }
     reply.ok();
     Ok(AfterCommand::Done)
 }

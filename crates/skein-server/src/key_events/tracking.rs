@@ -27,6 +27,7 @@ use skein_sync::locks::lock;
 use super::invalidation::{InvalidatedKeys, Invalidation};
 use crate::client_registry::{ClientLocation, ClientRegistry};
 use crate::mailbox::Mailbox;
+use crate::planted_bugs::{self, PlantedBug};
 use skein_data::{is_reserved, name_within};
 
 /// Bytes of a key besides its own, and of a client of it.
@@ -223,7 +224,10 @@ impl TrackingTable {
     /// Tells the clients of a key to forget it, except a client that has changed the key itself and
     /// does not want to hear of it.
     fn forget(&self, tables: &mut TrackingTables, key: &[u8], changed_by: Option<u64>) {
-        let Some((key, readers)) = tables.forget(key) else { return };
+        let Some((key, mut readers)) = tables.forget(key) else { return };
+        if planted_bugs::is_on(PlantedBug::LostInvalidation) && readers.len() > 1 {
+            readers.pop();
+        }
         let keys = InvalidatedKeys::Some([key].into());
         for reader in readers {
             let Some(client) = tables.clients.get(&reader) else { continue };

@@ -18,6 +18,7 @@ use crate::commands::blocking::{BlockingCommand, BlockingQuery};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, KeyWait, observed};
 use crate::exclusion_gate::GateBusy;
 use crate::key_events::KeyChanges;
+use crate::planted_bugs::{self, PlantedBug};
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::{ServerShared, WaitAnswer};
 use crate::stored_request::StoredRequest;
@@ -91,6 +92,9 @@ pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShar
                 Ticket::default()
             });
             shared.answer_waiting(client.who, bytes, ticket);
+            if planted_bugs::is_on(PlantedBug::LostWaiter) {
+                break;
+            }
         }
     }
 }
@@ -201,6 +205,7 @@ impl GeneralContext<'_> {
                 return Ok((AfterCommand::Done, ticket));
             }
         }
+        planted_bugs::keep_early(client.keyspace());
         let alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
         let mut stored = StoredRequest::default();
         let args = &stored.of(client, command, names, alone.stable())?;
@@ -213,7 +218,12 @@ impl GeneralContext<'_> {
         let (served, changes) = {
             let session = EngineKeys::Transaction(Box::new(self.session.begin()?));
             let mut context = CommandContext::new(session, client, self.shared, changes, alone.stable());
-            let served = try_observed(command, blocking, &mut context, &query, args, reply)?;
+            let looks = !((blocking.is_of_one_key)(&query) && planted_bugs::is_on(PlantedBug::NoSecondLook));
+            let served = if looks {
+                try_observed(command, blocking, &mut context, &query, args, reply)?
+            } else {
+                None
+            };
             if served.is_none() && query.waits {
                 request = Some((blocking.request)(&mut context, args)?);
             }

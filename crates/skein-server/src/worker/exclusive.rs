@@ -19,6 +19,7 @@ use crate::exclusion_gate::{GateBusy, StableDatabases};
 use crate::key_events::KeyChanges;
 use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
+use crate::planted_bugs::{self, PlantedBug};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
@@ -67,6 +68,7 @@ impl GeneralContext<'_> {
         names: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
+        planted_bugs::keep_early(client.keyspace());
         let alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
         let mut stored = StoredRequest::default();
         let args = &stored.of(client, command, names, alone.stable())?;
@@ -188,13 +190,15 @@ impl GeneralContext<'_> {
                 .map_err(|fault| fault.aborts())?;
         }
         let alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal().aborts())?;
+        alone.open_if_planted();
         if self.shared.migrations.moving.any() && queue_writes_moving_key(self.shared, &multi) {
             (client.multi, client.watched) = (Some(multi), watched);
             return Ok(HELD_BACK);
         }
         let (changes, _order) = self.shared.key_observer.begin(client.id);
         self.session.freeze();
-        if watched.changed(&mut EngineKeys::Session(self.session), &self.shared.databases).map_err(aborted)? {
+        let changed = watched.changed(&mut EngineKeys::Session(self.session), &self.shared.databases);
+        if changed.map_err(aborted)? && !planted_bugs::is_on(PlantedBug::UncheckedWatch) {
             reply.null_array();
             return Ok((AfterCommand::Done, Ticket::default()));
         }

@@ -64,6 +64,16 @@ struct RequestOutcome {
 }
 
 impl GeneralContext<'_> {
+    /// Reads the clock if other workers may have run requests since it was read. Until they may do so
+    /// again, all requests see the same time. An older time would show a key that a client has seen
+    /// expire, beside a write that this client made afterwards.
+    #[inline]
+    pub(super) fn read_clock_after_wait(&mut self) {
+        if self.pass.take_waited() {
+            self.session.freeze();
+        }
+    }
+
     /// Runs one slice of each task that no pause holds back. Returns the latest ticket that their
     /// replies wait for.
     pub(super) fn step_all(&mut self, active: &[usize]) -> Ticket {
@@ -282,6 +292,7 @@ impl GeneralContext<'_> {
         slot: usize,
         at: usize,
     ) -> RequestOutcome {
+        self.read_clock_after_wait();
         let Connection { client, input, .. } = connection;
         let args = input.args(at);
         let start = output.buffer.len();

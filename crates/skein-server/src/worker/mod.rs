@@ -163,8 +163,6 @@ impl Worker {
 
     /// Reads from each connection of a group, runs their requests, and sends the replies.
     fn serve(&mut self, group: &[usize]) {
-        // All requests of a group see the same time.
-        self.session.freeze();
         self.connections.begin_group();
         let mut bytes_in = 0;
         self.active.clear();
@@ -201,6 +199,7 @@ impl Worker {
             held: None,
             holds: false,
         };
+        general.read_clock_after_wait();
         let mut total = 0;
         let mut latest = general.step_all(active);
         loop {
@@ -208,6 +207,7 @@ impl Worker {
                 total += general.connections.answer_busy(active);
                 break;
             }
+            general.read_clock_after_wait();
             let mut done = 0;
             if shared.pause.now().is_none() {
                 let slots = &mut general.connections.slots;

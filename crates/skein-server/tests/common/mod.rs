@@ -223,7 +223,8 @@ impl TestClient {
     }
 }
 
-fn encode_words(words: &str) -> Vec<u8> {
+/// Encodes words that are separated by spaces.
+pub fn encode_words(words: &str) -> Vec<u8> {
     encode(&words.split(' ').map(str::as_bytes).collect::<Vec<_>>())
 }
 
