@@ -15,14 +15,20 @@ use crate::failure::{fault, text_of, visible};
 use crate::function_library::{LoadedLibrary, register_function};
 use crate::host::{ReplySink, RespVersion, RunState, ScriptHost, Stop};
 use crate::stack::protected;
-use crate::{ScriptDigest, libraries, redis_library, returned_values};
+use crate::{ScriptDigest, compile, libraries, patterns, redis_library, returned_values};
 
 /// Instructions between two calls of [`ScriptHost::tick`]: about a millisecond.
 const TICK: u32 = 100_000;
+/// The stack that a thread must have to run scripts, in bytes. Lua nests at most 200 calls of C
+/// functions, and the tests run the deepest scripts on a quarter of this.
+pub const STACK_SIZE: usize = 8 << 20;
+
 /// How Lua says that its memory is used up.
 const NO_MEMORY: &str = "not enough memory";
+/// How the crate `mlua` says that Lua's stack cannot grow.
+const NO_STACK: &str = "out of Lua stack";
 /// The name of a script in messages, as in Redis.
-const CHUNK: &str = "@user_script";
+const CHUNK: &[u8] = b"@user_script";
 
 /// An engine cannot begin, or a script cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -123,7 +129,7 @@ impl ScriptEngine {
         Ok(Self { lua, sandbox, compiled, libraries, memory_limit, state })
     }
 
-    /// Compiles a script, unless it is compiled already. `code` is that of its
+    /// Compiles a script, unless it is compiled already. The work has a bound. `code` is that of its
     /// [`ScriptHead`](crate::ScriptHead), `digest` that of the whole source.
     ///
     /// # Errors
@@ -132,12 +138,11 @@ impl ScriptEngine {
         if self.compiled.contains_key(&digest) {
             return Ok(());
         }
-        let chunk = self.lua.load(code).set_name(CHUNK).set_mode(ChunkMode::Text);
-        let function = match chunk.into_function() {
+        let function = match compile::text(&self.lua, code, CHUNK, None) {
             Err(error) if text_of(&error).contains(NO_MEMORY) => {
                 // Earlier scripts may have left more than Lua has collected.
                 self.collect_all();
-                self.lua.load(code).set_name(CHUNK).set_mode(ChunkMode::Text).into_function()
+                compile::text(&self.lua, code, CHUNK, None)
             }
             compiled => compiled,
         };
@@ -174,7 +179,8 @@ impl ScriptEngine {
         host: &mut dyn ScriptHost,
         reply: &mut dyn ReplySink,
     ) -> Result<(), ScriptError> {
-        self.compile(digest, code)?;
+        let state = Rc::clone(&self.state);
+        state.host.lend(host, || self.compile(digest, code))?;
         let Some(script) = self.compiled.get(&digest) else {
             return Err(ScriptError::Compile("the script is not compiled".into()));
         };
@@ -279,7 +285,9 @@ impl ScriptEngine {
 
     /// Returns the error reply for a failure without a place.
     pub(crate) fn failed_text(&self, text: &str) -> Vec<u8> {
-        if text.contains(NO_MEMORY) {
+        // Without memory Lua's stack does not grow, either.
+        let is_full = self.memory_limit > 0 && self.memory() > self.memory_limit / 2;
+        if text.contains(NO_MEMORY) || is_full && text.contains(NO_STACK) {
             let limit = self.memory_limit;
             return format!(
                 "ERR the script takes more memory than max-script-memory, {limit} bytes; raise it, or keep less in the script"
@@ -296,10 +304,15 @@ fn native(lua: &Lua, state: &Rc<RunState>) -> mlua::Result<Table> {
     native.raw_set("visible", lua.create_function(|lua, raised: Value| visible(lua, raised))?)?;
     let watched = Rc::clone(state);
     native.raw_set("stopped", lua.create_function(move |_, ()| Ok(watched.stopped.get()))?)?;
-    native.raw_set("compile", lua.create_function(compile_text)?)?;
+    let watched = Rc::clone(state);
+    let compile = move |lua: &Lua, arguments| compile_text(lua, &watched, arguments);
+    native.raw_set("compile", lua.create_function(compile)?)?;
     let registering = Rc::clone(state);
     let register = move |lua: &Lua, arguments| register_function(lua, &registering, arguments);
     native.raw_set("register_function", lua.create_function(register)?)?;
+    let strings = lua.create_table()?;
+    patterns::add_to(lua, &strings, state)?;
+    native.raw_set("strings", strings)?;
     // Every state has random numbers of its own.
     native.raw_set("seed", RandomState::new().build_hasher().finish() >> 33)?;
     Ok(native)
@@ -308,15 +321,12 @@ fn native(lua: &Lua, state: &Rc<RunState>) -> mlua::Result<Table> {
 /// `loadstring`: only texts, because compiled code can break Lua itself.
 fn compile_text(
     lua: &Lua,
+    state: &RunState,
     (code, name, environment): (mlua::LuaString, mlua::LuaString, Option<Table>),
 ) -> mlua::Result<(Option<Function>, Option<mlua::LuaString>)> {
-    let code = code.as_bytes();
-    let mut chunk = lua.load(&*code).set_name(name.to_string_lossy()).set_mode(ChunkMode::Text);
-    if let Some(environment) = environment {
-        chunk = chunk.set_environment(environment);
-    }
-    match chunk.into_function() {
+    match compile::text(lua, &code.as_bytes(), &name.as_bytes(), environment) {
         Ok(function) => Ok((Some(function), None)),
+        Err(error) if state.stopped.get() => Err(error),
         Err(error) => Ok((None, Some(lua.create_string(text_of(&error))?))),
     }
 }

@@ -5,17 +5,16 @@
 
 use std::fmt;
 
-use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, MultiValue, Table, Value};
 use thiserror::Error;
 
-use crate::ScriptFlags;
 use crate::engine::{ScriptEngine, ScriptError};
 use crate::failure::{fault, text_of};
 use crate::host::{ReplySink, RunState, ScriptHost};
+use crate::{ScriptFlags, compile};
 
 /// The name of a library in messages, as in Redis.
-const CHUNK: &str = "@user_function";
+const CHUNK: &[u8] = b"@user_function";
 
 /// The flags that a function declares.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -117,10 +116,10 @@ impl ScriptEngine {
         code: &[u8],
         host: &mut dyn ScriptHost,
     ) -> Result<Vec<RegisteredFunction>, LibraryError> {
-        let chunk = self.lua.load(code).set_name(CHUNK).set_mode(ChunkMode::Text);
-        let chunk = chunk.set_environment(self.sandbox.environment.clone());
-        let chunk = chunk.into_function().map_err(|error| LibraryError::Compile(text_of(&error)))?;
         self.begin_run();
+        let environment = Some(self.sandbox.environment.clone());
+        let compiled = self.state.host.lend(host, || compile::text(&self.lua, code, CHUNK, environment));
+        let chunk = compiled.map_err(|error| LibraryError::Compile(text_of(&error)))?;
         self.state.registered.replace(Some(Vec::new()));
         let ran = self.state.host.lend(host, || self.sandbox.load_library.call((chunk,)));
         self.clean_up(&ran);

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::ptr::NonNull;
 
 use crate::function_library::LoadedFunction;
+use crate::patterns::Frame;
 
 /// The version of RESP in which a script sees replies: `redis.setresp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -132,6 +133,8 @@ pub(crate) struct RunState {
     pub(crate) registered: RefCell<Option<Vec<LoadedFunction>>>,
     /// The reply to the running command (invariant 3 of `command_calls`).
     pub(crate) reply: UnsafeCell<Vec<u8>>,
+    /// The alternatives of the running match (invariant 2 of `patterns`).
+    pub(crate) frames: UnsafeCell<Vec<Frame>>,
     /// A panic in a command. It goes on when the script has ended.
     pub(crate) panic: Cell<Option<Box<dyn Any + Send>>>,
 }

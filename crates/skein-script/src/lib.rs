@@ -21,18 +21,19 @@
 //! 2. It leaves nothing behind: globals and libraries cannot be changed, so the next script finds
 //!    the same state. (Local variables of a library of functions outlive a call, as in Redis.)
 //! 3. It ends: every 100,000 instructions [`ScriptHost::tick`] may stop it, and no `pcall` of the
-//!    script survives that. Only a single call of a library function, such as a `string.find` with
-//!    a costly pattern, ends by itself.
+//!    script survives that. Functions that take long count their work as instructions (the crate
+//!    `skein-lua`), and so does the compiler.
 //! 4. Its memory has a limit ([`ScriptEngine::new`]).
 //!
 //! Read in this order: this file, `engine`, `sandbox.lua`, `redis_library`, `command_calls`,
-//! `function_library`; then the rest.
+//! `function_library`, `patterns`; then the rest.
 //!
 //! Source: Redis's documentation of
 //! [scripts](https://redis.io/docs/latest/develop/programmability/lua-api/). Design:
 //! `docs/design/server.md`.
 
 mod command_calls;
+mod compile;
 mod digest;
 mod engine;
 mod failure;
@@ -41,13 +42,14 @@ mod head;
 mod host;
 // Public for their tests, which need no engine.
 pub mod libraries;
+mod patterns;
 mod redis_library;
 mod reply_values;
 mod returned_values;
 mod stack;
 
 pub use digest::ScriptDigest;
-pub use engine::{ScriptEngine, ScriptError};
+pub use engine::{STACK_SIZE, ScriptEngine, ScriptError};
 pub use function_library::{FunctionFlags, LibraryError, RegisteredFunction};
 pub use head::{ScriptFlags, ScriptHead, ScriptHeadError};
 pub use host::{ReplySink, RespVersion, ScriptHost, ScriptLogLevel, Stop};

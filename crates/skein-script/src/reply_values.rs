@@ -19,10 +19,13 @@ use crate::stack::{Kind, Stack};
 /// Pushes the value of the reply at the front of `bytes`. After an error, the topmost values are
 /// undefined.
 pub(crate) fn push_reply(stack: &mut Stack, bytes: &[u8]) -> Result<(), Broken> {
-    ReplyReader { stack, rest: bytes }.push_value()
+    ReplyReader { stack, rest: bytes, depth: 0 }.push_value()
 }
 
-/// The reply is not RESP.
+/// Levels of arrays in arrays: a limit for the thread's stack. No command's reply has ten.
+const DEPTH_MOST: usize = 500;
+
+/// The reply is not RESP, or too deep.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Broken;
 
@@ -30,6 +33,7 @@ pub(crate) struct Broken;
 struct ReplyReader<'r, 's> {
     stack: &'s mut Stack,
     rest: &'r [u8],
+    depth: usize,
 }
 
 impl<'r> ReplyReader<'r, '_> {
@@ -74,9 +78,16 @@ impl<'r> ReplyReader<'r, '_> {
 
     fn push_value(&mut self) -> Result<(), Broken> {
         // A table, a key and a value for each level.
-        if !self.stack.reserve(8) {
+        if self.depth == DEPTH_MOST || !self.stack.reserve(8) {
             return Err(Broken);
         }
+        self.depth += 1;
+        self.push_next()?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn push_next(&mut self) -> Result<(), Broken> {
         let (kind, line) = self.line()?;
         match kind {
             b':' => self.stack.push_number(integer(line)?),

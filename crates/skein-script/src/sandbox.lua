@@ -12,7 +12,7 @@
 -- loads, they are `loading_globals`; when its functions are called, `function_globals`.
 --
 -- `native` has functions of the engine: `visible` (what a script sees of a raised value), `stopped`,
--- `compile`, `register_function`, `seed`. `libraries` has those that Lua does not have.
+-- `compile`, `register_function`, `strings` (what replaces functions of Lua's library), `seed`. `libraries` has those that Lua does not have.
 
 local native, libraries = ...
 
@@ -191,6 +191,10 @@ local locked = face({})
 
 for _, name in ipairs({ "string", "math", "table", "coroutine" }) do
   libraries[name] = copy(_G[name])
+end
+-- The pattern functions of Lua would overflow the thread's stack.
+for name, replacement in next, native.strings do
+  libraries.string[name] = replacement
 end
 libraries.coroutine.resume = function(...)
   return settle_resumed(resume(...))

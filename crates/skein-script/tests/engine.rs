@@ -356,7 +356,8 @@ fn the_script_after_one_that_used_up_the_memory_runs() {
     let mut scripts = Scripts::new();
     for round in 0..5 {
         let greedy = format!("local t = {{}} for i = 1, 1e9 do t[i] = {{i}} end return {round}");
-        assert!(scripts.run(&greedy).contains("max-script-memory"));
+        let reply = scripts.run(&greedy);
+        assert!(reply.contains("max-script-memory"), "{reply}");
         assert_eq!(scripts.run(&format!("return 'round {round}'")), format!("'round {round}'"));
         assert_eq!(scripts.run("return 'known'"), "'known'");
     }
