@@ -6,9 +6,11 @@ use std::fs;
 use std::path::Path;
 
 use skein_disk::is_disk_folder;
-use skein_store::is_data_folder;
+use skein_log::storage::OsStorage;
+use skein_store::{check_no_identity_lost, is_data_folder};
 
 use crate::exit::Failure;
+use crate::target::store_failure;
 
 /// Names that an empty folder may contain: one of a new file system, and three that a first start
 /// leaves behind if it ends before the data folder is complete. The next start replaces them.
@@ -22,6 +24,7 @@ pub fn refuse_foreign(folder: &Path) -> Result<(), Failure> {
     if is_data_folder(folder) || is_disk_folder(folder) {
         return Ok(());
     }
+    check_no_identity_lost(&OsStorage, folder).map_err(|error| store_failure(&error))?;
     // The next code that opens the folder reports why it cannot be read.
     let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
     let mut found: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use skein_data::{DiskEngine, Engine, EngineError};
 use skein_disk::{DiskStore, Durability, Values, is_disk_folder};
-use skein_store::{Error, Store, StoreLimits, StoreOptions, is_data_folder};
+use skein_log::storage::OsStorage;
+use skein_store::{Error, Store, StoreLimits, StoreOptions, check_no_identity_lost, is_data_folder};
 
 use crate::console;
 use crate::disk;
@@ -124,6 +125,7 @@ pub fn refuse_strange(folder: &Path) -> Result<(), Failure> {
     if !folder.exists() {
         return Err(Failure::new(format!("{name} does not exist; name the data folder of a server")));
     }
+    check_no_identity_lost(&OsStorage, folder).map_err(|error| store_failure(&error))?;
     if folder.is_dir() && !is_data_folder(folder) {
         return Err(Failure::new(format!("{name} is not a data folder: it has no file `identity`")));
     }

@@ -16,6 +16,9 @@
 //! 4. No thread waits for space while it is inside an epoch. The closer would wait for that thread,
 //!    and the commit that makes space may wait for the closer. A thread waits before it enters. So
 //!    the threads inside may take the buffer over its bound.
+//! 5. The vectors grow with the records that come between two writes, and shrink after these get
+//!    fewer: at each look of the committer, an unused vector is freed if it is more than twice as long
+//!    as what was taken lately. "Lately" fades by half from look to look.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 
@@ -26,6 +29,9 @@ use crate::record::{self, LogRecordKind};
 
 /// A buffer keeps this many empty vectors: one is filled while the other is written.
 const SPARES: usize = 2;
+
+/// Vectors up to this length are kept.
+const KEPT_BYTES: usize = 64 << 10;
 
 #[derive(Debug, Default)]
 struct EpochSlot {
@@ -39,6 +45,8 @@ pub struct EpochSlots {
     by_parity: [EpochSlot; 2],
     closed_through: u64,
     spares: Vec<Vec<u8>>,
+    /// The bytes that were taken at once lately (invariant 5).
+    taken_lately: usize,
     appended: u64,
     records: u64,
     /// Appended bytes of epochs that were taken, and of durable epochs.
@@ -74,6 +82,7 @@ impl LogBuffer {
             by_parity: Default::default(),
             closed_through,
             spares: Vec::new(),
+            taken_lately: 0,
             appended: 0,
             records: 0,
             taken: 0,
@@ -204,6 +213,19 @@ impl LogBuffer {
         }
     }
 
+    /// Frees memory that lately was not needed (invariant 5). Call it at regular intervals.
+    pub fn shrink(&self) {
+        let mut slots = lock(&self.slots);
+        let keep = (2 * slots.taken_lately).max(KEPT_BYTES);
+        slots.taken_lately /= 2;
+        slots.spares.retain(|spare| spare.capacity() <= keep);
+        for slot in &mut slots.by_parity {
+            if slot.bytes.is_empty() && slot.bytes.capacity() > keep {
+                slot.bytes = Vec::new();
+            }
+        }
+    }
+
     fn made_room(&self, slots: MutexGuard<'_, EpochSlots>) {
         let was_full = self.is_full();
         self.pending.store(slots.pending(), Ordering::Relaxed);
@@ -224,6 +246,7 @@ impl EpochSlots {
         if slot.bytes.is_empty() || slot.epoch != epoch {
             return Chunk { epoch, bytes: Vec::new() };
         }
+        self.taken_lately = self.taken_lately.max(slot.bytes.len());
         let spare = self.spares.pop().unwrap_or_default();
         Chunk { epoch, bytes: std::mem::replace(&mut slot.bytes, spare) }
     }
@@ -300,5 +323,27 @@ mod tests {
         buffer.take_open().unwrap();
         assert!(!buffer.is_full());
         buffer.wait_for_room(|| false);
+    }
+
+    /// Incident: two vectors of each log stayed as long as the largest burst, 28 MB in all. Fix: they
+    /// are freed when the records get fewer, and stay while the burst goes on.
+    #[test]
+    fn a_buffer_shrinks_after_a_burst() {
+        let buffer = LogBuffer::new(1, 0, 8 << 20);
+        let burst = |epoch| {
+            put(&buffer, epoch, &[7; 5 << 20]);
+            buffer.give_back(buffer.take_closed(epoch).bytes);
+            buffer.shrink();
+        };
+        (1..=3).for_each(burst);
+        let during = buffer.memory();
+        burst(4);
+        assert!(during >= 5 << 20 && buffer.memory() == during, "{during}, then {}", buffer.memory());
+        (0..8).for_each(|_| buffer.shrink());
+        assert!(buffer.memory() <= 2 * KEPT_BYTES, "{} bytes stay", buffer.memory());
+        put(&buffer, 5, b"five");
+        let one = buffer.memory();
+        buffer.shrink();
+        assert_eq!(buffer.memory(), one, "a vector with records stays");
     }
 }

@@ -119,6 +119,16 @@ impl LogError {
         matches!(self, Self::Io { doing, kind: StorageFull | QuotaExceeded | FileTooLarge, .. } if *doing != SYNC)
     }
 
+    /// Adds the size of the file to the message, if the operation lacked space.
+    pub(crate) fn with_size(mut self, bytes: u64) -> Self {
+        if let Self::Io { cause, kind: io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge, .. } =
+            &mut self
+        {
+            cause.push_str(&format!(" for its {bytes} bytes"));
+        }
+        self
+    }
+
     /// Creates an error for a failed file operation: the operation, the file and the system's
     /// error.
     pub fn io(doing: &'static str, path: &Path, error: &io::Error) -> Self {

@@ -70,7 +70,7 @@ pub use options::{CheckpointEpochs, Durability, LogOptions};
 pub use progress::{OpenProgress, OpenProgressSeen, RecordProgress};
 pub use random::random_id;
 pub use recovered::{LogRecoveryReport, RecordRef, Recovered, ReplayReport, TornTail};
-pub use segment_manifest::SegmentManifest;
+pub use segment_manifest::{SegmentManifest, is_log_file};
 pub use ticket::Ticket;
 
 /// The longest payload of one record, in bytes. No other place states this limit.

@@ -279,9 +279,10 @@ impl Log {
     /// dropped.
     ///
     /// The checkpoint covers [`CheckpointEpochs`] `{ begin: epoch, end: epoch - 1 }`, where `epoch`
-    /// is the current epoch.
-    pub fn stand_still(&self) -> Option<Standstill<'_>> {
-        self.shared.stand_still()
+    /// is [`Standstill::epoch`]. `past` is the begin epoch of the newest checkpoint, or 0. If `epoch`
+    /// is not after it, nothing was written since, and that checkpoint is complete.
+    pub fn stand_still(&self, past: u64) -> Option<Standstill<'_>> {
+        self.shared.stand_still(past)
     }
 
     /// Closes the current epoch as [`commit`](Self::commit), and returns the files of all logs up to

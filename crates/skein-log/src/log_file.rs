@@ -205,7 +205,7 @@ impl LogFile {
     fn rotate(&mut self, allocator: &SegmentAllocator, epoch: u64) -> Result<()> {
         let new = match self.next.take() {
             Some(next) => next,
-            None => allocator.take(self.log)?,
+            None => allocator.take(self.log, self.size().1)?,
         };
         let mut link = Vec::with_capacity(SegmentLink::RECORD_LEN);
         self.link.append(&mut link, self.seed, epoch);

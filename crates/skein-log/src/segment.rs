@@ -13,9 +13,7 @@ pub const SEGMENT_HEADER: usize = 64;
 pub const FORMAT_VERSION: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"SKEINLOG";
-/// The size of the first segment of a run. Each later one is four times as large, up to the limit
-/// in the options. So a small database stays small, and opening one does not write 64 MiB for every
-/// log.
+/// The size of the first segment of a run, and the unit of sizes.
 const FIRST_CAPACITY: u64 = 1 << 20;
 
 /// The fields of a segment's header.
@@ -28,6 +26,9 @@ pub struct SegmentHeader {
     pub first_epoch: u64,
     /// The start value of the records' checksums.
     pub seed: u32,
+    /// The bytes that were reserved durably before the first record; 0 if that is unknown, because an
+    /// earlier program made the segment.
+    pub capacity: u64,
 }
 
 /// The reason why a header cannot be read.
@@ -52,6 +53,7 @@ impl SegmentHeader {
         bytes[24..40].copy_from_slice(&self.database);
         bytes[40..48].copy_from_slice(&self.first_epoch.to_le_bytes());
         bytes[48..52].copy_from_slice(&self.seed.to_le_bytes());
+        bytes[52..60].copy_from_slice(&self.capacity.to_le_bytes());
         let crc = crc32c::crc32c(&bytes[..60]);
         bytes[60..].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -81,6 +83,7 @@ impl SegmentHeader {
             database,
             first_epoch: u64_at(bytes, 40),
             seed: u32_at(bytes, 48),
+            capacity: u64_at(bytes, 52),
         })
     }
 }
@@ -102,9 +105,18 @@ pub fn numbers_of(path: &Path) -> Option<(u32, u64)> {
     parse_name(path.file_name()?.to_str()?)
 }
 
-/// Returns the size of the segment after one of `previous` bytes; 0 means that it is the first.
-pub fn next_capacity(previous: u64, limit: u64) -> u64 {
-    (previous * 4).clamp(FIRST_CAPACITY.min(limit), limit)
+/// Returns the size of the next segment of a log whose segments of this run hold `held` bytes: half
+/// of that. A log reserves at most two segments ahead of its records, so its files take at most twice
+/// its bytes, or 2 MiB more. A log stays small if its segments are removed soon, and opening one does
+/// not write 64 MiB.
+pub fn next_capacity(held: u64, limit: u64) -> u64 {
+    (held / 2 / FIRST_CAPACITY * FIRST_CAPACITY).clamp(FIRST_CAPACITY.min(limit), limit)
+}
+
+/// Returns a smaller size than `capacity`, for a disk without room for that. Not below the size of
+/// a run's first segment.
+pub fn smaller_capacity(capacity: u64) -> u64 {
+    (capacity / 4).max(FIRST_CAPACITY.min(capacity))
 }
 
 /// A segment file that is ready for records: its header and its name are durable.
@@ -113,26 +125,21 @@ pub struct NewSegment {
     pub number: u64,
     pub path: PathBuf,
     pub file: Box<dyn StorageFile>,
-    /// Reserved bytes, including the header.
+    /// Reserved bytes, including the header, as the header says.
     pub capacity: u64,
 }
 
-/// Creates a segment file of `capacity` bytes.
+/// Creates a segment file with the capacity in `header`.
 ///
 /// With `zeroed` the bytes are written and not only reserved. A file system keeps reserved extents
 /// as "unwritten", and the first write to them changes metadata that a sync must then commit.
 /// Measured on ext4 (a virtual disk whose flush takes 4 ms), writing and syncing 1 MiB at a time:
 /// p50 8.0 ms reserved, 4.1 ms zeroed; 200 bytes at a time: 4.0 ms either way. So segments are
 /// zeroed at `sync`, in the background. At `buffered` this would only double the written bytes.
-pub fn make(
-    storage: &dyn Storage,
-    dir: &Path,
-    header: &SegmentHeader,
-    capacity: u64,
-    zeroed: bool,
-) -> Result<NewSegment> {
+pub fn make(storage: &dyn Storage, dir: &Path, header: &SegmentHeader, zeroed: bool) -> Result<NewSegment> {
+    let capacity = header.capacity;
     let path = dir.join(file_name(header.log, header.number));
-    let failed = |error| LogError::io("make the log segment", &path, &error);
+    let failed = |error| LogError::io("make the log segment", &path, &error).with_size(capacity);
     let file = storage.create(&path).map_err(failed)?;
     let write = || -> io::Result<()> {
         file.allocate(capacity)?;
@@ -164,7 +171,7 @@ mod tests {
     use super::*;
 
     const HEADER: SegmentHeader =
-        SegmentHeader { log: 3, number: 12, database: [5; 16], first_epoch: 40, seed: 99 };
+        SegmentHeader { log: 3, number: 12, database: [5; 16], first_epoch: 40, seed: 99, capacity: 1 << 20 };
 
     #[test]
     fn a_header_reads_back_and_every_flipped_bit_shows() {
@@ -189,12 +196,23 @@ mod tests {
     }
 
     #[test]
-    fn segments_grow_to_the_limit() {
-        let mut sizes = vec![next_capacity(0, 64 << 20)];
-        while sizes.len() < 5 {
-            sizes.push(next_capacity(sizes[sizes.len() - 1], 64 << 20));
+    fn segments_grow_with_the_log_up_to_the_limit() {
+        let (mut held, mut sizes) = (0, Vec::new());
+        while sizes.len() < 20 {
+            sizes.push(next_capacity(held, 64 << 20) >> 20);
+            held += sizes[sizes.len() - 1] << 20;
         }
-        assert_eq!(sizes, [1 << 20, 4 << 20, 16 << 20, 64 << 20, 64 << 20]);
-        assert_eq!(next_capacity(0, 64 << 10), 64 << 10);
+        assert_eq!(sizes, [1, 1, 1, 1, 2, 3, 4, 6, 9, 14, 21, 31, 47, 64, 64, 64, 64, 64, 64, 64]);
+        assert_eq!((next_capacity(0, 64 << 10), next_capacity(1 << 40, 64 << 10)), (64 << 10, 64 << 10));
+    }
+
+    #[test]
+    fn smaller_sizes_end_at_the_first_one() {
+        let mut sizes = vec![64 << 20];
+        while sizes.len() < 5 {
+            sizes.push(smaller_capacity(sizes[sizes.len() - 1]));
+        }
+        assert_eq!(sizes, [64 << 20, 16 << 20, 4 << 20, 1 << 20, 1 << 20]);
+        assert_eq!(smaller_capacity(64 << 10), 64 << 10);
     }
 }

@@ -3,6 +3,11 @@
 //! Creating a segment takes writing zeros (at `sync`), two syncs of the file and one of the folder:
 //! tens of milliseconds, for which no commit should wait. A writer waits here only if its log fills
 //! a segment before the next one is ready.
+//!
+//! If a disk has no room for the next segment, a checkpoint is the way out: it frees whole segments.
+//! While attempts go on and fail, the next segment becomes smaller ([`TRIES_FOR_SIZE`]), because a
+//! small disk may never have room for a large one. It does not become smaller at once: a log that
+//! fills the disk to its end leaves no room for the checkpoint.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -16,6 +21,10 @@ use crate::segment::{self, NewSegment, SegmentHeader};
 use crate::segment_manifest::SegmentManifests;
 use crate::storage::Storage;
 use crate::{LogError, Result};
+
+/// The failed attempts at one size. A log that waits for room tries five times a second, so a
+/// checkpoint has two seconds to begin. No attempt is made while one is written at a standstill.
+const TRIES_FOR_SIZE: u32 = 10;
 
 /// The allocator's settings for one log.
 #[derive(Debug)]
@@ -31,7 +40,10 @@ pub struct SegmentOrder {
 #[derive(Debug)]
 struct SegmentReserve {
     order: SegmentOrder,
+    /// The size of the segment that is made next.
     capacity: u64,
+    /// Attempts at this size that failed for lack of space.
+    failed_tries: u32,
     /// A segment that was created but could not be added to the manifest for lack of space.
     unlisted: Option<NewSegment>,
     /// Creation failed, and an incomplete file may be left.
@@ -64,6 +76,19 @@ pub struct SegmentAllocator {
     pub thread: Arc<ThreadSignal>,
 }
 
+impl SegmentReserve {
+    /// Makes the next attempts smaller if there is no room for this size for a while.
+    fn note_failure(&mut self, error: &LogError) {
+        if error.is_no_room() {
+            self.failed_tries += 1;
+            if self.failed_tries >= TRIES_FOR_SIZE {
+                self.failed_tries = 0;
+                self.capacity = segment::smaller_capacity(self.capacity);
+            }
+        }
+    }
+}
+
 impl SegmentAllocator {
     /// Creates an allocator. A thread must call [`run`](Self::run).
     pub fn new(
@@ -76,9 +101,17 @@ impl SegmentAllocator {
         orders: Vec<SegmentOrder>,
     ) -> Self {
         let queue = (0..orders.len()).collect();
+        let capacity = segment::next_capacity(0, segment_bytes);
         let places = orders
             .into_iter()
-            .map(|order| SegmentReserve { order, capacity: 0, unlisted: None, left_over: false, ready: None })
+            .map(|order| SegmentReserve {
+                order,
+                capacity,
+                failed_tries: 0,
+                unlisted: None,
+                left_over: false,
+                ready: None,
+            })
             .collect();
         Self {
             storage,
@@ -99,17 +132,18 @@ impl SegmentAllocator {
         self.durable.store(epoch, Ordering::Relaxed);
     }
 
-    /// Returns the next segment of a log. Blocks until it is ready.
+    /// Returns the next segment of a log whose segments hold `held` bytes. Blocks until it is ready.
     ///
     /// # Errors
     /// Returns an error if the segment could not be created. After a lack of space, each call tries
     /// once more.
-    pub fn take(&self, log: usize) -> Result<NewSegment> {
+    pub fn take(&self, log: usize, held: u64) -> Result<NewSegment> {
         let mut state = lock(&self.state);
         let mut asked_again = false;
         loop {
             match state.places[log].ready.take() {
                 Some(Ok(segment)) => {
+                    state.places[log].capacity = segment::next_capacity(held, self.segment_bytes);
                     state.queue.push_back(log);
                     self.thread.wake();
                     return Ok(segment);
@@ -149,13 +183,13 @@ impl SegmentAllocator {
     fn make_next(&self, log: usize) {
         let mut state = lock(&self.state);
         let place = &mut state.places[log];
-        let capacity = segment::next_capacity(place.capacity, self.segment_bytes);
         let header = SegmentHeader {
             log: log as u32,
             number: place.order.next_number,
             database: self.database,
             first_epoch: self.durable.load(Ordering::Relaxed) + 1,
             seed: place.order.seed,
+            capacity: place.capacity,
         };
         let (dir, unlisted) = (place.order.dir.clone(), place.unlisted.take());
         let left_over = std::mem::take(&mut place.left_over);
@@ -166,7 +200,7 @@ impl SegmentAllocator {
         }
         let made = match unlisted {
             Some(segment) => Ok(segment),
-            None => segment::make(&*self.storage, &dir, &header, capacity, self.zeroed),
+            None => segment::make(&*self.storage, &dir, &header, self.zeroed),
         };
         // The segment must be in the manifest before a record is written to it.
         let listed = made.map(|segment| (self.manifests.add(&segment.path), segment));
@@ -175,7 +209,7 @@ impl SegmentAllocator {
         place.ready = Some(match listed {
             Ok((Ok(()), segment)) => {
                 place.order.next_number += 1;
-                place.capacity = capacity;
+                place.failed_tries = 0;
                 Ok(segment)
             }
             // The manifest on disk may contain it, so the file must stay.
@@ -185,6 +219,7 @@ impl SegmentAllocator {
             }
             Err(error) => {
                 place.left_over = true;
+                place.note_failure(&error);
                 Err(error)
             }
         });

@@ -18,13 +18,19 @@ use std::sync::{Arc, Mutex};
 use skein_sync::locks::lock;
 
 use crate::record::{u32_at, u64_at};
-use crate::segment::{file_name, numbers_of};
+use crate::segment::{file_name, numbers_of, parse_name};
 use crate::small_file::{self, SmallFileKind};
 use crate::storage::{Storage, make_folder};
 use crate::{LogError, Result};
 
 const NAME: &str = "log.roster";
 const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINROS", version: 1, oldest: 1 };
+
+/// Returns whether a file of this name belongs to a log folder: a segment, or the manifest. The lock
+/// does not count, because it holds no data.
+pub fn is_log_file(name: &str) -> bool {
+    name == NAME || parse_name(name).is_some()
+}
 
 /// The manifest of one log folder.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::path::Path;
 use common::*;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
-use skein_log::{Log, LogError, OpenProgress, Recovered};
+use skein_log::{Durability, Log, LogError, LogOptions, OpenProgress, Recovered};
 
 /// Returns the disk of a closed log with two logs and several segments.
 fn closed() -> SimStorage {
@@ -100,6 +100,49 @@ fn a_missing_end_of_a_log_is_noticed_by_the_others() {
     storage.remove(&second).unwrap();
     let error = refused(&sim, "removed");
     assert!(error.to_string().contains("missing"), "{error}");
+}
+
+/// Incident: the last segment of a killed process was cut short, and recovery took the missing end
+/// for a torn tail. Consequence: acknowledged records were lost, with the words that no promised write
+/// was. Fix: a segment's header has the length that was durable before the first record, and a
+/// shorter file is damage.
+#[test]
+fn a_last_segment_that_was_cut_short_is_damage() {
+    for durability in [Durability::Buffered, Durability::Sync] {
+        let sim = SimStorage::new();
+        let options = LogOptions { durability, ..options(1) };
+        let (log, _) = Log::open(sim.share(), options.clone(), None).unwrap();
+        run(&log, 0, 30, &mut AcknowledgedWrites::default()).unwrap();
+        log.commit().unwrap();
+        sim.kill();
+        drop(log);
+        let path = segment_files(&sim)
+            .into_iter()
+            .rfind(|path| sim.contents(path)[64..].iter().any(|byte| *byte != 0))
+            .unwrap();
+        let (bytes, storage) = (sim.contents(&path), &sim as &dyn Storage);
+        let file = storage.open(&path, true).unwrap();
+        let (mut accepted, mut lengths) = (0, 0);
+        for len in (0..bytes.len()).step_by(if bytes.len() > 40_000 { 211 } else { 37 }) {
+            file.set_len(len as u64).unwrap();
+            lengths += 1;
+            match Recovered::inspect(&sim, &[FOLDER.into()], None, &OpenProgress::default()) {
+                Err(LogError::Damaged { path: named, .. }) => assert_eq!(named, path, "{len} bytes"),
+                // So ends a segment that a close or a recovery has cut behind a mark.
+                Ok(_) => accepted += 1,
+                Err(error) => panic!("{len} bytes: {error}"),
+            }
+            file.write_at(&bytes[len..], len as u64).unwrap();
+        }
+        assert!(lengths > 100 && accepted * 20 < lengths, "{accepted} of {lengths} accepted");
+        assert_eq!(inspect(&sim).unwrap().len(), 30);
+        // A recovery cuts the segment, and a close trims another; neither is damage.
+        for _ in 0..2 {
+            let (log, _) = Log::open(sim.share(), options.clone(), None).unwrap();
+            put(&log, 0, 31, 10).unwrap();
+            log.close().unwrap();
+        }
+    }
 }
 
 #[test]

@@ -4,12 +4,13 @@
 
 mod common;
 
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use common::*;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
-use skein_log::{Log, LogError};
+use skein_log::{Log, LogError, LogOptions};
 
 #[test]
 fn a_failure_stops_writes_and_loses_no_acknowledged_record() {
@@ -164,6 +165,41 @@ fn a_disk_that_is_full_for_a_while_stops_writes_for_a_while() {
 #[test]
 fn too_many_open_files_stop_writes_for_a_while() {
     writes_wait_for(SimError::TooManyFiles);
+}
+
+/// Incident: the next segment would have taken 64 MiB, and a disk with less never had room for it.
+/// Consequence: writes waited although there was room for them. Fix: after some attempts the log takes
+/// a smaller segment. The message names the size that found no room.
+#[test]
+fn a_disk_without_room_for_a_large_segment_gets_a_smaller_one() {
+    let sim = SimStorage::new();
+    let options = LogOptions { segment_bytes: 64 << 20, ..options(1) };
+    let (log, _) = Log::open(sim.share(), options, None).unwrap();
+    // Six segments of 1 MiB. Then the log wants 2 MiB, and the disk has 1.3.
+    sim.limit(Path::new(FOLDER), Some(7_500 << 10));
+    let write = |number| put(&log, 0, number, 100_000).and_then(|epoch| log.wait_durable(epoch));
+    let mut number = 1;
+    let refused = loop {
+        match write(number) {
+            Ok(()) => number += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(refused, LogError::NoRoom { .. }), "{refused}");
+    assert!(refused.to_string().contains(&format!("for its {} bytes", 2 << 20)), "{refused}");
+    let began = Instant::now();
+    while log.poisoned().is_some() {
+        assert!(began.elapsed() < Duration::from_secs(60), "writes do not continue");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    (number + 1..number + 4).for_each(|number| write(number).unwrap());
+    let last = segment_files(&sim).pop().unwrap();
+    assert_eq!(sim.contents(&last).len(), 1 << 20);
+    sim.reboot(number);
+    let mut found = inspect(&sim).unwrap();
+    // The refused record may be there or not.
+    found.retain(|found| *found != number);
+    assert!(found.into_iter().eq((1..number).chain(number + 1..number + 4)));
 }
 
 /// Makes writes wait for the fault. The threads decide how often: the next segments may be ready

@@ -18,7 +18,7 @@ use skein_log::random_id;
 use skein_log::storage::{Storage, StorageLock, has_file, lock_folder, make_folder};
 use skein_sync::locks::lock;
 
-use crate::identity::{Identity, LogFolder, StoreId, absolute};
+use crate::identity::{Identity, LogFolder, StoreId, absolute, check_no_identity_lost};
 use crate::log_folders::{self, ResolvedLogFolders};
 use crate::{Error, Result, StoreOptions};
 
@@ -51,6 +51,7 @@ impl DataFolder {
         let known = if let Some(identity) = Identity::read(&*storage, path)? {
             identity
         } else {
+            check_no_identity_lost(&*storage, path)?;
             // The id is written first: after a crash before the log folders are entered, those
             // folders already belong to this store.
             let fresh = Identity::fresh(StoreId(random_id()));

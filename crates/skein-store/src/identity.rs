@@ -2,16 +2,20 @@
 //! `docs/format.md`, "Identity", draws the bytes.
 
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use skein_log::small_file::{self, SmallFileKind};
 use skein_log::storage::{OsStorage, Storage, has_file};
 
+use crate::checkpoint;
 use crate::encoding::ByteReader;
 use crate::{Error, Result};
 
 const NAME: &str = "identity";
+/// The folder of the logs, unless others are named.
+pub(crate) const LOG: &str = "log";
 /// This file is read before all others, so its version is the version of the whole data folder.
 const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINDB\n", version: 7, oldest: 2 };
 
@@ -26,6 +30,34 @@ pub fn is_data_folder(folder: impl AsRef<Path>) -> bool {
 /// Does the same on a given storage.
 pub fn is_data_folder_on(storage: &dyn Storage, folder: impl AsRef<Path>) -> bool {
     has_file(storage, folder.as_ref(), NAME).unwrap_or(true)
+}
+
+/// Checks that a folder without a store has no data of one either. A store writes its identity file
+/// first of all, and a backup writes it last. So beside data the file was lost, or the backup was
+/// never finished.
+///
+/// # Errors
+/// `Damaged` if the folder has a checkpoint or a log, and no identity file. The folder cannot be read.
+pub fn check_no_identity_lost(storage: &dyn Storage, folder: &Path) -> Result<()> {
+    if is_data_folder_on(storage, folder) {
+        return Ok(());
+    }
+    let list = |path: &Path| match storage.list(path) {
+        Ok(entries) => Ok(entries),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(Error::io("list", path, &error)),
+    };
+    let checkpoint = list(folder)?.into_iter().find(|entry| checkpoint::begin_of(&entry.name).is_some());
+    let log = list(&folder.join(LOG))?.into_iter().find(|entry| skein_log::is_log_file(&entry.name));
+    let found = checkpoint.map(|entry| entry.name).or(log.map(|entry| format!("{LOG}/{}", entry.name)));
+    let Some(found) = found else { return Ok(()) };
+    let what = format!(
+        "the file is missing, but {found} is there (the file data.skein, if this was the disk engine); a backup \
+         that was not finished has neither"
+    );
+    Err(Error::damaged(&folder.join(NAME), 0, what))
 }
 
 /// Returns the absolute path, so that a change of the current folder does not matter.

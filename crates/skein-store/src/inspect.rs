@@ -6,7 +6,7 @@ use skein_log::storage::Storage;
 use skein_log::{LogRecoveryReport, OpenProgress, RecordProgress, Recovered};
 
 use crate::checkpoint::{self, load, manifest::CheckpointManifest};
-use crate::identity::{Identity, absolute};
+use crate::identity::{Identity, absolute, check_no_identity_lost};
 use crate::log_folders;
 use crate::record::{self, RecordEffect, StoreRecord};
 use crate::row::RowAllocator;
@@ -67,13 +67,11 @@ pub fn inspect_with(
     progress: &OpenProgress,
 ) -> Result<StoreInspection> {
     let path = &absolute(path.as_ref())?;
-    let identity = Identity::read(storage, path)?.ok_or_else(|| {
-        Error::io(
-            "find a store in",
-            path,
-            &std::io::Error::other("it has no identity file; name a data folder"),
-        )
-    })?;
+    let Some(identity) = Identity::read(storage, path)? else {
+        check_no_identity_lost(storage, path)?;
+        let cause = std::io::Error::other("it has no identity file; name a data folder");
+        return Err(Error::io("find a store in", path, &cause));
+    };
     let mut found = StoreInspection {
         store_id: identity.id.to_string(),
         log_folders: identity.log_folders.iter().map(|folder| folder.path.clone()).collect(),

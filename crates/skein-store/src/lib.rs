@@ -72,7 +72,7 @@ pub use collection::{
     ScoreRangeView, SetReader, SortedSet,
 };
 pub use error::{Error, Result};
-pub use identity::{is_data_folder, is_data_folder_on};
+pub use identity::{check_no_identity_lost, is_data_folder, is_data_folder_on};
 pub use index::IndexKind;
 pub use inspect::{CheckpointFound, StoreInspection, inspect, inspect_with};
 pub use keyspace::{

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use skein_log::SegmentManifest;
 use skein_log::storage::Storage;
 
-use crate::identity::{Identity, LogFolder, StoreId, absolute};
+use crate::identity::{Identity, LOG, LogFolder, StoreId, absolute};
 use crate::{Error, Result, StoreOptions};
 
 /// The log folders to use. So far only segment manifests of new folders were written.
@@ -39,7 +39,7 @@ pub(crate) fn resolve(
             folder.active = named.contains(&folder.path);
         }
     } else if !identity.log_folders.iter().any(|folder| folder.active && !is_given_up(folder)) {
-        named.push(data.join("log"));
+        named.push(data.join(LOG));
     }
     for path in &named {
         if !identity.log_folders.iter().any(|folder| folder.path == *path && !is_given_up(folder)) {

@@ -191,10 +191,11 @@ pub struct StoreOptions {
     /// dropped, because without the lost folder they have gaps. If no folder is missing, nothing
     /// happens.
     pub give_up_log_folders: Vec<PathBuf>,
-    /// The size of a log segment; 64 MiB by default.
+    /// The largest size of a log segment; 64 MiB by default.
     pub segment_bytes: u64,
-    /// A checkpoint starts when the logs have grown by this many bytes since the last one; 1 GiB by
-    /// default, `None` for never.
+    /// A checkpoint starts when the logs have grown by this many bytes since the last one, or by four
+    /// times the bytes of that checkpoint, but at least 32 MiB; 1 GiB by default, `None` for never. So
+    /// a small store keeps small logs.
     pub checkpoint_log_bytes: Option<u64>,
     /// A checkpoint starts this long after the last one if anything was written; 1 hour by default,
     /// `None` for never.

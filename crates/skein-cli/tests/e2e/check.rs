@@ -135,9 +135,57 @@ fn a_torn_tail_is_cut_off() {
     let end = bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1 + 8;
     bytes.truncate(end);
     bytes.extend_from_slice(&[0xa5; 64]);
+    // Until a clean stop the file keeps its reserved length, which its header has.
+    let reserved = u64::from_le_bytes(bytes[52..60].try_into().unwrap());
+    bytes.resize(reserved.try_into().unwrap(), 0);
     fs::write(&path, bytes).unwrap();
     let said = String::from_utf8(stdout_of(run([Path::new("check"), folder.path()]))).unwrap();
     assert!(said.contains("torn tail: ") && said.contains("no damage"), "{said}");
+    assert_complete(folder.path());
+}
+
+/// Incident: the last segment of a killed server was cut short, and the lost end was called a torn
+/// tail, with no promised write lost. Consequence: acknowledged writes were missing without an error.
+/// Fix: a file that is shorter than what was reserved for it is damage.
+#[test]
+fn a_log_that_was_cut_short_is_damage() {
+    for engine in ["memory", "disk"] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = ["--engine", engine, "--workers", "1", "--durability", "sync"];
+        let server = SkeinServe::start(folder.path(), &options);
+        let mut client = server.client();
+        for key in 0..300 {
+            let key = format!("key {key}");
+            client.call(&[b"SET", key.as_bytes(), b"some bytes of a value that is acknowledged"]).unwrap();
+        }
+        server.kill();
+        let (path, _) = find(&folder.path().join("log"), b"key 299");
+        fs::File::options().write(true).open(&path).unwrap().set_len(8192).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert_refused(
+            &run([Path::new("check"), folder.path()]),
+            3,
+            &[name, "damaged at byte", "has 8192 of the"],
+        );
+        let server = SkeinServe::try_start(folder.path(), &options).expect_err("no server starts on damage");
+        assert_refused(&server, 3, &[name, "damaged at byte", "has 8192 of the"]);
+    }
+}
+
+/// Incident: without its file `identity`, a folder with data was called a folder of foreign files, with
+/// the exit code of a wrong option. Fix: it is damage, with the exit code of damage.
+#[test]
+fn a_lost_identity_is_damage() {
+    let folder = folder_with_data();
+    let path = folder.path().join("identity");
+    let identity = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let before = contents(folder.path());
+    assert_refused(&run([Path::new("check"), folder.path()]), 3, &["identity", "missing", "checkpoint-"]);
+    let server = SkeinServe::try_start(folder.path(), &[]).expect_err("no server starts on damage");
+    assert_refused(&server, 3, &["identity", "missing", "checkpoint-"]);
+    assert!(contents(folder.path()) == before, "a file was changed");
+    fs::write(&path, identity).unwrap();
     assert_complete(folder.path());
 }
 

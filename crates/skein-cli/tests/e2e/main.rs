@@ -13,6 +13,7 @@ mod documents;
 mod external;
 #[path = "../../../skein-server/tests/common/free_port.rs"]
 mod free_port;
+mod full_disk;
 mod functions;
 mod kill;
 mod load_dump;

@@ -183,7 +183,7 @@ fn a_full_disk_stops_writes_and_nothing_else() {
 fn a_full_disk_that_is_emptied_takes_writes_again() {
     for level in ["buffered", "sync"] {
         let folder = tempfile::tempdir().unwrap();
-        // Segments of 1, 4 and 16 MiB: at first the second is too large, and later the third.
+        // Segments begin with 1 MiB, and the fifth is the first that is too large.
         let options = ["--durability", level, "--workers", "1"];
         let server = SkeinServe::start_on_a_small_disk(folder.path(), &options);
         let (mut written, value) = (Vec::new(), vec![b'x'; 20_000]);

@@ -72,9 +72,9 @@ impl SharedLog {
     }
 
     /// Runs the committer thread: commits on request, and every `interval` if there are uncommitted
-    /// records.
+    /// records. Meanwhile it frees memory of the buffers.
     pub fn run_committer(&self, interval: Duration) {
-        let mut last = Instant::now();
+        let (mut last, mut shrunk) = (Instant::now(), Instant::now());
         while !self.committer.is_stopped() && !self.is_over() {
             if self.is_waiting_for_room() {
                 self.retry_commit();
@@ -82,6 +82,10 @@ impl SharedLog {
                     self.committer.wait_timeout(BETWEEN_TRIES);
                 }
                 continue;
+            }
+            if shrunk.elapsed() >= interval {
+                self.writers.iter().for_each(|writer| writer.buffer.shrink());
+                shrunk = Instant::now();
             }
             let requested = lock(&self.turn).requested.min(self.gate.epoch());
             if requested > self.durable() {

@@ -14,11 +14,16 @@
 //!    not, and the writes of the current epoch so far. The checkpoint names "before the current
 //!    epoch" as its end. Recovery then takes those epochs for proven, requires no log for them, and
 //!    replays the current epoch as far as it is durable, by versions.
+//! 4. If two standstills have one epoch e, nothing was written between them. The second one is told
+//!    the first one's epoch, and closes e unless a commit is stalled. A commit that is stalled then is
+//!    that of e - 1, because closing e - 1 began e. It was stalled at the first standstill as well,
+//!    and in between it never succeeded, so writes were refused all the time.
 
 use super::SharedLog;
 use super::committer::CommitToken;
 use super::write_state::{AtomicWriteState, WriteState};
 use crate::epoch::EpochGate;
+use skein_sync::locks::lock;
 
 /// No thread writes to the log while this exists. See
 /// [`Log::stand_still`](crate::Log::stand_still).
@@ -30,17 +35,25 @@ pub struct Standstill<'a> {
 
 impl Standstill<'_> {
     /// Returns the current epoch. A checkpoint that is written now begins with it and ends before
-    /// it.
+    /// it. If this is the epoch of an earlier standstill, nothing was written since.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 }
 
 impl SharedLog {
-    /// Waits for a standstill. Returns `None` if writes do not wait for space.
-    pub fn stand_still(&self) -> Option<Standstill<'_>> {
+    /// Waits for a standstill, if possible with an epoch after `past` (4). Returns `None` if writes do
+    /// not wait for space.
+    pub fn stand_still(&self, past: u64) -> Option<Standstill<'_>> {
         let token = self.token();
-        stands_still(&self.gate, &self.state).then(|| Standstill { epoch: self.gate.epoch(), _token: token })
+        if !stands_still(&self.gate, &self.state) {
+            return None;
+        }
+        let mut stalled = lock(&self.stalled);
+        if self.gate.epoch() <= past && stalled.epoch.is_none() {
+            stalled.epoch = Some(self.gate.close());
+        }
+        Some(Standstill { epoch: self.gate.epoch(), _token: token })
     }
 }
 

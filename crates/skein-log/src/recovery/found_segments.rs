@@ -18,7 +18,7 @@ pub struct FoundSegment {
     pub header: SegmentHeader,
     pub len: u64,
     /// Whether the folder's manifest contains it. True if there is no manifest.
-    listed: bool,
+    pub listed: bool,
     storage: Arc<dyn Storage>,
 }
 

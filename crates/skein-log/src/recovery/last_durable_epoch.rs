@@ -28,6 +28,7 @@ pub fn decide_last_durable_epoch(
     let proven = all().map(|scanned| scanned.scan.proven).fold(checkpoint.end, u64::max);
     check_stops(chains)?;
     check_participants(chains, proven, checkpoint.begin)?;
+    chains.iter().try_for_each(check_lengths)?;
     let durable = durable(chains, proven);
     let epochs = || {
         all().flat_map(|scanned| scanned.scan.recent_epochs.iter().copied().chain([scanned.scan.last_epoch]))
@@ -49,6 +50,33 @@ fn check_stops(chains: &[LogChain]) -> Result<()> {
         let proven = behind.fold(last.scan.own_durable_behind, LogPosition::max);
         if proven > stop {
             return Err(damaged(last, stop, "a later mark says that more was durable"));
+        }
+    }
+    Ok(())
+}
+
+/// Rule 4, third part: checks that the end of a log was not cut off from outside. Before the last
+/// segment with records, the next one's link has noticed that.
+fn check_lengths(chain: &LogChain) -> Result<()> {
+    let last = chain.held.last();
+    // A clean close, a copy and a recovery cut a segment exactly behind a mark.
+    let ends_with_mark = |scanned: &ScannedSegment| {
+        let mark = scanned.scan.last_mark.as_ref();
+        mark.is_some_and(|mark| mark.end == scanned.segment.len)
+    };
+    let cut_by_us = |scanned: &ScannedSegment| {
+        last.is_some_and(|last| last.segment.path == scanned.segment.path) && ends_with_mark(scanned)
+    };
+    for scanned in last.into_iter().chain(&chain.behind) {
+        let (len, reserved) = (scanned.segment.len, scanned.segment.header.capacity);
+        // A crash may leave any length while a segment is made, before the manifest contains it.
+        if len < reserved && scanned.segment.listed && !cut_by_us(scanned) {
+            let what = format!(
+                "{}, and the file has {len} of the {reserved} bytes that were reserved before its first record; \
+                 its last records may be lost",
+                scanned.scan.why
+            );
+            return Err(LogError::damaged(&scanned.segment.path, scanned.scan.stop, what));
         }
     }
     Ok(())

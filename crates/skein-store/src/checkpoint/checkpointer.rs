@@ -8,10 +8,18 @@ use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
 use super::leases::FileLeases;
+use super::manifest::CheckpointManifest;
 use super::{CheckpointReport, CheckpointSource, write};
 use crate::commit_log::CommitLog;
 use crate::options::StoreOptions;
 use crate::{Error, Result};
+
+/// The logs of a small store may grow by this many bytes before a checkpoint starts.
+const SMALL_LOG_BYTES: u64 = 32 << 20;
+
+/// Those of a larger store may grow by this many times the bytes of its newest checkpoint. So
+/// checkpoints write at most a quarter of what the logs write.
+const LOG_PER_CHECKPOINT: u64 = 4;
 
 /// The state of the checkpoints of this run.
 #[derive(Debug)]
@@ -22,8 +30,8 @@ pub(crate) struct Checkpointer {
     interval: Option<Duration>,
     /// What the recovery replayed.
     replayed: LogVolume,
-    /// Held while a checkpoint is written.
-    one_at_a_time: Mutex<()>,
+    /// The newest complete checkpoint. Held while one is written.
+    last: Mutex<Option<CheckpointManifest>>,
     /// The copies of the folder's files that are being made.
     pub(crate) copies: FileLeases,
     /// A checkpoint was requested, and no checkpoint has begun since.
@@ -33,6 +41,8 @@ pub(crate) struct Checkpointer {
     pub(crate) last_unix_s: AtomicU64,
     /// The failure of the last checkpoint, if it failed.
     pub(crate) last_failure: Mutex<Option<String>>,
+    /// The bytes of the newest checkpoint.
+    newest_bytes: AtomicU64,
     /// `logged` when the last checkpoint began.
     logged_before: Mutex<LogVolume>,
     began: Mutex<Instant>,
@@ -81,31 +91,34 @@ pub(crate) struct LogVolume {
 /// The right to write a checkpoint. Nobody else writes one meanwhile.
 pub(crate) struct CheckpointTurn<'c> {
     of: &'c Checkpointer,
-    turn: MutexGuard<'c, ()>,
+    last: MutexGuard<'c, Option<CheckpointManifest>>,
 }
 
 impl CheckpointTurn<'_> {
     /// Writes a checkpoint.
-    pub(crate) fn write(&self, source: CheckpointSource<'_>, threads: usize) -> Result<CheckpointReport> {
-        self.of.write_in_turn(source, threads, &self.turn)
+    pub(crate) fn write(&mut self, source: CheckpointSource<'_>, threads: usize) -> Result<CheckpointReport> {
+        self.of.write_in_turn(source, threads, &mut self.last)
     }
 }
 
 impl Checkpointer {
-    /// Returns the state after a recovery that has `replayed` the logs on top of a checkpoint from
-    /// `last_unix_s`.
-    pub(crate) fn new(options: &StoreOptions, last_unix_s: u64, replayed: LogVolume) -> Self {
+    /// Returns the state after a recovery that has `replayed` the logs on top of the checkpoint
+    /// `last`.
+    pub(crate) fn new(options: &StoreOptions, last: Option<CheckpointManifest>, replayed: LogVolume) -> Self {
+        let last_unix_s = last.as_ref().map_or(0, |manifest| manifest.unix_s);
+        let newest_bytes = last.as_ref().map_or(0, CheckpointManifest::bytes);
         Self {
             log_bytes_max: options.checkpoint_log_bytes,
             interval: options.checkpoint_interval,
             replayed,
-            one_at_a_time: Mutex::new(()),
+            last: Mutex::new(last),
             copies: FileLeases::default(),
             requested: AtomicBool::new(false),
             running: AtomicBool::new(false),
             finished: AtomicU64::new(0),
             last_unix_s: AtomicU64::new(last_unix_s),
             last_failure: Mutex::new(None),
+            newest_bytes: AtomicU64::new(newest_bytes),
             logged_before: Mutex::default(),
             began: Mutex::new(Instant::now()),
             stop: CheckpointStop::default(),
@@ -114,12 +127,12 @@ impl Checkpointer {
 
     /// Writes a checkpoint, after the one that is being written.
     pub(crate) fn write(&self, source: CheckpointSource<'_>, threads: usize) -> Result<CheckpointReport> {
-        self.write_in_turn(source, threads, &lock(&self.one_at_a_time))
+        self.write_in_turn(source, threads, &mut lock(&self.last))
     }
 
     /// Calls `act` while no checkpoint is written, with the right to write one.
-    pub(crate) fn between_checkpoints<R>(&self, act: impl FnOnce(&CheckpointTurn<'_>) -> R) -> R {
-        act(&CheckpointTurn { of: self, turn: lock(&self.one_at_a_time) })
+    pub(crate) fn between_checkpoints<R>(&self, act: impl FnOnce(&mut CheckpointTurn<'_>) -> R) -> R {
+        act(&mut CheckpointTurn { of: self, last: lock(&self.last) })
     }
 
     /// Requests a checkpoint. Returns false if one was requested and none has begun since.
@@ -140,15 +153,15 @@ impl Checkpointer {
             return None;
         }
         // Checked again under the lock, because another checkpoint may have begun meanwhile.
-        let turn = lock(&self.one_at_a_time);
-        is_wanted().then(|| self.write_in_turn(source, threads, &turn))
+        let mut last = lock(&self.last);
+        is_wanted().then(|| self.write_in_turn(source, threads, &mut last))
     }
 
     fn write_in_turn(
         &self,
         source: CheckpointSource<'_>,
         threads: usize,
-        _turn: &MutexGuard<'_, ()>,
+        last: &mut Option<CheckpointManifest>,
     ) -> Result<CheckpointReport> {
         self.running.store(true, Ordering::Relaxed);
         // This checkpoint contains everything that was written before the request.
@@ -156,12 +169,13 @@ impl Checkpointer {
         *lock(&self.began) = Instant::now();
         let logged = self.logged(source.commit);
         source.commit.begin_checkpoint();
-        let written = write::write(&source, threads);
+        let written = write::write(&source, last, threads);
         self.running.store(false, Ordering::Relaxed);
         let is_failure = |error: &&Error| !matches!(error, Error::Closed | Error::Cancelled);
         let failure = written.as_ref().err().filter(is_failure).map(Error::to_string);
         *lock(&self.last_failure) = failure;
-        if written.is_ok() {
+        if let Ok(report) = &written {
+            self.newest_bytes.store(report.bytes, Ordering::Relaxed);
             *lock(&self.logged_before) = logged;
             self.finished.fetch_add(1, Ordering::Relaxed);
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
@@ -187,9 +201,15 @@ impl Checkpointer {
         LogVolume { bytes: all.bytes - before.bytes, records: all.records - before.records }
     }
 
+    /// Returns the log bytes at which a checkpoint starts; `None` for never.
+    pub(crate) fn due_at(&self) -> Option<u64> {
+        let by_size = self.newest_bytes.load(Ordering::Relaxed).saturating_mul(LOG_PER_CHECKPOINT);
+        self.log_bytes_max.map(|limit| limit.min(by_size.max(SMALL_LOG_BYTES)))
+    }
+
     /// Returns whether a checkpoint should start without a request.
     fn is_due(&self, commit: &CommitLog) -> bool {
-        let by_size = self.log_bytes_max.is_some_and(|limit| self.since_last(commit).bytes >= limit);
+        let by_size = self.due_at().is_some_and(|limit| self.since_last(commit).bytes >= limit);
         let by_time = self.interval.is_some_and(|interval| {
             let began = *lock(&self.began);
             began.elapsed() >= interval && commit.is_written()

@@ -60,8 +60,7 @@ impl FileLeases {
 }
 
 fn remove_outdated(source: &CheckpointSource<'_>, newest: u64, leased: &[u64]) -> Result<usize> {
-    let needed = [leased, &[newest]].concat();
-    super::remove_others(&*source.folder.storage, &source.folder.path, &needed)?;
-    let oldest = needed.into_iter().fold(newest, u64::min);
+    super::remove_before(&*source.folder.storage, &source.folder.path, newest, leased)?;
+    let oldest = leased.iter().copied().fold(newest, u64::min);
     Ok(source.commit.log.release_before(oldest)?)
 }

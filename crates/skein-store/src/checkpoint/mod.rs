@@ -19,7 +19,13 @@
 //!
 //! While the log's disk is full no epoch becomes durable, so steps 1 and 3 would wait for the space
 //! that step 5 frees. Writes are refused then anyway. So the checkpoint is written at a standstill
-//! (`skein_log::Standstill`): B is the present epoch, and the end is the one before it.
+//! (`skein_log::Standstill`): B is the present epoch, and the end is the one before it. If the newest
+//! checkpoint was written at a standstill of the same epoch, nothing was written since, and it is
+//! the result.
+//!
+//! No call removes a checkpoint that may count: an error removes only the folder that the same call
+//! made, and a later call only what is older than the checkpoint in `identity`, or was left without
+//! ever being complete.
 //!
 //! At durability `None` there is no log to replay. A checkpoint that is taken while writes run then
 //! holds all keys and members as they were at the moment of its snapshot, with whole batches. If
@@ -97,6 +103,11 @@ pub(crate) fn folder_name(begin: u64) -> String {
     format!("{PREFIX}{begin:016x}")
 }
 
+/// Returns the begin epoch in the name of a checkpoint folder; `None` for any other name.
+pub(crate) fn begin_of(name: &str) -> Option<u64> {
+    u64::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok()
+}
+
 pub(crate) fn part_name(part: usize) -> String {
     format!("part-{part:04}")
 }
@@ -108,7 +119,7 @@ pub(crate) fn folders(storage: &dyn Storage, path: &Path) -> Result<Vec<(u64, Pa
     let mut found: Vec<(u64, PathBuf)> = entries
         .iter()
         .filter_map(|entry| {
-            let begin = u64::from_str_radix(entry.name.strip_prefix(PREFIX)?, 16).ok()?;
+            let begin = begin_of(&entry.name)?;
             Some((begin, path.join(&entry.name)))
         })
         .collect();
@@ -117,14 +128,47 @@ pub(crate) fn folders(storage: &dyn Storage, path: &Path) -> Result<Vec<(u64, Pa
     Ok(found)
 }
 
-/// Removes all checkpoints, complete or not, except those that begin at `keep`.
+/// Removes all checkpoints, complete or not, except those that begin at `keep`. REQUIRES: no other
+/// one counts.
 pub(crate) fn remove_others(storage: &dyn Storage, path: &Path, keep: &[u64]) -> Result<()> {
+    remove_those(storage, path, |begin| !keep.contains(&begin))
+}
+
+/// Removes the checkpoints before `newest`, complete or not, except those that begin at `keep`.
+/// REQUIRES: the checkpoint that begins at `newest` counts.
+fn remove_before(storage: &dyn Storage, path: &Path, newest: u64, keep: &[u64]) -> Result<()> {
+    remove_those(storage, path, |begin| begin < newest && !keep.contains(&begin))
+}
+
+fn remove_those(storage: &dyn Storage, path: &Path, is_outdated: impl Fn(u64) -> bool) -> Result<()> {
     for (begin, folder) in folders(storage, path)? {
-        if !keep.contains(&begin) {
+        if is_outdated(begin) {
             remove(storage, &folder)?;
         }
     }
     Ok(())
+}
+
+/// Makes the folder of the checkpoint that begins at `begin`. Removes what an attempt that failed has
+/// left there.
+///
+/// # Panics
+/// Panics if the checkpoint counts. The caller knows the newest one.
+fn make_folder(folder: &DataFolder, begin: u64) -> Result<PathBuf> {
+    assert!(begin > folder.checkpoint(), "the checkpoint of epoch {begin} counts and is not written again");
+    let path = folder.path.join(folder_name(begin));
+    match folder.storage.list(&path) {
+        Ok(_) => remove(&*folder.storage, &path)?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(Error::io("list", &path, &error)),
+    }
+    folder.storage.create_dir_all(&path).map_err(|error| Error::io("create", &path, &error))?;
+    Ok(path)
+}
+
+/// Makes a complete checkpoint durable that the process before may have left in the middle of that.
+pub(crate) fn make_durable(storage: &dyn Storage, folder: &Path) -> Result<()> {
+    storage.sync_dir(folder).map_err(|error| Error::io("sync", folder, &error))
 }
 
 /// Removes a checkpoint, the manifest first, so that it does not count any more before its parts

@@ -9,8 +9,9 @@ use skein_sync::background::{BackgroundThread, ThreadSignal};
 use super::CheckpointReport;
 use crate::{Error, Result};
 
-/// The interval at which the thread checks log size and time.
-const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+/// The interval at which the thread checks log size and time. The logs of a small store grow beyond
+/// their bound by what is written meanwhile.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The delay before the next attempt after a failed checkpoint, for example on a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_secs(60);

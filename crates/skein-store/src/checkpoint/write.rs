@@ -27,28 +27,40 @@ const PARTS_PER_THREAD: usize = 8;
 /// The begin and end of the checkpoint of a copy: no log has records for it.
 const EPOCH_OF_COPY: u64 = 1;
 
-/// Writes a checkpoint. The caller ensures that only one is written at a time.
-pub(crate) fn write(source: &CheckpointSource<'_>, threads: usize) -> Result<CheckpointReport> {
+/// Writes a checkpoint, unless the newest one, `last`, has everything. Then it only does what that
+/// one may have left undone. `last` becomes the new one as soon as this is complete. The caller
+/// ensures that only one is written at a time.
+pub(crate) fn write(
+    source: &CheckpointSource<'_>,
+    last: &mut Option<CheckpointManifest>,
+    threads: usize,
+) -> Result<CheckpointReport> {
     let started = Instant::now();
-    let storage = &*source.folder.storage;
-    let boundary = CheckpointBoundary::of(&source.commit.log)?;
-    let begin = boundary.begin;
-    let folder = source.folder.path.join(folder_name(begin));
-    let written = write_counted(source, &folder, &boundary, threads);
-    let manifest = match written {
-        Ok(manifest) => manifest,
-        Err(error) => {
-            // Without a manifest the checkpoint does not count. If it cannot be removed now, the
-            // next open removes it.
-            if let Err(left) = super::remove(storage, &folder) {
-                tracing::debug!("an unfinished checkpoint stays: {left}");
-            }
-            return Err(error);
-        }
+    let newest = last.as_ref().map_or(0, |manifest| manifest.begin).max(source.folder.checkpoint());
+    let boundary = CheckpointBoundary::of(&source.commit.log, newest)?;
+    let manifest = match last {
+        Some(manifest) if manifest.begin == boundary.begin => manifest,
+        _ => last.insert(write_new(source, &boundary, threads)?),
     };
-    source.folder.note_checkpoint(begin)?;
-    let segments_removed = source.copies.remove_outdated(source, begin)?;
-    Ok(CheckpointReport { segments_removed, ..report(&manifest, started) })
+    source.folder.note_checkpoint(manifest.begin)?;
+    let segments_removed = source.copies.remove_outdated(source, manifest.begin)?;
+    Ok(CheckpointReport { segments_removed, ..report(manifest, started) })
+}
+
+/// Writes a complete checkpoint. On an error it removes the folder that it has made.
+fn write_new(
+    source: &CheckpointSource<'_>,
+    boundary: &CheckpointBoundary<'_>,
+    threads: usize,
+) -> Result<CheckpointManifest> {
+    let folder = super::make_folder(source.folder, boundary.begin)?;
+    write_counted(source, &folder, boundary, threads).inspect_err(|_| {
+        // Without a manifest the checkpoint does not count. If it cannot be removed now, a later
+        // checkpoint or the next open removes it.
+        if let Err(left) = super::remove(&*source.folder.storage, &folder) {
+            tracing::debug!("an unfinished checkpoint stays: {left}");
+        }
+    })
 }
 
 /// Writes a checkpoint of one moment into the folder of another store, which has no logs, and
@@ -85,13 +97,15 @@ struct CheckpointBoundary<'l> {
 }
 
 impl<'l> CheckpointBoundary<'l> {
-    fn of(log: &'l Log) -> Result<Self> {
+    /// Ends the present epoch, so that the checkpoint begins after `newest`. At a standstill this may
+    /// be impossible because nothing was written since.
+    fn of(log: &'l Log, newest: u64) -> Result<Self> {
         let no_room = match log.commit() {
             Ok(epoch) => return Ok(Self { begin: epoch + 1, still: None }),
             Err(error @ LogError::NoRoom { .. }) => error,
             Err(error) => return Err(error.into()),
         };
-        let still = log.stand_still().ok_or(no_room)?;
+        let still = log.stand_still(newest).ok_or(no_room)?;
         Ok(Self { begin: still.epoch(), still: Some(still) })
     }
 
@@ -107,8 +121,6 @@ fn write_counted(
     boundary: &CheckpointBoundary<'_>,
     threads: usize,
 ) -> Result<CheckpointManifest> {
-    let storage = &*source.folder.storage;
-    storage.create_dir_all(folder).map_err(|error| Error::io("create", folder, &error))?;
     let begin = boundary.begin;
     let parts = write_parts(source, folder, begin, threads)?;
     finish(source, folder, begin, parts, || boundary.end(&source.commit.log))

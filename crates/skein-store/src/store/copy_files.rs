@@ -32,12 +32,9 @@ use super::Store;
 use super::open_store::OpenStore;
 use crate::checkpoint::manifest::CheckpointManifest;
 use crate::checkpoint::{CheckpointSource, folder_name, manifest, part_name};
-use crate::identity::{Identity, LogFolder, StoreId, absolute};
+use crate::identity::{Identity, LOG, LogFolder, StoreId, absolute};
 use crate::session::active_writes;
 use crate::{Durability, Error, Result};
-
-/// The folder of the logs within a copy.
-const LOG: &str = "log";
 
 /// Where [`Store::copy_files_to`] makes a copy.
 #[derive(Debug, Clone)]

@@ -420,7 +420,7 @@ impl Store {
             log_bytes: unsaved.bytes,
             log_records: unsaved.records,
             log_bytes_behind: log.behind_bytes,
-            checkpoint_at_log_bytes: core.options.checkpoint_log_bytes.unwrap_or(0),
+            checkpoint_at_log_bytes: checkpoints.due_at().unwrap_or(0),
             log_segments: log.segments,
             commits: log.commits,
             checkpoints: checkpoints.finished.load(Ordering::Relaxed),

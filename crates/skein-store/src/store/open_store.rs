@@ -42,6 +42,13 @@ impl OpenStore {
         let storage = options.storage.clone();
         let (folder, lock) = DataFolder::open(path, &options)?;
         let newest = CheckpointManifest::newest(&*storage, &folder.path, folder.id, folder.checkpoint())?;
+        if let Some((manifest, path)) = &newest
+            && manifest.begin > folder.checkpoint()
+        {
+            // The process before has ended between the manifest and the note. Files that this
+            // checkpoint replaces are removed only if a power cut cannot take it away again.
+            checkpoint::make_durable(&*storage, path)?;
+        }
         let (log_folders, also_read) = folder.log_folders();
         let log_options = LogOptions {
             database: Some(folder.id.0),
@@ -65,18 +72,25 @@ impl OpenStore {
         recovery.log_folders_given_up = folder.given_up.iter().map(|folder| folder.path.clone()).collect();
         recovery.keys = keys.len(OperationTime::new(&options.clock, None));
         recovery.took = started.elapsed();
-        checkpoint::remove_others(&*storage, &folder.path, epochs.map(|epochs| epochs.begin).as_slice())?;
+        let last = newest.map(|(manifest, _)| manifest);
+        if let Some(last) = &last
+            && let Err(error) = folder.note_checkpoint(last.begin)
+        {
+            // On a full disk, for example. It counts all the same, and the noted one stays as well.
+            tracing::warn!("the newest checkpoint is not noted yet: {error}");
+        }
+        let keep = [folder.checkpoint(), last.as_ref().map_or(0, |last| last.begin)];
+        checkpoint::remove_others(&*storage, &folder.path, &keep)?;
         let commit = CommitLog::new(log, options.durability);
         // Records that exist only in the logs are in no checkpoint: at `None` closing must write
         // one.
         if recovery.log_records > 0 {
             commit.written();
         }
-        let checkpointed_unix_s = newest.as_ref().map_or(0, |(manifest, _)| manifest.unix_s);
         Ok(Self {
             checkpoints: Checkpointer::new(
                 &options,
-                checkpointed_unix_s,
+                last,
                 LogVolume { bytes: recovery.log_bytes, records: recovery.log_records },
             ),
             core: StoreCore::new(keys, commit, options),

@@ -35,6 +35,17 @@ fn fill(store: &Store, from: u32) -> u32 {
     unreachable!("the disk has an end")
 }
 
+/// Puts keys that fill some segments.
+fn fill_segments(store: &Store) -> u32 {
+    for key in 0..100u32 {
+        store.put(&key.to_be_bytes(), &VALUE).unwrap();
+        if key % 40 == 39 {
+            store.flush().unwrap();
+        }
+    }
+    100
+}
+
 /// Waits until writes continue.
 fn wait_for_room(store: &Store) {
     while store.writes_stopped().is_some() {
@@ -140,5 +151,120 @@ fn too_many_open_files_are_waited_for() {
         let store = open(&disk, durability, None);
         check(&store, next);
         assert!(store.get(b"after").unwrap().is_some());
+    }
+}
+
+/// Incident: while the disk was full, a checkpoint was written at a standstill, noted, and the log
+/// segments before it were removed. A client's SAVE began at the same epoch, failed because the files
+/// existed, and its clean-up removed the complete checkpoint. Consequence: all data were lost. Fix:
+/// nothing was written since, so the second checkpoint recognizes the first one as its own.
+#[test]
+fn a_second_checkpoint_on_a_full_disk_keeps_the_first() {
+    for durability in [Durability::Buffered, Durability::Sync] {
+        let disk = SimStorage::new();
+        let store = open(&disk, durability, None);
+        let next = fill_segments(&store);
+        disk.refuse_new_files(&["log-"]);
+        let next = fill(&store, next);
+        let first = store.checkpoint().unwrap();
+        let second = store.checkpoint().unwrap();
+        assert_eq!((first.begin_epoch, first.rows), (second.begin_epoch, second.rows));
+        assert!(first.segments_removed > 0 || durability == Durability::Buffered, "{first:?}");
+        assert_eq!(second.segments_removed, 0, "nothing is left to remove");
+        disk.refuse_new_files(&[]);
+        disk.reboot(u64::from(next));
+        drop(store);
+        check(&open(&disk, durability, None), next);
+    }
+}
+
+/// A checkpoint that could not remove the segments before it is complete all the same.
+#[test]
+fn a_checkpoint_whose_segments_stay_is_kept_by_the_next() {
+    let disk = SimStorage::new();
+    let store = open(&disk, Durability::Sync, None);
+    let next = fill_segments(&store);
+    // Without the second name, no segment manifest can be replaced.
+    disk.refuse_new_files(&["log-", "log.tmp"]);
+    let next = fill(&store, next);
+    assert!(store.checkpoint().is_err() && store.checkpoint().is_err());
+    disk.refuse_new_files(&["log-"]);
+    assert!(store.checkpoint().unwrap().segments_removed > 0);
+    disk.refuse_new_files(&[]);
+    wait_for_room(&store);
+    let next = next + u32::from(store.put(&next.to_be_bytes(), &VALUE).is_ok());
+    disk.reboot(3);
+    drop(store);
+    check(&open(&disk, Durability::Sync, None), next);
+}
+
+/// Writes that reached the present epoch after its checkpoint are in the next one: it closes the
+/// epoch, and so has a name of its own.
+#[test]
+fn a_checkpoint_has_the_writes_since_the_one_before() {
+    let disk = SimStorage::new();
+    let store = open(&disk, Durability::Buffered, None);
+    let mut next = 0;
+    for _ in 0..4 {
+        disk.refuse_new_files(&["log-"]);
+        next = fill(&store, next);
+        let report = store.checkpoint().unwrap();
+        assert_eq!(report.rows, u64::from(next));
+        disk.refuse_new_files(&[]);
+        wait_for_room(&store);
+    }
+    disk.refuse_new_files(&["log-"]);
+    let next = fill(&store, next);
+    store.checkpoint().unwrap();
+    disk.refuse_new_files(&[]);
+    disk.reboot(5);
+    drop(store);
+    check(&open(&disk, Durability::Buffered, None), next);
+}
+
+/// Two checkpoints at a standstill, while the disk fails from some operation on: in the parts, the
+/// manifest, the identity, or the removal of what is outdated. Nothing acknowledged is lost, whether
+/// the process goes on, is killed, or the power is cut.
+#[test]
+fn a_checkpoint_that_fails_anywhere_leaves_one_that_counts() {
+    for error in [SimError::NoSpace, SimError::Io, SimError::TooManyFiles] {
+        for at in 1.. {
+            let disk = SimStorage::new();
+            let store = open(&disk, Durability::Sync, None);
+            store.put(b"before", b"it").unwrap();
+            store.checkpoint().unwrap();
+            let next = fill_segments(&store);
+            disk.refuse_new_files(&["log-"]);
+            let next = fill(&store, next);
+            disk.fail_at(disk.operations() + at, error, true);
+            let failed = store.checkpoint().is_err();
+            let _ = store.checkpoint();
+            match at % 3 {
+                0 => {
+                    disk.no_faults();
+                    let _ = store.checkpoint();
+                }
+                1 => disk.kill(),
+                _ => disk.reboot(at),
+            }
+            disk.no_faults();
+            disk.refuse_new_files(&[]);
+            if at % 3 > 0 {
+                drop(store);
+                check(&open(&disk, Durability::Sync, None), next);
+            } else {
+                check(&store, next);
+            }
+            // Whatever that process or the opening relied on must be durable.
+            disk.reboot(at / 3);
+            let again =
+                Store::open("/data", StoreOptions { storage: disk.share(), ..options(Durability::Sync) });
+            let again = again.unwrap_or_else(|lost| panic!("{error:?} from operation {at} on: {lost}"));
+            check(&again, next);
+            assert!(again.get(b"before").unwrap().is_some(), "{error:?} from operation {at} on");
+            if !failed {
+                break;
+            }
+        }
     }
 }

@@ -11,6 +11,7 @@ mod checkpoint;
 mod concurrent;
 mod copies;
 mod eviction;
+mod failing_disk;
 mod file_copies;
 mod folder_locks;
 mod format;

@@ -7,7 +7,9 @@ use std::sync::atomic::AtomicBool;
 use skein_data::{DiskEngine, PAGE};
 use skein_disk::{DiskOptions, DiskStore, SNAPSHOTS_MOST, Values, is_disk_folder_on, kind_of};
 use skein_log::storage::{MemoryStorage, OsStorage, Storage};
-use skein_store::{SNAPSHOTS_MAX, Store, StoreLimits, StoreOptions, is_data_folder_on};
+use skein_store::{
+    SNAPSHOTS_MAX, Store, StoreLimits, StoreOptions, check_no_identity_lost, is_data_folder_on,
+};
 use skein_sync::rooms::Rooms;
 use skein_sync::{forks, threads};
 
@@ -56,6 +58,9 @@ fn chosen_engine(builder: &DbBuilder) -> Result<Engine> {
         let disk = is_disk_folder_on(&*storage, path).then_some(Engine::Disk);
         disk.or_else(|| is_data_folder_on(&*storage, path).then_some(Engine::Memory))
     });
+    if let (Some(path), None) = (builder.path(), found) {
+        check_no_identity_lost(&*storage(builder), path)?;
+    }
     if let (Some(path), None, false) = (builder.path(), found, builder.create) {
         let why = format!("{} has no database, and `create` is off", path.display());
         return Err(Error::BadOption { name: "path", why });

@@ -146,11 +146,11 @@ pub enum EngineOptions {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Logs and checkpoints")]
 struct StorageArgs {
-    /// The size of a log segment.
+    /// The largest size of a log segment. It is smaller while the log is short.
     #[arg(long, value_name = "SIZE", default_value = "64m", value_parser = parse_size)]
     log_segment_size: u64,
-    /// Write a checkpoint when the logs have grown by this size; 0 for never [default: 1g, and 64m
-    /// with --engine disk].
+    /// Write a checkpoint when the logs have grown by this size, or in memory by four times the newest
+    /// checkpoint, but at least 32 MiB; 0 for never [default: 1g, and 64m with --engine disk].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     checkpoint_log_size: Option<u64>,
     /// Write a checkpoint when this time has passed since the last one, if anything was written; 0

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::SimFault;
 use crate::storage::DirEntry;
@@ -38,6 +39,10 @@ pub struct SimDisk {
     pub boot: u64,
     /// A folder whose files together are limited to this many bytes.
     pub limit: Option<(PathBuf, u64)>,
+    /// The beginnings of names that no new file may have.
+    pub refused: Vec<String>,
+    /// The time that each operation takes at least.
+    pub delay: Duration,
     /// The operation that just failed may be a sync.
     pub failed_sync: bool,
     pub nodes: BTreeMap<u64, SimInode>,
@@ -168,6 +173,10 @@ impl SimDisk {
     /// Creates a file.
     pub fn create(&mut self, path: &Path) -> io::Result<u64> {
         self.check_name(path)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if self.refused.iter().any(|prefix| name.starts_with(prefix)) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         let node = self.nodes.len() as u64;
         self.nodes.insert(node, SimInode::default());
         self.change(NameChange::Create(path.into(), node));
@@ -230,6 +239,11 @@ impl SimDisk {
         }
         self.names.clone_from(&self.durable_names);
         self.dirs.clone_from(&self.durable_dirs);
+        self.end_process();
+    }
+
+    /// Ends the process that uses the disk. Its changes stay as they are, durable or not.
+    pub fn end_process(&mut self) {
         self.locks.clear();
         self.fault = None;
         self.off = false;

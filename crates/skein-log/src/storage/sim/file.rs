@@ -39,7 +39,7 @@ impl Drop for SimLock {
 
 impl SimFile {
     fn on_node<T>(&self, act: impl FnOnce(&mut SimInode) -> T) -> io::Result<T> {
-        let (mut disk, cut) = self.storage.begin(SimTarget::OpenFile { boot: self.boot })?;
+        let (mut disk, cut) = self.storage.begin(SimTarget::OpenFile { boot: self.boot, sync: false })?;
         let node = disk.nodes.get_mut(&self.node).ok_or(io::ErrorKind::NotFound)?;
         let result = act(node);
         if cut { Err(power_is_off()) } else { Ok(result) }
@@ -89,7 +89,7 @@ impl StorageFile for SimFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        match self.storage.begin(SimTarget::OpenFile { boot: self.boot }) {
+        match self.storage.begin(SimTarget::OpenFile { boot: self.boot, sync: true }) {
             // The power was cut during the sync: its sectors may be on disk or not, as before the
             // sync.
             Ok((_, true)) => Err(power_is_off()),

@@ -18,6 +18,10 @@
 //!   They stay visible until then, and a later sync that succeeds does not save them. (Linux does
 //!   this: it marks pages clean after a failed write-back.)
 //! - A folder can be limited like a full disk: operations that extend its files fail with `ENOSPC`.
+//!   Files with chosen names can be refused alone, as by a disk whose free space ends meanwhile.
+//! - All syncs can fail, and each operation can take a chosen time.
+//! - A process can be killed: its handles are dead, and everything that it wrote stays visible. What
+//!   was not synced is lost by the next power cut only.
 //! - Bytes can be damaged at rest, durably.
 //!
 //! A seed decides what a power cut keeps: the same seed keeps the same bytes and names.
@@ -28,6 +32,7 @@ mod file;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use super::{DirEntry, Storage, StorageFile, StorageLock};
 use disk::{NameChange, SimDisk};
@@ -52,13 +57,14 @@ pub enum SimError {
 enum SimFault {
     CutPower { at: u64 },
     Fail { at: u64, error: SimError, lasting: bool },
+    FailSyncs,
 }
 
-/// The target of an operation.
+/// The target of an operation, and whether the operation is a sync.
 #[derive(Clone, Copy)]
 enum SimTarget {
-    Names,
-    OpenFile { boot: u64 },
+    Names { sync: bool },
+    OpenFile { boot: u64, sync: bool },
 }
 
 /// The simulated file system. Clones share one disk. A reboot ends a handle from
@@ -91,6 +97,22 @@ impl SimStorage {
         lock(&self.disk).fault = Some(SimFault::Fail { at, error, lasting });
     }
 
+    /// Makes every sync of a file or a folder fail with `EIO`.
+    pub fn fail_syncs(&self) {
+        lock(&self.disk).fault = Some(SimFault::FailSyncs);
+    }
+
+    /// Makes each operation take at least this time.
+    pub fn slow_down(&self, delay: Duration) {
+        lock(&self.disk).delay = delay;
+    }
+
+    /// Lets no file be created whose name begins with one of these: the creation fails with `ENOSPC`.
+    /// An empty list ends this.
+    pub fn refuse_new_files(&self, prefixes: &[&str]) {
+        lock(&self.disk).refused = prefixes.iter().map(|&prefix| prefix.to_owned()).collect();
+    }
+
     /// Cancels faults that have not happened yet.
     pub fn no_faults(&self) {
         lock(&self.disk).fault = None;
@@ -111,6 +133,13 @@ impl SimStorage {
     /// faults, releases locks and ends open files.
     pub fn reboot(&self, seed: u64) {
         lock(&self.disk).reboot(seed);
+    }
+
+    /// Ends the process that uses the disk: its handles and open files are dead, and its locks are
+    /// released. Everything that it wrote stays visible, and is lost by the next power cut unless it
+    /// was synced. Cancels faults.
+    pub fn kill(&self) {
+        lock(&self.disk).end_process();
     }
 
     /// Changes bytes of a file at rest, durably, by XOR with `with`.
@@ -134,12 +163,16 @@ impl SimStorage {
     /// the power was cut at this operation: then it may have an effect, but its caller must get an
     /// error.
     fn begin(&self, on: SimTarget) -> io::Result<(MutexGuard<'_, SimDisk>, bool)> {
+        let delay = lock(&self.disk).delay;
+        if !delay.is_zero() {
+            std::thread::sleep(delay);
+        }
         let mut disk = lock(&self.disk);
         disk.failed_sync = false;
         let is_dead = |boot| boot != disk.boot;
         let ended = match on {
-            SimTarget::OpenFile { boot } => is_dead(boot),
-            SimTarget::Names => self.boot.is_some_and(is_dead),
+            SimTarget::OpenFile { boot, .. } => is_dead(boot),
+            SimTarget::Names { .. } => self.boot.is_some_and(is_dead),
         };
         if disk.off || ended {
             return Err(power_is_off());
@@ -155,6 +188,12 @@ impl SimStorage {
                 if matches!(on, SimTarget::OpenFile { .. }) =>
             {
                 Ok((disk, false))
+            }
+            Some(SimFault::FailSyncs)
+                if matches!(on, SimTarget::Names { sync: true } | SimTarget::OpenFile { sync: true, .. }) =>
+            {
+                disk.failed_sync = true;
+                Err(io::Error::from_raw_os_error(5))
             }
             Some(SimFault::Fail { at, error, lasting }) if number == at || (lasting && number > at) => {
                 disk.failed_sync = true;
@@ -174,7 +213,7 @@ impl SimStorage {
 
     /// Runs an operation on names.
     fn on_names<T>(&self, act: impl FnOnce(&mut SimDisk) -> io::Result<T>) -> io::Result<T> {
-        let (mut disk, cut) = self.begin(SimTarget::Names)?;
+        let (mut disk, cut) = self.begin(SimTarget::Names { sync: false })?;
         let result = act(&mut disk);
         // Unlocked first: if the power was cut, dropping a `SimLock` in `result` locks the disk.
         drop(disk);
@@ -246,7 +285,7 @@ impl Storage for SimStorage {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        let (mut disk, cut) = self.begin(SimTarget::Names)?;
+        let (mut disk, cut) = self.begin(SimTarget::Names { sync: true })?;
         if cut {
             return Err(power_is_off());
         }
@@ -259,7 +298,10 @@ impl Storage for SimStorage {
             if dir.ancestors().any(|path| disk.names.contains_key(path)) {
                 return Err(io::ErrorKind::AlreadyExists.into());
             }
-            for path in dir.ancestors() {
+            let missing: Vec<&Path> = dir.ancestors().filter(|path| !disk.dirs.contains(*path)).collect();
+            for path in missing.into_iter().rev() {
+                // The sync of the parent also covers the removal of an earlier folder of this name.
+                path.parent().into_iter().for_each(|parent| disk.sync_dir(parent));
                 disk.dirs.insert(path.into());
                 disk.durable_dirs.insert(path.into());
             }
