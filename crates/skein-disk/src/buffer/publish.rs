@@ -102,7 +102,7 @@ impl PageWriter<'_> {
         self.made.clear();
         let old = buffer.replace_pages(&new, published);
         self.note_published(&new, old);
-        self.uncached.drain(..).for_each(UncachedPage::move_to_cache);
+        std::mem::take(&mut self.uncached).into_values().for_each(UncachedPage::move_to_cache);
         // The write is published. Pages that cannot be evicted now leave by a later eviction.
         _ = buffer.evict_excess();
         Ok(())

@@ -5,6 +5,7 @@ mod concurrent;
 mod moments;
 mod place_census;
 mod spilled;
+mod walks;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! The store under crashes and failures, against a model.
 
 mod damage;
+mod deep;
 mod groups;
 mod long;
 mod members;
