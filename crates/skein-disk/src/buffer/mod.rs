@@ -308,10 +308,11 @@ impl BufferManager {
         }
     }
 
-    /// Returns how many maps and directories a checkpoint writes at most, besides pages.
-    fn map_and_directory_count(&self) -> usize {
+    /// Returns how many maps, directories and pages of counts a checkpoint writes at most, besides
+    /// pages.
+    fn list_count(&self) -> usize {
         let maps = self.table.len().div_ceil(PER_PAGE);
-        (maps + maps.div_ceil(PER_PAGE)) as usize + 1
+        (maps + maps.div_ceil(PER_PAGE)) as usize + 1 + checkpoint::COUNT_PAGES_MOST
     }
 
     /// Retires a frame that a newer one has replaced, or whose page was freed. Its promised place

@@ -9,7 +9,7 @@ use crate::trie::WalkDirection;
 use crate::{KeySpace, Result};
 
 /// Returns up to `most` keys of a set from a position on.
-fn keys_from(
+pub(super) fn keys_from(
     set: CountedSet,
     pages: &mut impl PageReader,
     position: u64,

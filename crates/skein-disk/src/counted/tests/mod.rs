@@ -17,7 +17,7 @@ use skein_log::storage::sim::SimStorage;
 use super::{CountedSet, CountedSetCensus};
 use crate::buffer::{BufferManager, CacheOptions, CheckpointMoment, FrozenPages, PageWalk, WalkStop};
 use crate::catalog::Catalog;
-use crate::page_file::{FileFormat, ReadMode};
+use crate::page_file::ReadMode;
 use crate::trie::{ScanRequest, WalkDirection};
 use crate::{ReplacementPolicy, Result};
 
@@ -53,7 +53,7 @@ impl TestSet {
     fn checkpoint(&self, sequence: u64) {
         let catalog = self.catalog.first();
         let moment =
-            || CheckpointMoment { sequence, keys: 0, epoch: 0, catalog, format: FileFormat::default() };
+            || CheckpointMoment { sequence, keys: 0, epoch: 0, catalog, ..CheckpointMoment::default() };
         self.buffer.checkpoint(moment, |_| Ok(()), None).unwrap();
     }
 

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::buffer::{BufferManager, CacheOptions, CheckpointMoment};
 use crate::catalog::Catalog;
-use crate::page_file::{FileFormat, ReadMode};
+use crate::page_file::ReadMode;
 use crate::record::{PageReader, WalkResult};
 use crate::{ReplacementPolicy, Result, TrieKind, Values};
 
@@ -125,8 +125,7 @@ impl TestTrie {
 
     fn checkpoint(&self, sequence: u64) {
         let catalog = self.catalog.first();
-        let moment =
-            || CheckpointMoment { format: FileFormat::OneTrie, sequence, keys: 0, epoch: 0, catalog };
+        let moment = || CheckpointMoment { sequence, catalog, ..CheckpointMoment::default() };
         self.buffer.checkpoint(moment, |_| Ok(()), None).unwrap();
     }
 
