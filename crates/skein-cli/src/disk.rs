@@ -25,7 +25,12 @@ pub fn open_existing(folder: &Path, durability: Durability) -> Result<DiskStore,
 /// Converts a disk store's error into a command's failure.
 pub fn failure(error: &DiskError) -> Failure {
     match error {
-        DiskError::Damaged { .. } => Failure { exit: Exit::Damage, message: error.to_string() },
+        DiskError::LogMissing { .. } => {
+            Failure { exit: Exit::Damage, message: format!("{error} (skein serve --give-up-log-dir DIR)") }
+        }
+        DiskError::Damaged { .. } | DiskError::FileMissing { .. } | DiskError::TwoStores { .. } => {
+            Failure { exit: Exit::Damage, message: error.to_string() }
+        }
         DiskError::Log(error) => store_failure(&error.clone().into()),
         DiskError::OtherEngine { .. } => Failure::new(format!("{error} (skein serve without --engine disk)")),
         DiskError::BadOption { name, value, why } => Failure::usage(format!("{} {value}: {why}", flag(name))),

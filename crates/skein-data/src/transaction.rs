@@ -17,7 +17,7 @@ use std::ops::{Bound, ControlFlow};
 use skein_disk::{DiskError, ScanRequest};
 use skein_store::{KeyspaceStats, OpenBatch, StoreStats, StoredKeyspace};
 
-use crate::disk::{DiskWriter, ExpiryEntries as _, TransactionSource, live};
+use crate::disk::{DiskWriter, ExpiryEntries as _, TransactionSource, counted_under, live};
 use crate::range_steps::{REMOVALS, RangeRemovalStep, count_keys, present};
 use crate::writer::EngineWriter;
 use crate::{Engine, EngineBounds, KeyState, Result, RowView, ScanDirection, Ticket};
@@ -70,8 +70,8 @@ impl<'t> EngineTransaction<'t> {
             TransactionBackend::Memory(_) => self.engine.keyspace_stats(keyspace),
             TransactionBackend::Disk(writer) => {
                 let (engine, transaction) = (writer.engine(), writer.parts().1);
-                let pending = Some(engine.pending_totals(keyspace));
-                engine.keyspace_stats_with(keyspace, transaction.keys(), pending, now, transaction)
+                let reserved = transaction.reserved_count(counted_under(keyspace));
+                engine.keyspace_stats_with(keyspace, transaction.keys(), reserved, now, transaction)
             }
         }
     }

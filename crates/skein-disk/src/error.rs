@@ -68,6 +68,41 @@ pub enum DiskError {
         /// The damage.
         what: String,
     },
+    /// The log's list of segments is missing: its folder was lost, or is not mounted. Nothing was
+    /// changed.
+    #[error(
+        "{path} is missing, but {file} has a checkpoint up to write {sequence}, and the log has all later writes; put the log's folder back, or restore a backup; if it is lost for good, give up the log's folder to continue with that checkpoint"
+    )]
+    LogMissing {
+        /// The missing file in the log's folder.
+        path: PathBuf,
+        /// The page file.
+        file: PathBuf,
+        /// The last write that the page file has.
+        sequence: u64,
+    },
+    /// The page file is missing, but the folder has a store's log. Nothing was changed.
+    #[error("{path} is missing, but {log} has the log of a store; put the file back, or restore a backup")]
+    FileMissing {
+        /// The missing file.
+        path: PathBuf,
+        /// The log's folder.
+        log: PathBuf,
+    },
+    /// The page file and the log belong to two stores. Nothing was changed.
+    #[error(
+        "{file} belongs to the store {file_store}, but {log} to the store {log_store}; put back the one that was moved, or restore a backup"
+    )]
+    TwoStores {
+        /// The page file.
+        file: PathBuf,
+        /// The id of its store, in hexadecimal.
+        file_store: String,
+        /// The log's folder.
+        log: PathBuf,
+        /// The id of its store, in hexadecimal.
+        log_store: String,
+    },
     /// Writes are stopped because a sync failed. A failed sync is never retried.
     #[error("writes to {path} are stopped: {cause}; reads continue; repair the disk and open the file again")]
     Stopped {

@@ -46,9 +46,9 @@ pub use policy::ReplacementPolicy;
 pub use skein_log::{Durability, Ticket};
 pub use store::{
     CompactReport, DiskCensus, DiskInspection, DiskOptions, DiskSnapshot, DiskSnapshotRelease, DiskStats,
-    DiskStore, DiskTransaction, FoundValues, KeySetInspection, RangeRemoval, SNAPSHOTS_MOST, SpaceReader,
-    TrieInspection, UpdateAction, UpdateOutcome, inspect, inspect_with, is_disk_folder, is_disk_folder_on,
-    kind_of,
+    DiskStore, DiskTransaction, FoundValues, KeySetInspection, RangeRemoval, ReservedCount, SNAPSHOTS_MOST,
+    SpaceReader, TrieInspection, UpdateAction, UpdateOutcome, inspect, inspect_with, is_disk_folder,
+    is_disk_folder_on, kind_of,
 };
 pub use trie::{ScanEntries, ScanEntry, ScanRequest, TrieCensus, TrieCursor, TrieShape, WalkDirection};
 pub use trie_kind::TrieKind;

@@ -21,7 +21,7 @@ const KIND: usize = 8;
 
 /// The number by which other pages refer to a page. It stays the same when the page moves in the
 /// file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PageId(pub(crate) u32);
 
 /// The position of a page in the file, in pages from the file's start.
@@ -44,6 +44,8 @@ pub(crate) enum DiskPageKind {
     Nodes = 5,
     /// Keys in order: a page of a counted set.
     Keys = 6,
+    /// Numbers of keys, at a checkpoint.
+    Counts = 7,
 }
 
 impl DiskPageKind {
@@ -56,6 +58,7 @@ impl DiskPageKind {
             4 => Some(Self::Directory),
             5 => Some(Self::Nodes),
             6 => Some(Self::Keys),
+            7 => Some(Self::Counts),
             _ => None,
         }
     }

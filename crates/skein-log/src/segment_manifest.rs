@@ -23,7 +23,6 @@ use crate::small_file::{self, SmallFileKind};
 use crate::storage::{Storage, make_folder};
 use crate::{LogError, Result};
 
-const NAME: &str = "log.roster";
 const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINROS", version: 1, oldest: 1 };
 
 /// Returns whether a file of this name belongs to a log folder: a segment, or the manifest. The lock
@@ -43,12 +42,15 @@ pub struct SegmentManifest {
 }
 
 impl SegmentManifest {
+    /// The name of the file in its folder.
+    pub const NAME: &str = "log.roster";
+
     /// Reads the manifest of a log folder. Returns `None` if the file or the folder does not exist.
     ///
     /// # Errors
     /// Returns an error if the file cannot be read, has an unknown version, or is damaged.
     pub fn read(storage: &dyn Storage, folder: &Path) -> Result<Option<Self>> {
-        let path = folder.join(NAME);
+        let path = folder.join(Self::NAME);
         let Some(file) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
         let body = file.body;
         if body.len() < 32 || body.len() % 16 != 0 {
@@ -103,7 +105,7 @@ impl SegmentManifest {
             body.extend_from_slice(&u64::from(*log).to_le_bytes());
             body.extend_from_slice(&number.to_le_bytes());
         }
-        small_file::replace(storage, &folder.join(NAME), KIND, &body)
+        small_file::replace(storage, &folder.join(Self::NAME), KIND, &body)
     }
 }
 

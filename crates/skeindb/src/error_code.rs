@@ -203,7 +203,11 @@ fn of_disk(error: &DiskError) -> ErrorCode {
         E::NotADiskFile { .. } | E::UnknownFormat { .. } | E::TrieDiffers { .. } | E::ValuesDiffer { .. } => {
             ErrorCode::UnknownFormat
         }
-        E::Damaged { .. } | E::Interrupted { .. } => ErrorCode::Damaged,
+        E::Damaged { .. }
+        | E::Interrupted { .. }
+        | E::LogMissing { .. }
+        | E::FileMissing { .. }
+        | E::TwoStores { .. } => ErrorCode::Damaged,
         E::Log(error) => of_rows(&RowError::from(error.clone())),
         _ => ErrorCode::Other,
     }

@@ -100,7 +100,7 @@ impl DiskEngine {
                 break;
             }
         }
-        self.commit(transaction)?;
+        transaction.commit()?;
         if let Some(batch) = &mut batch {
             for key in &removed {
                 batch.expired(key);

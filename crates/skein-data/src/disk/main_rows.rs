@@ -2,7 +2,7 @@
 //! collections.
 
 use skein_disk::{DiskTransaction, KeySpace};
-use skein_store::{CollectionHead, KeyspaceChange, RowRef, is_reserved};
+use skein_store::{CollectionHead, RowRef};
 
 use super::DiskEngine;
 use super::keys::{dead_key, expiry_key};
@@ -40,7 +40,6 @@ pub(super) fn write_main_row(
     old: RowReferences,
     new: RowReferences,
 ) -> Result<u64> {
-    let keys = transaction.keys();
     let version = if let Some(bytes) = bytes {
         transaction.set(key, bytes)?
     } else {
@@ -58,11 +57,6 @@ pub(super) fn write_main_row(
             engine.note_references();
             transaction.insert_key(KeySpace::Expiry, expiry_key(&mut entry, at, key))?;
         }
-    }
-    if is_reserved(key) {
-        let change = KeyspaceChange::of_times(old.expires, new.expires);
-        let keys = transaction.keys().wrapping_sub(keys).cast_signed();
-        engine.note_reserved(transaction, key, KeyspaceChange { keys, ..change })?;
     }
     match old.collection {
         Some(old) if new.collection.is_none_or(|new| new.id != old.id) => discard(engine, transaction, old)?,

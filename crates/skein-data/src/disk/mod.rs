@@ -37,7 +37,7 @@ use skein_sync::background::{BackgroundThread, ThreadSignal};
 
 pub(crate) use expiry_entries::{ExpiringKeys, ExpiryEntries};
 pub(crate) use keys::walk_direction;
-use keyspaces::DiskKeyspaces;
+pub(crate) use keyspaces::counted_under;
 pub(crate) use reader::{SnapshotSource, StoreSource, TransactionSource};
 pub(crate) use rows::DiskRowReader;
 pub use writer::DiskWriter;
@@ -77,7 +77,6 @@ struct DiskCore {
     signal: Arc<ThreadSignal>,
     /// Snapshots that were not taken for a single command.
     snapshots: AtomicUsize,
-    keyspaces: DiskKeyspaces,
 }
 
 /// A place among the live snapshots; dropping it makes room for another one.
@@ -115,7 +114,6 @@ impl DiskEngine {
             tracing::warn!("the expiry index is not complete, and is filled at the next opening: {error}");
         }
         let any = !store.space(KeySpace::Members)?.is_empty()? || (&store).count()? > 0;
-        let keyspaces = DiskKeyspaces::count(&store)?;
         let core = Arc::new(DiskCore {
             store,
             limits,
@@ -128,7 +126,6 @@ impl DiskEngine {
             removal_observer: OnceLock::new(),
             signal: Arc::default(),
             snapshots: AtomicUsize::new(0),
-            keyspaces,
         });
         let (inner, signal) = (Self { core: core.clone(), cleaner: None }, core.signal.clone());
         let thread = BackgroundThread::start("skein-disk-clean", signal, move |signal| {

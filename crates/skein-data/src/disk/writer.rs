@@ -76,7 +76,7 @@ impl<'w> DiskWriter<'w> {
             return Err(failed);
         }
         if let Some(transaction) = self.transaction.take() {
-            self.ticket = self.ticket.max(self.engine.commit(transaction)?);
+            self.ticket = self.ticket.max(transaction.commit()?);
             self.published = true;
         }
         Ok(())

@@ -27,6 +27,13 @@ use crate::page::{DiskPageKind, HEAD, PageId, PagePlace};
 use crate::page_buf::PageBuf;
 use crate::page_file::{FileFormat, FileHeader, PER_PAGE};
 
+/// The counts in the body of a page: behind the next page's place and their length.
+pub(super) const COUNTS_AT: usize = 8;
+/// Bytes of counts in a page, a multiple of those of one number.
+pub(super) const COUNTS_OF_PAGE: usize = 4_040;
+/// The pages of counts that a checkpoint needs at most: those of 1,023 databases, and of one more.
+pub(super) const COUNT_PAGES_MOST: usize = 11;
+
 /// The state that the last header leads to.
 #[derive(Debug, Default)]
 pub(crate) struct DurableState {
@@ -34,10 +41,14 @@ pub(crate) struct DurableState {
     /// The place of each page; 0 for a page that does not exist.
     pub(crate) places: Vec<u32>,
     pub(crate) maps: Vec<PagePlace>,
+    /// The places of the pages of counts, in their order.
+    pub(crate) counts: Vec<PagePlace>,
+    /// The counts that were read when the file was opened, until the store takes them.
+    pub(crate) count_bytes: Vec<u8>,
 }
 
 /// The moment of a checkpoint: the values that its header records besides the pages.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct CheckpointMoment {
     /// The format version that describes the pages.
     pub(crate) format: FileFormat,
@@ -49,6 +60,8 @@ pub(crate) struct CheckpointMoment {
     pub(crate) epoch: u64,
     /// The first page of the catalog.
     pub(crate) catalog: PageId,
+    /// The numbers of reserved keys (`store/reserved_counts.rs`).
+    pub(crate) counts: Vec<u8>,
 }
 
 /// A changed page in the version that the checkpoint needs.
@@ -68,12 +81,14 @@ struct CheckpointWrites {
     pages: Vec<(PageId, u32)>,
     maps: Vec<(usize, PagePlace)>,
     directories: Vec<(usize, PagePlace)>,
+    counts: Vec<PagePlace>,
 }
 
 impl CheckpointWrites {
     fn places(&self) -> impl Iterator<Item = PagePlace> {
         let pages = self.pages.iter().map(|(_, place)| PagePlace(*place)).filter(|place| place.0 != 0);
-        pages.chain(self.maps.iter().chain(&self.directories).map(|(_, place)| *place))
+        let lists = self.maps.iter().chain(&self.directories).map(|(_, place)| *place);
+        pages.chain(lists).chain(self.counts.iter().copied())
     }
 }
 
@@ -99,8 +114,9 @@ impl BufferManager {
         let done = self
             .write_claims(&mut claims, &mut written)
             .and_then(|()| self.write_maps(&durable, pages, lists_from, &mut written))
+            .and_then(|()| self.write_counts(&moment.counts, &mut written))
             .and_then(|()| ready(&mut moment))
-            .and_then(|()| self.end_checkpoint(&mut durable, moment, pages, &written));
+            .and_then(|()| self.end_checkpoint(&mut durable, &moment, pages, &written));
         if done.is_err() {
             self.abandon_checkpoint(claims, &written);
         }
@@ -242,11 +258,26 @@ impl BufferManager {
         self.write_to_new_place(&page)
     }
 
+    /// Writes the pages of counts. They are few, so each checkpoint writes all of them.
+    fn write_counts(&self, counts: &[u8], written: &mut CheckpointWrites) -> Result<()> {
+        let mut next = PagePlace(0);
+        for (number, part) in counts.chunks(COUNTS_OF_PAGE).enumerate().rev() {
+            let mut page = PageBuf::new(PageId(number as u32), DiskPageKind::Counts);
+            let body = page.body_mut();
+            body[..4].copy_from_slice(&next.0.to_le_bytes());
+            body[4..COUNTS_AT].copy_from_slice(&(part.len() as u32).to_le_bytes());
+            body[COUNTS_AT..COUNTS_AT + part.len()].copy_from_slice(part);
+            next = self.write_to_new_place(&page)?;
+            written.counts.insert(0, next);
+        }
+        Ok(())
+    }
+
     /// Writes the headers, and releases the places that only the previous state needed.
     fn end_checkpoint(
         &self,
         durable: &mut DurableState,
-        moment: CheckpointMoment,
+        moment: &CheckpointMoment,
         pages: u32,
         written: &CheckpointWrites,
     ) -> Result<()> {
@@ -257,6 +288,7 @@ impl BufferManager {
             keys: moment.keys,
             epoch: moment.epoch,
             catalog: moment.catalog.0,
+            counts: written.counts.first().copied().unwrap_or_default(),
             pages,
             ..durable.header.clone()
         };
@@ -277,6 +309,8 @@ impl BufferManager {
         durable.header.directories.resize(count, PagePlace(0));
         old.extend(written.directories.iter().map(|(number, _)| durable.header.directories[*number].0));
         durable.header = header;
+        let counts = std::mem::replace(&mut durable.counts, written.counts.clone());
+        old.extend(counts.into_iter().map(|place| place.0));
         let mut places = lock(&self.places);
         old.into_iter().filter(|place| *place != 0).for_each(|place| places.release(PagePlace(place)));
         Ok(())

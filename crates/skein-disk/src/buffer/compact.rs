@@ -29,7 +29,7 @@ impl BufferManager {
     /// Must be called after a checkpoint, so that places of the previous state are not counted.
     pub(crate) fn compacted_end(&self) -> PagePlace {
         let durable = lock(&self.durable);
-        let lists = durable.maps.len() + durable.header.directories.len();
+        let lists = durable.maps.len() + durable.header.directories.len() + durable.counts.len();
         drop(durable);
         let (pages, free) = lock(&self.places).counts();
         // New maps and directories are written before the old ones are free.

@@ -27,6 +27,7 @@ use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 use skein_sync::reclaim::PROTECT;
 
+use super::page_view::NO_PAGE_HERE;
 use super::{BufferManager, FetchOutcome, UncachedPage, WalkStop};
 use crate::Result;
 use crate::page::{DiskPageKind, HEAD, PAGE, PageBytes, PageId, u32_at};
@@ -141,7 +142,7 @@ impl BufferManager {
             match read {
                 Some(Ok(())) => count += 1,
                 Some(Err(what)) => return Ok(Err((id, what))),
-                None => return Ok(Err((id, "there is no such page, but a pointer leads to it".to_owned()))),
+                None => return Ok(Err((id, NO_PAGE_HERE.to_owned()))),
             }
         }
         Ok(Ok(bytes))

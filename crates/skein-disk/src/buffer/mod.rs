@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   readers ──► page_view.rs      walks over pages, without locks but after many restarts
+//!               page_walk.rs      walks that use one page at a time
 //!               long_values.rs    loads a long value outside of a walk
 //!   writer  ──► writer.rs         copies the pages that it changes
 //!               private_pages.rs  the copies, in memory or spilled to the file
@@ -72,6 +73,7 @@ mod moments;
 mod open;
 mod page_table;
 mod page_view;
+mod page_walk;
 mod private_pages;
 mod publish;
 mod resize;
@@ -104,9 +106,8 @@ use moments::Moments;
 pub(crate) use moments::{KeptVersionKey, MomentKey, MomentPages};
 pub(crate) use open::{CacheOptions, read_state};
 use page_table::{PageTable, PageTableEntry};
-#[cfg(test)]
-pub(crate) use page_view::PageView;
 pub(crate) use page_view::{SharedPages, WalkStop, WantedPages};
+pub(crate) use page_walk::PageWalk;
 pub(crate) use resize::check_capacity;
 use retired_frames::RetiredFrames;
 use uncached_page::UncachedPage;
@@ -307,10 +308,11 @@ impl BufferManager {
         }
     }
 
-    /// Returns how many maps and directories a checkpoint writes at most, besides pages.
-    fn map_and_directory_count(&self) -> usize {
+    /// Returns how many maps, directories and pages of counts a checkpoint writes at most, besides
+    /// pages.
+    fn list_count(&self) -> usize {
         let maps = self.table.len().div_ceil(PER_PAGE);
-        (maps + maps.div_ceil(PER_PAGE)) as usize + 1
+        (maps + maps.div_ceil(PER_PAGE)) as usize + 1 + checkpoint::COUNT_PAGES_MOST
     }
 
     /// Retires a frame that a newer one has replaced, or whose page was freed. Its promised place

@@ -9,7 +9,7 @@ use skein_sync::atomic::AtomicU64;
 use skein_sync::reclaim::Collector;
 
 use super::cache_room::CacheRoom;
-use super::checkpoint::DurableState;
+use super::checkpoint::{COUNTS_AT, COUNTS_OF_PAGE, DurableState};
 use super::moments::Moments;
 use super::page_table::PageTable;
 use super::resize::check_capacity;
@@ -89,6 +89,11 @@ impl BufferManager {
         })
     }
 
+    /// Takes the counts of the checkpoint with which the file was opened.
+    pub(crate) fn take_counts(&self) -> Vec<u8> {
+        std::mem::take(&mut skein_sync::locks::lock(&self.durable).count_bytes)
+    }
+
     /// Returns the header of the last checkpoint.
     pub(crate) fn header(&self) -> FileHeader {
         skein_sync::locks::lock(&self.durable).header.clone()
@@ -149,8 +154,34 @@ fn read_maps(file: &PageFile, header: FileHeader, places: &mut FreeSpaceMap) -> 
         keep(file, places, place)?;
         places.retain(place);
     }
+    read_counts(file, &header, places, |place, part| {
+        durable.counts.push(place);
+        durable.count_bytes.extend_from_slice(part);
+    })?;
     durable.header = header;
     Ok(durable)
+}
+
+/// Calls `found` with the place of each page of counts, and with its part of the counts.
+fn read_counts(
+    file: &PageFile,
+    header: &FileHeader,
+    places: &mut FreeSpaceMap,
+    mut found: impl FnMut(PagePlace, &[u8]),
+) -> Result<()> {
+    let (mut place, mut number) = (header.counts, 0);
+    // A ring would have a place twice.
+    while place != PagePlace(0) {
+        let page = read_list(file, places, place, number, DiskPageKind::Counts)?;
+        let body = page.body();
+        let len = u32_at(body, 4) as usize;
+        if len > COUNTS_OF_PAGE {
+            return Err(file.damaged(place, format!("it has {len} bytes of counts, more than fit")));
+        }
+        found(place, &body[COUNTS_AT..COUNTS_AT + len]);
+        (place, number) = (PagePlace(u32_at(body, 0)), number + 1);
+    }
+    Ok(())
 }
 
 fn read_list(

@@ -9,11 +9,17 @@
 //!
 //! A walk runs without locks and may run many times ([`BufferManager::read_with`]), so it must have
 //! no side effects. It is valid if no write was published meanwhile (rule 2 of the protocol in
-//! `mod.rs`); the result of an invalid walk is discarded. Loaded pages are referenced until a walk
-//! is valid and complete. A fast writer cannot starve a reader: after [`INVALID_WALKS_MOST`]
-//! invalid walks the reader blocks publications during one walk.
+//! `mod.rs`); the result of an invalid walk is discarded. Loaded pages are kept until a walk is
+//! valid and complete, even if the cache has no room for them. So each restart makes progress, and
+//! no page is loaded twice unless a write replaces it. A fast writer cannot starve a reader: after
+//! [`INVALID_WALKS_MOST`] invalid walks the reader blocks publications during one walk.
+//!
+//! A walk over a [`PageView`] uses several pages at once, so it ends to load pages. A walk that uses
+//! one page at a time loads pages without a restart (`page_walk.rs`).
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::MutexGuard;
 
 use skein_sync::atomic::{Ordering, fence};
 use skein_sync::cache::prefetch_read;
@@ -22,15 +28,17 @@ use skein_sync::reclaim::{LocalGuard, PROTECT};
 use skein_sync::spin::Backoff;
 
 use super::long_values::{LongValueCache, LongValueId};
+use super::writer::PageWriterState;
 use super::{BufferManager, FetchOutcome, PageReference, UncachedPage};
 use crate::page::{PageBytes, PageId};
 use crate::{DiskError, Result};
 
 /// After so many invalid walks the reader takes the publish lock for one walk.
 const INVALID_WALKS_MOST: usize = 16;
-/// How often a reader loads long values while writes are published. After that it keeps the writer
-/// away, because values may change faster than they can be loaded.
+/// How often a reader loads long values, or pages, while writes are published. After that it keeps
+/// the writer away, because they may change faster than they can be loaded.
 const LONG_TRIES: usize = 16;
+const PAGE_TRIES: usize = 1_024;
 
 /// The reason why a walk stopped.
 #[derive(Debug)]
@@ -52,7 +60,16 @@ pub(crate) enum WantedPages {
     Long(LongValueId),
 }
 
+/// The description of a page to which only a damaged pointer leads.
+pub(super) const NO_PAGE_HERE: &str = "there is no such page, but a pointer leads to it";
+
 impl WalkStop {
+    /// Returns the stop at a pointer to a page that does not exist.
+    #[cold]
+    pub(super) fn no_page(id: PageId) -> Self {
+        Self::Damaged(id, NO_PAGE_HERE.to_owned())
+    }
+
     /// Converts the stop into the damaged page and a description, for callers that cannot load
     /// pages.
     ///
@@ -89,6 +106,10 @@ pub(crate) trait SharedPages {
 
     /// Prefetches a page's frame if the page is in memory.
     fn prefetch(&self, id: PageId);
+
+    /// Returns the number of the version of all pages. Two valid walks with the same number see the
+    /// same bytes.
+    fn moment(&self) -> u64;
 }
 
 /// The pages as a walk sees them.
@@ -98,6 +119,8 @@ pub(crate) struct PageView<'w> {
     /// Protects the frames that the walk finds.
     _guard: &'w LocalGuard<'w>,
     fetched: &'w FetchedPages<'w>,
+    /// The value of `published` when the walk began.
+    moment: u64,
     hits: Cell<u64>,
     /// The pages that the walk used, if the policy must be told.
     used: RefCell<Vec<PageId>>,
@@ -105,22 +128,28 @@ pub(crate) struct PageView<'w> {
 
 /// Everything that was loaded for a walk. It is kept until the walk is valid.
 #[derive(Debug, Default)]
-struct FetchedPages<'b> {
+pub(super) struct FetchedPages<'b> {
     references: Vec<PageReference<'b>>,
-    uncached: Vec<UncachedPage<'b>>,
-    long: LongValueCache,
+    uncached: BTreeMap<PageId, UncachedPage<'b>>,
+    pub(super) long: LongValueCache,
+}
+
+impl FetchedPages<'_> {
+    /// Returns the bytes of a page that was loaded without the cache, if they are its newest
+    /// version.
+    pub(super) fn uncached(&self, id: PageId) -> Option<&PageBytes> {
+        self.uncached.get(&id)?.bytes_of(id)
+    }
 }
 
 impl SharedPages for PageView<'_> {
     #[inline]
     fn page(&self, id: PageId) -> std::result::Result<&PageBytes, WalkStop> {
-        let Some(entry) = self.buffer.table.get(id) else {
-            return Err(WalkStop::Damaged(id, "there is no such page, but a pointer leads to it".to_owned()));
-        };
+        let Some(entry) = self.buffer.table.get(id) else { return Err(WalkStop::no_page(id)) };
         let frame = entry.frame.load(PROTECT);
         // SAFETY: the guard protects the frame for the lifetime of the view.
         let Some(frame) = (unsafe { frame.as_ref() }) else {
-            let uncached = self.fetched.uncached.iter().find_map(|uncached| uncached.bytes_of(id));
+            let uncached = self.fetched.uncached(id);
             return uncached.ok_or_else(|| WalkStop::Missing(vec![WantedPages::Page(id)]));
         };
         frame.count_use();
@@ -141,6 +170,49 @@ impl SharedPages for PageView<'_> {
             prefetch_read(entry.frame.load(PROTECT).cast_const());
         }
     }
+
+    fn moment(&self) -> u64 {
+        self.moment
+    }
+}
+
+/// How a round of [`BufferManager::repeat_walk`] may walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WalkRound {
+    Optimistic,
+    /// Publications wait for the walk, so it must not wait for the file.
+    Publishing,
+}
+
+/// Keeps the writer away from a reader whose pages change faster than it can load them.
+#[derive(Debug)]
+struct WriterExclusion<'b> {
+    buffer: &'b BufferManager,
+    /// The value of `published` when the read began.
+    begun: u64,
+    long_loads: usize,
+    page_loads: usize,
+    lock: Option<MutexGuard<'b, PageWriterState>>,
+}
+
+impl<'b> WriterExclusion<'b> {
+    fn begin(buffer: &'b BufferManager) -> Self {
+        let begun = buffer.published.load(Ordering::Relaxed);
+        Self { buffer, begun, long_loads: 0, page_loads: 0, lock: None }
+    }
+
+    /// Counts a load between two walks, if writes were published since the read began.
+    fn count_load(&mut self, is_long: bool) {
+        if self.lock.is_some() || self.buffer.published.load(Ordering::Relaxed) == self.begun {
+            return;
+        }
+        let (count, most) =
+            if is_long { (&mut self.long_loads, LONG_TRIES) } else { (&mut self.page_loads, PAGE_TRIES) };
+        *count += 1;
+        if *count == most {
+            self.lock = Some(lock(&self.buffer.writing));
+        }
+    }
 }
 
 impl BufferManager {
@@ -152,28 +224,35 @@ impl BufferManager {
         &self,
         mut walk: impl FnMut(&PageView<'_>) -> std::result::Result<T, WalkStop>,
     ) -> Result<T> {
+        self.repeat_walk(|fetched, _| self.walk_once(fetched, &mut walk))
+    }
+
+    /// Repeats a walk until it is valid and complete, and loads the pages that it misses. `walk`
+    /// returns its result and whether it is valid.
+    ///
+    /// # Errors
+    /// As [`read_with`](Self::read_with).
+    pub(super) fn repeat_walk<'b, T>(
+        &'b self,
+        mut walk: impl FnMut(&mut FetchedPages<'b>, WalkRound) -> (std::result::Result<T, WalkStop>, bool),
+    ) -> Result<T> {
         let mut fetched = FetchedPages::default();
         let mut backoff = Backoff::new();
         let mut invalid_walks = 0;
-        let begun = self.published.load(Ordering::Relaxed);
-        let (mut changed, mut _writing) = (0, None);
+        let mut writer = WriterExclusion::begin(self);
         loop {
             // After too many invalid walks, no write is published during this one.
             let publish_lock = (invalid_walks > INVALID_WALKS_MOST).then(|| lock(&self.publishing));
+            let round = if publish_lock.is_some() { WalkRound::Publishing } else { WalkRound::Optimistic };
             // Acquire: as in `walk_once`.
             let moment = self.published.load(Ordering::Acquire);
-            let (result, is_valid) = self.walk_once(&fetched, &mut walk);
+            let (result, is_valid) = walk(&mut fetched, round);
             drop(publish_lock);
             match result {
                 Err(WalkStop::Missing(wanted)) if is_valid || !has_long(&wanted) => {
-                    if has_long(&wanted) && self.published.load(Ordering::Relaxed) != begun {
-                        changed += 1;
-                        if changed == LONG_TRIES {
-                            _writing = Some(lock(&self.writing));
-                        }
-                    }
+                    writer.count_load(has_long(&wanted));
                     if is_valid && let Some(id) = self.dangling_page(&wanted, moment) {
-                        return Err(self.damaged_page(id, "there is no such page, but a pointer leads to it"));
+                        return Err(self.damaged_page(id, NO_PAGE_HERE));
                     }
                     self.fetch_for_walk(&wanted, &mut fetched)?;
                 }
@@ -200,22 +279,37 @@ impl BufferManager {
         let guard = self.collector.enter();
         // Acquire: pairs with the Release at the end of a publication.
         let before = self.published.load(Ordering::Acquire);
-        let view =
-            PageView { buffer: self, _guard: &guard, fetched, hits: Cell::new(0), used: RefCell::default() };
+        let view = PageView {
+            buffer: self,
+            _guard: &guard,
+            fetched,
+            moment: before,
+            hits: Cell::new(0),
+            used: RefCell::default(),
+        };
         let result = walk(&view);
+        let is_valid = self.is_unchanged_since(before);
+        self.note_walk(view.hits.get(), view.used.into_inner());
+        (result, is_valid)
+    }
+
+    /// Returns whether a walk that began at `moment` is valid so far.
+    pub(super) fn is_unchanged_since(&self, moment: u64) -> bool {
         // Acquire: orders the loads of the walk before the one below; pairs with the Release fence
         // at the start of a publication.
         fence(Ordering::Acquire);
-        let is_valid = before.is_multiple_of(2) && self.published.load(Ordering::Relaxed) == before;
-        self.counts.hits.fetch_add(view.hits.get(), Ordering::Relaxed);
-        let used = view.used.into_inner();
+        moment.is_multiple_of(2) && self.published.load(Ordering::Relaxed) == moment
+    }
+
+    /// Notes the page accesses of a walk.
+    pub(super) fn note_walk(&self, hits: u64, used: Vec<PageId>) {
+        self.counts.hits.fetch_add(hits, Ordering::Relaxed);
         if !used.is_empty() {
             let mut policy = lock(&self.policy);
             for id in used {
                 policy.touch(id);
             }
         }
-        (result, is_valid)
     }
 
     /// Returns a missing page that does not exist at `moment`, the version of the walk. Only a
@@ -245,12 +339,26 @@ impl BufferManager {
         Ok(())
     }
 
-    fn fetch_page_for_walk<'b>(&'b self, id: PageId, fetched: &mut FetchedPages<'b>) -> Result<()> {
+    /// Loads a page for a walk, if it exists.
+    ///
+    /// # Errors
+    /// The page cannot be read.
+    pub(super) fn fetch_page_for_walk<'b>(
+        &'b self,
+        id: PageId,
+        fetched: &mut FetchedPages<'b>,
+    ) -> Result<()> {
+        // Several lookups may miss the same page.
+        if fetched.uncached(id).is_some() {
+            return Ok(());
+        }
         match self.fetch(id)? {
             FetchOutcome::Loaded(reference) => fetched.references.push(reference),
             // The page was freed after the walk.
             FetchOutcome::NoPage => {}
-            FetchOutcome::NoRoom => fetched.uncached.extend(self.read_uncached(id)?),
+            FetchOutcome::NoRoom => {
+                fetched.uncached.extend(self.read_uncached(id)?.map(|uncached| (id, uncached)));
+            }
         }
         Ok(())
     }

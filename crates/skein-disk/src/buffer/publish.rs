@@ -81,8 +81,7 @@ impl PageWriter<'_> {
         buffer.trim_kept()?;
         buffer.retired.wait_for_walks(self.cache, &buffer.collector);
         let count = self.copies.unwritten();
-        let reservations =
-            PlaceReservation::make(&buffer.places, &buffer.file, count, buffer.map_and_directory_count())?;
+        let reservations = PlaceReservation::make(&buffer.places, &buffer.file, count, buffer.list_count())?;
         for reserved in 0..count {
             if let Err(error) = buffer.reserve_for_write(self.cache) {
                 (0..reserved).for_each(|_| buffer.release_reserved());
@@ -102,7 +101,7 @@ impl PageWriter<'_> {
         self.made.clear();
         let old = buffer.replace_pages(&new, published);
         self.note_published(&new, old);
-        self.uncached.drain(..).for_each(UncachedPage::move_to_cache);
+        std::mem::take(&mut self.uncached).into_values().for_each(UncachedPage::move_to_cache);
         // The write is published. Pages that cannot be evicted now leave by a later eviction.
         _ = buffer.evict_excess();
         Ok(())

@@ -5,6 +5,7 @@ mod concurrent;
 mod moments;
 mod place_census;
 mod spilled;
+mod walks;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,6 +41,7 @@ fn checkpoint(buffer: &BufferManager, sequence: u64) -> crate::Result<()> {
         keys: 0,
         epoch: sequence / 2,
         catalog: PageId(3),
+        ..CheckpointMoment::default()
     };
     buffer.checkpoint(moment, |_| Ok(()), None)
 }

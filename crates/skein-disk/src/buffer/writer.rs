@@ -5,7 +5,7 @@
 //! dropped, for example after an error, changes nothing. A write of more pages than the cache has
 //! keeps some of its copies in the file (`private_pages.rs`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::NonNull;
 use std::sync::{Arc, MutexGuard};
 
@@ -14,6 +14,7 @@ use skein_sync::reclaim::PROTECT;
 
 use super::frame::PageFrame;
 use super::page_table::PageTableEntry;
+use super::page_view::NO_PAGE_HERE;
 use super::private_pages::PrivatePages;
 use super::{BufferManager, UncachedPage, WalkStop};
 use crate::page::{DiskPageKind, PageBytes, PageId};
@@ -48,7 +49,9 @@ pub(crate) struct PageWriter<'b> {
     /// Pages that this write allocated, and pages that it frees.
     pub(super) made: BTreeSet<PageId>,
     pub(super) freed: BTreeSet<PageId>,
-    pub(super) uncached: Vec<UncachedPage<'b>>,
+    /// Pages that were read for this write. A write visits each page of a path several times, so
+    /// they are found by their ids.
+    pub(super) uncached: BTreeMap<PageId, UncachedPage<'b>>,
     /// The error of a copy that could not be spilled. The write can only be dropped then.
     pub(super) failed: Option<DiskError>,
 }
@@ -65,7 +68,7 @@ impl BufferManager {
             copies: PrivatePages::default(),
             made: BTreeSet::new(),
             freed: BTreeSet::new(),
-            uncached: Vec::new(),
+            uncached: BTreeMap::new(),
             failed: None,
         }
     }
@@ -85,14 +88,10 @@ impl PageWriter<'_> {
             // Without the cache, so that the page is not evicted before its use. It moves to the
             // cache when the write is published.
             match self.buffer.read_uncached(id)? {
-                Some(uncached) => self.uncached.push(uncached),
+                Some(uncached) => _ = self.uncached.insert(id, uncached),
                 // A reader may have loaded the page; then `find` finds it, or it was evicted again.
                 None if self.buffer.is_page(id) => {}
-                None => {
-                    return Err(self
-                        .buffer
-                        .damaged_page(id, "there is no such page, but a pointer leads to it"));
-                }
+                None => return Err(self.buffer.damaged_page(id, NO_PAGE_HERE)),
             }
         }
     }
@@ -114,7 +113,7 @@ impl PageWriter<'_> {
         }
         // No other thread changes it.
         let seen = self.buffer.with_page(id, false, look)?;
-        seen.ok_or_else(|| self.buffer.damaged_page(id, "there is no such page, but a pointer leads to it"))
+        seen.ok_or_else(|| self.buffer.damaged_page(id, NO_PAGE_HERE))
     }
 
     pub(super) fn buffer(&self) -> &BufferManager {
@@ -158,7 +157,7 @@ impl PageWriter<'_> {
                 frame.count_use();
                 Some(NonNull::from(&*frame.bytes))
             }
-            None => self.uncached.iter().find_map(|uncached| uncached.bytes_of(id)).map(NonNull::from),
+            None => self.uncached.get(&id).and_then(|uncached| uncached.bytes_of(id)).map(NonNull::from),
         })
     }
 
@@ -205,8 +204,9 @@ impl PageWriter<'_> {
     fn make_copy(&mut self, id: PageId) -> Result<PageBuf> {
         // Reads the page if it was not read before.
         self.page(id)?;
-        let read = self.uncached.iter().position(|uncached| uncached.bytes_of(id).is_some());
-        match read.and_then(|at| self.uncached.swap_remove(at).into_copy()) {
+        let is_newest = self.uncached.get(&id).is_some_and(|uncached| uncached.bytes_of(id).is_some());
+        let read = if is_newest { self.uncached.remove(&id) } else { None };
+        match read.and_then(UncachedPage::into_copy) {
             Some(taken) => Ok(taken),
             None => Ok(PageBuf::copy_of(self.page(id)?)),
         }

@@ -5,6 +5,7 @@
 //!   16       generation 8       │ 24   database 16   │ 40  sequence 8
 //!   48       epoch 8            │ 56   pages 4       │ 60  catalog 4
 //!   64       keys 8             │ 72   directories, 4 bytes each
+//!   4072     counts 4
 //! ```
 //!
 //! - `format`: the least version that describes the file ([`FileFormat`]).
@@ -15,6 +16,7 @@
 //! - `pages`: the number of page ids.
 //! - `catalog`: the first page of the catalog.
 //! - `keys`: the number of keys of the main key space in the pages.
+//! - `counts`: the place of the first page of counts; 0 without one.
 //! - A directory holds the places of 1,000 maps, and a map those of 1,000 pages, by their ids.
 
 use super::PageFile;
@@ -32,10 +34,11 @@ const COVERED: usize = 16;
 const KEYS: usize = 64;
 const DIRECTORIES: usize = 72;
 const DIRECTORIES_MOST: usize = 1000;
+const COUNTS: usize = DIRECTORIES + 4 * DIRECTORIES_MOST;
 
 /// The format version of a file: the least one that describes the file. So an older program refuses
 /// the files that it would misread, and no others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FileFormat {
     /// One trie has all keys.
     #[default]
@@ -51,15 +54,16 @@ pub(crate) enum FileFormat {
     Streams = 6,
     /// As `Streams`, and lists and entries of streams may lie in chunks.
     Chunks = 7,
+    /// As `Chunks`, with the numbers of reserved keys.
+    Counts = 8,
 }
 
 impl FileFormat {
-    pub(crate) const NEWEST: Self = Self::Chunks;
+    pub(crate) const NEWEST: Self = Self::Counts;
 
     fn of_number(number: u32) -> Option<Self> {
-        [Self::OneTrie, Self::KeySpaces, Self::Sets, Self::Lists, Self::Streams, Self::NEWEST]
-            .into_iter()
-            .find(|format| *format as u32 == number)
+        let rows = [Self::KeySpaces, Self::Sets, Self::Lists, Self::Streams, Self::Chunks, Self::Counts];
+        std::iter::once(Self::OneTrie).chain(rows).find(|format| *format as u32 == number)
     }
 }
 
@@ -82,6 +86,7 @@ pub(crate) struct FileHeader {
     pub(crate) catalog: u32,
     pub(crate) keys: u64,
     pub(crate) directories: Vec<PagePlace>,
+    pub(crate) counts: PagePlace,
     /// The place where this header was read.
     pub(crate) place: PagePlace,
 }
@@ -107,6 +112,7 @@ impl FileHeader {
         head.extend(self.directories.iter().flat_map(|place| place.0.to_le_bytes()));
         let mut page = [0; PAGE];
         page[..head.len()].copy_from_slice(&head);
+        page[COUNTS..COUNTS + 4].copy_from_slice(&self.counts.0.to_le_bytes());
         let checksum = checksum(&page);
         page[CHECKSUM..COVERED].copy_from_slice(&checksum.to_le_bytes());
         page
@@ -147,6 +153,7 @@ impl FileHeader {
             catalog: u32_at(page, 60),
             keys: u64_at(page, KEYS),
             directories,
+            counts: PagePlace(u32_at(page, COUNTS)),
             place,
         })
     }

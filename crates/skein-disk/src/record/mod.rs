@@ -21,7 +21,7 @@ mod tests;
 pub(crate) use slotted::{BODY, PageRecords, PageRecordsMut, SLOT, prefetch_slot};
 
 use crate::Result;
-use crate::buffer::{FrozenPages, LongValueId, MomentPages, PageWriter, SharedPages, WalkStop};
+use crate::buffer::{FrozenPages, LongValueId, MomentPages, PageWalk, PageWriter, SharedPages, WalkStop};
 use crate::page::{DiskPageKind, PageBytes, PageId, u32_at};
 
 /// The result of a walk over pages, or the reason why it stopped.
@@ -82,6 +82,21 @@ impl<V: SharedPages> PageReader for &V {
 
     fn long(&mut self, long: LongValueId) -> Option<WalkResult<&[u8]>> {
         SharedPages::long(*self, long)
+    }
+}
+
+impl PageReader for PageWalk<'_, '_> {
+    #[inline]
+    fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
+        PageWalk::page(self, id)
+    }
+
+    fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
+        PageWalk::with_page(self, id, look)
+    }
+
+    fn long(&mut self, long: LongValueId) -> Option<WalkResult<&[u8]>> {
+        PageWalk::long(self, long)
     }
 }
 

@@ -87,7 +87,8 @@ impl DiskShared {
             let sequence = self.sequence.load(Ordering::Relaxed);
             let keys = self.keys.load(Ordering::Relaxed);
             let (format, epoch, catalog) = (self.spaces.format(), self.log.epoch(), self.catalog);
-            CheckpointMoment { format, sequence, keys, epoch, catalog }
+            let counts = self.lock_reserved().bytes();
+            CheckpointMoment { format, sequence, keys, epoch, catalog, counts }
         };
         let mut kept_from = 0;
         let ready = |moment: &mut CheckpointMoment| {

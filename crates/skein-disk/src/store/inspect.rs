@@ -18,7 +18,7 @@ use skein_sync::locks::{into_inner, lock};
 use super::check::claim_catalog;
 use super::log_record;
 use super::spaces::check_spaces;
-use super::{FILE, LOG, tell_pages};
+use super::{FILE, LOG, parts, tell_pages};
 use crate::buffer::{DurableState, WalkStop, read_state};
 use crate::catalog::{Catalog, NamedCountedSet, NamedTrie};
 use crate::page::{PAGE, PageBytes, PageId, PagePlace};
@@ -129,18 +129,22 @@ pub fn inspect_with(
     progress: &OpenProgress,
 ) -> Result<DiskInspection> {
     let folder = folder.as_ref();
+    parts::check_file(storage, folder)?;
     let file = open(folder, storage)?;
     let mut found =
         DiskInspection { file_bytes: u64::from(file.pages()?) * PAGE as u64, ..DiskInspection::default() };
     match read_state(&file) {
         Ok((durable, places)) => {
             let header = &durable.header;
-            found.store_id = format!("{:032x}", u128::from_be_bytes(header.database));
+            found.store_id = parts::store_id(header.database);
             found.sequence = header.sequence;
             found.unfinished_header = file.unfinished_header()?.map(offset_of);
             found.free_bytes = u64::from(places.counts().1) * PAGE as u64;
             pages(&file, &durable, progress, &mut found)?;
-            log(folder, storage, header, progress, &mut found)?;
+            match parts::check_log(storage, folder, header, false) {
+                Ok(()) => log(folder, storage, header, progress, &mut found)?,
+                Err(error) => found.damage.push(error),
+            }
         }
         Err(error @ DiskError::Damaged { .. }) => found.damage.push(error),
         Err(error) => return Err(error),

@@ -9,7 +9,7 @@ use crate::trie::WalkDirection;
 use crate::{KeySpace, Result};
 
 /// Returns up to `most` keys of a set from a position on.
-fn keys_from(
+pub(super) fn keys_from(
     set: CountedSet,
     pages: &mut impl PageReader,
     position: u64,
@@ -37,7 +37,7 @@ impl DiskStore {
     /// damaged.
     pub fn key_count(&self, space: KeySpace) -> Result<u64> {
         let set = self.shared.spaces.set(space)?;
-        self.shared.buffer.read_with(|view| set.len(&mut &*view))
+        self.shared.buffer.read_pages(|pages| set.len(pages))
     }
 
     /// Returns the number of keys of a set for which a predicate is true; see
@@ -47,7 +47,7 @@ impl DiskStore {
     /// As [`key_count`](Self::key_count).
     pub fn key_rank_by(&self, space: KeySpace, mut is_before: impl FnMut(&[u8]) -> bool) -> Result<u64> {
         let set = self.shared.spaces.set(space)?;
-        self.shared.buffer.read_with(|view| set.rank_by(&mut &*view, &mut is_before))
+        self.shared.buffer.read_pages(|pages| set.rank_by(pages, &mut is_before))
     }
 
     /// Returns up to `most` keys of a set from a position on; see [`DiskTransaction::keys_from`].
@@ -62,7 +62,7 @@ impl DiskStore {
         most: usize,
     ) -> Result<Vec<Vec<u8>>> {
         let set = self.shared.spaces.set(space)?;
-        self.shared.buffer.read_with(|view| keys_from(set, &mut &*view, position, direction, most))
+        self.shared.buffer.read_pages(|pages| keys_from(set, pages, position, direction, most))
     }
 }
 

@@ -12,11 +12,11 @@
 //!
 //! Read in this order:
 //!
-//! - Spaces: `spaces.rs`.
+//! - Spaces: `spaces.rs`. Numbers of keys: `reserved_counts.rs`.
 //! - Writes: `transaction.rs`, `space_writes.rs`, `key_sets.rs` and `write.rs`. All writes are
 //!   transactions.
 //! - Reads: `space_reader.rs`, `read.rs` and `snapshot.rs`.
-//! - Replay: `open.rs` and `log_record.rs`.
+//! - Opening: `open.rs`, `parts.rs` and `log_record.rs`.
 //! - Maintenance: `checkpointer.rs` (the thread that takes checkpoints), `durability.rs` (tickets),
 //!   `compact.rs`, `check.rs` and `inspect.rs`. The thread that evicts is `buffer/evictor.rs`.
 //!
@@ -43,8 +43,10 @@ mod key_sets;
 mod log_record;
 mod open;
 mod options;
+mod parts;
 mod read;
 mod remove_range;
+mod reserved_counts;
 mod snapshot;
 mod space_reader;
 mod space_writes;
@@ -54,7 +56,7 @@ mod tests;
 mod transaction;
 mod write;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use skein_log::storage::StorageLock;
@@ -72,6 +74,8 @@ pub use inspect::{
 };
 pub use options::{DiskOptions, SNAPSHOTS_MOST};
 pub use remove_range::RangeRemoval;
+pub use reserved_counts::ReservedCount;
+use reserved_counts::ReservedCounts;
 pub use snapshot::{DiskSnapshot, DiskSnapshotRelease};
 pub use space_reader::{FoundValues, SpaceReader};
 use spaces::StoreSpaces;
@@ -140,6 +144,8 @@ struct DiskShared {
     /// writer's lock.
     sequence: AtomicU64,
     keys: AtomicU64,
+    /// The numbers of reserved keys. Changed as above.
+    reserved: Mutex<ReservedCounts>,
     /// Bytes logged since the last checkpoint began.
     logged: AtomicU64,
     checkpoints: CheckpointStatus,
@@ -147,6 +153,12 @@ struct DiskShared {
     replayed: AtomicU64,
     /// No transaction is committed any more. Read under the lock of `record`.
     closed: AtomicBool,
+}
+
+impl DiskShared {
+    fn lock_reserved(&self) -> MutexGuard<'_, ReservedCounts> {
+        lock(&self.reserved)
+    }
 }
 
 /// Counters and sizes of the store.

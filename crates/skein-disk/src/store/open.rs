@@ -11,8 +11,8 @@ use skein_sync::locks::lock;
 
 use super::spaces::check_spaces;
 use super::{
-    CheckpointStatus, DiskOptions, DiskShared, DiskStore, FILE, FolderLock, LOG, MEMORY_FILE, StoreSpaces,
-    log_record,
+    CheckpointStatus, DiskOptions, DiskShared, DiskStore, FILE, FolderLock, LOG, MEMORY_FILE, ReservedCounts,
+    StoreSpaces, log_record, parts,
 };
 use crate::buffer::{BufferManager, CacheOptions};
 use crate::catalog::Catalog;
@@ -27,6 +27,7 @@ impl DiskStore {
     /// # Errors
     /// - The folder is in use, or belongs to the engine in memory.
     /// - The file does not belong to this engine, has another format or is damaged.
+    /// - The file or the log is missing, or they belong to two stores.
     /// - The file has another trie or another kind of values than the options.
     /// - An option is out of its range, or a file operation failed.
     pub fn open(folder: impl AsRef<Path>, options: DiskOptions) -> Result<Self> {
@@ -49,12 +50,15 @@ impl DiskStore {
         if has_file(&*storage, folder, MEMORY_FILE)? {
             return Err(DiskError::OtherEngine { path: folder.to_owned() });
         }
-        let DiskOptions { cache_pages: pages, policy, reading, .. } = options;
+        parts::check_file(&*storage, folder)?;
+        let DiskOptions { cache_pages: pages, policy, reading, give_up_log, .. } = options;
         let cache = CacheOptions { pages, policy, reading };
         let buffer = BufferManager::open(&*storage, &folder.join(FILE), skein_log::random_id(), cache)?;
         let header = buffer.header();
+        parts::check_log(&*storage, folder, &header, give_up_log)?;
         let first = (header.sequence > 0).then(|| header.catalog());
         let (catalog, spaces) = open_spaces(&buffer, first, &options)?;
+        let reserved = ReservedCounts::of_bytes(&buffer.take_counts());
         let log_options =
             LogOptions { database: Some(header.database), ..options.log_options(folder.join(LOG)) };
         let epochs = CheckpointEpochs { begin: header.epoch, end: header.epoch };
@@ -68,12 +72,16 @@ impl DiskStore {
             record: Mutex::new(Vec::new()),
             sequence: AtomicU64::new(header.sequence.max(1)),
             keys: AtomicU64::new(header.keys),
+            reserved: Mutex::new(reserved),
             logged: AtomicU64::new(0),
             checkpoints: CheckpointStatus::default(),
             replayed: AtomicU64::new(0),
             closed: AtomicBool::new(false),
         });
         shared.replay(&recovered, header.epoch)?;
+        if header.sequence > 0 && header.format < shared.spaces.format() {
+            shared.count_reserved()?;
+        }
         if header.sequence == 0 || header.format != shared.spaces.format() {
             // New tries are not logged, so the file must have them before a record names their
             // space (`spaces.rs`, invariant 1). A crash before that leaves the file as it was.
@@ -160,15 +168,17 @@ impl DiskShared {
         while numbered.peek().is_some() {
             let mut writer = self.buffer.write();
             let (mut sequence, mut keys) = (0, self.keys.load(Ordering::Relaxed));
+            let mut reserved = ReservedCounts::default();
             while writer.pages() < writer.cache() / 4
                 && let Some((number, write)) = numbered.next()
             {
-                keys = keys.wrapping_add_signed(self.put(&mut writer, number, write)?);
+                keys = keys.wrapping_add_signed(self.put(&mut writer, number, write, &mut reserved)?);
                 sequence = number;
             }
             writer.publish()?;
             self.sequence.store(sequence, Ordering::Relaxed);
             self.keys.store(keys, Ordering::Relaxed);
+            self.add_reserved(&reserved);
         }
         Ok(())
     }

@@ -52,6 +52,9 @@ pub struct DiskOptions {
     /// How long opening waits for a folder that another process uses, for example one that was just
     /// killed: 5 s by default.
     pub lock_wait: Duration,
+    /// Open the store without its log if the log's folder is missing and lost for good: with the
+    /// state of its last checkpoint. Does nothing if the folder is not missing. False by default.
+    pub give_up_log: bool,
     /// Reports the progress of opening, and can cancel it. Unused by default.
     pub progress: Arc<OpenProgress>,
 }
@@ -69,6 +72,7 @@ impl Default for DiskOptions {
             segment_bytes: 64 << 20,
             snapshots: 64,
             lock_wait: LOCK_WAIT,
+            give_up_log: false,
             progress: Arc::default(),
         }
     }

@@ -22,7 +22,7 @@ use skein_sync::atomic::Ordering;
 
 use super::{DiskShared, DiskStore, FolderLock, FoundValues};
 use crate::buffer::{KeptVersionKey, MomentKey};
-use crate::trie::{DiskTrie, ScanEntries, ScanRequest, TrieCensus, exceeds_capacity};
+use crate::trie::{DiskTrie, LookupProgress, ScanEntries, ScanRequest, TrieCensus, exceeds_capacity};
 use crate::{KeySpace, Result};
 
 /// All keys of a [`DiskStore`] as they were at one moment; see [`DiskStore::snapshot`].
@@ -193,7 +193,7 @@ impl DiskSnapshot {
     pub fn check(&self) -> Result<TrieCensus> {
         let DiskShared { buffer, spaces, .. } = &*self.shared;
         let trie = spaces.main();
-        let census = buffer.read_at(self.key, |pages| trie.check(pages, |_| Ok(())))?;
+        let census = buffer.read_all_at(self.key, |pages| trie.check(pages, |_| Ok(())))?;
         if census.keys as u64 == self.keys {
             return Ok(census);
         }
@@ -235,8 +235,13 @@ impl DiskSnapshot {
         keys: &[&[u8]],
         bytes_most: usize,
     ) -> Result<FoundValues> {
-        let mut found = FoundValues::default();
-        self.shared.buffer.read_many_at(self.key, |view| found.read(trie, view, keys, bytes_most))?;
+        let (mut found, buffer) = (FoundValues::default(), &self.shared.buffer);
+        if trie.overlaps_lookups() {
+            let mut progress = LookupProgress::default();
+            buffer.read_many_at(self.key, |view| found.read(trie, view, keys, &mut progress, bytes_most))?;
+        } else {
+            buffer.read_at(self.key, |pages| found.read_each(trie, pages, keys, bytes_most))?;
+        }
         Ok(found)
     }
 

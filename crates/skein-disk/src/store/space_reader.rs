@@ -4,8 +4,8 @@ use std::ops::{Bound, Range};
 
 use super::DiskStore;
 use crate::buffer::{BufferManager, SharedPages, WalkStop};
-use crate::record::WalkResult;
-use crate::trie::{DiskTrie, ScanEntries, ScanRequest, TrieCursor, WalkDirection};
+use crate::record::{PageReader, WalkResult};
+use crate::trie::{DiskTrie, LookupProgress, ScanEntries, ScanRequest, TrieCursor, WalkDirection};
 use crate::{DiskError, KeySpace, Result};
 
 /// The values of several keys at one moment; see [`DiskStore::get_many`].
@@ -17,7 +17,7 @@ pub struct FoundValues {
 }
 
 impl FoundValues {
-    /// Replaces the contents by the values of several keys of a trie.
+    /// Replaces the contents by the values of several keys of a trie, whose lookups overlap.
     ///
     /// # Errors
     /// [`DiskError::ReadTooLong`]; otherwise as [`DiskTrie::get_many`].
@@ -26,20 +26,43 @@ impl FoundValues {
         trie: &DiskTrie,
         view: &impl SharedPages,
         keys: &[&[u8]],
+        progress: &mut LookupProgress,
         bytes_most: usize,
     ) -> WalkResult<()> {
+        self.clear(keys.len());
         let Self { bytes, places } = self;
-        bytes.clear();
-        places.clear();
-        places.resize(keys.len(), None);
-        trie.get_many(view, keys, bytes, |which, value| {
+        trie.get_many(view, keys, progress, bytes, |which, value| {
             let len = value.as_ref().map_or(0, |value| value.1.end);
             places[which] = value;
-            if len > bytes_most {
-                return Err(WalkStop::Failed(DiskError::ReadTooLong { len, limit: bytes_most }));
-            }
-            Ok(())
+            check_len(len, bytes_most)
         })
+    }
+
+    /// Replaces the contents by the values of several keys of a trie, one after the other.
+    ///
+    /// # Errors
+    /// [`DiskError::ReadTooLong`]; otherwise as [`DiskTrie::get_into`].
+    pub(super) fn read_each(
+        &mut self,
+        trie: &DiskTrie,
+        pages: &mut impl PageReader,
+        keys: &[&[u8]],
+        bytes_most: usize,
+    ) -> WalkResult<()> {
+        self.clear(keys.len());
+        for (which, key) in keys.iter().enumerate() {
+            let start = self.bytes.len();
+            let version = trie.get_into(pages, key, &mut self.bytes)?;
+            self.places[which] = version.map(|version| (version, start..self.bytes.len()));
+            check_len(self.bytes.len(), bytes_most)?;
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self, keys: usize) {
+        self.bytes.clear();
+        self.places.clear();
+        self.places.resize(keys, None);
     }
 
     /// Returns the version and the value of the key with this index, or `None` if it had no value.
@@ -47,6 +70,11 @@ impl FoundValues {
         let (version, range) = self.places.get(at)?.as_ref()?;
         Some((*version, &self.bytes[range.clone()]))
     }
+}
+
+/// Checks the length of the values that were read.
+fn check_len(len: usize, limit: usize) -> WalkResult<()> {
+    if len > limit { Err(WalkStop::Failed(DiskError::ReadTooLong { len, limit })) } else { Ok(()) }
 }
 
 /// The reads of one key space of a store; [`DiskStore::space`] returns it.
@@ -121,9 +149,9 @@ impl<'s> SpaceReader<'s> {
     #[inline]
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<Option<u64>> {
         let Self { buffer, trie } = *self;
-        buffer.read_with(|view| {
+        buffer.read_pages(|pages| {
             value.clear();
-            trie.get_into(&mut &*view, key, value)
+            trie.get_into(pages, key, value)
         })
     }
 
@@ -132,14 +160,21 @@ impl<'s> SpaceReader<'s> {
     /// # Errors
     /// [`DiskError::ReadTooLong`]; otherwise as [`get`](Self::get).
     pub fn get_many(&self, keys: &[&[u8]], bytes_most: usize) -> Result<FoundValues> {
+        let Self { buffer, trie } = *self;
         let mut found = FoundValues::default();
-        self.buffer.read_with(|view| found.read(self.trie, view, keys, bytes_most))?;
+        if trie.overlaps_lookups() {
+            let mut progress = LookupProgress::default();
+            buffer.read_with(|view| found.read(trie, view, keys, &mut progress, bytes_most))?;
+        } else {
+            buffer.read_pages(|pages| found.read_each(trie, pages, keys, bytes_most))?;
+        }
         Ok(found)
     }
 
     /// Looks up keys of the next writes; see [`DiskStore::prefetch`].
     pub(super) fn prefetch(&self, keys: &[&[u8]]) {
-        _ = self.buffer.read_with(|view| self.trie.prefetch(view, keys));
+        let mut progress = LookupProgress::default();
+        _ = self.buffer.read_with(|view| self.trie.prefetch(view, keys, &mut progress));
     }
 
     /// Returns the versions of several keys at one moment, by index.
@@ -147,7 +182,7 @@ impl<'s> SpaceReader<'s> {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn versions(&self, keys: &[&[u8]]) -> Result<Vec<Option<u64>>> {
-        self.buffer.read_with(|view| keys.iter().map(|key| self.trie.version(&mut &*view, key)).collect())
+        self.buffer.read_pages(|pages| keys.iter().map(|key| self.trie.version(pages, key)).collect())
     }
 
     /// Returns the keys of a range in order; see [`DiskStore::range`].
@@ -155,7 +190,7 @@ impl<'s> SpaceReader<'s> {
     /// # Errors
     /// [`DiskError::NoOrder`] for a hash trie; otherwise as [`get`](Self::get).
     pub fn range(&self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
-        self.buffer.read_with(|view| self.trie.collect(&mut &*view, request))
+        self.buffer.read_pages(|pages| self.trie.collect(pages, request))
     }
 
     /// Returns keys in the trie's own order; see [`DiskStore::walk`].
@@ -163,7 +198,7 @@ impl<'s> SpaceReader<'s> {
     /// # Errors
     /// [`DiskError::NoOrder`] for some bounds of a hash trie; otherwise as [`get`](Self::get).
     pub fn walk(&self, request: &ScanRequest<'_>) -> Result<ScanEntries> {
-        self.buffer.read_with(|view| self.trie.walk(&mut &*view, request))
+        self.buffer.read_pages(|pages| self.trie.walk(pages, request))
     }
 
     /// Returns whether the space has no keys.

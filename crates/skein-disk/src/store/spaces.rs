@@ -105,7 +105,7 @@ impl StoreSpaces {
         }
     }
 
-    /// Applies a write. Returns the change of the number of keys of the main space.
+    /// Applies a write. Returns the change of the number of keys of its space.
     ///
     /// # Errors
     /// The write is too long, or a file operation failed. The pages must be dropped then.
@@ -119,14 +119,14 @@ impl StoreSpaces {
         if matches!(space, KeySpace::Scores | KeySpace::Expiry) {
             let set = self.set(space)?;
             let changed = if value.is_some() { set.insert(writer, key) } else { set.remove(writer, key) };
-            return changed.map(|_| 0);
+            let change = if value.is_some() { 1 } else { -1 };
+            return Ok(if changed? { change } else { 0 });
         }
         let trie = self.get(space)?;
-        let change = match value {
+        Ok(match value {
             Some(value) => trie.set(writer, key, number, value)?.into(),
             None => -i64::from(trie.remove(writer, key)?),
-        };
-        Ok(if space == KeySpace::Main { change } else { 0 })
+        })
     }
 
     /// Returns the spaces that are tries.

@@ -29,7 +29,7 @@ use skein_sync::locks::lock;
 use skein_syntax::number::parse_i64;
 
 use super::log_record::{self, LoggedWrite};
-use super::{DiskShared, DiskStore};
+use super::{DiskShared, DiskStore, ReservedCounts};
 use crate::buffer::PageWriter;
 use crate::trie::{ScanEntries, ScanRequest, exceeds_capacity};
 use crate::{DiskError, KeySpace, Result};
@@ -78,6 +78,8 @@ pub struct DiskTransaction<'s> {
     begun_at: u64,
     /// The number of keys of the main space.
     keys: u64,
+    /// Its changes of the numbers of reserved keys.
+    pub(super) reserved: ReservedCounts,
     /// See invariant 2.
     broken: Option<DiskError>,
     value: Vec<u8>,
@@ -104,6 +106,7 @@ impl<'s> DiskTransaction<'s> {
             sequence,
             begun_at: sequence,
             keys: shared.keys.load(Ordering::Relaxed),
+            reserved: ReservedCounts::default(),
             broken: None,
             value: Vec::new(),
         }
@@ -123,13 +126,14 @@ impl<'s> DiskTransaction<'s> {
         // Under the lock of `record`. `close` sets the flag and then takes this lock once.
         self.shared.check_open()?;
         self.shared.buffer.check_writable()?;
-        let Self { shared, writer, record, sequence, keys, .. } = self;
+        let Self { shared, writer, record, sequence, keys, reserved, .. } = self;
         // As late as possible: no epoch closes while this is held, and page reads take long.
         let operation = shared.log.enter(0)?;
         let epoch = operation.epoch();
         writer.publish_then(|| {
             shared.sequence.store(sequence, Ordering::Relaxed);
             shared.keys.store(keys, Ordering::Relaxed);
+            shared.add_reserved(&reserved);
         })?;
         operation.append(epoch, |out| out.extend_from_slice(&record));
         drop(operation);
@@ -303,7 +307,7 @@ impl<'s> DiskTransaction<'s> {
         self.check()?;
         self.admit(write)?;
         let number = self.sequence + 1;
-        match self.shared.put(&mut self.writer, number, write) {
+        match self.shared.put(&mut self.writer, number, write, &mut self.reserved) {
             Ok(change) => self.keys = self.keys.wrapping_add_signed(change),
             // Checked before anything was changed.
             Err(error @ (DiskError::KeyTooLong { .. } | DiskError::ValueTooLong { .. })) => {
@@ -333,14 +337,20 @@ impl<'s> DiskTransaction<'s> {
 }
 
 impl DiskShared {
-    /// Applies a write to its trie. Returns the change of the number of keys of the main space.
+    /// Applies a write to its trie, and notes the change of the numbers of reserved keys. Returns
+    /// the change of the number of keys of the main space.
     pub(super) fn put(
         &self,
         writer: &mut PageWriter<'_>,
         number: u64,
         write: &LoggedWrite<'_>,
+        reserved: &mut ReservedCounts,
     ) -> Result<i64> {
-        self.spaces.write(writer, number, write)
+        let change = self.spaces.write(writer, number, write)?;
+        if change != 0 {
+            reserved.note(write.space, write.key, change);
+        }
+        Ok(if write.space == KeySpace::Main { change } else { 0 })
     }
 
     /// Counts logged bytes, and requests a checkpoint for each `checkpoint_bytes` of them. After a

@@ -10,7 +10,8 @@
 //! single lookup waits for each of them. Here several lookups take turns: a turn uses the bytes
 //! that the lane's last turn has prefetched, and prefetches those for the next. When a lane has
 //! finished its key, it takes the next one. Pages that must be loaded from the file are treated
-//! alike: the walk reports all missing pages, not only the first.
+//! alike: the walk reports all missing pages, not only the first. The walk that follows goes on at
+//! these pages ([`LookupProgress`]), so each lookup visits each page of its path once.
 //!
 //! Source: the paper looks up one key at a time. Masstree, section 4.8, has batches with
 //! overlapping reads.
@@ -70,6 +71,40 @@ impl MissingPages {
     }
 }
 
+/// Where the lookups of a walk have arrived: at the first node in the last page of each.
+///
+/// The next walk goes on there if it sees the same version of all pages
+/// ([`SharedPages::moment`]). Positions of an invalid walk are never used: a later walk with the
+/// same number is invalid, too.
+#[derive(Debug, Default)]
+pub(crate) struct LookupProgress {
+    moment: u64,
+    /// By the index of the key, as far as lookups have left their first page.
+    at: Vec<Option<RecordVisit>>,
+}
+
+impl LookupProgress {
+    /// Begins a walk, and forgets positions in another version of the pages.
+    fn begin(&mut self, moment: u64) {
+        if self.moment != moment {
+            *self = Self { moment, at: Vec::new() };
+        }
+    }
+
+    /// Returns where a lookup goes on, or `None` if it starts at the root.
+    fn of(&self, which: usize) -> Option<RecordVisit> {
+        self.at.get(which).copied().flatten()
+    }
+
+    /// Notes that a lookup enters another page.
+    fn note(&mut self, which: usize, at: RecordVisit) {
+        if self.at.len() <= which {
+            self.at.resize(which + 1, None);
+        }
+        self.at[which] = Some(at);
+    }
+}
+
 fn bytes_of(wanted: &WantedPages) -> usize {
     match wanted {
         WantedPages::Page(_) => 0,
@@ -110,15 +145,17 @@ pub(super) fn look_up<'w>(
     hashing: Option<&KeyHashing>,
     view: &'w impl SharedPages,
     keys: &[&[u8]],
+    progress: &mut LookupProgress,
     end: impl FnMut(usize, LookupEnd<'w>) -> WalkResult<()>,
 ) -> WalkResult<()> {
-    let Some(hashing) = hashing else { return core.get_many(view, keys.iter().copied(), end) };
+    let Some(hashing) = hashing else { return core.get_many(view, keys.iter().copied(), progress, end) };
     let hashes: Vec<_> = keys.iter().map(|key| hashing.hash(key)).collect();
-    core.get_many(view, hashes.iter().map(|hash| &hash[..]), end)
+    core.get_many(view, hashes.iter().map(|hash| &hash[..]), progress, end)
 }
 
 impl TrieCore {
     /// Looks up many paths. Calls `end` with the index of each path and its result, in any order.
+    /// A repeated walk goes on where `progress` says.
     ///
     /// # Errors
     /// As [`get`](Self::get). [`WalkStop::Missing`] lists all missing pages of all lookups.
@@ -126,21 +163,25 @@ impl TrieCore {
         &self,
         view: &'w impl SharedPages,
         paths: impl Iterator<Item = &'k [u8]>,
+        progress: &mut LookupProgress,
         mut end: impl FnMut(usize, LookupEnd<'w>) -> WalkResult<()>,
     ) -> WalkResult<()> {
-        let begin = |(which, path)| LookupLane {
+        progress.begin(view.moment());
+        let root = RecordVisit { id: self.root, depth: 0 };
+        let begin = |(which, path), progress: &LookupProgress| LookupLane {
             which,
             path,
-            at: RecordVisit { id: self.root, depth: 0 },
+            at: progress.of(which).unwrap_or(root),
             next: LookupStage::Page,
         };
-        let mut waiting = paths.enumerate().map(begin);
-        let mut lanes: Vec<LookupLane<'_, 'w>> = waiting.by_ref().take(LANES).collect();
+        let mut waiting = paths.enumerate();
+        let first = waiting.by_ref().take(LANES).map(|key| begin(key, progress));
+        let mut lanes: Vec<LookupLane<'_, 'w>> = first.collect();
         let mut missing = MissingPages::default();
         while !lanes.is_empty() {
             let mut at = 0;
             while at < lanes.len() {
-                match self.turn(view, &mut lanes[at]) {
+                match self.turn(view, progress, &mut lanes[at]) {
                     Ok(LaneTurn::Again) => {
                         at += 1;
                         continue;
@@ -149,7 +190,7 @@ impl TrieCore {
                     Err(stop) => missing.or(Err(stop))?,
                 }
                 match waiting.next() {
-                    Some(lane) => lanes[at] = lane,
+                    Some(key) => lanes[at] = begin(key, progress),
                     None => _ = lanes.swap_remove(at),
                 }
             }
@@ -161,6 +202,7 @@ impl TrieCore {
     fn turn<'w>(
         &self,
         view: &'w impl SharedPages,
+        progress: &mut LookupProgress,
         lane: &mut LookupLane<'_, 'w>,
     ) -> WalkResult<LaneTurn<'w>> {
         let id = lane.at.id;
@@ -188,6 +230,7 @@ impl TrieCore {
                             records.prefetch_slot(child.id.slot);
                             LookupStage::Slot(records)
                         } else {
+                            progress.note(lane.which, child);
                             view.prefetch(child.id.page);
                             LookupStage::Page
                         };

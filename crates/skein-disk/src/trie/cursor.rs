@@ -118,7 +118,7 @@ impl<'b> TrieCursor<'b> {
         };
         let request = ScanRequest { lower, upper, direction, keys: limit, bytes: AHEAD_BYTES, values: true };
         let trie = self.trie;
-        let found = self.buffer.read_with(|view| trie.collect(&mut &*view, &request))?;
+        let found = self.buffer.read_pages(|pages| trie.collect(pages, &request))?;
         let before = self.scanned;
         self.scanned += found.entries.len() as u64;
         if exceeds_capacity(self.buffer.ids(), before, self.scanned) {

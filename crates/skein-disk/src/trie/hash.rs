@@ -232,10 +232,10 @@ pub(super) fn after<'p>(request: &ScanRequest<'p>) -> crate::Result<Option<&'p [
     }
 }
 
-/// Returns the value in a node's bytes. In a hash trie these bytes contain the key; returns `None`
-/// if it is another one.
-pub(super) fn value_of<'e>(is_hashed: bool, bytes: &'e [u8], key: &[u8]) -> Option<&'e [u8]> {
-    if is_hashed { (key_of(bytes) == Some(key)).then(|| &bytes[LENGTH + key.len()..]) } else { Some(bytes) }
+/// Returns the value in the bytes of a node, which contain the key. Returns `None` if it is another
+/// key.
+pub(super) fn value_of<'e>(bytes: &'e [u8], key: &[u8]) -> Option<&'e [u8]> {
+    (key_of(bytes) == Some(key)).then(|| &bytes[LENGTH + key.len()..])
 }
 
 /// Returns the key in a hash trie's value, or `None` if the bytes are too short.

@@ -64,6 +64,7 @@ use crate::buffer::{BufferManager, PageWriter, SharedPages};
 use crate::page::PageId;
 use crate::record::{PageReader, RecordId, WalkResult};
 use crate::{DiskError, Result};
+pub(crate) use batch_lookup::LookupProgress;
 pub use check::TrieCensus;
 use core::{TrieCore, valid};
 pub use cursor::TrieCursor;
@@ -170,8 +171,15 @@ impl DiskTrie {
         version.map(|version| valid(version, key)).transpose()
     }
 
+    /// Returns whether [`get_many`](Self::get_many) has lookups that overlap. Otherwise the caller
+    /// looks up one key after the other.
+    pub(crate) fn overlaps_lookups(&self) -> bool {
+        matches!(self.nodes, TrieLayout::Compressed { .. })
+    }
+
     /// Looks up many keys. Appends each value to `out`, and calls `found` for each key, in any
-    /// order, with its index, its version and the range of its value.
+    /// order, with its index, its version and the range of its value. If pages are missing, the
+    /// repeated walk goes on where `progress` says.
     ///
     /// # Errors
     /// As [`get_into`](Self::get_into), and the errors of `found`.
@@ -179,18 +187,15 @@ impl DiskTrie {
         &self,
         view: &impl SharedPages,
         keys: &[&[u8]],
+        progress: &mut LookupProgress,
         out: &mut Vec<u8>,
         mut found: impl FnMut(usize, Option<(u64, Range<usize>)>) -> WalkResult<()>,
     ) -> WalkResult<()> {
-        let mut finish = |which: usize, start, version: Option<u64>, end| {
-            let version = version.map(|version| valid(version, keys[which])).transpose()?;
-            found(which, version.map(|version| (version, start..end)))
-        };
         let TrieLayout::Compressed { core, hashing } = &self.nodes else {
             for (which, key) in keys.iter().enumerate() {
                 let start = out.len();
                 let version = self.get_into(&mut &*view, key, out)?;
-                finish(which, start, version, out.len())?;
+                found(which, version.map(|version| (version, start..out.len())))?;
             }
             return Ok(());
         };
@@ -198,23 +203,41 @@ impl DiskTrie {
             let (start, key) = (out.len(), keys[which]);
             let version = match result {
                 batch_lookup::LookupEnd::Absent => None,
-                batch_lookup::LookupEnd::Found(version, value) => {
-                    let inline = match value {
-                        StoredValue::Inline(bytes) => hash::value_of(hashing.is_some(), bytes, key),
-                        StoredValue::Overflow(_) => None,
-                    };
-                    if let Some(value) = inline {
-                        out.extend_from_slice(value);
+                batch_lookup::LookupEnd::Found(version, value) => match (value, hashing) {
+                    (StoredValue::Inline(bytes), None) => {
+                        out.extend_from_slice(bytes);
                         Some(version)
-                    } else {
-                        // A long value, or another key with the same hash.
-                        self.get_into(&mut &*view, key, out)?
                     }
-                }
+                    (StoredValue::Overflow(chain), None) => {
+                        chain.read(&mut &*view, version, out)?;
+                        Some(version)
+                    }
+                    (value, Some(_)) => self.hashed_value(view, key, version, value, out)?,
+                },
             };
-            finish(which, start, version, out.len())
+            let version = version.map(|version| valid(version, key)).transpose()?;
+            found(which, version.map(|version| (version, start..out.len())))
         };
-        batch_lookup::look_up(core, hashing.as_ref(), view, keys, end)
+        batch_lookup::look_up(core, hashing.as_ref(), view, keys, progress, end)
+    }
+
+    /// Appends the value of a key of a hash trie, whose lookup ends at the node with `value`.
+    fn hashed_value(
+        &self,
+        view: &impl SharedPages,
+        key: &[u8],
+        version: u64,
+        value: StoredValue<'_>,
+        out: &mut Vec<u8>,
+    ) -> WalkResult<Option<u64>> {
+        if let StoredValue::Inline(bytes) = value
+            && let Some(value) = hash::value_of(bytes, key)
+        {
+            out.extend_from_slice(value);
+            return Ok(Some(version));
+        }
+        // A long value, or another key with the same hash. The path of a hash is short.
+        self.get_into(&mut &*view, key, out)
     }
 
     /// Looks up keys as [`get_many`](Self::get_many) does, without their values, so that the pages
@@ -222,10 +245,15 @@ impl DiskTrie {
     ///
     /// # Errors
     /// As [`get_into`](Self::get_into).
-    pub(crate) fn prefetch(&self, view: &impl SharedPages, keys: &[&[u8]]) -> WalkResult<()> {
+    pub(crate) fn prefetch(
+        &self,
+        view: &impl SharedPages,
+        keys: &[&[u8]],
+        progress: &mut LookupProgress,
+    ) -> WalkResult<()> {
         match &self.nodes {
             TrieLayout::Compressed { core, hashing } => {
-                batch_lookup::look_up(core, hashing.as_ref(), view, keys, |_, _| Ok(()))
+                batch_lookup::look_up(core, hashing.as_ref(), view, keys, progress, |_, _| Ok(()))
             }
             TrieLayout::Fixed(_) => Ok(()),
         }

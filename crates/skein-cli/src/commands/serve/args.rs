@@ -205,7 +205,6 @@ impl ServeArgs {
         let (storage, limits) = (&self.storage, &self.limits);
         let given = [
             ("--log-dir", !self.log_dir.is_empty()),
-            ("--give-up-log-dir", !self.give_up_log_dir.is_empty()),
             ("--checkpoint-interval", storage.checkpoint_interval.is_some()),
             ("--checkpoint-on-stop", storage.checkpoint_on_stop.is_some()),
             ("--checkpoint-threads", storage.checkpoint_threads.is_some()),
@@ -223,12 +222,26 @@ impl ServeArgs {
             )));
         }
         Ok(DiskOptions {
+            give_up_log: self.gives_up_disk_log()?,
             durability: self.durability.into(),
             checkpoint_bytes: self.storage.checkpoint_log_size.unwrap_or(defaults.checkpoint_bytes),
             segment_bytes: self.storage.log_segment_size,
             lock_wait: self.storage.lock_wait,
             ..self.engine.disk_options(self.limits.max_memory)?
         })
+    }
+
+    /// Returns whether the log of a disk store is given up. It has one folder, in the data folder.
+    fn gives_up_disk_log(&self) -> Result<bool, Failure> {
+        let log = self.data.join("log");
+        match self.give_up_log_dir.iter().find(|folder| **folder != log) {
+            Some(other) => Err(Failure::usage(format!(
+                "--give-up-log-dir {}: the log of the disk engine is in {}; name that folder, or leave the option out",
+                other.display(),
+                log.display()
+            ))),
+            None => Ok(!self.give_up_log_dir.is_empty()),
+        }
     }
 
     fn store_options(&self) -> StoreOptions {

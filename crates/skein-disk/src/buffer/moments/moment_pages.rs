@@ -10,8 +10,11 @@
 //! Each page is found by itself to be of the moment (invariant 2 in `mod.rs`). So nothing that is
 //! published meanwhile makes a read invalid, and a page that must be loaded does not restart it.
 //! A reader uses one page at a time. So the guard ends before a page is read from the file
-//! (`retired_frames.rs`), and the loaded page is pinned until the next one is needed.
+//! (`retired_frames.rs`). A loaded page stays until the end of the read, so no read loads a page of
+//! its path twice, however small the cache is. A read of all pages keeps only the last one.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -22,7 +25,7 @@ use skein_sync::reclaim::{LocalGuard, PROTECT};
 use super::MomentKey;
 use super::kept_versions::{KeptVersion, KeptVersionKey};
 use crate::buffer::frame::PageFrame;
-use crate::buffer::{BufferManager, FetchOutcome, UncachedPage, WalkStop};
+use crate::buffer::{BufferManager, FetchOutcome, PageReference, UncachedPage, WalkStop};
 use crate::page::{PageBytes, PageId, PagePlace};
 use crate::record::WalkResult;
 use crate::{DiskError, Result};
@@ -30,6 +33,8 @@ use crate::{DiskError, Result};
 /// A page of a moment that was loaded for a reader, and stays in memory as long as this.
 #[derive(Debug)]
 pub(super) enum LoadedPage<'b> {
+    /// In the cache, and not evicted meanwhile.
+    Referenced(PageReference<'b>),
     Frame(Arc<PageFrame>),
     Uncached(UncachedPage<'b>),
 }
@@ -37,6 +42,7 @@ pub(super) enum LoadedPage<'b> {
 impl LoadedPage<'_> {
     pub(super) fn bytes(&self) -> Option<&PageBytes> {
         match self {
+            Self::Referenced(reference) => Some(&reference.frame.bytes),
             Self::Frame(frame) => Some(&frame.bytes),
             Self::Uncached(page) => page.bytes(),
         }
@@ -50,8 +56,12 @@ pub(crate) struct MomentPages<'b> {
     moment: u64,
     /// Protects the page that was returned last, if it was in memory.
     guard: Option<LocalGuard<'b>>,
-    /// The page that was loaded last.
-    loaded: Option<LoadedPage<'b>>,
+    /// The pages that were loaded for the read, without those of long values.
+    loaded: BTreeMap<PageId, LoadedPage<'b>>,
+    /// The page that was loaded last, if it is not kept.
+    last: Option<LoadedPage<'b>>,
+    /// Whether loaded pages are kept until the end of the read.
+    keeps: bool,
     hits: u64,
     /// Pages of long values that were loaded into the cache.
     cached_pieces: usize,
@@ -59,13 +69,14 @@ pub(crate) struct MomentPages<'b> {
 
 impl<'b> MomentPages<'b> {
     pub(super) fn new(buffer: &'b BufferManager, moment: u64) -> Self {
-        Self { buffer, moment, guard: None, loaded: None, hits: 0, cached_pieces: 0 }
+        let (guard, loaded, last) = (None, BTreeMap::new(), None);
+        Self { buffer, moment, guard, loaded, last, keeps: true, hits: 0, cached_pieces: 0 }
     }
 
     /// Returns the bytes of a page.
     #[inline]
     pub(crate) fn page(&mut self, id: PageId) -> WalkResult<&PageBytes> {
-        self.find_or_load(id, true)
+        self.find_or_load(id, true, self.keeps)
     }
 
     /// Passes a page of a long value to `look`.
@@ -73,10 +84,10 @@ impl<'b> MomentPages<'b> {
         // As for the store's reads: a value uses at most half of the cache.
         self.cached_pieces += 1;
         let is_cached = self.cached_pieces <= self.buffer.room.capacity() / 2;
-        self.find_or_load(id, is_cached).map(look)
+        self.find_or_load(id, is_cached, false).map(look)
     }
 
-    fn find_or_load(&mut self, id: PageId, is_cached: bool) -> WalkResult<&PageBytes> {
+    fn find_or_load(&mut self, id: PageId, is_cached: bool, keeps: bool) -> WalkResult<&PageBytes> {
         let guard = self.guard.get_or_insert_with(|| self.buffer.collector.enter());
         if let Some(found) = self.buffer.find_at(id, self.moment, guard) {
             self.hits += 1;
@@ -85,8 +96,14 @@ impl<'b> MomentPages<'b> {
             return Ok(unsafe { found.as_ref() });
         }
         self.guard = None;
-        let loaded = self.buffer.load_at(id, self.moment, is_cached)?;
-        self.loaded.insert(loaded).bytes().ok_or_else(|| no_page(id))
+        let loaded = match self.loaded.entry(id) {
+            Entry::Occupied(loaded) => loaded.into_mut(),
+            Entry::Vacant(free) => {
+                let loaded = self.buffer.load_at(id, self.moment, is_cached)?;
+                if keeps { free.insert(loaded) } else { self.last.insert(loaded) }
+            }
+        };
+        loaded.bytes().ok_or_else(|| WalkStop::no_page(id))
     }
 }
 
@@ -94,10 +111,6 @@ impl Drop for MomentPages<'_> {
     fn drop(&mut self) {
         self.buffer.counts.hits.fetch_add(self.hits, Ordering::Relaxed);
     }
-}
-
-pub(super) fn no_page(id: PageId) -> WalkStop {
-    WalkStop::Damaged(id, "there is no such page, but a pointer leads to it".to_owned())
 }
 
 impl BufferManager {
@@ -110,8 +123,30 @@ impl BufferManager {
         key: MomentKey,
         read: impl FnOnce(&mut MomentPages<'_>) -> WalkResult<T>,
     ) -> Result<T> {
-        self.file.check_open()?;
+        self.read_from(key, MomentPages::new(self, key.moment), read)
+    }
+
+    /// Reads a large share of the pages as a live snapshot sees them, and keeps none of them.
+    ///
+    /// # Errors
+    /// As [`read_at`](Self::read_at).
+    pub(crate) fn read_all_at<T>(
+        &self,
+        key: MomentKey,
+        read: impl FnOnce(&mut MomentPages<'_>) -> WalkResult<T>,
+    ) -> Result<T> {
         let mut pages = MomentPages::new(self, key.moment);
+        pages.keeps = false;
+        self.read_from(key, pages, read)
+    }
+
+    fn read_from<'b, T>(
+        &'b self,
+        key: MomentKey,
+        mut pages: MomentPages<'b>,
+        read: impl FnOnce(&mut MomentPages<'_>) -> WalkResult<T>,
+    ) -> Result<T> {
+        self.file.check_open()?;
         let read = read(&mut pages);
         drop(pages);
         self.end_read_at(key, read)
@@ -197,7 +232,7 @@ impl BufferManager {
                 match current {
                     Some(current) => return Ok(current),
                     None if !self.is_page(id) && self.kept_at(id, moment).is_none() => {
-                        return Err(no_page(id));
+                        return Err(WalkStop::no_page(id));
                     }
                     // Another thread has loaded it.
                     None => {}
@@ -213,9 +248,7 @@ impl BufferManager {
         }
         if is_cached {
             match self.fetch(id)? {
-                FetchOutcome::Loaded(reference) => {
-                    return Ok(Some(LoadedPage::Frame(reference.frame.clone())));
-                }
+                FetchOutcome::Loaded(reference) => return Ok(Some(LoadedPage::Referenced(reference))),
                 FetchOutcome::NoPage => return Ok(None),
                 FetchOutcome::NoRoom => {}
             }

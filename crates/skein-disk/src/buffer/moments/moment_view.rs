@@ -10,7 +10,7 @@ use skein_sync::cache::prefetch_read;
 use skein_sync::reclaim::{LocalGuard, PROTECT};
 
 use super::MomentKey;
-use super::moment_pages::{LoadedPage, MomentPages, no_page};
+use super::moment_pages::{LoadedPage, MomentPages};
 use crate::Result;
 use crate::buffer::{BufferManager, LongValueId, LongValuePieces, SharedPages, WalkStop, WantedPages};
 use crate::page::{PageBytes, PageId};
@@ -40,7 +40,7 @@ impl SharedPages for MomentView<'_> {
             return Ok(unsafe { found.as_ref() });
         }
         match self.loaded.pages.get(&id) {
-            Some(loaded) => loaded.bytes().ok_or_else(|| no_page(id)),
+            Some(loaded) => loaded.bytes().ok_or_else(|| WalkStop::no_page(id)),
             None => Err(WalkStop::Missing(vec![WantedPages::Page(id)])),
         }
     }
@@ -53,6 +53,10 @@ impl SharedPages for MomentView<'_> {
         if let Some(entry) = self.buffer.table.get(id) {
             prefetch_read(entry.frame.load(PROTECT).cast_const());
         }
+    }
+
+    fn moment(&self) -> u64 {
+        self.moment
     }
 }
 
@@ -91,6 +95,8 @@ impl BufferManager {
     ) -> WalkResult<()> {
         for wanted in wanted {
             match wanted {
+                // Several lookups may miss the same page.
+                WantedPages::Page(id) if loaded.pages.contains_key(&id) => {}
                 WantedPages::Page(id) => {
                     loaded.pages.insert(id, self.load_at(id, moment, true)?);
                 }

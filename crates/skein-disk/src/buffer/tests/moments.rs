@@ -133,7 +133,7 @@ proptest! {
                 }
                 MomentStep::FailedCheckpoint(at) => {
                     // A failed write leaves all as it was. A failed sync would stop writes.
-                    let moment = || CheckpointMoment { sequence, keys: 0, epoch: 0, catalog: PageId(3), format: FileFormat::default() };
+                    let moment = || CheckpointMoment { sequence, keys: 0, epoch: 0, catalog: PageId(3), ..CheckpointMoment::default() };
                     let refuse = |_: &mut CheckpointMoment| Err(DiskError::NoOrder);
                     if at % 2 == 0 {
                         storage.fail_at(storage.operations() + at, SimError::Io, false);

@@ -15,9 +15,9 @@ use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
 use super::{CountedSet, CountedSetCensus};
-use crate::buffer::{BufferManager, CacheOptions, CheckpointMoment, FrozenPages, PageView, WalkStop};
+use crate::buffer::{BufferManager, CacheOptions, CheckpointMoment, FrozenPages, PageWalk, WalkStop};
 use crate::catalog::Catalog;
-use crate::page_file::{FileFormat, ReadMode};
+use crate::page_file::ReadMode;
 use crate::trie::{ScanRequest, WalkDirection};
 use crate::{ReplacementPolicy, Result};
 
@@ -53,7 +53,7 @@ impl TestSet {
     fn checkpoint(&self, sequence: u64) {
         let catalog = self.catalog.first();
         let moment =
-            || CheckpointMoment { sequence, keys: 0, epoch: 0, catalog, format: FileFormat::default() };
+            || CheckpointMoment { sequence, keys: 0, epoch: 0, catalog, ..CheckpointMoment::default() };
         self.buffer.checkpoint(moment, |_| Ok(()), None).unwrap();
     }
 
@@ -90,9 +90,9 @@ impl TestSet {
 
     fn read<T>(
         &self,
-        read: impl Fn(CountedSet, &mut &PageView<'_>) -> std::result::Result<T, WalkStop>,
+        read: impl Fn(CountedSet, &mut PageWalk<'_, '_>) -> std::result::Result<T, WalkStop>,
     ) -> Result<T> {
-        self.buffer.read_with(|mut view| read(self.set, &mut view))
+        self.buffer.read_pages(|pages| read(self.set, pages))
     }
 
     fn rank(&self, key: &[u8]) -> u64 {

@@ -1,11 +1,14 @@
 //! The store under crashes and failures, against a model.
 
 mod damage;
+mod deep;
 mod groups;
 mod long;
 mod members;
 mod older_folders;
+mod parts;
 mod replay;
+mod reserved;
 mod shared;
 mod snapshots;
 mod spaces;

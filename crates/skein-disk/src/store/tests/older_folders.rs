@@ -124,7 +124,7 @@ fn the_first_opening_of_an_older_folder_may_fail_anywhere() {
 }
 
 /// Writes another format version of 3 or more into both headers, and the checksum that covers it.
-fn forge_format(storage: &SimStorage, format: u32) {
+pub(super) fn forge_format(storage: &SimStorage, format: u32) {
     let file = storage.open(&Path::new(FOLDER).join(FILE), true).unwrap();
     for header in [0, PAGE as u64] {
         let mut page = [0; PAGE];

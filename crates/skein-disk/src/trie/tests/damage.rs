@@ -105,7 +105,7 @@ fn a_ring_of_value_pages_is_found() {
     assert_eq!(what, "the pages of a value form a ring at it");
     // A reader reports the damage whether the pages are in memory or must be read.
     writer.publish().unwrap();
-    let get = || store.buffer.read_with(|view| store.trie.get(&mut &*view, b"key")).unwrap_err().to_string();
+    let get = || store.buffer.read_pages(|pages| store.trie.get(pages, b"key")).unwrap_err().to_string();
     assert!(get().contains("form a ring at it"), "{}", get());
     store.checkpoint(1);
     for number in 0..200_u32 {

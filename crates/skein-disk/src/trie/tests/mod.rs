@@ -15,10 +15,12 @@ use std::path::Path;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-use super::{DiskTrie, ScanEntry, ScanRequest, TrieCensus, TrieLayout, TrieShape, WalkDirection};
+use super::{
+    DiskTrie, LookupProgress, ScanEntry, ScanRequest, TrieCensus, TrieLayout, TrieShape, WalkDirection,
+};
 use crate::buffer::{BufferManager, CacheOptions, CheckpointMoment};
 use crate::catalog::Catalog;
-use crate::page_file::{FileFormat, ReadMode};
+use crate::page_file::ReadMode;
 use crate::record::{PageReader, WalkResult};
 use crate::{ReplacementPolicy, Result, TrieKind, Values};
 
@@ -123,8 +125,7 @@ impl TestTrie {
 
     fn checkpoint(&self, sequence: u64) {
         let catalog = self.catalog.first();
-        let moment =
-            || CheckpointMoment { format: FileFormat::OneTrie, sequence, keys: 0, epoch: 0, catalog };
+        let moment = || CheckpointMoment { sequence, catalog, ..CheckpointMoment::default() };
         self.buffer.checkpoint(moment, |_| Ok(()), None).unwrap();
     }
 
@@ -141,8 +142,8 @@ impl TestTrie {
     }
 
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<(u64, Vec<u8>)>> {
-        let found = self.buffer.read_with(|mut view| self.trie.get(&mut view, key));
-        let version = self.buffer.read_with(|mut view| self.trie.version(&mut view, key));
+        let found = self.buffer.read_pages(|pages| self.trie.get(pages, key));
+        let version = self.buffer.read_pages(|pages| self.trie.version(pages, key));
         // If a long value is damaged, its version is still intact.
         if let Ok(found) = &found {
             assert_eq!(version.unwrap(), found.as_ref().map(|found| found.0));
@@ -175,18 +176,18 @@ impl TestTrie {
             WalkDirection::Backward => (Bound::Unbounded, from),
         };
         let request = ScanRequest { lower, upper, direction, keys: limit, bytes: usize::MAX, values: true };
-        let found = self.buffer.read_with(|mut view| self.trie.collect(&mut view, &request))?;
+        let found = self.buffer.read_pages(|pages| self.trie.collect(pages, &request))?;
         Ok(found.entries)
     }
 
     /// Looks up several keys at once.
     pub(super) fn get_many(&self, keys: &[&[u8]]) -> Result<Vec<TestValue>> {
-        let (mut bytes, mut places) = (Vec::new(), Vec::new());
+        let (mut bytes, mut places, mut progress) = (Vec::new(), Vec::new(), LookupProgress::default());
         self.buffer.read_with(|view| {
             bytes.clear();
             places.clear();
             places.resize(keys.len(), None);
-            self.trie.get_many(view, keys, &mut bytes, |which, value| {
+            self.trie.get_many(view, keys, &mut progress, &mut bytes, |which, value| {
                 assert_eq!(places[which].replace(value), None, "each key is reported once");
                 Ok(())
             })

@@ -162,8 +162,8 @@ fn write_group(store: &TestTrie, number: u64) -> crate::Result<()> {
 }
 
 fn read_group(store: &TestTrie) -> u64 {
-    let values = store.buffer.read_with(|mut view| {
-        let values = (0..GROUP).map(|at| store.trie.get(&mut view, &key_of_group(at)));
+    let values = store.buffer.read_pages(|pages| {
+        let values = (0..GROUP).map(|at| store.trie.get(pages, &key_of_group(at)));
         values.collect::<Result<Option<Vec<_>>, _>>()
     });
     let values = values.unwrap().unwrap();

@@ -129,6 +129,6 @@ fn a_hashed_key_without_a_value_is_damage() {
     let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
     let request =
         super::ScanRequest { lower: Bound::Unbounded, upper, direction, keys: 1, bytes: 1, values: true };
-    let error = store.buffer.read_with(|mut view| store.trie.walk(&mut view, &request)).unwrap_err();
+    let error = store.buffer.read_pages(|pages| store.trie.walk(pages, &request)).unwrap_err();
     assert!(error.to_string().contains("it has a key and no value"), "{error}");
 }

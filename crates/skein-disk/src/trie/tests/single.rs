@@ -182,7 +182,7 @@ fn a_walk_in_portions_gives_every_key_once() {
                 let lower = last.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
                 let (upper, direction) = (Bound::Unbounded, WalkDirection::Forward);
                 let request = ScanRequest { lower, upper, direction, keys: most, bytes: 1 << 20, values };
-                let found = store.buffer.read_with(|view| store.trie.walk(&mut &*view, &request)).unwrap();
+                let found = store.buffer.read_pages(|pages| store.trie.walk(pages, &request)).unwrap();
                 // Keys with the same hash may be returned together.
                 assert!(found.entries.len() <= most || store.is_fixed(), "{shape}");
                 last = found.entries.last().map(|entry| entry.key.clone());
@@ -209,7 +209,7 @@ fn a_hash_trie_walk_continues_after_removed_keys() {
         (0..50_u8).for_each(|at| _ = store.set(&[at], u64::from(at) + 1, b"1").unwrap());
         let walk = |lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction| {
             let request = ScanRequest { lower, upper, direction, keys: 10, bytes: 1 << 20, values: true };
-            store.buffer.read_with(|view| store.trie.walk(&mut &*view, &request))
+            store.buffer.read_pages(|pages| store.trie.walk(pages, &request))
         };
         let all = Bound::Unbounded;
         let mut left: std::collections::BTreeSet<u8> = (0..50).collect();

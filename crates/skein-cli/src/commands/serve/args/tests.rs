@@ -58,6 +58,7 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
         segment_bytes: 2 << 20,
         lock_wait: Duration::from_secs(7),
         snapshots: SNAPSHOTS_MOST,
+        give_up_log: false,
         progress: Arc::default(),
     };
     assert_eq!(format!("{disk:?}"), format!("{expected:?}"));
@@ -75,6 +76,9 @@ fn every_option_of_the_disk_engine_reaches_its_field() {
     let (engine, _) = options("--engine disk --max-memory 0");
     let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
     assert_eq!(disk.cache_pages, DiskOptions::default().cache_pages);
+    let (engine, _) = options("--engine disk --data d --give-up-log-dir d/log");
+    let EngineOptions::Disk(disk, _) = engine else { panic!("{engine:?}") };
+    assert!(disk.give_up_log);
 }
 
 #[test]
@@ -93,6 +97,7 @@ fn options_that_make_no_sense_together_are_refused() {
         ),
         ("--engine disk --max-memory-policy allkeys-lru", "--max-memory-policy allkeys-lru: the disk engine"),
         ("--engine disk --log-dir a", "--log-dir is of --engine memory"),
+        ("--engine disk --data d --give-up-log-dir other", "the log of the disk engine is in d/log"),
         ("--engine disk --checkpoint-interval 1h", "--checkpoint-interval is of --engine memory"),
         ("--engine disk --trie-size 16", "--trie-size is of --trie classical and --trie hash"),
         ("--engine disk --trie hash --trie-size 17", "--trie-size 17: a node has 4, 8"),

@@ -1,0 +1,80 @@
+//! Walks that are longer than the cache.
+
+use skein_log::storage::sim::SimStorage;
+
+use super::{checkpoint, number, open, set};
+use crate::buffer::{BufferManager, WalkStop};
+use crate::page::{DiskPageKind, PageId};
+
+const PAGES: usize = 100;
+
+/// Returns a buffer manager whose pages are all in the file, and their ids.
+fn cold(storage: &SimStorage) -> (BufferManager, Vec<PageId>) {
+    let buffer = open(storage, 16).unwrap();
+    let mut writer = buffer.write();
+    let ids: Vec<_> = (0..PAGES).map(|_| writer.make(DiskPageKind::Records).unwrap()).collect();
+    for (id, at) in ids.iter().zip(0..) {
+        set(writer.page_mut(*id).unwrap(), at);
+    }
+    writer.publish().unwrap();
+    checkpoint(&buffer, 2).unwrap();
+    drop(buffer);
+    (open(storage, 16).unwrap(), ids)
+}
+
+fn change(buffer: &BufferManager, id: PageId, to: u64) {
+    let mut writer = buffer.write();
+    set(writer.page_mut(id).unwrap(), to);
+    writer.publish().unwrap();
+}
+
+/// A walk goes on after it has loaded a page, and a restart finds the pages that were loaded
+/// before, although the cache had no room for them.
+#[test]
+fn a_walk_that_writes_restart_loads_each_page_once() {
+    const WRITES: u64 = 5;
+    let storage = SimStorage::new();
+    let (buffer, ids) = cold(&storage);
+    let before = buffer.stats().misses;
+    let (mut walks, mut written) = (0, 0);
+    let last = buffer.read_pages(|pages| {
+        walks += 1;
+        let mut sum = 0;
+        for (id, at) in ids.iter().zip(1..) {
+            sum += number(pages.page(*id)?).map_err(|what| WalkStop::Damaged(*id, what))?;
+            if written < WRITES && at == 15 * (written + 1) {
+                written += 1;
+                change(&buffer, ids[0], 1_000 * written);
+            }
+        }
+        Ok(sum)
+    });
+    let sum = (0..PAGES as u64).sum::<u64>();
+    assert_eq!(last.unwrap(), sum + 1_000 * WRITES, "the walk sees the last write");
+    let loads = buffer.stats().misses - before;
+    println!("{walks} walks, {loads} loads");
+    assert!(walks <= 1 + WRITES && loads <= PAGES as u64 + WRITES, "{walks} walks, {loads} loads");
+}
+
+/// Incident: a reader kept the writer away from long values only. Consequence: a writer that changed
+/// a page of a path for each page that the reader loaded starved it, if the path did not fit the
+/// cache. Fix: the reader counts such loads, too.
+#[test]
+fn a_long_walk_ends_although_a_write_is_published_during_each() {
+    let storage = SimStorage::new();
+    let (buffer, ids) = cold(&storage);
+    let mut walks = 0;
+    let seen = buffer.read_pages(|pages| {
+        walks += 1;
+        assert!(walks < 5_000, "the walk never ends");
+        // At the end the reader keeps the writer away.
+        if buffer.writing.try_lock().is_ok() {
+            change(&buffer, ids[walks % PAGES], walks as u64);
+        }
+        for id in &ids {
+            number(pages.page(*id)?).map_err(|what| WalkStop::Damaged(*id, what))?;
+        }
+        Ok(())
+    });
+    assert!(seen.is_ok(), "{seen:?} after {walks} walks");
+}
