@@ -136,9 +136,9 @@ static void options(void) {
     IS(SKEIN_BAD_OPTION, skein_open(path, &options, &db));
     options = (skein_options){.size = sizeof options, .must_exist = 2};
     IS(SKEIN_BAD_OPTION, skein_open(path, &options, &db));
-    options = (skein_options){.size = sizeof options, .max_snapshots = 256};
+    options = (skein_options){.size = sizeof options, .max_snapshots = 65537};
     IS(SKEIN_BAD_OPTION, skein_open(path, &options, &db));
-    says("1 to 255");
+    says("1 to 65536");
     options = (skein_options){
         .size = sizeof options, .engine = SKEIN_ENGINE_DISK, .max_snapshot_memory = 1};
     IS(SKEIN_BAD_OPTION, skein_open(path, &options, &db));
