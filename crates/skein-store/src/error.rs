@@ -60,7 +60,7 @@ pub enum Error {
     /// The number of live snapshots is at the option `limits.snapshots`, which is `max_snapshots`
     /// in the library and the server.
     #[error(
-        "{live} snapshots are live, which is the limit of {limit}; drop one{}",
+        "{live} snapshots are live, which is the limit of {limit} (each transaction that reads has one); end one{}",
         if *limit < SNAPSHOTS_MAX { ", or raise `max_snapshots`" } else { "" }
     )]
     TooManySnapshots {

@@ -11,5 +11,6 @@ pub const EXPIRING_KEY_BYTES_MAX: usize = KEY_BYTES_MAX - size_of::<u64>();
 /// The longest value that an option can allow: 512 MiB less one byte.
 pub const VALUE_BYTES_MAX: usize = (512 << 20) - 1;
 
-/// The largest number of snapshots that an option can allow.
-pub const SNAPSHOTS_MAX: usize = 255;
+/// The largest number of snapshots that an option can allow. Nothing is reserved for them: each costs
+/// its entry in the registry, and the rows that are kept for it.
+pub const SNAPSHOTS_MAX: usize = 1 << 16;

@@ -210,8 +210,7 @@ typedef struct {
     uint32_t eviction;
     // 1 if the database must exist; 0 to create it if it is missing.
     uint32_t must_exist;
-    // The most snapshots and transactions at a time, as many as there can be if 0: 255 in memory
-    // and 65,536 on disk.
+    // The most snapshots and transactions at a time, as many as there can be if 0: 65,536.
     uint32_t max_snapshots;
     // The most bytes that the engine in memory keeps for snapshots: rows that were replaced or
     // removed. Over it the oldest snapshot ends. A quarter of `memory_limit` if 0.
@@ -575,6 +574,14 @@ void skein_cursor_free(skein_cursor *cursor);
 // frees with `skein_txn_free`. On an error `*txn` is NULL. `skein_transaction` does all of that.
 skein_status skein_txn_begin(const skein_db *db, skein_txn **txn);
 
+// Begins an exclusive transaction, as `skein_txn_begin`: from now to its end all other writes wait,
+// so it cannot conflict. Reads go on. See `skein_transaction_exclusive`. End it on this thread: only
+// here a write beside it is SKEIN_MISUSE, and on another thread that write would wait for ever.
+//
+// Errors: SKEIN_MISUSE if this thread has an exclusive transaction open.
+skein_status skein_txn_begin_exclusive(const skein_db *db,
+                                       skein_txn **txn);
+
 // Reads the value of a key, with this transaction's writes; as `skein_get`.
 skein_status skein_txn_get(const skein_txn *txn,
                            const skein_keyspace *keyspace,
@@ -672,6 +679,67 @@ void skein_txn_free(skein_txn *txn);
 skein_status skein_transaction(const skein_db *db,
                                int (*body)(const skein_txn *txn, void *context),
                                void *context);
+
+// Runs an exclusive transaction, as `skein_transaction`: from before `body` to the end of the commit
+// no other thread writes, so it cannot conflict, and `body` is called once. Reads go on. Use it for
+// work that reads much of what others keep writing. Keep it short, because all other writes wait.
+//
+// `body` must write through the transaction alone: another write on its thread returns SKEIN_MISUSE.
+// It must not wait for another thread that writes.
+skein_status skein_transaction_exclusive(const skein_db *db,
+                                         int (*body)(const skein_txn *txn, void *context),
+                                         void *context);
+
+// Stores in `*expires_unix_ms` when a key expires, in milliseconds after 1970, or 0 if it does not.
+// Returns SKEIN_OK, or SKEIN_NOT_FOUND with 0 if the key is absent.
+//
+// `skein_put` removes the time of a key, and `skein_put_until` sets another one. `skein_increment`
+// and `skein_compare_and_swap` keep it, and so does `skein_txn_increment`. A key that was removed,
+// or has expired, and is written again does not expire.
+skein_status skein_expiry(const skein_keyspace *keyspace,
+                          const void *key,
+                          size_t key_len,
+                          uint64_t *expires_unix_ms);
+
+// Lets a key expire `expires_unix_ms` milliseconds after 1970, at once if that is past. Its value
+// stays until then. Returns SKEIN_OK, or SKEIN_NOT_FOUND if the key is absent.
+skein_status skein_expire_at(const skein_keyspace *keyspace,
+                             const void *key,
+                             size_t key_len,
+                             uint64_t expires_unix_ms);
+
+// Lets a key not expire. Its value stays. Returns SKEIN_OK, or SKEIN_NOT_FOUND if the key is absent.
+skein_status skein_persist(const skein_keyspace *keyspace,
+                           const void *key,
+                           size_t key_len);
+
+// Stores when a key expires that was present; as `skein_expiry`.
+skein_status skein_snapshot_expiry(const skein_snapshot *snapshot,
+                                   const skein_keyspace *keyspace,
+                                   const void *key,
+                                   size_t key_len,
+                                   uint64_t *expires_unix_ms);
+
+// Stores when a key expires, with this transaction's writes; as `skein_expiry`.
+skein_status skein_txn_expiry(const skein_txn *txn,
+                              const skein_keyspace *keyspace,
+                              const void *key,
+                              size_t key_len,
+                              uint64_t *expires_unix_ms);
+
+// Lets a key expire, as `skein_expire_at`. Within the transaction it does not expire. The key must
+// hold a value.
+skein_status skein_txn_expire_at(const skein_txn *txn,
+                                 const skein_keyspace *keyspace,
+                                 const void *key,
+                                 size_t key_len,
+                                 uint64_t expires_unix_ms);
+
+// Lets a key not expire, as `skein_persist`. The key must hold a value.
+skein_status skein_txn_persist(const skein_txn *txn,
+                               const skein_keyspace *keyspace,
+                               const void *key,
+                               size_t key_len);
 
 // Copies the database to another folder, as it is at one moment, while reads and writes go on.
 // `skein_open` opens the copy. The folder must be absent or empty. It appears when the copy is

@@ -10,6 +10,7 @@
 #define SKEINDB_HPP
 
 #include <skeindb.h>
+#include <skeindb_detail.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +18,6 @@
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -25,73 +25,6 @@
 #include <vector>
 
 namespace skein {
-
-/* A failed call: its status, and its text in what(). */
-class Error : public std::runtime_error {
-public:
-    Error(skein_status status, const char *text) : std::runtime_error(text), status_(status) {}
-    skein_status status() const noexcept { return status_; }
-
-private:
-    skein_status status_;
-};
-
-namespace detail {
-
-/* Throws for an error, and returns whether the answer is SKEIN_OK. */
-inline bool check(skein_status status) {
-    if (status < 0) throw Error(status, skein_error_message());
-    return status == SKEIN_OK;
-}
-
-struct Free {
-    void operator()(void *memory) const noexcept { skein_free(memory); }
-    void operator()(skein_db *db) const noexcept { skein_close(db); }
-    void operator()(skein_keyspace *keyspace) const noexcept { skein_keyspace_free(keyspace); }
-    void operator()(skein_batch *batch) const noexcept { skein_batch_free(batch); }
-    void operator()(skein_snapshot *snapshot) const noexcept { skein_snapshot_free(snapshot); }
-    void operator()(skein_cursor *cursor) const noexcept { skein_cursor_free(cursor); }
-    void operator()(skein_txn *txn) const noexcept { skein_txn_free(txn); }
-};
-
-template <typename T>
-using Owned = std::unique_ptr<T, Free>;
-
-/* Calls `get(&value, &len)` and returns the value that it allocates. */
-template <typename Get>
-std::optional<std::string> value_of(Get get) {
-    char *value = nullptr;
-    std::size_t len = 0;
-    skein_status status = get(&value, &len);
-    Owned<char> owned(value);
-    if (!check(status)) return std::nullopt;
-    return std::string(value, len);
-}
-
-/* Calls `open(&handle)` and returns the handle. */
-template <typename T, typename Open>
-Owned<T> opened(Open open) {
-    T *handle = nullptr;
-    skein_status status = open(&handle);
-    Owned<T> owned(handle);
-    check(status);
-    return owned;
-}
-
-inline skein_slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
-
-/* A slice that may be missing, for as long as the full expression. */
-class Optional {
-public:
-    Optional(const std::optional<std::string_view> &bytes) : slice_(slice(bytes.value_or(""))), some_(bytes) {}
-    operator const skein_slice *() const noexcept { return some_ ? &slice_ : nullptr; }
-
-private:
-    skein_slice slice_;
-    bool some_;
-};
-
-} // namespace detail
 
 using Bound = std::optional<std::string_view>;
 
@@ -221,6 +154,15 @@ public:
         detail::check(skein_increment(get(), key.data(), key.size(), by, &sum));
         return sum;
     }
+    /* When the key expires, in milliseconds after 1970; 0 if it does not, nullopt if it is absent. */
+    std::optional<std::uint64_t> expiry(std::string_view key) const {
+        return detail::time_of([&](std::uint64_t *time) { return skein_expiry(get(), key.data(), key.size(), time); });
+    }
+    /* Both return whether the key is present. Its value stays. */
+    bool expire_at(std::string_view key, std::uint64_t unix_ms) {
+        return detail::check(skein_expire_at(get(), key.data(), key.size(), unix_ms));
+    }
+    bool persist(std::string_view key) { return detail::check(skein_persist(get(), key.data(), key.size())); }
     Cursor cursor() const {
         return Cursor(detail::opened<skein_cursor>([&](skein_cursor **out) { return skein_cursor_open(get(), out); }));
     }
@@ -243,6 +185,11 @@ public:
     }
     bool contains(const Keyspace &keyspace, std::string_view key) const {
         return detail::check(skein_snapshot_contains(handle_.get(), keyspace.get(), key.data(), key.size()));
+    }
+    std::optional<std::uint64_t> expiry(const Keyspace &keyspace, std::string_view key) const {
+        return detail::time_of([&](std::uint64_t *time) {
+            return skein_snapshot_expiry(handle_.get(), keyspace.get(), key.data(), key.size(), time);
+        });
     }
     Cursor cursor(const Keyspace &keyspace) const {
         return Cursor(detail::opened<skein_cursor>(
@@ -301,6 +248,17 @@ public:
         std::int64_t sum = 0;
         detail::check(skein_txn_increment(handle_, keyspace.get(), key.data(), key.size(), by, &sum));
         return sum;
+    }
+    std::optional<std::uint64_t> expiry(const Keyspace &keyspace, std::string_view key) const {
+        return detail::time_of([&](std::uint64_t *time) {
+            return skein_txn_expiry(handle_, keyspace.get(), key.data(), key.size(), time);
+        });
+    }
+    bool expire_at(const Keyspace &keyspace, std::string_view key, std::uint64_t unix_ms) {
+        return detail::check(skein_txn_expire_at(handle_, keyspace.get(), key.data(), key.size(), unix_ms));
+    }
+    bool persist(const Keyspace &keyspace, std::string_view key) {
+        return detail::check(skein_txn_persist(handle_, keyspace.get(), key.data(), key.size()));
     }
     Cursor cursor(const Keyspace &keyspace) const {
         return Cursor(detail::opened<skein_cursor>(
@@ -421,15 +379,22 @@ public:
     Transaction begin() {
         return Transaction(detail::opened<skein_txn>([&](skein_txn **out) { return skein_txn_begin(get(), out); }));
     }
+    /* All other writes wait until it is committed or destroyed, so it cannot conflict. */
+    Transaction begin_exclusive() {
+        return Transaction(
+            detail::opened<skein_txn>([&](skein_txn **out) { return skein_txn_begin_exclusive(get(), out); }));
+    }
 
     /* Calls `body(Transaction &)` and commits. Calls it again if another write has changed what it
      * read. If it throws, nothing is written, and the exception goes on. */
     template <typename Body>
     void transaction(Body &&body) {
-        Run<std::remove_reference_t<Body>> run{body, nullptr};
-        skein_status status = skein_transaction(get(), &Run<std::remove_reference_t<Body>>::call, &run);
-        if (run.thrown) std::rethrow_exception(run.thrown);
-        detail::check(status);
+        run<&skein_transaction>(body);
+    }
+    /* Calls `body(Transaction &)` once and commits, while all other writes wait. */
+    template <typename Body>
+    void transaction_exclusive(Body &&body) {
+        run<&skein_transaction_exclusive>(body);
     }
 
     /* Copies the database to another folder, as it is at one moment. `progress(const skein_progress &)`
@@ -487,6 +452,14 @@ private:
             return SKEIN_ABORTED;
         }
     };
+
+    template <auto function, typename Body>
+    void run(Body &body) {
+        Run<Body> run{body, nullptr};
+        skein_status status = function(get(), &Run<Body>::call, &run);
+        if (run.thrown) std::rethrow_exception(run.thrown);
+        detail::check(status);
+    }
 
     detail::Owned<skein_db> handle_;
 };

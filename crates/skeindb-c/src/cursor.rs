@@ -126,7 +126,11 @@ impl Cursor {
     }
 
     /// Moves to the row that follows in a direction.
+    ///
+    /// Rows that were read ahead count only while the database is open: after a close or a fork this
+    /// is an error.
     fn step(&mut self, direction: ScanDirection) -> Result<Status> {
+        self.check_usable()?;
         let writes = match &self.source {
             Source::Transaction(transaction) => transaction.writes()?,
             _ => 0,
@@ -151,6 +155,17 @@ impl Cursor {
                 Ok(Status::SKEIN_NOT_FOUND)
             }
         }
+    }
+
+    /// Returns an error if nothing can be read any more, as after a close of the database.
+    fn check_usable(&self) -> Result<()> {
+        match &self.source {
+            // A snapshot shows a dropped keyspace, too.
+            Source::Snapshot(snapshot) => return Ok(snapshot.check_usable()?),
+            Source::Transaction(transaction) => _ = transaction.writes()?,
+            Source::Present => {}
+        }
+        Ok(self.keyspace.check_usable()?)
     }
 
     fn read_ahead(&mut self) -> Result<()> {
@@ -238,11 +253,13 @@ impl Cursor {
             (_, Bound::Excluded(to)) if key >= &to[..] => Place::BehindLast,
             _ => Place::Before(key.to_vec()),
         };
+        self.check_usable()?;
         self.move_to(place);
         self.step(ScanDirection::Forward)
     }
 
     fn seek_last(&mut self) -> Result<Status> {
+        self.check_usable()?;
         self.move_to(Place::BehindLast);
         self.step(ScanDirection::Backward)
     }

@@ -62,6 +62,8 @@ mod cursor;
 
 mod txn;
 
+mod expiry;
+
 mod backup;
 
 /// Invariant 2.

@@ -68,8 +68,7 @@ pub struct Options {
     pub eviction: u32,
     /// 1 if the database must exist; 0 to create it if it is missing.
     pub must_exist: u32,
-    /// The most snapshots and transactions at a time, as many as there can be if 0: 255 in memory
-    /// and 65,536 on disk.
+    /// The most snapshots and transactions at a time, as many as there can be if 0: 65,536.
     pub max_snapshots: u32,
     /// The most bytes that the engine in memory keeps for snapshots: rows that were replaced or
     /// removed. Over it the oldest snapshot ends. A quarter of `memory_limit` if 0.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use skein_sync::locks::lock;
-use skeindb::{Error, Savepoint, Transaction};
+use skeindb::{Db, Error, Savepoint, Transaction};
 
 use crate::border::{Failure, Result, answer, call, found};
 use crate::cursor::{CursorHandle, Source};
@@ -54,7 +54,7 @@ impl SharedTxn {
         read(lock(&self.0).transaction.as_ref().ok_or_else(ended)?)
     }
 
-    fn write<R>(&self, write: impl FnOnce(&mut Transaction) -> skeindb::Result<R>) -> Result<R> {
+    pub(crate) fn write<R>(&self, write: impl FnOnce(&mut Transaction) -> skeindb::Result<R>) -> Result<R> {
         let mut state = lock(&self.0);
         state.writes += 1;
         Ok(write(state.transaction.as_mut().ok_or_else(ended)?)?)
@@ -76,7 +76,7 @@ fn ended() -> Failure {
     Failure::new(Status::SKEIN_TXN_ENDED, "the transaction was committed or rolled back; begin another one")
 }
 
-fn shared(txn: Option<&TxnHandle>) -> Result<&SharedTxn> {
+pub(crate) fn shared(txn: Option<&TxnHandle>) -> Result<&SharedTxn> {
     Ok(&handle(txn, "txn")?.shared)
 }
 
@@ -99,6 +99,24 @@ pub extern "C" fn skein_txn_begin(
     call(|| {
         let txn = out(txn, ptr::null_mut(), "txn")?;
         let shared = SharedTxn::new(handle(db, "db")?.0.begin()?);
+        *txn = memory::give(TxnHandle { shared, lent: false });
+        Ok(())
+    })
+}
+
+/// Begins an exclusive transaction, as `skein_txn_begin`: from now to its end all other writes wait,
+/// so it cannot conflict. Reads go on. See `skein_transaction_exclusive`. End it on this thread: only
+/// here a write beside it is SKEIN_MISUSE, and on another thread that write would wait for ever.
+///
+/// Errors: SKEIN_MISUSE if this thread has an exclusive transaction open.
+#[unsafe(no_mangle)]
+pub extern "C" fn skein_txn_begin_exclusive(
+    db: Option<&DbHandle>,
+    txn: Option<&mut MaybeUninit<*mut TxnHandle>>,
+) -> Status {
+    call(|| {
+        let txn = out(txn, ptr::null_mut(), "txn")?;
+        let shared = SharedTxn::new(handle(db, "db")?.0.begin_exclusive()?);
         *txn = memory::give(TxnHandle { shared, lent: false });
         Ok(())
     })
@@ -339,26 +357,71 @@ pub unsafe extern "C" fn skein_transaction(
         let body = body.ok_or_else(|| Failure::null("body"))?;
         let mut returned = 0;
         let done = db.transaction(|transaction| {
-            let shared = SharedTxn::new(mem::replace(transaction, db.begin()?));
-            let lent = memory::give(TxnHandle { shared, lent: true });
-            // SAFETY: the caller's promise; the handle lives until `body` has returned.
-            returned = unsafe { body(lent, context) };
-            // SAFETY: from `give`, and `skein_txn_free` leaves such a handle alone.
-            let lent = unsafe { Box::from_raw(lent) };
-            // No one else can end it.
-            *transaction = lent.shared.take().ok_or(Error::Closed)?;
-            match Status::of_number(returned) {
-                Some(Status::SKEIN_OK) => Ok(()),
-                Some(Status::SKEIN_CONFLICT) => Err(Error::Conflict { attempts: 1 }),
-                _ => Err(Error::abort(format_args!("its body returned {returned}"))),
-            }
+            // SAFETY: the caller's promise.
+            unsafe { lend(db, transaction, body, context, &mut returned) }
         });
-        match (done, Status::of_number(returned)) {
-            // The call in `body` that failed has stored its text.
-            (Err(Error::Aborted { .. }), Some(status)) if returned < 0 && status != Status::SKEIN_ABORTED => {
-                Err(Failure::reported(status))
-            }
-            (done, _) => Ok(done?),
-        }
+        ended_by(done, returned)
     })
+}
+
+/// Runs an exclusive transaction, as `skein_transaction`: from before `body` to the end of the commit
+/// no other thread writes, so it cannot conflict, and `body` is called once. Reads go on. Use it for
+/// work that reads much of what others keep writing. Keep it short, because all other writes wait.
+///
+/// `body` must write through the transaction alone: another write on its thread returns SKEIN_MISUSE.
+/// It must not wait for another thread that writes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn skein_transaction_exclusive(
+    db: Option<&DbHandle>,
+    body: Option<unsafe extern "C" fn(txn: *const TxnHandle, context: *mut c_void) -> c_int>,
+    context: *mut c_void,
+) -> Status {
+    call(|| {
+        let db = &handle(db, "db")?.0;
+        let body = body.ok_or_else(|| Failure::null("body"))?;
+        let mut returned = 0;
+        let done = db.transaction_exclusive(|transaction| {
+            // SAFETY: the caller's promise.
+            unsafe { lend(db, transaction, body, context, &mut returned) }
+        });
+        ended_by(done, returned)
+    })
+}
+
+/// Calls `body` with a handle of the transaction, which is taken back afterwards. Stores what `body`
+/// returned.
+///
+/// # Safety
+/// `body` may be called with a handle of a transaction and with `context`.
+unsafe fn lend(
+    db: &Db,
+    transaction: &mut Transaction,
+    body: unsafe extern "C" fn(txn: *const TxnHandle, context: *mut c_void) -> c_int,
+    context: *mut c_void,
+    returned: &mut c_int,
+) -> skeindb::Result<()> {
+    let shared = SharedTxn::new(mem::replace(transaction, db.begin()?));
+    let lent = memory::give(TxnHandle { shared, lent: true });
+    // SAFETY: the caller's promise; the handle lives until `body` has returned.
+    *returned = unsafe { body(lent, context) };
+    // SAFETY: from `give`, and `skein_txn_free` leaves such a handle alone.
+    let lent = unsafe { Box::from_raw(lent) };
+    // No one else can end it.
+    *transaction = lent.shared.take().ok_or(Error::Closed)?;
+    match Status::of_number(*returned) {
+        Some(Status::SKEIN_OK) => Ok(()),
+        Some(Status::SKEIN_CONFLICT) => Err(Error::Conflict { attempts: 1 }),
+        _ => Err(Error::abort(format_args!("its body returned {returned}"))),
+    }
+}
+
+/// Returns the answer of a transaction whose body returned this number.
+fn ended_by(done: skeindb::Result<()>, returned: c_int) -> Result<()> {
+    match (done, Status::of_number(returned)) {
+        // The call in `body` that failed has stored its text.
+        (Err(Error::Aborted { .. }), Some(status)) if returned < 0 && status != Status::SKEIN_ABORTED => {
+            Err(Failure::reported(status))
+        }
+        (done, _) => Ok(done?),
+    }
 }

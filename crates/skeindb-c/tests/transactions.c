@@ -151,6 +151,86 @@ static void bodies(void) {
     check_value(accounts, "conflict", NULL);
 }
 
+/* Reads of the time, and what keeps it: the same at once and in a transaction. */
+static void expiry(void) {
+    const uint64_t far = 4102444800000;
+    uint64_t time = 1;
+    IS(SKEIN_NOT_FOUND, skein_expiry(accounts, LIT("hits"), &time));
+    TRUE(time == 0);
+    IS(SKEIN_NOT_FOUND, skein_expire_at(accounts, LIT("hits"), far));
+    IS(SKEIN_NOT_FOUND, skein_persist(accounts, LIT("hits")));
+    IS(SKEIN_MISUSE, skein_expiry(accounts, LIT("hits"), NULL));
+    OK(skein_put_until(accounts, LIT("hits"), LIT("1"), far));
+    OK(skein_increment(accounts, LIT("hits"), 1, NULL));
+    OK(skein_expiry(accounts, LIT("hits"), &time));
+    TRUE(time == far);
+    skein_txn *txn = begin();
+    OK(skein_txn_increment(txn, accounts, LIT("hits"), 1, NULL));
+    OK(skein_txn_expiry(txn, accounts, LIT("hits"), &time));
+    TRUE(time == far);
+    OK(skein_txn_expire_at(txn, accounts, LIT("hits"), far + 1));
+    IS(SKEIN_NOT_FOUND, skein_txn_expiry(txn, accounts, LIT("none"), &time));
+    IS(SKEIN_NOT_FOUND, skein_txn_expire_at(txn, accounts, LIT("none"), far));
+    IS(SKEIN_NOT_FOUND, skein_txn_persist(txn, accounts, LIT("none")));
+    OK(skein_txn_commit(txn));
+    skein_txn_free(txn);
+    OK(skein_expiry(accounts, LIT("hits"), &time));
+    TRUE(time == far + 1);
+    check_value(accounts, "hits", "3");
+    skein_snapshot *snapshot;
+    OK(skein_snapshot_new(db, &snapshot));
+    txn = begin();
+    OK(skein_txn_persist(txn, accounts, LIT("hits")));
+    OK(skein_txn_commit(txn));
+    skein_txn_free(txn);
+    OK(skein_expiry(accounts, LIT("hits"), &time));
+    TRUE(time == 0);
+    OK(skein_snapshot_expiry(snapshot, accounts, LIT("hits"), &time));
+    TRUE(time == far + 1);
+    skein_snapshot_free(snapshot);
+    OK(skein_expire_at(accounts, LIT("hits"), far));
+    OK(skein_persist(accounts, LIT("hits")));
+    OK(skein_expire_at(accounts, LIT("hits"), 1));
+    IS(SKEIN_NOT_FOUND, skein_expiry(accounts, LIT("hits"), &time));
+}
+
+static int beside(const skein_txn *txn, void *context) {
+    int *calls = context;
+    ++*calls;
+    IS(SKEIN_MISUSE, skein_put(accounts, LIT("beside"), LIT("x")));
+    TRUE(strstr(skein_error_message(), "exclusive") != NULL);
+    IS(SKEIN_MISUSE, skein_transaction_exclusive(db, beside, context));
+    return skein_txn_increment(txn, accounts, LIT("alone"), 1, NULL);
+}
+
+static void *add_one(void *context) {
+    (void)context;
+    OK(skein_increment(accounts, LIT("alone"), 1, NULL));
+    return NULL;
+}
+
+/* Writers wait for an exclusive transaction, so it cannot conflict. */
+static void exclusive(void) {
+    int calls = 0;
+    pthread_t writer;
+    skein_txn *txn;
+    OK(skein_transaction_exclusive(db, beside, &calls));
+    TRUE(calls == 1);
+    check_value(accounts, "alone", "1");
+    OK(skein_txn_begin_exclusive(db, &txn));
+    OK(skein_txn_increment(txn, accounts, LIT("alone"), 1, NULL));
+    TRUE(pthread_create(&writer, NULL, add_one, NULL) == 0);
+    check_value(accounts, "alone", "1");
+    OK(skein_txn_commit(txn));
+    skein_txn_free(txn);
+    TRUE(pthread_join(writer, NULL) == 0);
+    check_value(accounts, "alone", "3");
+    OK(skein_txn_begin_exclusive(db, &txn));
+    skein_txn_free(txn); /* Without a commit it lets the others go on. */
+    IS(SKEIN_ABORTED, skein_transaction_exclusive(db, pay, &calls));
+    OK(skein_increment(accounts, LIT("alone"), 1, NULL));
+}
+
 static void *pay_often(void *context) {
     (void)context;
     int calls;
@@ -204,6 +284,8 @@ int main(void) {
         conflicts();
         savepoints();
         bodies();
+        expiry();
+        exclusive();
         threads();
         one_transaction();
         skein_keyspace_free(accounts);

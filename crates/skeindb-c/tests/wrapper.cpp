@@ -95,6 +95,15 @@ static void transactions(skein::Db &db) {
     TRUE(caught == "changed my mind" && geese.contains("tx"));
     THROWS(SKEIN_NOT_AN_INTEGER, db.transaction([&](skein::Transaction &tx) { tx.increment(geese, "snow"); }));
 
+    db.transaction_exclusive([&](skein::Transaction &tx) {
+        tx.put(geese, "timed", "1");
+        tx.expire_at(geese, "timed", 4102444800000);
+        TRUE(tx.expiry(geese, "timed") == 4102444800000 && !tx.persist(geese, "none"));
+    });
+    TRUE(geese.expiry("timed") == 4102444800000 && db.snapshot().expiry(geese, "timed") == 4102444800000);
+    TRUE(geese.persist("timed") && geese.expiry("timed") == 0u && !geese.expiry("none"));
+    TRUE(geese.expire_at("timed", 1) && !geese.contains("timed"));
+    { auto alone = db.begin_exclusive(); }
     auto tx = db.begin();
     tx.put(geese, "tx", "3");
     tx.set_durability(SKEIN_DURABILITY_SYNC);

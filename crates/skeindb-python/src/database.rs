@@ -95,16 +95,25 @@ impl Database {
     }
 
     /// Begins a transaction. Its commit is durable at `durability`, by default as the database is.
-    #[pyo3(signature = (*, durability = None))]
-    fn transaction(&self, py: Python<'_>, durability: Option<&str>) -> Result<Transaction> {
-        Transaction::begin(py, &self.core, durability.map(durability_named).transpose()?)
+    /// While an `exclusive` one is open, all other writes wait, so it cannot conflict. End that one on
+    /// the thread that began it; a write beside it there raises `InvalidError`.
+    #[pyo3(signature = (*, durability = None, exclusive = false))]
+    fn transaction(&self, py: Python<'_>, durability: Option<&str>, exclusive: bool) -> Result<Transaction> {
+        Transaction::begin(py, &self.core, durability.map(durability_named).transpose()?, exclusive)
     }
 
     /// Calls `function` with a transaction, commits it, and returns the function's value. If another
     /// write changed what it read, begins again with a new transaction, up to 1,000 times. If an
-    /// exception leaves the function, nothing is written.
-    fn run<'py>(&self, py: Python<'py>, function: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        retry::run(py, &self.core.db, function)
+    /// exception leaves the function, nothing is written. If `exclusive`, all other writes wait
+    /// meanwhile, and the function is called once.
+    #[pyo3(signature = (function, *, exclusive = false))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        function: &Bound<'py, PyAny>,
+        exclusive: bool,
+    ) -> Result<Bound<'py, PyAny>> {
+        retry::run(py, &self.core.db, function, exclusive)
     }
 
     /// Takes a snapshot: all keyspaces as they are now.

@@ -1,8 +1,11 @@
 //! The read side of the mapping protocol: the base of everything that has keys.
 
+use std::time::SystemTime;
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
+use skeindb::Expiry;
 
 use crate::bytes_arg::BytesArg;
 use crate::chunk::Row;
@@ -96,6 +99,15 @@ impl ReadView {
         }
         let found = self.reader.get_many(py, &wanted)?;
         Ok(found.into_iter().map(|value| value.map(|value| PyBytes::new(py, &value))).collect())
+    }
+
+    /// When a key expires, as a `datetime` in UTC, or `None` if it does not. Raises `KeyError` if the
+    /// key is absent.
+    fn expiry(&self, py: Python<'_>, key: BytesArg<'_, '_>) -> Result<Option<SystemTime>> {
+        match self.reader.expiry(py, key.as_slice())? {
+            Expiry::Absent => Err(absent(py, key.as_slice())),
+            expiry => Ok(expiry.time()),
+        }
     }
 
     fn __contains__(&self, py: Python<'_>, key: BytesArg<'_, '_>) -> Result<bool> {

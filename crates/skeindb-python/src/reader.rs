@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use skeindb::{Engine, Keyspace, Snapshot, Transaction, Value};
+use skeindb::{Engine, Expiry, Keyspace, Snapshot, Transaction, Value};
 
 use crate::chunk::{Chunk, ChunkRequest, Row};
 use crate::core::DbCore;
@@ -109,6 +109,18 @@ impl Reader {
                 self.of_snapshot(py, snapshot, |snapshot| snapshot.contains_key(keyspace, key))
             }
             Source::Transaction(transaction) => transaction.read(py, |tx| tx.contains_key(keyspace, key)),
+        }
+    }
+
+    /// Returns when a key expires.
+    pub(crate) fn expiry(&self, py: Python<'_>, key: &[u8]) -> Result<Expiry> {
+        let keyspace = &self.keyspace;
+        match &self.source {
+            Source::Present => Ok(self.core.read(py, || keyspace.expiry(key))?),
+            Source::Snapshot(snapshot) => {
+                self.of_snapshot(py, snapshot, |snapshot| snapshot.expiry(keyspace, key))
+            }
+            Source::Transaction(transaction) => transaction.read(py, |tx| tx.expiry(keyspace, key)),
         }
     }
 

@@ -6,15 +6,21 @@ use skeindb::{Db, Error};
 use crate::failure::Result;
 use crate::transaction::Transaction;
 
-/// Runs `function` with a transaction, and again if another write changed what it read.
+/// Runs `function` with a transaction, and again if another write changed what it read; once with an
+/// exclusive one.
 ///
 /// The library's loop owns the transaction and lends it. Python has no loans, so the loop gets an
 /// empty one for as long as Python has the other.
-pub(crate) fn run<'py>(py: Python<'py>, db: &Db, function: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+pub(crate) fn run<'py>(
+    py: Python<'py>,
+    db: &Db,
+    function: &Bound<'py, PyAny>,
+    exclusive: bool,
+) -> Result<Bound<'py, PyAny>> {
     let function = function.clone().unbind();
     let mut raised = None;
     let answer = py.detach(|| {
-        db.transaction(|lent| {
+        let body = |lent: &mut skeindb::Transaction| {
             let transaction = Transaction::new(std::mem::replace(lent, db.begin()?));
             let called = Python::attach(|py| {
                 py.check_signals()?;
@@ -31,7 +37,8 @@ pub(crate) fn run<'py>(py: Python<'py>, db: &Db, function: &Bound<'py, PyAny>) -
                 raised = Some(error);
                 Error::abort("an exception left the function")
             })
-        })
+        };
+        if exclusive { db.transaction_exclusive(body) } else { db.transaction(body) }
     });
     match raised {
         Some(raised) => Err(raised.into()),

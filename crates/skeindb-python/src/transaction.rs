@@ -19,9 +19,15 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
-    pub(crate) fn begin(py: Python<'_>, core: &DbCore, durability: Option<Durability>) -> Result<Self> {
+    /// Begins a transaction; an exclusive one waits for its turn.
+    pub(crate) fn begin(
+        py: Python<'_>,
+        core: &DbCore,
+        durability: Option<Durability>,
+        exclusive: bool,
+    ) -> Result<Self> {
         let begun = py.detach(|| {
-            let mut begun = core.db.begin()?;
+            let mut begun = if exclusive { core.db.begin_exclusive()? } else { core.db.begin()? };
             if let Some(durability) = durability {
                 begun.set_durability(durability)?;
             }

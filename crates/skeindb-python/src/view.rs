@@ -79,6 +79,23 @@ impl View {
         self.writer.insert(py, key.as_slice(), value.as_slice(), Some(times::moment(time)?))
     }
 
+    /// Lets a key expire after `ttl` (seconds or a `timedelta`), and keeps its value. Returns whether
+    /// it is present.
+    fn expire(&self, py: Python<'_>, key: BytesArg<'_, '_>, ttl: &Bound<'_, PyAny>) -> Result<bool> {
+        self.writer.set_expiry(py, key.as_slice(), Some(times::after(ttl)?))
+    }
+
+    /// Lets a key expire at a time: a `datetime`, or seconds since 1970; at once if that is past.
+    /// Returns whether it was present.
+    fn expire_at(&self, py: Python<'_>, key: BytesArg<'_, '_>, time: &Bound<'_, PyAny>) -> Result<bool> {
+        self.writer.set_expiry(py, key.as_slice(), Some(times::moment(time)?))
+    }
+
+    /// Lets a key not expire, and keeps its value. Returns whether it is present.
+    fn persist(&self, py: Python<'_>, key: BytesArg<'_, '_>) -> Result<bool> {
+        self.writer.set_expiry(py, key.as_slice(), None)
+    }
+
     /// Removes a key and returns whether it was present.
     fn remove(&self, py: Python<'_>, key: BytesArg<'_, '_>) -> Result<bool> {
         self.writer.remove(py, key.as_slice())

@@ -60,6 +60,21 @@ impl Writer {
         }
     }
 
+    /// Sets when a key expires, or that it does not. Returns whether it is present.
+    pub(crate) fn set_expiry(&self, py: Python<'_>, key: &[u8], expires: Option<SystemTime>) -> Result<bool> {
+        let keyspace = &self.reader.keyspace;
+        match &self.target {
+            Target::Present => Ok(py.detach(|| match expires {
+                Some(expires) => keyspace.expire_at(key, expires),
+                None => keyspace.persist(key),
+            })?),
+            Target::Transaction(transaction) => transaction.change(py, |tx| match expires {
+                Some(expires) => tx.expire_at(keyspace, key, expires),
+                None => tx.persist(keyspace, key),
+            }),
+        }
+    }
+
     /// Removes a key and returns whether it was present.
     pub(crate) fn remove(&self, py: Python<'_>, key: &[u8]) -> Result<bool> {
         let keyspace = &self.reader.keyspace;
@@ -153,16 +168,9 @@ impl Writer {
         let keyspace = &self.reader.keyspace;
         match &self.target {
             Target::Present => Ok(py.detach(|| keyspace.compare_and_swap(key, expected, new))?.is_ok()),
-            Target::Transaction(transaction) => transaction.change(py, |tx| {
-                if tx.get(keyspace, key)?.as_deref() != expected {
-                    return Ok(false);
-                }
-                match new {
-                    Some(value) => tx.insert(keyspace, key, value)?,
-                    None => _ = tx.remove(keyspace, key)?,
-                }
-                Ok(true)
-            }),
+            Target::Transaction(transaction) => {
+                transaction.change(py, |tx| Ok(tx.compare_and_swap(keyspace, key, expected, new)?.is_ok()))
+            }
         }
     }
 

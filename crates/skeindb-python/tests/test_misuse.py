@@ -196,7 +196,7 @@ def test_options_that_cannot_be(tmp_path: Path) -> None:
         ({"engine": "disk", "index": "masstree"}, "index"),
         ({"engine": "memory", "cache_bytes": 1 << 20}, "cache_bytes"),
         ({"engine": "disk", "cache_bytes": 1}, "cache"),
-        ({"max_snapshots": 0}, "max_snapshots.*1 to 255"),
+        ({"max_snapshots": 0}, "max_snapshots.*1 to 65536"),
         ({"engine": "disk", "max_snapshot_memory": 1}, "max_snapshot_memory"),
         ({"create": False}, "no database"),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import datetime, timedelta, timezone
 
 import pytest
 import skeindb
@@ -149,3 +150,84 @@ def test_threads_add_up(db: Database) -> None:
     for thread in threads:
         thread.join()
     assert (db[b"a"], db[b"b"]) == (b"-100", b"100")
+
+
+def test_expiry_follows_one_rule_everywhere(db: skeindb.Database) -> None:
+    """Incident: `increment`, `update_with` and `compare_and_swap` of a transaction dropped the time of
+    a key, which those of a keyspace keep. Consequence: such keys never expired. Fix: one rule."""
+    rows, far = db.keyspace("rows"), datetime(2100, 1, 1, tzinfo=timezone.utc)
+    names = [b"increment", b"update_with", b"compare_and_swap", b"setdefault"]
+
+    def change(view: skeindb.View) -> None:
+        view.increment(b"increment")
+        view.update_with(b"update_with", lambda old: b"2")
+        assert view.compare_and_swap(b"compare_and_swap", b"1", b"2")
+        assert view.setdefault(b"setdefault", b"9") == b"1"
+        assert [view.expiry(name) for name in names] == [far] * 4
+
+    for in_transaction in (False, True):
+        for name in names:
+            rows.insert_until(name, b"1", far)
+        if in_transaction:
+            with db.transaction() as tx:
+                change(tx[rows])
+        else:
+            change(rows)
+        assert [rows.expiry(name) for name in names] == [far] * 4
+    rows[b"increment"] = b"1"
+    assert rows.expiry(b"increment") is None
+
+
+def test_times_are_read_and_changed_alone(db: skeindb.Database) -> None:
+    rows, far = db.keyspace("rows"), datetime(2100, 1, 1, tzinfo=timezone.utc)
+    assert not rows.expire_at(b"a", far) and not rows.persist(b"a")
+    with pytest.raises(KeyError):
+        rows.expiry(b"a")
+    rows[b"a"] = b"1"
+    assert rows.expire(b"a", timedelta(hours=1))
+    expires = rows.expiry(b"a")
+    assert expires is not None and 3500 < (expires - datetime.now(timezone.utc)).total_seconds() <= 3600
+    assert rows.expire_at(b"a", far.timestamp()) and rows.expiry(b"a") == far
+    with db.snapshot() as snapshot, db.transaction() as tx:
+        assert tx[rows].persist(b"a") and tx[rows].expiry(b"a") is None
+        assert snapshot[rows].expiry(b"a") == far
+    assert rows.expiry(b"a") is None and rows[b"a"] == b"1"
+    assert rows.expire_at(b"a", 1) and b"a" not in rows
+    with pytest.raises(ValueError):
+        rows.expire(b"a", 0)
+
+
+def test_exclusive_transactions_commit_beside_a_hostile_writer(db: skeindb.Database) -> None:
+    """Incident: a transaction that read 20,000 rows beside one writer conflicted each time.
+    Consequence: its work was never done. Fix: exclusive transactions."""
+    rows, done = db.keyspace("rows"), threading.Event()
+    rows.bulk_load((number.to_bytes(4, "big"), b"0") for number in range(500))
+
+    def write() -> None:
+        while not done.is_set():
+            rows.increment(bytes(4))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        calls = 0
+
+        def count(tx: skeindb.Transaction) -> int:
+            nonlocal calls
+            calls += 1
+            found = sum(1 for _ in tx[rows].items())
+            tx[rows][b"zcount"] = str(found).encode()
+            return found
+
+        assert db.run(count, exclusive=True) == 500 and calls == 1
+        with db.transaction(exclusive=True) as tx:
+            assert len(list(tx[rows])) == 501
+            with pytest.raises(skeindb.InvalidError, match="exclusive"):
+                rows[b"beside"] = b""
+            with pytest.raises(skeindb.InvalidError, match="exclusive"):
+                db.transaction(exclusive=True)
+            tx[rows][b"zlast"] = b""
+    finally:
+        done.set()
+        writer.join()
+    assert rows[b"zlast"] == b"" and b"beside" not in rows

@@ -29,12 +29,23 @@ pub enum Error {
     #[error(transparent)]
     Other(Arc<dyn std::error::Error + Send + Sync>),
     /// Another write changed what the transaction had read. Begin it again, or use
-    /// [`Db::transaction`](crate::Db::transaction), which does so.
-    #[error("another write changed what the transaction had read, {attempts} times; begin it again")]
+    /// [`Db::transaction`](crate::Db::transaction), which does so. One that conflicts again and again
+    /// succeeds by [`Db::transaction_exclusive`](crate::Db::transaction_exclusive).
+    #[error(
+        "another write changed what the transaction had read, {attempts} times; begin it again{}",
+        if *attempts > 1 { ", as an exclusive transaction, which cannot conflict" } else { "" }
+    )]
     Conflict {
         /// How often the transaction was tried.
         attempts: u32,
     },
+    /// The thread that has an exclusive transaction open would have waited for its end: for a write
+    /// that is not part of it, or for another exclusive transaction.
+    #[error(
+        "this thread has an exclusive transaction open, and would wait for itself; \
+         write through the transaction, or end it first"
+    )]
+    WithinExclusive,
     /// The database was closed.
     #[error("the database is closed; open it again")]
     Closed,
@@ -67,6 +78,20 @@ pub enum Error {
         name: String,
         /// What a name must be.
         why: &'static str,
+    },
+    /// [`Db::typed`](crate::Db::typed) has opened the keyspace with other types before.
+    #[error(
+        "the keyspace {name:?} was opened with keys of type `{}` and values of type `{}`, and now with `{}` \
+         and `{}`; use one pair of types, or `TypedKeyspace::new` for another view of the same bytes",
+        before.0, before.1, asked.0, asked.1
+    )]
+    TypesDiffer {
+        /// The name of the keyspace.
+        name: String,
+        /// The names of the earlier types, of keys and of values.
+        before: (&'static str, &'static str),
+        /// Those of the later ones.
+        asked: (&'static str, &'static str),
     },
     /// The index has no room for the names of keyspaces in its keys.
     #[error(

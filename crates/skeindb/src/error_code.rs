@@ -135,9 +135,9 @@ impl Error {
             Self::SavepointGone => ErrorCode::SavepointGone,
             Self::Folder { .. } => ErrorCode::Folder,
             Self::Canceled { .. } => ErrorCode::Cancelled,
-            Self::Decode(_) => ErrorCode::WrongKind,
+            Self::Decode(_) | Self::TypesDiffer { .. } => ErrorCode::WrongKind,
             Self::BadOption { .. } | Self::NoKeyspaces => ErrorCode::BadOption,
-            Self::Encode(_) | Self::NotSorted { .. } => ErrorCode::Misuse,
+            Self::Encode(_) | Self::NotSorted { .. } | Self::WithinExclusive => ErrorCode::Misuse,
             #[cfg(feature = "tokio")]
             Self::NoRuntime => ErrorCode::Misuse,
         }

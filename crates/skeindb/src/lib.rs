@@ -52,7 +52,8 @@
 //! - Reads and writes of one key are linearizable.
 //! - A [`Transaction`] is serializable, ranges included, and strictly so: it takes effect at one
 //!   moment between its begin and the return of its commit. A [`Batch`] is a transaction that only
-//!   writes.
+//!   writes. A transaction that conflicts again and again succeeds as an exclusive one
+//!   ([`Db::transaction_exclusive`]).
 //! - An [`Iter`] of a [`Keyspace`] is not a snapshot: it yields every key that is present
 //!   throughout, in order and once, and may or may not yield one that comes or goes meanwhile. Those
 //!   of a [`Snapshot`] or a transaction show one moment.
@@ -90,7 +91,7 @@ pub use db::CATALOG as KEYSPACE_CATALOG;
 #[cfg(feature = "planted-bugs")]
 pub use db::planted_bugs;
 pub use db::{
-    BackupReport, Batch, CompactReport, Db, DbBuilder, DbStats, Engine, Entry, Iter, Keys, Keyspace,
+    BackupReport, Batch, CompactReport, Db, DbBuilder, DbStats, Engine, Entry, Expiry, Iter, Keys, Keyspace,
     Progress, Savepoint, Snapshot, SwapRefused, Transaction, Value, Values, VerifyReport,
 };
 pub use error::{Error, Result};

@@ -18,16 +18,18 @@
 //! choose any number of keys that collide, for every start value. An index that meets more
 //! collisions than chance allows switches to the keyed hash. Its key is drawn at random.
 //!
-//! Read `prefix_hasher.rs` next; `crc32c/` has the processor's instruction. `peelable.rs` is a
+//! Read `prefix_hasher.rs` next, and `prefix_states.rs` for all prefixes of a key; `crc32c/` has the processor's instruction. `peelable.rs` is a
 //! separate hash, for the Cuckoo Trie.
 
 mod crc32c;
 pub(crate) mod peelable;
 mod prefix_hasher;
+mod prefix_states;
 
 use std::hash::{BuildHasher, RandomState};
 
 pub(crate) use prefix_hasher::PrefixHasher;
+pub(crate) use prefix_states::PrefixStates;
 
 /// A hash function over prefixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use super::PrefixHash;
 
 /// The number of bytes of a step.
-const WORD: usize = size_of::<u64>();
+pub(super) const WORD: usize = size_of::<u64>();
 /// The number of kept states. The longer the key, the further apart they are.
 const KEPT: usize = 32;
 
@@ -128,7 +128,7 @@ impl<'k> PrefixHasher<'k> {
 /// Returns the bytes of `word` that belong to a prefix of `len` bytes which ends in it, padded with
 /// zeros.
 #[inline(always)]
-fn first(word: u64, len: usize) -> u64 {
+pub(super) fn first(word: u64, len: usize) -> u64 {
     word & ((1 << (len % WORD * 8)) - 1)
 }
 

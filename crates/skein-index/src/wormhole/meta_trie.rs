@@ -19,7 +19,11 @@
 //!    that holds only this lock sees trie and links agree.
 //! 2. A thread that holds this lock acquires no leaf's lock.
 //! 3. Memory that a change unlinks is retired after the trie no longer leads to it.
+//! 4. The last leaf of an item's child is the sample of the child's node. So a change compares no
+//!    prefix that it has come to from above, and takes time linear in the anchor's length.
 
+use std::cell::Cell;
+use std::cmp::Reverse;
 use std::ptr::null_mut;
 
 use skein_sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -30,8 +34,14 @@ use super::item::{TrieItem, TrieItemChild};
 use super::leaf::WormholeLeaf;
 use super::search::common_len;
 use super::table::{MetaTrieNode, PrefixEntry, PrefixTable};
-use crate::hash::{PrefixHash, PrefixHasher};
+#[cfg(all(test, not(skein_loom)))]
+use super::tests::steps;
+use crate::hash::{PrefixHash, PrefixStates};
 use crate::memory::{Arena, MemoryPart};
+
+/// The longest prefix that a rebuild hashes by itself. All prefixes of an anchor are longer together
+/// than the anchor, by its square.
+const SHORT: usize = 256;
 
 /// The trie.
 #[derive(Debug)]
@@ -81,7 +91,8 @@ impl MetaTrie {
     /// Locks the trie.
     pub(super) fn lock<'a, G: Guard>(&'a self, arena: &'a Arena, guard: &'a G) -> MetaTrieWriter<'a, G> {
         let held = lock(&self.lock);
-        MetaTrieWriter { meta: self, arena, guard, path: PrefixHasher::empty(self.table().hash), _held: held }
+        let path = PrefixStates::empty(self.table().hash);
+        MetaTrieWriter { meta: self, arena, guard, path, known: KnownAnchor::NONE, _held: held }
     }
 
     /// Frees the table and all items.
@@ -107,8 +118,22 @@ pub(super) struct MetaTrieWriter<'a, G: Guard> {
     arena: &'a Arena,
     guard: &'a G,
     /// The anchor to which the `len` parameters of the methods refer.
-    path: PrefixHasher<'a>,
+    path: PrefixStates<'a>,
+    known: KnownAnchor,
     _held: MutexGuard<'a, ()>,
+}
+
+/// An anchor that is known to begin with so many bytes of the selected one. Each item on the path
+/// tells it of the next one, so a path of n items takes n steps and no comparison of n prefixes.
+#[derive(Clone, Copy, Debug)]
+struct KnownAnchor {
+    /// The address of its bytes, which stay in place while the lock is held.
+    bytes: *const u8,
+    shared: usize,
+}
+
+impl KnownAnchor {
+    const NONE: Self = Self { bytes: std::ptr::null(), shared: 0 };
 }
 
 /// The position of a node in the trie.
@@ -174,10 +199,15 @@ impl<'a, G: Guard> MetaTrieWriter<'a, G> {
             self.meta.table().remove(place);
         }
         let mut child_is_gone = true;
-        for (len, child) in trie_path(gone).collect::<Vec<_>>().into_iter().rev() {
+        // Downward, so that each item tells of the next one.
+        let mut items = Vec::with_capacity(anchor.len() + 1);
+        for (len, child) in trie_path(gone) {
             let Some((position, MetaTrieNode::Item(item))) = self.find_node(len) else {
                 unreachable!("each prefix of an anchor has an item")
             };
+            items.push((position, item, child));
+        }
+        for (position, item, child) in items.into_iter().rev() {
             if !child_is_gone {
                 if item.last_of(child) == Some(gone) {
                     item.set_last_of(child, left);
@@ -243,16 +273,32 @@ impl<'a, G: Guard> MetaTrieWriter<'a, G> {
     /// Selects the anchor to which `len` parameters refer from now on.
     fn select_anchor(&mut self, anchor: &'a [u8]) {
         self.path.set(self.meta.table().hash, anchor);
+        #[cfg(all(test, not(skein_loom)))]
+        steps::count(anchor.len());
+        self.known = KnownAnchor::NONE;
     }
 
     /// Returns the node of the prefix of this length, and its position.
     fn find_node(&mut self, len: usize) -> Option<(NodePosition, MetaTrieNode)> {
-        if len == 0 {
-            return Some((NodePosition::Root, self.meta.root()));
+        let (position, node) = if len == 0 {
+            (NodePosition::Root, self.meta.root())
+        } else {
+            let known = Cell::new(self.known);
+            let (path, hash) = (self.path.bytes(), self.path.at(len));
+            let place = self.meta.table().find(hash, |node| {
+                node.len() == len
+                    && node.sample_anchor().is_some_and(|anchor| shares(path, len, anchor, &known))
+            })?;
+            (NodePosition::Entry(place), place.node)
+        };
+        // The last leaf of the child is the sample of the child's node.
+        if let (MetaTrieNode::Item(item), Some(&byte)) = (node, self.path.bytes().get(len))
+            && item.has(Some(byte))
+            && let Some(last) = item.last_of(Some(byte))
+        {
+            self.known = KnownAnchor { bytes: last.anchor().as_ptr(), shared: len + 1 };
         }
-        let prefix = &self.path.bytes()[..len];
-        let place = self.meta.table().find_exactly(self.path.at(len), prefix)?;
-        Some((NodePosition::Entry(place), place.node))
+        Some((position, node))
     }
 
     /// Replaces the node at a position.
@@ -283,11 +329,7 @@ impl<'a, G: Guard> MetaTrieWriter<'a, G> {
         let mut entries = old.len() + more;
         let table = loop {
             let table = PrefixTable::for_entries(self.arena, entries, hash, self.meta.huge);
-            let copied = old.nodes().all(|node| {
-                let prefix = node.prefix().expect("under the lock, items have leaves");
-                table.insert(hash.of(prefix), prefix.len(), node)
-            });
-            if copied {
+            if copy_nodes(old, &table) {
                 break table;
             }
             if hash.is_keyed() {
@@ -312,6 +354,47 @@ impl<'a, G: Guard> MetaTrieWriter<'a, G> {
         // SAFETY: the caller has replaced or removed the item at its position.
         unsafe { item.retire(self.guard) };
     }
+}
+
+/// Returns whether an anchor begins with the first `len` bytes of `path`, and notes how many they
+/// share.
+fn shares(path: &[u8], len: usize, anchor: &[u8], known: &Cell<KnownAnchor>) -> bool {
+    let bytes = anchor.as_ptr();
+    if known.get().bytes != bytes || known.get().shared < len {
+        let shared = common_len(path, anchor);
+        #[cfg(all(test, not(skein_loom)))]
+        steps::count(shared);
+        if shared < len {
+            return false;
+        }
+        known.set(KnownAnchor { bytes, shared });
+    }
+    true
+}
+
+/// Copies all nodes into an empty table. Returns false if an entry found no free word.
+fn copy_nodes(old: &PrefixTable, table: &PrefixTable) -> bool {
+    let hash = table.hash;
+    let mut long: Vec<(&[u8], MetaTrieNode)> = Vec::new();
+    for node in old.nodes() {
+        let prefix = node.prefix().expect("under the lock, items have leaves");
+        if prefix.len() > SHORT {
+            long.push((prefix, node));
+        } else if !table.insert(hash.of(prefix), prefix.len(), node) {
+            return false;
+        }
+    }
+    // Prefixes of one anchor have one address. Its states are computed once, from the longest.
+    long.sort_unstable_by_key(|(prefix, _)| (prefix.as_ptr().addr(), Reverse(prefix.len())));
+    let mut states = PrefixStates::empty(hash);
+    long.into_iter().all(|(prefix, node)| {
+        if states.bytes().as_ptr() != prefix.as_ptr() {
+            states.set(hash, prefix);
+            #[cfg(all(test, not(skein_loom)))]
+            steps::count(prefix.len());
+        }
+        table.insert(states.at(prefix.len()), prefix.len(), node)
+    })
 }
 
 /// Returns the path from the root down to a leaf's anchor: the length of each item's prefix, and

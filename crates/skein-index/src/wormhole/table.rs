@@ -81,12 +81,25 @@ impl MetaTrieNode {
         })
     }
 
-    /// Returns the node's prefix; `None` if it is being changed.
-    pub(super) fn prefix<'a>(self) -> Option<&'a [u8]> {
+    /// Returns the length of the node's prefix.
+    pub(super) fn len(self) -> usize {
+        match self {
+            Self::Leaf(leaf) => leaf.anchor().len(),
+            Self::Item(item) => item.len(),
+        }
+    }
+
+    /// Returns an anchor that begins with the node's prefix; `None` if the node is being changed.
+    pub(super) fn sample_anchor<'a>(self) -> Option<&'a [u8]> {
         match self {
             Self::Leaf(leaf) => Some(leaf.anchor()),
-            Self::Item(item) => item.sample()?.anchor().get(..item.len()),
+            Self::Item(item) => Some(item.sample()?.anchor()),
         }
+    }
+
+    /// Returns the node's prefix; `None` if it is being changed.
+    pub(super) fn prefix<'a>(self) -> Option<&'a [u8]> {
+        self.sample_anchor()?.get(..self.len())
     }
 
     /// Returns whether this is the node of `prefix`.

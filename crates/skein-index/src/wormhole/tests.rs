@@ -297,3 +297,48 @@ fn keys_put_at_once_are_there() {
     assert!(matches!(refused, Err(IndexError::KeyTooLong { .. })));
     assert_eq!(index.get(b"a", &guard), None, "no key of a rejected key's group is written");
 }
+
+/// Counts the bytes that changes of the trie hash and compare, so that a test bounds their cost by
+/// steps and not by time.
+pub(super) mod steps {
+    use std::cell::Cell;
+
+    thread_local! { static STEPS: Cell<usize> = const { Cell::new(0) } }
+
+    pub(in super::super) fn count(bytes: usize) {
+        STEPS.set(STEPS.get() + bytes);
+    }
+
+    pub(super) fn of(act: impl FnOnce()) -> usize {
+        let before = STEPS.get();
+        act();
+        STEPS.get() - before
+    }
+}
+
+/// Incident: an anchor of 60,000 bytes made each split and each merge beside it compare and hash all
+/// of its prefixes, 3.6 GB, under the lock of the trie. Consequence: a few long keys stopped all
+/// writers. Fix: each item of the path tells of the next one, and each word's state is kept.
+#[test]
+fn splits_and_merges_beside_a_long_anchor_take_linear_steps() {
+    for len in [2_000, 16_000] {
+        let mut index = SmallWormhole::with_variant(Arc::new(Collector::new()));
+        let long = |number: u32| [&vec![b'b'; len][..], format!("{number:04}").as_bytes()].concat();
+        let beside = |number: u32| format!("ba{number:06}").into_bytes();
+        let insert = |key: &[u8]| _ = index.insert(key, Inline(1), &index.collector().enter()).unwrap();
+        let count = 200;
+        // Each split or merge hashes and compares the new anchor and the next one, a few times.
+        let most = count as usize * 8 * len;
+        let grown = steps::of(|| (0..count).for_each(|number| insert(&long(number))));
+        let split = steps::of(|| (0..count).for_each(|number| insert(&beside(number))));
+        let merged = steps::of(|| {
+            for number in 0..count {
+                index.remove(&beside(number), &index.collector().enter());
+            }
+        });
+        for (what, steps) in [("long keys", grown), ("splits", split), ("merges", merged)] {
+            assert!(steps > len && steps < most, "{what} at {len}: {steps} steps, and {most} at most");
+        }
+        index.check().unwrap();
+    }
+}

@@ -165,7 +165,7 @@ fn too_many_snapshots_are_rejected_and_info_counts_them() {
     client.ask("SET a 2");
     assert_eq!(
         client.ask("SK.RANGE - + SNAPSHOT"),
-        "-ERR 2 snapshots are live, which is the limit of 2; drop one, or raise `max_snapshots`|"
+        "-ERR 2 snapshots are live, which is the limit of 2 (each transaction that reads has one); end one, or raise `max_snapshots`|"
     );
     assert_eq!(client.ask("SAVE"), "+OK|", "checkpoints have a snapshot of their own");
     let info = client.ask("INFO");

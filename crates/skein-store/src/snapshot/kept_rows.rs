@@ -314,10 +314,10 @@ impl KeptRows {
             left -= taken.len();
             // Read under the lock of the shard: a snapshot that is still live visits its notes
             // here only after this.
-            let older = live.older_than(ended);
+            let older = live.newest_before(ended);
             for kept in taken {
-                if let Some(snapshot) = older.last().filter(|snapshot| **snapshot >= kept.since) {
-                    held.notes.entry(*snapshot).or_default().push(kept);
+                if let Some(snapshot) = older.filter(|snapshot| *snapshot >= kept.since) {
+                    held.notes.entry(snapshot).or_default().push(kept);
                 } else {
                     held.remove(&kept);
                     self.count_dropped(&kept);

@@ -22,10 +22,18 @@ pub(crate) struct SnapshotNumbers {
     pub(crate) oldest: Option<Duration>,
 }
 
-/// The registry of live snapshots; see the module head of `snapshot`.
+#[derive(Debug, Default)]
+struct Registry {
+    by_moment: BTreeMap<u64, LiveSnapshot>,
+    /// How many of them are of checkpoints.
+    of_checkpoints: usize,
+}
+
+/// The registry of live snapshots; see the module head of `snapshot`. Each operation costs the
+/// logarithm of their number.
 #[derive(Debug, Default)]
 pub(super) struct LiveSnapshots {
-    by_moment: Mutex<BTreeMap<u64, LiveSnapshot>>,
+    registry: Mutex<Registry>,
     /// The moment of the newest one; 0 without one. Written under the lock.
     newest: AtomicU64,
 }
@@ -46,43 +54,47 @@ impl LiveSnapshots {
         of_checkpoint: bool,
         limit: usize,
     ) -> Result<Arc<AtomicBool>, usize> {
-        let mut live = lock(&self.by_moment);
-        let count = live.values().filter(|snapshot| !snapshot.of_checkpoint).count();
+        let mut live = lock(&self.registry);
+        let count = live.by_moment.len() - live.of_checkpoints;
         if !of_checkpoint && count >= limit {
             return Err(count);
         }
         let ended = Arc::new(AtomicBool::new(false));
-        live.insert(moment, LiveSnapshot { taken: Instant::now(), of_checkpoint, ended: ended.clone() });
+        live.of_checkpoints += usize::from(of_checkpoint);
+        live.by_moment
+            .insert(moment, LiveSnapshot { taken: Instant::now(), of_checkpoint, ended: ended.clone() });
         self.newest.store(moment, Ordering::Relaxed);
         Ok(ended)
     }
 
     /// Ends a snapshot, unless it has ended. Returns whether no snapshot is live now.
     pub(super) fn end(&self, moment: u64) -> bool {
-        let mut live = lock(&self.by_moment);
-        if let Some(snapshot) = live.remove(&moment) {
+        let mut live = lock(&self.registry);
+        if let Some(snapshot) = live.by_moment.remove(&moment) {
+            live.of_checkpoints -= usize::from(snapshot.of_checkpoint);
             // Release: pairs with the Acquire of the snapshot's readers, which look at the flag
             // after they have read; the rows are freed after this.
             snapshot.ended.store(true, Ordering::Release);
         }
-        let newest = live.last_key_value().map_or(0, |(moment, _)| *moment);
+        let newest = live.by_moment.last_key_value().map_or(0, |(moment, _)| *moment);
         self.newest.store(newest, Ordering::Relaxed);
-        live.is_empty()
+        live.by_moment.is_empty()
     }
 
     /// Returns the moment of the oldest live snapshot.
     pub(super) fn oldest(&self) -> Option<u64> {
-        lock(&self.by_moment).first_key_value().map(|(moment, _)| *moment)
+        lock(&self.registry).by_moment.first_key_value().map(|(moment, _)| *moment)
     }
 
-    /// Returns the moments of the live snapshots that are older than `moment`, in order.
-    pub(super) fn older_than(&self, moment: u64) -> Vec<u64> {
-        lock(&self.by_moment).range(..moment).map(|(moment, _)| *moment).collect()
+    /// Returns the moment of the newest live snapshot that is older than `moment`.
+    pub(super) fn newest_before(&self, moment: u64) -> Option<u64> {
+        lock(&self.registry).by_moment.range(..moment).next_back().map(|(moment, _)| *moment)
     }
 
     pub(super) fn numbers(&self) -> SnapshotNumbers {
-        let live = lock(&self.by_moment);
-        let oldest = live.values().map(|snapshot| snapshot.taken.elapsed()).max();
-        SnapshotNumbers { count: live.len(), oldest }
+        let live = lock(&self.registry);
+        // Moments rise, so the first one was taken first.
+        let oldest = live.by_moment.first_key_value().map(|(_, snapshot)| snapshot.taken.elapsed());
+        SnapshotNumbers { count: live.by_moment.len(), oldest }
     }
 }

@@ -53,7 +53,7 @@ fn too_many_snapshots_are_refused_and_a_checkpoint_has_its_own() {
                 assert_eq!(store.stats().snapshots, 0);
             }
             (Err(Error::BadOption { name: "limits.snapshots", why }), false) => {
-                assert!(why.contains(&snapshots.to_string()) && why.contains("1 to 255"), "{why}");
+                assert!(why.contains(&snapshots.to_string()) && why.contains("1 to 65536"), "{why}");
             }
             (opened, _) => panic!("{snapshots}: {opened:?}"),
         }

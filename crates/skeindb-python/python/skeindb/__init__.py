@@ -132,7 +132,7 @@ def open(
     memory_limit: the most memory of the engine in memory. At the limit writes raise `LimitError`, or
         keys are evicted as `eviction` says.
     max_snapshots: the most snapshots and transactions at a time; one more raises `LimitError`. At most
-        255 for the engine in memory and 65,536 for the one on disk, which are the defaults.
+        65,536, which is the default.
     max_snapshot_memory: the most bytes that the engine in memory keeps for snapshots: rows that were
         replaced or removed. Over it the oldest snapshot ends, and reading it raises `ClosedError`. By
         default a quarter of `memory_limit`.

@@ -81,6 +81,10 @@ class ReadView:
     async def get_many(self, keys: Iterable[Buffer]) -> list[bytes | None]:
         return await _call(self.sync.get_many, keys)
 
+    async def expiry(self, key: Buffer) -> datetime | None:
+        """When a key expires, or `None` if it does not; `KeyError` if it is absent."""
+        return await _call(self.sync.expiry, key)
+
     async def contains(self, key: Buffer) -> bool:
         return await _call(self.sync.__contains__, key)
 
@@ -126,6 +130,15 @@ class View(ReadView):
 
     async def insert_until(self, key: Buffer, value: Buffer, time: datetime | float) -> None:
         await _call(self.sync.insert_until, key, value, time)
+
+    async def expire(self, key: Buffer, ttl: float | timedelta) -> bool:
+        return await _call(self.sync.expire, key, ttl)
+
+    async def expire_at(self, key: Buffer, time: datetime | float) -> bool:
+        return await _call(self.sync.expire_at, key, time)
+
+    async def persist(self, key: Buffer) -> bool:
+        return await _call(self.sync.persist, key)
 
     async def remove(self, key: Buffer) -> bool:
         return await _call(self.sync.remove, key)
@@ -260,7 +273,11 @@ class Database(Keyspace):
         return Transaction(self.sync.transaction)
 
     async def run(self, function: Callable[[Transaction], Awaitable[_T]]) -> _T:
-        """As `skeindb.Database.run`, with a coroutine function."""
+        """As `skeindb.Database.run`, with a coroutine function.
+
+        An exclusive transaction belongs to one thread: `asyncio.to_thread(db.sync.run, function,
+        exclusive=True)` runs a plain function with one.
+        """
         for attempt in range(_ATTEMPTS):
             async with self.transaction() as transaction:
                 answer = await function(transaction)

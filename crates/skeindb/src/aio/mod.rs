@@ -164,6 +164,18 @@ impl AsyncDb {
         self.run(move |db| db.transaction(body)).await
     }
 
+    /// Runs an exclusive transaction on a blocking thread; see [`Db::transaction_exclusive`]. Writes
+    /// that wait for it hold a blocking thread each.
+    ///
+    /// # Errors
+    /// As for [`Db::transaction_exclusive`] and [`run`](Self::run).
+    pub async fn transaction_exclusive<T: Send + 'static>(
+        &self,
+        body: impl FnOnce(&mut Transaction) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.run(move |db| db.transaction_exclusive(body)).await
+    }
+
     /// Applies all writes of a batch, or none; see [`Db::apply`].
     ///
     /// # Errors

@@ -3,11 +3,12 @@
 use std::borrow::Borrow;
 use std::time::SystemTime;
 
-use skein_data::BatchWrite;
+use skein_data::{BatchWrite, Ticket};
 
-use super::writes::unix_ms;
+use super::exclusive_gate::ExclusiveTurn;
+use super::expiry::unix_ms;
 use super::{Db, DbShared, Keyspace};
-use crate::{Durability, Error, Result};
+use crate::{Error, Result};
 
 /// Writes to any keyspaces of one database, applied together by [`Db::apply`]: all of them or none,
 /// on disk, for snapshots and for readers. Of two writes to one key the last counts.
@@ -115,27 +116,24 @@ impl Db {
         for keyspace in keyspaces {
             keyspace.check_of(&self.shared)?;
         }
-        self.shared
-            .apply_alone(writes, keyspaces.iter(), |_| Ok(true), self.shared.engine.durability())
-            .map(drop)
+        let ticket = self.shared.apply_alone(None, writes, keyspaces.iter(), |_| Ok(true))?;
+        self.shared.acknowledge(ticket.unwrap_or_default(), self.shared.engine.durability())
     }
 }
 
 impl DbShared {
-    /// Applies a batch while nobody else writes, if `check` returns true. Returns whether it did.
+    /// Applies a batch while nobody else writes, if `check` returns true; see `alone` for `turn`.
+    /// Returns `None` if it returned false. The caller acknowledges the ticket.
     pub(super) fn apply_alone<'k>(
         &self,
+        turn: Option<&ExclusiveTurn>,
         writes: &skein_data::Batch,
         mut keyspaces: impl Iterator<Item = &'k Keyspace>,
         check: impl FnOnce(&mut skein_data::PresentRows<'_, '_>) -> skein_data::Result<bool>,
-        durability: Durability,
-    ) -> Result<bool> {
-        let ticket = self.alone(|session| {
+    ) -> Result<Option<Ticket>> {
+        self.alone(turn, |session| {
             keyspaces.try_for_each(Keyspace::check_present)?;
             Ok(session.apply_if(writes, check)?)
-        })?;
-        let Some(ticket) = ticket else { return Ok(false) };
-        self.acknowledge(ticket, durability)?;
-        Ok(true)
+        })
     }
 }

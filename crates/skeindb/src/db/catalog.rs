@@ -19,6 +19,7 @@ use skein_data::{
 };
 use skein_sync::locks::lock;
 
+use super::exclusive_gate::Admission;
 use super::physical_key::{CATALOG, KeyspaceNumber, PREFIX};
 use super::{Db, DbShared, Keyspace};
 use crate::{Error, Result};
@@ -34,11 +35,29 @@ pub(super) struct KeyspaceState {
     pub(super) number: KeyspaceNumber,
     name: Mutex<String>,
     dropped: AtomicBool,
+    /// The types of keys and values with which `Db::typed` has opened it in this process.
+    types: Mutex<Option<RowTypes>>,
 }
+
+/// The names of the types of keys and of values.
+pub(crate) type RowTypes = (&'static str, &'static str);
 
 impl KeyspaceState {
     fn new(number: KeyspaceNumber, name: &str) -> Arc<Self> {
-        Arc::new(Self { number, name: Mutex::new(name.into()), dropped: AtomicBool::new(false) })
+        let (name, dropped) = (Mutex::new(name.into()), AtomicBool::new(false));
+        Arc::new(Self { number, name, dropped, types: Mutex::default() })
+    }
+
+    /// Notes the types of the rows.
+    ///
+    /// # Errors
+    /// Other types were noted before.
+    pub(super) fn note_types(&self, types: RowTypes) -> Result<()> {
+        let before = *lock(&self.types).get_or_insert(types);
+        if before == types {
+            return Ok(());
+        }
+        Err(Error::TypesDiffer { name: self.name(), before, asked: types })
     }
 
     pub(super) fn name(&self) -> String {
@@ -158,7 +177,10 @@ impl Db {
     pub fn keyspace(&self, name: impl AsRef<str>) -> Result<Keyspace> {
         let name = name.as_ref();
         check_name(name)?;
-        self.shared.check_usable()?;
+        if let Some(existing) = self.existing_keyspace(name)? {
+            return Ok(existing);
+        }
+        let _admission = self.admit_change()?;
         let mut known = self.shared.catalog.known();
         if let Some(state) = known.by_name.get(name) {
             return Ok(self.handle(state));
@@ -226,7 +248,7 @@ impl Db {
     pub fn rename_keyspace(&self, from: impl AsRef<str>, to: impl AsRef<str>) -> Result<()> {
         let (from, to) = (from.as_ref(), to.as_ref());
         check_name(to)?;
-        self.shared.check_usable()?;
+        let _admission = self.admit_change()?;
         let mut known = self.shared.catalog.known();
         let state = known.by_name.get(from).ok_or_else(|| Error::NoKeyspace { name: from.into() })?.clone();
         if from == to {
@@ -254,8 +276,8 @@ impl Db {
     /// The database is closed, or writes are stopped. Then the keyspace may be dropped already, and
     /// the next opening removes the rest of its keys.
     pub fn drop_keyspace(&self, name: impl AsRef<str>) -> Result<bool> {
-        self.shared.check_usable()?;
         let state = {
+            let _admission = self.admit_change()?;
             let mut known = self.shared.catalog.known();
             let Some(state) = known.by_name.get(name.as_ref()).cloned() else { return Ok(false) };
             self.change_catalog(
@@ -281,6 +303,13 @@ impl Db {
         dropped.into_iter().try_for_each(|number| self.shared.remove_keys_of(number))
     }
 
+    /// Waits until no exclusive transaction is open, and keeps others from beginning: before the
+    /// lock of the catalog, which the body of one may need (invariant 5 of `db`).
+    fn admit_change(&self) -> Result<Admission<'_>> {
+        self.shared.check_usable()?;
+        self.shared.exclusive.admit(|| self.shared.check_usable())
+    }
+
     fn handle(&self, state: &Arc<KeyspaceState>) -> Keyspace {
         Keyspace::new(self.shared.clone(), state.clone())
     }
@@ -292,7 +321,7 @@ impl Db {
         for (key, write) in rows {
             batch.push(&key[..], write.clone());
         }
-        let ticket = self.shared.alone(|session| {
+        let ticket = self.shared.alone(None, |session| {
             let ticket = session.apply_if(&batch, |_| Ok(true))?;
             then();
             Ok(ticket.unwrap_or_default())
@@ -309,13 +338,13 @@ impl DbShared {
             session.remove_some((lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice)))
         };
         loop {
-            let removed = self.alone(|session| Ok(step(session, &lower)?))?;
+            let removed = self.alone(None, |session| Ok(step(session, &lower)?))?;
             match removed.rest {
                 Some(rest) => lower = rest,
                 None => break,
             }
         }
-        let (_, ticket): (_, Ticket) = self.alone(|session| {
+        let (_, ticket): (_, Ticket) = self.alone(None, |session| {
             let (done, ticket) = session.write(|writer| writer.remove(&dropped_key(number)));
             Ok((done??, ticket))
         })?;

@@ -40,6 +40,28 @@ pub(super) enum Source<'a> {
 /// exactly once, and may or may not yield a key that is inserted or removed meanwhile. An iterator
 /// of a [`Snapshot`] or of a [`Transaction`] shows one moment.
 ///
+/// # Writing while iterating
+/// A loop over a keyspace that writes to the same keyspace may meet its own writes: it reads in
+/// chunks, so it yields a row that it inserts behind its place if no chunk has read past that place
+/// yet. A loop that inserts such a row for each row may never end, and one that changes keys may
+/// change some of them twice. Iterate over a snapshot, and write to the keyspace:
+///
+/// ```
+/// # let db = skeindb::Db::in_memory()?;
+/// # let geese = db.keyspace("geese")?;
+/// # geese.insert("grey", "")?;
+/// for key in db.snapshot()?.keys(&geese) {
+///     let copy = [b"x-".as_slice(), &key?].concat();
+///     geese.insert(copy, "")?;
+/// }
+/// assert_eq!(geese.len()?, 2);
+/// # Ok::<(), skeindb::Error>(())
+/// ```
+///
+/// A transaction cannot be written to while an iterator borrows it: collect the keys first.
+/// [`Keyspace::remove_range`] removes a range without an iterator.
+///
+/// # Examples
 /// ```
 /// # let db = skeindb::Db::in_memory()?;
 /// let geese = db.keyspace("geese")?;
@@ -175,11 +197,31 @@ impl<'a> Iter<'a> {
         Ok(())
     }
 
-    /// Ends the iterator after an error.
-    fn end(&mut self) {
-        self.front.clear();
-        self.back.clear();
-        self.rest = None;
+    /// Fills one end, if it is empty. After an error the iterator ends. Rows that were read ahead
+    /// count only while the database is open.
+    fn fill(&mut self, direction: ScanDirection) -> Result<()> {
+        let filled = self.try_fill(direction);
+        if filled.is_err() {
+            self.front.clear();
+            self.back.clear();
+            self.rest = None;
+        }
+        filled
+    }
+
+    fn try_fill(&mut self, direction: ScanDirection) -> Result<()> {
+        let has_rows = !self.front.is_empty() || !self.back.is_empty();
+        if has_rows {
+            self.keyspace.shared().check_usable()?;
+        }
+        let is_empty = |iter: &Self| match direction {
+            ScanDirection::Forward => iter.front.is_empty(),
+            ScanDirection::Backward => iter.back.is_empty(),
+        };
+        while is_empty(self) && self.rest.is_some() {
+            self.read(direction)?;
+        }
+        Ok(())
     }
 }
 
@@ -193,11 +235,8 @@ impl Iterator for Iter<'_> {
     type Item = Result<(Vec<u8>, Vec<u8>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while self.front.is_empty() && self.rest.is_some() {
-            if let Err(error) = self.read(ScanDirection::Forward) {
-                self.end();
-                return Some(Err(error));
-            }
+        if let Err(error) = self.fill(ScanDirection::Forward) {
+            return Some(Err(error));
         }
         let row = self.front.pop_front().or_else(|| self.back.pop_back())?;
         Some(yielded(&mut self.yielded.0, row))
@@ -211,11 +250,8 @@ impl Iterator for Iter<'_> {
 
 impl DoubleEndedIterator for Iter<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        while self.back.is_empty() && self.rest.is_some() {
-            if let Err(error) = self.read(ScanDirection::Backward) {
-                self.end();
-                return Some(Err(error));
-            }
+        if let Err(error) = self.fill(ScanDirection::Backward) {
+            return Some(Err(error));
         }
         let row = self.back.pop_front().or_else(|| self.front.pop_back())?;
         Some(yielded(&mut self.yielded.1, row))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use skein_data::{EngineError, RowError, ScanDirection, successor};
 use skein_store::KEY_BYTES_MAX;
 
-use super::catalog::KeyspaceState;
+use super::catalog::{KeyspaceState, RowTypes};
 use super::entry::Entry;
 use super::iter::{Iter, Keys, Source, Values};
 use super::physical_key::{KeyspaceNumber, PhysicalKey};
@@ -74,6 +74,11 @@ impl Keyspace {
         self.state.number
     }
 
+    /// Notes the types of the rows; an error if others were noted before.
+    pub(crate) fn note_types(&self, types: RowTypes) -> Result<()> {
+        self.state.note_types(types)
+    }
+
     pub(crate) fn shared(&self) -> &Arc<DbShared> {
         &self.shared
     }
@@ -88,9 +93,13 @@ impl Keyspace {
         Arc::ptr_eq(&self.state, &other.state)
     }
 
-    /// Checks that the keyspace can be used.
+    /// Checks that the keyspace can be used: a program that keeps rows which it has read may ask
+    /// before it goes on with them.
+    ///
+    /// # Errors
+    /// The database is closed, or was opened before a fork; the keyspace was dropped.
     #[inline]
-    pub(super) fn check_usable(&self) -> Result<()> {
+    pub fn check_usable(&self) -> Result<()> {
         self.shared.check_usable()?;
         self.check_present()
     }

@@ -21,9 +21,12 @@
 //! 3. A writer checks within its room that its keyspace was not dropped. A drop holds all rooms
 //!    while it marks the keyspace, so no row is written to a dropped keyspace.
 //! 4. Nobody waits for a disk while it holds a room: at [`Durability::Sync`] the wait follows.
+//! 5. While an exclusive transaction is open, its gate (`exclusive_gate`) is closed: a writer that
+//!    finds it closed leaves its room and waits. Nobody waits there with a room, or with a lock that
+//!    the body of a transaction may need.
 //!
-//! Read in this order: `open`, `catalog`, `physical_key`, `keyspace` (reads), `writes`, `iter`,
-//! `snapshot`, `transaction`, `backup`.
+//! Read in this order: `open`, `catalog`, `physical_key`, `keyspace` (reads), `writes`, `expiry`,
+//! `iter`, `snapshot`, `exclusive_gate`, `transaction`, `backup`.
 //!
 //! Design: `docs/design/library.md`.
 
@@ -32,6 +35,8 @@ mod batch;
 mod catalog;
 mod compact;
 mod entry;
+mod exclusive_gate;
+mod expiry;
 mod iter;
 mod keyspace;
 mod open;
@@ -46,17 +51,18 @@ mod value;
 mod writes;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, MutexGuard};
 
 use skein_data::{Durability, EngineSession, Ticket};
 use skein_sync::forks;
-use skein_sync::rooms::Rooms;
+use skein_sync::rooms::{AllRooms, Rooms};
 
 pub use backup::{BackupReport, VerifyReport};
 pub use batch::Batch;
 pub use compact::CompactReport;
 pub use entry::Entry;
+pub use expiry::Expiry;
 pub use iter::{Iter, Keys, Values};
 pub use keyspace::Keyspace;
 pub use options::{DbBuilder, Engine};
@@ -72,6 +78,7 @@ pub use writes::SwapRefused;
 
 use crate::{Error, Result};
 use catalog::Catalog;
+use exclusive_gate::{ExclusiveGate, ExclusiveTurn};
 
 /// A database. Clones are cheap and share it; all methods work from any thread.
 ///
@@ -103,6 +110,8 @@ pub(crate) struct DbShared {
     pub(crate) engine: skein_data::Engine,
     /// The sessions of writers; see invariant 1.
     rooms: Rooms<EngineSession>,
+    /// Closed by exclusive transactions; see invariant 5.
+    exclusive: ExclusiveGate,
     catalog: Catalog,
     #[cfg(feature = "tokio")]
     pub(crate) durable_watch: crate::aio::DurableWatch,
@@ -177,6 +186,7 @@ impl Db {
         self.shared.check_process()?;
         // Release: pairs with the Acquire in `check_usable`.
         self.shared.closed.store(true, Ordering::Release);
+        self.shared.exclusive.wake_all();
         let closed = self.shared.engine.close();
         #[cfg(feature = "tokio")]
         self.shared.durable_watch.close();
@@ -224,7 +234,7 @@ impl DbShared {
     ) -> Result<R> {
         self.check_usable()?;
         let done = {
-            let mut session = self.rooms.enter(room_of_thread(self.rooms.count())).ok_or(Error::Closed)?;
+            let mut session = self.enter_room()?;
             // Invariant 3.
             keyspace.check_present()?;
             writes(&mut session)
@@ -234,10 +244,37 @@ impl DbShared {
         Ok(answer)
     }
 
+    /// Enters the room of the calling thread, once no exclusive transaction is open.
+    fn enter_room(&self) -> Result<MutexGuard<'_, EngineSession>> {
+        let number = room_of_thread(self.rooms.count());
+        let room = self.rooms.enter(number).ok_or(Error::Closed)?;
+        if !self.exclusive.is_closed() {
+            return Ok(room);
+        }
+        drop(room);
+        let _admission = self.exclusive.admit(|| self.check_usable())?;
+        self.rooms.enter(number).ok_or(Error::Closed)
+    }
+
+    /// Takes all rooms, once no exclusive transaction is open. That one takes them by its `turn`.
+    fn enter_all_rooms(&self, turn: Option<&ExclusiveTurn>) -> Result<AllRooms<'_, EngineSession>> {
+        let all = self.rooms.enter_all();
+        if turn.is_some() || !self.exclusive.is_closed() {
+            return Ok(all);
+        }
+        drop(all);
+        let _admission = self.exclusive.admit(|| self.check_usable())?;
+        Ok(self.rooms.enter_all())
+    }
+
     /// Runs `act` while nobody else writes.
-    fn alone<R>(&self, act: impl FnOnce(&mut EngineSession) -> Result<R>) -> Result<R> {
+    fn alone<R>(
+        &self,
+        turn: Option<&ExclusiveTurn>,
+        act: impl FnOnce(&mut EngineSession) -> Result<R>,
+    ) -> Result<R> {
         self.check_usable()?;
-        let mut all = self.rooms.enter_all();
+        let mut all = self.enter_all_rooms(turn)?;
         act(all.room(room_of_thread(self.rooms.count())).ok_or(Error::Closed)?)
     }
 

@@ -14,6 +14,7 @@ use skein_sync::rooms::Rooms;
 use skein_sync::{forks, threads};
 
 use super::catalog::Catalog;
+use super::exclusive_gate::ExclusiveGate;
 use super::physical_key::CATALOG;
 use super::{Db, DbBuilder, DbShared, Engine};
 use crate::{Durability, Error, Eviction, Result};
@@ -37,6 +38,7 @@ pub(super) fn open(builder: &DbBuilder) -> Result<Db> {
     let sessions = (0..rooms).map(|_| engine.limited_session());
     let shared = DbShared {
         rooms: Rooms::new(sessions),
+        exclusive: ExclusiveGate::default(),
         catalog: Catalog::default(),
         #[cfg(feature = "tokio")]
         durable_watch: crate::aio::DurableWatch::default(),

@@ -109,8 +109,8 @@ impl DbBuilder {
     }
 
     /// Sets how many snapshots may live at a time, those of transactions and iterators over them
-    /// included. One more is an error that names this option. From 1 to 255 for the engine in
-    /// memory, and to 65,536 for the one on disk; by default as many as that.
+    /// included. One more is an error that names this option. From 1 to 65,536; by default as many
+    /// as that.
     ///
     /// ```
     /// let db = skeindb::Db::memory_builder().max_snapshots(1).open()?;

@@ -98,6 +98,11 @@ impl KeyspaceNumber {
         Ok(PhysicalKey::Short(bytes, len))
     }
 
+    /// Returns the engine's key of a key that was read.
+    pub(super) fn key_of(self, key: &[u8]) -> Vec<u8> {
+        if self.is_default() { key.to_vec() } else { [&self.prefix()[..], key].concat() }
+    }
+
     /// Returns the bounds of the engine's keys.
     pub(super) fn bounds(
         self,
@@ -117,11 +122,6 @@ impl KeyspaceNumber {
             bound => with_prefix(bound),
         };
         (lower, upper)
-    }
-
-    /// Returns whether an engine's key belongs to the keyspace.
-    pub(super) fn owns(self, key: &[u8]) -> bool {
-        if self.is_default() { !key.starts_with(&RESERVED) } else { key.starts_with(&self.prefix()) }
     }
 
     /// Returns the keyspace's key in an engine's key.

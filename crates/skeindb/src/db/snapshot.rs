@@ -39,8 +39,19 @@ impl Snapshot {
         Ok(Self { shared: shared.clone(), snapshot: Arc::new(shared.engine.snapshot()?) })
     }
 
+    /// Checks that the snapshot can be read: a program that keeps rows which it has read may ask
+    /// before it goes on with them.
+    ///
+    /// # Errors
+    /// The database is closed, or was opened before a fork; the snapshot was ended because of the
+    /// memory that it kept.
+    pub fn check_usable(&self) -> Result<()> {
+        self.shared.check_usable()?;
+        Ok(self.snapshot.check()?)
+    }
+
     /// Checks that a keyspace can be read here. A dropped one can.
-    fn check(&self, keyspace: &Keyspace) -> Result<()> {
+    pub(super) fn check(&self, keyspace: &Keyspace) -> Result<()> {
         if !Arc::ptr_eq(&self.shared, keyspace.shared()) {
             return Err(Error::Foreign { what: "keyspace", of: "database" });
         }

@@ -5,11 +5,12 @@
 //! begins again.
 
 use std::ops::{Bound, RangeBounds};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use skein_data::{EngineError, EngineWriter, RowChange, RowRef, RowWriter as _, ScanDirection, Ticket};
 
 use super::Keyspace;
+use super::expiry::unix_ms;
 use super::keyspace::{key_bounds, prefix_bounds};
 use super::physical_key::KeyspaceNumber;
 use super::range_reader::borrowed;
@@ -27,22 +28,33 @@ pub struct SwapRefused {
     pub current: Option<Vec<u8>>,
 }
 
-/// Returns the milliseconds since 1970.
-pub(super) fn unix_ms(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// What a conditional write does.
-enum NewValue {
+pub(super) enum NewValue {
     Keep,
     Put(Vec<u8>),
     Remove,
 }
 
+/// Returns the answer of a compare-and-swap, and what it does to the key.
+pub(super) fn swapped(
+    old: Option<&[u8]>,
+    expected: Option<&[u8]>,
+    new: Option<&[u8]>,
+) -> (Result<(), SwapRefused>, NewValue) {
+    if old != expected {
+        return (Err(SwapRefused { current: old.map(<[u8]>::to_vec) }), NewValue::Keep);
+    }
+    let new = match (new, old) {
+        (Some(value), _) => NewValue::Put(value.to_vec()),
+        (None, Some(_)) => NewValue::Remove,
+        (None, None) => NewValue::Keep,
+    };
+    (Ok(()), new)
+}
+
 impl Keyspace {
     /// Runs a write of one key.
-    fn write_key<R>(
+    pub(super) fn write_key<R>(
         &self,
         key: impl AsRef<[u8]>,
         write: impl FnOnce(&mut EngineWriter<'_, '_>, &[u8]) -> Result<R, EngineError>,
@@ -61,7 +73,8 @@ impl Keyspace {
         })
     }
 
-    /// Sets a key to a value, whatever it held.
+    /// Sets a key to a value, whatever it held. The key does not expire then; see
+    /// [`expiry`](Self::expiry).
     ///
     /// # Errors
     /// Key or value is longer than the limit, memory is short, writes are stopped, the database is
@@ -215,16 +228,9 @@ impl Keyspace {
     ) -> Result<Result<(), SwapRefused>> {
         let mut answer = Ok(());
         self.change(key.as_ref(), |old| {
-            answer = Ok(());
-            if old != expected {
-                answer = Err(SwapRefused { current: old.map(<[u8]>::to_vec) });
-                return NewValue::Keep;
-            }
-            match (new, old) {
-                (Some(value), _) => NewValue::Put(value.to_vec()),
-                (None, Some(_)) => NewValue::Remove,
-                (None, None) => NewValue::Keep,
-            }
+            let (answered, new) = swapped(old, expected, new);
+            answer = answered;
+            new
         })?;
         Ok(answer)
     }

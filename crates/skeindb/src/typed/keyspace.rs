@@ -1,12 +1,13 @@
 //! A keyspace with typed keys and values.
 
+use std::any::type_name;
 use std::fmt;
 use std::marker::PhantomData;
 use std::time::SystemTime;
 
 use super::codec::{decode_row, decode_value, encode_value};
 use super::{AsKey, AsValue, Key, KeyPrefix, KeyRange, StoredValue, TypedIter, TypedKeys};
-use crate::{Db, Keyspace, Result};
+use crate::{Db, Expiry, Keyspace, Result};
 
 /// A [`Keyspace`] whose keys are `K`s, in their order, and whose values are `V`s. [`Db::typed`]
 /// opens it.
@@ -14,8 +15,9 @@ use crate::{Db, Keyspace, Result};
 /// Clones are cheap; all methods work from any thread. A key or value that is passed in may be of
 /// any type that stands for a `K` or `V` ([`AsKey`], [`AsValue`]), such as `str` for `String`.
 ///
-/// The database does not store the types: a keyspace that is opened with others returns
-/// [`Error::Decode`](crate::Error::Decode), or keys and values that look right by chance.
+/// The database does not store the types. [`Db::typed`] refuses other types than those of an earlier
+/// call in this process, and types that the first or the last row is not of. Others of the same
+/// widths, such as `u64` and `i64` in two runs of a program, return keys and values that look right.
 ///
 /// ```
 /// use skeindb::TypedKeyspace;
@@ -57,10 +59,29 @@ impl<K, V> fmt::Debug for TypedKeyspace<K, V> {
 impl Db {
     /// Returns the keyspace of this name with typed keys and values. Creates it if there is none.
     ///
+    /// ```
+    /// use skeindb::{Db, Error, TypedKeyspace};
+    ///
+    /// let db = Db::in_memory()?;
+    /// let geese: TypedKeyspace<String, u32> = db.typed("geese")?;
+    /// geese.insert("grey", &3)?;
+    /// assert!(matches!(db.typed::<String, i64>("geese"), Err(Error::TypesDiffer { .. })));
+    /// // Another view of the same bytes.
+    /// let bytes = TypedKeyspace::<Vec<u8>, Vec<u8>>::new(db.keyspace("geese")?);
+    /// assert_eq!(bytes.len()?, 1);
+    /// # Ok::<(), skeindb::Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// As for [`keyspace`](Self::keyspace).
+    /// [`Error::Decode`](crate::Error::Decode) if the first or the last row is not of these types;
+    /// [`Error::TypesDiffer`](crate::Error::TypesDiffer) if the keyspace was opened with others; as
+    /// for [`keyspace`](Self::keyspace).
     pub fn typed<K: Key, V: StoredValue>(&self, name: impl AsRef<str>) -> Result<TypedKeyspace<K, V>> {
-        Ok(TypedKeyspace::new(self.keyspace(name)?))
+        let keyspace = TypedKeyspace::new(self.keyspace(name)?);
+        keyspace.first()?;
+        keyspace.last()?;
+        keyspace.untyped().note_types((type_name::<K>(), type_name::<V>()))?;
+        Ok(keyspace)
     }
 }
 
@@ -95,6 +116,11 @@ impl<K: Key, V: StoredValue> TypedKeyspace<K, V> {
     /// Returns whether a key is present.
     pub fn contains_key(&self, key: &(impl AsKey<K> + ?Sized)) -> Result<bool> {
         self.keyspace.contains_key(key.to_key_bytes())
+    }
+
+    /// Returns when a key expires; see [`Keyspace::expiry`].
+    pub fn expiry(&self, key: &(impl AsKey<K> + ?Sized)) -> Result<Expiry> {
+        self.keyspace.expiry(key.to_key_bytes())
     }
 
     /// Returns an iterator over the rows of a range: lazy, from both ends.
@@ -172,6 +198,17 @@ impl<K: Key, V: StoredValue> TypedKeyspace<K, V> {
         expires: SystemTime,
     ) -> Result<()> {
         self.keyspace.insert_until(key.to_key_bytes(), encode_value(value)?, expires)
+    }
+
+    /// Lets a key expire at a time, and keeps its value; see [`Keyspace::expire_at`]. Returns whether
+    /// the key was present.
+    pub fn expire_at(&self, key: &(impl AsKey<K> + ?Sized), time: SystemTime) -> Result<bool> {
+        self.keyspace.expire_at(key.to_key_bytes(), time)
+    }
+
+    /// Lets a key not expire, and keeps its value. Returns whether the key was present.
+    pub fn persist(&self, key: &(impl AsKey<K> + ?Sized)) -> Result<bool> {
+        self.keyspace.persist(key.to_key_bytes())
     }
 
     /// Sets a key to a value if it is absent. Returns whether it was set.

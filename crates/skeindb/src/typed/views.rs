@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use super::codec::{decode_row, decode_value, encode_value};
 use super::{AsKey, AsValue, Key, KeyPrefix, KeyRange, StoredValue, TypedIter, TypedKeys, TypedKeyspace};
-use crate::{Batch, Keyspace, Result, Snapshot, Transaction};
+use crate::{Batch, Expiry, Keyspace, Result, Snapshot, Transaction};
 
 /// A [`TypedKeyspace`] as of a snapshot. [`TypedKeyspace::in_snapshot`] makes it.
 #[derive(Debug)]
@@ -135,6 +135,11 @@ impl<K: Key, V: StoredValue> TypedSnapshot<'_, K, V> {
         self.snapshot.contains_key(self.keyspace, key.to_key_bytes())
     }
 
+    /// Returns when a key expires that was present.
+    pub fn expiry(&self, key: &(impl AsKey<K> + ?Sized)) -> Result<Expiry> {
+        self.snapshot.expiry(self.keyspace, key.to_key_bytes())
+    }
+
     /// Returns an iterator over the rows that were within a range.
     pub fn range(&self, range: impl KeyRange<K>) -> TypedIter<'static, K, V> {
         TypedIter::new(self.snapshot.range(self.keyspace, range.bounds()))
@@ -188,6 +193,21 @@ impl<'t, K: Key, V: StoredValue> TypedTransaction<'t, K, V> {
     /// Returns whether a key is present.
     pub fn contains_key(&self, key: &(impl AsKey<K> + ?Sized)) -> Result<bool> {
         self.transaction.contains_key(self.keyspace, key.to_key_bytes())
+    }
+
+    /// Returns when a key expires; see [`Keyspace::expiry`].
+    pub fn expiry(&self, key: &(impl AsKey<K> + ?Sized)) -> Result<Expiry> {
+        self.transaction.expiry(self.keyspace, key.to_key_bytes())
+    }
+
+    /// Lets a key expire at a time, and keeps its value. Returns whether the key was present.
+    pub fn expire_at(&mut self, key: &(impl AsKey<K> + ?Sized), time: SystemTime) -> Result<bool> {
+        self.transaction.expire_at(self.keyspace, key.to_key_bytes(), time)
+    }
+
+    /// Lets a key not expire, and keeps its value. Returns whether the key was present.
+    pub fn persist(&mut self, key: &(impl AsKey<K> + ?Sized)) -> Result<bool> {
+        self.transaction.persist(self.keyspace, key.to_key_bytes())
     }
 
     /// Returns an iterator over the rows of a range.
@@ -249,20 +269,16 @@ impl<'t, K: Key, V: StoredValue> TypedTransaction<'t, K, V> {
     }
 
     /// Sets a key to the value that `change` returns for its present one, and returns it. `None`
-    /// stands for an absent key, and removes it. The key does not expire then.
+    /// stands for an absent key, and removes it. A present key keeps its time of expiry.
     pub fn update(
         &mut self,
         key: &(impl AsKey<K> + ?Sized),
         change: impl FnOnce(Option<V>) -> Option<V>,
     ) -> Result<Option<V>> {
         let old = self.get(key)?;
-        let was_present = old.is_some();
         let new = change(old);
-        match &new {
-            Some(value) => self.insert(key, value)?,
-            None if was_present => drop(self.remove(key)?),
-            None => {}
-        }
+        let bytes = new.as_ref().map(encode_value).transpose()?;
+        self.transaction.update(self.keyspace, key.to_key_bytes(), |_| bytes)?;
         Ok(new)
     }
 }

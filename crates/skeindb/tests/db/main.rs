@@ -3,6 +3,8 @@
 mod collections;
 mod common;
 mod error_kinds;
+mod exclusive;
+mod expiry;
 mod history;
 mod iterators;
 mod keyspaces;
@@ -10,5 +12,6 @@ mod misuse;
 mod model;
 mod power_cuts;
 mod publication;
+mod transaction_reads;
 mod transactions;
 mod writes;

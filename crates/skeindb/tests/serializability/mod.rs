@@ -214,7 +214,8 @@ fn one(db: &Db, keyspace: &Keyspace, number: u64, random: &mut Random) -> Option
     if random.below(8) == 0 {
         return Some(single_write(keyspace, number, random));
     }
-    let mut transaction = db.begin().expect("it begins");
+    let begun = if random.below(8) == 0 { db.begin_exclusive() } else { db.begin() };
+    let mut transaction = begun.expect("it begins");
     let (mut reads, mut appends) = (Reads::new(), Vec::new());
     for _ in 0..=random.below(3) {
         if random.below(3) == 0 {

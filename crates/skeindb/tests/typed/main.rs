@@ -7,4 +7,5 @@ mod keyspace;
 mod laws;
 mod lookups;
 mod order;
+mod reopened;
 mod values;

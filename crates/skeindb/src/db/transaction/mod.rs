@@ -19,27 +19,34 @@
 //! Compared with locks: no transaction waits for another one and none can deadlock; two that meet
 //! are sorted out at the commit, where the later one begins again.
 //!
-//! Read `private_writes`, `read_set`, then this file.
+//! An exclusive transaction keeps other writers away from its begin to its commit, by
+//! `exclusive_gate`. So nothing that it has read can be changed, and its commit checks nothing. The
+//! time stands still for it: a key that expires meanwhile counts as present.
+//!
+//! Read `private_writes`, `key_intervals`, `read_set`, `hidden_runs`, `reads`, `writes`, then this
+//! file.
 
+mod hidden_runs;
+mod key_intervals;
 pub mod planted_bugs;
 mod private_writes;
 mod read_set;
+mod reads;
+#[cfg(test)]
+mod step_count;
+mod writes;
 
-use std::ops::{Bound, RangeBounds};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use skein_data::{BatchWrite, RowView, ScanDirection};
-use skein_sync::locks::lock;
+use skein_sync::locks::{into_inner, lock};
 
+use hidden_runs::HiddenRuns;
 use private_writes::PrivateWrites;
-use read_set::{RangeDigest, ReadSet};
+use read_set::ReadSet;
 
-use super::iter::{Iter, Keys, Source};
-use super::keyspace::{key_bounds, prefix_bounds};
-use super::range_reader::{Chunk, ChunkRequest, read_chunk};
-use super::writes::unix_ms;
-use super::{Db, DbShared, Keyspace, Snapshot};
+use super::exclusive_gate::ExclusiveTurn;
+use super::{Db, DbShared, Snapshot};
 use crate::{Durability, Error, Result};
 
 /// How often [`Db::transaction`] tries.
@@ -57,9 +64,18 @@ const LONGEST_WAIT: Duration = Duration::from_millis(2);
 pub struct Transaction {
     shared: Arc<DbShared>,
     snapshot: Mutex<Option<Snapshot>>,
-    reads: Mutex<ReadSet>,
+    reads: Mutex<ReadState>,
     writes: PrivateWrites,
     durability: Durability,
+    /// Of an exclusive transaction. The last field: the gate opens after the snapshot has ended.
+    turn: Option<ExclusiveTurn>,
+}
+
+/// What a transaction knows of its reads.
+#[derive(Debug, Default)]
+struct ReadState {
+    set: ReadSet,
+    hidden: HiddenRuns,
 }
 
 /// A place in a transaction to which its writes can be rolled back; see
@@ -74,6 +90,9 @@ impl Db {
     /// your own.
     ///
     /// `body` may use the database, but only what it does through the transaction is part of it.
+    ///
+    /// A `body` that reads many keys which others keep writing may conflict each time. Use
+    /// [`transaction_exclusive`](Self::transaction_exclusive) for it.
     ///
     /// ```
     /// # let db = skeindb::Db::in_memory()?;
@@ -105,6 +124,51 @@ impl Db {
         Err(Error::Conflict { attempts: ATTEMPTS_MAX })
     }
 
+    /// Runs an exclusive transaction: from before `body` to the end of the commit no other thread
+    /// writes, so it cannot conflict, and `body` is called once. Reads go on everywhere. Exclusive
+    /// transactions take turns in the order in which they were asked for, and the writes that waited
+    /// for one go before the next, so neither starves.
+    ///
+    /// `body` must write through the transaction alone: any other write on its thread returns
+    /// [`Error::WithinExclusive`]. It must not wait for another thread that writes. Keep it short,
+    /// because all other writes wait for it, those that create and drop keyspaces included. A key
+    /// that expires meanwhile counts as present.
+    ///
+    /// ```
+    /// # let db = skeindb::Db::in_memory()?;
+    /// let accounts = db.keyspace("accounts")?;
+    /// accounts.insert("ada", "10")?;
+    /// accounts.insert("bob", "20")?;
+    /// let rows = db.transaction_exclusive(|tx| {
+    ///     let rows = tx.keys(&accounts).count();
+    ///     tx.insert(&accounts, "rows", rows.to_string())?;
+    ///     Ok(rows)
+    /// })?;
+    /// assert_eq!(rows, 2);
+    /// # Ok::<(), skeindb::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// That of `body`; the calling thread has an exclusive transaction open; as for [`Db::apply`].
+    pub fn transaction_exclusive<T>(&self, body: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
+        let mut transaction = self.begin_exclusive()?;
+        let answer = body(&mut transaction)?;
+        transaction.commit()?;
+        Ok(answer)
+    }
+
+    /// Begins an exclusive transaction that the caller commits, or drops; see
+    /// [`transaction_exclusive`](Self::transaction_exclusive). Until then all other writers wait.
+    /// End it on the thread that began it: only there a write beside it is an error, and on another
+    /// thread that write would wait for ever.
+    ///
+    /// # Errors
+    /// The database is closed, or the calling thread has an exclusive transaction open.
+    pub fn begin_exclusive(&self) -> Result<Transaction> {
+        let turn = ExclusiveTurn::begin(&self.shared)?;
+        Ok(Transaction { turn: Some(turn), ..self.begin()? })
+    }
+
     /// Begins a transaction that the caller commits. See [`transaction`](Self::transaction), which
     /// also repeats it.
     ///
@@ -129,6 +193,7 @@ impl Db {
             reads: Mutex::default(),
             writes: PrivateWrites::default(),
             durability: self.shared.engine.durability(),
+            turn: None,
         })
     }
 }
@@ -143,175 +208,6 @@ fn wait_before(attempt: u32) {
 }
 
 impl Transaction {
-    /// Returns the snapshot that the transaction reads.
-    fn snapshot(&self) -> Result<Snapshot> {
-        let mut snapshot = lock(&self.snapshot);
-        if let Some(snapshot) = &*snapshot {
-            return Ok(snapshot.clone());
-        }
-        let taken = Snapshot::new(&self.shared)?;
-        *snapshot = Some(taken.clone());
-        Ok(taken)
-    }
-
-    /// Returns the value of a key, with this transaction's writes.
-    ///
-    /// # Errors
-    /// As for [`Snapshot::get`]; the keyspace was dropped.
-    pub fn get(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        keyspace.check_of(&self.shared)?;
-        let key = keyspace.physical(key.as_ref())?;
-        if let Some(write) = self.writes.get(&key) {
-            return Ok(private_writes::value_of(write).map(<[u8]>::to_vec));
-        }
-        let found = self.snapshot()?.value_and_version(&key)?;
-        lock(&self.reads).note_key(&key, found.as_ref().map(|(_, version)| *version));
-        found.map(|(value, _)| value).transpose()
-    }
-
-    /// Returns whether a key is present, with this transaction's writes.
-    ///
-    /// # Errors
-    /// As for [`get`](Self::get), but the key may hold anything.
-    pub fn contains_key(&self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
-        keyspace.check_of(&self.shared)?;
-        let key = keyspace.physical(key.as_ref())?;
-        if let Some(write) = self.writes.get(&key) {
-            return Ok(private_writes::value_of(write).is_some());
-        }
-        let snapshot = self.snapshot()?;
-        let version = snapshot.engine_snapshot().get_with(&key, |row| row.map(|row| row.version()))?;
-        lock(&self.reads).note_key(&key, version);
-        Ok(version.is_some())
-    }
-
-    /// Returns an iterator over the rows of a range, with this transaction's writes. What it has
-    /// read, in chunks, is checked at the commit: no other row may come into that part of the range.
-    pub fn range<K: AsRef<[u8]>>(&self, keyspace: &Keyspace, range: impl RangeBounds<K>) -> Iter<'_> {
-        Iter::new(Source::Transaction(self), keyspace, key_bounds(&range), true)
-    }
-
-    /// Returns an iterator over the rows whose keys begin with `prefix`; as [`range`](Self::range).
-    pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Iter<'_> {
-        prefix_bounds(prefix.as_ref(), |bounds| Iter::new(Source::Transaction(self), keyspace, bounds, true))
-    }
-
-    /// Returns an iterator over all rows of a keyspace; as [`range`](Self::range).
-    pub fn iter(&self, keyspace: &Keyspace) -> Iter<'_> {
-        Iter::new(Source::Transaction(self), keyspace, (Bound::Unbounded, Bound::Unbounded), true)
-    }
-
-    /// Returns an iterator over the keys of a range, which reads no values; as
-    /// [`range`](Self::range).
-    pub fn keys_in<K: AsRef<[u8]>>(&self, keyspace: &Keyspace, range: impl RangeBounds<K>) -> Keys<'_> {
-        Keys(Iter::new(Source::Transaction(self), keyspace, key_bounds(&range), false))
-    }
-
-    /// Returns an iterator over all keys of a keyspace; as [`range`](Self::range).
-    pub fn keys(&self, keyspace: &Keyspace) -> Keys<'_> {
-        Keys(Iter::new(Source::Transaction(self), keyspace, (Bound::Unbounded, Bound::Unbounded), false))
-    }
-
-    /// Returns the first row of a keyspace, and reads no more than it.
-    ///
-    /// # Errors
-    /// As for an item of [`Iter`].
-    pub fn first(&self, keyspace: &Keyspace) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        self.iter(keyspace).chunk_rows(1).next().transpose()
-    }
-
-    /// Returns the last row of a keyspace, and reads no more than it.
-    ///
-    /// # Errors
-    /// As for an item of [`Iter`].
-    pub fn last(&self, keyspace: &Keyspace) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        self.iter(keyspace).chunk_rows(1).next_back().transpose()
-    }
-
-    /// Sets a key to a value.
-    ///
-    /// # Errors
-    /// The key is longer than the limit, or the keyspace was dropped or belongs to another
-    /// database. Other limits are checked at the commit.
-    pub fn insert(
-        &mut self,
-        keyspace: &Keyspace,
-        key: impl AsRef<[u8]>,
-        value: impl Into<Vec<u8>>,
-    ) -> Result<()> {
-        self.write(keyspace, key.as_ref(), BatchWrite::Put(value.into(), None))
-    }
-
-    /// Sets a key to a value that expires; see [`Keyspace::insert_until`]. Within the transaction
-    /// it does not expire.
-    ///
-    /// # Errors
-    /// As for [`insert`](Self::insert).
-    pub fn insert_until(
-        &mut self,
-        keyspace: &Keyspace,
-        key: impl AsRef<[u8]>,
-        value: impl Into<Vec<u8>>,
-        expires: SystemTime,
-    ) -> Result<()> {
-        self.write(keyspace, key.as_ref(), BatchWrite::Put(value.into(), Some(unix_ms(expires))))
-    }
-
-    /// Removes a key, whatever it holds. Returns whether it was present.
-    ///
-    /// # Errors
-    /// As for [`contains_key`](Self::contains_key).
-    pub fn remove(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
-        let present = self.contains_key(keyspace, &key)?;
-        if present {
-            self.write(keyspace, key.as_ref(), BatchWrite::Remove)?;
-        }
-        Ok(present)
-    }
-
-    /// Sets a key to what `change` makes of its value; see [`Keyspace::update`]. The key does not
-    /// expire then.
-    ///
-    /// # Errors
-    /// As for [`get`](Self::get).
-    pub fn update<V: Into<Vec<u8>>>(
-        &mut self,
-        keyspace: &Keyspace,
-        key: impl AsRef<[u8]>,
-        change: impl FnOnce(Option<&[u8]>) -> Option<V>,
-    ) -> Result<Option<Vec<u8>>> {
-        let old = self.get(keyspace, &key)?;
-        let new = change(old.as_deref()).map(Into::into);
-        match &new {
-            Some(value) => self.write(keyspace, key.as_ref(), BatchWrite::Put(value.clone(), None))?,
-            None if old.is_some() => self.write(keyspace, key.as_ref(), BatchWrite::Remove)?,
-            None => {}
-        }
-        Ok(new)
-    }
-
-    /// Adds to a decimal integer and returns the sum. An absent key counts as 0.
-    ///
-    /// # Errors
-    /// As for [`get`](Self::get); the value is no integer, or the sum overflows.
-    pub fn increment(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
-        let old = self.get(keyspace, &key)?;
-        let value = match old.as_deref().map(skein_syntax::number::parse_i64) {
-            None => 0,
-            Some(value) => value.ok_or(skein_store::Error::NotAnInteger)?,
-        };
-        let sum = value.checked_add(by).ok_or(skein_store::Error::Overflow { value, by })?;
-        self.insert(keyspace, key, sum.to_string())?;
-        Ok(sum)
-    }
-
-    fn write(&mut self, keyspace: &Keyspace, key: &[u8], write: BatchWrite) -> Result<()> {
-        keyspace.check_of(&self.shared)?;
-        let key = keyspace.physical(key)?;
-        self.writes.put(keyspace, &key, write);
-        Ok(())
-    }
-
     /// Sets how durable the commit is when it returns. By default it is as durable as the database
     /// promises.
     ///
@@ -350,7 +246,9 @@ impl Transaction {
     /// # Errors
     /// The savepoint belongs to another transaction, or an earlier one was rolled back to.
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
-        self.writes.rollback_to(savepoint.0)
+        self.writes.rollback_to(savepoint.0)?;
+        lock(&self.reads).hidden.clear();
+        Ok(())
     }
 
     /// Applies all writes, if what was read has not changed, and ends the transaction.
@@ -364,35 +262,20 @@ impl Transaction {
         if self.writes.is_empty() {
             return Ok(());
         }
-        let Self { shared, snapshot, reads, writes, durability } = self;
+        let Self { shared, snapshot, reads, writes, durability, turn } = self;
         // So that the commit itself keeps nothing for it.
         drop(snapshot);
-        let reads = lock(&reads);
+        let reads = into_inner(reads).set;
         let (batch, keyspaces) = writes.into_batch();
-        let check = |present: &mut skein_data::PresentRows<'_, '_>| reads.is_unchanged(present);
-        if shared.apply_alone(&batch, keyspaces.iter(), check, durability)? {
-            Ok(())
-        } else {
-            Err(Error::Conflict { attempts: 1 })
-        }
+        let applied = shared.apply_alone(turn.as_ref(), &batch, keyspaces.iter(), |present| {
+            if turn.is_some() { Ok(true) } else { reads.is_unchanged(present) }
+        });
+        // Others write while this commit becomes durable.
+        drop(turn);
+        let ticket = applied?.ok_or(Error::Conflict { attempts: 1 })?;
+        shared.acknowledge(ticket, durability)
     }
 
     /// Ends the transaction and undoes everything, as dropping it does.
     pub fn rollback(self) {}
-
-    /// Reads a chunk of the snapshot, notes it, and merges the private writes into it.
-    pub(super) fn read_chunk(&self, keyspace: &Keyspace, request: &ChunkRequest<'_>) -> Result<Chunk> {
-        keyspace.check_of(&self.shared)?;
-        let snapshot = self.snapshot()?;
-        let mut digest = RangeDigest::default();
-        let chunk = read_chunk(request, |bounds, each| {
-            let snapshot = snapshot.engine_snapshot();
-            snapshot.scan(bounds, request.direction, request.rows, |key, row: RowView<'_>| {
-                digest.add(key, row.version());
-                each(key, row)
-            })
-        })?;
-        lock(&self.reads).note_range(request, chunk.more_after.as_deref(), digest);
-        Ok(self.writes.merge(request, chunk, request.direction == ScanDirection::Forward))
-    }
 }

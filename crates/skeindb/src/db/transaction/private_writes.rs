@@ -1,12 +1,14 @@
 //! The writes of a transaction, which nobody else sees before the commit, and its savepoints.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{self, AtomicU64};
 
-use skein_data::{Batch, BatchWrite};
+use skein_data::{Batch, BatchWrite, EngineBounds, ScanDirection};
 
 use crate::db::Keyspace;
+use crate::db::physical_key::KeyspaceNumber;
 use crate::db::range_reader::{Chunk, ChunkRequest, RowRead};
 use crate::{Error, Result};
 
@@ -31,10 +33,20 @@ pub(super) struct Place {
     serial: u64,
 }
 
-/// Returns the value that a write leaves, if it leaves one.
-pub(super) fn value_of(write: &BatchWrite) -> Option<&[u8]> {
+/// A chunk of the snapshot with the writes.
+#[derive(Debug)]
+pub(super) struct MergedChunk {
+    pub(super) chunk: Chunk,
+    /// The number of rows of the snapshot up to the end of the chunk.
+    pub(super) snapshot_rows: usize,
+    /// The number of removed rows before the first one.
+    pub(super) hidden: usize,
+}
+
+/// Returns the value that a write leaves, and its time of expiry, if it leaves one.
+pub(super) fn value_of(write: &BatchWrite) -> Option<(&[u8], Option<u64>)> {
     match write {
-        BatchWrite::Put(value, _) => Some(value),
+        BatchWrite::Put(value, expires) => Some((value, *expires)),
         BatchWrite::PutColumns(_) | BatchWrite::Remove => None,
     }
 }
@@ -70,7 +82,7 @@ impl PrivateWrites {
     pub(super) fn savepoint(&mut self) -> Place {
         static IDENTITIES: AtomicU64 = AtomicU64::new(1);
         if self.identity == 0 {
-            self.identity = IDENTITIES.fetch_add(1, Ordering::Relaxed);
+            self.identity = IDENTITIES.fetch_add(1, atomic::Ordering::Relaxed);
         }
         self.serial += 1;
         self.savepoints.push((self.serial, self.undo.len()));
@@ -94,41 +106,76 @@ impl PrivateWrites {
         Ok(())
     }
 
-    /// Merges the writes within the part of the range that a chunk covers into the chunk.
-    pub(super) fn merge(&self, request: &ChunkRequest<'_>, chunk: Chunk, forward: bool) -> Chunk {
+    /// Merges the writes into rows of the snapshot, until there are as many rows as the request asks
+    /// for. Visits no more writes than that, and those of removed rows between.
+    pub(super) fn merge(&self, request: &ChunkRequest<'_>, read: Chunk) -> MergedChunk {
+        let forward = request.direction == ScanDirection::Forward;
         let (mut lower, mut upper) = request.bounds;
-        if let Some(last) = chunk.more_after.as_deref() {
+        if let Some(last) = read.more_after.as_deref() {
             *(if forward { &mut upper } else { &mut lower }) = Bound::Included(last);
         }
-        if is_empty(lower, upper) {
-            return chunk;
+        let mut own = self.within((lower, upper), request.number, forward).peekable();
+        if own.peek().is_none() {
+            drop(own);
+            return MergedChunk { snapshot_rows: read.rows.len(), hidden: 0, chunk: read };
         }
-        let mut own: Vec<(&Vec<u8>, &BatchWrite)> = self.by_key.range::<[u8], _>((lower, upper)).collect();
-        own.retain(|(key, _)| request.number.owns(key));
-        if own.is_empty() {
-            return chunk;
+        let mut rows = read.rows.into_iter().peekable();
+        let mut merged = MergedChunk { snapshot_rows: 0, hidden: 0, chunk: Chunk::default() };
+        let mut bytes = 0;
+        while own.peek().is_some() || rows.peek().is_some() {
+            if merged.chunk.rows.len() >= request.rows || bytes >= request.bytes {
+                merged.chunk.more_after = merged.chunk.rows.last().map(|(key, _)| request.number.key_of(key));
+                return merged;
+            }
+            let order = match (own.peek(), rows.peek()) {
+                (Some((key, _)), Some((row, _))) => {
+                    let order = request.number.logical(key).cmp(row);
+                    if forward { order } else { order.reverse() }
+                }
+                (Some(_), None) => Ordering::Less,
+                (None, _) => Ordering::Greater,
+            };
+            // A write replaces the row of its key.
+            let of_snapshot = if order.is_ge() { rows.next() } else { None };
+            merged.snapshot_rows += usize::from(of_snapshot.is_some());
+            let row = if order.is_le() {
+                own.next().and_then(|(key, write)| row_of(request, key, write))
+            } else {
+                of_snapshot
+            };
+            match row {
+                Some(row) => {
+                    bytes += row.0.len() + row.1.as_ref().map_or(0, Vec::len);
+                    merged.chunk.rows.push(row);
+                }
+                None => merged.hidden += usize::from(merged.chunk.rows.is_empty()),
+            }
         }
+        drop(own);
+        merged.chunk.more_after = read.more_after;
+        merged
+    }
+
+    /// Returns the writes to the keys of a keyspace within bounds, in order.
+    fn within(
+        &self,
+        bounds: EngineBounds<'_>,
+        number: KeyspaceNumber,
+        forward: bool,
+    ) -> impl Iterator<Item = (&Vec<u8>, &BatchWrite)> {
+        let mut parts = KeyspaceNumber::parts(bounds, number);
         if !forward {
-            own.reverse();
+            parts.reverse();
         }
-        let before = |a: &[u8], b: &[u8]| if forward { a < b } else { a > b };
-        let (mut rows, mut own) =
-            (Vec::with_capacity(chunk.rows.len() + own.len()), own.into_iter().peekable());
-        for read in chunk.rows {
-            let key = &read.0;
-            let mut replaced = false;
-            while let Some((own_key, write)) =
-                own.next_if(|(own_key, _)| !before(key, request.number.logical(own_key)))
-            {
-                replaced |= request.number.logical(own_key) == key;
-                rows.extend(row_of(request, own_key, write));
-            }
-            if !replaced {
-                rows.push(read);
-            }
-        }
-        rows.extend(own.filter_map(|(key, write)| row_of(request, key, write)));
-        Chunk { rows, more_after: chunk.more_after }
+        let parts = parts.into_iter().flatten().filter(|(lower, upper)| !is_empty(*lower, *upper));
+        parts.flat_map(move |part| {
+            let mut writes = self.by_key.range::<[u8], _>(part);
+            std::iter::from_fn(move || {
+                #[cfg(test)]
+                super::step_count::step();
+                if forward { writes.next() } else { writes.next_back() }
+            })
+        })
     }
 }
 
@@ -142,7 +189,7 @@ fn is_empty(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
 }
 
 fn row_of(request: &ChunkRequest<'_>, key: &[u8], write: &BatchWrite) -> Option<RowRead> {
-    let value = value_of(write)?;
+    let (value, _) = value_of(write)?;
     let value = if request.values { value.to_vec() } else { Vec::new() };
     Some((request.number.logical(key).to_vec(), Ok(value)))
 }

@@ -27,7 +27,7 @@ pub struct LimitArgs {
     /// expire; volatile-ttl evicts those that expire first.
     #[arg(long, value_name = "POLICY", default_value = "noeviction")]
     pub max_memory_policy: Eviction,
-    /// The greatest number of snapshots at a time; at most 255 [default: 64].
+    /// The greatest number of snapshots at a time; at most 65536 [default: 64].
     #[arg(long, value_name = "N")]
     max_snapshots: Option<usize>,
     /// The most memory that is kept for snapshots: rows that were replaced or removed. Over it the
