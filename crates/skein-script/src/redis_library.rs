@@ -9,7 +9,8 @@ use mlua::{Lua, MultiValue, Table, Value};
 use crate::ScriptDigest;
 use crate::command_calls;
 use crate::failure::fault;
-use crate::host::{RespVersion, RunState, ScriptLogLevel};
+use crate::host::{RespVersion, ScriptLogLevel};
+use crate::run_state::RunState;
 
 /// The version of Redis that scripts see: that of the commands which SkeinDB has.
 const VERSION: &str = "7.0.15";
