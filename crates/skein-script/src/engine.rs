@@ -136,9 +136,8 @@ impl ScriptEngine {
         lua.set_globals(globals)?;
         let watched = Rc::clone(&state);
         let triggers = HookTriggers::new().every_nth_instruction(TICK);
-        lua.set_global_hook(triggers, move |_, _| match watched.goes_on() {
-            true => Ok(VmState::Continue),
-            false => Err(stopped_error(Some(&watched))),
+        lua.set_global_hook(triggers, move |_, _| {
+            if watched.goes_on() { Ok(VmState::Continue) } else { Err(stopped_error(Some(&watched))) }
         })?;
         let sandbox = Sandbox { environment, run, load_library, call_function, empty_faces };
         let compiled = CompiledScripts::new(memory_limit);

@@ -22,6 +22,8 @@ pub(crate) struct MemoryLimit {
     lua: OnceCell<WeakLua>,
     /// The limit of a script that has not written; 0 for none.
     limit: Cell<usize>,
+    /// [`WRITTEN_RESERVE`], except in tests.
+    reserve: Cell<usize>,
     is_raised: Cell<bool>,
 }
 
@@ -30,6 +32,7 @@ impl MemoryLimit {
     pub(crate) fn begin(&self, lua: &Lua, limit: usize) -> mlua::Result<()> {
         lua.set_memory_limit(limit)?;
         self.limit.set(limit);
+        self.reserve.set(WRITTEN_RESERVE);
         // It is empty: this is the first call.
         let _ = self.lua.set(lua.weak());
         Ok(())
@@ -39,7 +42,7 @@ impl MemoryLimit {
     pub(crate) fn now(&self) -> usize {
         match self.limit.get() {
             0 => 0,
-            limit if self.is_raised.get() => limit.saturating_add(WRITTEN_RESERVE),
+            limit if self.is_raised.get() => limit.saturating_add(self.reserve.get()),
             limit => limit,
         }
     }
@@ -84,5 +87,31 @@ impl MemoryLimit {
             // The limit was set before, so it can be set.
             let _ = lua.set_memory_limit(limit);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_that_has_written_has_the_reserve_and_no_more() {
+        const MIB: usize = 1 << 20;
+        let (lua, memory) = (Lua::new(), MemoryLimit::default());
+        memory.begin(&lua, MIB).expect("a limit");
+        assert_eq!((memory.now(), memory.reserve.get()), (MIB, WRITTEN_RESERVE));
+        memory.reserve.set(2 * MIB);
+        let takes = |bytes: usize| {
+            let taken = lua.load(format!("return #string.rep('x', {bytes})")).eval::<usize>().is_ok();
+            memory.without(|| lua.gc_collect()).expect("a collection");
+            taken
+        };
+        assert!(takes(MIB / 4) && !takes(MIB));
+        memory.raise();
+        assert_eq!(memory.now(), 3 * MIB);
+        assert!(takes(MIB) && !takes(3 * MIB));
+        assert!(memory.left_for_buffer() > MIB && memory.left_for_buffer() <= 3 * MIB / 2);
+        memory.restore();
+        assert!(takes(MIB / 4) && !takes(MIB));
     }
 }

@@ -15,6 +15,7 @@ struct Host {
     value: Vec<u8>,
     name: Vec<u8>,
     has_written: bool,
+    logged: usize,
     ticks: u32,
     /// Ticks until the script is stopped.
     ticks_left: Option<u32>,
@@ -36,7 +37,9 @@ impl ScriptHost for Host {
         Some(true)
     }
 
-    fn log(&mut self, _: ScriptLogLevel, _: &[u8]) {}
+    fn log(&mut self, _: ScriptLogLevel, text: &[u8]) {
+        self.logged += text.len();
+    }
 
     fn has_written(&self) -> bool {
         self.has_written
@@ -274,6 +277,14 @@ fn buffers_of_encoders_count_as_memory() {
     }
     let fits = "local s = string.rep('x', 1000000) return #cjson.encode(s) + #cmsgpack.pack(s)";
     assert_eq!(run(&mut engine, &mut host, fits).integer, Some(2_000_007));
+}
+
+#[test]
+fn a_logged_text_is_bounded() {
+    let (mut engine, mut host) = (engine(), Host::default());
+    let many = "local s = string.rep('x', 100000) local t = {} for i = 1, 1000 do t[i] = s end redis.log(2, unpack(t))";
+    assert_eq!(run(&mut engine, &mut host, many).error, None);
+    assert!((1 << 16..1 << 17).contains(&host.logged), "{}", host.logged);
 }
 
 /// Incident: a library of 8,000 functions, or thousands of libraries, used up the references of mlua.

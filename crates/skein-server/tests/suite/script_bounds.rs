@@ -113,11 +113,12 @@ fn a_reply_of_a_script_is_bounded_by_max_reply() {
         "local t = {} for i = 1, 60 do t = {t, t} end return t",
         "return string.rep('x', 100001)",
         "redis.setresp(3) local t = {} for i = 1, 60 do t = {map = {a = t, b = t}} end return t",
+        "redis.call('DEL', 'a') local t = {} for i = 1, 60 do t = {t, t} end return t",
     ] {
         let reply = eval(&mut client, source);
-        let limit =
-            "-ERR the reply would be longer than the limit of 100000 bytes; return less from the script";
+        let limit = "-ERR the reply would be longer than the limit of 1000";
         assert!(reply.starts_with(limit), "{source}: {reply}");
+        assert!(reply.contains("return less from the script, or raise max-reply"), "{source}: {reply}");
     }
     assert!(eval(&mut client, "return string.rep('x', 99000)").starts_with("$99000|"));
 }

@@ -210,10 +210,8 @@ impl ScriptCommands<'_, '_> {
     /// it may name one value many times. Once it has written, as much as a client may send.
     fn arg_bytes_max(&self) -> usize {
         let options = self.context.as_ref().map(|context| &context.shared.options);
-        options.map_or(0, |options| match self.has_written {
-            true => options.request_bytes_max,
-            false => options.script_memory_max.min(options.request_bytes_max),
-        })
+        let most = options.map_or(0, |options| options.request_bytes_max);
+        if self.has_written { most } else { most.min(options.map_or(0, |options| options.script_memory_max)) }
     }
 
     /// Counts the command that was called, and its error.
