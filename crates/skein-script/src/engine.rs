@@ -323,6 +323,8 @@ impl ScriptEngine {
     pub(crate) fn end_run(&self) {
         // SAFETY: no command runs, so nothing refers to its reply.
         unsafe { self.state.empty_reply() };
+        // The conversion of the reply may have been stopped.
+        self.state.stopped.set(false);
         self.state.memory.restore();
         self.collect();
     }

@@ -249,11 +249,14 @@ fn long_calls_are_stopped() {
         "return redis.pcall('read')".to_owned(),
     ] {
         let value = [&b"*100000\r\n"[..], &b":1\r\n".repeat(100_000)].concat();
-        let mut host = Host { value, ticks_left: Some(1), ..Host::default() };
-        let reply = run(&mut engine(), &mut host, &code);
+        let (mut engine, mut host) = (engine(), Host { value, ticks_left: Some(1), ..Host::default() });
+        let reply = run(&mut engine, &mut host, &code);
         let error = reply.error.unwrap_or_else(|| panic!("{code}: {} ticks", host.ticks));
         assert!(error.starts_with("ERR stopped"), "{code}: {error}");
         assert_eq!(host.ticks, 2, "{code}");
+        host.ticks_left = None;
+        let next = format!("return #'{}'", "x".repeat(1_000_000));
+        assert_eq!(run(&mut engine, &mut host, &next).integer, Some(1_000_000), "after {code}");
     }
 }
 
