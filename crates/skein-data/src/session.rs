@@ -91,6 +91,15 @@ impl EngineSession {
         }
     }
 
+    /// Returns whether memory exceeds the limit and keys may be evicted; see
+    /// [`skein_store::Session::exceeds_limit`].
+    pub fn exceeds_limit(&mut self, beside: usize) -> bool {
+        match &mut self.backend {
+            SessionBackend::Memory(session) => session.exceeds_limit(beside),
+            SessionBackend::Disk(..) => false,
+        }
+    }
+
     /// Calls `look` with the row of a key.
     #[inline]
     pub fn get_with<R>(&mut self, key: &[u8], look: impl FnOnce(Result<Option<RowView<'_>>>) -> R) -> R {

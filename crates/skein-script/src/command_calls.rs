@@ -14,7 +14,6 @@
 //! 3. No second call begins before the first one ends: a command runs no Lua of this engine. So one
 //!    buffer of the state is sufficient.
 
-use std::any::Any;
 use std::ffi::c_int;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,10 +21,12 @@ use std::rc::Rc;
 
 use mlua::{Function, Lua, ffi};
 
-use crate::host::{RunState, ScriptHost};
+use crate::host::ScriptHost;
 use crate::libraries::number::format_g;
-use crate::reply_values::push_reply;
+use crate::reply_values::{NoValue, push_reply};
+use crate::run_state::{PANICKED, RunState};
 use crate::stack::{Kind, Stack, protected};
+use crate::work_meter::WorkMeter;
 
 const NO_ARGUMENTS: &str = "Please specify at least one argument for this redis lib call";
 const WRONG_ARGUMENTS: &str = "Lua redis lib command arguments must be strings or integers";
@@ -33,7 +34,6 @@ const WRONG_ARGUMENTS: &str = "Lua redis lib command arguments must be strings o
 const NO_HOST: &str = "there is no server behind this script";
 const NOT_RESP: &str = "the server's reply to a command of the script is not RESP";
 const NO_COMMAND: &str = "Invalid command passed to redis.acl_check_cmd()";
-const PANICKED: &str = "the server failed in a command of the script";
 
 /// A whole number below this has the same digits as Redis writes.
 const WHOLE_MAX: f64 = 1e15;
@@ -132,9 +132,13 @@ unsafe fn run(state: *mut ffi::lua_State) -> (Stack, bool) {
     let asked = with_host(run, |host| {
         give(&stack, host)?;
         // SAFETY: no other call has the buffer (invariant 3).
-        let reply = unsafe { &mut *run.reply.get() };
-        reply.clear();
-        host.call(run.version.get(), reply);
+        unsafe { run.empty_reply() };
+        // SAFETY: as above.
+        host.call(run.version.get(), unsafe { &mut *run.reply.get() });
+        if host.has_written() {
+            // The reply may be the only copy of what the command has removed.
+            run.memory.raise();
+        }
         Ok(())
     });
     // Thousands of arguments would leave no room for the reply.
@@ -153,11 +157,20 @@ unsafe fn run(state: *mut ffi::lua_State) -> (Stack, bool) {
         stack.set();
         return (stack, true);
     }
-    let is_broken = push_reply(&mut stack, reply).is_err();
-    if is_broken {
-        push_error(&mut stack, &[b"ERR ", NOT_RESP.as_bytes()]);
+    let pushed = push_reply(&mut stack, reply, WorkMeter::new(Some(run)));
+    match pushed {
+        Ok(()) => {}
+        Err(NoValue::Broken) => push_error(&mut stack, &[b"ERR ", NOT_RESP.as_bytes()]),
+        Err(NoValue::Stopped) => push_stop(&mut stack, run),
     }
-    (stack, is_broken)
+    (stack, pushed.is_err())
+}
+
+/// Pushes the error of a script that the host has stopped.
+fn push_stop(stack: &mut Stack, run: &RunState) {
+    stack.clear();
+    // Without a limit of memory nothing raises an error, so the borrow of the reason ends.
+    run.memory.without(|| run.with_stop_reason(|why| push_error(stack, &[b"ERR ", why.as_bytes()])));
 }
 
 /// Calls `act` with the host. No panic leaves this.
@@ -167,16 +180,11 @@ fn with_host<R>(
 ) -> Result<R, &'static str> {
     match catch_unwind(AssertUnwindSafe(|| run.host.with(act))) {
         Ok(asked) => asked.unwrap_or(Err(NO_HOST)),
-        Err(panic) => Err(note_panic(run, panic)),
+        Err(panic) => {
+            run.note_panic(panic);
+            Err(PANICKED)
+        }
     }
-}
-
-/// Keeps a panic for the end of the run. No `pcall` may go on.
-#[cold]
-fn note_panic(run: &RunState, panic: Box<dyn Any + Send>) -> &'static str {
-    run.stopped.set(true);
-    run.panic.set(Some(panic));
-    PANICKED
 }
 
 /// Gives the arguments on the stack to the host.

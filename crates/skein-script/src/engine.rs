@@ -11,10 +11,15 @@ use mlua::chunk::ChunkMode;
 use mlua::{Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value, VmState};
 use thiserror::Error;
 
-use crate::failure::{fault, text_of, visible};
+use crate::compiled_scripts::CompiledScripts;
+use crate::failure::{text_of, visible};
 use crate::function_library::{LoadedLibrary, register_function};
-use crate::host::{ReplySink, RespVersion, RunState, ScriptHost, Stop};
+use crate::host::{ReplySink, RespVersion, ScriptHost};
+use crate::kept_values::{KeptSlot, KeptValues};
+use crate::returned_values::ReplyEnd;
+use crate::run_state::RunState;
 use crate::stack::protected;
+use crate::work_meter::{share_state, stopped_error};
 use crate::{ScriptDigest, compile, libraries, patterns, redis_library, returned_values};
 
 /// Instructions between two calls of [`ScriptHost::tick`]: about a millisecond.
@@ -24,9 +29,12 @@ const TICK: u32 = 100_000;
 pub const STACK_SIZE: usize = 8 << 20;
 
 /// How Lua says that its memory is used up.
-const NO_MEMORY: &str = "not enough memory";
+pub(crate) const NO_MEMORY: &str = "not enough memory";
 /// How the crate `mlua` says that Lua's stack cannot grow.
 const NO_STACK: &str = "out of Lua stack";
+/// The part of the memory limit, in eighths, that may stay in use between two runs. With more, the
+/// next ones would find too little.
+const LASTING_EIGHTHS: usize = 6;
 /// The name of a script in messages, as in Redis.
 const CHUNK: &[u8] = b"@user_script";
 
@@ -40,6 +48,14 @@ pub enum ScriptError {
     /// The engine has no such function. The caller did not load its library.
     #[error("Function not found")]
     NoFunction,
+    /// The script is longer than the engine has memory for.
+    #[error(
+        "the script needs more memory than max-script-memory, {limit} bytes; raise it, or split the script"
+    )]
+    NoMemory {
+        /// The limit.
+        limit: usize,
+    },
     /// The Lua state cannot be made, within this limit of memory in bytes.
     #[error("Lua cannot begin within max-script-memory, {limit} bytes: {why}; raise it")]
     Begin {
@@ -56,9 +72,8 @@ type SandboxParts = (Table, Table, Function, Function, Function, Function);
 pub struct ScriptEngine {
     pub(crate) lua: Lua,
     pub(crate) sandbox: Sandbox,
-    compiled: HashMap<ScriptDigest, Function>,
+    compiled: CompiledScripts,
     pub(crate) libraries: HashMap<u64, LoadedLibrary>,
-    memory_limit: usize,
     /// Dropped last: functions of Lua point to it (`command_calls`).
     pub(crate) state: Rc<RunState>,
 }
@@ -107,8 +122,12 @@ impl ScriptEngine {
         // function of it, `getinfo`, and no script reaches the table: `set_globals` below replaces
         // the globals, and the sandbox's faces lead to no function that returns the old ones.
         let lua = unsafe { Lua::unsafe_new_with(libraries, LuaOptions::default()) };
-        lua.set_memory_limit(memory_limit)?;
         let state = Rc::new(RunState::default());
+        state.memory.begin(&lua, memory_limit)?;
+        share_state(&lua, &state);
+        let kept = KeptValues::new(&lua)?;
+        // It is empty: this is a new state.
+        let _ = state.kept.set(kept);
         let (globals, environment, run, load_library, call_function, empty_faces): SandboxParts = lua
             .load(include_str!("sandbox.lua"))
             .set_name("=sandbox")
@@ -117,48 +136,79 @@ impl ScriptEngine {
         lua.set_globals(globals)?;
         let watched = Rc::clone(&state);
         let triggers = HookTriggers::new().every_nth_instruction(TICK);
-        lua.set_global_hook(triggers, move |_, _| match watched.host.with(|host| host.tick()) {
-            Some(std::ops::ControlFlow::Break(Stop(why))) => {
-                watched.stopped.set(true);
-                Err(fault(&why))
-            }
-            _ => Ok(VmState::Continue),
+        lua.set_global_hook(triggers, move |_, _| {
+            if watched.goes_on() { Ok(VmState::Continue) } else { Err(stopped_error(Some(&watched))) }
         })?;
         let sandbox = Sandbox { environment, run, load_library, call_function, empty_faces };
-        let (compiled, libraries) = (HashMap::new(), HashMap::new());
-        Ok(Self { lua, sandbox, compiled, libraries, memory_limit, state })
+        let compiled = CompiledScripts::new(memory_limit);
+        Ok(Self { lua, sandbox, compiled, libraries: HashMap::new(), state })
     }
 
     /// Compiles a script, unless it is compiled already. The work has a bound. `code` is that of its
-    /// [`ScriptHead`](crate::ScriptHead), `digest` that of the whole source.
+    /// [`ScriptHead`](crate::ScriptHead), `digest` that of the whole source. If
+    /// compiled scripts take too much memory, the engine forgets those that were not used for longest.
     ///
     /// # Errors
-    /// If the code is not Lua.
+    /// If the code is not Lua, or the memory limit is too low for it.
     pub fn compile(&mut self, digest: ScriptDigest, code: &[u8]) -> Result<(), ScriptError> {
-        if self.compiled.contains_key(&digest) {
+        if self.compiled.contains(digest) {
             return Ok(());
         }
-        let function = match compile::text(&self.lua, code, CHUNK, None) {
-            Err(error) if text_of(&error).contains(NO_MEMORY) => {
+        let (function, bytes) = match self.compile_code(code) {
+            Err(error) if is_memory_error(&error) => {
                 // Earlier scripts may have left more than Lua has collected.
+                self.forget_all();
                 self.collect_all();
-                compile::text(&self.lua, code, CHUNK, None)
+                self.compile_code(code)
             }
             compiled => compiled,
-        };
-        let function = function.map_err(|error| ScriptError::Compile(text_of(&error)))?;
-        self.compiled.insert(digest, function);
+        }
+        .map_err(|error| self.compile_error(&error))?;
+        let kept = self.state.kept();
+        let slot = kept.keep(&function).map_err(|error| self.compile_error(&error))?;
+        self.compiled.add(digest, slot, bytes, kept);
+        self.collect();
         Ok(())
     }
 
-    /// Returns the number of compiled scripts.
+    /// Compiles code. Returns how many bytes it has taken, too.
+    fn compile_code(&self, code: &[u8]) -> mlua::Result<(Function, usize)> {
+        let before = self.memory();
+        // The collector would free other things meanwhile.
+        self.lua.gc_stop();
+        let compiled = compile::text(&self.lua, code, CHUNK, None);
+        let bytes = self.memory().saturating_sub(before);
+        self.lua.gc_restart();
+        Ok((compiled?, bytes))
+    }
+
+    fn compile_error(&self, error: &mlua::Error) -> ScriptError {
+        if is_memory_error(error) {
+            return ScriptError::NoMemory { limit: self.state.memory.limit() };
+        }
+        ScriptError::Compile(text_of(error))
+    }
+
+    /// Returns whether a script is compiled.
+    pub fn has_compiled(&self, digest: ScriptDigest) -> bool {
+        self.compiled.contains(digest)
+    }
+
+    /// Returns the number of compiled scripts that the engine has.
     pub fn compiled(&self) -> usize {
         self.compiled.len()
     }
 
     /// Forgets all compiled scripts.
     pub fn forget_all(&mut self) {
-        self.compiled.clear();
+        self.compiled.clear(self.state.kept());
+    }
+
+    /// Returns whether values that outlive a run take so much memory that little is left for others.
+    /// Libraries can keep such values. A new engine has none.
+    pub fn is_exhausted(&self) -> bool {
+        let limit = self.state.memory.limit();
+        limit > 0 && self.memory() > limit / 8 * LASTING_EIGHTHS
     }
 
     /// Returns the bytes of memory that Lua holds.
@@ -181,12 +231,12 @@ impl ScriptEngine {
     ) -> Result<(), ScriptError> {
         let state = Rc::clone(&self.state);
         state.host.lend(host, || self.compile(digest, code))?;
-        let Some(script) = self.compiled.get(&digest) else {
-            return Err(ScriptError::Compile("the script is not compiled".into()));
+        let Some(script) = self.compiled.use_script(digest) else {
+            return Err(ScriptError::NoMemory { limit: self.state.memory.limit() });
         };
         self.begin_run();
         let ran = self.call(&self.sandbox.run, script, keys, arguments, host);
-        self.reply_with(ran, digest.as_str(), reply);
+        self.reply_with(ran, digest.as_str(), host, reply);
         Ok(())
     }
 
@@ -194,6 +244,7 @@ impl ScriptEngine {
     pub(crate) fn begin_run(&self) {
         self.state.version.set(RespVersion::Resp2);
         self.state.stopped.set(false);
+        self.state.memory.restore();
         libraries::json::reset(&self.lua);
     }
 
@@ -202,7 +253,7 @@ impl ScriptEngine {
     pub(crate) fn call<'a>(
         &self,
         by: &Function,
-        called: &Function,
+        called: KeptSlot,
         keys: impl Iterator<Item = &'a [u8]>,
         arguments: impl Iterator<Item = &'a [u8]>,
         host: &mut dyn ScriptHost,
@@ -211,7 +262,11 @@ impl ScriptEngine {
         self.state.host.lend(host, || {
             // SAFETY: the work owns nothing. The iterators are this function's.
             let done = unsafe {
-                protected(&self.lua, (by, called), |stack| {
+                protected(&self.lua, (by, &self.state.kept().table), |stack| {
+                    // The function takes the place of the table.
+                    stack.element(called.0);
+                    stack.insert(2);
+                    stack.pop(1);
                     stack.push_texts(&mut keys);
                     stack.push_texts(&mut arguments);
                     stack.call(3, 2);
@@ -225,10 +280,16 @@ impl ScriptEngine {
     }
 
     /// Writes the result of a run to the reply. `name` is that of the script in errors.
-    pub(crate) fn reply_with(&self, ran: mlua::Result<(bool, Value)>, name: &str, reply: &mut dyn ReplySink) {
+    pub(crate) fn reply_with(
+        &self,
+        ran: mlua::Result<(bool, Value)>,
+        name: &str,
+        host: &mut dyn ScriptHost,
+        reply: &mut dyn ReplySink,
+    ) {
         self.clean_up(&ran);
         match ran {
-            Ok((true, value)) => returned_values::write(&value, self.state.version.get(), reply),
+            Ok((true, value)) => self.reply_value(&value, host, reply),
             Ok((false, raised)) => {
                 let (mut text, place) = self.raised_text(&raised);
                 if let Some(place) = place {
@@ -239,22 +300,47 @@ impl ScriptEngine {
             }
             Err(error) => reply.error(&self.failed_text(&text_of(&error))),
         }
+        self.end_run();
+    }
+
+    /// Writes a returned value.
+    fn reply_value(&self, value: &Value, host: &mut dyn ScriptHost, reply: &mut dyn ReplySink) {
+        let state = &*self.state;
+        let written = state.host.lend(host, || returned_values::write(&self.lua, value, state, reply));
+        if let Some(panic) = state.panic.take() {
+            resume_unwind(panic);
+        }
+        if let Err(end) = written {
+            reply.clear();
+            match end {
+                ReplyEnd::TooLong => reply.too_long(),
+                ReplyEnd::Stopped => state.with_stop_reason(|why| reply.error(&self.failed_text(why))),
+            }
+        }
+    }
+
+    /// Gives back what the run has taken.
+    pub(crate) fn end_run(&self) {
+        // SAFETY: no command runs, so nothing refers to its reply.
+        unsafe { self.state.empty_reply() };
+        // The conversion of the reply may have been stopped.
+        self.state.stopped.set(false);
+        self.state.memory.restore();
         self.collect();
     }
 
     /// Frees what scripts left, if that is much. Lua 5.1 does not do so when memory runs out.
-    pub(crate) fn collect(&self) {
-        if self.memory_limit > 0 && self.memory() > self.memory_limit / 2 {
+    fn collect(&self) {
+        let limit = self.state.memory.limit();
+        if limit > 0 && self.memory() > limit / 2 {
             self.collect_all();
         }
     }
 
-    fn collect_all(&self) {
-        // The collector itself needs some memory. The limit was set before, so it can be set.
-        let _ = self.lua.set_memory_limit(0);
-        // An error comes from a finalizer, and no script can make one.
-        let _ = self.lua.gc_collect();
-        let _ = self.lua.set_memory_limit(self.memory_limit);
+    pub(crate) fn collect_all(&self) {
+        // The collector itself needs some memory. An error comes from a finalizer, and no script
+        // can make one.
+        self.state.memory.without(|| _ = self.lua.gc_collect());
     }
 
     /// Cleans up behind a script that was stopped or has failed outside of its own code: the sandbox
@@ -285,10 +371,10 @@ impl ScriptEngine {
 
     /// Returns the error reply for a failure without a place.
     pub(crate) fn failed_text(&self, text: &str) -> Vec<u8> {
+        let limit = self.state.memory.now();
         // Without memory Lua's stack does not grow, either.
-        let is_full = self.memory_limit > 0 && self.memory() > self.memory_limit / 2;
+        let is_full = limit > 0 && self.memory() > limit / 2;
         if text.contains(NO_MEMORY) || is_full && text.contains(NO_STACK) {
-            let limit = self.memory_limit;
             return format!(
                 "ERR the script takes more memory than max-script-memory, {limit} bytes; raise it, or keep less in the script"
             )
@@ -296,6 +382,11 @@ impl ScriptEngine {
         }
         format!("ERR {text}").into_bytes()
     }
+}
+
+/// Returns whether an error says that Lua's memory is used up.
+pub(crate) fn is_memory_error(error: &mlua::Error) -> bool {
+    text_of(error).contains(NO_MEMORY)
 }
 
 /// Returns the functions that the sandbox takes from the engine.
@@ -314,7 +405,8 @@ fn native(lua: &Lua, state: &Rc<RunState>) -> mlua::Result<Table> {
     patterns::add_to(lua, &strings, state)?;
     native.raw_set("strings", strings)?;
     // Every state has random numbers of its own.
-    native.raw_set("seed", RandomState::new().build_hasher().finish() >> 33)?;
+    let seed = RandomState::new().build_hasher().finish() as i32;
+    native.raw_set("random", libraries::random::table(lua, seed)?)?;
     Ok(native)
 }
 

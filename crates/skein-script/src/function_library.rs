@@ -3,14 +3,17 @@
 //! A library's code sees little more than `redis.register_function`, and no command. It cannot tell
 //! one engine from another, so every engine that loads the same code has the same functions.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use mlua::{Function, Lua, MultiValue, Table, Value};
 use thiserror::Error;
 
-use crate::engine::{ScriptEngine, ScriptError};
+use crate::engine::{NO_MEMORY, ScriptEngine, ScriptError, is_memory_error};
 use crate::failure::{fault, text_of};
-use crate::host::{ReplySink, RunState, ScriptHost};
+use crate::host::{ReplySink, ScriptHost};
+use crate::kept_values::{KeptSlot, KeptValues};
+use crate::run_state::RunState;
 use crate::{ScriptFlags, compile};
 
 /// The name of a library in messages, as in Redis.
@@ -90,11 +93,17 @@ pub enum LibraryError {
 /// A function with its code.
 pub(crate) struct LoadedFunction {
     about: RegisteredFunction,
-    callback: Function,
+    callback: KeptSlot,
 }
 
-/// The functions of a library, in the order in which it registered them.
-pub(crate) struct LoadedLibrary(Vec<LoadedFunction>);
+/// The functions of a library by their names.
+pub(crate) struct LoadedLibrary(HashMap<String, KeptSlot>);
+
+impl LoadedLibrary {
+    fn forget(&self, kept: &KeptValues) {
+        self.0.values().for_each(|slot| kept.forget(*slot));
+    }
+}
 
 impl RegisteredFunction {
     /// Returns whether Redis accepts a name of a library or a function: letters, digits and
@@ -108,33 +117,71 @@ impl ScriptEngine {
     /// Runs the code of a library, which registers its functions. `id` names the library in later
     /// calls; a library with this number is replaced. The host's `tick` bounds the time.
     ///
+    /// If there is not enough memory, the engine forgets the other libraries, and tries once more.
+    ///
     /// # Errors
-    /// If the code is not Lua, or raises an error. Nothing changed then.
+    /// If the code is not Lua, or raises an error.
     pub fn load_library(
         &mut self,
         id: u64,
         code: &[u8],
         host: &mut dyn ScriptHost,
     ) -> Result<Vec<RegisteredFunction>, LibraryError> {
+        let mut registered = self.register(code, host);
+        if matches!(registered, Err(LoadingFailure::NoMemory)) {
+            self.retain_libraries(|_| false);
+            self.collect_all();
+            registered = self.register(code, host);
+        }
+        self.end_run();
+        let registered = registered.map_err(|failure| self.library_error(failure))?;
+        let slots = registered.iter().map(|function| (function.about.name.clone(), function.callback));
+        if let Some(replaced) = self.libraries.insert(id, LoadedLibrary(slots.collect())) {
+            replaced.forget(self.state.kept());
+        }
+        Ok(registered.into_iter().map(|function| function.about).collect())
+    }
+
+    /// Runs the code of a library. Keeps none of its functions if it fails.
+    fn register(
+        &self,
+        code: &[u8],
+        host: &mut dyn ScriptHost,
+    ) -> Result<Vec<LoadedFunction>, LoadingFailure> {
         self.begin_run();
         let environment = Some(self.sandbox.environment.clone());
         let compiled = self.state.host.lend(host, || compile::text(&self.lua, code, CHUNK, environment));
-        let chunk = compiled.map_err(|error| LibraryError::Compile(text_of(&error)))?;
+        let chunk = compiled.map_err(|error| {
+            if is_memory_error(&error) {
+                LoadingFailure::NoMemory
+            } else {
+                LoadingFailure::Compile(text_of(&error))
+            }
+        })?;
         self.state.registered.replace(Some(Vec::new()));
         let ran = self.state.host.lend(host, || self.sandbox.load_library.call((chunk,)));
         self.clean_up(&ran);
         let registered = self.state.registered.take().unwrap_or_default();
-        self.collect();
         let text = match ran {
-            Ok((true, _)) => {
-                let about = registered.iter().map(|function| function.about.clone()).collect();
-                self.libraries.insert(id, LoadedLibrary(registered));
-                return Ok(about);
-            }
+            Ok((true, _)) => return Ok(registered),
             Ok((false, raised)) => self.raised_text(&raised).0,
             Err(error) => self.failed_text(&text_of(&error)),
         };
-        Err(LibraryError::Register(String::from_utf8_lossy(&text).into_owned()))
+        registered.iter().for_each(|function| self.state.kept().forget(function.callback));
+        // `failed_text` has written this if memory was used up.
+        if text == self.failed_text(NO_MEMORY) {
+            return Err(LoadingFailure::NoMemory);
+        }
+        Err(LoadingFailure::Register(text))
+    }
+
+    fn library_error(&self, failure: LoadingFailure) -> LibraryError {
+        let text = match failure {
+            LoadingFailure::Compile(text) => return LibraryError::Compile(text),
+            LoadingFailure::Register(text) => text,
+            LoadingFailure::NoMemory => self.failed_text(NO_MEMORY),
+        };
+        LibraryError::Register(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// Returns whether a library is loaded.
@@ -149,7 +196,14 @@ impl ScriptEngine {
 
     /// Forgets the libraries that `keep` does not want.
     pub fn retain_libraries(&mut self, mut keep: impl FnMut(u64) -> bool) {
-        self.libraries.retain(|id, _| keep(*id));
+        let kept = self.state.kept();
+        self.libraries.retain(|id, library| {
+            let stays = keep(*id);
+            if !stays {
+                library.forget(kept);
+            }
+            stays
+        });
     }
 
     /// Calls a function of a loaded library, and writes what it returns, or its error, to `reply`.
@@ -164,14 +218,26 @@ impl ScriptEngine {
         host: &mut dyn ScriptHost,
         reply: &mut dyn ReplySink,
     ) -> Result<(), ScriptError> {
-        let functions = self.libraries.get(&library).map_or(&[][..], |library| &library.0);
-        let function = functions.iter().find(|function| function.about.name == name);
-        let function = function.ok_or(ScriptError::NoFunction)?;
+        let function = self.libraries.get(&library).and_then(|library| library.0.get(name));
+        let function = *function.ok_or(ScriptError::NoFunction)?;
         self.begin_run();
-        let ran = self.call(&self.sandbox.call_function, &function.callback, keys, arguments, host);
-        self.reply_with(ran, name, reply);
+        let ran = self.call(&self.sandbox.call_function, function, keys, arguments, host);
+        self.reply_with(ran, name, host, reply);
         Ok(())
     }
+}
+
+/// Why a library cannot be loaded.
+enum LoadingFailure {
+    Compile(String),
+    Register(Vec<u8>),
+    NoMemory,
+}
+
+/// A function as the arguments of `redis.register_function` describe it.
+struct DescribedFunction {
+    about: RegisteredFunction,
+    callback: Function,
 }
 
 /// `redis.register_function`
@@ -190,7 +256,8 @@ pub(crate) fn register_function(lua: &Lua, state: &RunState, arguments: MultiVal
     if functions.iter().any(|known| known.about.name == function.about.name) {
         return Err(fault("Function already exists in the library"));
     }
-    functions.push(function);
+    let DescribedFunction { about, callback } = function;
+    functions.push(LoadedFunction { about, callback: state.kept().keep(&callback)? });
     Ok(())
 }
 
@@ -210,16 +277,16 @@ fn checked(
     callback: Function,
     description: Option<Vec<u8>>,
     flags: FunctionFlags,
-) -> mlua::Result<LoadedFunction> {
+) -> mlua::Result<DescribedFunction> {
     // As in Redis, the message speaks of libraries.
     let valid = |name: &String| RegisteredFunction::is_name(name.as_bytes());
     let name = String::from_utf8(name).ok().filter(valid).ok_or_else(|| {
         fault("Library names can only contain letters, numbers, or underscores(_) and must be at least one character long")
     })?;
-    Ok(LoadedFunction { about: RegisteredFunction { name, description, flags }, callback })
+    Ok(DescribedFunction { about: RegisteredFunction { name, description, flags }, callback })
 }
 
-fn by_positions(lua: &Lua, name: &Value, callback: Value) -> mlua::Result<LoadedFunction> {
+fn by_positions(lua: &Lua, name: &Value, callback: Value) -> mlua::Result<DescribedFunction> {
     let name =
         text(lua, name).ok_or_else(|| fault("first argument to redis.register_function must be a string"))?;
     let Value::Function(callback) = callback else {
@@ -237,7 +304,7 @@ struct NamedArguments {
     flags: FunctionFlags,
 }
 
-fn by_named_arguments(lua: &Lua, named: &Value) -> mlua::Result<LoadedFunction> {
+fn by_named_arguments(lua: &Lua, named: &Value) -> mlua::Result<DescribedFunction> {
     let Value::Table(named) = named else {
         return Err(fault(
             "calling redis.register_function with a single argument is only applicable to Lua table (representing named arguments).",

@@ -1,13 +1,9 @@
 //! The two sides of an engine that the server implements, and the slot that holds the host while a
 //! script runs.
 
-use std::any::Any;
-use std::cell::{Cell, RefCell, UnsafeCell};
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
-
-use crate::function_library::LoadedFunction;
-use crate::patterns::Frame;
 
 /// The version of RESP in which a script sees replies: `redis.setresp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,13 +52,24 @@ pub trait ScriptHost {
     /// Writes a line to the server's log.
     fn log(&mut self, level: ScriptLogLevel, text: &[u8]);
 
-    /// Called every 100,000 instructions. A break ends the script.
+    /// Returns whether the script has run a command that writes. From then on the engine gives it
+    /// [`WRITTEN_RESERVE`](crate::WRITTEN_RESERVE): what it has removed exists in its memory alone.
+    fn has_written(&self) -> bool;
+
+    /// Called about every millisecond, in Lua and in the functions of the libraries. A break ends
+    /// the script.
     fn tick(&mut self) -> ControlFlow<Stop>;
 }
 
 /// Encodes what a script returns, as the client's version of RESP wants it.
 #[expect(missing_docs, reason = "the names are those of RESP's types")]
 pub trait ReplySink {
+    /// Returns whether this many bytes of text may be added. `false` ends the reply.
+    fn admits(&self, bytes: usize) -> bool;
+    /// Forgets all that was written.
+    fn clear(&mut self);
+    /// Writes the error for a reply that has become too long.
+    fn too_long(&mut self);
     fn null(&mut self);
     fn boolean(&mut self, value: bool);
     fn integer(&mut self, value: i64);
@@ -120,21 +127,4 @@ impl HostSlot {
         self.0.set(Some(host));
         Some(done)
     }
-}
-
-/// The state of a run that the callbacks share.
-#[derive(Default)]
-pub(crate) struct RunState {
-    pub(crate) host: HostSlot,
-    pub(crate) version: Cell<RespVersion>,
-    /// The script was stopped: no `pcall` may go on.
-    pub(crate) stopped: Cell<bool>,
-    /// The functions that the loading library has registered; `None` while no library loads.
-    pub(crate) registered: RefCell<Option<Vec<LoadedFunction>>>,
-    /// The reply to the running command (invariant 3 of `command_calls`).
-    pub(crate) reply: UnsafeCell<Vec<u8>>,
-    /// The alternatives of the running match (invariant 2 of `patterns`).
-    pub(crate) frames: UnsafeCell<Vec<Frame>>,
-    /// A panic in a command. It goes on when the script has ended.
-    pub(crate) panic: Cell<Option<Box<dyn Any + Send>>>,
 }

@@ -22,8 +22,11 @@
 //!    the same state. (Local variables of a library of functions outlive a call, as in Redis.)
 //! 3. It ends: every 100,000 instructions [`ScriptHost::tick`] may stop it, and no `pcall` of the
 //!    script survives that. Functions that take long count their work as instructions (the crate
-//!    `skein-lua`), and so does the compiler.
-//! 4. Its memory has a limit ([`ScriptEngine::new`]).
+//!    `skein-lua`), and so does the compiler. Encoders, decoders and the conversion of replies count
+//!    theirs (`work_meter`).
+//! 4. Its memory has a limit ([`ScriptEngine::new`]), buffers of encoders included. Once it has
+//!    written, it has a reserve ([`WRITTEN_RESERVE`]).
+//! 5. Its reply has a limit ([`ReplySink::admits`]).
 //!
 //! Read in this order: this file, `engine`, `sandbox.lua`, `redis_library`, `command_calls`,
 //! `function_library`, `patterns`; then the rest.
@@ -34,22 +37,28 @@
 
 mod command_calls;
 mod compile;
+mod compiled_scripts;
 mod digest;
 mod engine;
 mod failure;
 mod function_library;
 mod head;
 mod host;
+mod kept_values;
 // Public for their tests, which need no engine.
 pub mod libraries;
+mod memory;
 mod patterns;
 mod redis_library;
 mod reply_values;
 mod returned_values;
+mod run_state;
 mod stack;
+mod work_meter;
 
 pub use digest::ScriptDigest;
 pub use engine::{STACK_SIZE, ScriptEngine, ScriptError};
 pub use function_library::{FunctionFlags, LibraryError, RegisteredFunction};
 pub use head::{ScriptFlags, ScriptHead, ScriptHeadError};
 pub use host::{ReplySink, RespVersion, ScriptHost, ScriptLogLevel, Stop};
+pub use memory::WRITTEN_RESERVE;

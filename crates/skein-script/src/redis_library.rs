@@ -9,11 +9,15 @@ use mlua::{Lua, MultiValue, Table, Value};
 use crate::ScriptDigest;
 use crate::command_calls;
 use crate::failure::fault;
-use crate::host::{RespVersion, RunState, ScriptLogLevel};
+use crate::host::{RespVersion, ScriptLogLevel};
+use crate::run_state::RunState;
 
 /// The version of Redis that scripts see: that of the commands which SkeinDB has.
 const VERSION: &str = "7.0.15";
 const VERSION_NUMBER: u32 = 0x0007_000f;
+
+/// The bytes of a text that a script logs. The rest is cut off.
+const LOG_TEXT_MAX: usize = 64 << 10;
 
 /// What the functions of the library say if a script has no host, which no script can notice.
 fn no_host() -> mlua::Error {
@@ -106,6 +110,22 @@ fn sha1hex(lua: &Lua, _: &RunState, arguments: MultiValue) -> mlua::Result<Value
     Ok(Value::String(lua.create_string(ScriptDigest::of(&text).as_str())?))
 }
 
+/// Returns arguments as one text with spaces between them, up to a limit: they may name one string
+/// many times.
+fn joined(lua: &Lua, arguments: MultiValue) -> mlua::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    for (at, value) in arguments.into_iter().enumerate() {
+        if at > 0 {
+            text.push(b' ');
+        }
+        if let Some(part) = lua.coerce_string(value)? {
+            let part = part.as_bytes();
+            text.extend_from_slice(&part[..part.len().min(LOG_TEXT_MAX.saturating_sub(text.len()))]);
+        }
+    }
+    Ok(text)
+}
+
 /// Returns arguments as texts, numbers included. Others become empty.
 fn text_arguments(lua: &Lua, arguments: MultiValue) -> mlua::Result<Vec<Vec<u8>>> {
     let text = |value| Ok(lua.coerce_string(value)?.map_or_else(Vec::new, |text| text.as_bytes().to_vec()));
@@ -126,7 +146,7 @@ fn log(lua: &Lua, state: &RunState, mut arguments: MultiValue) -> mlua::Result<V
             _ => return Err(fault("Invalid debug level.")),
         },
     };
-    let text = text_arguments(lua, arguments)?.join(&b' ');
+    let text = joined(lua, arguments)?;
     state.host.with(|host| host.log(level, &text)).ok_or_else(no_host)?;
     Ok(Value::Nil)
 }

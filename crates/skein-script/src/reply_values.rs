@@ -15,30 +15,45 @@
 //! | attributes of a value    | the value                                  |
 
 use crate::stack::{Kind, Stack};
+use crate::work_meter::{Stopped, WorkMeter};
 
 /// Pushes the value of the reply at the front of `bytes`. After an error, the topmost values are
 /// undefined.
-pub(crate) fn push_reply(stack: &mut Stack, bytes: &[u8]) -> Result<(), Broken> {
-    ReplyReader { stack, rest: bytes, depth: 0 }.push_value()
+pub(crate) fn push_reply(stack: &mut Stack, bytes: &[u8], work: WorkMeter<'_>) -> Result<(), NoValue> {
+    ReplyReader { stack, rest: bytes, depth: 0, work }.push_value()
 }
 
 /// Levels of arrays in arrays: a limit for the thread's stack. No command's reply has ten.
 const DEPTH_MOST: usize = 500;
 
-/// The reply is not RESP, or too deep.
+/// Why a reply has no value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Broken;
+pub(crate) enum NoValue {
+    /// The reply is not RESP, or too deep.
+    Broken,
+    /// The host has stopped the script.
+    Stopped,
+}
+
+use NoValue::Broken;
+
+impl From<Stopped> for NoValue {
+    fn from(Stopped: Stopped) -> Self {
+        Self::Stopped
+    }
+}
 
 /// Pushes the values of a reply.
 struct ReplyReader<'r, 's> {
     stack: &'s mut Stack,
     rest: &'r [u8],
     depth: usize,
+    work: WorkMeter<'s>,
 }
 
 impl<'r> ReplyReader<'r, '_> {
     /// Returns the type of the next value and the rest of its line.
-    fn line(&mut self) -> Result<(u8, &'r [u8]), Broken> {
+    fn line(&mut self) -> Result<(u8, &'r [u8]), NoValue> {
         let end = self.rest.windows(2).position(|pair| pair == b"\r\n").ok_or(Broken)?;
         let (line, rest) = self.rest.split_at(end);
         self.rest = &rest[2..];
@@ -47,7 +62,7 @@ impl<'r> ReplyReader<'r, '_> {
     }
 
     /// Returns the next `len` bytes, which a line break follows.
-    fn bytes(&mut self, len: usize) -> Result<&'r [u8], Broken> {
+    fn bytes(&mut self, len: usize) -> Result<&'r [u8], NoValue> {
         if self.rest.len() < len.saturating_add(2) {
             return Err(Broken);
         }
@@ -60,8 +75,8 @@ impl<'r> ReplyReader<'r, '_> {
     fn push_table_with(
         &mut self,
         key: &str,
-        push: impl FnOnce(&mut Self) -> Result<(), Broken>,
-    ) -> Result<(), Broken> {
+        push: impl FnOnce(&mut Self) -> Result<(), NoValue>,
+    ) -> Result<(), NoValue> {
         self.stack.push_table();
         self.stack.push_bytes(key.as_bytes());
         push(self)?;
@@ -69,14 +84,15 @@ impl<'r> ReplyReader<'r, '_> {
         Ok(())
     }
 
-    fn push_text_table(&mut self, key: &str, text: &[u8]) -> Result<(), Broken> {
+    fn push_text_table(&mut self, key: &str, text: &[u8]) -> Result<(), NoValue> {
         self.push_table_with(key, |reader| {
             reader.stack.push_bytes(text);
             Ok(())
         })
     }
 
-    fn push_value(&mut self) -> Result<(), Broken> {
+    fn push_value(&mut self) -> Result<(), NoValue> {
+        self.work.spend(0)?;
         // A table, a key and a value for each level.
         if self.depth == DEPTH_MOST || !self.stack.reserve(8) {
             return Err(Broken);
@@ -87,7 +103,7 @@ impl<'r> ReplyReader<'r, '_> {
         Ok(())
     }
 
-    fn push_next(&mut self) -> Result<(), Broken> {
+    fn push_next(&mut self) -> Result<(), NoValue> {
         let (kind, line) = self.line()?;
         match kind {
             b':' => self.stack.push_number(integer(line)?),
@@ -129,7 +145,7 @@ impl<'r> ReplyReader<'r, '_> {
         Ok(())
     }
 
-    fn push_array(&mut self, len: usize) -> Result<(), Broken> {
+    fn push_array(&mut self, len: usize) -> Result<(), NoValue> {
         // An element takes three bytes at least.
         self.stack.push_table_for(len.min(self.rest.len() / 3));
         for index in (1..).take(len) {
@@ -139,7 +155,7 @@ impl<'r> ReplyReader<'r, '_> {
         Ok(())
     }
 
-    fn push_map(&mut self, pairs: usize) -> Result<(), Broken> {
+    fn push_map(&mut self, pairs: usize) -> Result<(), NoValue> {
         self.stack.push_table();
         for _ in 0..pairs {
             self.push_value()?;
@@ -150,7 +166,7 @@ impl<'r> ReplyReader<'r, '_> {
         Ok(())
     }
 
-    fn push_set(&mut self, len: usize) -> Result<(), Broken> {
+    fn push_set(&mut self, len: usize) -> Result<(), NoValue> {
         self.stack.push_table();
         for _ in 0..len {
             self.push_value()?;
@@ -164,7 +180,7 @@ impl<'r> ReplyReader<'r, '_> {
         Ok(())
     }
 
-    fn push_verbatim(&mut self, len: usize) -> Result<(), Broken> {
+    fn push_verbatim(&mut self, len: usize) -> Result<(), NoValue> {
         let (format, text) = self.bytes(len)?.split_at_checked(4).ok_or(Broken)?;
         self.push_table_with("verbatim_string", |reader| {
             reader.push_text_table("string", text)?;
@@ -178,18 +194,18 @@ impl<'r> ReplyReader<'r, '_> {
 
 /// Lua has doubles alone, so an integer beyond 2^53 is rounded, as in Redis.
 #[expect(clippy::cast_precision_loss, reason = "Lua's numbers are doubles")]
-fn integer(line: &[u8]) -> Result<f64, Broken> {
+fn integer(line: &[u8]) -> Result<f64, NoValue> {
     text(line)?.parse::<i64>().map(|integer| integer as f64).map_err(|_| Broken)
 }
 
-fn text(line: &[u8]) -> Result<&str, Broken> {
+fn text(line: &[u8]) -> Result<&str, NoValue> {
     str::from_utf8(line).map_err(|_| Broken)
 }
 
-fn length(line: &[u8]) -> Result<usize, Broken> {
+fn length(line: &[u8]) -> Result<usize, NoValue> {
     text(line)?.parse().map_err(|_| Broken)
 }
 
-fn double(line: &[u8]) -> Result<f64, Broken> {
+fn double(line: &[u8]) -> Result<f64, NoValue> {
     text(line)?.parse().map_err(|_| Broken)
 }

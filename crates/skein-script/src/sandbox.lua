@@ -12,7 +12,8 @@
 -- loads, they are `loading_globals`; when its functions are called, `function_globals`.
 --
 -- `native` has functions of the engine: `visible` (what a script sees of a raised value), `stopped`,
--- `compile`, `register_function`, `strings` (what replaces functions of Lua's library), `seed`. `libraries` has those that Lua does not have.
+-- `compile`, `register_function`, `strings` and `random` (what replaces functions of Lua's libraries).
+-- `libraries` has those that Lua does not have.
 
 local native, libraries = ...
 
@@ -21,8 +22,6 @@ local error, getinfo, next, rawget, rawset = error, debug.getinfo, next, rawget,
 local pcall, xpcall, select, setmetatable, tostring, type = pcall, xpcall, select, setmetatable, tostring, type
 local ipairs, resume, concat = ipairs, coroutine.resume, table.concat
 local visible, stopped, compile = native.visible, native.stopped, native.compile
-
-math.randomseed(native.seed)
 
 local contents_of = {}
 
@@ -195,6 +194,9 @@ end
 -- The pattern functions of Lua would overflow the thread's stack.
 for name, replacement in next, native.strings do
   libraries.string[name] = replacement
+end
+for name, replacement in next, native.random do
+  libraries.math[name] = replacement
 end
 libraries.coroutine.resume = function(...)
   return settle_resumed(resume(...))

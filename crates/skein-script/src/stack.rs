@@ -184,6 +184,14 @@ impl Stack {
         unsafe { ffi::lua_rawgeti_(self.state, -1, index) };
     }
 
+    /// Pushes the field of this name of the table on top.
+    pub(crate) fn field(&mut self, name: &[u8]) {
+        debug_assert_eq!(self.kind(-1), Kind::Table);
+        self.push_bytes(name);
+        // SAFETY: a table is below the key, which the value replaces.
+        unsafe { ffi::lua_rawget(self.state, -2) };
+    }
+
     /// Removes the topmost values.
     pub(crate) fn pop(&mut self, count: c_int) {
         debug_assert!(self.top() >= count);

@@ -64,6 +64,10 @@ impl ScriptHost for Host {
         self.logged.push(format!("{level:?} {}", String::from_utf8_lossy(text)));
     }
 
+    fn has_written(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
     fn tick(&mut self) -> ControlFlow<Stop> {
         match &mut self.ticks_left {
             None => ControlFlow::Continue(()),
@@ -81,6 +85,15 @@ impl ScriptHost for Host {
 struct Printed(String);
 
 impl ReplySink for Printed {
+    fn admits(&self, _: usize) -> bool {
+        true
+    }
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+    fn too_long(&mut self) {
+        self.error(b"ERR too long");
+    }
     fn null(&mut self) {
         self.0 += "nil ";
     }

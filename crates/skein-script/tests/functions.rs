@@ -28,6 +28,10 @@ impl ScriptHost for Host {
 
     fn log(&mut self, _: ScriptLogLevel, _: &[u8]) {}
 
+    fn has_written(&self) -> bool {
+        false
+    }
+
     fn tick(&mut self) -> ControlFlow<Stop> {
         match &mut self.ticks_left {
             Some(0) => ControlFlow::Break(Stop("stopped".into())),
@@ -51,6 +55,15 @@ impl Reply {
 }
 
 impl ReplySink for Reply {
+    fn admits(&self, _: usize) -> bool {
+        true
+    }
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+    fn too_long(&mut self) {
+        self.add("too long");
+    }
     fn null(&mut self) {
         self.add("null");
     }

@@ -61,6 +61,11 @@ impl CommandError {
         &self.0
     }
 
+    /// Returns whether the error says that the store accepts no writes.
+    pub(crate) fn stops_writes(&self) -> bool {
+        self.0.starts_with(b"MISCONF")
+    }
+
     pub(crate) fn write(&self, reply: &mut ReplyWriter<'_>) {
         reply.error_bytes(&self.0);
     }

@@ -58,10 +58,8 @@ pub enum StartError {
         /// The way to solve it.
         way_out: &'static str,
     },
-    /// The libraries of functions that the data has cannot be loaded.
-    #[error(
-        "cannot load the functions: {why}; raise max-script-memory if it is low, or start an earlier version"
-    )]
+    /// The libraries of functions that the data has cannot be read.
+    #[error("cannot read the functions: {why}; raise max-script-memory if it is low, or restore a backup")]
     Functions {
         /// The reason.
         why: String,

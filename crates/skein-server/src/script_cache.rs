@@ -2,12 +2,12 @@
 //!
 //! SCRIPT LOAD keeps a script until SCRIPT FLUSH. EVAL keeps it for EVALSHA, too, but clients that
 //! put values into the text of their scripts would fill memory so. So of the scripts that only EVAL
-//! has brought, the last 500 stay.
+//! has brought, those stay that were run last: up to 500, and 16 MiB.
 //!
-//! Each worker compiles a script when it first runs it. A flush changes the generation, at which the
+//! Each worker compiles a script when it runs it, and may forget it again (`skein_script`). A flush changes the generation, at which the
 //! workers forget what they have compiled.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -18,6 +18,8 @@ use crate::busy_script::ScriptSort;
 
 /// Scripts of EVAL that are kept for EVALSHA, as in Redis from 7.4 on.
 const EVALUATED_MOST: usize = 500;
+/// The bytes of these scripts. One that is longer stays until the next one comes.
+const EVALUATED_BYTES_MAX: usize = 16 << 20;
 
 /// A script.
 #[derive(Debug)]
@@ -40,11 +42,40 @@ impl Script {
     }
 }
 
+#[derive(Debug)]
+struct CachedScript {
+    script: Arc<Script>,
+    /// The last use of a script that only EVAL brought.
+    evaluated: Option<u64>,
+}
+
 #[derive(Debug, Default)]
 struct CachedScripts {
-    by_digest: HashMap<ScriptDigest, Arc<Script>>,
-    /// The scripts that only EVAL brought, the oldest first.
-    evaluated: VecDeque<ScriptDigest>,
+    by_digest: HashMap<ScriptDigest, CachedScript>,
+    /// The scripts that only EVAL brought, by their last uses.
+    evaluated: BTreeMap<u64, ScriptDigest>,
+    evaluated_bytes: usize,
+    uses: u64,
+}
+
+impl CachedScripts {
+    /// Notes a use of a script that only EVAL brought.
+    fn note_use(&mut self, digest: ScriptDigest, before: Option<u64>) -> u64 {
+        if let Some(before) = before {
+            self.evaluated.remove(&before);
+        }
+        self.uses += 1;
+        self.evaluated.insert(self.uses, digest);
+        self.uses
+    }
+
+    /// Removes the script of EVAL that was not used for longest. Returns its bytes.
+    fn remove_oldest(&mut self) -> usize {
+        let oldest = self.evaluated.pop_first().and_then(|(_, digest)| self.by_digest.remove(&digest));
+        let bytes = oldest.map_or(0, |oldest| oldest.script.bytes());
+        self.evaluated_bytes -= bytes;
+        bytes
+    }
 }
 
 /// The scripts of a server.
@@ -58,38 +89,56 @@ pub(crate) struct ScriptCache {
 impl ScriptCache {
     /// Returns a script.
     pub(crate) fn get(&self, digest: ScriptDigest) -> Option<Arc<Script>> {
-        lock(&self.scripts).by_digest.get(&digest).cloned()
+        lock(&self.scripts).by_digest.get(&digest).map(|cached| Arc::clone(&cached.script))
+    }
+
+    /// Returns a script that is about to run.
+    pub(crate) fn use_script(&self, digest: ScriptDigest) -> Option<Arc<Script>> {
+        let mut scripts = lock(&self.scripts);
+        let cached = scripts.by_digest.get(&digest)?;
+        let (script, evaluated) = (Arc::clone(&cached.script), cached.evaluated);
+        if evaluated.is_some_and(|last| last != scripts.uses) {
+            let used = scripts.note_use(digest, evaluated);
+            scripts
+                .by_digest
+                .insert(digest, CachedScript { script: Arc::clone(&script), evaluated: Some(used) });
+        }
+        Some(script)
     }
 
     /// Adds a script of SCRIPT LOAD. It stays until a flush.
     pub(crate) fn load(&self, script: Arc<Script>) {
         let mut scripts = lock(&self.scripts);
-        scripts.evaluated.retain(|digest| *digest != script.digest);
-        self.insert(&mut scripts, script);
+        let (digest, bytes) = (script.digest, script.bytes());
+        match scripts.by_digest.insert(digest, CachedScript { script, evaluated: None }) {
+            // Relaxed: a statistic. So it is below.
+            None => _ = self.bytes.fetch_add(bytes, Ordering::Relaxed),
+            Some(CachedScript { evaluated: Some(last), .. }) => {
+                scripts.evaluated.remove(&last);
+                scripts.evaluated_bytes -= bytes;
+            }
+            Some(_) => {}
+        }
     }
 
-    /// Adds a script of EVAL. The oldest such script may go.
+    /// Adds a script of EVAL. Older ones may go.
     pub(crate) fn keep_evaluated(&self, script: Arc<Script>) {
         let mut scripts = lock(&self.scripts);
-        if scripts.by_digest.contains_key(&script.digest) {
+        let (digest, bytes) = (script.digest, script.bytes());
+        if scripts.by_digest.contains_key(&digest) {
             return;
         }
-        scripts.evaluated.push_back(script.digest);
-        self.insert(&mut scripts, script);
-        if scripts.evaluated.len() > EVALUATED_MOST
-            && let Some(oldest) = scripts.evaluated.pop_front()
-            && let Some(removed) = scripts.by_digest.remove(&oldest)
-        {
-            self.bytes.fetch_sub(removed.bytes(), Ordering::Relaxed);
+        let is_full = |scripts: &CachedScripts| {
+            scripts.evaluated.len() >= EVALUATED_MOST || scripts.evaluated_bytes + bytes > EVALUATED_BYTES_MAX
+        };
+        let mut removed = 0;
+        while !scripts.evaluated.is_empty() && is_full(&scripts) {
+            removed += scripts.remove_oldest();
         }
-    }
-
-    fn insert(&self, scripts: &mut CachedScripts, script: Arc<Script>) {
-        let bytes = script.bytes();
-        if scripts.by_digest.insert(script.digest, script).is_none() {
-            // Relaxed: a statistic.
-            self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        }
+        let evaluated = Some(scripts.note_use(digest, None));
+        scripts.by_digest.insert(digest, CachedScript { script, evaluated });
+        scripts.evaluated_bytes += bytes;
+        self.bytes.fetch_add(bytes.wrapping_sub(removed), Ordering::Relaxed);
     }
 
     /// SCRIPT FLUSH
@@ -160,12 +209,30 @@ mod tests {
         for number in 0..EVALUATED_MOST + 10 {
             cache.keep_evaluated(script(&format!("return {number}")));
         }
+        let counted = |cache: &ScriptCache| {
+            let scripts = lock(&cache.scripts);
+            scripts.by_digest.values().map(|cached| cached.script.bytes()).sum::<usize>()
+        };
         assert_eq!(cache.len(), EVALUATED_MOST + 2);
         assert!(cache.get(loaded.digest).is_some() && cache.get(both.digest).is_some());
         assert!(cache.get(script("return 9").digest).is_none());
         assert!(cache.get(script("return 10").digest).is_some());
-        let bytes = lock(&cache.scripts).by_digest.values().map(|script| script.bytes()).sum::<usize>();
-        assert_eq!(cache.bytes(), bytes);
+        assert_eq!(cache.bytes(), counted(&cache));
+        // A script that is run again is the newest one.
+        assert!(cache.use_script(script("return 10").digest).is_some());
+        cache.keep_evaluated(script("return 'new'"));
+        assert!(cache.get(script("return 10").digest).is_some());
+        assert!(cache.get(script("return 11").digest).is_none());
+        for number in 0..40 {
+            let long = script(&format!("return '{number}{}'", "x".repeat(1 << 20)));
+            cache.keep_evaluated(Arc::clone(&long));
+            assert!(cache.get(long.digest).is_some());
+            assert!(cache.bytes() < EVALUATED_BYTES_MAX + (1 << 20));
+        }
+        let longest = script(&format!("return '{}'", "x".repeat(EVALUATED_BYTES_MAX)));
+        cache.keep_evaluated(Arc::clone(&longest));
+        assert_eq!((cache.len(), cache.bytes()), (3, counted(&cache)));
+        assert!(cache.get(longest.digest).is_some() && cache.get(loaded.digest).is_some());
         cache.flush();
         assert_eq!((cache.len(), cache.bytes(), cache.generation()), (0, 0, 1));
     }

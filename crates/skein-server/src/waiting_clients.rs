@@ -108,6 +108,15 @@ impl WaitingClients {
         let mut queues = lock(&self.queues);
         let place = queues.next;
         queues.next += 1;
+        self.add(&mut queues, place, client);
+    }
+
+    /// Adds a client that was claimed again, at its place. REQUIRES: no other worker runs requests.
+    pub(crate) fn wait_at(&self, place: u64, client: WaitingClient) {
+        self.add(&mut lock(&self.queues), place, client);
+    }
+
+    fn add(&self, queues: &mut WaitingQueues, place: u64, client: WaitingClient) {
         for key in &client.keys {
             queues.by_key.entry(key.clone()).or_default().insert(place, client.who.client);
         }
@@ -122,7 +131,7 @@ impl WaitingClients {
         if self.count() == 0 {
             return None;
         }
-        self.remove(&mut lock(&self.queues), client)
+        self.remove(&mut lock(&self.queues), client).map(|(_, removed)| removed)
     }
 
     /// Notes that a command may have made a key. REQUIRES: no other worker runs requests.
@@ -154,12 +163,12 @@ impl WaitingClients {
     }
 
     /// Removes the client that has waited longest for this key among those that `can_serve`
-    /// accepts. The caller must answer it. REQUIRES: as for [`note`](Self::note).
+    /// accepts, and returns it with its place. The caller must answer it, or let it wait there. REQUIRES: as for [`note`](Self::note).
     pub(crate) fn claim(
         &self,
         key: &[u8],
         mut can_serve: impl FnMut(&WaitingClient) -> bool,
-    ) -> Option<WaitingClient> {
+    ) -> Option<(u64, WaitingClient)> {
         let mut queues = lock(&self.queues);
         let waiting = queues.by_key.get(key)?;
         let is_served = |client: &&u64| queues.clients.get(client).is_some_and(|(_, found)| can_serve(found));
@@ -197,7 +206,7 @@ impl WaitingClients {
         *noted = by_key.keys().cloned().collect();
     }
 
-    fn remove(&self, queues: &mut WaitingQueues, client: u64) -> Option<WaitingClient> {
+    fn remove(&self, queues: &mut WaitingQueues, client: u64) -> Option<(u64, WaitingClient)> {
         let (place, removed) = queues.clients.remove(&client)?;
         for key in &removed.keys {
             if let Some(waiting) = queues.by_key.get_mut(key) {
@@ -214,7 +223,7 @@ impl WaitingClients {
         let needing = self.needing.load(Ordering::Relaxed) - usize::from(removed.needs_key);
         self.needing.store(needing, Ordering::Relaxed);
         self.count.store(queues.clients.len(), Ordering::Relaxed);
-        Some(removed)
+        Some((place, removed))
     }
 }
 
@@ -236,7 +245,7 @@ mod tests {
     }
 
     fn claimed(waiting: &WaitingClients, key: &[u8], needs_key: bool) -> Option<u64> {
-        waiting.claim(key, |client| client.needs_key == needs_key).map(|client| client.who.client)
+        waiting.claim(key, |client| client.needs_key == needs_key).map(|(_, client)| client.who.client)
     }
 
     #[test]

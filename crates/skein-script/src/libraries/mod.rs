@@ -20,7 +20,10 @@
 //!
 //! 1. No input panics, and no input recurses: nested values are on a heap-allocated list of frames.
 //! 2. Decoders allocate in proportion to the input, not to a length that the input claims.
-//! 3. Encoders stop at [`MAX_ENCODED_BYTES`], because tables may contain a table many times.
+//! 3. Encoders stop at [`MAX_ENCODED_BYTES`], because tables may contain a table many times. Their
+//!    buffers count toward the memory limit of the script (`encoded_bytes`).
+//! 4. The host may stop a script in the middle of a call: encoders and decoders count their work
+//!    (`work_meter`).
 
 #![allow(
     clippy::cast_possible_wrap,
@@ -39,6 +42,8 @@ pub mod struct_format;
 pub(crate) mod errors;
 
 mod arguments;
+mod encoded_bytes;
+pub(crate) mod random;
 
 /// The greatest length of an encoded value: that of a string in Redis, 512 MiB.
 pub const MAX_ENCODED_BYTES: usize = 512 << 20;

@@ -31,7 +31,7 @@ use std::rc::Rc;
 
 use mlua::{Lua, Table, ffi};
 
-use crate::host::RunState;
+use crate::run_state::RunState;
 use matcher::{Capture, Captures, Extent, Matcher, Meter, PatternFault};
 
 pub(crate) use matcher::Frame;

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::add_to;
 use crate::failure::text_of;
-use crate::host::RunState;
+use crate::run_state::RunState;
 
 /// A state with `ours` and `theirs`, and the state that the functions point to.
 struct Both {

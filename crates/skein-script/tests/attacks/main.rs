@@ -45,6 +45,10 @@ impl ScriptHost for Host {
 
     fn log(&mut self, _: ScriptLogLevel, _: &[u8]) {}
 
+    fn has_written(&self) -> bool {
+        false
+    }
+
     fn tick(&mut self) -> ControlFlow<Stop> {
         match &mut self.ticks_left {
             None => ControlFlow::Continue(()),
@@ -73,6 +77,15 @@ impl Text {
 }
 
 impl ReplySink for Text {
+    fn admits(&self, _: usize) -> bool {
+        true
+    }
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+    fn too_long(&mut self) {
+        self.add("too long");
+    }
     fn null(&mut self) {
         self.add("nil");
     }

@@ -128,11 +128,25 @@ fn serve_first(
     for at in query.keys.clone() {
         let (served, ticket) = (command.serve)(&mut context.session, args, args.get(at), reply);
         context.ticket = context.ticket.max(ticket);
-        if served? {
-            return Ok(Some(AfterCommand::Done));
+        match served {
+            Ok(false) => {}
+            // While writes are stopped, a client may still wait for a key that is absent.
+            Err(fault) if fault.stops_writes() && !can_serve(command, context, args, at) => {}
+            served => return served.map(|_| Some(AfterCommand::Done)),
         }
     }
     Ok(None)
+}
+
+/// Returns whether a key of the request can serve the client. One that cannot be read can.
+fn can_serve(
+    command: &BlockingCommand,
+    context: &mut CommandContext<'_>,
+    args: &RequestArgs<'_>,
+    at: usize,
+) -> bool {
+    let key = args.get(at);
+    context.session.get_with(key, |row| row.map_or(true, |row| (command.can_serve)(row, args, key)))
 }
 
 /// Copies a request for a client that waits.

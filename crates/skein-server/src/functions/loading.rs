@@ -11,12 +11,26 @@ use crate::command_error::CommandError;
 /// The time that the code of a library may take, as in Redis.
 const TIME_MAX: Duration = Duration::from_millis(500);
 
-/// The server behind a library that is loading. It runs no command.
-struct LoadingHost {
-    began: Instant,
+/// How long the code of a library may take.
+enum LoadingTime<'h> {
+    /// FUNCTION LOAD and FUNCTION RESTORE.
+    Limited(Instant),
+    /// The library was accepted before. Its code ends, and a busy machine may make that take longer.
+    Any,
+    /// The same, as a part of this call, which may be stopped.
+    OfCall(&'h mut dyn ScriptHost),
 }
 
-impl ScriptHost for LoadingHost {
+/// The server behind a library that is loading. It runs no command.
+struct LoadingHost<'h>(LoadingTime<'h>);
+
+impl LoadingHost<'_> {
+    fn limited() -> Self {
+        Self(LoadingTime::Limited(Instant::now()))
+    }
+}
+
+impl ScriptHost for LoadingHost<'_> {
     fn argument(&mut self, _: &[u8]) {}
 
     fn call(&mut self, _: RespVersion, reply: &mut Vec<u8>) {
@@ -33,11 +47,18 @@ impl ScriptHost for LoadingHost {
         log_line(level, text);
     }
 
+    fn has_written(&self) -> bool {
+        false
+    }
+
     fn tick(&mut self) -> ControlFlow<Stop> {
-        if self.began.elapsed() < TIME_MAX {
-            return ControlFlow::Continue(());
+        match &mut self.0 {
+            LoadingTime::Limited(began) if began.elapsed() >= TIME_MAX => {
+                ControlFlow::Break(Stop("FUNCTION LOAD timeout".into()))
+            }
+            LoadingTime::Limited(_) | LoadingTime::Any => ControlFlow::Continue(()),
+            LoadingTime::OfCall(host) => host.tick(),
         }
-        ControlFlow::Break(Stop("FUNCTION LOAD timeout".into()))
     }
 }
 
@@ -66,14 +87,23 @@ pub(crate) fn load_library(
     registry: &FunctionRegistry,
     lua: &mut ScriptEngine,
 ) -> Result<FunctionLibrary, CommandError> {
+    run_code(head, source, registry, lua, &mut LoadingHost::limited())
+}
+
+fn run_code(
+    head: LibraryHead,
+    source: &[u8],
+    registry: &FunctionRegistry,
+    lua: &mut ScriptEngine,
+    host: &mut LoadingHost<'_>,
+) -> Result<FunctionLibrary, CommandError> {
     let LibraryHead { name, code_at } = head;
     let id = registry.next_id();
-    let mut host = LoadingHost { began: Instant::now() };
-    let functions = lua.load_library(id, &source[code_at..], &mut host).map_err(|error| failed(&error))?;
+    let functions = lua.load_library(id, &source[code_at..], host).map_err(|error| failed(&error))?;
     if functions.is_empty() {
         return Err(CommandError::text("ERR No functions registered"));
     }
-    Ok(FunctionLibrary { id, name, source: source.into(), code_at, functions })
+    Ok(FunctionLibrary { id, name, source: source.into(), code_at, functions, fault: None })
 }
 
 /// Loads all libraries of a payload.
@@ -95,15 +125,56 @@ pub(crate) fn load_payload(
     Ok(libraries)
 }
 
+/// Loads the libraries of the row. They were accepted before, so the time of their code has no limit,
+/// and one that fails is kept without its functions.
+///
+/// # Errors
+/// If the row is damaged.
+pub(crate) fn load_row(
+    bytes: &[u8],
+    registry: &FunctionRegistry,
+    lua: &mut ScriptEngine,
+) -> Result<FunctionLibraries, CommandError> {
+    let mut libraries = FunctionLibraries::default();
+    for source in payload::read(bytes)? {
+        let head = LibraryHead::parse(&source)?;
+        let (name, code_at) = (head.name.clone(), head.code_at);
+        let loaded = run_code(head, &source, registry, lua, &mut LoadingHost(LoadingTime::Any));
+        let mut joined = libraries.clone();
+        match loaded.and_then(|library| joined.insert(library, false)) {
+            Ok(()) => libraries = joined,
+            Err(why) => {
+                let fault = String::from_utf8_lossy(why.bytes()).into_owned();
+                tracing::error!(
+                    library = name,
+                    %fault,
+                    "cannot load a library of functions; it is kept, and its functions are missing until FUNCTION LOAD REPLACE"
+                );
+                let (id, functions) = (registry.next_id(), Vec::new());
+                let source = source.into();
+                libraries.insert(
+                    FunctionLibrary { id, name, source, code_at, functions, fault: Some(fault) },
+                    false,
+                )?;
+            }
+        }
+    }
+    Ok(libraries)
+}
+
 /// Runs the code of a library if this engine has not run it yet.
 ///
 /// # Errors
-/// If the code fails. It did not when the library was loaded, so memory is short, or the processor
-/// is very busy.
-pub(crate) fn ensure_loaded(lua: &mut ScriptEngine, library: &FunctionLibrary) -> Result<(), CommandError> {
+/// If the code fails. It did not when the library was loaded, so memory is short, or the call, whose
+/// host this is, was stopped.
+pub(crate) fn ensure_loaded(
+    lua: &mut ScriptEngine,
+    library: &FunctionLibrary,
+    host: &mut dyn ScriptHost,
+) -> Result<(), CommandError> {
     if lua.has_library(library.id) {
         return Ok(());
     }
-    let mut host = LoadingHost { began: Instant::now() };
+    let mut host = LoadingHost(LoadingTime::OfCall(host));
     lua.load_library(library.id, library.code(), &mut host).map(drop).map_err(|error| failed(&error))
 }

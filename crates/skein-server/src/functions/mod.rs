@@ -36,7 +36,7 @@ use skein_sync::locks::lock;
 use crate::StartError;
 use crate::command_error::CommandError;
 pub(crate) use head::LibraryHead;
-pub(crate) use loading::{ensure_loaded, load_library, load_payload, log_line};
+pub(crate) use loading::{ensure_loaded, load_library, load_payload, load_row, log_line};
 pub(crate) use payload::DAMAGED;
 
 /// A library.
@@ -48,6 +48,8 @@ pub(crate) struct FunctionLibrary {
     pub(crate) source: Box<[u8]>,
     code_at: usize,
     pub(crate) functions: Vec<RegisteredFunction>,
+    /// Why the library has no functions: its code failed at the start of the server.
+    pub(crate) fault: Option<String>,
 }
 
 impl FunctionLibrary {
@@ -100,6 +102,11 @@ impl FunctionLibraries {
     /// Returns the number of libraries, and the number of functions.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.by_name.len(), self.iter().map(|library| library.functions.len()).sum())
+    }
+
+    /// Returns the number of libraries whose code failed at the start.
+    pub(crate) fn failed(&self) -> usize {
+        self.iter().filter(|library| library.fault.is_some()).count()
     }
 
     /// Errors if there is a library of this name.
@@ -181,10 +188,10 @@ pub(crate) struct FunctionRegistry {
 }
 
 impl FunctionRegistry {
-    /// Reads the libraries that an engine keeps.
+    /// Reads the libraries that an engine keeps. One that fails is kept, and logged.
     ///
     /// # Errors
-    /// If the row cannot be read, or a library cannot be loaded.
+    /// If the row cannot be read.
     pub(crate) fn open(engine: &Engine, script_memory: usize) -> Result<Self, StartError> {
         let registry = Self::default();
         let failed = |why: String| StartError::Functions { why };
@@ -192,7 +199,7 @@ impl FunctionRegistry {
             return Ok(registry);
         };
         let mut lua = ScriptEngine::new(script_memory).map_err(|error| failed(error.to_string()))?;
-        let libraries = load_payload(&row, &registry, &mut lua)
+        let libraries = load_row(&row, &registry, &mut lua)
             .map_err(|error| failed(String::from_utf8_lossy(error.bytes()).into_owned()))?;
         let (count, functions) = libraries.counts();
         tracing::info!(libraries = count, functions, "loaded the functions");
@@ -248,7 +255,7 @@ impl FunctionRegistry {
     pub(crate) fn reload(&self, engine: &Engine, lua: &mut ScriptEngine) -> Result<(), CommandError> {
         let _changing = lock(&self.changing);
         let libraries = match engine.get(FUNCTIONS_KEY)? {
-            Some(row) => load_payload(&row, self, lua)?,
+            Some(row) => load_row(&row, self, lua)?,
             None => FunctionLibraries::default(),
         };
         self.set(libraries);
@@ -291,6 +298,7 @@ mod tests {
             source: format!("#!lua name={name}\n").into_bytes().into(),
             code_at: 0,
             functions: functions.iter().map(about).collect(),
+            fault: None,
         }
     }
 

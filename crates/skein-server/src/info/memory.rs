@@ -56,6 +56,7 @@ fn scripts(shared: &ServerShared, lines: &mut InfoLines) {
     let (libraries, functions) = shared.functions.libraries().counts();
     lines.add("number_of_functions", functions);
     lines.add("number_of_libraries", libraries);
+    lines.add("number_of_failed_libraries", shared.functions.libraries().failed());
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bytes, rounded for people")]

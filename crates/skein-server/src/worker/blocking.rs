@@ -82,25 +82,37 @@ pub(super) fn may_wake_someone(
 /// Serves the clients that wait for the keys that were noted. REQUIRES: no other worker runs
 /// requests, and this worker may write (`KeyObserver::begin`).
 pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShared>) {
+    let mut later = Vec::new();
     while let Some(key) = shared.waiting.take_noted() {
-        while let Some(client) = claim(session, shared, &key) {
+        while let Some((place, client)) = claim(session, shared, &key) {
             let mut bytes = Vec::new();
             let mut reply = ReplyWriter::new(&mut bytes, client.protocol);
-            let ticket = serve(session, shared, &client, &key, &mut reply).unwrap_or_else(|fault| {
-                reply.truncate(0);
-                fault.write(&mut reply);
-                Ticket::default()
-            });
+            let ticket = match serve(session, shared, &client, &key, &mut reply) {
+                Ok(ticket) => ticket,
+                // It waits on: the key is as it was.
+                Err(fault) if fault.stops_writes() => {
+                    shared.waiting.wait_at(place, client);
+                    later.push(key);
+                    break;
+                }
+                Err(fault) => {
+                    reply.truncate(0);
+                    fault.write(&mut reply);
+                    Ticket::default()
+                }
+            };
             shared.answer_waiting(client.who, bytes, ticket);
             if planted_bugs::is_on(PlantedBug::LostWaiter) {
                 break;
             }
         }
     }
+    later.iter().for_each(|key| shared.waiting.note(key));
 }
 
-/// Claims the next client that the key can serve. If its row cannot be read, the clients wait on.
-fn claim(session: &mut EngineSession, shared: &ServerShared, key: &[u8]) -> Option<WaitingClient> {
+/// Claims the next client that the key can serve, with its place in the order of waiting. If its row
+/// cannot be read, the clients wait on.
+fn claim(session: &mut EngineSession, shared: &ServerShared, key: &[u8]) -> Option<(u64, WaitingClient)> {
     session.get_with(key, |row| {
         let row = row.ok()?;
         shared.waiting.claim(key, |client| match (client.command.handler(), client.request.args()) {
@@ -216,7 +228,13 @@ impl GeneralContext<'_> {
         self.session.freeze();
         let mut request = None;
         let (served, changes) = {
-            let session = EngineKeys::Transaction(Box::new(self.session.begin()?));
+            // While writes are stopped, a client may still wait for a key that is absent.
+            let may_write = self.session.begin().is_ok();
+            let session = if may_write {
+                EngineKeys::Transaction(Box::new(self.session.begin()?))
+            } else {
+                EngineKeys::Session(self.session)
+            };
             let mut context = CommandContext::new(session, client, self.shared, changes, alone.stable());
             let looks = !((blocking.is_of_one_key)(&query) && planted_bugs::is_on(PlantedBug::NoSecondLook));
             let served = if looks {

@@ -26,6 +26,7 @@ use skein_data::{EngineKeys, EngineSession, Ticket};
 use super::blocking::serve_waiting;
 use super::busy::BusyWorker;
 use super::general::GeneralContext;
+use super::lowered_limit::evict_excess;
 use super::migrations::{moves, queue_writes_moving_key};
 use super::paused_requests::has_effects;
 use super::request_timer::RequestTimer;
@@ -104,6 +105,7 @@ impl GeneralContext<'_> {
             restore_databases(self.shared, table);
         }
         publish(self.session, self.shared, changes);
+        evict_excess(self.session, self.shared, self.worker);
         let done = done?;
         serve_waiting(self.session, self.shared);
         Ok(done)
@@ -148,12 +150,14 @@ impl GeneralContext<'_> {
         let mut busy = BusyWorker::new(&alone, self.connections);
         let table = self.shared.databases.generation();
         let around = (self.shared, alone.stable());
-        let (ran, changes) = run_call(self.session, around, (&call, args), client, changes, &mut busy, reply);
+        let (ran, changes) =
+            run_call(self.session, around, (&mut call, args), client, changes, &mut busy, reply);
         if ran.is_err() {
             restore_databases(self.shared, table);
         }
         publish(self.session, self.shared, changes);
         serve_waiting(self.session, self.shared);
+        evict_excess(self.session, self.shared, self.worker);
         ran
     }
 
@@ -185,9 +189,15 @@ impl GeneralContext<'_> {
             return Err(CommandError::text("EXECABORT Transaction discarded because of previous errors."));
         }
         // Before the other workers must wait: both this and that wait may take a while.
+        let mut limits = QueuedScriptLimits::default();
         if self.session.memory_limit().is_some() {
             admit_queue(self.session, self.shared, client, &multi, self.pass.stable())
                 .map_err(|fault| fault.aborts())?;
+            limits.memory_is_full =
+                queue_runs_scripts(&multi) && admit(self.session, self.shared, SCRIPT_BYTES).is_err();
+            if limits.memory_is_full {
+                check_queued_scripts(self.shared, &multi).map_err(|fault| fault.aborts())?;
+            }
         }
         let alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal().aborts())?;
         alone.open_if_planted();
@@ -202,21 +212,38 @@ impl GeneralContext<'_> {
             reply.null_array();
             return Ok((AfterCommand::Done, Ticket::default()));
         }
-        let session = if queue_may_write(&multi) {
-            EngineKeys::Transaction(Box::new(self.session.begin().map_err(aborted)?))
-        } else {
-            EngineKeys::Session(self.session)
-        };
+        let session = begin_queue(self.session, &multi, &mut limits)?;
         let context = CommandContext::new(session, client, self.shared, changes, alone.stable());
         let mut busy = BusyWorker::new(&alone, self.connections);
         let table = self.shared.databases.generation();
-        let (ran, changes) = run_queue(context, &multi, &mut busy, reply, &mut self.timer);
+        let (ran, changes) = run_queue(context, (&multi, &limits), &mut busy, reply, &mut self.timer);
         if ran.is_err() {
             restore_databases(self.shared, table);
         }
         publish(self.session, self.shared, changes);
         serve_waiting(self.session, self.shared);
+        evict_excess(self.session, self.shared, self.worker);
         ran
+    }
+}
+
+/// Begins the transaction of a queue. While the store accepts no writes, scripts of a queue without
+/// other writes may still read.
+fn begin_queue<'s>(
+    session: &'s mut EngineSession,
+    multi: &Multi,
+    limits: &mut QueuedScriptLimits,
+) -> Result<EngineKeys<'s>, CommandError> {
+    if !queue_may_write(multi) {
+        return Ok(EngineKeys::Session(session));
+    }
+    match session.begin().err() {
+        None => Ok(EngineKeys::Transaction(Box::new(session.begin().map_err(aborted)?))),
+        Some(why) if queue_writes(multi) => Err(aborted(why)),
+        Some(why) => {
+            limits.writes_stopped = Some(why.into());
+            Ok(EngineKeys::Session(session))
+        }
     }
 }
 
@@ -251,19 +278,25 @@ fn restore_databases(shared: &ServerShared, before: u64) {
 fn run_call(
     session: &mut EngineSession,
     (shared, stable): (&Arc<ServerShared>, StableDatabases<'_>),
-    (call, args): (&ScriptCall, &RequestArgs<'_>),
+    (call, args): (&mut ScriptCall, &RequestArgs<'_>),
     client: &mut ClientState,
     changes: KeyChanges,
     busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
 ) -> (Result<(AfterCommand, Ticket), CommandError>, KeyChanges) {
-    let session = if call.may_write() {
+    let session = if !call.may_write() {
+        EngineKeys::Session(session)
+    } else if let Some(why) = session.begin().err() {
+        // A script may write, or only read. Reads continue while writes are stopped.
+        if let Err(fault) = call.stop_writes(why.into()) {
+            return (Err(fault), changes);
+        }
+        EngineKeys::Session(session)
+    } else {
         match session.begin() {
             Ok(transaction) => EngineKeys::Transaction(Box::new(transaction)),
             Err(error) => return (Err(error.into()), changes),
         }
-    } else {
-        EngineKeys::Session(session)
     };
     let context = CommandContext::new(session, client, shared, changes, stable);
     let (context, done) = scripts::run(context, call, args, busy, reply);
@@ -313,17 +346,64 @@ pub(super) fn may_write(tag: u16) -> bool {
 
 /// Returns whether a request of a queue may write.
 pub(super) fn queue_may_write(multi: &Multi) -> bool {
-    let changes = |(tag, args): (u16, RequestArgs<'_>)| match ResolvedTag::of(tag) {
-        ResolvedTag::Command(command) => scripts::changes_functions(command, &args),
+    multi.queue.tags().any(may_write) || queue_writes(multi)
+}
+
+/// Returns whether a request of a queue writes that is no script.
+fn queue_writes(multi: &Multi) -> bool {
+    let writes = |(tag, args): (u16, RequestArgs<'_>)| match ResolvedTag::of(tag) {
+        ResolvedTag::Command(command) => command.may_write() || scripts::changes_functions(command, &args),
         _ => false,
     };
-    multi.queue.tags().any(may_write) || multi.queue.iter().any(changes)
+    multi.queue.iter().any(writes)
+}
+
+/// Returns whether a request of a queue runs a script.
+fn queue_runs_scripts(multi: &Multi) -> bool {
+    multi.queue.tags().any(|tag| {
+        matches!(ResolvedTag::of(tag), ResolvedTag::Command(command) if matches!(command.handler(), Handler::Script(_)))
+    })
+}
+
+/// Errors if a script of a queue declares that it needs memory. As in Redis, none of the queue runs.
+fn check_queued_scripts(shared: &ServerShared, multi: &Multi) -> Result<(), CommandError> {
+    for (tag, args) in multi.queue.iter() {
+        if let ResolvedTag::Command(command) = ResolvedTag::of(tag)
+            && let Handler::Script(kind) = command.handler()
+            && let Ok(mut call) = ScriptCall::parse(kind, shared, &args)
+        {
+            call.memory_is_full()?;
+        }
+    }
+    Ok(())
+}
+
+/// The bytes for which scripts of a transaction ask whether memory is full.
+const SCRIPT_BYTES: usize = 64;
+
+/// What the scripts of a transaction may not do.
+#[derive(Default)]
+struct QueuedScriptLimits {
+    /// Memory was full when the transaction began.
+    memory_is_full: bool,
+    /// Why the store accepts no writes, if it does not.
+    writes_stopped: Option<CommandError>,
+}
+
+impl QueuedScriptLimits {
+    /// Applies the limits to a script.
+    fn apply(&self, call: &mut ScriptCall) -> Result<(), CommandError> {
+        if self.memory_is_full {
+            call.memory_is_full()?;
+        }
+        self.writes_stopped.clone().map_or(Ok(()), |why| call.stop_writes(why))
+    }
 }
 
 /// Runs the requests of a transaction. The reply is the array of their replies.
 fn run_queue(
     mut context: CommandContext<'_>,
-    multi: &Multi,
+    (multi, limits): (&Multi, &QueuedScriptLimits),
     busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
     timer: &mut RequestTimer<'_>,
@@ -345,7 +425,7 @@ fn run_queue(
         let ran;
         (context, ran) = match context.client.check(tag, &args) {
             Ok(()) if changes && is_full(reply) => (context, Err(not_run(most))),
-            Ok(()) => run_queued(context, command, &args, busy, reply),
+            Ok(()) => run_queued(context, (command, limits), &args, busy, reply),
             Err(denied) => {
                 let fault = refuse_in_exec(context.shared, context.client, &denied);
                 (context, Err(fault))
@@ -384,7 +464,7 @@ fn run_queue(
 /// Runs one request of a transaction. Returns whether the connection must be closed after it.
 fn run_queued<'c>(
     context: CommandContext<'c>,
-    command: &'static CommandSpec,
+    (command, limits): (&'static CommandSpec, &QueuedScriptLimits),
     args: &RequestArgs<'_>,
     busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
@@ -393,7 +473,8 @@ fn run_queued<'c>(
         return run_named(context, command, args, reply);
     };
     feed_script(context.shared, context.client, args);
-    match ScriptCall::parse(kind, context.shared, args) {
+    let parsed = ScriptCall::parse(kind, context.shared, args);
+    match parsed.and_then(|mut call| limits.apply(&mut call).map(|()| call)) {
         Ok(call) => {
             let (context, done) = scripts::run(context, &call, args, busy, reply);
             (context, done.map(|()| false))

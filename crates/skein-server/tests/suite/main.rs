@@ -40,6 +40,7 @@ mod protected_mode;
 mod refused_replies;
 mod rewriting;
 mod runs;
+mod script_bounds;
 mod scripts;
 mod serving;
 mod sets;

@@ -444,6 +444,27 @@ fn frequencies_are_known_while_a_policy_needs_them() {
     }
 }
 
+/// Incident: a script went over `maxmemory`, and nothing was evicted afterwards. The writes that followed
+/// used the room that had been found before the script.
+/// Fix: after each transaction, the worker looks whether memory is over the limit.
+#[test]
+fn keys_are_evicted_after_a_script_has_exceeded_the_limit() {
+    let server = start(8 << 20, Eviction::Lru);
+    let (mut client, limit) = (server.connect(), 8 << 20);
+    let fill = b"local v = string.rep('x', 10000) for i = 1, 3000 do redis.call('SET', KEYS[1] .. i, v) end";
+    for transaction in [false, true] {
+        if transaction {
+            assert_eq!(client.ask("MULTI"), "+OK|");
+        }
+        let reply = show(&client.call(&[b"EVAL", fill, b"1", b"k"]));
+        assert_eq!(reply, if transaction { "+QUEUED|" } else { "$-1|" });
+        if transaction {
+            assert_eq!(client.ask("EXEC"), "*1|$-1|");
+        }
+        wait_for(|| counted(&mut client) <= limit);
+    }
+}
+
 /// Incident: after `maxmemory` was lowered, memory stayed as it was until the next write.
 #[test]
 fn a_lowered_limit_evicts_at_once() {

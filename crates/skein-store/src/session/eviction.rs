@@ -155,6 +155,28 @@ impl Session {
         self.find_room(bytes, caller_bytes, limit)
     }
 
+    /// Returns whether memory exceeds the limit and keys may be evicted. Forgets the room that
+    /// [`make_room`](Self::make_room) has found before, so that it looks again: call this after
+    /// writes for which no room was made. `caller_bytes` is as in `make_room`.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let mut session = store.session();
+    /// store.put(b"goose", &[7; 100_000])?;
+    /// assert!(!session.exceeds_limit(0), "there is no limit");
+    /// store.set_memory_limit(Some(50_000), Eviction::Lru);
+    /// assert!(session.exceeds_limit(0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn exceeds_limit(&mut self, caller_bytes: usize) -> bool {
+        let Some(limit) = self.core().budget.limit() else { return false };
+        self.room.limit = None;
+        let balance = self.core().balance(0, caller_bytes, limit);
+        balance.evicts && balance.used > limit
+    }
+
     #[cold]
     fn find_room(&mut self, bytes: usize, caller_bytes: usize, limit: usize) -> Result<(usize, Ticket)> {
         let mut evicted = self.evicted.take();

@@ -12,7 +12,9 @@ use super::options::Options;
 use super::tokens::{Token, Tokens};
 use crate::libraries::arguments::Arguments;
 use crate::libraries::errors::{argument_error, error};
+use crate::run_state::RunState;
 use crate::stack::{Stack, protected};
+use crate::work_meter::{Stopped, WorkMeter, shared_state, stopped_error};
 
 /// Returns the value of a JSON text.
 pub(super) fn decode(lua: &Lua, values: MultiValue, options: &Options) -> Result<Value> {
@@ -25,11 +27,13 @@ pub(super) fn decode(lua: &Lua, values: MultiValue, options: &Options) -> Result
     if matches!(text[..], [0, _, ..] | [_, 0, ..]) {
         return Err(error(lua, "JSON parser does not support UTF-16 or UTF-32"));
     }
+    let state = shared_state(lua);
     let (mut string, mut frames) = (Vec::new(), Vec::new());
     let mut decoder = Decoder {
         tokens: Tokens::new(&text, &mut string, options.decode_invalid_numbers),
         frames: &mut frames,
         max_depth: options.decode_max_depth,
+        work: WorkMeter::new(state.as_deref()),
     };
     // SAFETY: `decode` owns nothing but the decoder, which owns nothing that must be dropped.
     let (outcome, value) = unsafe {
@@ -41,7 +45,7 @@ pub(super) fn decode(lua: &Lua, values: MultiValue, options: &Options) -> Result
             outcome
         })?
     };
-    outcome.map_err(|failure: Failure| failure.into_error(lua))?;
+    outcome.map_err(|failure: Failure| failure.into_error(lua, state.as_deref()))?;
     Ok(value)
 }
 
@@ -52,11 +56,19 @@ type Outcome<T = ()> = std::result::Result<T, Failure>;
 enum Failure {
     Unexpected { expected: &'static str, found: Token, character: usize },
     Depth { depth: usize, character: usize },
+    Stopped,
+}
+
+impl From<Stopped> for Failure {
+    fn from(Stopped: Stopped) -> Self {
+        Failure::Stopped
+    }
 }
 
 impl Failure {
-    fn into_error(self, lua: &Lua) -> mlua::Error {
+    fn into_error(self, lua: &Lua, state: Option<&RunState>) -> mlua::Error {
         match self {
+            Failure::Stopped => stopped_error(state),
             Failure::Unexpected { expected, found, character } => {
                 let found = found.name();
                 error(lua, format_args!("Expected {expected} but found {found} at character {character}"))
@@ -83,6 +95,7 @@ struct Decoder<'d> {
     tokens: Tokens<'d>,
     frames: &'d mut Vec<Frame>,
     max_depth: i32,
+    work: WorkMeter<'d>,
 }
 
 impl Decoder<'_> {
@@ -106,6 +119,7 @@ impl Decoder<'_> {
 
     /// Pushes a value. Returns the token of the first value in it, if it is not complete.
     fn begin_value(&mut self, token: Token, stack: &mut Stack) -> Outcome<Option<Token>> {
+        self.work.spend(0)?;
         match token {
             Token::String => stack.push_bytes(self.tokens.string()),
             Token::Number(value) => stack.push_number(value),

@@ -9,14 +9,15 @@
 //! A table whose keys are all positive integers is an array, and any other one an object. An empty
 //! table is an object.
 
-use mlua::{Lua, LuaString, MultiValue, Result, Value};
+use mlua::{Lua, LuaString, MultiValue, Result};
 
 use super::options::{InvalidNumbers, Options};
 use crate::libraries::arguments::Arguments;
+use crate::libraries::encoded_bytes::{EncodedBytes, EncodingEnd, EncodingLimits};
 use crate::libraries::errors::{argument_error, error};
 use crate::libraries::number::{truncate_to_i32, write_g};
-use crate::libraries::{MAX_ENCODED_BYTES, too_long};
 use crate::stack::{Kind, Stack, protected};
+use crate::work_meter::{Stopped, WorkMeter};
 
 /// Returns the JSON text of the argument.
 pub(super) fn encode(lua: &Lua, values: MultiValue, options: &Options) -> Result<LuaString> {
@@ -24,24 +25,19 @@ pub(super) fn encode(lua: &Lua, values: MultiValue, options: &Options) -> Result
     if arguments.count() != 1 {
         return Err(argument_error(lua, 1, "expected 1 argument"));
     }
-    let text = encode_value(lua, arguments.take(1), options, MAX_ENCODED_BYTES)?;
-    lua.create_string(&text)
-}
-
-/// Returns the JSON text of a value, up to a limit.
-fn encode_value(lua: &Lua, value: Value, options: &Options, limit: usize) -> Result<Vec<u8>> {
-    let (mut out, mut frames) = (Vec::new(), Vec::new());
-    let mut encoder = Encoder { out: &mut out, frames: &mut frames, options, limit };
+    let limits = EncodingLimits::of(lua);
+    let (mut out, mut frames) = (limits.buffer(), Vec::new());
+    let mut encoder = Encoder { out: &mut out, frames: &mut frames, options, work: limits.meter() };
     // SAFETY: `encode` owns nothing but the encoder, which owns nothing that must be dropped.
     let (outcome, ()) = unsafe {
-        protected(lua, value, |stack| {
+        protected(lua, arguments.take(1), |stack| {
             let outcome = encoder.encode(stack);
             stack.clear();
             outcome
         })?
     };
-    outcome.map_err(|failure| failure.into_error(lua))?;
-    Ok(out)
+    outcome.map_err(|failure| failure.into_error(lua, &limits))?;
+    limits.finish(lua, &out)
 }
 
 type Outcome<T = ()> = std::result::Result<T, Failure>;
@@ -51,11 +47,17 @@ type Outcome<T = ()> = std::result::Result<T, Failure>;
 enum Failure {
     Value { kind: Kind, reason: &'static str },
     Depth(usize),
-    TooLong { limit: usize },
+    End(EncodingEnd),
+}
+
+impl From<Stopped> for Failure {
+    fn from(Stopped: Stopped) -> Self {
+        Failure::End(EncodingEnd::Stopped)
+    }
 }
 
 impl Failure {
-    fn into_error(self, lua: &Lua) -> mlua::Error {
+    fn into_error(self, lua: &Lua, limits: &EncodingLimits) -> mlua::Error {
         match self {
             Failure::Value { kind, reason } => {
                 error(lua, format_args!("Cannot serialise {}: {reason}", kind.name()))
@@ -63,7 +65,7 @@ impl Failure {
             Failure::Depth(depth) => {
                 error(lua, format_args!("Cannot serialise, excessive nesting ({depth})"))
             }
-            Failure::TooLong { limit } => error(lua, too_long(limit)),
+            Failure::End(end) => limits.error(lua, end),
         }
     }
 }
@@ -78,10 +80,10 @@ enum Frame {
 }
 
 struct Encoder<'e> {
-    out: &'e mut Vec<u8>,
+    out: &'e mut EncodedBytes,
     frames: &'e mut Vec<Frame>,
     options: &'e Options,
-    limit: usize,
+    work: WorkMeter<'e>,
 }
 
 impl Encoder<'_> {
@@ -106,17 +108,16 @@ impl Encoder<'_> {
 
     /// Encodes a value that is not a table and removes it, or opens a table.
     fn begin_value(&mut self, stack: &mut Stack) -> Outcome {
-        if self.out.len() > self.limit {
-            return Err(Failure::TooLong { limit: self.limit });
-        }
+        self.out.check().map_err(Failure::End)?;
+        self.work.spend(stack.bytes(-1).len())?;
         let kind = stack.kind(-1);
         match kind {
             Kind::Table => return self.begin_table(stack),
             Kind::String => write_string(self.out, stack.bytes(-1)),
             Kind::Number(value) => write_number(self.out, value, self.options)?,
-            Kind::Boolean(true) => self.out.extend_from_slice(b"true"),
-            Kind::Boolean(false) => self.out.extend_from_slice(b"false"),
-            Kind::Nil | Kind::Null => self.out.extend_from_slice(b"null"),
+            Kind::Boolean(true) => self.out.extend(b"true"),
+            Kind::Boolean(false) => self.out.extend(b"false"),
+            Kind::Nil | Kind::Null => self.out.extend(b"null"),
             Kind::Other(_) => return Err(Failure::Value { kind, reason: "type not supported" }),
         }
         stack.pop(1);
@@ -142,10 +143,11 @@ impl Encoder<'_> {
     }
 
     /// Returns the length of the table on top if it is an array.
-    fn array_length(&self, stack: &mut Stack) -> Outcome<Option<i32>> {
+    fn array_length(&mut self, stack: &mut Stack) -> Outcome<Option<i32>> {
         let (mut length, mut elements) = (0, 0_i32);
         stack.push_nil();
         while stack.next() {
+            self.work.spend(0)?;
             match stack.kind(-2) {
                 Kind::Number(key) if key >= 1.0 && key.floor() == key => {
                     // Keys beyond C's `int` become the smallest one, as in Redis.
@@ -176,7 +178,7 @@ impl Encoder<'_> {
     /// table, which is on top then, and returns false.
     fn next_value(
         frame: &mut Frame,
-        out: &mut Vec<u8>,
+        out: &mut EncodedBytes,
         options: &Options,
         stack: &mut Stack,
     ) -> Outcome<bool> {
@@ -209,7 +211,7 @@ impl Encoder<'_> {
 }
 
 /// Appends the key below the topmost value.
-fn write_key(out: &mut Vec<u8>, stack: &Stack, options: &Options) -> Outcome {
+fn write_key(out: &mut EncodedBytes, stack: &Stack, options: &Options) -> Outcome {
     match stack.kind(-2) {
         Kind::String => write_string(out, stack.bytes(-2)),
         Kind::Number(key) => {
@@ -223,9 +225,9 @@ fn write_key(out: &mut Vec<u8>, stack: &Stack, options: &Options) -> Outcome {
     Ok(())
 }
 
-fn write_number(out: &mut Vec<u8>, value: f64, options: &Options) -> Outcome {
+fn write_number(out: &mut EncodedBytes, value: f64, options: &Options) -> Outcome {
     if value.is_finite() {
-        write_g(out, value, options.number_precision.unsigned_abs() as usize);
+        out.number(|out| write_g(out, value, options.number_precision.unsigned_abs() as usize));
         return Ok(());
     }
     match options.encode_invalid_numbers {
@@ -233,24 +235,23 @@ fn write_number(out: &mut Vec<u8>, value: f64, options: &Options) -> Outcome {
             let kind = Kind::Number(value);
             return Err(Failure::Value { kind, reason: "must not be NaN or Inf" });
         }
-        InvalidNumbers::Null => out.extend_from_slice(b"null"),
+        InvalidNumbers::Null => out.extend(b"null"),
         // Unlike C, without the sign.
-        InvalidNumbers::Printed if value.is_nan() => out.extend_from_slice(b"nan"),
-        InvalidNumbers::Printed => write_g(out, value, 1),
+        InvalidNumbers::Printed if value.is_nan() => out.extend(b"nan"),
+        InvalidNumbers::Printed => out.number(|out| write_g(out, value, 1)),
     }
     Ok(())
 }
 
 /// Appends a string with its escapes. Runs without them are copied at once.
-fn write_string(out: &mut Vec<u8>, mut text: &[u8]) {
-    out.reserve(text.len() + 2);
+fn write_string(out: &mut EncodedBytes, mut text: &[u8]) {
     out.push(b'"');
     while let Some(plain) = text.iter().position(|&byte| ESCAPED[usize::from(byte)]) {
-        out.extend_from_slice(&text[..plain]);
+        out.extend(&text[..plain]);
         write_escape(out, text[plain]);
         text = &text[plain + 1..];
     }
-    out.extend_from_slice(text);
+    out.extend(text);
     out.push(b'"');
 }
 
@@ -269,7 +270,7 @@ const ESCAPED: [bool; 256] = {
     escaped
 };
 
-fn write_escape(out: &mut Vec<u8>, byte: u8) {
+fn write_escape(out: &mut EncodedBytes, byte: u8) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let short = match byte {
         b'"' | b'\\' | b'/' => byte,
@@ -280,30 +281,10 @@ fn write_escape(out: &mut Vec<u8>, byte: u8) {
         b'\r' => b'r',
         _ => {
             let digits = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
-            out.extend_from_slice(b"\\u00");
-            out.extend_from_slice(&digits);
+            out.extend(b"\\u00");
+            out.extend(&digits);
             return;
         }
     };
-    out.extend_from_slice(&[b'\\', short]);
-}
-
-#[cfg(test)]
-mod tests {
-    use mlua::Lua;
-
-    use super::{Options, encode_value};
-    use crate::failure::text_of;
-
-    #[test]
-    fn a_table_that_contains_a_table_many_times_stops_at_the_limit() {
-        let lua = Lua::new();
-        let table = "local t = {} for _ = 1, 900 do t = {t, t} end return t";
-        let table = lua.load(table).eval().expect("a table");
-        let error = encode_value(&lua, table, &Options::default(), 100_000).expect_err("no end");
-        assert_eq!(
-            text_of(&error),
-            "cannot encode a value of more than 100000 bytes: encode its parts one by one"
-        );
-    }
+    out.extend(&[b'\\', short]);
 }

@@ -8,10 +8,11 @@ use mlua::{Lua, LuaString, MultiValue, Result, Value};
 
 use super::format;
 use crate::libraries::arguments::Arguments;
-use crate::libraries::errors::{argument_error, error};
+use crate::libraries::encoded_bytes::{EncodedBytes, EncodingEnd, EncodingLimits};
+use crate::libraries::errors::argument_error;
 use crate::libraries::number::truncate_to_i64;
-use crate::libraries::{MAX_ENCODED_BYTES, too_long};
 use crate::stack::{Kind, Stack, protected};
+use crate::work_meter::WorkMeter;
 
 /// The number of tables that may contain each other.
 const MAX_DEPTH: usize = 16;
@@ -22,26 +23,17 @@ pub(super) fn pack(lua: &Lua, values: MultiValue) -> Result<LuaString> {
     if arguments.count() == 0 {
         return Err(argument_error(lua, 0, "MessagePack pack needs input."));
     }
-    let mut out = Vec::new();
+    let limits = EncodingLimits::of(lua);
+    let mut out = limits.buffer();
+    let mut packer =
+        Packer { out: &mut out, frames: [Frame::default(); MAX_DEPTH], depth: 0, work: limits.meter() };
     for number in 1..=arguments.count() {
-        pack_value(lua, &mut out, arguments.take(number), MAX_ENCODED_BYTES)?;
+        packer.pack_argument(lua, arguments.take(number), &limits)?;
     }
-    lua.create_string(&out)
+    limits.finish(lua, &out)
 }
 
-/// Appends the form of a value, up to a limit of all bytes.
-fn pack_value(lua: &Lua, out: &mut Vec<u8>, value: Value, limit: usize) -> Result<()> {
-    let mut packer = Packer { out, frames: [Frame::default(); MAX_DEPTH], depth: 0, limit };
-    // SAFETY: `pack` owns nothing but the packer, which owns nothing that must be dropped.
-    let (complete, ()) = unsafe {
-        protected(lua, value, |stack| {
-            let complete = packer.pack(stack);
-            stack.clear();
-            complete
-        })?
-    };
-    if complete { Ok(()) } else { Err(error(lua, too_long(limit))) }
-}
+type Outcome<T = ()> = std::result::Result<T, EncodingEnd>;
 
 /// A table of which a part is packed.
 #[derive(Clone, Copy)]
@@ -61,32 +53,44 @@ impl Default for Frame {
 }
 
 struct Packer<'p> {
-    out: &'p mut Vec<u8>,
+    out: &'p mut EncodedBytes,
     frames: [Frame; MAX_DEPTH],
     depth: usize,
-    limit: usize,
+    work: WorkMeter<'p>,
 }
 
 impl Packer<'_> {
-    /// Packs the value on top of the stack. Returns false if the result is too long.
-    fn pack(&mut self, stack: &mut Stack) -> bool {
+    /// Appends the form of a value.
+    fn pack_argument(&mut self, lua: &Lua, value: Value, limits: &EncodingLimits) -> Result<()> {
+        // SAFETY: `pack` owns nothing but the packer, which owns nothing that must be dropped.
+        let (outcome, ()) = unsafe {
+            protected(lua, value, |stack| {
+                let outcome = self.pack(stack);
+                stack.clear();
+                outcome
+            })?
+        };
+        outcome.map_err(|end| limits.error(lua, end))
+    }
+
+    /// Packs the value on top of the stack.
+    fn pack(&mut self, stack: &mut Stack) -> Outcome {
         loop {
-            self.begin_value(stack);
-            if self.out.len() > self.limit {
-                return false;
-            }
+            self.begin_value(stack)?;
+            self.out.check()?;
             while self.depth > 0 && !self.next_value(stack) {
                 stack.pop(1);
                 self.depth -= 1;
             }
             if self.depth == 0 {
-                return true;
+                return Ok(());
             }
         }
     }
 
     /// Packs a value that is not a table and removes it, or opens a table.
-    fn begin_value(&mut self, stack: &mut Stack) {
+    fn begin_value(&mut self, stack: &mut Stack) -> Outcome {
+        self.work.spend(stack.bytes(-1).len())?;
         match stack.kind(-1) {
             Kind::Table if self.depth < MAX_DEPTH => return self.begin_table(stack),
             Kind::String => write_string(self.out, stack.bytes(-1)),
@@ -96,13 +100,14 @@ impl Packer<'_> {
             Kind::Table | Kind::Nil | Kind::Null | Kind::Other(_) => self.out.push(format::NIL),
         }
         stack.pop(1);
+        Ok(())
     }
 
-    fn begin_table(&mut self, stack: &mut Stack) {
+    fn begin_table(&mut self, stack: &mut Stack) -> Outcome {
         // Each table needs its own slot, a key, a value and a copy of the key. The 16 tables fit
         // the limit of Lua, so this succeeds.
         stack.reserve(4);
-        let shape = TableShape::of(stack);
+        let shape = TableShape::of(stack, &mut self.work)?;
         self.frames[self.depth] = if shape.is_array {
             write_array_head(self.out, shape.count);
             Frame::Array { length: shape.count as i32, next: 1 }
@@ -112,6 +117,7 @@ impl Packer<'_> {
             Frame::Map
         };
         self.depth += 1;
+        Ok(())
     }
 
     /// Pushes the next value of the innermost table. At its end the table is on top, and the
@@ -152,10 +158,11 @@ struct TableShape {
 
 impl TableShape {
     /// Returns the shape of the table on top.
-    fn of(stack: &mut Stack) -> Self {
+    fn of(stack: &mut Stack, work: &mut WorkMeter<'_>) -> Outcome<Self> {
         let (mut count, mut greatest, mut only_indexes) = (0_usize, 0.0_f64, true);
         stack.push_nil();
         while stack.next() {
+            work.spend(0)?;
             count += 1;
             match stack.kind(-2) {
                 Kind::Number(key) if key >= 1.0 && key.floor() == key => greatest = greatest.max(key),
@@ -163,11 +170,11 @@ impl TableShape {
             }
             stack.pop(1);
         }
-        Self { is_array: only_indexes && greatest == count as f64, count }
+        Ok(Self { is_array: only_indexes && greatest == count as f64, count })
     }
 }
 
-fn write_number(out: &mut Vec<u8>, value: f64) {
+fn write_number(out: &mut EncodedBytes, value: f64) {
     let integer = truncate_to_i64(value);
     if integer as f64 == value {
         return write_integer(out, integer);
@@ -175,14 +182,14 @@ fn write_number(out: &mut Vec<u8>, value: f64) {
     let short = value as f32;
     if f64::from(short) == value {
         out.push(format::FLOAT_32);
-        out.extend_from_slice(&short.to_be_bytes());
+        out.extend(&short.to_be_bytes());
     } else {
         out.push(format::FLOAT_64);
-        out.extend_from_slice(&value.to_be_bytes());
+        out.extend(&value.to_be_bytes());
     }
 }
 
-fn write_integer(out: &mut Vec<u8>, value: i64) {
+fn write_integer(out: &mut EncodedBytes, value: i64) {
     let bytes = value.to_be_bytes();
     // The lowest bytes of a negative number are its shorter forms, too.
     let (head, length) = match value {
@@ -197,26 +204,26 @@ fn write_integer(out: &mut Vec<u8>, value: i64) {
         _ => (format::INT_64, 8),
     };
     out.push(head);
-    out.extend_from_slice(&bytes[8 - length..]);
+    out.extend(&bytes[8 - length..]);
 }
 
-fn write_string(out: &mut Vec<u8>, text: &[u8]) {
+fn write_string(out: &mut EncodedBytes, text: &[u8]) {
     match text.len() {
         length @ 0..=31 => out.push(format::FIXSTR | length as u8),
-        length @ 32..=0xff => out.extend_from_slice(&[format::STR_8, length as u8]),
+        length @ 32..=0xff => out.extend(&[format::STR_8, length as u8]),
         length => write_length(out, length, format::STR_16, format::STR_32),
     }
-    out.extend_from_slice(text);
+    out.extend(text);
 }
 
-fn write_array_head(out: &mut Vec<u8>, length: usize) {
+fn write_array_head(out: &mut EncodedBytes, length: usize) {
     match length {
         0..=15 => out.push(format::FIXARRAY | length as u8),
         _ => write_length(out, length, format::ARRAY_16, format::ARRAY_32),
     }
 }
 
-fn write_map_head(out: &mut Vec<u8>, length: usize) {
+fn write_map_head(out: &mut EncodedBytes, length: usize) {
     match length {
         0..=15 => out.push(format::FIXMAP | length as u8),
         _ => write_length(out, length, format::MAP_16, format::MAP_32),
@@ -224,32 +231,12 @@ fn write_map_head(out: &mut Vec<u8>, length: usize) {
 }
 
 /// Appends a head with a length of two or four bytes. Lua's values are shorter than 2³².
-fn write_length(out: &mut Vec<u8>, length: usize, short: u8, long: u8) {
+fn write_length(out: &mut EncodedBytes, length: usize, short: u8, long: u8) {
     if let Ok(length) = u16::try_from(length) {
         out.push(short);
-        out.extend_from_slice(&length.to_be_bytes());
+        out.extend(&length.to_be_bytes());
     } else {
         out.push(long);
-        out.extend_from_slice(&(length as u32).to_be_bytes());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use mlua::Lua;
-
-    use super::pack_value;
-    use crate::failure::text_of;
-
-    #[test]
-    fn a_table_that_contains_a_table_many_times_stops_at_the_limit() {
-        let lua = Lua::new();
-        let table = "local t = {} for _ = 1, 15 do t = {t, t, t, t, t, t} end return t";
-        let table = lua.load(table).eval().expect("a table");
-        let error = pack_value(&lua, &mut Vec::new(), table, 100_000).expect_err("no end");
-        assert_eq!(
-            text_of(&error),
-            "cannot encode a value of more than 100000 bytes: encode its parts one by one"
-        );
+        out.extend(&(length as u32).to_be_bytes());
     }
 }

@@ -14,7 +14,9 @@ use super::format;
 use crate::libraries::STACK_SLOTS;
 use crate::libraries::arguments::Arguments;
 use crate::libraries::errors::error;
+use crate::run_state::RunState;
 use crate::stack::{Kind, Stack, protected};
+use crate::work_meter::{Stopped, WorkMeter, shared_state, stopped_error};
 
 /// Returns all values in the data.
 pub(super) fn unpack(lua: &Lua, values: MultiValue) -> Result<MultiValue> {
@@ -61,7 +63,8 @@ fn unpack_range(lua: &Lua, data: &LuaString, range: Range) -> Result<MultiValue>
     // Neither a limit nor an offset: all values, without the offset behind them.
     let all = limit == 0 && offset == 0;
     let mut frames = Vec::new();
-    let mut unpacker = Unpacker { rest, frames: &mut frames };
+    let state = shared_state(lua);
+    let mut unpacker = Unpacker { rest, frames: &mut frames, work: WorkMeter::new(state.as_deref()) };
     // SAFETY: the closure owns nothing but the unpacker, which owns nothing that must be dropped.
     let unpacked: Result<(_, MultiValue)> = unsafe {
         protected(lua, ARGUMENT, |stack| {
@@ -81,9 +84,9 @@ fn unpack_range(lua: &Lua, data: &LuaString, range: Range) -> Result<MultiValue>
             values.pop_front();
             Ok(values)
         }
-        Ok((Err(failure), _)) => Err(failure.into_error(lua)),
+        Ok((Err(failure), _)) => Err(failure.into_error(lua, state.as_deref())),
         // mlua keeps the values in slots of another stack, which ends, too.
-        Err(mlua::Error::StackError) => Err(Failure::Stack(TOO_MANY_VALUES).into_error(lua)),
+        Err(mlua::Error::StackError) => Err(Failure::Stack(TOO_MANY_VALUES).into_error(lua, None)),
         Err(error) => Err(error),
     }
 }
@@ -115,11 +118,19 @@ enum Failure {
     Stack(&'static str),
     /// Lua's own error, which has no position.
     Key(&'static str),
+    Stopped,
+}
+
+impl From<Stopped> for Failure {
+    fn from(Stopped: Stopped) -> Self {
+        Failure::Stopped
+    }
 }
 
 impl Failure {
-    fn into_error(self, lua: &Lua) -> mlua::Error {
+    fn into_error(self, lua: &Lua, state: Option<&RunState>) -> mlua::Error {
         match self {
+            Failure::Stopped => stopped_error(state),
             Failure::MissingBytes => error(lua, "Missing bytes in input."),
             Failure::BadFormat => error(lua, "Bad data format in input."),
             Failure::Stack(place) => error(lua, format_args!("stack overflow ({place})")),
@@ -142,6 +153,7 @@ enum Frame {
 struct Unpacker<'u> {
     rest: &'u [u8],
     frames: &'u mut Vec<Frame>,
+    work: WorkMeter<'u>,
 }
 
 impl Unpacker<'_> {
@@ -192,6 +204,7 @@ impl Unpacker<'_> {
         if !stack.reserve(1) {
             return Err(Failure::Stack(TOO_MANY_VALUES));
         }
+        self.work.spend(0)?;
         let [head] = self.array()?;
         let number = match head {
             0..=0x7f => f64::from(head),

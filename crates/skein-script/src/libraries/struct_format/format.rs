@@ -16,7 +16,7 @@ use mlua::{Lua, Result};
 use crate::libraries::errors::{argument_error, error};
 
 /// The greatest size of an integer.
-const MAX_INTEGER_SIZE: usize = 32;
+pub(super) const MAX_INTEGER_SIZE: usize = 32;
 /// The alignment of `!` without a number: that of C's types.
 const NATIVE_ALIGNMENT: usize = 8;
 

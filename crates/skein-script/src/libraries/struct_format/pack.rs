@@ -2,8 +2,9 @@
 
 use mlua::{Lua, LuaString, MultiValue, Result, Value};
 
-use super::format::{Format, Item};
+use super::format::{Format, Item, MAX_INTEGER_SIZE};
 use crate::libraries::arguments::Arguments;
+use crate::libraries::encoded_bytes::{EncodedBytes, EncodingEnd, EncodingLimits};
 use crate::libraries::errors::argument_error;
 use crate::libraries::number::{truncate_to_i64, truncate_to_u64};
 
@@ -15,9 +16,12 @@ pub(super) fn pack(lua: &Lua, values: MultiValue) -> Result<LuaString> {
     arguments.append(Value::Nil);
     let bytes = format.as_bytes();
     let mut format = Format::new(&bytes);
-    let (mut out, mut argument) = (Vec::new(), 2);
+    let limits = EncodingLimits::of(lua);
+    let (mut out, mut work, mut argument) = (limits.buffer(), limits.meter(), 2);
     while let Some(item) = format.next(lua)? {
-        out.resize(out.len() + format.padding(out.len(), item), 0);
+        let spent = work.spend(0).map_err(EncodingEnd::from);
+        spent.and_then(|()| out.check()).map_err(|end| limits.error(lua, end))?;
+        out.extend_zeros(format.padding(out.len(), item));
         match item {
             Item::Padding => {
                 out.push(0);
@@ -36,7 +40,7 @@ pub(super) fn pack(lua: &Lua, values: MultiValue) -> Result<LuaString> {
             }
             Item::Double => append(&mut out, arguments.number(argument)?.to_le_bytes(), format.big_endian()),
             Item::Text => {
-                out.extend_from_slice(&arguments.string(argument)?.as_bytes());
+                out.extend(&arguments.string(argument)?.as_bytes());
                 out.push(0);
             }
             Item::Characters(size) => {
@@ -46,28 +50,30 @@ pub(super) fn pack(lua: &Lua, values: MultiValue) -> Result<LuaString> {
                 let Some(text) = text.get(..size) else {
                     return Err(argument_error(lua, argument + 1, "string too short"));
                 };
-                out.extend_from_slice(text);
+                out.extend(text);
             }
         }
         argument += 1;
     }
-    lua.create_string(&out)
+    limits.finish(lua, &out)
 }
 
-fn append<const N: usize>(out: &mut Vec<u8>, mut little_endian: [u8; N], big_endian: bool) {
+fn append<const N: usize>(out: &mut EncodedBytes, mut little_endian: [u8; N], big_endian: bool) {
     if big_endian {
         little_endian.reverse();
     }
-    out.extend_from_slice(&little_endian);
+    out.extend(&little_endian);
 }
 
 /// Appends the lowest bytes of an integer. Bytes beyond the eighth are zero, even for negative ones.
-fn append_integer(out: &mut Vec<u8>, value: f64, size: usize, big_endian: bool) {
+fn append_integer(out: &mut EncodedBytes, value: f64, size: usize, big_endian: bool) {
     let integer = if value < 0.0 { truncate_to_i64(value) as u64 } else { truncate_to_u64(value) };
-    let start = out.len();
-    out.extend_from_slice(&integer.to_le_bytes()[..size.min(8)]);
-    out.resize(start + size, 0);
+    let mut bytes = [0; MAX_INTEGER_SIZE];
+    let shown = size.min(8);
+    bytes[..shown].copy_from_slice(&integer.to_le_bytes()[..shown]);
+    let bytes = &mut bytes[..size];
     if big_endian {
-        out[start..].reverse();
+        bytes.reverse();
     }
+    out.extend(bytes);
 }

@@ -13,9 +13,8 @@ use crate::shared::ServerShared;
 
 const WITHIN_SCRIPT: CommandError = CommandError::text("ERR a script cannot run scripts");
 
-/// Compiled scripts of a worker that the cache may have lost already, at most.
-const COMPILED_SPARE: usize = 1000;
-/// The same for libraries, whose FUNCTION LOAD failed after their code ran.
+/// Libraries of a worker that the registry may have lost already, at most: those whose FUNCTION LOAD
+/// failed after their code ran.
 const LIBRARIES_SPARE: usize = 16;
 
 /// A Lua state.
@@ -46,10 +45,7 @@ pub(super) fn with_script_engine<R>(
     act: impl FnOnce(&mut ScriptEngine) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
     with_engine(ScriptSort::Script, shared, shared.scripts.generation(), |engine, has_changed| {
-        let compiled = engine.compiled();
-        // The first half spares most scripts the lock of the cache.
-        let is_crowded = compiled > COMPILED_SPARE && compiled > shared.scripts.len() + COMPILED_SPARE;
-        if has_changed || is_crowded {
+        if has_changed {
             engine.forget_all();
         }
         act(engine)
@@ -94,7 +90,17 @@ fn with_engine<R>(
         };
         let has_changed = std::mem::replace(&mut worker.generation, generation) != generation;
         let done = act(&mut worker.engine, has_changed);
-        shared.lua_memory.note(sort, &mut worker.counted, worker.engine.memory());
+        let is_exhausted = worker.engine.is_exhausted();
+        let bytes = if is_exhausted { 0 } else { worker.engine.memory() };
+        shared.lua_memory.note(sort, &mut worker.counted, bytes);
+        if is_exhausted {
+            tracing::warn!(
+                ?sort,
+                limit = shared.options.script_memory_max,
+                "the local variables of libraries take most of max-script-memory; this worker loads the libraries anew"
+            );
+            *slot = None;
+        }
         done
     })
 }

@@ -187,7 +187,7 @@ fn list(
 }
 
 fn write_library(library: &FunctionLibrary, with_code: bool, reply: &mut ReplyWriter<'_>) {
-    reply.map(if with_code { 4 } else { 3 });
+    reply.map(3 + usize::from(with_code) + usize::from(library.fault.is_some()));
     reply.bulk(b"library_name");
     reply.bulk(library.name.as_bytes());
     reply.bulk(b"engine");
@@ -208,6 +208,10 @@ fn write_library(library: &FunctionLibrary, with_code: bool, reply: &mut ReplyWr
     if with_code {
         reply.bulk(b"library_code");
         reply.bulk(&library.source);
+    }
+    if let Some(fault) = &library.fault {
+        reply.bulk(b"load_error");
+        reply.bulk(fault.as_bytes());
     }
 }
 

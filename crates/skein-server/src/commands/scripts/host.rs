@@ -1,5 +1,6 @@
 //! Runs the commands of a script.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,9 +31,6 @@ const WRONG_ARITY: CommandError =
 const NOT_ALLOWED: CommandError = CommandError::text("ERR This Redis command is not allowed from script");
 const READ_ONLY: CommandError =
     CommandError::text("ERR Write commands are not allowed from read-only scripts.");
-const TOO_LONG: CommandError = CommandError::text(
-    "ERR the arguments of the command are longer than 4 GiB; send them in several commands",
-);
 /// The script does not see it: the next tick ends it.
 const STOPPED: CommandError = CommandError::text("ERR the script was stopped");
 const ENDED: CommandError = CommandError::text("ERR the script has ended");
@@ -47,12 +45,15 @@ pub(super) struct ScriptCommands<'c, 's> {
     /// Absent only while a command runs, since it passes through the command by value.
     context: Option<CommandContext<'c>>,
     args: ArgList,
+    arg_bytes: usize,
     /// The command that was called last, and whether it was done or refused.
     called: Option<(CommandKind, bool)>,
     /// The last error of a command, without the `-`.
     error: Vec<u8>,
     /// An argument did not fit.
     is_too_long: bool,
+    /// The bytes of replies since the script has written.
+    received: &'s Cell<usize>,
     /// The database that the client had selected. SELECT in a script changes it for the script alone.
     database: u32,
     /// The failure that has undone the script's writes, on disk. All later commands fail with it.
@@ -74,6 +75,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         call: &'s ScriptCall,
         request: &'s RequestArgs<'s>,
         server: &'s mut dyn BusyServer,
+        received: &'s Cell<usize>,
     ) -> Self {
         Self {
             call,
@@ -82,9 +84,11 @@ impl<'c, 's> ScriptCommands<'c, 's> {
             database: context.client.database(),
             context: Some(context),
             args: ArgList::default(),
+            arg_bytes: 0,
             called: None,
             error: Vec::new(),
             is_too_long: false,
+            received,
             broken: None,
             began: Instant::now(),
             has_read: false,
@@ -134,7 +138,14 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         if !self.call.may_write() && (command.may_write() || command.has_other_effects) {
             return Err(READ_ONLY);
         }
-        if self.call.memory_is_full && command.has_flag("denyoom") {
+        if command.may_write()
+            && let Some(why) = &self.call.writes_stopped
+        {
+            return Err(why.clone());
+        }
+        // As in Redis, memory does not stop a script that has written: it may hold the only copy of
+        // what it has removed.
+        if self.call.memory_is_full && !self.has_written && command.has_flag("denyoom") {
             return Err(OUT_OF_MEMORY);
         }
         check_in_script(command, args)?;
@@ -142,8 +153,11 @@ impl<'c, 's> ScriptCommands<'c, 's> {
     }
 
     fn try_call(&mut self, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
-        if std::mem::take(&mut self.is_too_long) {
-            return Err(TOO_LONG);
+        if self.is_too_long {
+            let most = self.arg_bytes_max();
+            return Err(CommandError::owned(format!(
+                "ERR the arguments of the command are longer than the limit of {most} bytes; send them in several commands"
+            )));
         }
         let list = std::mem::take(&mut self.args);
         let ran = list.args().ok_or(UNKNOWN).and_then(|args| self.run(&args, reply));
@@ -190,6 +204,14 @@ impl ScriptCommands<'_, '_> {
     fn may_debug(&self, command: &CommandSpec) -> bool {
         let shared = self.context.as_ref().map(|context| context.shared);
         command.name == "debug" && shared.is_some_and(|shared| shared.settings.debug_in_scripts.get() != 0)
+    }
+
+    /// Returns the most bytes of a command's arguments: as much as the script may take itself, since
+    /// it may name one value many times. Once it has written, as much as a client may send.
+    fn arg_bytes_max(&self) -> usize {
+        let options = self.context.as_ref().map(|context| &context.shared.options);
+        let most = options.map_or(0, |options| options.request_bytes_max);
+        if self.has_written { most } else { most.min(options.map_or(0, |options| options.script_memory_max)) }
     }
 
     /// Counts the command that was called, and its error.
@@ -261,7 +283,8 @@ fn may_be_in_script(command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
 
 impl ScriptHost for ScriptCommands<'_, '_> {
     fn argument(&mut self, bytes: &[u8]) {
-        self.is_too_long |= !self.args.push(bytes);
+        self.arg_bytes = self.arg_bytes.saturating_add(bytes.len());
+        self.is_too_long |= self.arg_bytes > self.arg_bytes_max() || !self.args.push(bytes);
     }
 
     fn call(&mut self, version: RespVersion, reply: &mut Vec<u8>) {
@@ -275,12 +298,17 @@ impl ScriptHost for ScriptCommands<'_, '_> {
             writer.truncate(0);
             fault.write(&mut writer);
         }
-        self.args.clear();
+        self.forget_arguments();
         self.count(began, reply);
+        if self.has_written {
+            self.received.set(self.received.get().saturating_add(reply.len()));
+        }
     }
 
     fn forget_arguments(&mut self) {
         self.args.clear();
+        self.arg_bytes = 0;
+        self.is_too_long = false;
     }
 
     fn may_call(&mut self) -> Option<bool> {
@@ -292,12 +320,16 @@ impl ScriptHost for ScriptCommands<'_, '_> {
             }
             _ => None,
         };
-        self.args.clear();
+        self.forget_arguments();
         is_allowed
     }
 
     fn log(&mut self, level: ScriptLogLevel, text: &[u8]) {
         log_line(level, text);
+    }
+
+    fn has_written(&self) -> bool {
+        self.has_written
     }
 
     fn tick(&mut self) -> ControlFlow<Stop> {

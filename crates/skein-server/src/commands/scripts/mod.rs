@@ -18,6 +18,7 @@ mod functions;
 mod host;
 mod reply_sink;
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ use crate::script_cache::Script;
 use crate::shared::ServerShared;
 use engines::{failed, with_function_engine, with_script_engine};
 use host::ScriptCommands;
+use reply_sink::ScriptReply;
 
 pub(crate) use functions::changes_functions;
 pub(super) use functions::{function, write_function_stats};
@@ -92,8 +94,11 @@ pub(crate) struct ScriptCall {
     callee: Callee,
     keys: usize,
     read_only: bool,
-    /// Whether memory is full. Then the script may not run commands that need more.
+    /// Whether memory was full at the start. Then the script may not begin to write with a command
+    /// that needs more.
     memory_is_full: bool,
+    /// Why the store accepts no writes, if it does not. Then the script may only read.
+    writes_stopped: Option<CommandError>,
     /// See `ServerOptions::script_time_max`.
     time_max: Duration,
 }
@@ -117,7 +122,7 @@ impl ScriptCall {
                 }
                 let keys = count_of_keys(args, NOT_AN_INTEGER)?;
                 let digest = ScriptDigest::parse(args.get(1)).ok_or(NO_SCRIPT)?;
-                (Callee::Script(shared.scripts.get(digest).ok_or(NO_SCRIPT)?), keys)
+                (Callee::Script(shared.scripts.use_script(digest).ok_or(NO_SCRIPT)?), keys)
             }
             ScriptSource::Function => {
                 let libraries = shared.functions.libraries();
@@ -131,7 +136,7 @@ impl ScriptCall {
         }
         let read_only = kind.read_only || flags.no_writes;
         let time_max = shared.options.script_time_max;
-        Ok(Self { callee, keys, read_only, memory_is_full: false, time_max })
+        Ok(Self { callee, keys, read_only, memory_is_full: false, writes_stopped: None, time_max })
     }
 
     /// Returns whether a request runs a script that may write. A script that is not found has an
@@ -157,6 +162,18 @@ impl ScriptCall {
         self.memory_is_full = !flags.allow_oom;
         Ok(())
     }
+
+    /// Notes that the store accepts no writes.
+    ///
+    /// # Errors
+    /// If the script declares that it writes.
+    pub(crate) fn stop_writes(&mut self, why: CommandError) -> Result<(), CommandError> {
+        if self.callee.flags().declared && !self.read_only {
+            return Err(why);
+        }
+        self.writes_stopped = Some(why);
+        Ok(())
+    }
 }
 
 /// Returns the number of keys of a request, or `no_number` if it is none.
@@ -172,7 +189,7 @@ fn count_of_keys(args: &RequestArgs<'_>, no_number: CommandError) -> Result<usiz
 
 /// Returns the script with this source, from the cache if it has it.
 fn evaluated(shared: &ServerShared, source: &[u8]) -> Result<Arc<Script>, CommandError> {
-    if let Some(script) = shared.scripts.get(ScriptDigest::of(source)) {
+    if let Some(script) = shared.scripts.use_script(ScriptDigest::of(source)) {
         return Ok(script);
     }
     let script = compiled(shared, source)?;
@@ -206,18 +223,22 @@ pub(crate) fn run<'c>(
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<(), CommandError>) {
     let shared = Arc::clone(context.shared);
-    let mut commands = ScriptCommands::new(context, call, args, busy);
+    let received = Cell::new(0);
+    let mut commands = ScriptCommands::new(context, call, args, busy, &received);
     let (keys, rest) = (args.from(FIRST_KEY).take(call.keys), args.from(FIRST_KEY + call.keys));
     let start = reply.position();
+    let mut returned = ScriptReply::new(reply, shared.settings.reply_bytes_max.get(), &received);
     let ran = match &call.callee {
         Callee::Script(script) => with_script_engine(&shared, |engine| {
-            engine.run((script.digest, &script.code), keys, rest, &mut commands, reply).map_err(failed)
+            engine
+                .run((script.digest, &script.code), keys, rest, &mut commands, &mut returned)
+                .map_err(failed)
         }),
         Callee::Function(function) => with_function_engine(&shared, |engine| {
             let library = &function.library;
-            ensure_loaded(engine, library)?;
+            ensure_loaded(engine, library, &mut commands)?;
             let called = (library.id, &*function.about().name);
-            engine.call_function(called, keys, rest, &mut commands, reply).map_err(failed)
+            engine.call_function(called, keys, rest, &mut commands, &mut returned).map_err(failed)
         }),
     };
     let returned = match &ran {

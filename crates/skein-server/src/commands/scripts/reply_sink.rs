@@ -1,55 +1,97 @@
-//! What a script returns, in the client's version of RESP.
+//! What a script returns, in the client's version of RESP, up to `max-reply`.
 
-use skein_script::ReplySink;
+use std::cell::Cell;
 
+use skein_script::{ReplySink, WRITTEN_RESERVE};
+
+use crate::commands::CommandError;
+use crate::commands::reply_limit::check_reply_bytes;
 use crate::resp::ReplyWriter;
 
-impl ReplySink for ReplyWriter<'_> {
+const WAY_OUT: &str = "return less from the script, or raise max-reply; what the script has written stays";
+
+/// The reply of a script.
+pub(super) struct ScriptReply<'r, 'w> {
+    writer: &'r mut ReplyWriter<'w>,
+    start: usize,
+    bytes_max: usize,
+    /// The replies that the script has received since it wrote. It may return as much beyond the
+    /// limit, up to the reserve of scripts: what it has popped is nowhere else.
+    received: &'r Cell<usize>,
+}
+
+impl<'r, 'w> ScriptReply<'r, 'w> {
+    pub(super) fn new(writer: &'r mut ReplyWriter<'w>, bytes_max: usize, received: &'r Cell<usize>) -> Self {
+        Self { start: writer.position(), writer, bytes_max, received }
+    }
+
+    fn check(&self, more: usize) -> Result<(), CommandError> {
+        let most = self.bytes_max.saturating_add(self.received.get().min(WRITTEN_RESERVE));
+        let bytes = (self.writer.position() - self.start).saturating_add(more);
+        check_reply_bytes(bytes, most, WAY_OUT)
+    }
+}
+
+impl ReplySink for ScriptReply<'_, '_> {
+    fn admits(&self, bytes: usize) -> bool {
+        self.check(bytes).is_ok()
+    }
+
+    fn clear(&mut self) {
+        self.writer.truncate(self.start);
+    }
+
+    fn too_long(&mut self) {
+        if let Err(fault) = self.check(usize::MAX) {
+            fault.write(self.writer);
+        }
+    }
+
     fn null(&mut self) {
-        Self::null(self);
+        self.writer.null();
     }
 
     fn boolean(&mut self, value: bool) {
-        Self::boolean(self, value);
+        self.writer.boolean(value);
     }
 
     fn integer(&mut self, value: i64) {
-        self.int(value);
+        self.writer.int(value);
     }
 
     fn double(&mut self, value: f64) {
-        Self::double(self, value);
+        self.writer.double(value);
     }
 
     fn bulk(&mut self, bytes: &[u8]) {
-        Self::bulk(self, bytes);
+        self.writer.bulk(bytes);
     }
 
     fn status(&mut self, text: &[u8]) {
-        self.simple_bytes(text);
+        self.writer.simple_bytes(text);
     }
 
     fn error(&mut self, text: &[u8]) {
-        self.error_bytes(text);
+        self.writer.error_bytes(text);
     }
 
     fn array(&mut self, len: usize) {
-        Self::array(self, len);
+        self.writer.array(len);
     }
 
     fn map(&mut self, pairs: usize) {
-        Self::map(self, pairs);
+        self.writer.map(pairs);
     }
 
     fn set(&mut self, len: usize) {
-        Self::set(self, len);
+        self.writer.set(len);
     }
 
     fn big_number(&mut self, digits: &[u8]) {
-        Self::big_number(self, digits);
+        self.writer.big_number(digits);
     }
 
     fn verbatim(&mut self, format: &[u8], text: &[u8]) {
-        Self::verbatim(self, format, text);
+        self.writer.verbatim(format, text);
     }
 }
