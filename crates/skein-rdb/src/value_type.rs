@@ -80,6 +80,15 @@ impl ValueType {
         })
     }
 
+    /// Returns the version of the format in which this type appeared; 0 for all that Redis 7.0 has. A
+    /// payload of an earlier version cannot have it.
+    pub fn since(self) -> u16 {
+        match self {
+            Self::SetListpack | Self::Stream3 => 11,
+            _ => 0,
+        }
+    }
+
     /// Returns whether this is a stream.
     pub fn is_stream(self) -> bool {
         matches!(self, Self::Stream | Self::Stream2 | Self::Stream3)

@@ -28,7 +28,7 @@ use crate::{ServerOptions, StartError, open_files, unix_socket};
 use skein_data::{Engine, OpenProgress};
 
 /// The number of connections that may wait to be accepted.
-const BACKLOG: i32 = 4096;
+pub(crate) const BACKLOG: i32 = 4096;
 
 /// A server that listens but has no data yet (see `loading`). Dropping it closes its ports.
 #[derive(Debug)]

@@ -156,6 +156,8 @@ pub struct ServerOptions {
     /// Receives the level of CONFIG SET loglevel; none by default, and then the command is an
     /// error.
     pub log: Option<Arc<dyn LogControl>>,
+    /// The folder of the data, which `CONFIG GET dir` shows.
+    pub data_folder: Option<PathBuf>,
     /// Receives the options of CONFIG REWRITE; none by default, and then the command is an error.
     pub options_file: Option<Arc<dyn OptionsFile>>,
     /// How long a client may be idle before it is disconnected; whole seconds, at most 2^31 - 1. 0,
@@ -218,6 +220,7 @@ impl Default for ServerOptions {
             latency_threshold: Duration::ZERO,
             latency_tracking: true,
             log: None,
+            data_folder: None,
             options_file: None,
             idle_timeout: Duration::ZERO,
             tls_handshake_timeout: Duration::from_secs(10),

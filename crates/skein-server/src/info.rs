@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::sync::atomic::Ordering;
 use std::time::UNIX_EPOCH;
 
+use crate::commands::configuration::value_of;
 use crate::shared::ServerShared;
 use skein_data::{KeyspaceStats, StoreStats};
 
@@ -21,6 +22,9 @@ pub(crate) use memory::resident_bytes;
 /// The version of Redis whose replies this server follows. Clients check it before they use a
 /// command.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";
+
+/// The bits of the clock, in seconds, by which Redis compares the last uses of keys.
+pub(crate) const LRU_CLOCK: u64 = (1 << 24) - 1;
 
 /// The numbers of keys and of the engine.
 pub(crate) struct InfoNumbers {
@@ -110,6 +114,13 @@ fn server(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("server_time_usec", UNIX_EPOCH.elapsed().unwrap_or_default().as_micros());
     lines.add("uptime_in_seconds", up.as_secs());
     lines.add("uptime_in_days", up.as_secs() / 86_400);
+    lines.add("multiplexing_api", "epoll");
+    lines.add("process_supervised", value_of(shared, "supervised"));
+    for name in ["hz", "configured_hz"] {
+        lines.add(name, value_of(shared, "hz"));
+    }
+    lines.add("lru_clock", UNIX_EPOCH.elapsed().unwrap_or_default().as_secs() & LRU_CLOCK);
+    lines.add("io_threads_active", u8::from(shared.mailboxes.len() > 1));
     if let Ok(path) = std::env::current_exe() {
         lines.add("executable", path.display());
     }
@@ -166,6 +177,7 @@ fn replication(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("master_replid2", "0".repeat(40));
     lines.add("master_repl_offset", 0);
     lines.add("second_repl_offset", -1);
+    lines.add("repl_backlog_size", value_of(shared, "repl-backlog-size"));
     for name in ["repl_backlog_active", "repl_backlog_first_byte_offset", "repl_backlog_histlen"] {
         lines.add(name, 0);
     }

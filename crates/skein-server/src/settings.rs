@@ -12,7 +12,7 @@
 mod encodings;
 mod observe;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -72,6 +72,8 @@ pub(crate) struct LiveSettings {
     pub encodings: EncodingSettings,
     /// The settings of observation.
     pub observing: ObserveSettings,
+    /// The values of parameters without effect that CONFIG SET has kept, by name.
+    pub kept: Mutex<BTreeMap<String, String>>,
     /// The parameters that CONFIG SET has changed, for CONFIG REWRITE.
     pub set_by_clients: Mutex<BTreeSet<&'static str>>,
 }
@@ -155,6 +157,7 @@ impl LiveSettings {
             debug_in_scripts: LiveSetting::new(0),
             encodings: EncodingSettings::new(),
             observing: ObserveSettings::new(options),
+            kept: Mutex::default(),
             set_by_clients: Mutex::default(),
         }
     }

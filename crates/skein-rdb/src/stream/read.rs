@@ -26,13 +26,16 @@ enum StreamPart {
 pub(crate) struct StreamReader {
     kind: ValueType,
     part: StreamPart,
-    /// The last entry so far.
+    /// The first and the last entry so far.
+    first: Option<StreamId>,
     last: Option<StreamId>,
+    /// The counters, once they were read.
+    position: StreamPosition,
 }
 
 impl StreamReader {
     pub(crate) fn new(kind: ValueType) -> Self {
-        Self { kind, part: StreamPart::Head, last: None }
+        Self { kind, part: StreamPart::Head, first: None, last: None, position: StreamPosition::default() }
     }
 
     pub(crate) fn next<R: BufRead>(&mut self, input: &mut RdbInput<R>) -> Result<Option<ValuePiece>> {
@@ -49,13 +52,18 @@ impl StreamReader {
                 }
                 StreamPart::Position => {
                     let position = self.read_position(input)?;
+                    self.position = position;
                     self.part = StreamPart::Groups(input.length("the number of groups")?);
                     return Ok(Some(ValuePiece::StreamPosition(position)));
                 }
                 StreamPart::Groups(0) => return Ok(None),
                 StreamPart::Groups(left) => {
                     self.part = StreamPart::Groups(left - 1);
-                    return read_group(self.kind, input).map(|group| Some(ValuePiece::StreamGroup(group)));
+                    let mut group = read_group(self.kind, input)?;
+                    if self.kind == ValueType::Stream {
+                        group.entries_read = self.entries_read_before(group.last_id);
+                    }
+                    return Ok(Some(ValuePiece::StreamGroup(group)));
                 }
             }
         }
@@ -86,9 +94,24 @@ impl StreamReader {
                     "an entry behind the one before",
                 ));
             }
+            self.first.get_or_insert(entry.id);
             self.last = Some(entry.id);
         }
         Ok(entries)
+    }
+
+    /// Returns the number of entries that a group of an old stream has read, if its last entry shows it.
+    /// Old streams do not count; like Redis 7.0, takes all entries of the stream as all that were added.
+    fn entries_read_before(&self, id: StreamId) -> Option<u64> {
+        let StreamPosition { len, last_id, .. } = self.position;
+        match self.first {
+            _ if len == 0 => Some(0),
+            _ if id == last_id => Some(len),
+            _ if id > last_id => None,
+            Some(first) if id < first => Some(0),
+            Some(first) if id == first => Some(1),
+            _ => None,
+        }
     }
 
     fn read_position<R: BufRead>(&self, input: &mut RdbInput<R>) -> Result<StreamPosition> {

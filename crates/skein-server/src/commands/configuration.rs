@@ -1,9 +1,11 @@
 //! CONFIG: the server's settings under Redis's names.
 
 mod clients;
+mod kept;
 mod memory;
 mod observing;
 mod output_limit;
+mod redis_parameters;
 mod rewrite;
 mod table;
 mod tls;
@@ -25,7 +27,7 @@ const HELP: &[&str] = &[
     "GET <pattern> [<pattern> [...]]",
     "    Return the parameters that match a pattern, and their values.",
     "SET <parameter> <value> [<parameter> <value> [...]]",
-    "    Set parameters that can change while the server runs.",
+    "    Set parameters that can change while the server runs. Some of Redis are only kept.",
     "RESETSTAT",
     "    Reset the statistics of INFO.",
     "REWRITE",
@@ -91,15 +93,15 @@ fn set(shared: &ServerShared, args: &RequestArgs<'_>) -> Result<(), CommandError
         return Err(SYNTAX);
     }
     let _one = lock(&shared.configuring);
-    let mut named: Vec<(&ConfigParameter, &[u8])> = Vec::new();
+    let mut named: Vec<(&'static ConfigParameter, &[u8])> = Vec::new();
     for at in (2..args.len()).step_by(2) {
-        let Some(parameter) = PARAMETERS.iter().find(|known| is(args.get(at), known.name)) else {
+        let Some(&parameter) = PARAMETERS.iter().find(|known| is(args.get(at), known.name)) else {
             let before = &b"ERR Unknown option or number of arguments for CONFIG SET - '"[..];
             return Err(CommandError::owned([before, args.get(at), b"'"].concat()));
         };
         let unchanged = parameter.value(shared).as_bytes() == args.get(at + 1);
         if parameter.is_fixed(shared) && !unchanged {
-            return Err(failed(parameter, "can't set immutable config"));
+            return Err(failed(parameter, parameter.refusal()));
         }
         if named.iter().any(|(other, _)| other.name == parameter.name) {
             return Err(failed(parameter, "duplicate parameter"));
@@ -117,6 +119,12 @@ fn set(shared: &ServerShared, args: &RequestArgs<'_>) -> Result<(), CommandError
     let set = named.iter().map(|(parameter, _)| *parameter).filter(|parameter| !parameter.is_fixed(shared));
     lock(&shared.settings.set_by_clients).extend(set.map(|parameter| parameter.name));
     Ok(())
+}
+
+/// Returns the value of a parameter, which is empty for an unknown name.
+pub(crate) fn value_of(shared: &ServerShared, name: &str) -> String {
+    let known = PARAMETERS.iter().find(|parameter| parameter.name == name);
+    known.map_or_else(String::new, |parameter| parameter.value(shared))
 }
 
 /// Returns how many parameters accept this value.

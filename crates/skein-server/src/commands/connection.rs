@@ -12,6 +12,7 @@ use super::monitor::stop_monitoring;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, CommandSpec, Handler, is};
 use crate::acl::{Acl, DEFAULT};
 use crate::client::ClientState;
+use crate::info::REDIS_VERSION;
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 
@@ -170,9 +171,11 @@ pub(crate) fn negotiate_hello(
     Ok(())
 }
 
+/// Writes the fields of Redis. Clients choose commands by the version, so it is the one whose replies
+/// this server follows. INFO has the version of SkeinDB.
 fn greet(client: &ClientState, reply: &mut ReplyWriter<'_>) {
     reply.map(7);
-    for (name, value) in [("server", "skeindb"), ("version", env!("CARGO_PKG_VERSION"))] {
+    for (name, value) in [("server", "redis"), ("version", REDIS_VERSION)] {
         reply.bulk(name.as_bytes());
         reply.bulk(value.as_bytes());
     }

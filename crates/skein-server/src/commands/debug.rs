@@ -1,9 +1,14 @@
 //! DEBUG, for tests of clients. The server's options must allow it.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
+use skein_data::is_reserved;
+
+use super::dump::write_whole_payload;
+use super::keys::object::encoding;
 use super::subcommands::{help, unknown_or_wrong};
-use super::{AfterCommand, CommandContext, CommandError, is};
+use super::{AfterCommand, CommandContext, CommandError, RESERVED_KEY_NAMED, is};
+use crate::info::LRU_CLOCK;
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 
 /// The longest sleep.
@@ -11,6 +16,10 @@ const SLEEP_MAX: Duration = Duration::from_secs(60 * 60);
 
 const HELP: &[&str] = &[
     "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+    "ERROR <string>",
+    "    Reply with this error.",
+    "OBJECT <key>",
+    "    Describe the value of a key: its encoding in Redis, the bytes of its payload, its idle time.",
     "PROTOCOL <type>",
     "    Reply with a value of this type of the protocol.",
     "SET-ACTIVE-EXPIRE <0|1>",
@@ -39,6 +48,11 @@ pub(super) fn debug(
     } else if is(subcommand, "SLEEP") && args.len() == 3 {
         std::thread::sleep(parse_sleep(args.get(2))?);
         reply.ok();
+    } else if is(subcommand, "ERROR") && args.len() == 3 {
+        let line = |byte: &u8| if b"\r\n".contains(byte) { b' ' } else { *byte };
+        return Err(CommandError::owned(args.get(2).iter().map(line).collect::<Vec<u8>>()));
+    } else if is(subcommand, "OBJECT") && args.len() == 3 {
+        describe(context, args.get(2), reply)?;
     } else if is(subcommand, "PROTOCOL") && args.len() == 3 {
         write_example(args.get(2), reply)?;
     } else if is(subcommand, "SET-ACTIVE-EXPIRE") && args.len() == 3 {
@@ -51,6 +65,41 @@ pub(super) fn debug(
         return Err(unknown_or_wrong("debug", args));
     }
     Ok(AfterCommand::Done)
+}
+
+/// Bytes of a payload around the contents: the type, the version and the checksum.
+const AROUND_CONTENTS: usize = 1 + 2 + 8;
+
+/// Writes what DEBUG OBJECT says of a key. Values have no address.
+fn describe(
+    context: &mut CommandContext<'_>,
+    name: &[u8],
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    if is_reserved(name) {
+        return Err(RESERVED_KEY_NAMED);
+    }
+    let key = context.client.keyspace().stored(name);
+    let limits = context.shared.settings.encodings.limits();
+    let encoding = context.look_up_unused(&key, |row| row?.map(|row| encoding(row, &limits)).transpose())?;
+    let encoding = encoding.ok_or(CommandError::text("ERR no such key"))?;
+    let idle = context.shared.store.idle_time(&key).unwrap_or_default().as_secs();
+    let mut payload = Vec::new();
+    let most = context.shared.settings.reply_bytes_max.get();
+    let mut writer = ReplyWriter::new(&mut payload, Protocol::Resp2);
+    write_whole_payload(&mut context.session, &key, most, |_, _| {}, &mut writer)?;
+    let text = bulk_text(&payload).len().saturating_sub(AROUND_CONTENTS);
+    let used = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs().saturating_sub(idle) & LRU_CLOCK;
+    reply.simple(&format!(
+        "Value at:0x0 refcount:1 encoding:{encoding} serializedlength:{text} lru:{used} lru_seconds_idle:{idle}"
+    ));
+    Ok(())
+}
+
+/// Returns the text of a bulk string.
+fn bulk_text(reply: &[u8]) -> &[u8] {
+    let head = reply.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    reply.get(head..reply.len().saturating_sub(2)).unwrap_or_default()
 }
 
 /// Returns whether the switch in argument 2 is on.
@@ -126,7 +175,9 @@ fn write_example(kind: &[u8], reply: &mut ReplyWriter<'_>) -> Result<(), Command
 }
 
 fn parse_sleep(text: &[u8]) -> Result<Duration, CommandError> {
-    let seconds: Option<f64> = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    // As in Redis, a line end may follow: clients in C send one by mistake.
+    let seconds: Option<f64> =
+        std::str::from_utf8(text.trim_ascii_end()).ok().and_then(|text| text.parse().ok());
     let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     time.filter(|time| *time <= SLEEP_MAX).ok_or_else(|| {
         let shown = text[..text.len().min(64)].escape_ascii();

@@ -34,10 +34,10 @@ pub(super) fn write<'s>(sources: impl Iterator<Item = &'s [u8]>) -> Vec<u8> {
 /// Returns the sources of the libraries in a payload.
 ///
 /// # Errors
-/// The payload is damaged, of a later version, or has something else than libraries.
+/// The payload is damaged, of a version that is not read, or has something else than libraries.
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<Vec<u8>>, CommandError> {
     let (version, body) = payload::open(bytes).ok_or(DAMAGED)?;
-    if version > payload::VERSION {
+    if !payload::is_read(version) {
         return Err(DAMAGED);
     }
     let limits = RdbLimits { string_bytes: VALUE_BYTES_MAX, ..RdbLimits::default() };
@@ -74,6 +74,21 @@ mod tests {
         assert!(sources[0].ends_with(b"flags={'no-writes','allow-stale'}}"));
     }
 
+    /// Incident: FUNCTION RESTORE refused the payloads of Redis 7.2 and of Valkey. Consequence: `skein
+    /// copy` from them lost the functions. Fix: like RESTORE, reads all versions of the format that are
+    /// known: their libraries have the same form.
+    #[test]
+    fn payloads_of_later_servers_are_read() {
+        // FUNCTION DUMP of Valkey 9.1.
+        const VALKEY: &[u8] =
+            b"\xf5@C#!lua name=lib\nredis.register_function('f',function() return 7 end)P\x00\xf3?\x88K25\x8c\x03";
+        assert_eq!(read(VALKEY).unwrap(), [&VALKEY[3..VALKEY.len() - 10]]);
+        let body = &ONE[..ONE.len() - 10];
+        for version in [9, 10, 11, payload::VERSION_MAX, payload::VALKEY_9] {
+            assert_eq!(read(&sealed(body, version)).unwrap(), read(ONE).unwrap(), "{version}");
+        }
+    }
+
     #[test]
     fn damage_is_noticed() {
         for at in 0..ONE.len() {
@@ -93,7 +108,7 @@ mod tests {
     #[test]
     fn bodies_that_are_not_libraries_are_refused() {
         assert!(read(&sealed(b"", 9)).is_ok());
-        assert_eq!(read(&sealed(b"", 11)).unwrap_err().bytes(), DAMAGED.bytes());
+        assert_eq!(read(&sealed(b"", 13)).unwrap_err().bytes(), DAMAGED.bytes());
         assert_eq!(read(&sealed(b"\0\x01x", payload::VERSION)).unwrap_err().bytes(), NOT_A_LIBRARY.bytes());
         for body in [&b"\xf5"[..], b"\xf5\x10abc", b"\xf5\xc4", b"\xf5\x81\xff\xff\xff\xff\xff\xff\xff\xff"] {
             assert_eq!(read(&sealed(body, payload::VERSION)).unwrap_err().bytes(), CUT_SHORT.bytes());

@@ -36,7 +36,7 @@ mod self_test;
 mod sparse;
 
 pub(crate) use self_test::SelfTest;
-pub(crate) use sparse::{RegisterRun, SPARSE_BYTES_MAX, runs};
+pub(crate) use sparse::{RegisterRun, runs};
 
 use element::position_of;
 use estimate::{Histogram, estimate};

@@ -99,6 +99,14 @@ fn parts(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
 fn resident(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     let Some(resident) = resident_bytes().and_then(|bytes| usize::try_from(bytes).ok()) else { return };
     let used = shared.used_bytes(numbers);
+    // The memory that was taken from the system stays resident: it is returned in whole regions.
+    let held = numbers.memory.held;
+    let ratio = |of: usize, to: usize| format!("{:.2}", of as f64 / to.max(1) as f64);
+    lines.add("allocator_resident", held);
+    lines.add("allocator_rss_ratio", ratio(held, held));
+    lines.add("allocator_rss_bytes", 0);
+    lines.add("rss_overhead_ratio", ratio(resident, held));
+    lines.add("rss_overhead_bytes", resident as i128 - held as i128);
     add_bytes("used_memory_rss", resident, lines);
     lines.add("mem_fragmentation_ratio", format_args!("{:.2}", resident as f64 / used.max(1) as f64));
     lines.add("mem_fragmentation_bytes", resident as i128 - used as i128);

@@ -45,6 +45,9 @@ fn checkpoints(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLin
     lines.add("aof_rewrite_scheduled", u8::from(shared.checkpoints.is_scheduled()));
     lines.add("aof_last_bgrewrite_status", last);
     lines.add("aof_last_write_status", status(numbers.writes_stopped.is_some()));
+    if has_log {
+        log(shared, numbers, lines);
+    }
     // Checkpoints copy no pages of memory, and there are no modules.
     for name in [
         "current_cow_peak",
@@ -56,6 +59,17 @@ fn checkpoints(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLin
     ] {
         lines.add(name, 0);
     }
+}
+
+/// Writes the log under the names of Redis's, which has them with its log only. There is no base file,
+/// and no sync is put off.
+fn log(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
+    lines.add("aof_current_size", numbers.log_bytes);
+    lines.add("aof_base_size", 0);
+    lines.add("aof_pending_rewrite", u8::from(shared.checkpoints.is_scheduled()));
+    lines.add("aof_buffer_length", numbers.log_bytes_behind);
+    lines.add("aof_pending_bio_fsync", 0);
+    lines.add("aof_delayed_fsync", 0);
 }
 
 /// Returns a message as a value on one line, or `no`.

@@ -16,6 +16,7 @@ mod dump;
 mod families;
 mod hyperloglogs;
 mod migrate;
+mod parameters;
 mod raw;
 mod redis;
 mod replies;

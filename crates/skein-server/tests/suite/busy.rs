@@ -50,7 +50,7 @@ fn others_receive_busy_until_the_script_is_killed() {
                 assert_eq!(other.ask("SHUTDOWN"), BUSY);
                 assert_eq!(other.ask("FUNCTION KILL"), BUSY);
                 assert_eq!(other.ask("FUNCTION STATS"), BUSY);
-                assert!(other.ask("HELLO").contains("skeindb"));
+                assert!(other.ask("HELLO").contains("|proto|"));
                 assert_eq!(other.ask("UNWATCH"), "+OK|");
             }
             let mut late = server.connect();

@@ -237,7 +237,7 @@ fn documented_examples() {
 #[test]
 fn resp3_shapes() {
     let (_server, mut client) = letters();
-    assert!(client.ask("HELLO 3").starts_with("%7|$6|server|$7|skeindb|"));
+    assert!(client.ask("HELLO 3").starts_with("%7|$6|server|$5|redis|$7|version|$6|7.0.15|"));
     check(
         &mut client,
         &[

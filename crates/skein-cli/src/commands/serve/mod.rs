@@ -42,7 +42,12 @@ pub fn run(args: &ServeArgs, log: LogLevelHandle) -> Result<Exit, Failure> {
     hangup::ignore()?;
     let (engine_options, options) = args.options()?;
     let log: Arc<dyn LogControl> = Arc::new(ServedLogLevel(log));
-    let options = ServerOptions { log: Some(log), options_file: args.origins.options_file(), ..options };
+    let options = ServerOptions {
+        log: Some(log),
+        options_file: args.origins.options_file(),
+        data_folder: std::path::absolute(&args.data).ok(),
+        ..options
+    };
     let (workers, stop_timeout) = (options.workers, options.stop_timeout);
     for folder in [&args.data].into_iter().chain(&args.log_dir) {
         folder_permissions::check(folder)?;

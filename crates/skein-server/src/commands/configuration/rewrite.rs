@@ -44,6 +44,9 @@ fn options_set(shared: &ServerShared) -> Result<RewrittenOptions, CommandError> 
         if let Some(path) = parameter.tls_path(shared) {
             check_path(parameter.name, &path).map_err(|why| failed(&why))?;
         }
+        if parameter.is_kept() {
+            continue;
+        }
         if let Some(more) = options_of(parameter.name, &parameter.value(shared)) {
             options.extend(more);
         } else {
@@ -151,13 +154,14 @@ fn log_level(level: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Parameters that the file does not get: a password is a secret with a file of its own, and
-    /// percentiles have no option.
-    const NOT_WRITTEN: [&str; 2] = ["latency-tracking-info-percentiles", "requirepass"];
+    /// Parameters that the file does not get: a password is a secret with a file of its own, percentiles
+    /// have no option, and the durability does not change.
+    const NOT_WRITTEN: [&str; 4] =
+        ["appendfsync", "appendonly", "latency-tracking-info-percentiles", "requirepass"];
 
     #[test]
     fn every_parameter_that_changes_is_written() {
-        for parameter in PARAMETERS.iter().filter(|parameter| parameter.changes()) {
+        for parameter in PARAMETERS.iter().filter(|parameter| parameter.changes() && !parameter.is_kept()) {
             let value = if parameter.name == "client-output-buffer-limit" {
                 "normal 1 2 3 pubsub 1 2 3"
             } else {

@@ -5,16 +5,17 @@
 //! the option, in `config`.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
+use super::kept::{self, KeptKind};
+use super::redis_parameters::{KEPT, REFUSED};
 use super::values::{NumberUnit, parse};
 use super::{clients, memory, observing, output_limit, users};
-use crate::commands::streams;
+use crate::bound_server::BACKLOG;
 use crate::config::{SECONDS, bounds};
-use crate::hyperloglog;
 use crate::settings::{LiveSetting, LiveSettings};
 use crate::shared::ServerShared;
 use crate::{Tls, TlsClients};
-use skein_data::Durability;
 
 /// A parameter of CONFIG.
 pub(super) struct ConfigParameter {
@@ -25,13 +26,17 @@ pub(super) struct ConfigParameter {
 enum ParameterKind {
     /// Cannot change while the server runs.
     Fixed(fn(&ServerShared) -> String),
+    /// Has this value always, and this error for any other one.
+    Refused { value: &'static str, why: &'static str },
+    /// Is kept without effect.
+    Kept { default: &'static str, kind: KeptKind },
     /// A number that can change.
     Number(NumberParameter),
     /// Any other value that can change.
     Other { value: fn(&ServerShared) -> String, change: fn(&[u8]) -> Result<ApplyChange, String> },
     /// A TLS file. It can change if the server has a TLS port.
     TlsFile(TlsFile),
-    /// A value of the engine. Some engines reject a change.
+    /// A value of the engine. Some engines reject a change, and no engine changes its durability.
     Engine {
         value: fn(&ServerShared) -> String,
         change: fn(&ServerShared, &[u8]) -> Result<ApplyChange, String>,
@@ -63,12 +68,30 @@ const fn fixed(name: &'static str, value: fn(&ServerShared) -> String) -> Config
     ConfigParameter { name, kind: ParameterKind::Fixed(value) }
 }
 
+/// A parameter that has one value.
+pub(super) const fn refused(name: &'static str, value: &'static str, why: &'static str) -> ConfigParameter {
+    ConfigParameter { name, kind: ParameterKind::Refused { value, why } }
+}
+
+/// A parameter of Redis without effect.
+pub(super) const fn kept(name: &'static str, default: &'static str, kind: KeptKind) -> ConfigParameter {
+    ConfigParameter { name, kind: ParameterKind::Kept { default, kind } }
+}
+
 const fn other(
     name: &'static str,
     value: fn(&ServerShared) -> String,
     change: fn(&[u8]) -> Result<ApplyChange, String>,
 ) -> ConfigParameter {
     ConfigParameter { name, kind: ParameterKind::Other { value, change } }
+}
+
+const fn engine(
+    name: &'static str,
+    value: fn(&ServerShared) -> String,
+    change: fn(&ServerShared, &[u8]) -> Result<ApplyChange, String>,
+) -> ConfigParameter {
+    ConfigParameter { name, kind: ParameterKind::Engine { value, change } }
 }
 
 const fn number(
@@ -125,6 +148,10 @@ impl ConfigParameter {
             ParameterKind::Fixed(value)
             | ParameterKind::Other { value, .. }
             | ParameterKind::Engine { value, .. } => value(shared),
+            ParameterKind::Refused { value, .. } => (*value).to_owned(),
+            ParameterKind::Kept { default, .. } => {
+                kept::value(shared, self.name).unwrap_or_else(|| (*default).to_owned())
+            }
             ParameterKind::Number(number) => (number.setting)(&shared.settings).get().to_string(),
             ParameterKind::TlsFile(_) => {
                 let path = self.tls_path(shared);
@@ -135,7 +162,17 @@ impl ConfigParameter {
 
     /// Returns whether any server can change it.
     pub(super) fn changes(&self) -> bool {
-        !matches!(self.kind, ParameterKind::Fixed(_))
+        !matches!(self.kind, ParameterKind::Fixed(_) | ParameterKind::Refused { .. })
+    }
+
+    /// Returns whether its value is kept without effect.
+    pub(super) fn is_kept(&self) -> bool {
+        matches!(self.kind, ParameterKind::Kept { .. })
+    }
+
+    /// Returns the error for a new value of a parameter that this server cannot change.
+    pub(super) fn refusal(&self) -> &'static str {
+        if let ParameterKind::Refused { why, .. } = self.kind { why } else { IMMUTABLE }
     }
 
     /// Returns whether this server cannot change it.
@@ -163,7 +200,10 @@ impl ConfigParameter {
     pub(super) fn change(&self, shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
         match &self.kind {
             // A fixed parameter has this value already. All TLS files change together (see `tls`).
-            ParameterKind::Fixed(_) | ParameterKind::TlsFile(_) => Ok(Box::new(|_| {})),
+            ParameterKind::Fixed(_) | ParameterKind::Refused { .. } | ParameterKind::TlsFile(_) => {
+                Ok(Box::new(|_| {}))
+            }
+            ParameterKind::Kept { kind, .. } => kept::change(shared, self.name, *kind, text),
             ParameterKind::Other { change, .. } => change(text),
             ParameterKind::Engine { change, .. } => change(shared, text),
             ParameterKind::Number(NumberParameter { setting, unit, bounds, check, then }) => {
@@ -182,7 +222,11 @@ impl ConfigParameter {
     #[cfg(fuzzing)]
     pub(super) fn takes(&self, text: &[u8]) -> bool {
         match &self.kind {
-            ParameterKind::Fixed(_) | ParameterKind::Engine { .. } | ParameterKind::TlsFile(_) => false,
+            ParameterKind::Fixed(_)
+            | ParameterKind::Refused { .. }
+            | ParameterKind::Engine { .. }
+            | ParameterKind::TlsFile(_) => false,
+            ParameterKind::Kept { kind, .. } => kept::checked(*kind, text).is_ok(),
             ParameterKind::Other { change, .. } => change(text).is_ok(),
             ParameterKind::Number(NumberParameter { unit, bounds, .. }) => {
                 parse(text, *unit, *bounds).is_ok()
@@ -190,6 +234,9 @@ impl ConfigParameter {
         }
     }
 }
+
+/// The error of Redis for a parameter that cannot change.
+pub(super) const IMMUTABLE: &str = "can't set immutable config";
 
 const LOG_LEVEL: &str = "loglevel";
 
@@ -205,22 +252,22 @@ fn check_clients(shared: &ServerShared, clients: usize) -> Result<(), String> {
 }
 
 /// All parameters, sorted by name.
-pub(super) const PARAMETERS: &[ConfigParameter] = &[
+pub(super) static PARAMETERS: LazyLock<Vec<&'static ConfigParameter>> = LazyLock::new(|| {
+    let mut all: Vec<_> = OWN.iter().chain(KEPT).chain(REFUSED).collect();
+    all.sort_unstable_by_key(|parameter| parameter.name);
+    all
+});
+
+/// The parameters that mean something here.
+const OWN: &[ConfigParameter] = &[
     other("acl-pubsub-default", users::channels, users::change_channels),
     fixed("aclfile", |shared| {
         shared.acl.file.as_ref().map_or_else(String::new, |path| path.to_string_lossy().into_owned())
     }),
     number("acllog-max-len", |all| &all.acl_log_max, NumberUnit::Count, bounds::ACL_LOG)
         .then(|shared| shared.acl.log.shorten(shared.settings.acl_log_max.get())),
-    fixed("appendfsync", |shared| {
-        match shared.durability {
-            Durability::None => "no",
-            Durability::Buffered => "everysec",
-            Durability::Sync => "always",
-        }
-        .to_owned()
-    }),
-    fixed("appendonly", |shared| if shared.durability == Durability::None { "no" } else { "yes" }.to_owned()),
+    engine("appendfsync", kept::append_fsync, kept::change_append_fsync),
+    engine("appendonly", kept::append_only, kept::change_append_only),
     fixed("bind", |shared| shared.address.ip().to_string()),
     number("busy-reply-threshold", |all| &all.busy_reply_ms, NumberUnit::Count, (0, i64::MAX as usize)),
     other("client-output-buffer-limit", output_limit::value, output_limit::change),
@@ -233,6 +280,10 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     fixed("cluster-enabled", |_| "no".to_owned()),
     fixed("daemonize", |_| "no".to_owned()),
     fixed("databases", |shared| shared.databases.count().to_string()),
+    fixed("dir", |shared| {
+        let folder = shared.options.data_folder.as_deref();
+        folder.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()
+    }),
     fixed("enable-debug-command", |shared| {
         if shared.options.debug_command { "yes" } else { "no" }.to_owned()
     }),
@@ -241,7 +292,7 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     encoding("hash-max-listpack-value", |all| &all.encodings.hash_value),
     encoding("hash-max-ziplist-entries", |all| &all.encodings.hash_entries),
     encoding("hash-max-ziplist-value", |all| &all.encodings.hash_value),
-    fixed("hll-sparse-max-bytes", |_| hyperloglog::SPARSE_BYTES_MAX.to_string()),
+    fixed("io-threads", |shared| shared.mailboxes.len().to_string()),
     number(
         "latency-monitor-threshold",
         |all| &all.observing.event_ms,
@@ -251,10 +302,6 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     other("latency-tracking", observing::tracking, observing::change_tracking),
     other("latency-tracking-info-percentiles", observing::percentiles, observing::change_percentiles),
     other(LOG_LEVEL, observing::log_level, observing::change_log_level),
-    // Lists have no nodes. DUMP writes nodes of Redis's default, 8 KiB.
-    fixed("list-compress-depth", |_| "0".to_owned()),
-    fixed("list-max-listpack-size", |_| "-2".to_owned()),
-    fixed("list-max-ziplist-size", |_| "-2".to_owned()),
     // Redis's earlier name of `busy-reply-threshold`.
     number("lua-time-limit", |all| &all.busy_reply_ms, NumberUnit::Count, (0, i64::MAX as usize)),
     number("max-arguments", |all| &all.args_max, NumberUnit::Count, bounds::ARGS),
@@ -263,15 +310,9 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
     number("max-reply", |all| &all.reply_bytes_max, NumberUnit::Bytes, bounds::REPLY_BYTES),
     fixed("max-scan-cursors", |shared| shared.options.scan_cursors_max.to_string()),
     number("maxclients", |all| &all.clients_max, NumberUnit::Count, bounds::CLIENTS).checked(check_clients),
-    ConfigParameter {
-        name: "maxmemory",
-        kind: ParameterKind::Engine { value: memory::limit, change: memory::change_limit },
-    },
+    engine("maxmemory", memory::limit, memory::change_limit),
     other("maxmemory-clients", clients::limit, clients::change_limit),
-    ConfigParameter {
-        name: "maxmemory-policy",
-        kind: ParameterKind::Engine { value: memory::policy, change: memory::change_policy },
-    },
+    engine("maxmemory-policy", memory::policy, memory::change_policy),
     other("notify-keyspace-events", observing::events, observing::change_events),
     fixed("port", |shared| shared.address.port().to_string()),
     number("proto-max-bulk-len", |all| &all.arg_bytes_max, NumberUnit::Bytes, bounds::REQUEST_BYTES),
@@ -281,15 +322,11 @@ pub(super) const PARAMETERS: &[ConfigParameter] = &[
         name: "requirepass",
         kind: ParameterKind::Other { value: users::password, change: users::change_password },
     },
-    // Checkpoints start when the log has grown, not by time and number of writes.
-    fixed("save", |_| String::new()),
     encoding("set-max-intset-entries", |all| &all.encodings.set_integers),
     fixed("slaveof", |_| String::new()),
     other("slowlog-log-slower-than", observing::slower_than, observing::change_slower_than),
     number("slowlog-max-len", |all| &all.observing.slowlog_len, NumberUnit::Count, bounds::SLOWLOG_LEN),
-    // A trimming with `~` removes whole groups of this number, and DUMP writes nodes of these sizes.
-    fixed("stream-node-max-bytes", |_| skein_rdb::stream::NODE_BYTES.to_string()),
-    fixed("stream-node-max-entries", |_| streams::GROUP.to_string()),
+    fixed("tcp-backlog", |_| BACKLOG.to_string()),
     number("tcp-keepalive", |all| &all.keepalive_s, NumberUnit::Count, SECONDS),
     number("timeout", |all| &all.idle_timeout_s, NumberUnit::Count, SECONDS).then(ServerShared::wake_workers),
     fixed("tls-auth-clients", |shared| {

@@ -25,6 +25,13 @@ pub(super) fn parse(text: &[u8], unit: NumberUnit, (min, max): (usize, usize)) -
     if (min..=max).contains(&value) { Ok(value) } else { Err(out_of_bounds()) }
 }
 
+/// Parses a number that may be negative, between the bounds, both included.
+pub(super) fn parse_signed(text: &[u8], (min, max): (i64, i64)) -> Result<i64, String> {
+    let value = parse_i64(text).ok_or("argument couldn't be parsed into an integer")?;
+    let fits = (min..=max).contains(&value);
+    if fits { Ok(value) } else { Err(format!("argument must be between {min} and {max} inclusive")) }
+}
+
 /// Parses a number of bytes with its unit. Returns `None` if the text is malformed.
 pub(super) fn bytes(text: &[u8]) -> Option<usize> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();

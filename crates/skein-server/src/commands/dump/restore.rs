@@ -85,7 +85,7 @@ pub(in crate::commands) fn restore(
     if !payload::is_read(version) {
         return Err(DAMAGED);
     }
-    let value = RestoredValue::read(body)?;
+    let value = RestoredValue::read(version, body)?;
     let expires = expires.map(|at| u64::try_from(at).unwrap_or(0));
     let (written, ticket) = context.session.write(|writer| {
         if expires.is_some_and(|at| at <= now) {

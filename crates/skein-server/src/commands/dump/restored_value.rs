@@ -34,11 +34,14 @@ fn error_of(error: &RdbError) -> CommandError {
 
 impl RestoredValue {
     /// Reads the value of a payload, without its footer.
-    pub(super) fn read(body: &[u8]) -> Result<Self, CommandError> {
+    pub(super) fn read(version: u16, body: &[u8]) -> Result<Self, CommandError> {
         let limits = RdbLimits { string_bytes: VALUE_BYTES_MAX, blob_memory: MEMORY_MAX };
         let mut input = RdbInput::new(body, limits);
         let kind = input.byte("a type").and_then(|byte| ValueType::of(byte, 0));
         let kind = kind.map_err(|error| error_of(&error))?;
+        if kind.since() > version {
+            return Err(BAD_FORMAT);
+        }
         let mut reader = ValueReader::new(kind);
         let (mut value, mut memory) = (None, 0);
         while let Some(piece) = reader.next(&mut input).map_err(|error| error_of(&error))? {

@@ -70,7 +70,11 @@ pub(in crate::commands) fn object(
     Ok(AfterCommand::Done)
 }
 
-fn encoding(row: RowView<'_>, limits: &EncodingLimits) -> Result<&'static str, CommandError> {
+/// Returns the encoding that Redis would use.
+pub(in crate::commands) fn encoding(
+    row: RowView<'_>,
+    limits: &EncodingLimits,
+) -> Result<&'static str, CommandError> {
     Ok(match row.value() {
         Some(value) if parse_i64(value).is_some() => "int",
         Some(value) if value.len() <= EMBEDDED_MAX => "embstr",

@@ -165,6 +165,7 @@ fn every_server_option_reaches_its_field() {
         keyspace_events: "KEx".to_owned(),
         tracking_keys_max: 15,
         log: None,
+        data_folder: None,
         options_file: None,
     };
     assert_eq!(format!("{server:?}"), format!("{expected:?}"));
