@@ -53,7 +53,7 @@ impl Text {
         }
         // SAFETY: the capacity suffices. `bytes` is memory of another string, or of this function.
         unsafe {
-            self.bytes.add(self.len).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len())
+            self.bytes.add(self.len).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
         };
         self.len += bytes.len();
     }
