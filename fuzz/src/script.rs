@@ -297,6 +297,10 @@ impl ScriptHost for Echo {
 
     fn log(&mut self, _: ScriptLogLevel, _: &[u8]) {}
 
+    fn has_written(&self) -> bool {
+        false
+    }
+
     fn tick(&mut self) -> ControlFlow<Stop> {
         self.ticks += 1;
         if self.ticks > MOST_TICKS {
@@ -315,6 +319,13 @@ struct Counted {
 }
 
 impl ReplySink for Counted {
+    fn admits(&self, bytes: usize) -> bool {
+        bytes < MEMORY
+    }
+    fn clear(&mut self) {
+        self.integers.clear();
+    }
+    fn too_long(&mut self) {}
     fn null(&mut self) {}
     fn boolean(&mut self, _: bool) {}
     fn integer(&mut self, value: i64) {
