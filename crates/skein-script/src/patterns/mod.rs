@@ -38,6 +38,8 @@ pub(crate) use matcher::Frame;
 
 /// Characters that make a text a pattern.
 const SPECIAL: &[u8] = b"^$*+?.([%-";
+/// Places of the first byte that [`find_plain`] looks at before it prepares a search of linear time.
+const CANDIDATES: usize = 32;
 /// The upvalue that points to the state of the engine.
 const STATE: c_int = 1;
 /// The upvalues of the iterator of `gmatch`.
@@ -137,7 +139,7 @@ unsafe extern "C-unwind" fn find(lua: *mut ffi::lua_State) -> c_int {
             return search(lua, subject, pattern, start, true);
         }
         skein_lua::work(lua, (subject.len() - start) >> 4);
-        let Some(at) = memchr::memmem::find(&subject[start..], pattern) else {
+        let Some(at) = find_plain(&subject[start..], pattern) else {
             ffi::lua_pushnil(lua);
             return 1;
         };
@@ -145,6 +147,20 @@ unsafe extern "C-unwind" fn find(lua: *mut ffi::lua_State) -> c_int {
         ffi::lua_pushinteger(lua, as_integer(start + at + pattern.len()));
         2
     }
+}
+
+/// Returns where a text occurs first.
+fn find_plain(subject: &[u8], searched: &[u8]) -> Option<usize> {
+    let Some((first, rest)) = searched.split_first() else { return Some(0) };
+    let mut at = 0;
+    for _ in 0..CANDIDATES {
+        let start = at + memchr::memchr(*first, &subject[at..])?;
+        at = start + 1;
+        if subject[at..].starts_with(rest) {
+            return Some(start);
+        }
+    }
+    memchr::memmem::find(&subject[at..], searched).map(|found| at + found)
 }
 
 /// `string.match(s, pattern [, init])`
@@ -206,24 +222,47 @@ unsafe fn search(
     }
 }
 
+/// Returns the byte with which every match begins, if the pattern says so.
+fn first_byte(pattern: &[u8]) -> Option<u8> {
+    let may_be_absent = matches!(pattern.get(1), Some(b'*' | b'?' | b'-'));
+    let first = *pattern.first()?;
+    let is_literal = first != 0 && first != b')' && !SPECIAL.contains(&first);
+    (is_literal && !may_be_absent).then_some(first)
+}
+
 /// Returns the first match that begins in a range.
 ///
 /// # Safety
 /// As for [`find`].
 unsafe fn first_match(
     lua: *mut ffi::lua_State,
-    texts: (&[u8], &[u8]),
-    mut starts: RangeInclusive<usize>,
+    (subject, pattern): (&[u8], &[u8]),
+    starts: RangeInclusive<usize>,
     captures: &mut Captures,
 ) -> Option<(usize, usize)> {
+    let (first, mut at) = (first_byte(pattern), *starts.start());
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut matcher = matcher(lua, texts, captures);
-        let found = starts.find_map(|at| match matcher.match_at(at) {
-            Ok(end) => end.map(|end| (at, end)),
-            Err(fault) => raise(lua, fault),
-        });
-        skein_lua::charge(lua, matcher.steps_left());
+        let mut matcher = matcher(lua, (subject, pattern), captures);
+        let mut found = None;
+        while found.is_none() {
+            if let Some(first) = first {
+                let Some(skipped) = memchr::memchr(first, &subject[at.min(subject.len())..]) else {
+                    at = subject.len();
+                    break;
+                };
+                at += skipped;
+            }
+            if at > *starts.end() {
+                break;
+            }
+            found = match matcher.match_at(at) {
+                Ok(end) => end.map(|end| (at, end)),
+                Err(fault) => raise(lua, fault),
+            };
+            at += 1;
+        }
+        skein_lua::charge(lua, matcher.steps_left() + (at.saturating_sub(*starts.start()) >> 6));
         found
     }
 }
