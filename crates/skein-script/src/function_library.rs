@@ -167,7 +167,9 @@ impl ScriptEngine {
             Ok((false, raised)) => self.raised_text(&raised).0,
             Err(error) => self.failed_text(&text_of(&error)),
         };
-        registered.iter().for_each(|function| self.state.kept().forget(function.callback));
+        for function in &registered {
+            self.state.kept().forget(function.callback);
+        }
         // `failed_text` has written this if memory was used up.
         if text == self.failed_text(NO_MEMORY) {
             return Err(LoadingFailure::NoMemory);

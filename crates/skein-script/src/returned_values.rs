@@ -79,12 +79,10 @@ impl ReturnedValues<'_> {
 
     /// Writes the table on top of the stack.
     fn table(&mut self, stack: &mut Stack, depth: usize) -> Outcome {
-        let texts: [(&[u8], fn(&mut dyn ReplySink, &[u8])); 2] =
-            [(b"err", |reply, text| reply.error(text)), (b"ok", |reply, text| reply.status(text))];
-        for (name, write) in texts {
-            if self.text_field(stack, name, write)? {
-                return Ok(());
-            }
+        if self.text_field(stack, b"err", |reply, text| reply.error(text))?
+            || self.text_field(stack, b"ok", |reply, text| reply.status(text))?
+        {
+            return Ok(());
         }
         stack.field(b"double");
         let double = stack.kind(-1);
@@ -178,9 +176,9 @@ impl ReturnedValues<'_> {
             count += 1;
         }
         if is_map {
-            self.reply.map(count)
+            self.reply.map(count);
         } else {
-            self.reply.set(count)
+            self.reply.set(count);
         }
         stack.push_nil();
         while stack.next() {

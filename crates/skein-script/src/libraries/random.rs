@@ -11,7 +11,7 @@ use mlua::{Lua, MultiValue, Result, Table, Value};
 use super::arguments::Arguments;
 use super::errors::{argument_error, error};
 
-const MULTIPLIER: u64 = 0x5_dee_ce66d;
+const MULTIPLIER: u64 = 0x0005_deec_e66d;
 const INCREMENT: u64 = 0xb;
 const MODULUS_BITS: u32 = 48;
 /// The lowest bits of a seeded state.
