@@ -28,7 +28,7 @@ const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINROS", version: 1, old
 /// Returns whether a file of this name belongs to a log folder: a segment, or the manifest. The lock
 /// does not count, because it holds no data.
 pub fn is_log_file(name: &str) -> bool {
-    name == NAME || parse_name(name).is_some()
+    name == SegmentManifest::NAME || parse_name(name).is_some()
 }
 
 /// The manifest of one log folder.
