@@ -331,7 +331,7 @@ mod tests {
     fn a_buffer_shrinks_after_a_burst() {
         let buffer = LogBuffer::new(1, 0, 8 << 20);
         let burst = |epoch| {
-            put(&buffer, epoch, &[7; 5 << 20]);
+            put(&buffer, epoch, &vec![7; 5 << 20]);
             buffer.give_back(buffer.take_closed(epoch).bytes);
             buffer.shrink();
         };

@@ -124,7 +124,7 @@ impl LogError {
         if let Self::Io { cause, kind: io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge, .. } =
             &mut self
         {
-            cause.push_str(&format!(" for its {bytes} bytes"));
+            *cause = format!("{cause} for its {bytes} bytes");
         }
         self
     }

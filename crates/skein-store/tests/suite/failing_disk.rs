@@ -284,10 +284,10 @@ impl CellRun {
         }
     }
 
-    fn end(&mut self, store: Store) {
+    fn end(&mut self, store: &Store) {
         use ProcessEnd::{Kill, PowerCut, RoomThenKill, RoomThenPowerCut, RoomThenStop, Stop};
         if matches!(self.cell.end, RoomThenStop | RoomThenKill | RoomThenPowerCut) {
-            self.room_again(&store);
+            self.room_again(store);
         }
         match self.cell.end {
             Stop | RoomThenStop => {
@@ -335,7 +335,8 @@ impl CellRun {
         self.write_some(&store);
         self.command(&store);
         let _ = self.put(&store, b"last", VALUE_BYTES);
-        self.end(store);
+        self.end(&store);
+        drop(store);
         self.restart_in_the_fault();
         let store = self.open();
         self.check(&store, "after the restart");
