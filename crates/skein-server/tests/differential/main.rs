@@ -17,6 +17,7 @@ mod families;
 mod hyperloglogs;
 mod migrate;
 mod parameters;
+mod monitor;
 mod raw;
 mod redis;
 mod replies;
