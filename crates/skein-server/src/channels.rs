@@ -123,6 +123,19 @@ impl Receivers {
     }
 }
 
+/// A subscription of a client.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Subscription {
+    /// See invariant 2.
+    pub number: u64,
+    /// The bytes that it takes here and at its client, about.
+    pub bytes: usize,
+}
+
+/// Bytes of a subscription besides its name and its pattern: its parts of four tables. The first
+/// subscriber of a name counts.
+const SUBSCRIPTION: usize = 600;
+
 /// All subscriptions of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
@@ -174,20 +187,24 @@ impl Channels {
         self.names.load(Ordering::Relaxed) > 0
     }
 
-    /// Adds a subscription, which must be new. Returns its number.
-    pub(crate) fn subscribe(&self, kind: ChannelKind, name: &[u8], who: ClientLocation) -> u64 {
+    /// Adds a subscription, which must be new.
+    pub(crate) fn subscribe(&self, kind: ChannelKind, name: &[u8], who: ClientLocation) -> Subscription {
         let mut tables = lock(&self.tables);
+        // The name is here and at the client.
+        let mut bytes = SUBSCRIPTION + 2 * name.len();
         let receivers = match kind {
             ChannelKind::Channel => tables.channels.entry(name.to_vec()).or_default(),
             ChannelKind::Shard => tables.shards.entry(name.to_vec()).or_default(),
             ChannelKind::Pattern => {
                 let new = || (Glob::new(name), Receivers::default());
-                &mut tables.patterns.entry(name.to_vec()).or_insert_with(new).1
+                let (pattern, receivers) = tables.patterns.entry(name.to_vec()).or_insert_with(new);
+                bytes += pattern.memory();
+                receivers
             }
         };
         receivers.add(who);
         self.count(&tables);
-        tables.next()
+        Subscription { number: tables.next(), bytes }
     }
 
     /// Removes a subscription.
@@ -310,10 +327,10 @@ mod tests {
     fn messages_reach_the_workers_of_their_subscribers() {
         let channels = Channels::default();
         assert_eq!(published(&channels, ChannelKind::Channel, b"c"), (0, vec![]));
-        let first = channels.subscribe(ChannelKind::Channel, b"c", client(0, 1));
+        let first = channels.subscribe(ChannelKind::Channel, b"c", client(0, 1)).number;
         channels.subscribe(ChannelKind::Channel, b"c", client(0, 2));
         channels.subscribe(ChannelKind::Pattern, b"c*", client(1, 3));
-        let last = channels.subscribe(ChannelKind::Shard, b"c", client(2, 4));
+        let last = channels.subscribe(ChannelKind::Shard, b"c", client(2, 4)).number;
         assert!(first < last);
         let (count, sent) = published(&channels, ChannelKind::Channel, b"c");
         assert_eq!((count, sent.len()), (3, 2));
@@ -330,6 +347,20 @@ mod tests {
             channels.unsubscribe(ChannelKind::Channel, b"c", number);
         }
         assert_eq!((channels.names(ChannelKind::Channel), channels.names(ChannelKind::Pattern)), (0, 1));
+    }
+
+    /// Incident: a subscription to a pattern counted as the bytes of its name. Consequence: a client
+    /// took five times the memory that its limit allowed. Fix: the compiled pattern counts, too.
+    #[test]
+    fn a_pattern_counts_with_its_compiled_form() {
+        let channels = Channels::default();
+        let name = [&b"x".repeat(1_000)[..], &b"[a-z]*".repeat(10)].concat();
+        let bytes = |kind, number| channels.subscribe(kind, &name, client(0, number)).bytes;
+        let (channel, pattern) = (bytes(ChannelKind::Channel, 1), bytes(ChannelKind::Pattern, 2));
+        let compiled = Glob::new(&name);
+        assert!(compiled.memory() > 1_000 * 2, "an element is larger than its byte");
+        assert_eq!(pattern - channel, compiled.memory());
+        assert_eq!(bytes(ChannelKind::Pattern, 3), pattern, "each subscriber counts all of it");
     }
 
     #[test]

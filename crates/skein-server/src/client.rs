@@ -84,6 +84,7 @@ impl ReplyMode {
 
 /// A client as commands see it.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, most of them from different commands")]
 pub(crate) struct ClientState {
     /// Increases from 1 and is never reused.
     pub id: u64,
@@ -108,6 +109,8 @@ pub(crate) struct ClientState {
     pub lookups: Lookups,
     /// The reply is the error of a command of a script, which was counted when that command ran.
     pub error_is_counted: bool,
+    /// Whether the client receives all requests (MONITOR).
+    pub monitors: bool,
     /// The record of the client that other threads see.
     pub record: Arc<ClientRecord>,
     databases: Arc<Databases>,
@@ -171,6 +174,7 @@ impl ClientState {
             replies,
             lookups,
             error_is_counted: false,
+            monitors: false,
             record,
             databases: Arc::clone(databases),
             database: 0,
@@ -291,6 +295,7 @@ impl ClientState {
         self.authenticated
             && self.replies.are_all()
             && !self.in_multi()
+            && !self.monitors
             && self.tracking.as_ref().is_none_or(|tracking| tracking.broadcast)
             && !self.only_subscribes()
     }

@@ -2,23 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use crate::channels::{ChannelKind, ChannelMessage};
+use crate::channels::{ChannelKind, ChannelMessage, Subscription};
 
-/// The subscriptions of a client, with their numbers (`channels`, invariant 2).
+/// The subscriptions of a client.
 #[derive(Debug, Default)]
 pub(crate) struct ClientSubscriptions {
-    channels: BTreeMap<Vec<u8>, u64>,
-    patterns: BTreeMap<Vec<u8>, u64>,
-    shards: BTreeMap<Vec<u8>, u64>,
-    /// Bytes of all names.
+    channels: BTreeMap<Vec<u8>, Subscription>,
+    patterns: BTreeMap<Vec<u8>, Subscription>,
+    shards: BTreeMap<Vec<u8>, Subscription>,
+    /// Bytes of all of them.
     bytes: usize,
 }
 
-/// Bytes of a subscription besides its name, here and in the server's tables.
-const SUBSCRIPTION: usize = 160;
-
 impl ClientSubscriptions {
-    pub(crate) fn of(&self, kind: ChannelKind) -> &BTreeMap<Vec<u8>, u64> {
+    pub(crate) fn of(&self, kind: ChannelKind) -> &BTreeMap<Vec<u8>, Subscription> {
         match kind {
             ChannelKind::Channel => &self.channels,
             ChannelKind::Pattern => &self.patterns,
@@ -26,7 +23,7 @@ impl ClientSubscriptions {
         }
     }
 
-    fn of_mut(&mut self, kind: ChannelKind) -> &mut BTreeMap<Vec<u8>, u64> {
+    fn of_mut(&mut self, kind: ChannelKind) -> &mut BTreeMap<Vec<u8>, Subscription> {
         match kind {
             ChannelKind::Channel => &mut self.channels,
             ChannelKind::Pattern => &mut self.patterns,
@@ -47,24 +44,22 @@ impl ClientSubscriptions {
         }
     }
 
-    pub(crate) fn add(&mut self, kind: ChannelKind, name: &[u8], number: u64) {
-        if self.of_mut(kind).insert(name.to_vec(), number).is_none() {
-            self.bytes += SUBSCRIPTION + 2 * name.len();
-        }
+    pub(crate) fn add(&mut self, kind: ChannelKind, name: &[u8], subscription: Subscription) {
+        self.bytes += subscription.bytes;
+        let before = self.of_mut(kind).insert(name.to_vec(), subscription);
+        self.bytes -= before.map_or(0, |before| before.bytes);
     }
 
     /// Removes a subscription. Returns whether there was one.
     pub(crate) fn remove(&mut self, kind: ChannelKind, name: &[u8]) -> bool {
-        let removed = self.of_mut(kind).remove(name).is_some();
-        if removed {
-            self.bytes -= SUBSCRIPTION + 2 * name.len();
-        }
-        removed
+        let removed = self.of_mut(kind).remove(name);
+        self.bytes -= removed.map_or(0, |removed| removed.bytes);
+        removed.is_some()
     }
 
     /// Returns whether the client receives a message.
     pub(crate) fn receives(&self, message: &ChannelMessage) -> bool {
-        self.of(message.kind).get(&*message.name).is_some_and(|number| *number < message.number)
+        self.of(message.kind).get(&*message.name).is_some_and(|subscribed| subscribed.number < message.number)
     }
 
     /// Returns the bytes of the subscriptions.

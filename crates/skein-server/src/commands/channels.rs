@@ -71,8 +71,8 @@ fn add(
     let CommandContext { client, shared, .. } = context;
     for name in args.from(1) {
         if !client.subscriptions.of(kind).contains_key(name) {
-            let number = shared.channels.subscribe(kind, name, client.record.place);
-            client.subscriptions.add(kind, name, number);
+            let subscription = shared.channels.subscribe(kind, name, client.record.place);
+            client.subscriptions.add(kind, name, subscription);
         }
         confirm(what, Some(name), client.subscriptions.shown(kind), reply);
     }

@@ -1,14 +1,18 @@
 //! MONITOR, and which requests monitors see.
 
-use super::{AfterCommand, CommandContext, CommandError, CommandResult};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, Handler};
 use crate::acl::{Category, CommandTarget};
 use crate::client::ClientState;
 use crate::client_registry::ClientMode;
 use crate::command_table::CommandSpec;
+use crate::command_table::redis_facts::subcommand_flags;
+use crate::command_table::subcommands::find;
 use crate::monitors::RequestSource;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 
+/// In Redis a monitor is a kind of replica.
+const MONITORS: CommandError = CommandError::text("ERR Replica can't interact with the keyspace");
 const IN_EXEC: CommandError = CommandError::text("ERR MONITOR isn't allowed for DENY BLOCKING client");
 
 pub(super) fn monitor(
@@ -21,9 +25,10 @@ pub(super) fn monitor(
         return Err(IN_EXEC);
     }
     // As in Redis, the second MONITOR of a client is not answered.
-    if client.record.has_mode(ClientMode::Monitor) {
+    if client.monitors {
         return Ok(AfterCommand::Done);
     }
+    client.monitors = true;
     client.record.set_mode(ClientMode::Monitor, true);
     shared.monitors.add(client.record.place);
     reply.ok();
@@ -31,11 +36,31 @@ pub(super) fn monitor(
 }
 
 /// Stops to send requests to a client: for RESET and for a closed connection.
-pub(crate) fn stop_monitoring(shared: &ServerShared, client: &ClientState) {
-    if client.record.has_mode(ClientMode::Monitor) {
+pub(crate) fn stop_monitoring(shared: &ServerShared, client: &mut ClientState) {
+    if std::mem::take(&mut client.monitors) {
         client.record.set_mode(ClientMode::Monitor, false);
         shared.monitors.remove(client.record.place);
     }
+}
+
+/// Refuses a request that reads or writes keys, or publishes, to a client that monitors.
+pub(crate) fn check_monitoring(
+    client: &ClientState,
+    command: &CommandSpec,
+    args: &RequestArgs<'_>,
+) -> Result<(), CommandError> {
+    if !client.monitors {
+        return Ok(());
+    }
+    let subcommand = args.from(1).next().and_then(|name| find(command.subcommands, name));
+    let flags = match subcommand {
+        Some((name, _)) => subcommand_flags(&format!("{}|{name}", command.name)),
+        None => command.flags.to_vec(),
+    };
+    let interacts = ["write", "readonly"].iter().any(|flag| flags.contains(flag))
+        || command.has_other_effects
+        || matches!(command.handler(), Handler::Script(_));
+    if interacts { Err(MONITORS) } else { Ok(()) }
 }
 
 /// Shows a request to the monitors, if there are any and the command is no secret. Commands that

@@ -81,6 +81,10 @@ impl Glob {
             at += len;
         }
         glob.end_segment(&mut start);
+        // Patterns of subscriptions stay.
+        glob.elements.shrink_to_fit();
+        glob.sets.shrink_to_fit();
+        glob.segments.shrink_to_fit();
         glob
     }
 

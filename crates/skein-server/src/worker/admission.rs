@@ -4,6 +4,7 @@ use crate::client::ClientState;
 use crate::commands::access::denied::refuse as refuse_denied;
 use crate::commands::channels::check_subscribed;
 use crate::commands::connection::refuse_unauthenticated;
+use crate::commands::monitor::check_monitoring;
 use crate::commands::transactions::refuse_queued;
 use crate::commands::{CommandSpec, ResolvedTag, refuse};
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -35,7 +36,8 @@ pub(super) fn admitted_command(
         refuse_denied(shared, client, command, &denied).write(reply);
         return None;
     }
-    if let Err(fault) = check_subscribed(client, command) {
+    let allowed = check_subscribed(client, command).and_then(|()| check_monitoring(client, command, args));
+    if let Err(fault) = allowed {
         client.mark_multi_failed();
         fault.write(reply);
         return None;

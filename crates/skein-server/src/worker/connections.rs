@@ -331,7 +331,7 @@ impl WorkerConnections {
         if let Some((connection, _)) = self.slots.get(slot) {
             self.shared.clients.remove(connection.client.id);
             remove_all(&self.shared, &mut connection.client);
-            stop_monitoring(&self.shared, &connection.client);
+            stop_monitoring(&self.shared, &mut connection.client);
             stop_tracking(&self.shared, &mut connection.client);
         }
     }

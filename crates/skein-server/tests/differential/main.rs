@@ -16,6 +16,7 @@ mod dump;
 mod families;
 mod hyperloglogs;
 mod migrate;
+mod monitor;
 mod parameters;
 mod raw;
 mod redis;

@@ -193,3 +193,38 @@ fn no_member_is_preferred() {
         add(&mut client, "many", 0..MEMBERS);
     }
 }
+
+/// The storing commands walk over sets of similar sizes together, and look few members up in large ones.
+#[test]
+fn stored_results_are_the_same_by_walks_and_by_lookups() {
+    let server = start_with(options(), Durability::Buffered);
+    let mut client = server.connect();
+    let members = |numbers: &dyn Fn(u32) -> bool| -> String {
+        let chosen = (0..2_000).filter(|number| numbers(*number));
+        chosen.map(|number| format!(" member:{number}")).collect()
+    };
+    for (key, chosen) in [("all", members(&|_| true)), ("even", members(&|number| number % 2 == 0))] {
+        client.ask(&format!("SADD {key}{chosen}"));
+    }
+    client.ask("SADD few member:6 member:7 member:1999 other zz aa");
+    for (request, count) in [
+        ("SINTERSTORE d all even", 1_000),
+        ("SINTERSTORE d even all even", 1_000),
+        ("SINTERSTORE d few all", 3),
+        ("SINTERSTORE d all few even", 1),
+        ("SINTERSTORE d all none", 0),
+        ("SDIFFSTORE d all even", 1_000),
+        ("SDIFFSTORE d even all", 0),
+        ("SDIFFSTORE d all few", 1_997),
+        ("SDIFFSTORE d few all", 3),
+        ("SDIFFSTORE d few even none", 5),
+        ("SDIFFSTORE d all none few even", 998),
+    ] {
+        assert_eq!(client.ask(request), format!(":{count}|"), "{request}");
+        assert_eq!(client.ask("SCARD d"), format!(":{count}|"));
+    }
+    client.ask("SINTERSTORE d few even");
+    assert_eq!(client.ask("SMEMBERS d"), "*1|$8|member:6|");
+    client.ask("SDIFFSTORE d few all");
+    assert_eq!(client.ask("SMISMEMBER d aa other zz member:6"), "*4|:1|:1|:1|:0|");
+}

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 
 use skein_syntax::number::parse_i64;
 
+use super::merge::{merges, retain_by_merge};
 use super::multi_set::replace_set;
 use super::ranges::{RangeQuery, STORED};
 use super::remove::{ScoredMembers, parse_count};
@@ -243,7 +244,11 @@ impl<'a> SetOperationQuery<'a> {
             if found.is_empty() {
                 break;
             }
+            let merges = merges(self.kinds, other.len, found.len());
             with_set(engine_keys, self.kinds, other.key, |set| {
+                if let Some(set) = set.filter(|_| merges) {
+                    return retain_by_merge(&mut found, set, kept);
+                }
                 found.retain_mut(|(score, member)| match set.and_then(|set| set.score(member)) {
                     Some(theirs) => {
                         // As in Redis, NaN is the product of a later set and makes the sum 0.

@@ -21,6 +21,7 @@ mod blocking;
 mod bounds;
 mod long_ranges;
 mod members;
+mod merge;
 mod multi_set;
 mod random;
 mod ranges;
