@@ -27,6 +27,7 @@ mod counted;
 mod error;
 mod key_space;
 mod page;
+mod page_arena;
 mod page_buf;
 mod page_file;
 mod page_owners;

@@ -1,11 +1,12 @@
-//! Pages on the heap, recycled.
+//! Pages in memory, recycled.
 //!
 //! ```text
 //!   page dropped ─► spare pages of the thread ◄── batches ──► spare pages of all threads
 //! ```
 //!
-//! A lookup beyond the cache reads a page and evicts another one. To allocate each page, fill it
-//! with zeros and then overwrite it would take about a tenth of the lookup's time. So each thread
+//! A lookup beyond the cache reads a page and evicts another one. To allocate each page
+//! (`page_arena.rs`), fill it with zeros and then overwrite it would take about a tenth of the
+//! lookup's time. So each thread
 //! keeps some of the pages that it drops. A thread that only drops pages, such as the evictor,
 //! passes them on to those that only need some.
 //!
@@ -19,7 +20,8 @@ use std::sync::Mutex;
 
 use skein_sync::locks::lock;
 
-use crate::page::{DiskPageKind, PAGE, PageBytes, PageId};
+use crate::page::{DiskPageKind, PageBytes, PageId};
+use crate::page_arena::ArenaPage;
 
 /// Pages that a thread keeps: a quarter of a megabyte. One batch of retired frames, dropped at
 /// once, gives back as many.
@@ -29,7 +31,7 @@ const BATCH: usize = 32;
 /// Pages that wait for any thread: a megabyte.
 const SHARED_MOST: usize = 256;
 
-type SparePages = Vec<Box<PageBytes>>;
+type SparePages = Vec<ArenaPage>;
 
 thread_local! {
     static SPARE: RefCell<SparePages> = const { RefCell::new(Vec::new()) };
@@ -38,7 +40,7 @@ thread_local! {
 static SHARED: Mutex<SparePages> = Mutex::new(Vec::new());
 
 /// Returns a spare page, of this thread if it has one.
-fn take_spare(spare: &mut SparePages) -> Option<Box<PageBytes>> {
+fn take_spare(spare: &mut SparePages) -> Option<ArenaPage> {
     if spare.is_empty() {
         let mut shared = lock(&SHARED);
         let from = shared.len().saturating_sub(BATCH);
@@ -48,18 +50,21 @@ fn take_spare(spare: &mut SparePages) -> Option<Box<PageBytes>> {
 }
 
 /// Keeps a page that was dropped. Passes some on if the thread has too many.
-fn give_spare(spare: &mut SparePages, page: Box<PageBytes>) {
+fn give_spare(spare: &mut SparePages, page: ArenaPage) {
     if spare.len() == SPARE_MOST {
-        let passed = spare.drain(SPARE_MOST - BATCH..);
+        let mut passed = spare.drain(SPARE_MOST - BATCH..);
         let mut shared = lock(&SHARED);
         let room = SHARED_MOST - shared.len();
-        shared.extend(passed.take(room));
+        shared.extend(passed.by_ref().take(room));
+        drop(shared);
+        // The rest is freed, without the lock: each page takes a call of the system.
+        drop(passed);
     }
     spare.push(page);
 }
 
-/// A page on the heap.
-pub(crate) struct PageBuf(ManuallyDrop<Box<PageBytes>>);
+/// A page in memory.
+pub(crate) struct PageBuf(ManuallyDrop<ArenaPage>);
 
 impl PageBuf {
     /// Returns an empty page.
@@ -73,7 +78,7 @@ impl PageBuf {
     pub(crate) fn of_any_bytes() -> Self {
         // The access fails in a thread that is ending.
         let spare = SPARE.try_with(|spare| take_spare(&mut spare.borrow_mut())).ok().flatten();
-        Self(ManuallyDrop::new(spare.unwrap_or_else(|| Box::new(PageBytes([0; PAGE])))))
+        Self(ManuallyDrop::new(spare.unwrap_or_else(ArenaPage::allocate)))
     }
 
     pub(crate) fn copy_of(page: &PageBytes) -> Self {
@@ -142,9 +147,9 @@ mod tests {
     /// Other tests use the shared pages, too, so any pages may come, but some do.
     #[test]
     fn pages_that_a_thread_dropped_serve_another_one() {
-        let mut spare: SparePages = (0..SPARE_MOST).map(|_| Box::new(PageBytes([0; PAGE]))).collect();
+        let mut spare: SparePages = (0..SPARE_MOST).map(|_| ArenaPage::allocate()).collect();
         let served = (0..100).any(|_| {
-            give_spare(&mut spare, Box::new(PageBytes([0; PAGE])));
+            give_spare(&mut spare, ArenaPage::allocate());
             std::thread::spawn(|| take_spare(&mut SparePages::new()).is_some()).join().unwrap()
         });
         assert!(served && spare.len() <= SPARE_MOST);

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use skein_log::storage::sim::SimStorage;
 use skein_log::storage::{DirEntry, Storage, StorageFile, StorageLock};
@@ -17,6 +18,24 @@ pub struct StorageFaults {
     pub quota: AtomicU64,
     /// The next sync of the page file fails, and the system drops all writes since the last one.
     pub sync_of_pages: AtomicBool,
+    /// Every sync of a file or a folder fails.
+    pub all_syncs: AtomicBool,
+    /// The time that each write and each sync takes, in microseconds.
+    pub delay_us: AtomicU64,
+}
+
+impl StorageFaults {
+    fn wait(&self) {
+        let delay = self.delay_us.load(SeqCst);
+        if delay > 0 {
+            std::thread::sleep(Duration::from_micros(delay));
+        }
+    }
+
+    fn check_sync(&self) -> io::Result<()> {
+        self.wait();
+        if self.all_syncs.load(SeqCst) { Err(io::Error::from_raw_os_error(5)) } else { Ok(()) }
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -69,6 +88,7 @@ impl StorageFile for FaultyFile {
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        self.storage.faults.wait();
         self.refuse_growth(offset + buf.len() as u64)?;
         let mut before = self.before.lock().unwrap();
         if self.is_pages {
@@ -95,6 +115,7 @@ impl StorageFile for FaultyFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        self.storage.faults.check_sync()?;
         let before = std::mem::take(&mut *self.before.lock().unwrap());
         if self.is_pages && self.storage.faults.sync_of_pages.swap(false, SeqCst) {
             for (offset, old) in before.into_iter().rev() {
@@ -136,6 +157,7 @@ impl Storage for FaultyStorage {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.faults.check_sync()?;
         self.inner.sync_dir(dir)
     }
 

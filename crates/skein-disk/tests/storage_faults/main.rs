@@ -5,6 +5,7 @@ mod closed;
 mod faulty;
 mod full;
 mod headers;
+mod matrix;
 mod spaces;
 
 use std::collections::BTreeMap;
