@@ -68,7 +68,9 @@ fn write_argument(argument: &DocArgument, reply: &mut ReplyWriter<'_>) {
     if !flags.is_empty() {
         reply.bulk(b"flags");
         reply.set(flags.len());
-        flags.iter().for_each(|flag| reply.simple(flag));
+        for flag in &flags {
+            reply.simple(flag);
+        }
     }
     if !argument.parts.is_empty() {
         reply.bulk(b"arguments");
