@@ -38,7 +38,7 @@ use crate::waiting_clients::WaitingClients;
 use crate::warnings::WarningLimiter;
 use crate::worker::EvictionAttempts;
 use crate::worker_counters::{Lookups, WorkerCounters};
-use skein_data::{Durability, Engine, KeyspaceStats, StoreStats, StoredKeyspace, Ticket};
+use skein_data::{Durability, Engine, EngineKeys, KeyspaceStats, StoreStats, StoredKeyspace, Ticket};
 
 /// The error for clients that request a checkpoint of a stopping server.
 pub(crate) const STOPPING: CommandError = CommandError::text("ERR the server is stopping");
@@ -265,16 +265,30 @@ impl ServerShared {
         self.mailboxes[end.who.worker].send(|mail| mail.migrated.push(end));
     }
 
-    /// Notes the keys that a request may have made and that clients wait for. REQUIRES: no other
-    /// worker runs requests.
-    pub(crate) fn note_made_keys(&self, command: &CommandSpec, args: &RequestArgs<'_>) {
+    /// Notes the keys that a request may have made and that clients wait for, after the request. A key
+    /// that it has not made must not be noted: the next request may make another one first. REQUIRES:
+    /// no other worker runs requests.
+    pub(crate) fn note_made_keys(
+        &self,
+        engine_keys: &mut EngineKeys<'_>,
+        command: &CommandSpec,
+        args: &RequestArgs<'_>,
+    ) {
         if !command.may_wake(&self.waiting) {
             return;
         }
         if command.removes_all_keys() {
             self.waiting.note_all();
         } else if let Some(keys) = keys_of(command, args) {
-            keys.all().iter().for_each(|key| self.waiting.note(key));
+            let mut is_there = |key: &[u8]| {
+                let mut found = false;
+                // A key that cannot be read is tried, and its clients wait on.
+                engine_keys.peek_many(&[key], |_, row| found = !matches!(row, Ok(None)));
+                found
+            };
+            let counts_removals = self.waiting.count_needing_keys() > 0;
+            let made = |key: &&&[u8]| self.waiting.waits_for(key) && (counts_removals || is_there(key));
+            keys.all().iter().filter(made).for_each(|key| self.waiting.note(key));
         }
     }
 

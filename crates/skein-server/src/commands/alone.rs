@@ -33,7 +33,7 @@ pub(crate) fn run<'c>(
     let watch = observed::begin(&mut context, command, args);
     let ran = command.handler().run(&mut context, args, reply);
     observed::end(&mut context, watch, ran.is_ok());
-    context.shared.note_made_keys(command, args);
+    context.shared.note_made_keys(&mut context.session, command, args);
     match ran {
         // No other worker runs, and nothing waits inside a transaction.
         Ok(AfterCommand::Done | AfterCommand::Fence | AfterCommand::Durable(_)) => (context, Ok(false)),

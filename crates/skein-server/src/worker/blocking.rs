@@ -143,7 +143,7 @@ fn serve(
     }
     let ticket = keys.commit()?.max(ticket);
     publish(session, shared, changes);
-    shared.note_made_keys(client.command, &args);
+    shared.note_made_keys(&mut EngineKeys::Session(session), client.command, &args);
     Ok(ticket)
 }
 
@@ -253,7 +253,7 @@ impl GeneralContext<'_> {
         };
         publish(self.session, self.shared, changes);
         if let Some(served) = served {
-            self.shared.note_made_keys(command, args);
+            self.shared.note_made_keys(&mut EngineKeys::Session(self.session), command, args);
             serve_waiting(self.session, self.shared);
             return Ok(served);
         }

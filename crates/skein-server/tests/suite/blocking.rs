@@ -76,6 +76,30 @@ fn transactions_and_scripts_serve_at_their_end() {
 }
 
 /// The slow log has a command when its wait ends, and INFO counts the error that ends it.
+/// Incident: a command noted each waited key that it named, also one that it had not made. Consequence:
+/// a client that waited for two keys was served from the one that the transaction had made last. Fix:
+/// only keys that are there after their command are noted.
+#[test]
+fn the_key_that_was_made_first_serves() {
+    let server = start();
+    let (mut waiter, mut other) = (server.connect(), server.connect());
+    for named in [
+        "COPY nosuch a",
+        "RENAMENX nosuch a",
+        "LMOVE nosuch a LEFT LEFT",
+        "SORT nosuch STORE a",
+        "LMOVE a c LEFT LEFT",
+    ] {
+        block(&mut waiter, "BLPOP a b 0", &mut other);
+        for words in ["MULTI", named, "RPUSH b 1", "RPUSH a 2"] {
+            other.ask(words);
+        }
+        other.ask("EXEC");
+        assert_eq!(answer(&mut waiter), "*2|$1|b|$1|1|", "{named}");
+        assert_eq!(other.ask("DEL a b c"), ":1|");
+    }
+}
+
 #[test]
 fn waits_are_counted_when_they_end() {
     let strict = ServerOptions { workers: 2, slowlog_slower_than: Duration::ZERO, ..options() };

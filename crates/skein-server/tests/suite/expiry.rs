@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{TestClient, TestServer, index, options, run, start, wait_for};
+use crate::common::{TestClient, TestServer, encode, index, options, run, show, start, wait_for};
 use skein_data::{DiskEngine, Engine};
 use skein_disk::{DiskOptions, DiskStore, Values};
 use skein_server::ServerOptions;
@@ -54,6 +54,28 @@ fn setting_the_clock_back_restores_no_expired_key() {
         talk(&mut client, &[("GET a", "$-1|"), ("EXISTS a", ":0|"), ("PTTL b", ":3999|")]);
         clock.advance(Duration::from_secs(4));
         talk(&mut client, &[("GET b", "$-1|"), ("SET a 2 PX 10", "+OK|"), ("PTTL a", ":10|")]);
+    }
+}
+
+/// Incident: a worker read the clock before it waited for one that ran alone. Consequence: a pipeline
+/// showed a key as present that another client had seen expire, beside a later write of that client.
+/// Fix: the clock is read after the wait.
+#[test]
+fn the_clock_is_read_after_the_wait_for_other_workers() {
+    for start in [in_memory, on_disk] {
+        let clock = ExpiryClock::manual(START);
+        let server = start(&clock);
+        // On two workers.
+        let (mut alone, mut reader) = (server.connect(), server.connect());
+        talk(&mut reader, &[("SET k v PX 100", "+OK|"), ("GET k", "$1|v|")]);
+        alone.send(&encode(&[b"EVAL", b"for i = 1, 3e7 do end", b"0"]));
+        // If these are too short, the test passes without looking.
+        std::thread::sleep(Duration::from_millis(20));
+        reader.send(&encode(&[b"GET", b"k"]));
+        std::thread::sleep(Duration::from_millis(50));
+        clock.advance(Duration::from_millis(101));
+        assert_eq!(show(&alone.reply()), "$-1|");
+        assert_eq!(show(&reader.reply()), "$-1|");
     }
 }
 

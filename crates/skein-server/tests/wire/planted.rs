@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use skein_server::planted_bugs::{self, PlantedBug};
 
-use crate::{explore, in_memory};
+use crate::{explore, explore_tracking, in_memory};
 use skein_store::IndexKind;
 
 /// How long the checker may look for a bug. Most are found within a second.
@@ -22,13 +22,14 @@ fn planted_bugs_are_found() {
         PlantedBug::OpenTransaction,
         PlantedBug::SplitMset,
         PlantedBug::UncheckedWatch,
+        PlantedBug::LostInvalidation,
     ];
     for bug in bugs {
         let server = in_memory(IndexKind::Masstree);
         planted_bugs::set(bug, true);
-        let found = explore(&format!("{bug:?}"), &server, BUDGET);
+        let check = if bug == PlantedBug::LostInvalidation { explore_tracking } else { explore };
+        let found = check(&format!("{bug:?}"), &server, BUDGET);
         planted_bugs::set(bug, false);
-        let what = found.expect_err("the checker found nothing");
-        println!("{what}\n");
+        println!("{}\n", found.expect_err("the checker found nothing"));
     }
 }

@@ -114,19 +114,18 @@ impl CachingReader {
 
     /// Forgets the keys that a message names, or all.
     fn forget(&mut self, keys: &WireReply) {
-        match keys {
-            WireReply::Array(names) => {
-                for name in names {
-                    let WireReply::Text(name) = name else { panic!("a key: {name}") };
-                    if let Some(key) = key_of(name) {
-                        self.kept.remove(&key);
-                        self.note(key, TOLD.to_owned());
-                    }
-                }
+        let WireReply::Array(names) = keys else {
+            let all: Vec<WireKey> = self.kept.drain().map(|(key, _)| key).collect();
+            for key in all {
+                self.note(key, format!("{TOLD}, with all others"));
             }
-            _ => {
-                let all: Vec<WireKey> = self.kept.drain().map(|(key, _)| key).collect();
-                all.into_iter().for_each(|key| self.note(key, format!("{TOLD}, with all others")));
+            return;
+        };
+        for name in names {
+            let WireReply::Text(name) = name else { panic!("a key: {name}") };
+            if let Some(key) = key_of(name) {
+                self.kept.remove(&key);
+                self.note(key, TOLD.to_owned());
             }
         }
     }
@@ -333,8 +332,9 @@ impl TrackingRounds {
         }
         lines.sort();
         let start = lines.first().map_or(0, |(at, _)| *at);
-        let lines: String =
-            lines.iter().map(|(at, what)| format!("{:>7}  {what}\n", (at - start) / 1000)).collect();
+        let lines: Vec<String> =
+            lines.iter().map(|(at, what)| format!("{:>7}  {what}", (at - start) / 1000)).collect();
+        let lines = lines.join("\n");
         format!(
             "a client with CLIENT TRACKING ON{} keeps {} of {key}, which is {truth}\n{lines}",
             reader.mode.words, reader.kept[&key]

@@ -81,6 +81,13 @@ impl<'r> WorkloadGenerator<'r> {
     }
 
     fn request(&mut self) -> WireRequest {
+        if self.theme == WireTheme::Texts && !self.one_in(3) {
+            let (one, other) = (self.fresh(), self.fresh());
+            return WireRequest::One(match self.random.below(2) {
+                0 => WireCommand::SetAll(vec![(TEXTS[0], one), (TEXTS[1], other)]),
+                _ => WireCommand::GetAll(TEXTS.to_vec()),
+            });
+        }
         if self.theme == WireTheme::Queues && !self.one_in(4) {
             let (key, millis) = (LISTS[0], self.millis());
             return WireRequest::One(if self.one_in(3) {

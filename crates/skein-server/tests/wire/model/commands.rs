@@ -277,7 +277,9 @@ impl WireModel {
         match command {
             WireCommand::Push(end, key, elements) => {
                 let list = self.list(at(key))?;
-                elements.iter().for_each(|element| push(list, *end, *element));
+                for element in elements {
+                    push(list, *end, *element);
+                }
                 Ok(WireReply::count(list.len()))
             }
             WireCommand::Pop(end, key) => Ok(WireReply::maybe(pop(self.list(at(key))?, *end))),

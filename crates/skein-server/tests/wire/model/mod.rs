@@ -178,7 +178,9 @@ impl WireModel {
             },
             WireRequest::Group(kind, commands) => return self.run_group(client, *kind, commands, call),
             WireRequest::Watch(keys) => {
-                keys.iter().for_each(|key| model.watch(client, (call.database, *key)));
+                for key in keys {
+                    model.watch(client, (call.database, *key));
+                }
                 WireReply::ok()
             }
             WireRequest::Snapshot => model.contents(),

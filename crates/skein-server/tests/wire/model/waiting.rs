@@ -36,7 +36,7 @@ impl WireModel {
         let mut noted = self.waited_and_changed(before, context);
         // As in Redis, the key that was made first serves first.
         noted.sort_by_key(|place| made.iter().position(|made| made == place).unwrap_or(usize::MAX));
-        let in_any_order = serves_in_any_order(call.request.commands());
+        let in_any_order = wakes_in_any_order(call.request.commands());
         let orders = if in_any_order { permutations(&noted) } else { vec![noted] };
         let mut found: Vec<(Self, Vec<usize>)> = Vec::new();
         for order in orders {
@@ -124,15 +124,6 @@ impl WireModel {
         };
         self.run_at_once(&mut database, &of_this_key, call.reply.as_ref(), call)
     }
-}
-
-/// Tells if the waited keys that a request makes are served in an order of the server's choice: all are
-/// looked at, or those of a command that names a key which it does not make.
-fn serves_in_any_order(commands: &[WireCommand]) -> bool {
-    let may_make_less = |command: &WireCommand| {
-        !command.only_reads() && (command.keys().len() > 1 || matches!(command, WireCommand::MoveKey(..)))
-    };
-    wakes_in_any_order(commands) || commands.iter().any(may_make_less)
 }
 
 /// Returns all orders of some keys; one order if they are many.
