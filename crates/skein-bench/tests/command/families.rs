@@ -54,7 +54,7 @@ fn the_memory_of_each_kind_is_measured() {
     for contender in ["skein", "redis", "valkey"].into_iter().filter(|name| !missing.contains(name)) {
         for measure in ["used_memory", "resident"] {
             let of = |line: &&Value| line["measure"] == measure && line["contender"] == contender;
-            assert_eq!(lines.iter().filter(of).count(), 12, "kinds of {contender}, by {measure}");
+            assert_eq!(lines.iter().filter(of).count(), 13, "kinds of {contender}, by {measure}");
         }
     }
     assert_eq!(verdicts(&lines).len(), 4, "by two measures, beside two servers");

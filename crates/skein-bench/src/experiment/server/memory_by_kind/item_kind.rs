@@ -7,6 +7,8 @@ use crate::rival::server::{ANY_DIGITS, resp_command};
 pub enum ItemKind {
     /// A key with a value of this many bytes.
     String(usize),
+    /// A key with a value of 8 digits, which Redis and Valkey store as a number.
+    Number,
     /// A key with a value of 8 bytes that expires.
     ExpiringString,
     /// A key with a hash of five fields.
@@ -40,8 +42,9 @@ const WHOLE: &[u8] = b"whole";
 
 impl ItemKind {
     /// The measured kinds.
-    pub const MEASURED: [Self; 12] = [
+    pub const MEASURED: [Self; 13] = [
         Self::String(8),
+        Self::Number,
         Self::String(64),
         Self::ExpiringString,
         Self::SmallHash,
@@ -59,6 +62,7 @@ impl ItemKind {
     pub fn name(self) -> String {
         match self {
             Self::String(bytes) => return format!("string of {bytes} B"),
+            Self::Number => "number of 8 digits",
             Self::ExpiringString => "string of 8 B that expires",
             Self::SmallHash => "hash of 5 fields",
             Self::SmallList => "list of 10",
@@ -82,6 +86,7 @@ impl ItemKind {
         };
         let (request, reply): (Vec<Vec<u8>>, Reply) = match self {
             Self::String(bytes) => (words(&[b"SET", key, &VALUE[..bytes]]), Reply::Ok),
+            Self::Number => (words(&[b"SET", key, b"12345678"]), Reply::Ok),
             Self::ExpiringString => (words(&[b"SET", key, &VALUE[..8], b"EX", b"100000"]), Reply::Ok),
             Self::SmallHash => {
                 let fields = FIELDS.map(str::as_bytes);
