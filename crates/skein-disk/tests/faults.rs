@@ -238,7 +238,7 @@ fn foreign_folders_are_refused_unchanged() {
         }
         file.sync_data().unwrap();
     };
-    refused(&newer, TrieShape::Linked, "has format version 10, but this program reads versions 2 to 7");
+    refused(&newer, TrieShape::Linked, "has format version 10, but this program reads versions 2 to 8");
     for shape in [TrieShape::Hash { n: 16 }, TrieShape::Classical { n: 16 }, TrieShape::FixedLinked { k: 12 }]
     {
         let error = refused(&|_| (), shape, "is a linked trie, but was opened as");

@@ -275,7 +275,7 @@ fn foreign_and_damaged_files_are_refused_unchanged() {
     assert!(foreign.contains("its first bytes are not those of such a file"), "{foreign}");
     let version = refused(&|storage| [0, 4096].iter().for_each(|at| storage.damage(path, at + 8, &[3])));
     assert!(
-        version.contains("has format version") && version.contains("this program reads versions 2 to 7"),
+        version.contains("has format version") && version.contains("this program reads versions 2 to 8"),
         "{version}"
     );
     let short = refused(&|storage| storage.open(path, true).unwrap().set_len(3 * 4096).unwrap());
