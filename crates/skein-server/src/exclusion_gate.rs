@@ -108,6 +108,7 @@ impl<'g> SharedPass<'g> {
 
     /// Shows that no other worker swaps databases while the worker is in its room.
     #[inline]
+    #[expect(clippy::unused_self, reason = "the returned value borrows the pass")]
     pub(crate) fn stable(&self) -> StableDatabases<'_> {
         StableDatabases(PhantomData)
     }
@@ -145,6 +146,7 @@ impl ExclusivePass<'_, '_> {
     /// Shows that no other worker swaps databases while this one is alone. A worker that answers
     /// BUSY does not swap them either.
     #[inline]
+    #[expect(clippy::unused_self, reason = "the returned value borrows the pass")]
     pub(crate) fn stable(&self) -> StableDatabases<'_> {
         StableDatabases(PhantomData)
     }

@@ -310,7 +310,9 @@ mod tests {
         let keys: Vec<&[u8]> = names.iter().map(String::as_bytes).collect();
         waiting.wait(client(1, false, &keys));
         for _ in 0..2 {
-            keys.iter().for_each(|key| waiting.note(key));
+            for key in &keys {
+                waiting.note(key);
+            }
         }
         assert!(keys.iter().all(|key| waiting.take_noted().as_deref() == Some(*key)));
         assert_eq!(waiting.take_noted(), None);

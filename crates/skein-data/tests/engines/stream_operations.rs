@@ -64,6 +64,7 @@ const CLAIM: Claim =
     Claim { min_idle: 0, delivered: 7, deliveries: None, keeps_deliveries: false, force: false };
 
 /// Counts an entry that a write shows.
+#[expect(clippy::unnecessary_wraps, reason = "the closures of the writes may fail")]
 fn tally(count: &mut u64) -> Result<(), EngineError> {
     *count += 1;
     Ok(())

@@ -149,7 +149,9 @@ impl ReservedCounts {
             let (keys, direction) = (AT_ONCE, WalkDirection::Forward);
             let request = ScanRequest { lower, upper, direction, keys, bytes: 1 << 20, values: false };
             let mut found = main.walk(pages, &request).map_err(|stop| pages.fault(stop))?;
-            found.entries.iter().for_each(|entry| counts.note(KeySpace::Main, &entry.key, 1));
+            for entry in &found.entries {
+                counts.note(KeySpace::Main, &entry.key, 1);
+            }
             after = found.entries.pop().filter(|_| found.more).map(|last| last.key);
             if after.is_none() {
                 break;
@@ -159,7 +161,9 @@ impl ReservedCounts {
         loop {
             let found = super::key_sets::keys_from(expiry, pages, position, WalkDirection::Forward, AT_ONCE)
                 .map_err(|stop| pages.fault(stop))?;
-            found.iter().for_each(|key| counts.note(KeySpace::Expiry, key, 1));
+            for key in &found {
+                counts.note(KeySpace::Expiry, key, 1);
+            }
             position += found.len() as u64;
             if found.len() < AT_ONCE {
                 return Ok(counts);

@@ -107,7 +107,9 @@ pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShar
             }
         }
     }
-    later.iter().for_each(|key| shared.waiting.note(key));
+    for key in &later {
+        shared.waiting.note(key);
+    }
 }
 
 /// Claims the next client that the key can serve, with its place in the order of waiting. If its row

@@ -55,7 +55,8 @@ fn counted(store: &DiskStore) -> BTreeMap<u32, ReservedCount> {
         values: false,
     };
     for entry in store.walk(&request).unwrap().entries {
-        number(&entry.key).map(|number| counts.entry(number).or_default().keys += 1);
+        let Some(number) = number(&entry.key) else { continue };
+        counts.entry(number).or_default().keys += 1;
     }
     for entry in store.keys_from(KeySpace::Expiry, 0, WalkDirection::Forward, usize::MAX).unwrap() {
         let (time, key) = entry.split_first_chunk().unwrap();

@@ -136,7 +136,12 @@ pub(in crate::commands) fn ltrim(
         let len = list.len()?;
         let range = kept.within(len);
         // As in Redis, this counts as a change for WATCH, events and caches, whatever it removes.
-        Ok::<_, CommandError>(if range == (0..len) { list.rewrite()? } else { list.trim(range)? })
+        if range == (0..len) {
+            list.rewrite()?;
+        } else {
+            list.trim(range)?;
+        }
+        Ok::<_, CommandError>(())
     })?;
     reply.ok();
     Ok(())

@@ -124,9 +124,9 @@ fn claim(
             stream.claim(&asked, &query.claim, &query.ids, query.last_id, |id, fields| {
                 *count += 1;
                 if query.shows_ids {
-                    write_id(id, reply)
+                    write_id(id, reply);
                 } else {
-                    write_entry(id, fields, reply)
+                    write_entry(id, fields, reply);
                 }
                 limit.check(reply)
             })

@@ -132,7 +132,7 @@ impl Transaction {
             sum = sum_of(old, by);
             sum.as_ref().map_or(NewValue::Keep, |sum| NewValue::Put(sum.to_string().into()))
         })?;
-        Ok(sum?)
+        sum
     }
 
     /// Lets a key expire at a time, and keeps its value; see [`Keyspace::expire_at`]. Within the
