@@ -159,7 +159,9 @@ impl ReservedCounts {
         loop {
             let found = super::key_sets::keys_from(expiry, pages, position, WalkDirection::Forward, AT_ONCE)
                 .map_err(|stop| pages.fault(stop))?;
-            found.iter().for_each(|key| counts.note(KeySpace::Expiry, key, 1));
+            for key in &found {
+                counts.note(KeySpace::Expiry, key, 1);
+            }
             position += found.len() as u64;
             if found.len() < AT_ONCE {
                 return Ok(counts);
