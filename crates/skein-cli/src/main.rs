@@ -122,13 +122,17 @@ fn cli(args: Vec<OsString>) -> Result<Cli, Failure> {
     config::matches(Cli::command(), args).map(parsed)
 }
 
-/// Checks whether `skein serve --config FILE` would start, as far as it can without starting.
+/// Checks whether `skein serve --config FILE` would start, as far as it can without starting. Names all
+/// mistakes of the file.
 fn check_file(file: &Path) -> Result<(), Failure> {
-    let args = [OsString::from("skein"), "serve".into(), "--config".into(), file.into()];
-    match cli(args.into())?.command {
-        SkeinCommand::Serve(args) => args.options().map(drop),
-        _ => Ok(()),
-    }
+    let text = config::file::read(file)
+        .map_err(|error| Failure::usage(format!("cannot read --config {}: {error}", file.display())))?;
+    config::all_mistakes::check(&Cli::command(), file, &text, |matches, origins| {
+        match parsed((matches, origins)).command {
+            SkeinCommand::Serve(args) => args.options().map(drop),
+            _ => Ok(()),
+        }
+    })
 }
 
 /// Checks whether a server would start with these arguments and a file of this text.

@@ -21,7 +21,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct ConfigArgs {
     /// Print nothing; check whether a server would start with this file, and the files that it
-    /// names. Exit code 2 if not.
+    /// names. Names each mistake with its line. Exit code 2 if there is one.
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
 }

@@ -6,11 +6,13 @@ use std::io;
 use std::path::Path;
 
 use skein_server::read_at_most;
+
+use super::redis_options;
 use toml::de::{DeTable, DeValue};
 use toml_writer::{ToTomlValue, TomlStringBuilder};
 
 /// An entry of the file.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigEntry {
     /// The option's long name.
     pub key: String,
@@ -21,7 +23,7 @@ pub struct ConfigEntry {
 }
 
 /// An option's value.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfigValue {
     /// `true` or `false`.
     Switch(bool),
@@ -70,23 +72,66 @@ pub fn quoted(text: &str) -> String {
 /// Returns the entries of a file, in the order of its lines. Takes time linear in its length.
 ///
 /// # Errors
-/// Errors if the text is not TOML, has tables, or has a value that no option can have.
+/// The first mistake: the text is not TOML, has tables, or has a value that no option can have.
 pub fn parse(text: &str) -> Result<Vec<ConfigEntry>, ConfigProblem> {
+    let (entries, problems) = parse_all(text);
+    problems.into_iter().next().map_or(Ok(entries), Err)
+}
+
+/// Returns the entries that can be read, and all mistakes, in the order of their lines.
+pub fn parse_all(text: &str) -> (Vec<ConfigEntry>, Vec<ConfigProblem>) {
     let line = |at: usize| text.as_bytes()[..at.min(text.len())].split(|byte| *byte == b'\n').count();
-    let table = DeTable::parse(text).map_err(|error| ConfigProblem {
-        line: line(error.span().map_or(0, |span| span.start)),
-        what: error.message().to_owned(),
-    })?;
+    if let Some(problem) = other_syntax(text) {
+        return (Vec::new(), vec![problem]);
+    }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let mut problems: Vec<ConfigProblem> = errors
+        .iter()
+        .map(|error| ConfigProblem {
+            line: line(error.span().map_or(0, |span| span.start)),
+            what: error.message().to_owned(),
+        })
+        .collect();
     let mut entries = Vec::new();
     for (key, value) in table.into_inner() {
         let line = line(key.span().start);
+        // After a mistake the parser guesses the rest of the line.
+        if problems.iter().any(|problem| problem.line == line) {
+            continue;
+        }
         let key = key.into_inner().into_owned();
-        let value = value_of(value.get_ref())
-            .map_err(|what| ConfigProblem { line, what: format!("{key} is {what}") })?;
-        entries.push(ConfigEntry { key, line, value });
+        match value_of(value.get_ref()) {
+            Ok(value) => entries.push(ConfigEntry { key, line, value }),
+            Err(what) => problems.push(ConfigProblem { line, what: format!("{key} is {what}") }),
+        }
     }
     entries.sort_by_key(|entry| entry.line);
-    Ok(entries)
+    problems.sort_by_key(|problem| problem.line);
+    // One mistake may have several errors of the parser, and the first one tells.
+    problems.dedup_by_key(|problem| problem.line);
+    (entries, problems)
+}
+
+/// Returns the mistake of a file whose first line has the form of a `redis.conf`: a name, a space and
+/// a value.
+fn other_syntax(text: &str) -> Option<ConfigProblem> {
+    let (at, first) = text
+        .lines()
+        .map(str::trim)
+        .enumerate()
+        .find(|(_, line)| !line.is_empty() && !line.starts_with('#'))?;
+    let (name, value) = first.split_once([' ', '\t'])?;
+    let is_name = name.bytes().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'_'));
+    let value = value.trim();
+    if !is_name || value.is_empty() || value.starts_with('=') {
+        return None;
+    }
+    let what = format!(
+        "`{first}` has the form of a redis.conf, and this file is TOML, as in `max-clients = 100`; the options have \
+         names of their own: `skein config` prints a file with all of them{}",
+        redis_options::hint(name).map_or_else(String::new, |hint| format!(". For {name}: {hint}"))
+    );
+    Some(ConfigProblem { line: at + 1, what })
 }
 
 fn value_of(value: &DeValue<'_>) -> Result<ConfigValue, String> {
@@ -142,6 +187,8 @@ mod tests {
         for (text, line, words) in [
             ("a = 1\nb = ", 2, ""),
             ("a = 1\na = 2", 2, "duplicate key"),
+            ("# of Redis\n\nbind 127.0.0.1 -::1\nport 6379", 3, "form of a redis.conf"),
+            ("port 6379", 1, "For port: use --port"),
             ("\n[server]\na = 1", 2, "server is a table; options have no groups"),
             ("a = 1.5", 1, "a is a value of type float; write a text"),
             ("a = 0x10", 1, "a is a value of type integer"),

@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -20,7 +21,9 @@ use skein_server::OptionsFile;
 
 use crate::exit::Failure;
 
+pub mod all_mistakes;
 pub mod file;
+pub mod redis_options;
 pub mod rewrite;
 pub mod template;
 
@@ -54,14 +57,17 @@ impl OptionOrigins {
 
     /// If an option's value is from the file, adds its line to the message.
     pub fn explain(&self, mut failure: Failure) -> Failure {
-        let about = |flag: &str| {
-            failure.message.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| word == flag)
-        };
-        if let Some((_, line)) = self.lines.iter().find(|(key, _)| about(&format!("--{key}"))) {
+        if let Some((_, line)) = self.lines.iter().find(|(key, _)| is_about(&failure, key)) {
             failure.message = format!("{} ({}:{line})", failure.message, self.file.display());
         }
         failure
     }
+}
+
+/// Returns whether a failure names an option.
+fn is_about(failure: &Failure, key: &str) -> bool {
+    let words = failure.message.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    words.filter_map(|word| word.strip_prefix("--")).any(|option| option == key)
 }
 
 /// Returns the options of `skein serve` that a file can have.
@@ -77,7 +83,14 @@ pub fn options(serve: &Command) -> impl Iterator<Item = &Arg> {
 /// # Errors
 /// Errors if the file cannot be read, or gives an option a value that it does not accept.
 pub fn matches(command: Command, args: Vec<OsString>) -> Result<(ArgMatches, OptionOrigins), Failure> {
-    let matches = command.clone().get_matches_from(&args);
+    let matches = match command.clone().try_get_matches_from(&args) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let serves = args.get(1).is_some_and(|word| word == SERVE);
+            let hint = serves.then(|| of_redis(&error)).flatten();
+            return Err(hint.unwrap_or_else(|| error.exit()));
+        }
+    };
     let Some((SERVE, given)) = matches.subcommand() else { return Ok((matches, OptionOrigins::default())) };
     let Some(file) = given.get_one::<PathBuf>("config").cloned() else {
         return Ok((matches, OptionOrigins::default()));
@@ -87,27 +100,45 @@ pub fn matches(command: Command, args: Vec<OsString>) -> Result<(ArgMatches, Opt
     with_file(command, args, given, &file, &text)
 }
 
+/// Returns the failure for an option of Redis, which names what a server has instead.
+fn of_redis(error: &clap::Error) -> Option<Failure> {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
+    let hint = redis_options::hint(option)?;
+    Some(Failure::usage(format!("{option} is an option of Redis, and not of skein: {hint}")))
+}
+
 /// Parses the arguments, which are `given` to `skein serve`, together with a file of this text.
 ///
 /// # Errors
 /// Errors if the text gives an option a value that it does not accept.
 pub fn with_file(
-    mut command: Command,
-    mut args: Vec<OsString>,
+    command: Command,
+    args: Vec<OsString>,
     given: &ArgMatches,
     file: &Path,
     text: &str,
 ) -> Result<(ArgMatches, OptionOrigins), Failure> {
-    let command_line = args.clone();
     let entries = file::parse(text).map_err(|problem| wrong(file, problem.line, &problem.what))?;
+    with_entries(command, args, given, file, entries)
+}
+
+/// Parses the arguments together with the entries of a file.
+fn with_entries(
+    mut command: Command,
+    mut args: Vec<OsString>,
+    given: &ArgMatches,
+    file: &Path,
+    entries: Vec<ConfigEntry>,
+) -> Result<(ArgMatches, OptionOrigins), Failure> {
+    let command_line = args.clone();
     command.build();
     let serve = command.find_subcommand(SERVE).map_or_else(Command::default, Clone::clone);
     let mut more = Vec::new();
     for entry in &entries {
-        let option = options(&serve).find(|arg| arg.get_long() == Some(&entry.key));
-        let option = option.ok_or_else(|| {
-            wrong(file, entry.line, &format!("there is no option {}; `skein config` prints all", entry.key))
-        })?;
+        let option = option_of(&serve, entry).map_err(|what| wrong(file, entry.line, &what))?;
         if !is_overridden(&serve, option, given) {
             more.extend(as_arguments(entry, option).map_err(|what| wrong(file, entry.line, &what))?);
         }
@@ -121,6 +152,15 @@ pub fn with_file(
         Ok(matches) => Ok((matches, origins)),
         Err(error) => Err(origins.explain(Failure::usage(in_one_line(&error)))),
     }
+}
+
+/// Returns the option that an entry sets.
+fn option_of<'s>(serve: &'s Command, entry: &ConfigEntry) -> Result<&'s Arg, String> {
+    let key = &entry.key;
+    options(serve).find(|arg| arg.get_long() == Some(key)).ok_or_else(|| match redis_options::hint(key) {
+        Some(hint) => format!("{key} is an option of Redis, and not of skein: {hint}"),
+        None => format!("there is no option {key}; `skein config` prints all"),
+    })
 }
 
 fn wrong(file: &Path, line: usize, what: &str) -> Failure {

@@ -146,3 +146,45 @@ fn the_printed_file_changes_nothing() {
     assert_eq!(format!("{:?}", server(&set, "")), plain);
     assert!(text.lines().all(|line| line.len() <= 110), "{text}");
 }
+
+/// Incident: `skein config --check` named the first mistake only. Consequence: a file with five took
+/// five runs. Fix: it names all of them, each with its line.
+#[test]
+fn a_check_names_all_mistakes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("skein.toml");
+    let check = |text: &str| {
+        std::fs::write(&file, text).expect("a file");
+        let checked = crate::check_file(&file).map_err(Failure::into_usage);
+        checked.map_err(|failure| failure.message.replace(&file.display().to_string(), "FILE"))
+    };
+    assert_eq!(check("max-clients = 3\nworkers = 2\n"), Ok(()));
+    let text = "max-clients = 0\nmax-client = 1\nworkers = 0\n\nmax-output = \"3 apples\"\nport = true\n\
+                maxmemory = \"1g\"\ntls-listen = \"127.0.0.1:6381\"\nx = \n";
+    let found = check(text).expect_err("it has mistakes");
+    let lines: Vec<&str> = found.lines().collect();
+    assert_eq!(lines[0], "8 mistakes in FILE:");
+    for (line, words) in lines[1..].iter().zip([
+        "--max-clients is 0; choose 1 to 1048576 (FILE:1)",
+        "FILE:2: there is no option max-client; `skein config` prints all",
+        "invalid value '0' for '--workers <N>': 0 is not in 1..=1024 (FILE:3)",
+        "unknown unit \" apples\"",
+        "FILE:6: port is true; write one text or one number",
+        "FILE:7: maxmemory is an option of Redis, and not of skein: use --max-memory SIZE",
+        "(FILE:8)",
+        "FILE:9: ",
+    ]) {
+        assert!(line.trim_start().contains(words), "{line} lacks {words}");
+    }
+    assert_eq!(lines.len(), 9, "{found}");
+    // An option that depends on a wrong one is not reported.
+    let text = "engine = \"disc\"\ncache = \"1g\"\n";
+    let found = check(text).expect_err("a mistake");
+    assert!(found.contains("'disc' for '--engine") && found.contains("(FILE:1)"), "{found}");
+    assert!(!found.contains("mistakes"), "{found}");
+    // One mistake is one line, as that of `skein serve`.
+    assert_eq!(
+        check("\nmax-client = 1"),
+        Err("FILE:2: there is no option max-client; `skein config` prints all".into())
+    );
+}

@@ -19,6 +19,7 @@ use skein_data::{RowPiece, StreamPart};
 
 mod csv;
 mod fields;
+pub mod file_head;
 mod hex;
 mod lines;
 mod streams;
@@ -131,13 +132,24 @@ impl<R: BufRead> TextReader<R> {
         self.read()
     }
 
+    /// Reads the text of the next record, and returns its line. Skips the first line of a dump, also
+    /// behind other lines: dumps may be joined or sorted.
+    fn read_text(&mut self) -> io::Result<(u64, RecordText)> {
+        loop {
+            self.text.clear();
+            let line = self.lines.line + 1;
+            let whole = match self.options.format {
+                Format::Csv => csv::read_text(&mut self.lines, &mut self.text)?,
+                _ => self.lines.read(&mut self.text)?,
+            };
+            if whole != RecordText::Whole || !file_head::is_line(&self.text, self.options.format) {
+                return Ok((line, whole));
+            }
+        }
+    }
+
     fn read(&mut self) -> io::Result<Option<Result<TextRecord, BadLine>>> {
-        self.text.clear();
-        let line = self.lines.line + 1;
-        let whole = match self.options.format {
-            Format::Csv => csv::read_text(&mut self.lines, &mut self.text)?,
-            _ => self.lines.read(&mut self.text)?,
-        };
+        let (line, whole) = self.read_text()?;
         let fields = match whole {
             RecordText::End => return Ok(None),
             RecordText::TooLong => {

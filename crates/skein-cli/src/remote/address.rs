@@ -1,6 +1,8 @@
 //! A server's address: `HOST:PORT`, optionally with `USER@` in front; `redis://` and `rediss://` as
 //! `redis-cli -u` accepts them, with the number of a database at the end; and `unix:PATH`.
 
+use std::net::ToSocketAddrs;
+
 /// A parsed address.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ServerAddress<'a> {
@@ -27,6 +29,17 @@ const FORMS: &str =
 
 /// The message for a host without a port.
 const NO_PORT: &str = "the server's address names no port; SkeinDB's is 6380 and Redis's 6379, unless they were told another: write HOST:PORT";
+
+impl ServerAddress<'_> {
+    /// Returns whether the address has the name of a host that no resolver knows. Asks again: the
+    /// error of a connection does not tell.
+    pub fn is_unknown_name(&self) -> bool {
+        match self.place {
+            ServerEndpoint::Tcp(place) => place.to_socket_addrs().is_err(),
+            ServerEndpoint::Unix(_) => false,
+        }
+    }
+}
 
 impl<'a> ServerAddress<'a> {
     /// Parses an address. An error does not repeat the address: it may contain a password.

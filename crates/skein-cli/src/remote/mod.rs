@@ -16,6 +16,7 @@ use std::path::Path;
 use skeindb::client::{Client, Receiver, Reply, Sender};
 
 use crate::exit::Failure;
+use crate::target::DEFAULT_ADDRESS;
 
 mod address;
 mod args;
@@ -103,6 +104,12 @@ impl ServerTarget<'_> {
             }
             let question = match error.kind() {
                 ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => "is that its port for TLS?",
+                // The resolver's errors have no kind of their own.
+                _ if address.is_unknown_name() => {
+                    return Failure::new(format!(
+                        "cannot connect to {named}: the name of the host is not known ({error}); write HOST:PORT, as in {DEFAULT_ADDRESS}"
+                    ));
+                }
                 _ => expected,
             };
             Failure::new(format!("cannot connect to {named}: {error}; {question}"))

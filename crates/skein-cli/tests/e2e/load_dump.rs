@@ -478,7 +478,7 @@ fn a_dump_replaces_no_file_and_leaves_no_half_one() {
     let dumped = run(["dump", "--data", data, "-o", name, "--force"]);
     assert!(String::from_utf8_lossy(&dumped.stderr).contains("3 keys written in "), "{dumped:?}");
     stdout_of(dumped);
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "a\t1\nb\t2\nc\t3\n");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "#skein-dump 1 tsv\na\t1\nb\t2\nc\t3\n");
     let quiet = run(["dump", "--data", data, "-o", name, "--force", "--quiet"]);
     assert!(quiet.stderr.is_empty(), "{quiet:?}");
     stdout_of(quiet);

@@ -26,6 +26,7 @@ mod range;
 mod readme;
 mod real_keys;
 mod redis_files;
+mod self_describing;
 mod short_keys;
 mod slow_start;
 mod snapshots;

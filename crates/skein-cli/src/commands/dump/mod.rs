@@ -6,6 +6,8 @@ use std::io::IsTerminal;
 use std::ops::Bound;
 use std::path::PathBuf;
 
+use rustix::fs::FileType;
+
 use crate::bounds;
 use crate::console;
 use crate::exit::{Exit, Failure};
@@ -39,8 +41,8 @@ Examples:
   skein dump --cluster 10.0.0.1:7000 -o all.tsv
       all nodes of a Redis cluster that has the module skein
 
-Tsv, csv and hex preserve values, hashes, sets, sorted sets, lists, streams with their groups, and expiry times, whatever the bytes; `skein load` with the \
-same format restores them. A large hash, set or list has several records, each with a part of it; so has each stream. Lines holds only keys. \
+Tsv, csv and hex preserve values, hashes, sets, sorted sets, lists, streams with their groups, and expiry times, whatever the bytes; `skein load` restores them. \
+A file (-o, or > FILE) begins with a line that names its format, so `load` needs no --format. A pipe has no such line; for programs that expect rows alone write `skein dump | cat > FILE`. A large hash, set or list has several records, each with a part of it; so has each stream. Lines holds only keys. \
 The dump of a SkeinDB server or a data folder is as of one moment. That of a cluster, of a server without SK.SNAPSHOT and of a \
 hash trie is not: it has every key that was there all the time, and some of those that were inserted or removed meanwhile. \
 Exit code 4 says that keys were left out: those of other databases than the one in the address (redis://HOST:PORT/3), \
@@ -95,6 +97,14 @@ pub struct DumpArgs {
     quiet: bool,
 }
 
+/// Returns whether an output is a file without contents. Such a file gets a first line that names the
+/// format. Pipes and terminals do not, and neither does a file that the shell appends to.
+fn is_new_file(output: &impl std::os::fd::AsFd) -> bool {
+    rustix::fs::fstat(output).is_ok_and(|found| {
+        FileType::from_raw_mode(found.st_mode) == FileType::RegularFile && found.st_size == 0
+    })
+}
+
 /// Runs `skein dump`.
 pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let range = bounds::range(["--min", "--max"], args.min.as_ref(), args.max.as_ref(), args.prefix.as_ref())
@@ -103,6 +113,9 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     // Rows and a bar would disturb each other on one terminal.
     let shows = !args.quiet && (args.output.is_some() || !std::io::stdout().is_terminal());
     let mut output = DumpOutput::new(to, args.format, args.limit, shows)?;
+    if args.output.is_some() || is_new_file(&std::io::stdout()) {
+        output.head();
+    }
     let mut leaves_out = false;
     if output.left > 0 && !args.cluster.is_empty() {
         let target = ClusterTarget { nodes: &args.cluster, access: args.target.access() };

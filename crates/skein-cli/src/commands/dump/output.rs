@@ -10,7 +10,7 @@ use skein_data::{RowPiece, StreamPart};
 use super::target_file::DumpTarget;
 use crate::console;
 use crate::exit::{Exit, Failure};
-use crate::format::{self, Format, RecordBody};
+use crate::format::{self, Format, RecordBody, file_head};
 use crate::interrupt::Interrupt;
 use crate::progress::{KeyProgress, by_type, counted, rate};
 
@@ -54,6 +54,12 @@ impl DumpOutput {
     /// Sets the total of the progress to `keys`, or to the limit if that is less.
     pub fn expect(&mut self, keys: u64) {
         self.progress = KeyProgress::start(Some(keys.min(self.left)), !self.shows);
+    }
+
+    /// Writes the line that names the format, if the format has one.
+    pub fn head(&mut self) {
+        let line = file_head::line(self.format).unwrap_or_default();
+        self.failed = self.out.write_all(line.as_bytes()).err();
     }
 
     /// Writes a key alone. Like all methods here, returns a break if the caller should send no more

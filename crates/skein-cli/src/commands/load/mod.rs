@@ -8,13 +8,13 @@
 //!                                                      └─ `bytes_store`  values alone
 //! ```
 
-use std::fs::File;
-use std::io::{self, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::format::{Format, LineValue, ReadOptions, TextReader, TextRecord};
+use crate::interrupt::Interrupt;
 use crate::progress::{self, InputProgress};
 use crate::remote::ClusterTarget;
 use crate::target::{DataTarget, DurabilityArg, TargetArgs};
@@ -23,12 +23,14 @@ mod bytes_store;
 mod cluster;
 mod commands;
 mod folder;
+mod input;
 mod queue;
 mod rdb;
 mod report;
 mod server;
 
 use cluster::ClusterSink;
+use input::{InputKind, LoadInput};
 use rdb::RdbSource;
 use report::LoadReport;
 use server::ServerSink;
@@ -40,6 +42,7 @@ Formats:
          carriage return and backslash
   csv    key, comma, value; fields may be quoted
   hex    key, tab, value, in hexadecimal
+A file of `skein dump` says in its first line what it is. Without one, a file whose first line has a tab needs --format.
 A file that Redis or Valkey wrote (dump.rdb) is recognized by its first bytes, unless --format is given. Its databases \
 are loaded into those of the same numbers; a cluster has database 0 alone, so keys of others are rejected.
 In tsv, csv and hex, an odd number of fields from three up is a key with columns: key, name, value, name, value ...
@@ -68,6 +71,8 @@ Examples:
   skein load table.csv --format csv --header --data ./d
       straight into a data folder that no server uses
 
+Ctrl-C ends a load after the records that were accepted, and says how many were read and loaded.
+
 Exit code 4 says that the whole file was read but some records were rejected; each is named with its line.";
 
 /// Load keys and values from a text file, or from a file of Redis.
@@ -83,7 +88,8 @@ Exit code 4 says that the whole file was read but some records were rejected; ea
 pub struct LoadArgs {
     /// The file to read; `-` is standard input.
     file: PathBuf,
-    /// The format of the file [default: lines, or that of Redis if the file begins so].
+    /// The format of the file [default: that which its first line names, as a dump's does; that of
+    /// Redis if the file begins so; otherwise lines].
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// The value that each key of `lines` gets [default: number].
@@ -145,25 +151,27 @@ struct ReadCounts {
 
 /// Runs `skein load`.
 pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
-    let (input, size) = open_input(&args.file)?;
-    let mut input = BufReader::with_capacity(1 << 20, input);
-    let head = rdb::head(&mut input)?;
-    let is_rdb = args.format.is_none() && skein_rdb::is_file(&head);
-    args.check(is_rdb)?;
-    let input = io::Cursor::new(head).chain(input);
+    let (input, interrupt) = LoadInput::open(&args.file)?;
+    let kind = input.kind(args.format)?;
+    args.check(kind)?;
+    let size = input.size;
     let mut progress = InputProgress::start(size, args.quiet);
-    let report =
-        LoadReport::new(progress.printer(), args.show_refused).by(if is_rdb { "record" } else { "line" });
+    let unit = if kind == InputKind::Rdb { "record" } else { "line" };
+    let report = LoadReport::new(progress.printer(), args.show_refused).by(unit);
     let into = args.named_database()?;
     let mut sink = args.sink(&report)?;
     let mut read = ReadCounts::default();
-    let fed = if is_rdb {
-        let again = size.map(|_| args.file.as_path());
-        let source = RdbSource { input, again, database: args.database, into };
-        rdb::feed(source, sink.as_mut(), &report, &mut progress, &mut read)
-    } else {
-        let mut reader = TextReader::new(input, args.text_options());
-        feed(&mut reader, sink.as_mut(), &report, &mut progress, &mut read.records)
+    let mut feed = LoadFeed { sink: sink.as_mut(), report: &report, progress: &mut progress, interrupt };
+    let fed = match kind {
+        InputKind::Rdb => {
+            let again = size.map(|_| args.file.as_path());
+            let source = RdbSource { input: input.read(), again, database: args.database, into };
+            rdb::feed(source, &mut feed, &mut read)
+        }
+        InputKind::Dump(format) | InputKind::Text(format) => {
+            let mut reader = TextReader::new(input.read(), args.text_options(format));
+            feed.text(&mut reader, &mut read.records)
+        }
     };
     // Also after a failure: the accepted records are finished, so that the counts are true.
     let finished = sink.finish();
@@ -188,16 +196,20 @@ pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
 
 impl LoadArgs {
     /// Rejects options that would have no effect.
-    fn check(&self, is_rdb: bool) -> Result<(), Failure> {
+    fn check(&self, kind: InputKind) -> Result<(), Failure> {
+        let is_rdb = kind == InputKind::Rdb;
         let of_text = [("--value", self.value.is_some()), ("--header", self.header), ("--raw", self.raw)];
-        match of_text.into_iter().find(|(_, given)| *given && is_rdb) {
-            Some((name, _)) => Err(Failure::usage(format!(
+        match (of_text.into_iter().find(|(_, given)| *given), kind) {
+            (Some((name, _)), InputKind::Rdb) => Err(Failure::usage(format!(
                 "{name} is for text, and the file is one of Redis; leave it out, or name the text's --format"
             ))),
-            None if self.database.is_some() && !is_rdb => {
+            (Some((name, _)), InputKind::Dump(_)) => Err(Failure::usage(format!(
+                "{name} is for text of other programs, and the file is a dump of skein; leave it out"
+            ))),
+            _ if self.database.is_some() && !is_rdb => {
                 Err(Failure::usage("--database is for files of Redis, and the file is none; leave it out"))
             }
-            None => match self.named_database()? {
+            _ => match self.named_database()? {
                 Some(into) if is_rdb && self.database.is_none() => Err(Failure::usage(format!(
                     "the server's address ends with the number of a database, and the databases of a file of Redis have \
                      numbers of their own; leave /{into} out, or choose one database by --database N"
@@ -217,9 +229,9 @@ impl LoadArgs {
         }
     }
 
-    fn text_options(&self) -> ReadOptions {
+    fn text_options(&self, format: Format) -> ReadOptions {
         ReadOptions {
-            format: self.format.unwrap_or(Format::Lines),
+            format,
             line_value: self.value.unwrap_or(LineValue::Number),
             raw: self.raw,
             header: self.header,
@@ -239,41 +251,29 @@ impl LoadArgs {
     }
 }
 
-fn feed(
-    reader: &mut TextReader<impl io::BufRead>,
-    sink: &mut dyn RecordSink,
-    report: &LoadReport,
-    progress: &mut InputProgress,
-    read: &mut u64,
-) -> Result<(), Failure> {
-    while let Some(record) =
-        reader.next().map_err(|error| Failure::during("cannot read the input", &error))?
-    {
-        *read += 1;
-        match record {
-            Ok(record) => sink.put(record)?,
-            Err(bad) => report.refuse(bad.line, &bad.why),
-        }
-        if (*read).is_multiple_of(256) {
-            progress.update(reader.bytes(), *read);
-        }
-    }
-    Ok(())
+/// Where records go, and what is told about them.
+struct LoadFeed<'f> {
+    sink: &'f mut dyn RecordSink,
+    report: &'f LoadReport,
+    progress: &'f mut InputProgress,
+    /// A signal ends the load before the next record.
+    interrupt: Interrupt,
 }
 
-/// Returns the input and, if known, its size.
-fn open_input(file: &Path) -> Result<(Box<dyn Read>, Option<u64>), Failure> {
-    if file == Path::new("-") {
-        return Ok((Box::new(io::stdin()), None));
+impl LoadFeed<'_> {
+    /// Loads text.
+    fn text(&mut self, reader: &mut TextReader<impl io::BufRead>, read: &mut u64) -> Result<(), Failure> {
+        while let Some(record) = reader.next().map_err(|error| input::failure(&self.interrupt, &error))? {
+            self.interrupt.check()?;
+            *read += 1;
+            match record {
+                Ok(record) => self.sink.put(record)?,
+                Err(bad) => self.report.refuse(bad.line, &bad.why),
+            }
+            if (*read).is_multiple_of(256) {
+                self.progress.update(reader.bytes(), *read);
+            }
+        }
+        Ok(())
     }
-    let failed = |error| Failure::during(format_args!("cannot read {}", file.display()), &error);
-    let input = File::open(file).map_err(failed)?;
-    let meta = input.metadata().map_err(failed)?;
-    if meta.is_dir() {
-        return Err(Failure::new(format!(
-            "{} is a folder; name a file, or - for standard input",
-            file.display()
-        )));
-    }
-    Ok((Box::new(input), meta.is_file().then_some(meta.len())))
 }

@@ -10,7 +10,7 @@
 //! the groups ahead. Memory has one piece of one value, and the batches that wait for the target.
 //! Each key is loaded into the database of its own number, unless one database alone is loaded.
 
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -18,25 +18,15 @@ use skein_data::StreamPart;
 use skein_rdb::{FileEvent, FileKey, FileReader, RdbError, RdbLimits, ValuePiece};
 
 use super::report::LoadReport;
-use super::{ReadCounts, RecordSink};
+use super::{LoadFeed, ReadCounts, RecordSink};
 use crate::exit::Failure;
 use crate::format::{RecordBody, TextRecord};
+use crate::interrupt::Interrupt;
 use crate::progress::InputProgress;
 
 mod streams;
 
 use streams::{StreamFeed, StreamStep, WaitingStream};
-
-/// The length of the head that tells what a file is.
-const HEAD: u64 = 9;
-
-/// Reads the first bytes of the input.
-pub fn head(input: &mut impl BufRead) -> Result<Vec<u8>, Failure> {
-    let mut head = Vec::new();
-    let read = input.by_ref().take(HEAD).read_to_end(&mut head);
-    read.map_err(|error| Failure::during("cannot read the input", &error))?;
-    Ok(head)
-}
 
 /// A file to load.
 pub struct RdbSource<'s, R> {
@@ -52,15 +42,15 @@ pub struct RdbSource<'s, R> {
 /// Loads a file. Counts what was read, also before a failure.
 pub fn feed(
     source: RdbSource<'_, impl BufRead>,
-    sink: &mut dyn RecordSink,
-    report: &LoadReport,
-    progress: &mut InputProgress,
+    load: &mut LoadFeed<'_>,
     read: &mut ReadCounts,
 ) -> Result<(), Failure> {
+    let LoadFeed { sink, report, progress, interrupt } = load;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let mut feed = RdbFeed {
-        sink,
+        sink: &mut **sink,
         report,
+        interrupt,
         again: source.again,
         database: source.database,
         into: source.into,
@@ -89,6 +79,7 @@ struct PresentKey {
 struct RdbFeed<'f> {
     sink: &'f mut dyn RecordSink,
     report: &'f LoadReport,
+    interrupt: &'f Interrupt,
     again: Option<&'f Path>,
     /// The only database to load.
     database: Option<u64>,
@@ -108,6 +99,7 @@ impl RdbFeed<'_> {
     fn all(&mut self, input: impl BufRead, progress: &mut InputProgress) -> Result<(), Failure> {
         let mut reader = FileReader::new(input, RdbLimits::default()).map_err(|error| self.failed(&error))?;
         while let Some(event) = reader.next_event().map_err(|error| self.failed(&error))? {
+            self.interrupt.check()?;
             if !matches!(event, FileEvent::Piece(_)) {
                 self.end_stream()?;
             }
@@ -138,8 +130,12 @@ impl RdbFeed<'_> {
         self.end_stream()
     }
 
-    /// Returns the failure for a file that cannot be read further, with the key where that was.
+    /// Returns the failure for a file that cannot be read further, with the key where that was; or
+    /// for a read that a signal ended.
     fn failed(&self, error: &RdbError) -> Failure {
+        if let Err(interrupted) = self.interrupt.check() {
+            return interrupted;
+        }
         let place = match &self.present {
             Some(present) => format!(", at or behind the key \"{}\"", present.key.key.escape_ascii()),
             None => String::new(),
