@@ -55,7 +55,7 @@ pub fn check(
     let mut left_out: Vec<String> = Vec::new();
     while let Some(failure) = failure_of(&entries) {
         let named = entries.iter().position(|entry| is_about(&failure, &entry.key));
-        let blamed = named.or_else(|| cause(&entries, &failure, &failure_of));
+        let blamed = named.or_else(|| cause(&entries, &failure, failure_of));
         // An option that needs one that was left out is no mistake of its own.
         let is_consequence = left_out.iter().any(|key| is_about(&failure, key));
         let line = blamed.map_or(0, |at| entries[at].line);

@@ -92,7 +92,7 @@ fn an_interrupted_load_says_how_far_it_came() {
     let mut load = skein(["load", "-", "--data", data]);
     let mut load = load.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut input = load.stdin.take().unwrap();
-    let text: String = (0..1000).map(|number| format!("{number}\n")).collect();
+    let text = (0..1000).map(|number| number.to_string()).collect::<Vec<_>>().join("\n") + "\n";
     input.write_all(text.as_bytes()).unwrap();
     input.flush().unwrap();
     interrupt(load.id());

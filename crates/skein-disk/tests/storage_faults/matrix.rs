@@ -133,7 +133,9 @@ impl MatrixCell {
         let result = self.store.write::<_, DiskError>(|transaction| {
             writes.iter().try_for_each(|(key, value)| transaction.set(key, value).map(|_| ()))
         });
-        writes.into_iter().for_each(|(key, value)| self.note(key, Some(value), &result));
+        for (key, value) in writes {
+            self.note(key, Some(value), &result);
+        }
         result
     }
 
@@ -152,7 +154,9 @@ impl MatrixCell {
             }
         }
         let keys: Vec<_> = self.allowed.keys().cloned().collect();
-        keys.into_iter().for_each(|key| self.note(key, None, &result));
+        for key in keys {
+            self.note(key, None, &result);
+        }
         result
     }
 

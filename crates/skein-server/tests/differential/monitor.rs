@@ -66,7 +66,7 @@ const REQUESTS: &[&str] = &[
 fn ask(address: &str, requests: &[&str]) -> Vec<String> {
     let mut client = TestClient::new(std::net::TcpStream::connect(address).expect("a connection"));
     assert_eq!(client.ask("MONITOR"), "+OK|");
-    let is_line = |reply: &str| reply.starts_with(|first: char| first == '+') && reply.contains(" [");
+    let is_line = |reply: &str| reply.starts_with('+') && reply.contains(" [");
     let answer = |words: &&str| {
         let mut reply = client.ask(words);
         while is_line(&reply) {

@@ -187,7 +187,7 @@ fn debug_sleeps_where_it_is_allowed() {
     }
     let unknown = client.ask("DEBUG NOPE");
     assert_eq!(unknown, "-ERR unknown subcommand or wrong number of arguments for 'NOPE'. Try DEBUG HELP.|");
-    assert!(client.ask("DEBUG HELP").starts_with("*11|+DEBUG"));
+    assert!(client.ask("DEBUG HELP").starts_with("*15|+DEBUG"));
     assert_eq!(client.ask("CONFIG GET enable-debug-command"), "*2|$20|enable-debug-command|$3|yes|");
 }
 

@@ -416,7 +416,7 @@ fn maxmemory_is_the_size_of_the_cache() {
     let server = start_on_disk(options(), small(TrieShape::Linked));
     let mut client = server.connect();
     assert_eq!(
-        client.ask("CONFIG GET maxmemory*"),
+        client.ask("CONFIG GET maxmemory maxmemory-c* maxmemory-p*"),
         "*6|$9|maxmemory|$6|131072|$17|maxmemory-clients|$1|0|$16|maxmemory-policy|$10|noeviction|"
     );
     fill(&mut client, 0..6_000, "value ");

@@ -210,6 +210,10 @@ fn every_parameter_rejects_values_out_of_bounds() {
                 .contains("memory value")
                 .then(|| bounds_told(&client.ask(&format!("CONFIG SET {name} 0"))))?
         });
+        // Some sizes may be 0, which has been set then.
+        if bounds.is_none() && told(&mut client, name) == "0" {
+            assert_eq!(client.ask(&format!("CONFIG SET {name} {before}")), "+OK|", "{name} {before}");
+        }
         if let Some((min, max)) = bounds {
             with_bounds += 1;
             for value in [min - 1, max + 1] {

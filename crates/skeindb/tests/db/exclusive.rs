@@ -230,7 +230,7 @@ fn a_key_that_expires_meanwhile_counts_as_present() {
         while rows.contains_key("a")? {
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert_eq!(tx.expiry(&rows, "a")?.time().is_some(), true);
+        assert!(tx.expiry(&rows, "a")?.time().is_some());
         assert_eq!(tx.first(&rows)?.expect("a row").0, b"a");
         tx.insert(&rows, "b", "")?;
         tx.commit()?;
