@@ -15,6 +15,7 @@ mod observe;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use crate::resp::RequestLimits;
 use crate::{OutputLimit, ServerOptions};
@@ -41,6 +42,10 @@ impl LiveSetting {
     }
 }
 
+/// Redis's default.
+const REPLICA_LIMIT: OutputLimit =
+    OutputLimit { hard_bytes: 256 << 20, soft_bytes: 64 << 20, soft_time: Duration::from_secs(60) };
+
 /// The settings, in the units of [`ServerOptions`]; times are in seconds.
 #[derive(Debug)]
 pub(crate) struct LiveSettings {
@@ -64,6 +69,8 @@ pub(crate) struct LiveSettings {
     pub output: OutputSettings,
     /// The same for a client with subscriptions.
     pub subscriber_output: OutputSettings,
+    /// The same for replicas. Kept for CONFIG GET: this server has no replicas.
+    pub replica_output: OutputSettings,
     /// The milliseconds after which a script lets other clients receive BUSY; 0 for never.
     pub busy_reply_ms: LiveSetting,
     /// Not 0: scripts may call DEBUG, for tests.
@@ -136,8 +143,8 @@ impl OutputSettings {
 
 impl LiveSettings {
     pub(crate) fn new(options: &ServerOptions) -> Self {
-        let seconds = |time: std::time::Duration| usize::try_from(time.as_secs()).unwrap_or(usize::MAX);
-        let millis = |time: std::time::Duration| usize::try_from(time.as_millis()).unwrap_or(usize::MAX);
+        let seconds = |time: Duration| usize::try_from(time.as_secs()).unwrap_or(usize::MAX);
+        let millis = |time: Duration| usize::try_from(time.as_millis()).unwrap_or(usize::MAX);
         Self {
             clients_max: LiveSetting::new(options.clients_max),
             acl_log_max: LiveSetting::new(options.acl_log_max),
@@ -153,6 +160,7 @@ impl LiveSettings {
             tracking_keys_max: LiveSetting::new(options.tracking_keys_max),
             output: OutputSettings::new(options.output_limit),
             subscriber_output: OutputSettings::new(options.subscriber_limit),
+            replica_output: OutputSettings::new(REPLICA_LIMIT),
             busy_reply_ms: LiveSetting::new(millis(options.busy_reply_threshold)),
             debug_in_scripts: LiveSetting::new(0),
             encodings: EncodingSettings::new(),

@@ -84,6 +84,23 @@ fn kept_values_are_shown_under_both_names() {
     assert!(refused.contains("SkeinDB has no replicas"), "{refused}");
 }
 
+/// Incident: CONFIG SET of `client-output-buffer-limit` refused the class `replica`. Consequence: a value
+/// with all three classes, as a Redis shows it, left the limits of clients unchanged as well. Fix: the
+/// limits of replicas are kept and shown, without effect.
+#[test]
+fn output_limits_of_replicas_are_kept() {
+    let server = start();
+    let mut client = server.connect();
+    let name = "client-output-buffer-limit";
+    let mut set = |limits: &str| client.call(&[b"CONFIG", b"SET", name.as_bytes(), limits.as_bytes()]);
+    assert_eq!(set("normal 1mb 2mb 60 replica 3mb 4mb 70 pubsub 5mb 6mb 80"), b"+OK\r\n");
+    assert_eq!(set("slave 256mb 64mb 60"), b"+OK\r\n");
+    assert_eq!(
+        value(&mut client, name),
+        "normal 1048576 2097152 60 slave 268435456 67108864 60 pubsub 5242880 6291456 80"
+    );
+}
+
 /// CONFIG SET never promises more than the server keeps.
 #[test]
 fn promises_about_writes_are_kept() {

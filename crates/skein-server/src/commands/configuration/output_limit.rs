@@ -1,5 +1,6 @@
 //! `client-output-buffer-limit`: for each class of clients a hard limit, a soft limit, and the
-//! seconds for which the soft limit may be exceeded. The classes are `normal` and `pubsub`.
+//! seconds for which the soft limit may be exceeded. The classes are `normal`, `replica` (also
+//! `slave`) and `pubsub`. The limits of replicas are kept for CONFIG GET: this server has no replicas.
 
 use super::table::ApplyChange;
 use super::values::bytes;
@@ -11,25 +12,31 @@ use crate::shared::ServerShared;
 const WORDS: usize = 4;
 
 /// A class of clients.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum ClientClass {
     Normal,
+    Replica,
     /// With subscriptions.
     Pubsub,
 }
 
+/// The classes in the order of CONFIG GET, with the names that it shows.
+const CLASSES: [(&str, ClientClass); 3] =
+    [("normal", ClientClass::Normal), ("slave", ClientClass::Replica), ("pubsub", ClientClass::Pubsub)];
+
 impl ClientClass {
     fn parse(name: &[u8]) -> Option<Self> {
-        match name {
-            _ if name.eq_ignore_ascii_case(b"normal") => Some(Self::Normal),
-            _ if name.eq_ignore_ascii_case(b"pubsub") => Some(Self::Pubsub),
-            _ => None,
+        if name.eq_ignore_ascii_case(b"replica") {
+            return Some(Self::Replica);
         }
+        let named = |(known, _): &&(&str, Self)| name.eq_ignore_ascii_case(known.as_bytes());
+        CLASSES.iter().find(named).map(|(_, class)| *class)
     }
 
     fn of(self, settings: &LiveSettings) -> &OutputSettings {
         match self {
             Self::Normal => &settings.output,
+            Self::Replica => &settings.replica_output,
             Self::Pubsub => &settings.subscriber_output,
         }
     }
@@ -37,11 +44,11 @@ impl ClientClass {
 
 /// Returns the value for CONFIG GET.
 pub(super) fn value(shared: &ServerShared) -> String {
-    let shown = |name: &str, class: ClientClass| {
+    let shown = CLASSES.map(|(name, class)| {
         let limits = class.of(&shared.settings);
         format!("{name} {} {} {}", limits.hard.get(), limits.soft.get(), limits.soft_s.get())
-    };
-    format!("{} {}", shown("normal", ClientClass::Normal), shown("pubsub", ClientClass::Pubsub))
+    });
+    shown.join(" ")
 }
 
 /// Parses the limits. If a class is given several times, the last one counts; a class that is not
@@ -68,6 +75,9 @@ pub(super) fn change(text: &[u8]) -> Result<ApplyChange, String> {
     }
     Ok(Box::new(move |shared| {
         for (class, hard, soft, seconds) in limits {
+            if class == ClientClass::Replica {
+                tracing::warn!("CONFIG SET keeps the output limits of replicas; they have no effect here");
+            }
             let settings = class.of(&shared.settings);
             settings.hard.set(hard);
             settings.soft.set(soft);

@@ -118,19 +118,23 @@ fn text(value: &str) -> OptionValue {
     OptionValue::Text(value.to_owned())
 }
 
-/// Converts the numbers of `normal` and of `pubsub`.
+/// Converts the numbers of `normal` and of `pubsub`. Those of replicas are kept without effect, so they
+/// are no options.
 fn output_limit(value: &str) -> Option<RewrittenOptions> {
-    let mut words = value.split(' ');
+    let words: Vec<&str> = value.split(' ').collect();
     let mut options = Vec::new();
-    for names in [
-        ["output-hard-limit", "output-soft-limit", "output-soft-time"],
-        ["subscriber-hard-limit", "subscriber-soft-limit", "subscriber-soft-time"],
-    ] {
-        let _class = words.next()?;
-        for name in &names[..2] {
-            options.push((*name, OptionValue::Number(words.next()?.parse().ok()?)));
-        }
-        options.push((names[2], text(&format!("{}s", words.next()?))));
+    for limits in words.chunks(4) {
+        let &[class, hard, soft, seconds] = limits else {
+            return None;
+        };
+        let names = match class {
+            "normal" => ["output-hard-limit", "output-soft-limit", "output-soft-time"],
+            "pubsub" => ["subscriber-hard-limit", "subscriber-soft-limit", "subscriber-soft-time"],
+            _ => continue,
+        };
+        options.push((names[0], OptionValue::Number(hard.parse().ok()?)));
+        options.push((names[1], OptionValue::Number(soft.parse().ok()?)));
+        options.push((names[2], text(&format!("{seconds}s"))));
     }
     Some(options)
 }
@@ -163,7 +167,7 @@ mod tests {
     fn every_parameter_that_changes_is_written() {
         for parameter in PARAMETERS.iter().filter(|parameter| parameter.changes() && !parameter.is_kept()) {
             let value = if parameter.name == "client-output-buffer-limit" {
-                "normal 1 2 3 pubsub 1 2 3"
+                "normal 1 2 3 slave 1 2 3 pubsub 1 2 3"
             } else {
                 "1"
             };
@@ -196,7 +200,7 @@ mod tests {
             ("loglevel", "verbose", vec![("log-level", text("debug"))]),
             (
                 "client-output-buffer-limit",
-                "normal 10 5 60 pubsub 7 6 5",
+                "normal 10 5 60 slave 3 2 1 pubsub 7 6 5",
                 vec![
                     ("output-hard-limit", number(10)),
                     ("output-soft-limit", number(5)),
