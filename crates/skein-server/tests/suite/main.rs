@@ -25,6 +25,7 @@ mod functions;
 mod geo;
 mod golden;
 mod hash_commands;
+mod held_replies;
 mod held_snapshots;
 mod hyperloglog;
 mod key_commands;
