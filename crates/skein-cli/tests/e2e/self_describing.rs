@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use crate::common::{interrupt, run, run_with_input, skein};
+use crate::common::{PATIENCE, interrupt, run, run_with_input, skein};
 use crate::outcome::{assert_refused, stdout_of};
 
 /// Incident: `skein dump -o x; skein load x` loaded whole lines as keys, and said "10 loaded".
@@ -95,6 +95,11 @@ fn an_interrupted_load_says_how_far_it_came() {
     let text = (0..1000).map(|number| number.to_string()).collect::<Vec<_>>().join("\n") + "\n";
     input.write_all(text.as_bytes()).unwrap();
     input.flush().unwrap();
+    let since = std::time::Instant::now();
+    while !std::path::Path::new(data).exists() {
+        assert!(since.elapsed() < PATIENCE, "the load makes no folder");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     interrupt(load.id());
     // Standard input stays open: the load must not wait for its end.
     let output = load.wait_with_output().unwrap();

@@ -42,7 +42,7 @@ impl LoadInput {
         let mut rest = BufReader::with_capacity(BUFFER, input);
         let mut head = Vec::new();
         let read = rest.by_ref().take(BUFFER as u64).read_until(b'\n', &mut head);
-        read.map_err(|error| failure(&interrupt, &error))?;
+        read.map_err(|error| super::how_far(failure(&interrupt, &error), 0, 0))?;
         Ok((Self { head, rest, size }, interrupt))
     }
 

@@ -149,6 +149,12 @@ struct ReadCounts {
     about: String,
 }
 
+/// Adds to a failure how far the load came before it.
+fn how_far(mut failure: Failure, records: u64, loaded: u64) -> Failure {
+    failure.message = format!("{}; {records} records read, {loaded} loaded before", failure.message);
+    failure
+}
+
 /// Runs `skein load`.
 pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let (input, interrupt) = LoadInput::open(&args.file)?;
@@ -179,10 +185,7 @@ pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     report.summarize_refusals();
     let loaded = report.loaded();
     let ReadCounts { records, about } = read;
-    if let Err(mut failure) = fed.and(finished) {
-        failure.message = format!("{}; {records} records read, {loaded} loaded before", failure.message);
-        return Err(failure);
-    }
+    fed.and(finished).map_err(|failure| how_far(failure, records, loaded))?;
     let refused = report.refused();
     if !args.quiet {
         let rate = progress::rate(loaded, took);
