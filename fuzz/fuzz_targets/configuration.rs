@@ -12,6 +12,8 @@ use libfuzzer_sys::fuzz_target;
 #[allow(dead_code, reason = "the command also reads files")]
 #[path = "../../crates/skein-cli/src/config/file.rs"]
 mod file;
+#[path = "../../crates/skein-cli/src/config/redis_options.rs"]
+mod redis_options;
 
 use file::{ConfigValue, parse};
 

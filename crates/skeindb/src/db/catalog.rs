@@ -48,11 +48,16 @@ impl KeyspaceState {
         Arc::new(Self { number, name, dropped, types: Mutex::default() })
     }
 
-    /// Notes the types of the rows.
+    /// Notes the types of the rows, unless others were noted before. `check` reads rows as these types.
     ///
     /// # Errors
-    /// Other types were noted before.
-    pub(super) fn note_types(&self, types: RowTypes) -> Result<()> {
+    /// Other types were noted before, or `check` fails.
+    pub(super) fn note_types(&self, types: RowTypes, check: impl FnOnce() -> Result<()>) -> Result<()> {
+        let noted = *lock(&self.types);
+        // An error that names both types says more than one about the bytes of a row.
+        if noted.is_none_or(|noted| noted == types) {
+            check()?;
+        }
         let before = *lock(&self.types).get_or_insert(types);
         if before == types {
             return Ok(());

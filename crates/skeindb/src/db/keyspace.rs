@@ -74,9 +74,9 @@ impl Keyspace {
         self.state.number
     }
 
-    /// Notes the types of the rows; an error if others were noted before.
-    pub(crate) fn note_types(&self, types: RowTypes) -> Result<()> {
-        self.state.note_types(types)
+    /// Notes the types of the rows; an error if others were noted before, or if `check` fails.
+    pub(crate) fn note_types(&self, types: RowTypes, check: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.state.note_types(types, check)
     }
 
     pub(crate) fn shared(&self) -> &Arc<DbShared> {

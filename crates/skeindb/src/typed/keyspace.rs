@@ -78,9 +78,10 @@ impl Db {
     /// for [`keyspace`](Self::keyspace).
     pub fn typed<K: Key, V: StoredValue>(&self, name: impl AsRef<str>) -> Result<TypedKeyspace<K, V>> {
         let keyspace = TypedKeyspace::new(self.keyspace(name)?);
-        keyspace.first()?;
-        keyspace.last()?;
-        keyspace.untyped().note_types((type_name::<K>(), type_name::<V>()))?;
+        keyspace.untyped().note_types((type_name::<K>(), type_name::<V>()), || {
+            keyspace.first()?;
+            keyspace.last().map(drop)
+        })?;
         Ok(keyspace)
     }
 }
