@@ -21,7 +21,7 @@ pub(crate) fn spawn<R: Send + 'static>(
     name: String,
     run: impl FnOnce() -> R + Send + 'static,
 ) -> Result<JoinHandle<R>, StartError> {
-    // Every worker runs scripts. What a thread does not use of its stack takes no memory.
+    // Every worker runs scripts. The unused part of a stack takes no memory.
     let builder = std::thread::Builder::new().name(name).stack_size(skein_script::STACK_SIZE);
     builder.spawn(run).map_err(system("a thread"))
 }

@@ -4,21 +4,16 @@
 //! If they write, their requests form one transaction (`skein_data::EngineTransaction`); an
 //! exclusive command is a transaction of one request. If they only read, running alone is
 //! sufficient. The handlers are the same as outside, but a command that would run in slices runs to
-//! its end.
+//! its end. `transaction_queue.rs` has the requests of EXEC.
 
 use std::sync::Arc;
 
-use crate::commands::access::denied::refuse_in_exec;
-use crate::commands::alone::{run, run_named};
-use crate::commands::monitor::feed;
+use crate::commands::alone::run;
 use crate::commands::scripts::{self, BusyServer, ScriptCall};
-use crate::commands::{
-    AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, ScriptKind, observed,
-};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, ScriptKind, observed};
 use crate::exclusion_gate::{GateBusy, StableDatabases};
 use crate::key_events::KeyChanges;
 use crate::monitors::RequestSource;
-use crate::observe::command_kinds::CommandKind;
 use crate::planted_bugs::{self, PlantedBug};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EngineKeys, EngineSession, Ticket};
@@ -28,10 +23,12 @@ use super::busy::BusyWorker;
 use super::general::GeneralContext;
 use super::lowered_limit::evict_excess;
 use super::migrations::{moves, queue_writes_moving_key};
-use super::paused_requests::has_effects;
-use super::request_timer::RequestTimer;
-use super::write_allowance::{admit, bytes_added, bytes_added_now, may_grow_memory};
-use crate::client::{ClientState, Multi, ReplyMode};
+use super::transaction_queue::{
+    QueuedScriptLimits, SCRIPT_BYTES, admit_queue, begin_queue, check_queued_scripts, queue_runs_scripts,
+    run_queue,
+};
+use super::write_allowance::{admit, bytes_added};
+use crate::client::ClientState;
 use crate::shared::ServerShared;
 use crate::stored_request::StoredRequest;
 
@@ -227,33 +224,13 @@ impl GeneralContext<'_> {
     }
 }
 
-/// Begins the transaction of a queue. While the store accepts no writes, scripts of a queue without
-/// other writes may still read.
-fn begin_queue<'s>(
-    session: &'s mut EngineSession,
-    multi: &Multi,
-    limits: &mut QueuedScriptLimits,
-) -> Result<EngineKeys<'s>, CommandError> {
-    if !queue_may_write(multi) {
-        return Ok(EngineKeys::Session(session));
-    }
-    match session.begin().err() {
-        None => Ok(EngineKeys::Transaction(Box::new(session.begin().map_err(aborted)?))),
-        Some(why) if queue_writes(multi) => Err(aborted(why)),
-        Some(why) => {
-            limits.writes_stopped = Some(why.into());
-            Ok(EngineKeys::Session(session))
-        }
-    }
-}
-
 /// Publishes the changes of a transaction that is committed. REQUIRES: this worker may write.
 pub(super) fn publish(session: &mut EngineSession, shared: &ServerShared, mut changes: KeyChanges) {
     changes.publish_in_order(&mut EngineKeys::Session(session), &shared.key_observer);
 }
 
 /// Commits what commands have done, or undoes it after an error. Returns the changes to publish.
-fn end(
+pub(super) fn end(
     context: CommandContext<'_>,
     done: Result<AfterCommand, CommandError>,
 ) -> (Result<(AfterCommand, Ticket), CommandError>, KeyChanges) {
@@ -303,208 +280,17 @@ fn run_call(
     end(context, done.map(|()| AfterCommand::Done))
 }
 
-/// Errors if there is no memory for the writes of a transaction.
-fn admit_queue(
-    session: &mut EngineSession,
-    shared: &ServerShared,
-    client: &ClientState,
-    multi: &Multi,
-    stable: StableDatabases<'_>,
-) -> Result<(), CommandError> {
-    let mut bytes = 0_usize;
-    for (tag, args) in multi.queue.iter() {
-        if let ResolvedTag::Command(command) = ResolvedTag::of(tag)
-            && may_grow_memory(command)
-        {
-            bytes = bytes.saturating_add(bytes_added_now(session, client, command, &args, stable));
-        }
-    }
-    if bytes > 0 { admit(session, shared, bytes).map(drop) } else { Ok(()) }
-}
-
 /// Shows a request that runs a script to the monitors, before the commands of the script.
-fn feed_script(shared: &ServerShared, client: &ClientState, args: &RequestArgs<'_>) {
+pub(super) fn feed_script(shared: &ServerShared, client: &ClientState, args: &RequestArgs<'_>) {
     if shared.monitors.any() {
         shared.monitors.feed(RequestSource::Client(&client.record), args);
     }
 }
 
-fn aborted(error: impl Into<CommandError>) -> CommandError {
+pub(super) fn aborted(error: impl Into<CommandError>) -> CommandError {
     error.into().aborts()
 }
 
-/// Returns whether a queued request may write.
-pub(super) fn may_write(tag: u16) -> bool {
-    match ResolvedTag::of(tag) {
-        ResolvedTag::Command(command) => {
-            command.may_write()
-                || matches!(command.handler(), Handler::Script(ScriptKind { read_only: false, .. }))
-        }
-        _ => false,
-    }
-}
-
-/// Returns whether a request of a queue may write.
-pub(super) fn queue_may_write(multi: &Multi) -> bool {
-    multi.queue.tags().any(may_write) || queue_writes(multi)
-}
-
-/// Returns whether a request of a queue writes that is no script.
-fn queue_writes(multi: &Multi) -> bool {
-    let writes = |(tag, args): (u16, RequestArgs<'_>)| match ResolvedTag::of(tag) {
-        ResolvedTag::Command(command) => command.may_write() || scripts::changes_functions(command, &args),
-        _ => false,
-    };
-    multi.queue.iter().any(writes)
-}
-
-/// Returns whether a request of a queue runs a script.
-fn queue_runs_scripts(multi: &Multi) -> bool {
-    multi.queue.tags().any(|tag| {
-        matches!(ResolvedTag::of(tag), ResolvedTag::Command(command) if matches!(command.handler(), Handler::Script(_)))
-    })
-}
-
-/// Errors if a script of a queue declares that it needs memory. As in Redis, none of the queue runs.
-fn check_queued_scripts(shared: &ServerShared, multi: &Multi) -> Result<(), CommandError> {
-    for (tag, args) in multi.queue.iter() {
-        if let ResolvedTag::Command(command) = ResolvedTag::of(tag)
-            && let Handler::Script(kind) = command.handler()
-            && let Ok(mut call) = ScriptCall::parse(kind, shared, &args)
-        {
-            call.memory_is_full()?;
-        }
-    }
-    Ok(())
-}
-
-/// The bytes for which scripts of a transaction ask whether memory is full.
-const SCRIPT_BYTES: usize = 64;
-
-/// What the scripts of a transaction may not do.
-#[derive(Default)]
-struct QueuedScriptLimits {
-    /// Memory was full when the transaction began.
-    memory_is_full: bool,
-    /// Why the store accepts no writes, if it does not.
-    writes_stopped: Option<CommandError>,
-}
-
-impl QueuedScriptLimits {
-    /// Applies the limits to a script.
-    fn apply(&self, call: &mut ScriptCall) -> Result<(), CommandError> {
-        if self.memory_is_full {
-            call.memory_is_full()?;
-        }
-        self.writes_stopped.clone().map_or(Ok(()), |why| call.stop_writes(why))
-    }
-}
-
-/// Runs the requests of a transaction. The reply is the array of their replies.
-fn run_queue(
-    mut context: CommandContext<'_>,
-    (multi, limits): (&Multi, &QueuedScriptLimits),
-    busy: &mut dyn BusyServer,
-    reply: &mut ReplyWriter<'_>,
-    timer: &mut RequestTimer<'_>,
-) -> (Result<(AfterCommand, Ticket), CommandError>, KeyChanges) {
-    let start = reply.position();
-    let most = context.shared.settings.reply_bytes_max.get();
-    let is_full = |reply: &ReplyWriter<'_>| reply.position() - start > most;
-    let mut closes = false;
-    reply.array(multi.queue.len());
-    drop_unwanted(context.client, context.client.replies, start, reply);
-    for (tag, args) in multi.queue.iter() {
-        let (before, replies) = (reply.position(), context.client.replies);
-        let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { continue };
-        let kind = CommandKind::of(tag, &args);
-        // The time before this request belongs to no command of the transaction.
-        let _ = timer.lap();
-        // The reply to a change is never omitted: it may be all that is left of a value.
-        let changes = has_effects(context.shared, tag, &args);
-        let ran;
-        (context, ran) = match context.client.check(tag, &args) {
-            Ok(()) if changes && is_full(reply) => (context, Err(not_run(most))),
-            Ok(()) => run_queued(context, (command, limits), &args, busy, reply),
-            Err(denied) => {
-                let fault = refuse_in_exec(context.shared, context.client, &denied);
-                (context, Err(fault))
-            }
-        };
-        let fault = match ran {
-            Ok(ends) => {
-                closes |= ends;
-                (!changes && is_full(reply)).then(|| too_long(most))
-            }
-            Err(fault) => Some(fault),
-        };
-        if let Some(fault) = fault {
-            if context.session.is_broken() {
-                return end(context, Err(fault.aborts()));
-            }
-            reply.truncate(before);
-            fault.write(reply);
-        }
-        feed(context.shared, command, RequestSource::Client(&context.client.record), &args);
-        if std::mem::take(&mut context.client.error_is_counted) {
-            timer.failed_again(kind);
-        } else {
-            timer.check(kind, reply.written(before));
-        }
-        let nanos = timer.lap();
-        timer.done(kind, 1, nanos);
-        if timer.is_slow(nanos) {
-            timer.slow(kind, nanos, &args, &context.client.record);
-        }
-        drop_unwanted(context.client, replies, before, reply);
-    }
-    end(context, Ok(after(closes)))
-}
-
-/// Runs one request of a transaction. Returns whether the connection must be closed after it.
-fn run_queued<'c>(
-    context: CommandContext<'c>,
-    (command, limits): (&'static CommandSpec, &QueuedScriptLimits),
-    args: &RequestArgs<'_>,
-    busy: &mut dyn BusyServer,
-    reply: &mut ReplyWriter<'_>,
-) -> (CommandContext<'c>, Result<bool, CommandError>) {
-    let Handler::Script(kind) = command.handler() else {
-        return run_named(context, command, args, reply);
-    };
-    feed_script(context.shared, context.client, args);
-    let parsed = ScriptCall::parse(kind, context.shared, args);
-    match parsed.and_then(|mut call| limits.apply(&mut call).map(|()| call)) {
-        Ok(call) => {
-            let (context, done) = scripts::run(context, &call, args, busy, reply);
-            (context, done.map(|()| false))
-        }
-        Err(fault) => (context, Err(fault)),
-    }
-}
-
-/// Drops the part of the reply from `start` on if CLIENT REPLY muted it both before and after the
-/// request. If it was muted only before or only after, keeps the part regardless of later requests.
-fn drop_unwanted(client: &mut ClientState, before: ReplyMode, start: usize, reply: &mut ReplyWriter<'_>) {
-    if before.are_muted() && client.replies.are_muted() {
-        reply.truncate(start);
-    } else if before.are_muted() || client.replies.are_muted() {
-        client.replies.keep_parts();
-    }
-}
-
-fn after(closes: bool) -> AfterCommand {
+pub(super) fn after(closes: bool) -> AfterCommand {
     if closes { AfterCommand::Close } else { AfterCommand::Done }
-}
-
-fn too_long(limit: usize) -> CommandError {
-    CommandError::owned(format!(
-        "ERR the replies of the transaction would be longer than the limit of {limit} bytes; this command ran, but its reply is omitted; read less at a time"
-    ))
-}
-
-fn not_run(limit: usize) -> CommandError {
-    CommandError::owned(format!(
-        "ERR the replies of the transaction are longer than the limit of {limit} bytes, so this command did not run; use several transactions"
-    ))
 }

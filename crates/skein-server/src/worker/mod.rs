@@ -22,8 +22,8 @@
 //! of its requests. While requests are queued, the worker reads no more from its socket.
 //!
 //! Read in this order: `mod` (the turn), `connection`, `connections`, `reply_buffer`,
-//! `pipelined_reads`, `pipelined_writes`, `batched_writes`, `general`, `exclusive`, `busy`, `epochs`;
-//! then the rest in any order.
+//! `pipelined_reads`, `pipelined_writes`, `batched_writes`, `general`, `exclusive`,
+//! `transaction_queue`, `busy`, `epochs`; then the rest in any order.
 //!
 //! Design: `docs/design/server.md`.
 
@@ -51,6 +51,7 @@ mod prefixed_keys;
 mod read_ahead;
 mod reply_buffer;
 mod request_timer;
+mod transaction_queue;
 mod write_allowance;
 
 use std::io;

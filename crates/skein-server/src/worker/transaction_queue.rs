@@ -1,0 +1,238 @@
+//! The requests that EXEC runs: whether they write, what memory they ask for, and their run, one after
+//! the other, into one array of replies.
+//!
+//! `exclusive.rs` is alone with its transaction when it calls [`run_queue`].
+
+use crate::client::{ClientState, Multi, ReplyMode};
+use crate::commands::access::denied::refuse_in_exec;
+use crate::commands::alone::run_named;
+use crate::commands::monitor::feed;
+use crate::commands::scripts::{self, BusyServer, ScriptCall};
+use crate::commands::{
+    AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, ScriptKind,
+};
+use crate::exclusion_gate::StableDatabases;
+use crate::key_events::KeyChanges;
+use crate::monitors::RequestSource;
+use crate::observe::command_kinds::CommandKind;
+use crate::resp::{ReplyWriter, RequestArgs};
+use crate::shared::ServerShared;
+use skein_data::{EngineKeys, EngineSession, Ticket};
+
+use super::exclusive::{aborted, after, end, feed_script};
+use super::paused_requests::has_effects;
+use super::request_timer::RequestTimer;
+use super::write_allowance::{admit, bytes_added_now, may_grow_memory};
+
+/// Begins the transaction of a queue. While the store accepts no writes, scripts of a queue without
+/// other writes may still read.
+pub(super) fn begin_queue<'s>(
+    session: &'s mut EngineSession,
+    multi: &Multi,
+    limits: &mut QueuedScriptLimits,
+) -> Result<EngineKeys<'s>, CommandError> {
+    if !queue_may_write(multi) {
+        return Ok(EngineKeys::Session(session));
+    }
+    // The borrow checker would hold the session for a transaction that is only returned, so an error
+    // is asked for first.
+    match session.begin().err() {
+        None => Ok(EngineKeys::Transaction(Box::new(session.begin().map_err(aborted)?))),
+        Some(why) if queue_writes(multi) => Err(aborted(why)),
+        Some(why) => {
+            limits.writes_stopped = Some(why.into());
+            Ok(EngineKeys::Session(session))
+        }
+    }
+}
+
+/// Errors if there is no memory for the writes of a transaction.
+pub(super) fn admit_queue(
+    session: &mut EngineSession,
+    shared: &ServerShared,
+    client: &ClientState,
+    multi: &Multi,
+    stable: StableDatabases<'_>,
+) -> Result<(), CommandError> {
+    let mut bytes = 0_usize;
+    for (tag, args) in multi.queue.iter() {
+        if let ResolvedTag::Command(command) = ResolvedTag::of(tag)
+            && may_grow_memory(command)
+        {
+            bytes = bytes.saturating_add(bytes_added_now(session, client, command, &args, stable));
+        }
+    }
+    if bytes > 0 { admit(session, shared, bytes).map(drop) } else { Ok(()) }
+}
+
+/// Returns whether a queued request may write.
+pub(super) fn may_write(tag: u16) -> bool {
+    match ResolvedTag::of(tag) {
+        ResolvedTag::Command(command) => {
+            command.may_write()
+                || matches!(command.handler(), Handler::Script(ScriptKind { read_only: false, .. }))
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether a request of a queue may write.
+pub(super) fn queue_may_write(multi: &Multi) -> bool {
+    multi.queue.tags().any(may_write) || queue_writes(multi)
+}
+
+/// Returns whether a request of a queue writes that is no script.
+fn queue_writes(multi: &Multi) -> bool {
+    let writes = |(tag, args): (u16, RequestArgs<'_>)| match ResolvedTag::of(tag) {
+        ResolvedTag::Command(command) => command.may_write() || scripts::changes_functions(command, &args),
+        _ => false,
+    };
+    multi.queue.iter().any(writes)
+}
+
+/// Returns whether a request of a queue runs a script.
+pub(super) fn queue_runs_scripts(multi: &Multi) -> bool {
+    multi.queue.tags().any(|tag| {
+        matches!(ResolvedTag::of(tag), ResolvedTag::Command(command) if matches!(command.handler(), Handler::Script(_)))
+    })
+}
+
+/// Errors if a script of a queue declares that it needs memory. As in Redis, none of the queue runs.
+pub(super) fn check_queued_scripts(shared: &ServerShared, multi: &Multi) -> Result<(), CommandError> {
+    for (tag, args) in multi.queue.iter() {
+        if let ResolvedTag::Command(command) = ResolvedTag::of(tag)
+            && let Handler::Script(kind) = command.handler()
+            && let Ok(mut call) = ScriptCall::parse(kind, shared, &args)
+        {
+            call.memory_is_full()?;
+        }
+    }
+    Ok(())
+}
+
+/// The bytes for which scripts of a transaction ask whether memory is full.
+pub(super) const SCRIPT_BYTES: usize = 64;
+
+/// What the scripts of a transaction may not do.
+#[derive(Default)]
+pub(super) struct QueuedScriptLimits {
+    /// Memory was full when the transaction began.
+    pub(super) memory_is_full: bool,
+    /// Why the store accepts no writes, if it does not.
+    writes_stopped: Option<CommandError>,
+}
+
+impl QueuedScriptLimits {
+    /// Applies the limits to a script.
+    fn apply(&self, call: &mut ScriptCall) -> Result<(), CommandError> {
+        if self.memory_is_full {
+            call.memory_is_full()?;
+        }
+        self.writes_stopped.clone().map_or(Ok(()), |why| call.stop_writes(why))
+    }
+}
+
+/// Runs the requests of a transaction. The reply is the array of their replies.
+pub(super) fn run_queue(
+    mut context: CommandContext<'_>,
+    (multi, limits): (&Multi, &QueuedScriptLimits),
+    busy: &mut dyn BusyServer,
+    reply: &mut ReplyWriter<'_>,
+    timer: &mut RequestTimer<'_>,
+) -> (Result<(AfterCommand, Ticket), CommandError>, KeyChanges) {
+    let start = reply.position();
+    let most = context.shared.settings.reply_bytes_max.get();
+    let is_full = |reply: &ReplyWriter<'_>| reply.position() - start > most;
+    let mut closes = false;
+    reply.array(multi.queue.len());
+    drop_unwanted(context.client, context.client.replies, start, reply);
+    for (tag, args) in multi.queue.iter() {
+        let (before, replies) = (reply.position(), context.client.replies);
+        let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { continue };
+        let kind = CommandKind::of(tag, &args);
+        // The time before this request belongs to no command of the transaction.
+        let _ = timer.lap();
+        // The reply to a change is never omitted: it may be all that is left of a value.
+        let changes = has_effects(context.shared, tag, &args);
+        let ran;
+        (context, ran) = match context.client.check(tag, &args) {
+            Ok(()) if changes && is_full(reply) => (context, Err(not_run(most))),
+            Ok(()) => run_queued(context, (command, limits), &args, busy, reply),
+            Err(denied) => {
+                let fault = refuse_in_exec(context.shared, context.client, &denied);
+                (context, Err(fault))
+            }
+        };
+        let fault = match ran {
+            Ok(ends) => {
+                closes |= ends;
+                (!changes && is_full(reply)).then(|| too_long(most))
+            }
+            Err(fault) => Some(fault),
+        };
+        if let Some(fault) = fault {
+            if context.session.is_broken() {
+                return end(context, Err(fault.aborts()));
+            }
+            reply.truncate(before);
+            fault.write(reply);
+        }
+        feed(context.shared, command, RequestSource::Client(&context.client.record), &args);
+        if std::mem::take(&mut context.client.error_is_counted) {
+            timer.failed_again(kind);
+        } else {
+            timer.check(kind, reply.written(before));
+        }
+        let nanos = timer.lap();
+        timer.done(kind, 1, nanos);
+        if timer.is_slow(nanos) {
+            timer.slow(kind, nanos, &args, &context.client.record);
+        }
+        drop_unwanted(context.client, replies, before, reply);
+    }
+    end(context, Ok(after(closes)))
+}
+
+/// Runs one request of a transaction. Returns whether the connection must be closed after it.
+fn run_queued<'c>(
+    context: CommandContext<'c>,
+    (command, limits): (&'static CommandSpec, &QueuedScriptLimits),
+    args: &RequestArgs<'_>,
+    busy: &mut dyn BusyServer,
+    reply: &mut ReplyWriter<'_>,
+) -> (CommandContext<'c>, Result<bool, CommandError>) {
+    let Handler::Script(kind) = command.handler() else {
+        return run_named(context, command, args, reply);
+    };
+    feed_script(context.shared, context.client, args);
+    let parsed = ScriptCall::parse(kind, context.shared, args);
+    match parsed.and_then(|mut call| limits.apply(&mut call).map(|()| call)) {
+        Ok(call) => {
+            let (context, done) = scripts::run(context, &call, args, busy, reply);
+            (context, done.map(|()| false))
+        }
+        Err(fault) => (context, Err(fault)),
+    }
+}
+
+/// Drops the part of the reply from `start` on if CLIENT REPLY muted it both before and after the
+/// request. If it was muted only before or only after, keeps the part regardless of later requests.
+fn drop_unwanted(client: &mut ClientState, before: ReplyMode, start: usize, reply: &mut ReplyWriter<'_>) {
+    if before.are_muted() && client.replies.are_muted() {
+        reply.truncate(start);
+    } else if before.are_muted() || client.replies.are_muted() {
+        client.replies.keep_parts();
+    }
+}
+
+fn too_long(limit: usize) -> CommandError {
+    CommandError::owned(format!(
+        "ERR the replies of the transaction would be longer than the limit of {limit} bytes; this command ran, but its reply is omitted; read less at a time"
+    ))
+}
+
+fn not_run(limit: usize) -> CommandError {
+    CommandError::owned(format!(
+        "ERR the replies of the transaction are longer than the limit of {limit} bytes, so this command did not run; use several transactions"
+    ))
+}
