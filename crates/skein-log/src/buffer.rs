@@ -16,15 +16,18 @@
 //! 4. No thread waits for space while it is inside an epoch. The closer would wait for that thread,
 //!    and the commit that makes space may wait for the closer. A thread waits before it enters. So
 //!    the threads inside may take the buffer over its bound.
-//! 5. The vectors grow with the records that come between two writes, and shrink after these get
+//! 5. Taken bytes count as held until [`LogBuffer::placed`] says that their position is reserved, so
+//!    entering threads compare all that has no position yet with the log's room (`log_room.rs`).
+//! 6. The vectors grow with the records that come between two writes, and shrink after these get
 //!    fewer: at each look of the committer, an unused vector is freed if it is more than twice as long
 //!    as what was taken lately. "Lately" fades by half from look to look.
 
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use skein_sync::atomic::{AtomicUsize, Ordering};
 use skein_sync::locks::{lock, wait};
 
+use crate::log_room::LogRoom;
 use crate::record::{self, LogRecordKind};
 
 /// A buffer keeps this many empty vectors: one is filled while the other is written.
@@ -45,7 +48,11 @@ pub struct EpochSlots {
     by_parity: [EpochSlot; 2],
     closed_through: u64,
     spares: Vec<Vec<u8>>,
-    /// The bytes that were taken at once lately (invariant 5).
+    /// Taken bytes without a position in the file (invariant 5).
+    unplaced: usize,
+    /// Threads that wait for room.
+    waiting: usize,
+    /// The bytes that were taken at once lately (invariant 6).
     taken_lately: usize,
     appended: u64,
     records: u64,
@@ -59,12 +66,14 @@ pub struct EpochSlots {
 #[repr(align(128))]
 pub struct LogBuffer {
     slots: Mutex<EpochSlots>,
-    /// Bytes in both slots: a copy for threads that do not hold the lock.
+    /// Bytes without a position in the file: a copy for threads that do not hold the lock.
     pending: AtomicUsize,
     seed: u32,
     /// At this many bytes the writer thread is woken; over `bound`, entering threads wait.
     drain_at: usize,
     bound: usize,
+    /// What has a place on the disk.
+    on_disk: Arc<LogRoom>,
     room: Condvar,
 }
 
@@ -77,11 +86,13 @@ pub struct Chunk {
 
 impl LogBuffer {
     /// Creates a buffer for records with this seed, of epochs after `closed_through`.
-    pub fn new(seed: u32, closed_through: u64, bound: usize) -> Self {
+    pub fn new(seed: u32, closed_through: u64, bound: usize, on_disk: Arc<LogRoom>) -> Self {
         let slots = EpochSlots {
             by_parity: Default::default(),
             closed_through,
             spares: Vec::new(),
+            unplaced: 0,
+            waiting: 0,
             taken_lately: 0,
             appended: 0,
             records: 0,
@@ -94,6 +105,7 @@ impl LogBuffer {
             seed,
             drain_at: (bound / 4).min(512 << 10),
             bound,
+            on_disk,
             room: Condvar::new(),
         }
     }
@@ -108,14 +120,27 @@ impl LogBuffer {
     #[inline]
     pub fn is_full(&self) -> bool {
         // Relaxed: a hint; no other data depends on it.
-        self.pending.load(Ordering::Relaxed) > self.bound
+        let pending = self.pending.load(Ordering::Relaxed);
+        pending > self.bound || pending as u64 >= self.on_disk.limit()
+    }
+
+    /// Returns whether the buffer holds all that has a place on the disk.
+    pub fn fills_the_room(&self) -> bool {
+        self.pending.load(Ordering::Relaxed) as u64 >= self.on_disk.limit()
+    }
+
+    /// Returns whether writes that were refused may continue.
+    pub fn has_room_on_disk(&self) -> bool {
+        self.on_disk.is_enough()
     }
 
     /// Blocks until there is space or `give_up` returns true.
     pub fn wait_for_room(&self, give_up: impl Fn() -> bool) {
         let mut slots = lock(&self.slots);
         while self.is_full() && !give_up() {
+            slots.waiting += 1;
             slots = wait(&self.room, slots);
+            slots.waiting -= 1;
         }
     }
 
@@ -127,7 +152,7 @@ impl LogBuffer {
 
     /// Returns whether the writer thread should drain the buffer.
     pub fn wants_drain(&self) -> bool {
-        self.pending.load(Ordering::Relaxed) >= self.drain_at
+        self.pending.load(Ordering::Relaxed) >= self.drain_at || self.is_full()
     }
 
     /// Returns whether the buffer has no records.
@@ -174,7 +199,6 @@ impl LogBuffer {
         let chunk = slots.take(epoch);
         // The remaining records are of the open epoch.
         slots.taken = slots.appended - slots.pending() as u64;
-        self.made_room(slots);
         chunk
     }
 
@@ -183,7 +207,6 @@ impl LogBuffer {
         let mut slots = lock(&self.slots);
         let epoch = slots.closed_through + 1;
         let chunk = slots.take(epoch);
-        self.made_room(slots);
         (!chunk.bytes.is_empty()).then_some(chunk)
     }
 
@@ -197,8 +220,29 @@ impl LogBuffer {
         let mut bytes = chunk.bytes;
         bytes.append(&mut slot.bytes);
         slot.bytes = bytes;
+        slots.unplaced = 0;
+    }
+
+    /// Notes that the position of the bytes that were taken last is reserved. Wakes the threads that
+    /// wait for room. Like the taking, this needs the file's lock.
+    pub fn placed(&self) {
+        let mut slots = lock(&self.slots);
+        slots.unplaced = 0;
         // Relaxed: a hint, written under the lock only.
         self.pending.store(slots.pending(), Ordering::Relaxed);
+        self.notify(slots);
+    }
+
+    /// Wakes the threads that wait for room, if there are any.
+    pub fn wake_waiting(&self) {
+        self.notify(lock(&self.slots));
+    }
+
+    fn notify(&self, slots: MutexGuard<'_, EpochSlots>) {
+        if slots.waiting > 0 {
+            drop(slots);
+            self.room.notify_all();
+        }
     }
 
     /// Returns an empty vector for reuse.
@@ -213,7 +257,7 @@ impl LogBuffer {
         }
     }
 
-    /// Frees memory that lately was not needed (invariant 5). Call it at regular intervals.
+    /// Frees memory that lately was not needed (invariant 6). Call it at regular intervals.
     pub fn shrink(&self) {
         let mut slots = lock(&self.slots);
         let keep = (2 * slots.taken_lately).max(KEPT_BYTES);
@@ -225,18 +269,10 @@ impl LogBuffer {
             }
         }
     }
-
-    fn made_room(&self, slots: MutexGuard<'_, EpochSlots>) {
-        let was_full = self.is_full();
-        self.pending.store(slots.pending(), Ordering::Relaxed);
-        drop(slots);
-        if was_full && !self.is_full() {
-            self.room.notify_all();
-        }
-    }
 }
 
 impl EpochSlots {
+    /// Returns the bytes in both slots.
     fn pending(&self) -> usize {
         self.by_parity[0].bytes.len() + self.by_parity[1].bytes.len()
     }
@@ -247,6 +283,7 @@ impl EpochSlots {
             return Chunk { epoch, bytes: Vec::new() };
         }
         self.taken_lately = self.taken_lately.max(slot.bytes.len());
+        self.unplaced = slot.bytes.len();
         let spare = self.spares.pop().unwrap_or_default();
         Chunk { epoch, bytes: std::mem::replace(&mut slot.bytes, spare) }
     }
@@ -278,7 +315,7 @@ impl LockedBuffer<'_> {
         let grown = slot.bytes.len() - before;
         slots.appended += grown as u64;
         slots.records += 1;
-        let pending = slots.pending();
+        let pending = slots.pending() + slots.unplaced;
         // Relaxed: a hint, written under the lock only.
         self.buffer.pending.store(pending, Ordering::Relaxed);
         pending >= self.buffer.drain_at && pending - grown < self.buffer.drain_at
@@ -289,13 +326,17 @@ impl LockedBuffer<'_> {
 mod tests {
     use super::*;
 
+    fn buffer(closed_through: u64, bound: usize) -> LogBuffer {
+        LogBuffer::new(1, closed_through, bound, Arc::new(LogRoom::new(false)))
+    }
+
     fn put(buffer: &LogBuffer, epoch: u64, payload: &[u8]) {
         buffer.lock().append(epoch, |out| out.extend_from_slice(payload));
     }
 
     #[test]
     fn epochs_come_out_in_order_though_appended_out_of_order() {
-        let buffer = LogBuffer::new(1, 4, 1 << 20);
+        let buffer = buffer(4, 1 << 20);
         put(&buffer, 6, b"six");
         put(&buffer, 5, b"five");
         let open = buffer.take_open().unwrap();
@@ -311,25 +352,48 @@ mod tests {
     #[test]
     #[should_panic(expected = "epoch 4 is closed")]
     fn a_closed_epoch_accepts_no_records() {
-        put(&LogBuffer::new(1, 4, 1 << 20), 4, b"late");
+        put(&buffer(4, 1 << 20), 4, b"late");
     }
 
     #[test]
     fn a_full_buffer_says_so_until_it_is_taken() {
-        let buffer = LogBuffer::new(1, 0, 1000);
+        let buffer = buffer(0, 1000);
         assert!(!buffer.is_full());
         assert!(buffer.lock().append(1, |out| out.resize(2000, 7)));
         assert!(buffer.is_full());
         buffer.take_open().unwrap();
+        assert!(buffer.is_full(), "the bytes have no position yet");
+        buffer.placed();
         assert!(!buffer.is_full());
         buffer.wait_for_room(|| false);
+    }
+
+    #[test]
+    fn a_buffer_is_full_when_its_records_fill_the_room_on_the_disk() {
+        let room = Arc::new(LogRoom::new(true));
+        let buffer = LogBuffer::new(1, 0, 8 << 20, room.clone());
+        assert!(buffer.is_full(), "there is no segment yet");
+        room.set_next(64 << 10);
+        assert!(!buffer.is_full());
+        put(&buffer, 1, &[7; 48 << 10]);
+        assert!(buffer.is_full() && buffer.wants_drain());
+        room.set_active(1 << 20, 0);
+        assert!(!buffer.is_full());
+        room.set_active(0, 0);
+        let chunk = buffer.take_open().unwrap();
+        assert!(buffer.is_full(), "the bytes have no position yet");
+        buffer.put_back(chunk);
+        assert!(buffer.is_full());
+        buffer.take_open().unwrap();
+        buffer.placed();
+        assert!(!buffer.is_full());
     }
 
     /// Incident: two vectors of each log stayed as long as the largest burst, 28 MB in all. Fix: they
     /// are freed when the records get fewer, and stay while the burst goes on.
     #[test]
     fn a_buffer_shrinks_after_a_burst() {
-        let buffer = LogBuffer::new(1, 0, 8 << 20);
+        let buffer = buffer(0, 8 << 20);
         let burst = |epoch| {
             put(&buffer, epoch, &vec![7; 5 << 20]);
             buffer.give_back(buffer.take_closed(epoch).bytes);

@@ -12,6 +12,7 @@ use crate::commit::{SharedLog, Standstill};
 use crate::epoch::EpochGate;
 use crate::log_cut::LogCut;
 use crate::log_file::{ClosedSegment, LogFile, remove_segments};
+use crate::log_room::LogRoom;
 use crate::operation::LogOperation;
 use crate::record::SegmentLink;
 use crate::recovery::{self, KeptLog, LogFolders};
@@ -138,7 +139,9 @@ impl Log {
             let run = move || {
                 let done = |result| shared.part_done(result);
                 let failed = |error| drop(shared.stop_for(&error));
-                shared.writers[log].run(&shared.allocator, done, failed, |has| shared.part_lost(has));
+                let no_segment = |error| shared.stop_for_next_segment(&error);
+                let lost = |has_part| shared.part_lost(has_part);
+                shared.writers[log].run(&shared.allocator, done, failed, no_segment, lost);
             };
             threads.push(start(&format!("skein-log-{log}"), &writer.thread, run)?);
         }
@@ -169,7 +172,8 @@ impl Log {
     /// Enters the current epoch for an operation that will append to log number `log` (counted from
     /// 0).
     ///
-    /// Blocks while the buffer of that log is over its bound. Several threads may use one log.
+    /// Blocks while the buffer of that log is over its bound, or at `Buffered` while it holds all that
+    /// has a place on the disk. Several threads may use one log.
     ///
     /// # Errors
     /// Returns an error if the log is poisoned, closed, or waits for space on the disk.
@@ -181,7 +185,7 @@ impl Log {
         if let Some(writer) = self.shared.writers.get(log)
             && writer.buffer.is_full()
         {
-            writer.buffer.wait_for_room(|| self.shared.check().is_err());
+            writer.wait_for_room(|| self.shared.check().is_err());
         }
         let operation = LogOperation::enter(&self.shared, log);
         // Must be checked after entering: see `SharedLog::close`.
@@ -448,9 +452,10 @@ fn share(
         let (link, last_number) =
             before.map_or((SegmentLink::default(), 0), |kept| (kept.link, kept.last_number));
         let dir: &Path = &options.folders[log % options.folders.len()];
-        orders.push(SegmentOrder { dir: dir.into(), next_number: last_number + 1, seed });
-        let buffer = LogBuffer::new(seed, durable, options.buffer_bytes);
-        writers.push(LogWriter::new(buffer, LogFile::new(log, seed, link)));
+        let room = Arc::new(LogRoom::new(options.durability == Durability::Buffered));
+        let buffer = LogBuffer::new(seed, durable, options.buffer_bytes, room.clone());
+        writers.push(LogWriter::new(log, buffer, LogFile::new(log, seed, link, room.clone())));
+        orders.push(SegmentOrder { dir: dir.into(), next_number: last_number + 1, seed, room });
     }
     let zeroed = options.durability == Durability::Sync;
     let allocator = SegmentAllocator::new(

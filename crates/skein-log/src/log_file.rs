@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::SYNC;
+use crate::log_room::LogRoom;
 use crate::record::{LogPosition, Mark, Participant, SegmentLink};
 use crate::segment::{NewSegment, SEGMENT_HEADER, numbers_of};
 use crate::segment_allocator::SegmentAllocator;
@@ -57,6 +58,7 @@ struct ActiveSegment {
 pub struct LogFile {
     log: usize,
     seed: u32,
+    room: Arc<LogRoom>,
     active: Option<ActiveSegment>,
     /// The contents of the next segment's link: the present end of the records and their greatest
     /// epoch.
@@ -100,10 +102,11 @@ impl OpenSegment {
 
 impl LogFile {
     /// Creates the files of log number `log`. Its records of earlier runs end where `link` says.
-    pub fn new(log: usize, seed: u32, link: SegmentLink) -> Self {
+    pub fn new(log: usize, seed: u32, link: SegmentLink, room: Arc<LogRoom>) -> Self {
         Self {
             log,
             seed,
+            room,
             active: None,
             link,
             durable: link.previous,
@@ -195,6 +198,7 @@ impl LogFile {
         let active = self.active.as_mut().ok_or(LogError::Closed)?;
         let start = active.end;
         active.end += len;
+        self.room.set_active(active.capacity, active.end);
         self.link = SegmentLink {
             previous: LogPosition { segment: active.number, offset: active.end },
             last_epoch: self.link.last_epoch.max(epoch),
@@ -217,6 +221,7 @@ impl LogFile {
         let segment = OpenSegment { path: new.path.into(), file: new.file.into() };
         let end = (SEGMENT_HEADER + SegmentLink::RECORD_LEN) as u64;
         let active = ActiveSegment { number: new.number, segment, capacity: new.capacity, end };
+        self.room.set_active(active.capacity, end);
         if let Some(full) = self.active.replace(active) {
             self.closed.push(ClosedSegment {
                 path: full.segment.path.to_path_buf(),

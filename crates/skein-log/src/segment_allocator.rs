@@ -11,12 +11,13 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::background::{OnPanic, ThreadSignal};
 use skein_sync::locks::{lock, wait};
 
+use crate::log_room::LogRoom;
 use crate::segment::{self, NewSegment, SegmentHeader};
 use crate::segment_manifest::SegmentManifests;
 use crate::storage::Storage;
@@ -35,6 +36,8 @@ pub struct SegmentOrder {
     pub next_number: u64,
     /// The checksum seed of this run.
     pub seed: u32,
+    /// Learns which segment is ready.
+    pub room: Arc<LogRoom>,
 }
 
 #[derive(Debug)]
@@ -138,26 +141,39 @@ impl SegmentAllocator {
     /// Returns an error if the segment could not be created. After a lack of space, each call tries
     /// once more.
     pub fn take(&self, log: usize, held: u64) -> Result<NewSegment> {
+        let mut state = self.when_ready(log)?;
+        let place = &mut state.places[log];
+        let segment = place.ready.take().unwrap_or(Err(LogError::Closed))?;
+        place.order.room.set_next(0);
+        place.capacity = segment::next_capacity(held, self.segment_bytes);
+        state.queue.push_back(log);
+        self.thread.wake();
+        Ok(segment)
+    }
+
+    /// Blocks until the next segment of a log is ready.
+    ///
+    /// # Errors
+    /// As of [`take`](Self::take).
+    pub fn wait_until_ready(&self, log: usize) -> Result<()> {
+        self.when_ready(log).map(drop)
+    }
+
+    /// Waits until the next segment of a log is ready, and returns the state with it.
+    fn when_ready(&self, log: usize) -> Result<MutexGuard<'_, SegmentAllocatorState>> {
         let mut state = lock(&self.state);
         let mut asked_again = false;
         loop {
-            match state.places[log].ready.take() {
-                Some(Ok(segment)) => {
-                    state.places[log].capacity = segment::next_capacity(held, self.segment_bytes);
-                    state.queue.push_back(log);
-                    self.thread.wake();
-                    return Ok(segment);
-                }
+            match &state.places[log].ready {
+                Some(Ok(_)) => return Ok(state),
                 // There may be space now, so try once more.
                 Some(Err(error)) if error.is_no_room() && !asked_again => {
                     asked_again = true;
+                    state.places[log].ready = None;
                     state.queue.push_back(log);
                     self.thread.wake();
                 }
-                Some(Err(error)) => {
-                    state.places[log].ready = Some(Err(error.clone()));
-                    return Err(error);
-                }
+                Some(Err(error)) => return Err(error.clone()),
                 None if state.has_ended => return Err(LogError::Closed),
                 None => state = wait(&self.changed, state),
             }
@@ -210,6 +226,7 @@ impl SegmentAllocator {
             Ok((Ok(()), segment)) => {
                 place.order.next_number += 1;
                 place.failed_tries = 0;
+                place.order.room.set_next(segment.capacity);
                 Ok(segment)
             }
             // The manifest on disk may contain it, so the file must stay.

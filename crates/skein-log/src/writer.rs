@@ -44,6 +44,7 @@ struct JobSlot {
 /// The writer of one log; see the module head.
 #[derive(Debug)]
 pub struct LogWriter {
+    log: usize,
     pub buffer: LogBuffer,
     file: Mutex<LogFile>,
     slot: Mutex<JobSlot>,
@@ -53,8 +54,8 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    pub fn new(buffer: LogBuffer, file: LogFile) -> Self {
-        Self { buffer, file: Mutex::new(file), slot: Mutex::default(), thread: Arc::default() }
+    pub fn new(log: usize, buffer: LogBuffer, file: LogFile) -> Self {
+        Self { log, buffer, file: Mutex::new(file), slot: Mutex::default(), thread: Arc::default() }
     }
 
     /// Locks the log's files. Lock them before the buffer if you need both.
@@ -66,6 +67,14 @@ impl LogWriter {
     #[cold]
     pub fn ask_to_drain(&self) {
         self.thread.wake();
+    }
+
+    /// Blocks until the buffer has room or `give_up` returns true. The thread drains the buffer, and
+    /// waits for the next segment where the buffer fills the room on the disk.
+    #[cold]
+    pub fn wait_for_room(&self, give_up: impl Fn() -> bool) {
+        self.ask_to_drain();
+        self.buffer.wait_for_room(give_up);
     }
 
     /// Gives the thread its part of a commit. Returns false if the thread has ended; then nobody
@@ -81,13 +90,15 @@ impl LogWriter {
         true
     }
 
-    /// Runs the thread. Calls `done` with the result of each job, and `failed` if a drain fails. If
-    /// the thread panics, calls `lost` with whether it leaves a job undone.
+    /// Runs the thread. Calls `done` with the result of each job, `failed` if a drain fails, and
+    /// `no_segment` if the next segment cannot be made. If the thread panics, calls `lost` with
+    /// whether it leaves a job undone.
     pub fn run(
         &self,
         allocator: &SegmentAllocator,
         done: impl Fn(std::result::Result<(), Box<UndonePart>>),
         failed: impl Fn(LogError),
+        no_segment: impl Fn(LogError),
         lost: impl Fn(bool),
     ) {
         let has_job = Cell::new(false);
@@ -100,8 +111,9 @@ impl LogWriter {
                 has_job.set(false);
                 done(result);
             }
-            if let Err(error) = self.drain(allocator) {
-                failed(error);
+            match self.drain(allocator) {
+                Ok(()) => self.secure_room(allocator, &no_segment),
+                Err(error) => failed(error),
             }
         }
         if let Some(job) = self.close_slot() {
@@ -141,10 +153,25 @@ impl LogWriter {
                 self.buffer.put_back(chunk);
                 return Err(error);
             }
-            file.drain(chunk.epoch, &chunk.bytes)?;
+            let drained = file.drain(chunk.epoch, &chunk.bytes);
+            self.buffer.placed();
+            drained?;
             drop(file);
             self.buffer.give_back(chunk.bytes);
         }
         Ok(())
+    }
+
+    /// Waits for the next segment if the buffer fills the room on the disk. Wakes the threads that wait
+    /// for room.
+    fn secure_room(&self, allocator: &SegmentAllocator, no_segment: &impl Fn(LogError)) {
+        if self.buffer.fills_the_room()
+            && !self.thread.is_stopped()
+            && let Err(error) = allocator.wait_until_ready(self.log)
+        {
+            no_segment(error);
+        }
+        // Also if the segment became ready before this thread looked: a thread may have found none.
+        self.buffer.wake_waiting();
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::*;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
-use skein_log::{Log, LogError, LogOptions};
+use skein_log::{Durability, Log, LogError, LogOptions};
 
 #[test]
 fn a_failure_stops_writes_and_loses_no_acknowledged_record() {
@@ -200,6 +200,82 @@ fn a_disk_without_room_for_a_large_segment_gets_a_smaller_one() {
     // The refused record may be there or not.
     found.retain(|found| *found != number);
     assert!(found.into_iter().eq((1..number).chain(number + 1..number + 4)));
+}
+
+/// Writes to each log by a thread, until the log refuses. Returns the numbers and the epochs of all
+/// records.
+fn fill(log: &Log, logs: usize, len: usize) -> Vec<(u64, u64)> {
+    let write = |to: usize| {
+        let numbers = (1_u64..).map(|at| at * logs as u64 + to as u64);
+        let mut written = Vec::new();
+        for number in numbers {
+            match put(log, to, number, len) {
+                Ok(epoch) => written.push((number, epoch)),
+                Err(error) => {
+                    assert!(matches!(error, LogError::NoRoom { .. }), "{error}");
+                    break;
+                }
+            }
+        }
+        written
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..logs).map(|to| scope.spawn(move || write(to))).collect();
+        let written: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        written.concat()
+    })
+}
+
+/// Incident: at `buffered`, writes were acknowledged while the log had no room for them. Consequence:
+/// they stayed in memory while the disk was full, and a kill lost hundreds of them. Fix: operations
+/// enter only while all that the buffer holds has a place on the disk.
+#[test]
+fn acknowledged_writes_at_buffered_become_durable_on_a_full_disk() {
+    for (logs, segment_bytes, len) in [(1, 1 << 20, 20_000), (3, 64 << 10, 500), (4, 64 << 20, 20_000)] {
+        let sim = SimStorage::new();
+        let options = LogOptions {
+            durability: Durability::Buffered,
+            segment_bytes,
+            buffer_bytes: 8 << 20,
+            ..options(logs)
+        };
+        let (log, _) = Log::open(sim.share(), options, None).unwrap();
+        sim.limit(Path::new(FOLDER), Some(20 << 20));
+        let acknowledged = fill(&log, logs, len);
+        let epoch = acknowledged.iter().map(|(_, epoch)| *epoch).max().unwrap();
+        let began = Instant::now();
+        while log.durable_epoch() < epoch {
+            assert!(
+                began.elapsed() < Duration::from_secs(10),
+                "{logs} logs: {epoch} is not durable: {log:?}"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(log.poisoned().is_some(), "{logs} logs: writes continue on a full disk");
+        sim.reboot(logs as u64);
+        let mut expected: Vec<_> = acknowledged.into_iter().map(|(number, _)| number).collect();
+        expected.sort_unstable();
+        assert!(expected.len() as u64 * len as u64 > 2 << 20, "{logs} logs: {} records fit", expected.len());
+        assert!(inspect(&sim).unwrap() == expected, "{logs} logs: records are missing after the power cut");
+    }
+}
+
+/// Incident: a log that was closed while the disk was full ended with an error, and lost what was in
+/// memory. Fix: all that was acknowledged has a place, so the close is clean.
+#[test]
+fn a_close_on_a_full_disk_keeps_all_acknowledged_writes() {
+    let sim = SimStorage::new();
+    let options = LogOptions { durability: Durability::Buffered, segment_bytes: 1 << 20, ..options(2) };
+    let (log, _) = Log::open(sim.share(), options, None).unwrap();
+    sim.limit(Path::new(FOLDER), Some(8 << 20));
+    let mut number = 0;
+    while put(&log, (number % 2) as usize, number, 10_000).is_ok() {
+        number += 1;
+    }
+    log.close().unwrap();
+    drop(log);
+    sim.reboot(1);
+    assert!(inspect(&sim).unwrap().into_iter().eq(0..number));
 }
 
 /// Makes writes wait for the fault. The threads decide how often: the next segments may be ready

@@ -6,7 +6,7 @@ use skein_sync::locks::{lock, wait};
 use super::{SharedLog, WriteState};
 use crate::log_file::{CommitPart, LogFile};
 use crate::record::{Mark, Participant};
-use crate::writer::{CommitJob, UndonePart};
+use crate::writer::{CommitJob, LogWriter, UndonePart};
 use crate::{LogError, Result};
 
 /// The results of the parts that writer threads do.
@@ -84,10 +84,13 @@ impl SharedLog {
         }
         let mut parts = Vec::with_capacity(count);
         for (writer, mut file, chunk) in taken {
-            if takes_part(&file, &chunk.bytes) {
+            let takes_part = takes_part(&file, &chunk.bytes);
+            if takes_part {
                 parts.push(file.begin_part(epoch, chunk.bytes, count)?);
-            } else if writer.buffer.wants_drain() {
-                writer.ask_to_drain();
+            }
+            writer.buffer.placed();
+            if !takes_part {
+                self.drain_if_wanted(writer);
             }
         }
         Ok(parts)
@@ -119,12 +122,16 @@ impl SharedLog {
         let UndoneParts { jobs, error } = std::mem::take(&mut parts.undone);
         drop(parts);
         lock(&self.stalled).jobs = jobs;
-        for writer in &self.writers {
-            if writer.buffer.wants_drain() {
-                writer.ask_to_drain();
-            }
-        }
+        self.writers.iter().for_each(|writer| self.drain_if_wanted(writer));
         error.map_or(Ok(()), Err)
+    }
+
+    /// Asks a writer thread to drain its buffer if that holds much. While writes wait for room, the
+    /// committer thread makes all attempts.
+    fn drain_if_wanted(&self, writer: &LogWriter) {
+        if writer.buffer.wants_drain() && !self.is_waiting_for_room() {
+            writer.ask_to_drain();
+        }
     }
 
     /// Notes the result of a writer thread's part.

@@ -77,7 +77,7 @@ impl SharedLog {
         let (mut last, mut shrunk) = (Instant::now(), Instant::now());
         while !self.committer.is_stopped() && !self.is_over() {
             if self.is_waiting_for_room() {
-                self.retry_commit();
+                self.retry();
                 if self.is_waiting_for_room() {
                     self.committer.wait_timeout(BETWEEN_TRIES);
                 }
@@ -103,7 +103,7 @@ impl SharedLog {
         }
     }
 
-    fn has_uncommitted(&self) -> bool {
+    pub(super) fn has_uncommitted(&self) -> bool {
         self.writers.iter().any(|writer| !writer.buffer.is_empty() || writer.file().has_unsynced())
     }
 }

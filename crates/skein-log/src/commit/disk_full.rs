@@ -5,6 +5,9 @@
 //!    skips the check.
 //! 2. Reserved records keep their position and their bytes. Records that were not reserved are put
 //!    back into their buffer. So a later attempt leaves the same file as an immediate success.
+//! 3. At `buffered`, writes also stop while all that was acknowledged still has a place
+//!    (`log_room.rs`): the buffer fills it, and the next segment found no room. Then commits go on, and
+//!    writes continue when every log has room.
 
 use skein_sync::locks::lock;
 
@@ -41,6 +44,16 @@ impl SharedLog {
         self.refusal(self.state.get())
     }
 
+    /// Stops writes because the next segment of a log cannot be made. A log that is closed needs none,
+    /// because all that was acknowledged has a place (3).
+    pub fn stop_for_next_segment(&self, error: &LogError) {
+        let waits =
+            error.is_no_room() && (self.begin_to_wait(error) || self.state.get() == WriteState::Closed);
+        if !waits {
+            self.poison(error);
+        }
+    }
+
     /// Refuses new operations until there is space. Returns false if the log is closed or poisoned,
     /// because no thread would retry.
     fn begin_to_wait(&self, error: &LogError) -> bool {
@@ -55,19 +68,32 @@ impl SharedLog {
         }
     }
 
-    /// Accepts operations again if they were refused for lack of space.
+    /// Accepts operations again if they were refused for lack of space, and every log has room.
     pub(super) fn resume_writes(&self) {
-        if self.state.change(WriteState::NoRoom, WriteState::Running).is_ok() {
+        let has_room = self.writers.iter().all(|writer| writer.buffer.has_room_on_disk());
+        if has_room && self.state.change(WriteState::NoRoom, WriteState::Running).is_ok() {
             tracing::warn!("there is space on the disk again; writes continue");
         }
     }
 
-    /// Tries the stalled commit again.
-    pub(super) fn retry_commit(&self) {
+    /// Tries again what found no room: the stalled commit, and the next segments (3).
+    pub(super) fn retry(&self) {
         let token = self.token();
-        if self.is_waiting_for_room() {
+        if !self.is_waiting_for_room() {
+            return;
+        }
+        for (log, writer) in self.writers.iter().enumerate() {
+            if !writer.buffer.has_room_on_disk()
+                && let Err(error) = self.allocator.wait_until_ready(log)
+            {
+                self.stop_for_next_segment(&error);
+            }
+        }
+        if lock(&self.stalled).epoch.is_some() || self.has_uncommitted() {
             // The state records a failure.
             let _ = self.commit_with(&token, false);
+        } else {
+            self.resume_writes();
         }
     }
 }

@@ -273,7 +273,10 @@ impl SharedLog {
         {
             self.poison(&error);
         }
-        let closed = match self.state.change(WriteState::Running, WriteState::Closed) {
+        let closing = self.state.change(WriteState::Running, WriteState::Closed);
+        // All that was acknowledged has a place, and only new operations found none.
+        let closing = closing.or_else(|_| self.state.change(WriteState::NoRoom, WriteState::Closed));
+        let closed = match closing {
             // Two epochs: an operation that entered before the first was closed may append to the
             // second. The marks of the second prove all the rest durable.
             Ok(()) => self.commit_with(&token, false).and_then(|_| self.commit_with(&token, true)).map(Some),
