@@ -5,7 +5,6 @@
 //! atomic. For large sets, the commands that only read take views and continue in slices
 //! (`set_operation_task`).
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use skein_syntax::number::parse_i64;
@@ -46,6 +45,20 @@ impl Aggregate {
             Self::Least => a.min(b),
             Self::Greatest => a.max(b),
         }
+    }
+
+    /// Sorts members, and makes one of equal ones. Their scores are combined in the order that they
+    /// have here.
+    fn combine(self, members: &mut ScoredMembers) {
+        // Stable, and fast for a plain set, which is one sorted run.
+        members.sort_by(|(_, one), (_, other)| one.cmp(other));
+        members.dedup_by(|(score, member), (sum, kept)| {
+            let is_same = member == kept;
+            if is_same {
+                *sum = self.of(*sum, *score);
+            }
+            is_same
+        });
     }
 }
 
@@ -206,7 +219,7 @@ impl<'a> SetOperationQuery<'a> {
         work > AT_ONCE as u64
     }
 
-    /// Returns the members of the result, in no order.
+    /// Returns the members of the result: of a union in their order, else in the order of the first set.
     pub(in crate::commands) fn find(
         mut self,
         engine_keys: &mut EngineKeys<'_>,
@@ -218,18 +231,21 @@ impl<'a> SetOperationQuery<'a> {
         }
     }
 
+    /// Returns the members in their order: a collection is filled in order several times faster.
     fn union(self, engine_keys: &mut EngineKeys<'_>) -> Result<ScoredMembers, CommandError> {
-        let mut found: HashMap<Vec<u8>, f64> = HashMap::new();
-        for input in self.inputs {
+        let (mut found, mut distinct) = (ScoredMembers::new(), 0);
+        for input in &self.inputs {
             with_set(engine_keys, self.kinds, input.key, |set| {
-                each(set, |score, member| {
-                    let score = number(score * input.weight);
-                    let present = found.entry(member.to_vec());
-                    present.and_modify(|sum| *sum = self.aggregate.of(*sum, score)).or_insert(score);
-                });
+                each(set, |score, member| found.push((number(score * input.weight), member.to_vec())));
             })?;
+            // Sets that are alike, or one that is named often, take the room of two.
+            if found.len() > 2 * distinct {
+                self.aggregate.combine(&mut found);
+                distinct = found.len();
+            }
         }
-        Ok(found.into_iter().map(|(member, score)| (score, member)).collect())
+        self.aggregate.combine(&mut found);
+        Ok(found)
     }
 
     /// Returns the members of the first set that are in all others, or in none of them.
