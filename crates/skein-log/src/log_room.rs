@@ -18,6 +18,10 @@
 //!    epoch is then not durable until there is room.
 //! 3. Bytes that were taken out of the buffer count until their position is reserved, so the sum of
 //!    the buffer and the written bytes never seems smaller than it is.
+//! 4. No wake-up is lost. A thread that finds no room wakes the log's writer thread, then looks again
+//!    and waits under the buffer's lock. The writer thread waits until the next segment is ready, and
+//!    then wakes those that wait, under the same lock. If it does so before the thread waits, the
+//!    thread's second look comes later, and sees the segment.
 //!
 //! At `sync` there is no limit, because nothing is acknowledged before it is durable.
 

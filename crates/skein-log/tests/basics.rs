@@ -346,3 +346,21 @@ fn a_log_folder_in_use_is_waited_for() {
         assert_eq!(numbers(&recovered), [1]);
     });
 }
+
+/// The first operation of a run finds no segment, and one becomes ready while it begins to wait.
+#[test]
+fn first_operations_that_wait_for_a_segment_are_woken() {
+    for round in 0..if cfg!(miri) { 1 } else { 150 } {
+        let sim = SimStorage::new();
+        let options = LogOptions { durability: Durability::Buffered, ..options(3) };
+        let (log, _) = Log::open(sim.share(), options, None).unwrap();
+        std::thread::scope(|scope| {
+            for to in 0..3 {
+                let log = &log;
+                scope.spawn(move || put(log, to, to as u64, 100 + round).unwrap());
+            }
+        });
+        log.close().unwrap();
+        assert_eq!(inspect(&sim).unwrap(), [0, 1, 2]);
+    }
+}
