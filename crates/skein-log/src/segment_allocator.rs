@@ -2,7 +2,8 @@
 //!
 //! Creating a segment takes writing zeros (at `sync`), two syncs of the file and one of the folder:
 //! tens of milliseconds, for which no commit should wait. A writer waits here only if its log fills
-//! a segment before the next one is ready.
+//! a segment before the next one is ready. Then the one after it becomes twice as large, so a burst
+//! waits a few times only.
 //!
 //! If a disk has no room for the next segment, a checkpoint is the way out: it frees whole segments.
 //! While attempts go on and fail, the next segment becomes smaller ([`TRIES_FOR_SIZE`]), because a
@@ -45,6 +46,8 @@ struct SegmentReserve {
     order: SegmentOrder,
     /// The size of the segment that is made next.
     capacity: u64,
+    /// A thread has waited for the segment that is made next.
+    is_awaited: bool,
     /// Attempts at this size that failed for lack of space.
     failed_tries: u32,
     /// A segment that was created but could not be added to the manifest for lack of space.
@@ -110,6 +113,7 @@ impl SegmentAllocator {
             .map(|order| SegmentReserve {
                 order,
                 capacity,
+                is_awaited: false,
                 failed_tries: 0,
                 unlisted: None,
                 left_over: false,
@@ -145,7 +149,10 @@ impl SegmentAllocator {
         let place = &mut state.places[log];
         let segment = place.ready.take().unwrap_or(Err(LogError::Closed))?;
         place.order.room.set_next(0);
-        place.capacity = segment::next_capacity(held, self.segment_bytes);
+        // Everybody waits for the first segment of a run.
+        let is_awaited = std::mem::take(&mut place.is_awaited) && held > 0;
+        let grown = if is_awaited { 2 * segment.capacity } else { 0 };
+        place.capacity = segment::next_capacity(held, self.segment_bytes).max(grown.min(self.segment_bytes));
         state.queue.push_back(log);
         self.thread.wake();
         Ok(segment)
@@ -175,7 +182,10 @@ impl SegmentAllocator {
                 }
                 Some(Err(error)) => return Err(error.clone()),
                 None if state.has_ended => return Err(LogError::Closed),
-                None => state = wait(&self.changed, state),
+                None => {
+                    state.places[log].is_awaited = !asked_again;
+                    state = wait(&self.changed, state);
+                }
             }
         }
     }
