@@ -375,7 +375,7 @@ mod tests {
         assert!(buffer.is_full(), "there is no segment yet");
         room.set_next(64 << 10);
         assert!(!buffer.is_full());
-        put(&buffer, 1, &[7; 48 << 10]);
+        put(&buffer, 1, &vec![7; 48 << 10]);
         assert!(buffer.is_full() && buffer.wants_drain());
         room.set_active(1 << 20, 0);
         assert!(!buffer.is_full());

@@ -30,6 +30,7 @@ use std::sync::Mutex;
 use skein_sync::atomic::{AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
+use crate::planted_bugs::{self, PlantedBug};
 use crate::record::SegmentLink;
 use crate::segment::SEGMENT_HEADER;
 
@@ -70,6 +71,9 @@ impl LogRoom {
     /// Returns the bytes that the buffer may hold.
     #[inline]
     pub fn limit(&self) -> u64 {
+        if planted_bugs::is_on(PlantedBug::EntryWithoutRoom) {
+            return u64::MAX;
+        }
         // Relaxed: a hint; no other data depends on it.
         self.limit.load(Ordering::Relaxed)
     }

@@ -13,10 +13,12 @@ pub enum PlantedBug {
     /// The closer reads the counters of the epoch gate by a plain load, which has no place in the
     /// order of the increments.
     PlainLook = 2,
+    /// Operations enter although their records may find no place on the disk.
+    EntryWithoutRoom = 3,
 }
 
 #[cfg(feature = "planted-bugs")]
-static ON: [std::sync::atomic::AtomicBool; 3] = [const { std::sync::atomic::AtomicBool::new(false) }; 3];
+static ON: [std::sync::atomic::AtomicBool; 4] = [const { std::sync::atomic::AtomicBool::new(false) }; 4];
 
 /// Switches a bug on or off for the whole process.
 #[cfg(feature = "planted-bugs")]

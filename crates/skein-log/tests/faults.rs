@@ -202,30 +202,6 @@ fn a_disk_without_room_for_a_large_segment_gets_a_smaller_one() {
     assert!(found.into_iter().eq((1..number).chain(number + 1..number + 4)));
 }
 
-/// Writes to each log by a thread, until the log refuses. Returns the numbers and the epochs of all
-/// records.
-fn fill(log: &Log, logs: usize, len: usize) -> Vec<(u64, u64)> {
-    let write = |to: usize| {
-        let numbers = (1_u64..).map(|at| at * logs as u64 + to as u64);
-        let mut written = Vec::new();
-        for number in numbers {
-            match put(log, to, number, len) {
-                Ok(epoch) => written.push((number, epoch)),
-                Err(error) => {
-                    assert!(matches!(error, LogError::NoRoom { .. }), "{error}");
-                    break;
-                }
-            }
-        }
-        written
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..logs).map(|to| scope.spawn(move || write(to))).collect();
-        let written: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
-        written.concat()
-    })
-}
-
 /// Incident: at `buffered`, writes were acknowledged while the log had no room for them. Consequence:
 /// they stayed in memory while the disk was full, and a kill lost hundreds of them. Fix: operations
 /// enter only while all that the buffer holds has a place on the disk.
@@ -233,28 +209,12 @@ fn fill(log: &Log, logs: usize, len: usize) -> Vec<(u64, u64)> {
 fn acknowledged_writes_at_buffered_become_durable_on_a_full_disk() {
     for (logs, segment_bytes, len) in [(1, 1 << 20, 20_000), (3, 64 << 10, 500), (4, 64 << 20, 20_000)] {
         let sim = SimStorage::new();
-        let options = LogOptions {
-            durability: Durability::Buffered,
-            segment_bytes,
-            buffer_bytes: 8 << 20,
-            ..options(logs)
-        };
-        let (log, _) = Log::open(sim.share(), options, None).unwrap();
+        let log = open_buffered(&sim, logs, segment_bytes);
         sim.limit(Path::new(FOLDER), Some(20 << 20));
-        let acknowledged = fill(&log, logs, len);
-        let epoch = acknowledged.iter().map(|(_, epoch)| *epoch).max().unwrap();
-        let began = Instant::now();
-        while log.durable_epoch() < epoch {
-            assert!(
-                began.elapsed() < Duration::from_secs(10),
-                "{logs} logs: {epoch} is not durable: {log:?}"
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let (expected, epoch) = fill(&log, logs, len);
+        assert!(becomes_durable(&log, epoch), "{logs} logs: {epoch} is not durable: {log:?}");
         assert!(log.poisoned().is_some(), "{logs} logs: writes continue on a full disk");
         sim.reboot(logs as u64);
-        let mut expected: Vec<_> = acknowledged.into_iter().map(|(number, _)| number).collect();
-        expected.sort_unstable();
         assert!(expected.len() as u64 * len as u64 > 2 << 20, "{logs} logs: {} records fit", expected.len());
         assert!(inspect(&sim).unwrap() == expected, "{logs} logs: records are missing after the power cut");
     }

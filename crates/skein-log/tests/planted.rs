@@ -80,3 +80,25 @@ fn a_skipped_checksum_is_found() {
     );
     assert!(with(PlantedBug::SkippedCrc, true, damage_goes_unnoticed), "the bug was not found");
 }
+
+/// Fills a disk at `Buffered`. Returns whether the last acknowledged epoch never becomes durable.
+fn filling_leaves_something_in_memory() -> bool {
+    let sim = SimStorage::new();
+    let log = open_buffered(&sim, 1, 1 << 20);
+    sim.limit(std::path::Path::new(FOLDER), Some(20 << 20));
+    let (_, epoch) = fill(&log, 1, 20_000);
+    !becomes_durable(&log, epoch)
+}
+
+#[test]
+fn an_entry_without_room_is_found() {
+    let _one = ONE_AT_A_TIME.lock().unwrap();
+    assert!(
+        !with(PlantedBug::EntryWithoutRoom, false, filling_leaves_something_in_memory),
+        "without the bug all becomes durable"
+    );
+    assert!(
+        with(PlantedBug::EntryWithoutRoom, true, filling_leaves_something_in_memory),
+        "the bug was not found"
+    );
+}

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
@@ -35,6 +35,49 @@ pub fn put(log: &Log, to: usize, number: u64, len: usize) -> Result<u64> {
         out.resize(out.len() + len, number as u8);
     });
     Ok(epoch)
+}
+
+/// Opens logs at `Buffered` with a large buffer.
+pub fn open_buffered(sim: &SimStorage, logs: usize, segment_bytes: u64) -> Log {
+    let durability = Durability::Buffered;
+    let options = LogOptions { durability, segment_bytes, buffer_bytes: 8 << 20, ..options(logs) };
+    Log::open(sim.share(), options, None).unwrap().0
+}
+
+/// Writes to each log by a thread, until the log refuses. Returns the numbers of all
+/// records, sorted, and the last epoch.
+pub fn fill(log: &Log, logs: usize, len: usize) -> (Vec<u64>, u64) {
+    let write = |to: usize| {
+        let numbers = (1_u64..).map(|at| at * logs as u64 + to as u64);
+        let mut written = Vec::new();
+        for number in numbers {
+            match put(log, to, number, len) {
+                Ok(epoch) => written.push((number, epoch)),
+                Err(error) => {
+                    assert!(matches!(error, LogError::NoRoom { .. }), "{error}");
+                    break;
+                }
+            }
+        }
+        written
+    };
+    let written = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..logs).map(|to| scope.spawn(move || write(to))).collect();
+        let written: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        written.concat()
+    });
+    let (mut numbers, epochs): (Vec<_>, Vec<_>) = written.into_iter().unzip();
+    numbers.sort_unstable();
+    (numbers, epochs.into_iter().max().unwrap_or(0))
+}
+
+/// Returns whether an epoch becomes durable within some seconds.
+pub fn becomes_durable(log: &Log, epoch: u64) -> bool {
+    let began = Instant::now();
+    while log.durable_epoch() < epoch && began.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    log.durable_epoch() >= epoch
 }
 
 /// Returns the numbers of all records, sorted. Panics on an error.
