@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Within a connection, effects and replies keep the order of the requests. Between connections
-//! there is no order to keep.
+//! there is no order to keep; still, requests that are not batched run in the order of arrival, which
+//! programs know from Redis.
 //!
 //! A turn never waits for a client or for the log. At durability `sync`, replies stay in their
 //! buffer until the epoch of their writes is durable (`reply_buffer`). Another thread writes
@@ -165,15 +166,23 @@ impl Worker {
     /// Reads from each connection of a group, runs their requests, and sends the replies.
     fn serve(&mut self, group: &[usize]) {
         self.connections.begin_group();
-        let mut bytes_in = 0;
+        let (mut bytes_in, mut waited) = (0, 0);
         self.active.clear();
         for &slot in group {
             let (count, works) = self.connections.read(slot);
             bytes_in += count;
-            if works {
+            if works && count == 0 {
+                self.active.insert(waited, slot);
+                waited += 1;
+            } else if works {
                 self.active.push(slot);
             }
         }
+        // Connections with requests of an earlier round are first, and those that were not served in
+        // it before others: a batch that is full excludes the connections at the end of the list.
+        let slots = &mut self.connections.slots;
+        self.active[..waited]
+            .sort_by_key(|&slot| slots.get(slot).and_then(|(connection, _)| connection.served));
         let requests = self.run_active(Instant::now());
         let bytes_out = group.iter().map(|&slot| self.connections.finish(slot)).sum();
         self.connections.count(requests, bytes_in, bytes_out);
@@ -183,10 +192,6 @@ impl Worker {
     /// of a round is over. Returns the number of requests.
     fn run_active(&mut self, now: Instant) -> usize {
         let Self { shared, connections, session, reads, writes, active } = self;
-        let slots = &mut connections.slots;
-        // Connections that were not served in the last round are first in this one: a batch that is
-        // full excludes the connections at the end of the list.
-        active.sort_by_key(|&slot| slots.get(slot).and_then(|(connection, _)| connection.served));
         let number = connections.number;
         let mailbox = &shared.mailboxes[number];
         mailbox.counts.set_turn(now.saturating_duration_since(shared.started));
