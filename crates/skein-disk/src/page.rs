@@ -1,13 +1,15 @@
 //! Pages: 4 KiB each, with a head that names the page and shows whether it is intact.
 //!
 //! ```text
-//!   0          4          8      9          16
-//!   │ checksum │ page id  │ kind │ zeros    │ body, 4,080 bytes                               │
+//!   0          4          8      9       12         16
+//!   │ checksum │ page id  │ kind │ zeros │ place    │ body, 4,080 bytes                       │
 //! ```
 //!
 //! The checksum is the CRC-32C of all bytes after it. Other pages refer to this page by its page
-//! id. Its position in the file is another number, its place (`page_file/`). So a page that is
-//! read from the wrong place is noticed.
+//! id. Its position in the file is another number, its place (`page_file/`). The file may still have
+//! older versions of a page at other places, with the same id. So both numbers are in the head, and a
+//! page that is read from a place where it was not written is noticed. (The place is 0 in a page that
+//! an earlier build wrote.)
 //!
 //! Source: section 2.1 (pages of 4,096 bytes). Checksums are ours.
 
@@ -18,6 +20,7 @@ pub(crate) const HEAD: usize = 16;
 
 const ID: usize = 4;
 const KIND: usize = 8;
+const PLACE: usize = 12;
 
 /// The number by which other pages refer to a page. It stays the same when the page moves in the
 /// file.
@@ -100,8 +103,10 @@ impl PageBytes {
         crc32c::crc32c(&self.0[ID..])
     }
 
-    /// Writes the checksum. Must be called before the page is written to the file.
-    pub(crate) fn seal(&mut self) {
+    /// Notes the place, and writes the checksum. Must be called before the page is written to that
+    /// place of the file.
+    pub(crate) fn seal(&mut self, place: PagePlace) {
+        self.0[PLACE..PLACE + 4].copy_from_slice(&place.0.to_le_bytes());
         let checksum = self.checksum();
         self.0[..ID].copy_from_slice(&checksum.to_le_bytes());
     }
@@ -111,15 +116,20 @@ impl PageBytes {
         u32_at(&self.0, 0)
     }
 
-    /// Checks that the page is intact and has this id. Returns a description of the damage
-    /// otherwise.
-    pub(crate) fn verify(&self, id: PageId) -> Result<(), String> {
+    /// Checks that the page is intact, has this id, and was written to this place. Returns a
+    /// description of the damage otherwise.
+    pub(crate) fn verify(&self, id: PageId, place: PagePlace) -> Result<(), String> {
         let (says, is) = (self.sealed_checksum(), self.checksum());
         if says != is {
             return Err(format!("its checksum is {says:#010x}, but its bytes give {is:#010x}"));
         }
         if self.id() != id {
             return Err(format!("it claims to be page {}, but should be page {}", self.id().0, id.0));
+        }
+        let written = u32_at(&self.0, PLACE);
+        if written != 0 && written != place.0 {
+            let at = u64::from(written) * PAGE as u64;
+            return Err(format!("it is a version of page {} that was written at byte {at}", id.0));
         }
         self.kind().map(|_| ()).ok_or_else(|| format!("its kind {} is unknown", self.0[KIND]))
     }
@@ -154,20 +164,24 @@ mod tests {
 
     #[test]
     fn changes_after_sealing_are_noticed() {
-        let id = PageId(7);
+        let (id, place) = (PageId(7), PagePlace(9));
         let mut page = PageBuf::new(id, DiskPageKind::Records);
         page.body_mut()[5] = 1;
-        page.seal();
-        assert_eq!(page.verify(id), Ok(()));
+        page.seal(place);
+        assert_eq!(page.verify(id, place), Ok(()));
         assert_eq!((page.id(), page.kind()), (id, Some(DiskPageKind::Records)));
-        assert!(page.verify(PageId(8)).unwrap_err().contains("page 7, but should be page 8"));
+        assert!(page.verify(PageId(8), place).unwrap_err().contains("page 7, but should be page 8"));
         for byte in 0..PAGE {
             page.0[byte] ^= 0x10;
-            assert!(page.verify(id).unwrap_err().contains("checksum"), "byte {byte}");
+            assert!(page.verify(id, place).unwrap_err().contains("checksum"), "byte {byte}");
             page.0[byte] ^= 0x10;
         }
+        let elsewhere = page.verify(id, PagePlace(10)).unwrap_err();
+        assert!(elsewhere.contains("written at byte 36864"), "{elsewhere}");
+        page.seal(PagePlace(0));
+        assert_eq!(page.verify(id, place), Ok(()), "a page of an earlier build does not name its place");
         page.0[KIND] = 99;
-        page.seal();
-        assert!(page.verify(id).unwrap_err().contains("kind 99"));
+        page.seal(place);
+        assert!(page.verify(id, place).unwrap_err().contains("kind 99"));
     }
 }

@@ -136,7 +136,7 @@ impl PageFile {
         DiskError::Damaged { path: self.path.clone(), offset: offset_of(place), what }
     }
 
-    /// Reads the page at a place. Errors if it is not page `id`.
+    /// Reads the page at a place. Errors if it is not page `id`, as it was written there.
     pub(crate) fn read(&self, place: PagePlace, id: PageId) -> Result<PageBuf> {
         let page = self.read_raw(place)?;
         self.verify(place, id, &page)?;
@@ -152,7 +152,7 @@ impl PageFile {
                 "its bytes are not those written last; a sync of the file failed, or the disk lost the write";
             return Err(self.damaged(place, what.to_owned()));
         }
-        page.verify(id).map_err(|what| self.damaged(place, what))
+        page.verify(id, place).map_err(|what| self.damaged(place, what))
     }
 
     /// Reads the page at a place in the selected mode. Errors if it is not page `id`. The caller
@@ -185,10 +185,10 @@ impl PageFile {
         }
     }
 
-    /// Writes a page to a place, with its checksum.
+    /// Writes a page to a place, with this place and its checksum.
     pub(crate) fn write(&self, place: PagePlace, page: &PageBytes) -> Result<()> {
         let mut sealed = page.clone();
-        sealed.seal();
+        sealed.seal(place);
         self.write_raw(place, &sealed.0)?;
         self.unsynced.note_written(place, &sealed);
         Ok(())

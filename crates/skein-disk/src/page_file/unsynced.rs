@@ -76,7 +76,7 @@ mod tests {
     fn page(byte: u8) -> PageBuf {
         let mut page = PageBuf::new(PageId(7), DiskPageKind::Records);
         page.body_mut()[0] = byte;
-        page.seal();
+        page.seal(PagePlace(5));
         page
     }
 

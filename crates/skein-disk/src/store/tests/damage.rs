@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
 use super::spaces::{open as open_as, set_in};
@@ -104,4 +105,32 @@ fn a_damaged_page_of_members_leaves_the_main_space_readable() {
         let offset = (at / PAGE * PAGE) as u64;
         assert!(matches!(error, DiskError::Damaged { offset: is, .. } if is == offset), "{error}");
     }
+}
+
+/// Incident: two pages of a file were exchanged that were versions of one page, and both had that
+/// page's id and a correct checksum. Consequence: the store opened and answered with values from
+/// before the last checkpoint. Fix: a page names the place where it was written.
+#[test]
+fn an_older_version_of_a_page_at_another_place_is_damage() {
+    let storage = SimStorage::new();
+    let path = Path::new(FOLDER).join(FILE);
+    let of_value = |byte| {
+        let file = storage.contents(&path);
+        let at = file.windows(64).position(|bytes| bytes == [byte; 64]).unwrap() / PAGE * PAGE;
+        (at, file[at..at + PAGE].to_vec())
+    };
+    for value in [[0xA5; 200], [0x5A; 200]] {
+        let store = open(&storage).unwrap();
+        store.set(b"goose", &value).unwrap();
+        store.close().unwrap();
+    }
+    let ((_, old), (at, _)) = (of_value(0xA5), of_value(0x5A));
+    let file = storage.open(&path, true).unwrap();
+    file.write_at(&old, at as u64).unwrap();
+    file.sync_data().unwrap();
+    let read = open(&storage).unwrap().get(b"goose");
+    let error = read.expect_err("the older version was taken for the newest one");
+    assert!(matches!(error, DiskError::Damaged { offset, .. } if offset == at as u64), "{error}");
+    let seen = inspect(FOLDER, &storage).unwrap();
+    assert!(seen.damage.iter().any(|found| found.to_string() == error.to_string()), "{:?}", seen.damage);
 }

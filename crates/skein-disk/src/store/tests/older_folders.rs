@@ -7,7 +7,7 @@ use skein_log::storage::sim::{SimError, SimStorage};
 
 use super::spaces::{crash, get_in, key, open, set_in};
 use super::{FOLDER, SHAPES};
-use crate::page::{PAGE, u32_at};
+use crate::page::{PAGE, PagePlace, u32_at};
 use crate::page_buf::PageBuf;
 use crate::page_file::FileFormat;
 use crate::store::{DiskStore, FILE, inspect};
@@ -33,7 +33,7 @@ fn forge_values(storage: &SimStorage, values: Values) {
     page.0.copy_from_slice(&bytes[start..start + PAGE]);
     // Before the name: the kind of values, the secret of the hash, the pointer to the root.
     page.0[name - start - 8 - 16 - 1] = values.number();
-    page.seal();
+    page.seal(PagePlace((start / PAGE) as u32));
     let file = storage.open(&path, true).unwrap();
     file.write_at(&page.0, start as u64).unwrap();
     file.sync_data().unwrap();
