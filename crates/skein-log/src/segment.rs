@@ -59,8 +59,8 @@ impl SegmentHeader {
         bytes
     }
 
-    /// Reads a header. Checks the version before the checksum, because another version may use
-    /// another checksum.
+    /// Reads a header. Checks the checksum before the version, so that damage does not look like
+    /// another version. So every version has this checksum at this place.
     pub fn parse(bytes: &[u8; SEGMENT_HEADER]) -> std::result::Result<Self, BadHeader> {
         if bytes.iter().all(|byte| *byte == 0) {
             return Err(BadHeader::Blank);
@@ -68,12 +68,12 @@ impl SegmentHeader {
         if bytes[..8] != MAGIC {
             return Err(BadHeader::Damaged("this is not the start of a log segment"));
         }
+        if crc32c::crc32c(&bytes[..60]) != u32_at(bytes, 60) {
+            return Err(BadHeader::Damaged("the checksum of the segment's header does not match"));
+        }
         let version = u32_at(bytes, 8);
         if version != FORMAT_VERSION {
             return Err(BadHeader::Version(version));
-        }
-        if crc32c::crc32c(&bytes[..60]) != u32_at(bytes, 60) {
-            return Err(BadHeader::Damaged("the checksum of the segment's header does not match"));
         }
         let mut database = [0; 16];
         database.copy_from_slice(&bytes[24..40]);

@@ -67,13 +67,14 @@ fn check(path: &Path, bytes: &[u8], kind: SmallFileKind) -> Result<u32> {
     if bytes.len() < HEAD {
         return Err(LogError::damaged(path, 8, "it ends within its first 16 bytes"));
     }
-    // Checked before the checksum, because another version may use another checksum.
+    // Checked before the version, so that damage does not look like another version. So every version
+    // has this checksum at this place.
+    if crc32c::crc32c(&bytes[HEAD..]) != u32_at(bytes, 12) {
+        return Err(LogError::damaged(path, 12, "its checksum does not match its contents"));
+    }
     let found = u32_at(bytes, 8);
     if !(kind.oldest..=kind.version).contains(&found) {
         return Err(LogError::UnknownFormat { path: path.to_owned(), found, known: kind.version });
-    }
-    if crc32c::crc32c(&bytes[HEAD..]) != u32_at(bytes, 12) {
-        return Err(LogError::damaged(path, 12, "its checksum does not match its contents"));
     }
     Ok(found)
 }

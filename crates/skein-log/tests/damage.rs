@@ -50,9 +50,6 @@ fn a_flipped_byte_anywhere_in_a_closed_log_is_found() {
                     assert!(at <= offset, "{context}: named byte {at}");
                     found += 1;
                 }
-                Err(LogError::UnknownFormat { path: named, .. }) => {
-                    assert_eq!((named, offset / 4), (path.clone(), 2));
-                }
                 Err(error) => panic!("{context}: {error}"),
                 // Nothing behind the last mark of a clean close can prove it.
                 Ok(recovered) => {
@@ -149,12 +146,45 @@ fn a_last_segment_that_was_cut_short_is_damage() {
 fn an_unknown_format_is_refused_and_not_touched() {
     let sim = closed();
     let path = segment_files(&sim).pop().unwrap();
-    sim.damage(&path, 8, &[1 ^ 9]);
+    let mut header = sim.contents(&path)[..64].to_vec();
+    header[8] = 9;
+    let checksum = crc32c::crc32c(&header[..60]);
+    header[60..].copy_from_slice(&checksum.to_le_bytes());
+    sim.open(&path, true).unwrap().write_at(&header, 0).unwrap();
     let error = refused(&sim, "version 9");
     assert!(
         matches!(&error, LogError::UnknownFormat { found: 9, known: 1, path: named } if *named == path),
         "{error}"
     );
+}
+
+/// Incident: a segment that was cut off within its header was said to be of "format version 0", with
+/// the advice to use another program. Consequence: the damage was not recognized as such. Fix: a
+/// version counts only with the header's checksum.
+#[test]
+fn a_header_that_was_cut_off_is_damage_and_not_another_version() {
+    for len in 1..64 {
+        let sim = closed();
+        let path = segment_files(&sim).pop().unwrap();
+        sim.open(&path, true).unwrap().set_len(len).unwrap();
+        let error = refused(&sim, "cut off");
+        assert!(matches!(&error, LogError::Damaged { path: named, .. } if *named == path), "{len}: {error}");
+    }
+}
+
+/// Incident: the only segment of a log was replaced by one of another store. Consequence: `skein
+/// check` found no damage, and the opening blamed an option. Fix: each segment is compared with the
+/// segment manifest of its folder.
+#[test]
+fn a_segment_of_another_database_is_damage() {
+    let (sim, other) = (closed(), closed());
+    for path in segment_files(&sim) {
+        let file = sim.open(&path, true).unwrap();
+        file.set_len(0).unwrap();
+        file.write_at(&other.contents(&path), 0).unwrap();
+    }
+    let error = refused(&sim, "all segments of another database");
+    assert!(error.to_string().contains("files of two data folders are mixed"), "{error}");
 }
 
 #[test]

@@ -107,9 +107,10 @@ fn a_flipped_bit_is_damage_and_nothing_is_lost() {
 
 #[test]
 fn an_unknown_format_version_is_refused_and_kept() {
-    for key in ["in the checkpoint 7", "in the log 7"] {
+    // Their checksums do not cover the version.
+    for name in ["identity", "log/log.roster"] {
         let folder = folder_with_data();
-        let (path, _) = find(folder.path(), key.as_bytes());
+        let path = folder.path().join(name);
         let sound = fs::read(&path).unwrap();
         let mut foreign = sound.clone();
         // Every file begins with eight bytes of magic and a four-byte version.
@@ -118,7 +119,7 @@ fn an_unknown_format_version_is_refused_and_kept() {
         let server =
             SkeinServe::try_start(folder.path(), &[]).expect_err("no server starts on what it does not know");
         assert_refused(&server, 1, &["format version 99", path.file_name().unwrap().to_str().unwrap()]);
-        assert!(fs::read(&path).unwrap() == foreign, "{key}: a file of an unknown format was changed");
+        assert!(fs::read(&path).unwrap() == foreign, "{name}: a file of an unknown format was changed");
         fs::write(&path, &sound).unwrap();
         assert_complete(folder.path());
     }

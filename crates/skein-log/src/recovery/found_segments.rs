@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::LogFolders;
 use crate::segment::{self, BadHeader, FORMAT_VERSION, SEGMENT_HEADER, SegmentHeader};
+use crate::segment_manifest::SegmentManifest;
 use crate::storage::{Storage, StorageFile};
 use crate::{LogError, Result};
 
@@ -65,8 +66,7 @@ pub fn find(storage: &dyn Storage, folders: LogFolders<'_>) -> Result<FoundSegme
         let entries = storage.list(folder).map_err(|error| LogError::io("list", folder, &error))?;
         for entry in entries {
             if let (Some(name), false) = (segment::parse_name(&entry.name), entry.is_dir) {
-                let listed = manifest.as_ref().is_none_or(|manifest| manifest.names(name));
-                add(&storage, &folder.join(&entry.name), name, listed, &mut segments)?;
+                add(&storage, &folder.join(&entry.name), name, manifest.as_ref(), &mut segments)?;
             }
         }
     }
@@ -82,7 +82,7 @@ fn add(
     storage: &Arc<dyn Storage>,
     path: &Path,
     name: (u32, u64),
-    listed: bool,
+    manifest: Option<&SegmentManifest>,
     segments: &mut FoundSegments,
 ) -> Result<()> {
     let read_error = |error: io::Error| LogError::io("read the log segment", path, &error);
@@ -94,12 +94,20 @@ fn add(
     // damaged.
     file.read_at(&mut head, 0).map_err(read_error)?;
     match SegmentHeader::parse(&head) {
-        Ok(header) if (header.log, header.number) == name => {
+        Ok(header) if (header.log, header.number) != name => {
+            Err(damaged(0, "the segment's name does not match its header"))
+        }
+        Ok(header) if manifest.is_some_and(|manifest| manifest.database != header.database) => {
+            let what = "it belongs to another database than its folder's segment manifest: files of two data \
+                        folders are mixed";
+            Err(damaged(24, what))
+        }
+        Ok(header) => {
+            let listed = manifest.is_none_or(|manifest| manifest.names(name));
             let segment = FoundSegment { path: path.into(), header, len, listed, storage: storage.clone() };
             segments.found.entry(name.0).or_default().push(Arc::new(segment));
             Ok(())
         }
-        Ok(_) => Err(damaged(0, "the segment's name does not match its header")),
         Err(BadHeader::Blank) => match first_content(&*file, len).map_err(read_error)? {
             None => {
                 segments.leftovers.push(path.into());

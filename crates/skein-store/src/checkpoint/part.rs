@@ -246,7 +246,11 @@ pub(crate) fn read(
 }
 
 fn check_head(path: &Path, found: &[u8], expected: [u8; HEAD]) -> Result<()> {
-    if found.len() == HEAD && found[..8] == expected[..8] && found[8..12] != expected[8..12] {
+    let is_head = found.len() == HEAD
+        && found[..8] == expected[..8]
+        && found[HEAD - 4..] == crc32c::crc32c(&found[..HEAD - 4]).to_le_bytes();
+    // With a wrong checksum it is damage, and not another version.
+    if is_head && found[8..12] != expected[8..12] {
         let found = u32::from_le_bytes([found[8], found[9], found[10], found[11]]);
         return Err(Error::UnknownFormat { path: path.to_owned(), found, known: FORMAT_VERSION });
     }
