@@ -22,6 +22,15 @@ pub fn open_existing(folder: &Path, durability: Durability) -> Result<DiskStore,
     open(folder, options)
 }
 
+/// Opens an existing disk store with the trie that it was created with, whatever trie the options
+/// have.
+pub fn open_with_own_trie(folder: &Path, mut options: DiskOptions) -> Result<DiskStore, DiskError> {
+    if let Some(kind) = kind_of(folder, &OsStorage)? {
+        options.shape = kind.shape;
+    }
+    DiskStore::open(folder, options)
+}
+
 /// Converts a disk store's error into a command's failure.
 pub fn failure(error: &DiskError) -> Failure {
     match error {
@@ -33,6 +42,7 @@ pub fn failure(error: &DiskError) -> Failure {
         }
         DiskError::Log(error) => store_failure(&error.clone().into()),
         DiskError::OtherEngine { .. } => Failure::new(format!("{error} (skein serve without --engine disk)")),
+        DiskError::TrieDiffers { .. } => Failure::usage(format!("{error} (--trie, --trie-size)")),
         DiskError::BadOption { name, value, why } => Failure::usage(format!("{} {value}: {why}", flag(name))),
         _ => Failure::new(error.to_string()),
     }

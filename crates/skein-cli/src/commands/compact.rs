@@ -31,6 +31,9 @@ pub struct CompactArgs {
 pub fn run(args: &CompactArgs) -> Result<Exit, Failure> {
     let folder = &args.folder;
     let name = folder.display();
+    if !folder.exists() {
+        return Err(Failure::new(format!("{name} does not exist; name the data folder of a disk store")));
+    }
     if !is_disk_folder(folder) {
         return Err(Failure::new(format!(
             "{name} is not a data folder of the disk engine: it has no file `data.skein`; the memory engine needs no \

@@ -5,8 +5,9 @@ use std::ops::Bound::Unbounded;
 use std::path::Path;
 
 use skein_disk::{DiskOptions, DiskStore, TrieShape};
+use skeindb::client::Reply;
 
-use crate::common::{assert_refused, run, stdout_of};
+use crate::common::{SkeinServe, assert_refused, run, stdout_of};
 
 /// Returns a folder with a store of this shape, whose file is longer than necessary.
 fn folder_with_data(shape: TrieShape) -> tempfile::TempDir {
@@ -71,6 +72,7 @@ fn compact_shortens_the_file() {
     assert!(said("check", folder.path()).contains("1,500 keys"));
     let memory = tempfile::tempdir().unwrap();
     assert_refused(&run([Path::new("compact"), memory.path()]), 1, &["not a data folder of the disk engine"]);
+    assert_refused(&run([Path::new("compact"), &memory.path().join("none")]), 1, &["does not exist"]);
 }
 
 #[test]
@@ -142,5 +144,50 @@ fn a_hash_trie_is_dumped_and_loaded_elsewhere() {
             let arguments = ["dump", "--data", name, range[0], range[1]];
             assert_refused(&run(arguments), 1, &["a hash trie has no order"]);
         }
+    }
+}
+
+/// Incident: a page file that was cut off within its headers, or zeroed, was "not a disk file of
+/// SkeinDB; name another file", with exit code 1, beside the log of its store. Consequence: a service
+/// manager restarted the server for ever. Fix: beside a store's log it is damage.
+#[test]
+fn a_page_file_without_its_headers_is_damage() {
+    let folder = folder_with_data(TrieShape::Linked);
+    let file = folder.path().join("data.skein");
+    let sound = fs::read(&file).unwrap();
+    let mut zeroed = sound.clone();
+    zeroed[..2 * 4096].fill(0);
+    for damaged in [&sound[..0], &sound[..100], &sound[..4096], &zeroed] {
+        fs::write(&file, damaged).unwrap();
+        assert_refused(&run([Path::new("check"), folder.path()]), 3, &["data.skein", "damaged", "byte 0"]);
+        let refused = SkeinServe::try_start(folder.path(), &["--engine", "disk"]).expect_err("it is damaged");
+        assert_refused(&refused, 3, &["data.skein", "damaged", "byte 0"]);
+        assert!(fs::read(&file).unwrap() == damaged, "the damaged file was changed");
+    }
+    let alone = tempfile::tempdir().unwrap();
+    fs::write(alone.path().join("data.skein"), b"mine").unwrap();
+    assert_refused(&run([Path::new("check"), alone.path()]), 1, &["is not a disk file of SkeinDB"]);
+}
+
+/// Incident: a folder with a classical or a hash trie was refused without `--trie`, though the help
+/// says that a folder keeps its trie. Consequence: a restart by another command line failed. Fix:
+/// without `--trie` the server takes the folder's own.
+#[test]
+fn a_server_takes_the_trie_of_its_folder() {
+    for trie in ["classical", "hash"] {
+        let folder = tempfile::tempdir().unwrap();
+        let start = |more: &[&str]| {
+            let mut options = vec!["--engine", "disk", "--workers", "1"];
+            options.extend(more);
+            SkeinServe::try_start(folder.path(), &options)
+        };
+        let server = start(&["--trie", trie, "--trie-size", "32"]).unwrap();
+        server.client().call(&[b"SET", b"goose", b"honks"]).unwrap();
+        server.stop();
+        let server = start(&[]).expect("the folder has a trie");
+        assert_eq!(server.client().call(&[b"GET", b"goose"]).unwrap(), Reply::Bulk(b"honks".to_vec()));
+        server.stop();
+        let refused = start(&["--trie", "linked"]).expect_err("it is another trie");
+        assert_refused(&refused, 2, &["was opened as a linked trie", "--trie"]);
     }
 }

@@ -133,7 +133,7 @@ pub fn inspect_with(
     let file = open(folder, storage)?;
     let mut found =
         DiskInspection { file_bytes: u64::from(file.pages()?) * PAGE as u64, ..DiskInspection::default() };
-    match read_state(&file) {
+    match read_state(&file).map_err(|error| parts::damage_of_file(storage, folder, error)) {
         Ok((durable, places)) => {
             let header = &durable.header;
             found.store_id = parts::store_id(header.database);
@@ -171,8 +171,9 @@ pub fn inspect_with(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn kind_of(folder: impl AsRef<Path>, storage: &dyn Storage) -> Result<Option<TrieKind>> {
-    let Some(file) = PageFile::open(storage, &folder.as_ref().join(FILE), false)? else { return Ok(None) };
-    let (durable, _) = read_state(&file)?;
+    let folder = folder.as_ref();
+    let Some(file) = PageFile::open(storage, &folder.join(FILE), false)? else { return Ok(None) };
+    let (durable, _) = read_state(&file).map_err(|error| parts::damage_of_file(storage, folder, error))?;
     let tries = tries(&file, &durable)?;
     Ok(tries.iter().find(|found| found.name == KeySpace::Main.name()).map(NamedTrie::kind))
 }

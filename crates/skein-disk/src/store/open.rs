@@ -53,7 +53,8 @@ impl DiskStore {
         parts::check_file(&*storage, folder)?;
         let DiskOptions { cache_pages: pages, policy, reading, give_up_log, .. } = options;
         let cache = CacheOptions { pages, policy, reading };
-        let buffer = BufferManager::open(&*storage, &folder.join(FILE), skein_log::random_id(), cache)?;
+        let buffer = BufferManager::open(&*storage, &folder.join(FILE), skein_log::random_id(), cache)
+            .map_err(|error| parts::damage_of_file(&*storage, folder, error))?;
         let header = buffer.header();
         parts::check_log(&*storage, folder, &header, give_up_log)?;
         let first = (header.sequence > 0).then(|| header.catalog());

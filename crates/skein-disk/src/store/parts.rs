@@ -60,6 +60,17 @@ pub(super) fn check_log(
     }
 }
 
+/// Returns the error of reading a folder's page file. If the folder has a store's log, damaged or not, a
+/// file that does not look like a page file was one, and is damaged.
+pub(super) fn damage_of_file(storage: &dyn Storage, folder: &Path, error: DiskError) -> DiskError {
+    match (error, SegmentManifest::read(storage, &folder.join(LOG))) {
+        (DiskError::NotADiskFile { path, why }, Ok(Some(_)) | Err(_)) => {
+            DiskError::Damaged { path, offset: 0, what: why }
+        }
+        (error, _) => error,
+    }
+}
+
 /// Returns the id of a store in hexadecimal.
 pub(super) fn store_id(database: [u8; 16]) -> String {
     format!("{:032x}", u128::from_be_bytes(database))

@@ -10,7 +10,7 @@ use skein_store::{CloseCheckpoint, Eviction, StoreLimits, StoreOptions};
 
 use crate::config::OptionOrigins;
 use crate::disk;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::remote;
 use crate::target::{self, DEFAULT_ADDRESS, DurabilityArg};
 use crate::units::{parse_duration, parse_mode, parse_size};
@@ -112,7 +112,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE", hide = true)]
     pub hold_loading: Option<PathBuf>,
     #[command(flatten)]
-    engine: EngineArgs,
+    pub engine: EngineArgs,
     #[command(flatten)]
     storage: StorageArgs,
     #[command(flatten)]
@@ -322,6 +322,7 @@ pub fn start_failure(error: &StartError) -> Failure {
             Failure::usage(format!("{error} (--tls-cert, --tls-key, --tls-ca FILE)"))
         }
         StartError::AclFile { .. } => Failure::usage(format!("{error} (--acl-file FILE)")),
+        StartError::Databases { .. } => Failure { exit: Exit::Damage, message: error.to_string() },
         _ => Failure::new(error.to_string()),
     }
 }

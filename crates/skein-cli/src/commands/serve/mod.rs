@@ -105,7 +105,14 @@ fn open(
             }
         }
         EngineOptions::Disk(options, limits) => {
-            match DiskStore::open(&args.data, DiskOptions { progress, ..options }) {
+            let options = DiskOptions { progress, ..options };
+            let opened = match DiskStore::open(&args.data, options.clone()) {
+                Err(DiskError::TrieDiffers { .. }) if !args.engine.names_trie() => {
+                    disk::open_with_own_trie(&args.data, options)
+                }
+                opened => opened,
+            };
+            match opened {
                 Err(DiskError::Log(LogError::Cancelled)) => return Ok(None),
                 opened => {
                     let store = opened.map_err(|error| disk::failure(&error))?;

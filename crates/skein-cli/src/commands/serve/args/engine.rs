@@ -108,6 +108,11 @@ impl EngineArgs {
         given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
     }
 
+    /// Returns whether the command line or the configuration file names a trie.
+    pub fn names_trie(&self) -> bool {
+        self.trie.is_some() || self.trie_size.is_some()
+    }
+
     /// Returns the index of the memory engine.
     pub fn index(&self) -> IndexKind {
         self.index.unwrap_or_default()

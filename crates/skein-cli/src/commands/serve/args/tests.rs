@@ -282,3 +282,11 @@ fn never_and_limits_that_hang_together() {
     assert_eq!(store.close_checkpoint, None);
     assert_eq!(server.arg_bytes_max, 1 << 20, "no argument is longer than its request");
 }
+
+/// Incident: a damaged page with the table of databases ended the start with exit code 1.
+/// Consequence: a service manager restarted the server for ever. Fix: it is damage.
+#[test]
+fn an_unreadable_table_of_databases_is_damage() {
+    let failure = start_failure(&StartError::Databases { why: "a page is damaged".to_owned() });
+    assert!(failure.exit == Exit::Damage && failure.message.contains("a page is damaged"));
+}
