@@ -19,6 +19,15 @@ pub fn line(format: Format) -> Option<String> {
     (format != Format::Lines).then(|| format!("{MAGIC}{VERSION} {}\n", name(format)))
 }
 
+/// Removes the byte order mark that an editor put before the first line of a dump. Other text keeps it,
+/// because a key may begin with these bytes.
+pub fn remove_mark(head: &mut Vec<u8>) {
+    const MARK: &[u8] = "\u{feff}".as_bytes();
+    if head.strip_prefix(MARK).is_some_and(|rest| rest.starts_with(MAGIC.as_bytes())) {
+        head.drain(..MARK.len());
+    }
+}
+
 /// Returns whether the text of a record is the first line of a dump of this format. No record has this
 /// text: each of these formats has two fields or more.
 pub fn is_line(text: &[u8], format: Format) -> bool {
@@ -75,6 +84,12 @@ mod tests {
         {
             assert_eq!(format_of(text.as_bytes()), Ok(None), "{text:?}");
         }
+        let mut marked = "\u{feff}#skein-dump 1 tsv\n".as_bytes().to_vec();
+        remove_mark(&mut marked);
+        assert_eq!(format_of(&marked), Ok(Some(Format::Tsv)));
+        let mut text = "\u{feff}key\n".as_bytes().to_vec();
+        remove_mark(&mut text);
+        assert_eq!(text, "\u{feff}key\n".as_bytes());
         for text in ["#skein-dump 2 tsv\n", "#skein-dump 1 json\n", "#skein-dump 1\n", "#skein-dump 11 tsv\n"]
         {
             let refused = format_of(text.as_bytes()).expect_err(text);

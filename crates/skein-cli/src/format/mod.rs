@@ -93,6 +93,8 @@ pub struct ReadOptions {
     pub raw: bool,
     /// Skip the first record.
     pub header: bool,
+    /// The input is a dump of `skein`, so each line has an end: a last line without one was cut off.
+    pub of_dump: bool,
 }
 
 /// Reads records one by one, in bounded memory.
@@ -108,7 +110,7 @@ impl<R: BufRead> TextReader<R> {
     /// Returns a reader of `input`.
     pub fn new(input: R, options: ReadOptions) -> Self {
         Self {
-            lines: LineReader { input, line: 0, bytes: 0 },
+            lines: LineReader { input, line: 0, bytes: 0, has_end: true },
             options,
             text: Vec::new(),
             header_pending: options.header,
@@ -154,6 +156,9 @@ impl<R: BufRead> TextReader<R> {
             RecordText::End => return Ok(None),
             RecordText::TooLong => {
                 Err(format!("longer than the limit of {MAX_RECORD_LEN} bytes for a record"))
+            }
+            RecordText::Whole if self.options.of_dump && !self.lines.has_end => {
+                Err("the file ends within this record, so it was cut off; use a complete copy".to_owned())
             }
             RecordText::Whole => match self.options.format {
                 Format::Lines => {
@@ -225,6 +230,8 @@ struct LineReader<R> {
     /// The number of lines read so far.
     line: u64,
     bytes: u64,
+    /// Whether the last line had a newline at its end.
+    has_end: bool,
 }
 
 impl<R: BufRead> LineReader<R> {
@@ -242,6 +249,7 @@ impl<R: BufRead> LineReader<R> {
                 break;
             }
             any = true;
+            self.has_end = false;
             let newline = chunk.iter().position(|&byte| byte == b'\n');
             let part = &chunk[..newline.unwrap_or(chunk.len())];
             too_long |= text.len() + part.len() > MAX_RECORD_LEN;
@@ -252,6 +260,7 @@ impl<R: BufRead> LineReader<R> {
             self.input.consume(used);
             self.bytes += used as u64;
             if newline.is_some() {
+                self.has_end = true;
                 break;
             }
         }

@@ -4,7 +4,7 @@ use skein_rdb::stream::{PendingEntry, StreamConsumer, StreamEntry, StreamGroup, 
 use super::*;
 
 fn options(format: Format) -> ReadOptions {
-    ReadOptions { format, line_value: LineValue::Number, raw: false, header: false }
+    ReadOptions { format, line_value: LineValue::Number, raw: false, header: false, of_dump: false }
 }
 
 fn read_all(text: &[u8], options: ReadOptions) -> Vec<Result<TextRecord, BadLine>> {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use crate::common::{PATIENCE, interrupt, run, run_with_input, skein};
+use crate::common::{PATIENCE, assert_partial, interrupt, run, run_with_input, skein};
 use crate::outcome::{assert_refused, stdout_of};
 
 /// Incident: `skein dump -o x; skein load x` loaded whole lines as keys, and said "10 loaded".
@@ -80,6 +80,57 @@ fn text_with_tabs_needs_a_format() {
     assert_refused(&refused, 2, &["the first line has a tab"]);
     let keys = run_with_input(["load", "-", "--format", "lines", "--data", data], b"a\t1\nb\t2\n");
     assert!(String::from_utf8_lossy(&stdout_of(keys)).starts_with("2 records read, 2 loaded"));
+}
+
+/// Incident: a packed dump, a file of a data folder and random bytes were loaded as keys, and `load`
+/// said "20 loaded". Consequence: a server was filled with rubbish, and a backup seemed restored. Fix:
+/// what begins like no text needs `--format`.
+#[test]
+fn what_is_no_text_needs_a_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let data = data.to_str().unwrap();
+    let packed: &[&[u8]] = &[b"\x1f\x8b\x08abc\n", b"\x28\xb5\x2f\xfdabc\n", b"\xfd7zXZ\0\n", b"BZh91AY\n"];
+    for bytes in packed {
+        assert_refused(&run_with_input(["load", "-", "--data", data], bytes), 2, &["packed", "cat FILE |"]);
+    }
+    for (bytes, at) in [(&b"a\nb\0\n"[..], "byte 3 is 0x00"), (b"a\x1b[0m\n", "byte 1 is 0x1b")] {
+        let refused = run_with_input(["load", "-", "--data", data], bytes);
+        assert_refused(&refused, 2, &["no text", at, "--format lines"]);
+        assert!(!folder.path().join("data").exists(), "nothing was made");
+    }
+    let first = folder.path().join("first");
+    stdout_of(run_with_input(["load", "-", "--data", first.to_str().unwrap()], "käse\r\n".as_bytes()));
+    for file in ["identity", "log/log.roster"] {
+        let file = first.join(file);
+        assert_refused(&run(["load", file.to_str().unwrap(), "--data", data]), 2, &["no text"]);
+    }
+    let asked = run_with_input(["load", "-", "--format", "lines", "--data", data], b"a\nb\0\n");
+    assert!(String::from_utf8_lossy(&stdout_of(asked)).starts_with("2 records read, 2 loaded"));
+}
+
+/// Incident: an editor put a byte order mark before a dump, and `load` loaded its lines as keys. A copy
+/// that was cut off gave a key a part of its value. Consequence: neither was noticed. Fix: the mark is
+/// skipped, and a last line without an end is refused.
+#[test]
+fn a_dump_with_a_byte_order_mark_is_read_and_a_short_one_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let data = data.to_str().unwrap();
+    for (format, rows, cut) in
+        [("tsv", "a\t1\nb\t22\n", "b\t2"), ("csv", "a,1\nb,22\n", "b,2"), ("hex", "61\t31\n62\t3232\n", "62\t32")]
+    {
+        let marked = format!("\u{feff}#skein-dump 1 {format}\n{rows}");
+        let loaded = run_with_input(["load", "-", "--data", data], marked.as_bytes());
+        assert!(String::from_utf8_lossy(&stdout_of(loaded)).starts_with("2 records read, 2 loaded"), "{format}");
+        assert_eq!(stdout_of(run(["dump", "--data", data])), b"a\t1\nb\t22\n");
+        let short = format!("#skein-dump 1 {format}\n{cut}");
+        let refused = run_with_input(["load", "-", "--data", data], short.as_bytes());
+        assert_partial(&refused, &["line 2: ", "was cut off"]);
+        assert_eq!(stdout_of(run(["dump", "--data", data])), b"a\t1\nb\t22\n");
+        // Text of other programs may end without a newline.
+        stdout_of(run_with_input(["load", "-", "--format", format, "--data", data], cut.as_bytes()));
+    }
 }
 
 /// Ctrl-C ends a load behind the records that were accepted, and says how far it came: also while it

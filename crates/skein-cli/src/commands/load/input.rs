@@ -16,6 +16,13 @@ const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// The size of the reads, and the longest part of the first line that tells what an input is.
 const BUFFER: usize = 1 << 20;
 
+/// The bytes behind the first line that tell whether an input is text, if they were read with it.
+const LOOKED_AT: usize = 4 << 10;
+
+/// The first bytes of packed files, and the program that unpacks them.
+const PACKED: [(&[u8], &str); 4] =
+    [(b"\x1f\x8b", "zcat"), (b"\x28\xb5\x2f\xfd", "zstdcat"), (b"\xfd7zXZ\0", "xzcat"), (b"BZh", "bzcat")];
+
 /// An input whose first line was read.
 pub struct LoadInput {
     head: Vec<u8>,
@@ -43,6 +50,7 @@ impl LoadInput {
         let mut head = Vec::new();
         let read = rest.by_ref().take(BUFFER as u64).read_until(b'\n', &mut head);
         read.map_err(|error| super::how_far(failure(&interrupt, &error), 0, 0))?;
+        file_head::remove_mark(&mut head);
         Ok((Self { head, rest, size }, interrupt))
     }
 
@@ -50,7 +58,7 @@ impl LoadInput {
     ///
     /// # Errors
     /// The input is a dump of another format or version. The format is not given, and the input looks
-    /// like another one than `lines`.
+    /// like another one than `lines`, or like no text.
     pub fn kind(&self, given: Option<Format>) -> Result<InputKind, Failure> {
         if given.is_none() && skein_rdb::is_file(&self.head) {
             return Ok(InputKind::Rdb);
@@ -66,12 +74,31 @@ impl LoadInput {
                 "the first line has a tab, so the file may be tsv or hex, and without --format each line is a whole \
                  key; name the format: --format tsv, hex, csv or lines",
             )),
-            (None, None) => Ok(InputKind::Text(Format::Lines)),
+            (None, None) => match self.no_text() {
+                Some(why) => Err(Failure::usage(why)),
+                None => Ok(InputKind::Text(Format::Lines)),
+            },
         }
     }
 
     fn has_tab(&self) -> bool {
         self.head.contains(&b'\t')
+    }
+
+    /// Returns why the input is not read as lines without being asked for: it begins like no text.
+    fn no_text(&self) -> Option<String> {
+        let read = self.rest.buffer();
+        let bytes = || self.head.iter().chain(&read[..read.len().min(LOOKED_AT)]);
+        if let Some((_, program)) = PACKED.iter().find(|(magic, _)| self.head.starts_with(magic)) {
+            return Some(format!(
+                "the file is packed; unpack it: {program} FILE | skein load - --format tsv, csv, hex or lines"
+            ));
+        }
+        let at = bytes().position(|byte| byte.is_ascii_control() && !matches!(byte, b'\n' | b'\r' | b'\t'))?;
+        let byte = bytes().nth(at)?;
+        Some(format!(
+            "the file is no text: its byte {at} is {byte:#04x}; if its lines are keys all the same, add --format lines"
+        ))
     }
 
     /// Returns a reader of all bytes.

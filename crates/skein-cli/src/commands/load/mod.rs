@@ -42,7 +42,8 @@ Formats:
          carriage return and backslash
   csv    key, comma, value; fields may be quoted
   hex    key, tab, value, in hexadecimal
-A file of `skein dump` says in its first line what it is. Without one, a file whose first line has a tab needs --format.
+A file of `skein dump` says in its first line what it is. Without one, a file whose first line has a tab, or that begins \
+like no text, needs --format.
 A file that Redis or Valkey wrote (dump.rdb) is recognized by its first bytes, unless --format is given. Its databases \
 are loaded into those of the same numbers; a cluster has database 0 alone, so keys of others are rejected.
 In tsv, csv and hex, an odd number of fields from three up is a key with columns: key, name, value, name, value ...
@@ -175,7 +176,9 @@ pub fn run(args: &LoadArgs) -> Result<Exit, Failure> {
             rdb::feed(source, &mut feed, &mut read)
         }
         InputKind::Dump(format) | InputKind::Text(format) => {
-            let mut reader = TextReader::new(input.read(), args.text_options(format));
+            let of_dump = matches!(kind, InputKind::Dump(_));
+            let options = ReadOptions { of_dump, ..args.text_options(format) };
+            let mut reader = TextReader::new(input.read(), options);
             feed.text(&mut reader, &mut read.records)
         }
     };
@@ -238,6 +241,7 @@ impl LoadArgs {
             line_value: self.value.unwrap_or(LineValue::Number),
             raw: self.raw,
             header: self.header,
+            of_dump: false,
         }
     }
 
