@@ -1,6 +1,7 @@
 //! Batches: writes to any keyspaces that are applied together.
 
 use std::borrow::Borrow;
+use std::collections::HashMap;
 use std::time::SystemTime;
 
 use skein_data::{BatchWrite, Ticket};
@@ -25,8 +26,8 @@ use crate::{Error, Result};
 #[derive(Debug, Default, Clone)]
 pub struct Batch {
     writes: skein_data::Batch,
-    /// The keyspaces that are written, each once.
-    keyspaces: Vec<Keyspace>,
+    /// The keyspaces that are written, by their identity.
+    keyspaces: HashMap<usize, Keyspace>,
     /// The first write that cannot be applied.
     refused: Option<Error>,
 }
@@ -83,9 +84,7 @@ impl Batch {
             Ok(key) => _ = self.writes.push(&*key, write),
             Err(error) => self.refuse(error),
         }
-        if !self.keyspaces.iter().any(|known| known.is_same(keyspace)) {
-            self.keyspaces.push(keyspace.clone());
-        }
+        self.keyspaces.entry(keyspace.identity()).or_insert_with(|| keyspace.clone());
         self
     }
 }
@@ -113,10 +112,10 @@ impl Db {
         if let Some(refused) = refused {
             return Err(refused.clone());
         }
-        for keyspace in keyspaces {
+        for keyspace in keyspaces.values() {
             keyspace.check_of(&self.shared)?;
         }
-        let ticket = self.shared.apply_alone(None, writes, keyspaces.iter(), |_| Ok(true))?;
+        let ticket = self.shared.apply_alone(None, writes, keyspaces.values(), |_| Ok(true))?;
         self.shared.acknowledge(ticket.unwrap_or_default(), self.shared.engine.durability())
     }
 }

@@ -88,9 +88,10 @@ impl Keyspace {
         self.state.check_present()
     }
 
-    /// Returns whether two handles are of one keyspace.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.state, &other.state)
+    /// Returns a number that is the same for all handles of this keyspace, and another one for those of
+    /// other keyspaces, as long as the handle is kept.
+    pub(super) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.state).addr()
     }
 
     /// Checks that the keyspace can be used: a program that keeps rows which it has read may ask

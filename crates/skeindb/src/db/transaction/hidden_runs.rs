@@ -53,15 +53,10 @@ impl HiddenRuns {
         Position::bounds(lower, upper).map_or(Visible::Nothing, Visible::Part)
     }
 
-    /// Notes that a key is visible, because it was written.
+    /// Notes that a key may be visible, because it was written or its removal was undone.
     pub(super) fn show(&mut self, number: KeyspaceNumber, key: &[u8]) {
         if let Some(runs) = self.0.get_mut(&number) {
             runs.cut_out(key);
         }
-    }
-
-    /// Forgets all runs, because writes that hid rows were undone.
-    pub(super) fn clear(&mut self) {
-        self.0.values_mut().for_each(KeyIntervals::clear);
     }
 }

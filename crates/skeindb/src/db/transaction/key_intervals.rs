@@ -113,10 +113,6 @@ impl<T> KeyIntervals<T> {
         self.0.insert(lower, (upper, value));
     }
 
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
-    }
-
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Position, &Position, &T)> {
         self.0.iter().map(|(lower, (upper, value))| (lower, upper, value))
     }

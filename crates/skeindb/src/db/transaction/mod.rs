@@ -246,9 +246,8 @@ impl Transaction {
     /// # Errors
     /// The savepoint belongs to another transaction, or an earlier one was rolled back to.
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
-        self.writes.rollback_to(savepoint.0)?;
-        lock(&self.reads).hidden.clear();
-        Ok(())
+        let mut reads = lock(&self.reads);
+        self.writes.rollback_to(savepoint.0, |number, key| reads.hidden.show(number, key))
     }
 
     /// Applies all writes, if what was read has not changed, and ends the transaction.

@@ -1,7 +1,7 @@
 //! The writes of a transaction, which nobody else sees before the commit, and its savepoints.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::atomic::{self, AtomicU64};
 
@@ -15,15 +15,32 @@ use crate::{Error, Result};
 /// The last write to each key of the engine.
 #[derive(Debug, Default)]
 pub(super) struct PrivateWrites {
-    by_key: BTreeMap<Vec<u8>, BatchWrite>,
-    /// What each write since the first savepoint replaced, for rolling back.
-    undo: Vec<(Vec<u8>, Option<BatchWrite>)>,
+    by_key: BTreeMap<Vec<u8>, PrivateWrite>,
+    /// What the first write to each key since each savepoint replaced, for rolling back. Later writes
+    /// to that key add nothing.
+    undo: Vec<UndoneWrite>,
     /// Tells the savepoints of this transaction from those of others; 0 before the first.
     identity: u64,
     /// The live savepoints: their serial numbers, and the lengths of `undo` there.
     savepoints: Vec<(u64, usize)>,
     serial: u64,
-    keyspaces: Vec<Keyspace>,
+    /// The keyspaces that are written or were before a rollback, by their identity.
+    keyspaces: HashMap<usize, Keyspace>,
+}
+
+/// A write, and the serial number of the newest savepoint before it; 0 if there was none.
+#[derive(Debug)]
+struct PrivateWrite {
+    write: BatchWrite,
+    since: u64,
+}
+
+/// A key, and the write to it that a later one has replaced, if there was one.
+#[derive(Debug)]
+struct UndoneWrite {
+    number: KeyspaceNumber,
+    key: Vec<u8>,
+    old: Option<PrivateWrite>,
 }
 
 /// A savepoint.
@@ -57,26 +74,25 @@ impl PrivateWrites {
     }
 
     pub(super) fn get(&self, key: &[u8]) -> Option<&BatchWrite> {
-        self.by_key.get(key)
+        self.by_key.get(key).map(|private| &private.write)
     }
 
     pub(super) fn put(&mut self, keyspace: &Keyspace, key: &[u8], write: BatchWrite) {
-        let old = self.by_key.insert(key.to_vec(), write);
-        if !self.savepoints.is_empty() {
-            self.undo.push((key.to_vec(), old));
+        let since = self.savepoints.last().map_or(0, |(serial, _)| *serial);
+        let old = self.by_key.insert(key.to_vec(), PrivateWrite { write, since });
+        if since > 0 && old.as_ref().is_none_or(|old| old.since < since) {
+            self.undo.push(UndoneWrite { number: keyspace.number(), key: key.to_vec(), old });
         }
-        if !self.keyspaces.iter().any(|known| known.is_same(keyspace)) {
-            self.keyspaces.push(keyspace.clone());
-        }
+        self.keyspaces.entry(keyspace.identity()).or_insert_with(|| keyspace.clone());
     }
 
     /// Returns the writes, and the keyspaces that are written or were before a rollback.
     pub(super) fn into_batch(self) -> (Batch, Vec<Keyspace>) {
         let mut batch = Batch::new();
-        for (key, write) in self.by_key {
-            batch.push(key, write);
+        for (key, private) in self.by_key {
+            batch.push(key, private.write);
         }
-        (batch, self.keyspaces)
+        (batch, self.keyspaces.into_values().collect())
     }
 
     pub(super) fn savepoint(&mut self) -> Place {
@@ -89,17 +105,25 @@ impl PrivateWrites {
         Place { identity: self.identity, serial: self.serial }
     }
 
-    pub(super) fn rollback_to(&mut self, place: Place) -> Result<()> {
+    /// Undoes the writes behind a savepoint. `undone` is called with each key that they wrote.
+    pub(super) fn rollback_to(
+        &mut self,
+        place: Place,
+        mut undone: impl FnMut(KeyspaceNumber, &[u8]),
+    ) -> Result<()> {
         if place.identity != self.identity {
             return Err(Error::Foreign { what: "savepoint", of: "transaction" });
         }
-        let at = self.savepoints.iter().position(|(serial, _)| *serial == place.serial);
-        let at = at.ok_or(Error::SavepointGone)?;
+        // Serial numbers rise.
+        let at = self.savepoints.binary_search_by_key(&place.serial, |(serial, _)| *serial);
+        let at = at.map_err(|_| Error::SavepointGone)?;
         self.savepoints.truncate(at + 1);
-        let undone = self.undo.split_off(self.savepoints[at].1);
-        for (key, old) in undone.into_iter().rev() {
+        for UndoneWrite { number, key, old } in self.undo.drain(self.savepoints[at].1..).rev() {
+            #[cfg(test)]
+            super::step_count::step();
+            undone(number, &key);
             match old {
-                Some(write) => _ = self.by_key.insert(key, write),
+                Some(private) => _ = self.by_key.insert(key, private),
                 None => _ = self.by_key.remove(&key),
             }
         }
@@ -173,7 +197,8 @@ impl PrivateWrites {
             std::iter::from_fn(move || {
                 #[cfg(test)]
                 super::step_count::step();
-                if forward { writes.next() } else { writes.next_back() }
+                let next = if forward { writes.next() } else { writes.next_back() };
+                next.map(|(key, private)| (key, &private.write))
             })
         })
     }
