@@ -27,6 +27,7 @@
 
 #[cfg(all(test, skein_loom))]
 mod models;
+mod rows_of_key;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -34,6 +35,8 @@ use std::sync::{Arc, Mutex};
 
 use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use skein_sync::locks::lock;
+
+use rows_of_key::RowsOfKey;
 
 use super::live::LiveSnapshots;
 use super::occupied::{OccupiedShards, SHARDS_MAX};
@@ -50,6 +53,12 @@ const KEPT_ROW: usize = 192;
 
 /// `until` of a row whose writer has not verified it.
 const PENDING: u64 = u64::MAX;
+
+#[cfg(test)]
+thread_local! {
+    /// The rows whose `until` this thread has read, for tests that bound the cost of a search.
+    static LOOKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
 
 /// A row that a key had until a moment; see the module head.
 #[derive(Debug)]
@@ -71,7 +80,7 @@ pub(super) struct PendingRow {
 
 #[derive(Debug, Default)]
 struct KeptShard {
-    rows: BTreeMap<Arc<[u8]>, Vec<Arc<KeptRow>>>,
+    rows: BTreeMap<Arc<[u8]>, RowsOfKey>,
     /// By snapshot.
     notes: BTreeMap<u64, Vec<Arc<KeptRow>>>,
 }
@@ -98,6 +107,8 @@ impl KeptRow {
     }
 
     fn until(&self) -> u64 {
+        #[cfg(test)]
+        LOOKS.with(|looks| looks.set(looks.get() + 1));
         // Acquire: pairs with the Release in `PendingRow::verified`.
         self.until.load(Ordering::Acquire)
     }
@@ -122,34 +133,21 @@ impl PendingRow {
 }
 
 impl KeptShard {
-    /// Returns the moment until which the last kept row of a key was valid; 0 without one.
-    fn last(&self, key: &[u8]) -> u64 {
-        let rows = self.rows.get(key).into_iter().flatten();
-        rows.map(|kept| kept.until()).filter(|until| *until != PENDING).max().unwrap_or(0)
-    }
-
     /// Returns the moment since which a row that is about to be replaced may be visible, if the
     /// newest live snapshot sees it.
     fn needs(&self, key: &[u8], newest: u64) -> Option<u64> {
-        let since = self.last(key);
+        let since = self.rows.get(key).map_or(0, RowsOfKey::last_until);
         (newest > 0 && since <= newest).then_some(since)
     }
 
     fn remove(&mut self, kept: &Arc<KeptRow>) {
         if let Some(rows) = self.rows.get_mut(&kept.key) {
-            rows.retain(|other| !Arc::ptr_eq(other, kept));
+            rows.remove(kept);
             if rows.is_empty() {
                 self.rows.remove(&kept.key);
             }
         }
     }
-}
-
-/// Returns the kept row of a key that a snapshot sees (invariant 3).
-fn seen_at(rows: &[Arc<KeptRow>], snapshot: u64) -> Option<&Arc<KeptRow>> {
-    let untils = rows.iter().map(|kept| (kept.until(), kept));
-    let later = untils.filter(|(until, _)| (snapshot + 1..PENDING).contains(until));
-    later.min_by_key(|(until, _)| *until).map(|(_, kept)| kept)
 }
 
 /// The kept rows of a part of a range, in the order of a scan.
@@ -253,7 +251,7 @@ impl KeptRows {
             return None;
         }
         let held = lock(&self.shards[shard]);
-        seen_at(held.rows.get(key)?, snapshot).cloned()
+        held.rows.get(key)?.seen_at(snapshot).cloned()
     }
 
     /// Returns the kept rows that a snapshot sees, in the order of a scan from `near` to `far`.
@@ -341,13 +339,13 @@ impl KeptRows {
 /// Adds the rows that a snapshot sees to `found`. Returns the last visited key if there may be
 /// more.
 fn gather<'s>(
-    rows: impl Iterator<Item = (&'s Arc<[u8]>, &'s Vec<Arc<KeptRow>>)>,
+    rows: impl Iterator<Item = (&'s Arc<[u8]>, &'s RowsOfKey)>,
     snapshot: u64,
     most: usize,
     found: &mut Vec<Arc<KeptRow>>,
 ) -> Option<Arc<[u8]>> {
     for (visited, (key, rows)) in rows.enumerate() {
-        found.extend(seen_at(rows, snapshot).cloned());
+        found.extend(rows.seen_at(snapshot).cloned());
         if visited + 1 == most {
             return Some(key.clone());
         }

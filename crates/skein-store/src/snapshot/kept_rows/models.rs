@@ -47,7 +47,7 @@ impl ModelKey {
         let present = self.word.load(Ordering::Acquire);
         let locked = self.shard.lock().unwrap();
         let (shard, words) = &*locked;
-        let kept = shard.rows.get(NAME).and_then(|rows| seen_at(rows, snapshot));
+        let kept = shard.rows.get(NAME).and_then(|rows| rows.seen_at(snapshot));
         let word = |kept: &Arc<KeptRow>| words.iter().find(|(other, _)| Arc::ptr_eq(other, kept)).unwrap().1;
         kept.map_or(present, word)
     }
