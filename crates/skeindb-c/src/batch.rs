@@ -8,11 +8,11 @@ use std::sync::Mutex;
 use skein_sync::locks::lock;
 use skeindb::Batch;
 
-use crate::border::{Result, call};
+use crate::border::{Result, call, done};
 use crate::db::DbHandle;
-use crate::keyspace::{KeyspaceHandle, of};
+use crate::keyspace::KeyspaceHandle;
 use crate::memory::{self, bytes, handle, out};
-use crate::rows::{row, time_of};
+use crate::rows::{at_key, time_of};
 use crate::status::Status;
 
 /// Writes to any keyspaces of one database, which are applied together.
@@ -45,12 +45,13 @@ pub unsafe extern "C" fn skein_batch_put(
     value: *const c_void,
     value_len: usize,
 ) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (key, value) = unsafe { row((key, key_len), (value, value_len))? };
-        let keyspace = of(keyspace)?;
-        add(batch, |batch| _ = batch.insert(keyspace, key, value))
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        at_key(keyspace, (key, key_len), |keyspace, key| {
+            let value = bytes(value, value_len, "value")?;
+            add(batch, |batch| _ = batch.insert(keyspace, key, value)).map(done)
+        })
+    }
 }
 
 /// Adds: set a key to a value that expires, as `skein_put_until`.
@@ -64,12 +65,13 @@ pub unsafe extern "C" fn skein_batch_put_until(
     value_len: usize,
     expires_unix_ms: u64,
 ) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (key, value) = unsafe { row((key, key_len), (value, value_len))? };
-        let (keyspace, expires) = (of(keyspace)?, time_of(expires_unix_ms)?);
-        add(batch, |batch| _ = batch.insert_until(keyspace, key, value, expires))
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        at_key(keyspace, (key, key_len), |keyspace, key| {
+            let (value, expires) = (bytes(value, value_len, "value")?, time_of(expires_unix_ms)?);
+            add(batch, |batch| _ = batch.insert_until(keyspace, key, value, expires)).map(done)
+        })
+    }
 }
 
 /// Adds: remove a key, whatever it holds.
@@ -80,12 +82,12 @@ pub unsafe extern "C" fn skein_batch_delete(
     key: *const c_void,
     key_len: usize,
 ) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        let keyspace = of(keyspace)?;
-        add(batch, |batch| _ = batch.remove(keyspace, key))
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        at_key(keyspace, (key, key_len), |keyspace, key| {
+            add(batch, |batch| _ = batch.remove(keyspace, key)).map(done)
+        })
+    }
 }
 
 /// Applies all writes of a batch, or none of them: on disk, for snapshots and for readers. The

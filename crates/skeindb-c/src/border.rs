@@ -80,7 +80,12 @@ pub(crate) fn answer(body: impl FnOnce() -> Result<Status>) -> Status {
 
 /// As [`answer`], for functions that are done or have failed.
 pub(crate) fn call(body: impl FnOnce() -> Result<()>) -> Status {
-    answer(|| body().map(|()| Status::SKEIN_OK))
+    answer(|| body().map(done))
+}
+
+/// Returns [`Status::SKEIN_OK`], for work that returns nothing.
+pub(crate) fn done((): ()) -> Status {
+    Status::SKEIN_OK
 }
 
 /// Returns [`Status::SKEIN_OK`] if something was found.

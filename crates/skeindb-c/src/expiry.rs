@@ -6,21 +6,17 @@ use std::time::UNIX_EPOCH;
 
 use skeindb::Expiry;
 
-use crate::border::{Result, answer, found};
-use crate::keyspace::{KeyspaceHandle, of};
-use crate::memory::{bytes, handle, out};
-use crate::rows::time_of;
+use crate::border::{Result, found};
+use crate::keyspace::KeyspaceHandle;
+use crate::memory::{handle, out};
+use crate::rows::{at_key, time_of};
 use crate::snapshot::SnapshotHandle;
 use crate::status::Status;
-use crate::txn::{TxnHandle, shared};
+use crate::txn::{TxnHandle, txn_at_key};
 
-/// Runs a read of the time, and gives it to the C program.
-fn give(
-    expires_unix_ms: Option<&mut MaybeUninit<u64>>,
-    read: impl FnOnce() -> Result<Expiry>,
-) -> Result<Status> {
-    let place = out(expires_unix_ms, 0, "expires_unix_ms")?;
-    let expiry = read()?;
+/// Gives the time of expiry to the C program.
+fn give(expires_unix_ms: Result<&mut u64>, expiry: Expiry) -> Result<Status> {
+    let place = expires_unix_ms?;
     if let Some(since) = expiry.time().and_then(|time| time.duration_since(UNIX_EPOCH).ok()) {
         *place = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
     }
@@ -40,10 +36,9 @@ pub unsafe extern "C" fn skein_expiry(
     key_len: usize,
     expires_unix_ms: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        give(expires_unix_ms, || Ok(of(keyspace)?.expiry(unsafe { bytes(key, key_len, "key")? })?))
-    })
+    let expires = out(expires_unix_ms, 0, "expires_unix_ms");
+    // SAFETY: the caller's promise.
+    unsafe { at_key(keyspace, (key, key_len), |keyspace, key| give(expires, keyspace.expiry(key)?)) }
 }
 
 /// Lets a key expire `expires_unix_ms` milliseconds after 1970, at once if that is past. Its value
@@ -55,11 +50,12 @@ pub unsafe extern "C" fn skein_expire_at(
     key_len: usize,
     expires_unix_ms: u64,
 ) -> Status {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        Ok(found(of(keyspace)?.expire_at(key, time_of(expires_unix_ms)?)?))
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        at_key(keyspace, (key, key_len), |keyspace, key| {
+            Ok(found(keyspace.expire_at(key, time_of(expires_unix_ms)?)?))
+        })
+    }
 }
 
 /// Lets a key not expire. Its value stays. Returns SKEIN_OK, or SKEIN_NOT_FOUND if the key is absent.
@@ -69,11 +65,8 @@ pub unsafe extern "C" fn skein_persist(
     key: *const c_void,
     key_len: usize,
 ) -> Status {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        Ok(found(of(keyspace)?.persist(key)?))
-    })
+    // SAFETY: the caller's promise.
+    unsafe { at_key(keyspace, (key, key_len), |keyspace, key| Ok(found(keyspace.persist(key)?))) }
 }
 
 /// Stores when a key expires that was present; as `skein_expiry`.
@@ -85,13 +78,13 @@ pub unsafe extern "C" fn skein_snapshot_expiry(
     key_len: usize,
     expires_unix_ms: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
-    answer(|| {
-        give(expires_unix_ms, || {
-            // SAFETY: the caller's promise.
-            let key = unsafe { bytes(key, key_len, "key")? };
-            Ok(handle(snapshot, "snapshot")?.0.expiry(of(keyspace)?, key)?)
+    let expires = out(expires_unix_ms, 0, "expires_unix_ms");
+    // SAFETY: the caller's promise.
+    unsafe {
+        at_key(keyspace, (key, key_len), |keyspace, key| {
+            give(expires, handle(snapshot, "snapshot")?.0.expiry(keyspace, key)?)
         })
-    })
+    }
 }
 
 /// Stores when a key expires, with this transaction's writes; as `skein_expiry`.
@@ -103,14 +96,13 @@ pub unsafe extern "C" fn skein_txn_expiry(
     key_len: usize,
     expires_unix_ms: Option<&mut MaybeUninit<u64>>,
 ) -> Status {
-    answer(|| {
-        give(expires_unix_ms, || {
-            // SAFETY: the caller's promise.
-            let key = unsafe { bytes(key, key_len, "key")? };
-            let keyspace = of(keyspace)?;
-            shared(txn)?.read(|txn| Ok(txn.expiry(keyspace, key)?))
+    let expires = out(expires_unix_ms, 0, "expires_unix_ms");
+    // SAFETY: the caller's promise.
+    unsafe {
+        txn_at_key(txn, keyspace, (key, key_len), |txn, keyspace, key| {
+            give(expires, txn.read(|txn| Ok(txn.expiry(keyspace, key)?))?)
         })
-    })
+    }
 }
 
 /// Lets a key expire, as `skein_expire_at`. Within the transaction it does not expire. The key must
@@ -123,12 +115,13 @@ pub unsafe extern "C" fn skein_txn_expire_at(
     key_len: usize,
     expires_unix_ms: u64,
 ) -> Status {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        let (keyspace, expires) = (of(keyspace)?, time_of(expires_unix_ms)?);
-        Ok(found(shared(txn)?.write(|txn| txn.expire_at(keyspace, key, expires))?))
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        txn_at_key(txn, keyspace, (key, key_len), |txn, keyspace, key| {
+            let expires = time_of(expires_unix_ms)?;
+            Ok(found(txn.write(|txn| txn.expire_at(keyspace, key, expires))?))
+        })
+    }
 }
 
 /// Lets a key not expire, as `skein_persist`. The key must hold a value.
@@ -139,10 +132,10 @@ pub unsafe extern "C" fn skein_txn_persist(
     key: *const c_void,
     key_len: usize,
 ) -> Status {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        let keyspace = of(keyspace)?;
-        Ok(found(shared(txn)?.write(|txn| txn.persist(keyspace, key))?))
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        txn_at_key(txn, keyspace, (key, key_len), |txn, keyspace, key| {
+            Ok(found(txn.write(|txn| txn.persist(keyspace, key))?))
+        })
+    }
 }

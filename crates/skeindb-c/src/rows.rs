@@ -5,7 +5,9 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::border::{Failure, Result, answer, call, found};
+use skeindb::Keyspace;
+
+use crate::border::{Failure, Result, answer, call, done, found};
 use crate::keyspace::{KeyspaceHandle, of};
 use crate::memory::{BytesOut, Slice, array, bytes, give_slices, optional, out, range};
 use crate::status::Status;
@@ -17,16 +19,20 @@ pub(crate) fn time_of(unix_ms: u64) -> Result<SystemTime> {
     })
 }
 
-/// Returns the key and the value that C passes.
+/// Runs the body of a function about a key of a keyspace, with both, as [`answer`] does.
 ///
 /// # Safety
-/// Invariant 3.
-pub(crate) unsafe fn row<'b>(
+/// Invariant 3, for the key.
+pub(crate) unsafe fn at_key(
+    keyspace: Option<&KeyspaceHandle>,
     (key, key_len): (*const c_void, usize),
-    (value, value_len): (*const c_void, usize),
-) -> Result<(&'b [u8], &'b [u8])> {
-    // SAFETY: the caller's promise.
-    unsafe { Ok((bytes(key, key_len, "key")?, bytes(value, value_len, "value")?)) }
+    body: impl FnOnce(&Keyspace, &[u8]) -> Result<Status>,
+) -> Status {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let key = unsafe { bytes(key, key_len, "key")? };
+        body(of(keyspace)?, key)
+    })
 }
 
 /// Sets a key to a value, whatever it held.
@@ -38,11 +44,12 @@ pub unsafe extern "C" fn skein_put(
     value: *const c_void,
     value_len: usize,
 ) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (key, value) = unsafe { row((key, key_len), (value, value_len))? };
-        Ok(of(keyspace)?.insert(key, value)?)
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        at_key(keyspace, (key, key_len), |keyspace, key| {
+            Ok(done(keyspace.insert(key, bytes(value, value_len, "value")?)?))
+        })
+    }
 }
 
 /// Sets a key to a value that expires: from `expires_unix_ms` milliseconds after 1970 on, the key is
@@ -56,11 +63,13 @@ pub unsafe extern "C" fn skein_put_until(
     value_len: usize,
     expires_unix_ms: u64,
 ) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (key, value) = unsafe { row((key, key_len), (value, value_len))? };
-        Ok(of(keyspace)?.insert_until(key, value, time_of(expires_unix_ms)?)?)
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        at_key(keyspace, (key, key_len), |keyspace, key| {
+            let value = bytes(value, value_len, "value")?;
+            Ok(done(keyspace.insert_until(key, value, time_of(expires_unix_ms)?)?))
+        })
+    }
 }
 
 /// Reads the value of a key. Returns SKEIN_OK with the value in `*value` and its length in
@@ -74,12 +83,11 @@ pub unsafe extern "C" fn skein_get(
     value: Option<&mut MaybeUninit<*mut c_char>>,
     value_len: Option<&mut MaybeUninit<usize>>,
 ) -> Status {
-    answer(|| {
-        let value = BytesOut::new(value, value_len)?;
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        value.give_found(of(keyspace)?.get(key)?.as_deref())
-    })
+    let value = BytesOut::new(value, value_len);
+    // SAFETY: the caller's promise.
+    unsafe {
+        at_key(keyspace, (key, key_len), |keyspace, key| value?.give_found(keyspace.get(key)?.as_deref()))
+    }
 }
 
 /// Reads the values of `count` keys, as of one moment: faster than so many calls of `skein_get`. On
@@ -110,11 +118,8 @@ pub unsafe extern "C" fn skein_contains(
     key: *const c_void,
     key_len: usize,
 ) -> Status {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        Ok(found(of(keyspace)?.contains_key(key)?))
-    })
+    // SAFETY: the caller's promise.
+    unsafe { at_key(keyspace, (key, key_len), |keyspace, key| Ok(found(keyspace.contains_key(key)?))) }
 }
 
 /// Removes a key, whatever it holds. Returns SKEIN_OK, or SKEIN_NOT_FOUND if it was absent.
@@ -124,11 +129,8 @@ pub unsafe extern "C" fn skein_delete(
     key: *const c_void,
     key_len: usize,
 ) -> Status {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        Ok(found(of(keyspace)?.remove(key)?))
-    })
+    // SAFETY: the caller's promise.
+    unsafe { at_key(keyspace, (key, key_len), |keyspace, key| Ok(found(keyspace.remove(key)?))) }
 }
 
 /// Sets a key to `*desired` (removes it if `desired` is NULL) if its value is `*expected` (if it is
@@ -147,20 +149,20 @@ pub unsafe extern "C" fn skein_compare_and_swap(
     current: Option<&mut MaybeUninit<*mut c_char>>,
     current_len: Option<&mut MaybeUninit<usize>>,
 ) -> Status {
-    answer(|| {
-        let current = BytesOut::optional(current, current_len);
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        // SAFETY: the caller's promise.
-        let (expected, desired) = unsafe { (optional(expected, "expected")?, optional(desired, "desired")?) };
-        let Err(refused) = of(keyspace)?.compare_and_swap(key, expected, desired)? else {
-            return Ok(Status::SKEIN_OK);
-        };
-        if let (Some(place), Some(bytes)) = (current, refused.current) {
-            place.give(&bytes)?;
-        }
-        Ok(Status::SKEIN_SWAP_REFUSED)
-    })
+    let current = BytesOut::optional(current, current_len);
+    // SAFETY: the caller's promise.
+    unsafe {
+        at_key(keyspace, (key, key_len), |keyspace, key| {
+            let (expected, desired) = (optional(expected, "expected")?, optional(desired, "desired")?);
+            let Err(refused) = keyspace.compare_and_swap(key, expected, desired)? else {
+                return Ok(Status::SKEIN_OK);
+            };
+            if let (Some(place), Some(bytes)) = (current, refused.current) {
+                place.give(&bytes)?;
+            }
+            Ok(Status::SKEIN_SWAP_REFUSED)
+        })
+    }
 }
 
 /// Adds to a value that is a decimal integer, and stores the sum in `*sum`, which may be NULL. An
@@ -175,16 +177,17 @@ pub unsafe extern "C" fn skein_increment(
     by: i64,
     sum: Option<&mut MaybeUninit<i64>>,
 ) -> Status {
-    call(|| {
-        let sum = sum.map(|sum| sum.write(0));
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        let total = of(keyspace)?.increment(key, by)?;
-        if let Some(sum) = sum {
-            *sum = total;
-        }
-        Ok(())
-    })
+    let sum = sum.map(|sum| sum.write(0));
+    // SAFETY: the caller's promise.
+    unsafe {
+        at_key(keyspace, (key, key_len), |keyspace, key| {
+            let total = keyspace.increment(key, by)?;
+            if let Some(sum) = sum {
+                *sum = total;
+            }
+            Ok(Status::SKEIN_OK)
+        })
+    }
 }
 
 /// Removes the keys from `*from`, included, to `*to`, excluded, and stores their number in

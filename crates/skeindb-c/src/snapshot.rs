@@ -6,11 +6,12 @@ use std::ptr;
 
 use skeindb::Snapshot;
 
-use crate::border::{answer, call, found};
+use crate::border::{call, found};
 use crate::cursor::{CursorHandle, Source};
 use crate::db::DbHandle;
 use crate::keyspace::{KeyspaceHandle, of};
-use crate::memory::{self, BytesOut, bytes, handle, out};
+use crate::memory::{self, BytesOut, handle, out};
+use crate::rows::at_key;
 use crate::status::Status;
 
 /// All keyspaces as they were at one moment, while writers go on. What they replace is kept as long
@@ -43,12 +44,13 @@ pub unsafe extern "C" fn skein_snapshot_get(
     value: Option<&mut MaybeUninit<*mut c_char>>,
     value_len: Option<&mut MaybeUninit<usize>>,
 ) -> Status {
-    answer(|| {
-        let value = BytesOut::new(value, value_len)?;
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        value.give_found(handle(snapshot, "snapshot")?.0.get(of(keyspace)?, key)?.as_deref())
-    })
+    let value = BytesOut::new(value, value_len);
+    // SAFETY: the caller's promise.
+    unsafe {
+        at_key(keyspace, (key, key_len), |keyspace, key| {
+            value?.give_found(handle(snapshot, "snapshot")?.0.get(keyspace, key)?.as_deref())
+        })
+    }
 }
 
 /// Returns SKEIN_OK if a key was present, or SKEIN_NOT_FOUND.
@@ -59,11 +61,12 @@ pub unsafe extern "C" fn skein_snapshot_contains(
     key: *const c_void,
     key_len: usize,
 ) -> Status {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        Ok(found(handle(snapshot, "snapshot")?.0.contains_key(of(keyspace)?, key)?))
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        at_key(keyspace, (key, key_len), |keyspace, key| {
+            Ok(found(handle(snapshot, "snapshot")?.0.contains_key(keyspace, key)?))
+        })
+    }
 }
 
 /// Opens a cursor over a keyspace as it was; as `skein_cursor_open`. The cursor keeps the snapshot

@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use skein_sync::locks::lock;
-use skeindb::{Db, Error, Savepoint, Transaction};
+use skeindb::{Db, Error, Keyspace, Savepoint, Transaction};
 
-use crate::border::{Failure, Result, answer, call, found};
+use crate::border::{Failure, Result, call, done, found};
 use crate::cursor::{CursorHandle, Source};
 use crate::db::DbHandle;
 use crate::keyspace::{KeyspaceHandle, of};
 use crate::memory::{self, BytesOut, bytes, handle, out};
 use crate::options::durability;
-use crate::rows::{row, time_of};
+use crate::rows::{at_key, time_of};
 use crate::status::Status;
 
 /// A transaction. Its reads are of one moment, its writes are private until the commit, and the
@@ -50,6 +50,13 @@ impl SharedTxn {
         })))
     }
 
+    /// Returns the savepoint of this number. Numbers rise.
+    fn savepoint(&self, number: u64) -> Option<Savepoint> {
+        let savepoints = &lock(&self.0).savepoints;
+        let at = savepoints.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+        Some(savepoints[at].1)
+    }
+
     pub(crate) fn read<R>(&self, read: impl FnOnce(&Transaction) -> Result<R>) -> Result<R> {
         read(lock(&self.0).transaction.as_ref().ok_or_else(ended)?)
     }
@@ -76,8 +83,22 @@ fn ended() -> Failure {
     Failure::new(Status::SKEIN_TXN_ENDED, "the transaction was committed or rolled back; begin another one")
 }
 
-pub(crate) fn shared(txn: Option<&TxnHandle>) -> Result<&SharedTxn> {
+fn shared(txn: Option<&TxnHandle>) -> Result<&SharedTxn> {
     Ok(&handle(txn, "txn")?.shared)
+}
+
+/// Runs the body of a function about a key of a keyspace in a transaction, as [`at_key`] does.
+///
+/// # Safety
+/// Invariant 3, for the key.
+pub(crate) unsafe fn txn_at_key(
+    txn: Option<&TxnHandle>,
+    keyspace: Option<&KeyspaceHandle>,
+    key: (*const c_void, usize),
+    body: impl FnOnce(&SharedTxn, &Keyspace, &[u8]) -> Result<Status>,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { at_key(keyspace, key, |keyspace, key| body(shared(txn)?, keyspace, key)) }
 }
 
 /// Ends the transaction of a handle that the C program may end.
@@ -132,14 +153,13 @@ pub unsafe extern "C" fn skein_txn_get(
     value: Option<&mut MaybeUninit<*mut c_char>>,
     value_len: Option<&mut MaybeUninit<usize>>,
 ) -> Status {
-    answer(|| {
-        let value = BytesOut::new(value, value_len)?;
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        let keyspace = of(keyspace)?;
-        let read = shared(txn)?.read(|txn| Ok(txn.get(keyspace, key)?))?;
-        value.give_found(read.as_deref())
-    })
+    let value = BytesOut::new(value, value_len);
+    // SAFETY: the caller's promise.
+    unsafe {
+        txn_at_key(txn, keyspace, (key, key_len), |txn, keyspace, key| {
+            value?.give_found(txn.read(|txn| Ok(txn.get(keyspace, key)?))?.as_deref())
+        })
+    }
 }
 
 /// Returns SKEIN_OK if a key is present, with this transaction's writes, or SKEIN_NOT_FOUND.
@@ -150,12 +170,12 @@ pub unsafe extern "C" fn skein_txn_contains(
     key: *const c_void,
     key_len: usize,
 ) -> Status {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        let keyspace = of(keyspace)?;
-        Ok(found(shared(txn)?.read(|txn| Ok(txn.contains_key(keyspace, key)?))?))
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        txn_at_key(txn, keyspace, (key, key_len), |txn, keyspace, key| {
+            Ok(found(txn.read(|txn| Ok(txn.contains_key(keyspace, key)?))?))
+        })
+    }
 }
 
 /// Sets a key to a value.
@@ -168,12 +188,13 @@ pub unsafe extern "C" fn skein_txn_put(
     value: *const c_void,
     value_len: usize,
 ) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (key, value) = unsafe { row((key, key_len), (value, value_len))? };
-        let keyspace = of(keyspace)?;
-        shared(txn)?.write(|txn| txn.insert(keyspace, key, value))
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        txn_at_key(txn, keyspace, (key, key_len), |txn, keyspace, key| {
+            let value = bytes(value, value_len, "value")?;
+            txn.write(|txn| txn.insert(keyspace, key, value)).map(done)
+        })
+    }
 }
 
 /// Sets a key to a value that expires, as `skein_put_until`. Within the transaction it does not
@@ -188,12 +209,13 @@ pub unsafe extern "C" fn skein_txn_put_until(
     value_len: usize,
     expires_unix_ms: u64,
 ) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (key, value) = unsafe { row((key, key_len), (value, value_len))? };
-        let (keyspace, expires) = (of(keyspace)?, time_of(expires_unix_ms)?);
-        shared(txn)?.write(|txn| txn.insert_until(keyspace, key, value, expires))
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        txn_at_key(txn, keyspace, (key, key_len), |txn, keyspace, key| {
+            let (value, expires) = (bytes(value, value_len, "value")?, time_of(expires_unix_ms)?);
+            txn.write(|txn| txn.insert_until(keyspace, key, value, expires)).map(done)
+        })
+    }
 }
 
 /// Removes a key, whatever it holds. Returns SKEIN_OK, or SKEIN_NOT_FOUND if it was absent.
@@ -204,12 +226,12 @@ pub unsafe extern "C" fn skein_txn_delete(
     key: *const c_void,
     key_len: usize,
 ) -> Status {
-    answer(|| {
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        let keyspace = of(keyspace)?;
-        Ok(found(shared(txn)?.write(|txn| txn.remove(keyspace, key))?))
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        txn_at_key(txn, keyspace, (key, key_len), |txn, keyspace, key| {
+            Ok(found(txn.write(|txn| txn.remove(keyspace, key))?))
+        })
+    }
 }
 
 /// Adds to a value that is a decimal integer; as `skein_increment`.
@@ -222,17 +244,17 @@ pub unsafe extern "C" fn skein_txn_increment(
     by: i64,
     sum: Option<&mut MaybeUninit<i64>>,
 ) -> Status {
-    call(|| {
-        let sum = sum.map(|sum| sum.write(0));
-        // SAFETY: the caller's promise.
-        let key = unsafe { bytes(key, key_len, "key")? };
-        let keyspace = of(keyspace)?;
-        let total = shared(txn)?.write(|txn| txn.increment(keyspace, key, by))?;
-        if let Some(sum) = sum {
-            *sum = total;
-        }
-        Ok(())
-    })
+    let sum = sum.map(|sum| sum.write(0));
+    // SAFETY: the caller's promise.
+    unsafe {
+        txn_at_key(txn, keyspace, (key, key_len), |txn, keyspace, key| {
+            let total = txn.write(|txn| txn.increment(keyspace, key, by))?;
+            if let Some(sum) = sum {
+                *sum = total;
+            }
+            Ok(Status::SKEIN_OK)
+        })
+    }
 }
 
 /// Opens a cursor over a keyspace with this transaction's writes, also those that follow; as
@@ -281,8 +303,7 @@ pub extern "C" fn skein_txn_savepoint(
 pub extern "C" fn skein_txn_rollback_to(txn: Option<&TxnHandle>, savepoint: u64) -> Status {
     call(|| {
         let txn = shared(txn)?;
-        let known = lock(&txn.0).savepoints.iter().find(|(number, _)| *number == savepoint).copied();
-        let Some((_, savepoint)) = known else {
+        let Some(savepoint) = txn.savepoint(savepoint) else {
             txn.writes()?;
             return Err(Error::Foreign { what: "savepoint", of: "transaction" }.into());
         };

@@ -117,12 +117,17 @@ fn a_dump_with_a_byte_order_mark_is_read_and_a_short_one_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let data = data.to_str().unwrap();
-    for (format, rows, cut) in
-        [("tsv", "a\t1\nb\t22\n", "b\t2"), ("csv", "a,1\nb,22\n", "b,2"), ("hex", "61\t31\n62\t3232\n", "62\t32")]
-    {
+    for (format, rows, cut) in [
+        ("tsv", "a\t1\nb\t22\n", "b\t2"),
+        ("csv", "a,1\nb,22\n", "b,2"),
+        ("hex", "61\t31\n62\t3232\n", "62\t32"),
+    ] {
         let marked = format!("\u{feff}#skein-dump 1 {format}\n{rows}");
         let loaded = run_with_input(["load", "-", "--data", data], marked.as_bytes());
-        assert!(String::from_utf8_lossy(&stdout_of(loaded)).starts_with("2 records read, 2 loaded"), "{format}");
+        assert!(
+            String::from_utf8_lossy(&stdout_of(loaded)).starts_with("2 records read, 2 loaded"),
+            "{format}"
+        );
         assert_eq!(stdout_of(run(["dump", "--data", data])), b"a\t1\nb\t22\n");
         let short = format!("#skein-dump 1 {format}\n{cut}");
         let refused = run_with_input(["load", "-", "--data", data], short.as_bytes());

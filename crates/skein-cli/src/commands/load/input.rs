@@ -94,7 +94,8 @@ impl LoadInput {
                 "the file is packed; unpack it: {program} FILE | skein load - --format tsv, csv, hex or lines"
             ));
         }
-        let at = bytes().position(|byte| byte.is_ascii_control() && !matches!(byte, b'\n' | b'\r' | b'\t'))?;
+        let at =
+            bytes().position(|byte| byte.is_ascii_control() && !matches!(byte, b'\n' | b'\r' | b'\t'))?;
         let byte = bytes().nth(at)?;
         Some(format!(
             "the file is no text: its byte {at} is {byte:#04x}; if its lines are keys all the same, add --format lines"
