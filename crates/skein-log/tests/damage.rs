@@ -232,3 +232,53 @@ fn a_record_refused_by_replay_is_reported_as_damage() {
     assert!(matches!(&error, LogError::Damaged { what, .. } if what == "not a row"), "{error}");
     log.close().unwrap();
 }
+
+/// Guards the second part of rule 4 of `docs/format.md`: a log's last mark, of an epoch that another
+/// log proves durable. Without the check, recovery cuts the log behind its mark before, and drops
+/// acknowledged records without a word.
+#[test]
+fn a_lost_mark_of_an_epoch_that_another_log_proves_is_damage() {
+    let sim = SimStorage::new();
+    let (log, _) = open(&sim, 2).unwrap();
+    let mut written = 0;
+    let mut write_to_both = || {
+        let epochs = [0, 1].map(|to| {
+            written += 1;
+            put(&log, to, written, 10).unwrap()
+        });
+        log.commit().unwrap();
+        epochs[0] == epochs[1]
+    };
+    write_to_both();
+    // The log may end an epoch between two records.
+    while !write_to_both() {}
+    // The mark of this epoch says that the one before was durable, in both logs.
+    put(&log, 0, written + 1, 10).unwrap();
+    log.commit().unwrap();
+    sim.kill();
+    drop(log);
+    let (mark, path) = segment_files(&sim)
+        .into_iter()
+        .filter(|path| path.to_string_lossy().contains("log-0001"))
+        .filter_map(|path| Some((last_mark(&sim.contents(&path))?, path)))
+        .next_back()
+        .unwrap();
+    assert_eq!(inspect(&sim).unwrap().len() as u64, written + 1);
+    // The mark's checksum, its kind, its payload.
+    for (at, flipped) in [(0, 0x40), (14, 2), (30, 1)] {
+        sim.damage(&path, mark + at, &[flipped]);
+        let error = refused(&sim, "a damaged mark");
+        let LogError::Damaged { path: named, offset, .. } = &error else { panic!("{error}") };
+        assert_eq!((named, *offset), (&path, mark));
+        assert!(error.to_string().contains("another log"), "{error}");
+        sim.damage(&path, mark + at, &[flipped]);
+    }
+    assert_eq!(inspect(&sim).unwrap().len() as u64, written + 1);
+}
+
+/// Returns where the record of the last mark begins.
+fn last_mark(bytes: &[u8]) -> Option<u64> {
+    const RECORD_HEADER: usize = 16;
+    let magic = bytes.windows(8).rposition(|window| window == b"SKEINMRK")?;
+    Some((magic - RECORD_HEADER) as u64)
+}
