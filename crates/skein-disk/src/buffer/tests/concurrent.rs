@@ -1,10 +1,14 @@
 //! Pages in memory with concurrent threads: references, retired frames, and whole writes while
 //! pages are loaded and evicted.
 
+use std::time::Duration;
+
 use skein_sync::atomic::{AtomicBool, Ordering};
+use skein_sync::locks::lock;
 
 use super::*;
 use crate::buffer::{FetchOutcome, PageReference};
+use crate::page::PagePlace;
 
 /// Publishes `count` pages, each with its number.
 fn pages(buffer: &BufferManager, count: u64) -> Vec<PageId> {
@@ -16,6 +20,15 @@ fn pages(buffer: &BufferManager, count: u64) -> Vec<PageId> {
         id
     };
     (0..count).map(publish).collect()
+}
+
+/// Gives all of these pages a number, by one write.
+fn set_all(buffer: &BufferManager, ids: &[PageId], to: u64) {
+    let mut writer = buffer.write();
+    for id in ids {
+        set(writer.page_mut(*id).unwrap(), to);
+    }
+    writer.publish().unwrap();
 }
 
 fn refer(buffer: &BufferManager, id: PageId) -> Option<PageReference<'_>> {
@@ -166,6 +179,34 @@ fn readers_see_whole_writes_while_pages_are_evicted() {
         }
         done.store(true, Ordering::Relaxed);
     });
+}
+
+/// Guards the places of the last checkpoint until both headers have the next one (invariant 3 of
+/// `page_file/headers.rs`). A write beside the checkpoint could take them earlier, and a power cut then
+/// would leave neither of the two.
+#[test]
+fn old_places_are_kept_until_the_checkpoint_has_ended() {
+    let storage = SimStorage::new();
+    let buffer = open(&storage, 16).unwrap();
+    let ids = pages(&buffer, 12);
+    checkpoint(&buffer, 1).unwrap();
+    let old = lock(&buffer.durable).places.clone();
+    set_all(&buffer, &ids, 2);
+    // Between two operations there is time to look.
+    storage.slow_down(Duration::from_millis(5));
+    let are_kept = || {
+        let places = lock(&buffer.places);
+        old.iter().all(|place| *place == 0 || places.is_kept(PagePlace(*place)))
+    };
+    let released_at = std::thread::scope(|scope| {
+        let ended = scope.spawn(|| checkpoint(&buffer, 2).unwrap());
+        while are_kept() && !ended.is_finished() {
+            std::thread::yield_now();
+        }
+        storage.operations()
+    });
+    assert!(!are_kept(), "a checkpoint releases them");
+    assert_eq!(released_at, storage.operations(), "the checkpoint went on for some operations");
 }
 
 /// Incident: the length of the table was read before the lock under which it grows. Consequence:
