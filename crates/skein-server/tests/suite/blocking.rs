@@ -222,6 +222,24 @@ fn a_wait_ends_by_time_by_unblock_and_with_the_connection() {
     assert_eq!(pusher.ask("LLEN l"), ":1|", "the element is nobody's");
 }
 
+/// Guards against a deadline that outlives its wait: a client that was served before it, and waits
+/// again without an end, would get an empty answer then.
+#[test]
+fn a_wait_does_not_end_at_the_deadline_of_an_earlier_one() {
+    // One worker, so that it meets the deadlines in their order.
+    let server = start_with(ServerOptions { workers: 1, ..options() }, Durability::Sync);
+    let (mut observer, mut pusher) = (server.connect(), server.connect());
+    let (mut client, mut later) = (server.connect(), server.connect());
+    block(&mut client, "BLPOP l 2", &mut observer);
+    assert_eq!(pusher.ask("RPUSH l a"), ":1|");
+    assert_eq!(answer(&mut client), "*2|$1|l|$1|a|");
+    block(&mut client, "BLPOP l 0", &mut observer);
+    assert_eq!(later.ask("BLPOP other 2"), "*-1|", "the earlier deadline is over, too");
+    assert_eq!(blocked(&mut observer), 1);
+    assert_eq!(pusher.ask("RPUSH l b"), ":1|");
+    assert_eq!(answer(&mut client), "*2|$1|l|$1|b|");
+}
+
 /// Later requests of a pipeline wait for the blocking one, and their replies keep the order.
 #[test]
 fn later_requests_of_the_connection_wait() {

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use crate::common::{TestClient, TestServer, encode, options, start, start_with};
+use crate::common::{TestClient, TestServer, encode, options, start, start_with, wait_for};
 use skein_server::{OutputLimit, ServerOptions};
 use skein_store::Durability;
 
@@ -96,6 +96,35 @@ fn soft_output_limit_disconnects_after_its_time() {
     }
     assert!(is_disconnected(&mut client));
     assert_eq!(reads.ask("PING"), "+PONG|");
+}
+
+/// Guards the begin of the soft limit's time: it is the moment when the client came to exceed the limit
+/// last. From an earlier moment, a client that reads late would be disconnected at its second long reply.
+#[test]
+fn time_below_the_soft_limit_does_not_count() {
+    const SOFT: Duration = Duration::from_secs(2);
+    /// In this time a worker checks each of a few clients.
+    const CHECKED: Duration = Duration::from_millis(600);
+    let output_limit = OutputLimit { soft_bytes: 1000, soft_time: SOFT, ..OutputLimit::default() };
+    let server = start_with(ServerOptions { workers: 1, output_limit, ..options() }, Durability::None);
+    let (mut late, mut never, mut watcher) = (server.connect(), server.connect(), server.connect());
+    let value = vec![b'v'; 1 << 20];
+    assert_eq!(watcher.call(&[b"SET", b"big", &value]), b"+OK\r\n");
+    // More than the system buffers for a socket.
+    let requests = encode(&[b"GET", b"big"]).repeat(20);
+    let mut exceed_and_read = || {
+        let begun = Instant::now();
+        late.send(&requests);
+        std::thread::sleep(CHECKED);
+        let mut replies = (0..20).map(|_| late.try_reply());
+        let is_kept = replies.all(|reply| reply.is_some_and(|reply| reply.len() == value.len() + 12));
+        assert!(is_kept || begun.elapsed() > SOFT, "disconnected after {:?}", begun.elapsed());
+    };
+    exceed_and_read();
+    // The one that never reads exceeds the limit for no longer than since then.
+    never.send(&requests);
+    wait_for(|| watcher.ask("CLIENT LIST").matches("id=").count() == 2);
+    exceed_and_read();
 }
 
 #[test]
