@@ -13,7 +13,7 @@ use skein_disk::{KeySpace, ScanRequest, WalkDirection};
 use skein_sync::background::ThreadSignal;
 
 use super::keys::{dead_key, parse_expiry_key};
-use super::main_rows::{RowReferences, write_main_row};
+use super::main_rows::{RowReferences, remove_expired_row};
 use super::members::{order_in, remove_members};
 use super::{DiskEngine, DiskRowReader};
 use crate::Result;
@@ -93,13 +93,14 @@ impl DiskEngine {
             // The entries that were read may be older than the transaction.
             let Some(row) = row.filter(|row| row.expires_at() == Some(at)) else { continue };
             let old = RowReferences::of(Some(row));
-            write_main_row(self, &mut transaction, key, None, old, RowReferences::default())?;
+            remove_expired_row(self, &mut transaction, key, old)?;
             self.count_expired();
             removed.push(key);
             if transaction.is_full() {
                 break;
             }
         }
+        removed.iter().for_each(|key| self.note_removal(key));
         transaction.commit()?;
         if let Some(batch) = &mut batch {
             for key in &removed {

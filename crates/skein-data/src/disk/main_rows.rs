@@ -30,8 +30,8 @@ impl RowReferences {
 }
 
 /// Sets a key to a row, given as bytes, or removes the key with `None`. `old` and `new` are the
-/// references of the row before and after. Counts a removal. Returns the version of the row or of
-/// the removal.
+/// references of the row before and after. Counts a removal, and so the replacement of a row that has
+/// expired. Returns the version of the row or of the removal.
 pub(super) fn write_main_row(
     engine: &DiskEngine,
     transaction: &mut DiskTransaction<'_>,
@@ -41,6 +41,9 @@ pub(super) fn write_main_row(
     new: RowReferences,
 ) -> Result<u64> {
     let version = if let Some(bytes) = bytes {
+        if old.expires.is_some_and(|at| at < engine.now()) {
+            engine.note_removal(key);
+        }
         transaction.set(key, bytes)?
     } else {
         if transaction.remove(key)? {
@@ -48,6 +51,29 @@ pub(super) fn write_main_row(
         }
         transaction.version_of_last()
     };
+    replace_references(engine, transaction, key, old, new)?;
+    Ok(version)
+}
+
+/// Removes a row that has expired, and counts nothing: the caller does, just before the removal is
+/// published ([`DiskEngine::removal_counter`]).
+pub(super) fn remove_expired_row(
+    engine: &DiskEngine,
+    transaction: &mut DiskTransaction<'_>,
+    key: &[u8],
+    old: RowReferences,
+) -> Result<()> {
+    transaction.remove(key)?;
+    replace_references(engine, transaction, key, old, RowReferences::default())
+}
+
+fn replace_references(
+    engine: &DiskEngine,
+    transaction: &mut DiskTransaction<'_>,
+    key: &[u8],
+    old: RowReferences,
+    new: RowReferences,
+) -> Result<()> {
     if old.expires != new.expires {
         let mut entry = Vec::new();
         if let Some(at) = old.expires {
@@ -59,10 +85,9 @@ pub(super) fn write_main_row(
         }
     }
     match old.collection {
-        Some(old) if new.collection.is_none_or(|new| new.id != old.id) => discard(engine, transaction, old)?,
-        _ => {}
+        Some(old) if new.collection.is_none_or(|new| new.id != old.id) => discard(engine, transaction, old),
+        _ => Ok(()),
     }
-    Ok(version)
 }
 
 /// Removes the members of a collection that no row stands for any more, now or in the background. A

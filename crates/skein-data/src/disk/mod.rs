@@ -181,12 +181,27 @@ impl DiskEngine {
 
     /// Counts the removal of a key, also if it is not published in the end.
     fn note_removal(&self, key: &[u8]) {
-        // Release: pairs with the Acquire in `removal_counter`. The publication follows.
+        // Release: pairs with the Acquire in `removals_like`. The publication follows.
         self.removal_counter_of(key).fetch_add(1, Ordering::Release);
     }
 
-    /// Returns a number that grows when an absent key is inserted and removed again.
+    /// Returns a number that grows when an absent key is inserted and removed again. A row that has
+    /// expired counts as removed, so its later removal must not change the number. (If the look falls
+    /// between the count of that removal and its publication, the number changes all the same.)
     pub(crate) fn removal_counter(&self, key: &[u8]) -> u64 {
+        let mut reader = DiskRowReader::default();
+        loop {
+            let removals = self.removals_like(key);
+            let row = reader.row(key, |value| self.store().get_into(key, value));
+            // A row that cannot be read is an error of the command that needs it.
+            let has_expired = row.is_ok_and(|row| row.is_some_and(|row| row.has_expired(self.now())));
+            if self.removals_like(key) == removals {
+                return removals + u64::from(has_expired);
+            }
+        }
+    }
+
+    fn removals_like(&self, key: &[u8]) -> u64 {
         // Acquire: pairs with the Release in `note_removal`.
         self.removal_counter_of(key).load(Ordering::Acquire)
     }

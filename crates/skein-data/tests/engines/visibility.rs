@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use skein_data::{Engine, EngineError, EngineKeys, EngineSession, RowView, RowWriter, ScanDirection};
+use skein_data::{
+    Engine, EngineError, EngineKeys, EngineSession, KeyState, RowView, RowWriter, ScanDirection,
+};
 use skein_log::storage::sim::SimStorage;
 use skein_store::ExpiryClock;
 
@@ -149,6 +151,37 @@ fn an_absent_key_shows_that_it_was_there() {
         session.write(|writer| writer.remove(b"key")).0.expect("a batch").expect("a removal");
         assert_eq!(version(&mut watching, b"key"), (0, 0));
         assert_ne!(watching.removal_counter(b"key"), before, "{kind}");
+    });
+}
+
+/// Incident: on the disk engine, a transaction failed if the thread removed an expired key while it was
+/// watched as absent. Consequence: EXEC failed though nobody had written the key. Fix: an expired row
+/// counts as removed. A write in its place is noticed as before.
+#[test]
+fn the_removal_of_an_expired_key_does_not_show() {
+    over_each(|kind| {
+        let clock = ExpiryClock::manual(1_000_000);
+        let engine = kind.open(&SimStorage::new(), &clock).expect("an engine");
+        let (mut session, watching) = (engine.session(), engine.session());
+        let mut expire = |until: u64| {
+            session.write(|writer| writer.put_until(b"key", b"x", until)).0.expect("a batch").expect("a put");
+            clock.advance(Duration::from_millis(11));
+            watching.removal_counter(b"key")
+        };
+        engine.pause_expiry(true);
+        let first = expire(engine.now() + 10);
+        let second = expire(engine.now() + 10);
+        assert_ne!(first, second, "{kind}: a row took the place of an expired one");
+        engine.pause_expiry(false);
+        clock.advance(Duration::from_secs(2));
+        let since = Instant::now();
+        while engine.session().write(|writer| writer.key_state(b"key")).0.expect("a batch")
+            != KeyState::Absent
+        {
+            assert!(since.elapsed() < Duration::from_secs(60), "{kind}: the key stays");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(watching.removal_counter(b"key"), second, "{kind}");
     });
 }
 
