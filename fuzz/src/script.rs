@@ -5,6 +5,7 @@
 
 use std::fmt::{self, Write as _};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use skein_script::{ReplySink, RespVersion, ScriptDigest, ScriptEngine, ScriptHost, ScriptLogLevel, Stop};
@@ -281,9 +282,10 @@ impl ScriptHost for Echo {
         self.arguments.push(bytes.to_vec());
     }
 
-    fn call(&mut self, _: RespVersion, reply: &mut Vec<u8>) {
+    fn call(&mut self, _: RespVersion, reply: &mut Vec<u8>) -> Duration {
         let arguments = std::mem::take(&mut self.arguments);
         reply.extend_from_slice(arguments.get(1).map_or(b"+OK\r\n", |text| text));
+        Duration::ZERO
     }
 
     fn forget_arguments(&mut self) {

@@ -55,7 +55,7 @@ const SAFETY: [Correction; 4] = [
 ];
 
 /// Cost without bound, or work that no hook interrupts, without these.
-const WORK: [Correction; 32] = [
+const WORK: [Correction; 37] = [
     // The total of a thread.
     once("lstate.h", "  int hookcount;", "  int hookcount;\n  size_t work;  /* see work.h */"),
     once("lstate.c", "  L->basehookcount = 0;", "  L->basehookcount = 0;\n  L->work = 0;"),
@@ -190,6 +190,26 @@ const WORK: [Correction; 32] = [
         instead: "  while (lua_next(L, 1)) {\n    skein_lua_work(L, 4);",
     },
     once("ltablib.c", "  for (i=1; i <= n; i++) {", "  for (i=1; i <= n; i++) {\n    skein_lua_work(L, 4);"),
+    // Thousands of results: of `unpack`, and of `string.byte`.
+    once(
+        "lbaselib.c",
+        "  lua_rawgeti(L, 1, i);  /* push arg[i] (avoiding overflow problems) */",
+        "  skein_lua_charge(L, (size_t)n >> 1);\n  lua_rawgeti(L, 1, i);",
+    ),
+    once(
+        "lstrlib.c",
+        "  for (i=0; i<n; i++)",
+        "  skein_lua_charge(L, (size_t)n >> 1);\n  for (i=0; i<n; i++)",
+    ),
+    // A number with hundreds of digits.
+    once(
+        "lstrlib.c",
+        "    else if (*++strfrmt == L_ESC)",
+        "    else if (skein_lua_work(L, 32), *++strfrmt == L_ESC)",
+    ),
+    // Chains of `__newindex` and of `__index`.
+    once("lvm.c", "    t = &temp;", "    t = &temp;\n    skein_lua_charge(L, 2);"),
+    once("lvm.c", "    t = tm;  /* else repeat with `tm' */ ", "    t = tm;\n    skein_lua_charge(L, 2);"),
 ];
 
 /// Returns a source with all its corrections.

@@ -39,6 +39,8 @@ const NO_COMMAND: &str = "Invalid command passed to redis.acl_check_cmd()";
 const WHOLE_MAX: f64 = 1e15;
 /// The most characters of a 64-bit number.
 const DIGITS: usize = 20;
+/// The time of a command that counts as an instruction of Lua.
+const UNIT_NANOS: u128 = 10;
 
 /// A function of Lua whose first upvalue is the state of the engine.
 pub(crate) type StackFunction = unsafe extern "C-unwind" fn(*mut ffi::lua_State) -> c_int;
@@ -134,13 +136,18 @@ unsafe fn run(state: *mut ffi::lua_State) -> (Stack, bool) {
         // SAFETY: no other call has the buffer (invariant 3).
         unsafe { run.empty_reply() };
         // SAFETY: as above.
-        host.call(run.version.get(), unsafe { &mut *run.reply.get() });
+        let took = host.call(run.version.get(), unsafe { &mut *run.reply.get() });
         if host.has_written() {
             // The reply may be the only copy of what the command has removed.
             run.memory.raise();
         }
-        Ok(())
+        Ok(took)
     });
+    if let Ok(took) = asked {
+        let units = usize::try_from(took.as_nanos() / UNIT_NANOS).unwrap_or(usize::MAX);
+        // SAFETY: Lua has called the function with this state.
+        unsafe { skein_lua::charge(state, units) };
+    }
     // Thousands of arguments would leave no room for the reply.
     stack.clear();
     if let Err(fault) = asked {

@@ -19,7 +19,7 @@ use crate::kept_values::{KeptSlot, KeptValues};
 use crate::returned_values::ReplyEnd;
 use crate::run_state::RunState;
 use crate::stack::protected;
-use crate::work_meter::{share_state, stopped_error};
+use crate::work_meter::{TICK_UNITS, share_state, stopped_error};
 use crate::{ScriptDigest, compile, libraries, patterns, redis_library, returned_values};
 
 /// Instructions between two calls of [`ScriptHost::tick`]: about a millisecond.
@@ -124,6 +124,7 @@ impl ScriptEngine {
         let lua = unsafe { Lua::unsafe_new_with(libraries, LuaOptions::default()) };
         let state = Rc::new(RunState::default());
         state.memory.begin(&lua, memory_limit)?;
+        state.units_left.set(TICK_UNITS);
         share_state(&lua, &state);
         let kept = KeptValues::new(&lua)?;
         // It is empty: this is a new state.

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
+use std::time::Duration;
 
 /// The version of RESP in which a script sees replies: `redis.setresp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,8 +40,9 @@ pub trait ScriptHost {
     fn argument(&mut self, bytes: &[u8]);
 
     /// Runs the command of the arguments so far, and forgets them. Appends its reply to `reply`, in
-    /// this version of RESP. A command that is refused replies with an error.
-    fn call(&mut self, version: RespVersion, reply: &mut Vec<u8>);
+    /// this version of RESP. A command that is refused replies with an error. Returns the time that the
+    /// command took, which counts as work of the script.
+    fn call(&mut self, version: RespVersion, reply: &mut Vec<u8>) -> Duration;
 
     /// Forgets the arguments so far.
     fn forget_arguments(&mut self);

@@ -26,6 +26,8 @@ pub(crate) struct RunState {
     pub(crate) stopped: Cell<bool>,
     /// The reason, without a code.
     stop_reason: RefCell<String>,
+    /// The units of work until the next tick, of all functions in Rust.
+    pub(crate) units_left: Cell<usize>,
     /// The functions that the loading library has registered; `None` while no library loads.
     pub(crate) registered: RefCell<Option<Vec<LoadedFunction>>>,
     /// The reply to the running command (invariant 3 of `command_calls`).

@@ -84,13 +84,28 @@ local function loaders(environment)
     end
     return compile(code, name or code, environment)
   end
-  local function load(read, name)
+  local function read_all(read)
     local parts = {}
     repeat
       local part = read()
+      local kind = type(part)
+      if kind ~= "string" and kind ~= "number" and part ~= nil then
+        error("reader function must return a string", 0)
+      end
       parts[#parts + 1] = part
     until part == nil or part == ""
-    return load_text(concat(parts), name or "=(load)")
+    return concat(parts)
+  end
+  local function load(read, name)
+    if type(read) ~= "function" then
+      error("bad argument #1 to 'load' (function expected, got " .. type(read) .. ")", 3)
+    end
+    -- As in Lua, an error of the reader is returned.
+    local ok, text = settle(pcall(read_all, read))
+    if not ok then
+      return nil, text
+    end
+    return load_text(text, name or "=(load)")
   end
   return load_text, load
 end

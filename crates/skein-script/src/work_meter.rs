@@ -1,7 +1,8 @@
 //! Counts the work of functions in Rust, so that the host may stop a script in the middle of them.
 //!
 //! Lua counts its own instructions. A function that encodes a table, or converts a reply, is one
-//! instruction, however long it takes.
+//! instruction, however long it takes. All functions of an engine share one count, so a loop of short
+//! calls reaches a tick, too.
 
 use std::rc::Rc;
 
@@ -11,7 +12,7 @@ use crate::failure::fault;
 use crate::run_state::RunState;
 
 /// Units of work between two ticks: elements of tables, or runs of bytes.
-const TICK_UNITS: usize = 1 << 14;
+pub(crate) const TICK_UNITS: usize = 1 << 14;
 /// The bytes of a text that are one unit.
 const UNIT_BYTES: usize = 256;
 
@@ -24,30 +25,30 @@ pub(crate) struct Stopped;
 pub(crate) struct WorkMeter<'s> {
     /// Absent in tests of libraries, which have no engine.
     state: Option<&'s RunState>,
-    left: usize,
 }
 
 impl<'s> WorkMeter<'s> {
     pub(crate) fn new(state: Option<&'s RunState>) -> Self {
-        Self { state, left: TICK_UNITS }
+        Self { state }
     }
 
     /// Counts an element with a text of so many bytes.
     #[inline]
-    pub(crate) fn spend(&mut self, bytes: usize) -> Result<(), Stopped> {
-        match self.left.checked_sub(1 + bytes / UNIT_BYTES) {
+    pub(crate) fn spend(self, bytes: usize) -> Result<(), Stopped> {
+        let Some(state) = self.state else { return Ok(()) };
+        match state.units_left.get().checked_sub(1 + bytes / UNIT_BYTES) {
             Some(left) => {
-                self.left = left;
+                state.units_left.set(left);
                 Ok(())
             }
-            None => self.tick(),
+            None => Self::tick(state),
         }
     }
 
     #[cold]
-    fn tick(&mut self) -> Result<(), Stopped> {
-        self.left = TICK_UNITS;
-        if self.state.is_none_or(RunState::goes_on) { Ok(()) } else { Err(Stopped) }
+    fn tick(state: &RunState) -> Result<(), Stopped> {
+        state.units_left.set(TICK_UNITS);
+        if state.goes_on() { Ok(()) } else { Err(Stopped) }
     }
 }
 

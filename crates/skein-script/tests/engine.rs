@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use skein_script::{
     ReplySink, RespVersion, ScriptDigest, ScriptEngine, ScriptHead, ScriptHost, ScriptLogLevel, Stop,
@@ -26,7 +27,7 @@ impl ScriptHost for Host {
         self.arguments.push(bytes.to_vec());
     }
 
-    fn call(&mut self, version: RespVersion, reply: &mut Vec<u8>) {
+    fn call(&mut self, version: RespVersion, reply: &mut Vec<u8>) -> Duration {
         let arguments = std::mem::take(&mut self.arguments);
         let texts: Vec<&[u8]> = arguments.iter().map(Vec::as_slice).collect();
         match texts[..] {
@@ -49,6 +50,7 @@ impl ScriptHost for Host {
             }
             _ => reply.extend_from_slice(b"-ERR Unknown Redis command called from script\r\n"),
         }
+        Duration::ZERO
     }
 
     fn forget_arguments(&mut self) {
@@ -242,6 +244,8 @@ fn values_and_errors_become_the_replies_of_redis() {
         ("return tostring(1e15) .. tostring(0.1)", "'1e+150.1'"),
         ("return loadstring('return 7')()", "7"),
         ("return load(function() return nil end)", "nil"),
+        ("return select(2, load(function() return {} end))", "'reader function must return a string'"),
+        ("return select(2, load(function() error('boom', 0) end))", "'boom'"),
         ("return {loadstring('x x')}", "*0"),
         ("return select(2, loadstring('x x', '@c'))", "'c:1: '=' expected near 'x''"),
         (

@@ -1,6 +1,7 @@
 //! Libraries of functions: what their code can do, and what a call sees.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use skein_script::{
     LibraryError, ReplySink, RespVersion, ScriptDigest, ScriptEngine, ScriptHost, ScriptLogLevel, Stop,
@@ -16,8 +17,9 @@ struct Host {
 impl ScriptHost for Host {
     fn argument(&mut self, _: &[u8]) {}
 
-    fn call(&mut self, _: RespVersion, reply: &mut Vec<u8>) {
+    fn call(&mut self, _: RespVersion, reply: &mut Vec<u8>) -> Duration {
         reply.extend_from_slice(b":7\r\n");
+        Duration::ZERO
     }
 
     fn forget_arguments(&mut self) {}

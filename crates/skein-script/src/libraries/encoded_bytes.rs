@@ -118,6 +118,12 @@ impl EncodingLimits {
         WorkMeter::new(self.state.as_deref())
     }
 
+    /// Counts an element with a text of so many bytes. Fails if the script is to stop.
+    #[inline]
+    pub(super) fn spend(&self, lua: &Lua, bytes: usize) -> Result<()> {
+        self.meter().spend(bytes).map_err(|Stopped| self.error(lua, EncodingEnd::Stopped))
+    }
+
     /// Returns the error that a script sees.
     pub(super) fn error(&self, lua: &Lua, end: EncodingEnd) -> mlua::Error {
         match end {

@@ -97,3 +97,38 @@ fn compiling_is_bounded_and_interrupted() {
     );
     is_stopped("local s = 'return a' .. (' or a'):rep(5000) while true do loadstring(s) end");
 }
+
+/// Incident: each call of a library began a count of its own, and a command counted as one
+/// instruction. Consequence: `while true do struct.size(format) end` and loops of BITCOUNT or KEYS
+/// blocked all clients for minutes, and SCRIPT KILL and `--max-script-time` came late. Fix: all calls
+/// share one count, results and formats count, and so does the time of commands.
+#[test]
+fn loops_of_calls_are_interrupted_by_their_work() {
+    for source in [
+        "while true do redis.call('slow') end",
+        "while true do redis.pcall('slow') end",
+        "local f = ('i'):rep(5e6) while true do struct.size(f) end",
+        "local f = ('1'):rep(5e6) while true do pcall(struct.size, 'i' .. f) end",
+        "local s = ('x'):rep(5e6) while true do pcall(struct.unpack, 's', s) end",
+        "local s = ('x'):rep(5e6) while true do struct.unpack('c5000000', s) end",
+        "local s = ('x'):rep(5e6) while true do struct.pack('c0', s) end",
+        "local s = ('x'):rep(2e3) while true do struct.unpack(('b'):rep(2e3), s) end",
+        "local s = cmsgpack.pack(0):rep(7e3) while true do cmsgpack.unpack(s) end",
+        "local t = {} for i = 1, 7e3 do t[i] = i end while true do unpack(t) end",
+        "local s = ('x'):rep(7e3) while true do s:byte(1, -1) end",
+        "local f = ('%99.99f'):rep(3e3) local t = {} for i = 1, 3e3 do t[i] = 1e308 end
+         while true do f:format(unpack(t)) end",
+        "local t = {} for i = 1, 90 do t = setmetatable({}, { __newindex = t }) end while true do t.x = nil end",
+        "local t = {} for i = 1, 90 do t = setmetatable({}, { __index = t }) end while true do local _ = t.x end",
+    ] {
+        let mut scripts = Scripts::new();
+        scripts.host.ticks_left = Some(3);
+        let began = std::time::Instant::now();
+        let reply = scripts.run(source);
+        assert!(reply.contains("ERR stopped"), "{source}: {reply}");
+        assert!(scripts.host.calls < 10, "{source} has called {} times", scripts.host.calls);
+        // Hundred times what four ticks should take, on a slow machine without optimization.
+        assert!(began.elapsed().as_secs() < 10, "{source} was stopped after {:?}", began.elapsed());
+        scripts.check();
+    }
+}

@@ -8,17 +8,23 @@ mod defects;
 mod endless;
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use skein_script::{ReplySink, RespVersion, ScriptDigest, ScriptEngine, ScriptHost, ScriptLogLevel, Stop};
 
 const LIMIT: usize = 32 << 20;
+/// What the host says of the command `slow`, which is done at once.
+const SLOW: Duration = Duration::from_millis(1);
 
-/// A server whose every command replies with its second argument, in RESP.
+/// A server whose every command replies with its second argument, in RESP. It says that `slow` takes
+/// long.
 #[derive(Default)]
 struct Host {
     arguments: Vec<Vec<u8>>,
     /// Ticks until the script is stopped.
     ticks_left: Option<u32>,
+    /// The number of commands so far.
+    calls: usize,
 }
 
 impl ScriptHost for Host {
@@ -26,12 +32,14 @@ impl ScriptHost for Host {
         self.arguments.push(bytes.to_vec());
     }
 
-    fn call(&mut self, _: RespVersion, reply: &mut Vec<u8>) {
+    fn call(&mut self, _: RespVersion, reply: &mut Vec<u8>) -> Duration {
         let arguments = std::mem::take(&mut self.arguments);
+        self.calls += 1;
         match arguments.get(1) {
             Some(bytes) => reply.extend_from_slice(bytes),
             None => reply.extend_from_slice(b"+OK\r\n"),
         }
+        if arguments.first().is_some_and(|name| name == b"slow") { SLOW } else { Duration::ZERO }
     }
 
     fn forget_arguments(&mut self) {

@@ -33,8 +33,9 @@ impl LoadingHost<'_> {
 impl ScriptHost for LoadingHost<'_> {
     fn argument(&mut self, _: &[u8]) {}
 
-    fn call(&mut self, _: RespVersion, reply: &mut Vec<u8>) {
+    fn call(&mut self, _: RespVersion, reply: &mut Vec<u8>) -> Duration {
         reply.extend_from_slice(b"-ERR a library cannot run commands while it loads\r\n");
+        Duration::ZERO
     }
 
     fn forget_arguments(&mut self) {}

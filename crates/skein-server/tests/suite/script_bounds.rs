@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::common::{TestClient, TestServer, options, run, show, start_with, trie, wait_for};
+use crate::common::{TestClient, TestServer, encode, options, run, show, start_with, trie, wait_for};
 use skein_log::storage::Storage as _;
 use skein_log::storage::sim::{SimError, SimStorage};
 use skein_server::ServerOptions;
@@ -237,6 +237,9 @@ fn scripts_read_and_clients_wait_while_writes_are_stopped() {
     let mut client = server.connect();
     assert_eq!(client.ask("MSET a 1 b 2"), "+OK|");
     assert_eq!(client.ask("RPUSH list e"), ":1|");
+    for stream in ["stream", "other"] {
+        assert_eq!(client.ask(&format!("XGROUP CREATE {stream} g $ MKSTREAM")), "+OK|");
+    }
     load(
         &mut client,
         "reader",
@@ -268,9 +271,33 @@ fn scripts_read_and_clients_wait_while_writes_are_stopped() {
     for pop in ["BLPOP list 0.05", "BLPOP none list 0.05"] {
         assert!(client.ask(pop).starts_with("-MISCONF"), "{pop}");
     }
+    // It makes a consumer, or delivers: in Redis it is a write, whatever is there.
+    for (count, stream) in [("", "stream >"), ("COUNT 1 ", "stream 0")] {
+        let read = format!("XREADGROUP GROUP g c {count}BLOCK 50 STREAMS {stream}");
+        let reply = client.ask(&read);
+        assert!(reply.starts_with("-MISCONF"), "{read}: {reply}");
+    }
     let mut waiting = server.connect();
     waiting.send(b"BLPOP queue 0.5\r\n");
     wait_for(|| client.ask("INFO clients").contains("blocked_clients:1"));
     assert!(client.ask("RPUSH queue e").starts_with("-MISCONF"));
     assert_eq!(show(&waiting.reply()), "*-1|", "it has waited until the end");
+}
+
+/// Incident: a command of a script counted as one instruction, however long it took. Consequence: a loop
+/// of BITCOUNT or KEYS kept all other clients waiting for minutes, without BUSY. Fix: the time of commands
+/// counts.
+#[test]
+fn a_loop_of_long_commands_lets_others_in() {
+    let server = start(options());
+    let mut client = server.connect();
+    assert_eq!(client.ask("SETRANGE long 20000000 x"), ":20000001|");
+    assert_eq!(client.ask("CONFIG SET busy-reply-threshold 1"), "+OK|");
+    let mut looping = server.connect();
+    looping.send(&encode(&[b"EVAL", b"while true do redis.call('BITCOUNT', 'long') end", b"0"]));
+    let began = Instant::now();
+    wait_for(|| client.ask("GET none").starts_with("-BUSY"));
+    assert_eq!(client.ask("SCRIPT KILL"), "+OK|");
+    assert!(show(&looping.reply()).starts_with("-ERR Script killed"));
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }

@@ -13,6 +13,7 @@
 
 use mlua::{Lua, Result};
 
+use crate::libraries::encoded_bytes::EncodingLimits;
 use crate::libraries::errors::{argument_error, error};
 
 /// The greatest size of an integer.
@@ -57,12 +58,13 @@ pub(super) struct Format<'f> {
     rest: &'f [u8],
     big_endian: bool,
     alignment: usize,
+    limits: &'f EncodingLimits,
 }
 
 impl<'f> Format<'f> {
-    pub(super) fn new(format: &'f [u8]) -> Self {
+    pub(super) fn new(format: &'f [u8], limits: &'f EncodingLimits) -> Self {
         let end = format.iter().position(|&byte| byte == 0).unwrap_or(format.len());
-        Self { rest: &format[..end], big_endian: cfg!(target_endian = "big"), alignment: 1 }
+        Self { rest: &format[..end], big_endian: cfg!(target_endian = "big"), alignment: 1, limits }
     }
 
     /// Whether the items are in big-endian order.
@@ -81,9 +83,10 @@ impl<'f> Format<'f> {
         size.wrapping_sub(position & mask) & mask
     }
 
-    /// Returns the next item, or `None` at the end.
+    /// Returns the next item, or `None` at the end. Fails if the script is to stop.
     pub(super) fn next(&mut self, lua: &Lua) -> Result<Option<Item>> {
         let Some((&option, rest)) = self.rest.split_first() else { return Ok(None) };
+        self.limits.spend(lua, 0)?;
         self.rest = rest;
         let signed = option.is_ascii_lowercase();
         Ok(Some(match option {
@@ -133,6 +136,7 @@ impl<'f> Format<'f> {
     /// Returns the number at the front, if there is one.
     fn number(&mut self, lua: &Lua) -> Result<Option<usize>> {
         let digits = self.rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(self.rest.len());
+        self.limits.spend(lua, digits)?;
         let (number, rest) = self.rest.split_at(digits);
         self.rest = rest;
         if number.is_empty() {

@@ -17,6 +17,7 @@ mod unpack;
 use mlua::{Lua, MultiValue, Result, Table};
 
 use super::arguments::Arguments;
+use super::encoded_bytes::EncodingLimits;
 use super::errors::argument_error;
 use format::{Format, Item};
 
@@ -51,7 +52,9 @@ pub fn table(lua: &Lua) -> Result<Table> {
 fn size(lua: &Lua, values: MultiValue) -> Result<f64> {
     let format = Arguments::new(lua, values).string(1)?;
     let bytes = format.as_bytes();
-    let mut format = Format::new(&bytes);
+    let limits = EncodingLimits::of(lua);
+    limits.spend(lua, bytes.len())?;
+    let mut format = Format::new(&bytes, &limits);
     let mut total = 0;
     while let Some(item) = format.next(lua)? {
         let variable = match item {

@@ -4,7 +4,7 @@ use mlua::{Lua, LuaString, MultiValue, Result, Value};
 
 use super::format::{Format, Item, MAX_INTEGER_SIZE};
 use crate::libraries::arguments::Arguments;
-use crate::libraries::encoded_bytes::{EncodedBytes, EncodingEnd, EncodingLimits};
+use crate::libraries::encoded_bytes::{EncodedBytes, EncodingLimits};
 use crate::libraries::errors::argument_error;
 use crate::libraries::number::{truncate_to_i64, truncate_to_u64};
 
@@ -15,12 +15,12 @@ pub(super) fn pack(lua: &Lua, values: MultiValue) -> Result<LuaString> {
     // Error texts call the argument after the last one nil, not missing.
     arguments.append(Value::Nil);
     let bytes = format.as_bytes();
-    let mut format = Format::new(&bytes);
     let limits = EncodingLimits::of(lua);
-    let (mut out, mut work, mut argument) = (limits.buffer(), limits.meter(), 2);
+    limits.spend(lua, bytes.len())?;
+    let mut format = Format::new(&bytes, &limits);
+    let (mut out, mut argument) = (limits.buffer(), 2);
     while let Some(item) = format.next(lua)? {
-        let spent = work.spend(0).map_err(EncodingEnd::from);
-        spent.and_then(|()| out.check()).map_err(|end| limits.error(lua, end))?;
+        out.check().map_err(|end| limits.error(lua, end))?;
         out.extend_zeros(format.padding(out.len(), item));
         match item {
             Item::Padding => {
@@ -40,13 +40,16 @@ pub(super) fn pack(lua: &Lua, values: MultiValue) -> Result<LuaString> {
             }
             Item::Double => append(&mut out, arguments.number(argument)?.to_le_bytes(), format.big_endian()),
             Item::Text => {
-                out.extend(&arguments.string(argument)?.as_bytes());
+                let text = arguments.string(argument)?;
+                limits.spend(lua, text.as_bytes().len())?;
+                out.extend(&text.as_bytes());
                 out.push(0);
             }
             Item::Characters(size) => {
                 let text = arguments.string(argument)?;
                 let text = text.as_bytes();
                 let size = if size == 0 { text.len() } else { size };
+                limits.spend(lua, size)?;
                 let Some(text) = text.get(..size) else {
                     return Err(argument_error(lua, argument + 1, "string too short"));
                 };

@@ -5,6 +5,7 @@ use mlua::{Error, Lua, MultiValue, Result, Value};
 use super::format::{Format, Item};
 use crate::libraries::STACK_SLOTS;
 use crate::libraries::arguments::Arguments;
+use crate::libraries::encoded_bytes::EncodingLimits;
 use crate::libraries::errors::{argument_error, error};
 use crate::libraries::number::truncate_to_u64;
 
@@ -18,8 +19,11 @@ pub(super) fn unpack(lua: &Lua, values: MultiValue) -> Result<MultiValue> {
     }
     let (format, data) = (format.as_bytes(), data.as_bytes());
     // Negative positions are far behind the data.
-    let mut reader = Reader { lua, data: &data, position: (position as usize).wrapping_sub(1) };
-    let mut format = Format::new(&format);
+    let limits = EncodingLimits::of(lua);
+    let mut reader =
+        Reader { lua, limits: &limits, data: &data, position: (position as usize).wrapping_sub(1) };
+    limits.spend(lua, format.len())?;
+    let mut format = Format::new(&format, &limits);
     let mut results = MultiValue::new();
     while let Some(item) = format.next(lua)? {
         reader.align(format.padding(reader.position, item), item)?;
@@ -77,6 +81,7 @@ fn previous_size(lua: &Lua, results: &mut MultiValue) -> Result<usize> {
 /// The data, and the position of the next byte.
 struct Reader<'d> {
     lua: &'d Lua,
+    limits: &'d EncodingLimits,
     data: &'d [u8],
     position: usize,
 }
@@ -95,6 +100,7 @@ impl<'d> Reader<'d> {
 
     fn take(&mut self, size: usize) -> Result<&'d [u8]> {
         let taken = self.rest()?.get(..size).ok_or_else(|| self.too_short())?;
+        self.limits.spend(self.lua, size)?;
         self.position += size;
         Ok(taken)
     }
@@ -111,7 +117,9 @@ impl<'d> Reader<'d> {
     /// Returns the bytes before the next zero byte, and skips both.
     fn take_text(&mut self) -> Result<&'d [u8]> {
         let rest = self.rest()?;
-        match rest.iter().position(|&byte| byte == 0) {
+        let end = rest.iter().position(|&byte| byte == 0);
+        self.limits.spend(self.lua, end.unwrap_or(rest.len()))?;
+        match end {
             Some(length) => {
                 self.position += length + 1;
                 Ok(&rest[..length])

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use skein_script::{RespVersion, ScriptHost, ScriptLogLevel, Stop};
 
@@ -215,12 +215,12 @@ impl ScriptCommands<'_, '_> {
     }
 
     /// Counts the command that was called, and its error.
-    fn count(&mut self, began: Instant, reply: &[u8]) {
+    fn count(&mut self, took: Duration, reply: &[u8]) {
         let Some(context) = &self.context else { return };
         let observed = &context.shared.mailboxes[context.client.record.place.worker].observed;
         let called = self.called.take();
         if let Some((kind, true)) = called {
-            let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
             observed.done(kind, 1, nanos, context.shared.settings.observing.tracking());
         }
         if let Some(error) = reply.strip_prefix(b"-") {
@@ -287,7 +287,7 @@ impl ScriptHost for ScriptCommands<'_, '_> {
         self.is_too_long |= self.arg_bytes > self.arg_bytes_max() || !self.args.push(bytes);
     }
 
-    fn call(&mut self, version: RespVersion, reply: &mut Vec<u8>) {
+    fn call(&mut self, version: RespVersion, reply: &mut Vec<u8>) -> Duration {
         let protocol = match version {
             RespVersion::Resp2 => Protocol::Resp2,
             RespVersion::Resp3 => Protocol::Resp3,
@@ -299,10 +299,12 @@ impl ScriptHost for ScriptCommands<'_, '_> {
             fault.write(&mut writer);
         }
         self.forget_arguments();
-        self.count(began, reply);
+        let took = began.elapsed();
+        self.count(took, reply);
         if self.has_written {
             self.received.set(self.received.get().saturating_add(reply.len()));
         }
+        took
     }
 
     fn forget_arguments(&mut self) {
