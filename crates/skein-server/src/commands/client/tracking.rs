@@ -4,6 +4,7 @@
 //! Source: Redis's client-side caching. Design: `docs/design/server.md`.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use skein_syntax::number::parse_i64;
 
@@ -100,7 +101,6 @@ fn redirect(shared: &ServerShared, before: u64, text: &[u8]) -> Result<u64, Comm
 
 /// Rejects prefixes of which one begins with another: a key would be told twice.
 fn check_prefixes(wanted: &[&[u8]], present: &BTreeSet<Vec<u8>>) -> Result<(), CommandError> {
-    let overlap = |one: &[u8], other: &[u8]| one.starts_with(other) || other.starts_with(one);
     let fault = |one: &[u8], what: &str, other: &[u8]| {
         let [one, other] = [one, other].map(|text| quoted(text, QUOTED_BYTES_MAX));
         CommandError::owned(
@@ -116,15 +116,31 @@ fn check_prefixes(wanted: &[&[u8]], present: &BTreeSet<Vec<u8>>) -> Result<(), C
             .concat(),
         )
     };
-    for (at, prefix) in wanted.iter().enumerate() {
-        if let Some(other) = present.iter().find(|other| overlap(other, prefix)) {
+    for prefix in wanted {
+        if let Some(other) = overlapping(prefix, present) {
             return Err(fault(prefix, "an existing", other));
         }
-        if let Some(other) = wanted[at + 1..].iter().find(|other| overlap(prefix, other)) {
-            return Err(fault(prefix, "another provided", other));
+    }
+    // All prefixes between one and its longer form begin with it. So if two overlap, neighbours do.
+    let mut sorted: Vec<(&[u8], usize)> =
+        wanted.iter().enumerate().map(|(at, prefix)| (*prefix, at)).collect();
+    sorted.sort_unstable();
+    for pair in sorted.windows(2) {
+        let [(shorter, one), (longer, other)] = [pair[0], pair[1]];
+        if longer.starts_with(shorter) {
+            return Err(fault(wanted[one.min(other)], "another provided", wanted[one.max(other)]));
         }
     }
     Ok(())
+}
+
+/// Returns a prefix of a set that begins with `prefix`, or with which `prefix` begins. REQUIRES: those
+/// of the set do not overlap. So only the two neighbours can.
+fn overlapping<'s>(prefix: &[u8], set: &'s BTreeSet<Vec<u8>>) -> Option<&'s Vec<u8>> {
+    let before = (Bound::Unbounded, Bound::Included(prefix));
+    let from = (Bound::Included(prefix), Bound::Unbounded);
+    let shorter = set.range::<[u8], _>(before).next_back().filter(|other| prefix.starts_with(other));
+    shorter.or_else(|| set.range::<[u8], _>(from).next().filter(|other| other.starts_with(prefix)))
 }
 
 /// CLIENT TRACKING
@@ -240,5 +256,49 @@ pub(super) fn write_info(client: &ClientState, reply: &mut ReplyWriter<'_>) {
     reply.array(modes.prefixes.len());
     for prefix in &modes.prefixes {
         reply.bulk(prefix);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(wanted: &[&str], present: &[&str]) -> String {
+        let wanted: Vec<&[u8]> = wanted.iter().map(|text| text.as_bytes()).collect();
+        let present = present.iter().map(|text| text.as_bytes().to_vec()).collect();
+        let checked = check_prefixes(&wanted, &present);
+        checked.map_or_else(|fault| String::from_utf8_lossy(fault.bytes()).into_owned(), |()| String::new())
+    }
+
+    #[test]
+    fn overlapping_prefixes_are_found() {
+        assert_eq!(check(&["b", "a", "c:"], &["d", "c;"]), "");
+        assert_eq!(check(&[""], &[]), "");
+        for (wanted, present, what) in [
+            (&["x", "ab", "a"][..], &[][..], "'ab' overlaps with another provided prefix 'a'"),
+            (&["a", "x", "abc", "ab"], &[], "'a' overlaps with another provided prefix 'ab'"),
+            (&["a", "a"], &[], "'a' overlaps with another provided prefix 'a'"),
+            (&["", "z"], &[], "'' overlaps with another provided prefix 'z'"),
+            (&["m", "ab"], &["a", "b"], "'ab' overlaps with an existing prefix 'a'"),
+            (&["a"], &["B", "ab", "b"], "'a' overlaps with an existing prefix 'ab'"),
+            (&["a"], &["a"], "'a' overlaps with an existing prefix 'a'"),
+            (&["a"], &[""], "'a' overlaps with an existing prefix ''"),
+        ] {
+            let fault = check(wanted, present);
+            assert!(fault.contains(what), "{wanted:?} {present:?}: {fault}");
+        }
+    }
+
+    /// Incident: CLIENT TRACKING with 50,000 prefixes compared each pair of them, for minutes.
+    /// Consequence: nobody else was served. Fix: sorted prefixes are compared with their neighbours.
+    #[test]
+    fn many_prefixes_are_checked_at_once() {
+        let texts: Vec<String> = (0..100_000).map(|at| format!("prefix:{at:06}")).collect();
+        let (wanted, present) = texts.split_at(50_000);
+        let wanted: Vec<&[u8]> = wanted.iter().map(|text| text.as_bytes()).collect();
+        let present = present.iter().map(|text| text.as_bytes().to_vec()).collect();
+        let began = std::time::Instant::now();
+        assert!(check_prefixes(&wanted, &present).is_ok());
+        assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
     }
 }
