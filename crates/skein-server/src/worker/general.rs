@@ -26,13 +26,14 @@ use super::blocking::wakes_someone;
 use super::connection::Connection;
 use super::connections::WorkerConnections;
 use super::exclusive::ExclusiveOutcome;
+use super::lowered_limit::evict_excess;
 use super::migrations::writes_moving_key;
 use super::paused_requests::is_held;
 use super::pipelined_writes::is_batched;
 use super::read_ahead::read_ahead;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{RequestTimer, SlicedCommandTime, share};
-use super::write_allowance::{admit, bytes_added, bytes_added_now, may_grow_memory};
+use super::write_allowance::{admit, bytes_added, bytes_added_now, may_grow_memory, may_outgrow_arguments};
 
 /// The most requests that are timed together.
 const TOGETHER_MAX: usize = 64;
@@ -335,6 +336,9 @@ impl GeneralContext<'_> {
             }
             _ => self.run_in_room(command, client, &args, &mut reply),
         };
+        if may_outgrow_arguments(command) {
+            evict_excess(self.session, self.shared, self.worker);
+        }
         if matches!(next, Ok(AfterCommand::HeldBack)) {
             connection.pause_if(true, &self.shared.pause);
             self.holds = true;

@@ -69,7 +69,7 @@ use connections::WorkerConnections;
 use general::GeneralContext;
 use loading::LoadingConnection;
 pub(crate) use lowered_limit::EvictionAttempts;
-use lowered_limit::evict_some;
+use lowered_limit::{evict_excess, evict_some};
 use pipelined_reads::PipelinedReads;
 use pipelined_writes::PipelinedWrites;
 use request_timer::RequestTimer;
@@ -221,6 +221,9 @@ impl Worker {
                 done = reads.run(slots, active, session, shared, &mailbox.counts, timer);
                 let around = (&**shared, general.pass.stable());
                 let (count, ticket) = writes.run(slots, active, session, around, timer);
+                if count > 0 && writes.may_exceed_limit() {
+                    evict_excess(session, shared, number);
+                }
                 latest = latest.max(ticket);
                 done += count;
             }

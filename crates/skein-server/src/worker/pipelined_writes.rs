@@ -12,7 +12,7 @@
 //! repeated one by one, so that only the failing write reports the error.
 
 use crate::commands::monitor::feed;
-use crate::commands::{CommandError, Handler, ResolvedTag, is_short};
+use crate::commands::{CommandError, CommandSpec, Handler, ResolvedTag, is_short};
 use crate::exclusion_gate::StableDatabases;
 use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
@@ -29,7 +29,7 @@ use super::pipelined_reads::BATCH;
 use super::prefixed_keys::PrefixedKeys;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{KindTally, RequestTimer, share};
-use super::write_allowance::{WriteAllowance, bytes_added, may_grow_memory};
+use super::write_allowance::{WriteAllowance, bytes_added, may_grow_memory, may_outgrow_arguments};
 
 /// Smaller batches of writes are not worth a batch of lookups before them.
 const WARM_MIN: usize = 2;
@@ -45,6 +45,8 @@ pub(super) struct PipelinedWrites {
     parts: Vec<ConnectionWrites>,
     /// The number of writes that must be done one by one, because a batch with them failed.
     alone: usize,
+    /// Whether the batch has a command that may add more than its arguments, and memory has a limit.
+    may_outgrow: bool,
     errors: BatchErrors,
 }
 
@@ -108,6 +110,11 @@ fn must_be_alone(
 }
 
 impl PipelinedWrites {
+    /// Returns whether the batch may have added more than the room that was made for it.
+    pub(super) fn may_exceed_limit(&self) -> bool {
+        self.may_outgrow
+    }
+
     /// Runs one batch of the writes at the front of the queues of `active`. Returns the number of
     /// writes, and the ticket that their replies wait for.
     pub(super) fn run(
@@ -132,6 +139,7 @@ impl PipelinedWrites {
         let observer = &shared.key_observer;
         let (mut changes, order) = observer.begin(0);
         session.report_evictions(changes.is_on());
+        self.may_outgrow = false;
         let asked = match session.memory_limit() {
             Some(limit) => {
                 let bytes = self.cut(connections, limit / PART_OF_LIMIT);
@@ -234,7 +242,10 @@ impl PipelinedWrites {
             let Some(connection) = connections[run.slot].as_deref() else { break };
             let mut count = 0;
             while count < run.count && (bytes < most || bytes == 0) {
-                bytes += bytes_added_by(connection, count);
+                if let Some(command) = growing(connection, count) {
+                    bytes += bytes_added(&connection.input.args(count));
+                    self.may_outgrow |= may_outgrow_arguments(command);
+                }
                 count += 1;
             }
             run.count = count;
@@ -311,13 +322,11 @@ impl PipelinedWrites {
     }
 }
 
-/// Returns about how many bytes a queued write may add.
-fn bytes_added_by(connection: &Connection, at: usize) -> usize {
+/// Returns the command of a queued write if it may make memory grow.
+fn growing(connection: &Connection, at: usize) -> Option<&'static CommandSpec> {
     match connection.input.tag(at).map(ResolvedTag::of) {
-        Some(ResolvedTag::Command(command)) if may_grow_memory(command) => {
-            bytes_added(&connection.input.args(at))
-        }
-        _ => 0,
+        Some(ResolvedTag::Command(command)) => may_grow_memory(command).then_some(command),
+        _ => None,
     }
 }
 

@@ -489,3 +489,30 @@ fn a_lowered_limit_evicts_at_once() {
     assert_eq!(client.ask("CONFIG SET maxmemory-policy allkeys-random maxmemory 4mb"), "+OK|");
     wait_for(|| counted(&mut client) <= 4 << 20);
 }
+
+/// Incident: under a policy that evicts, SETRANGE made a value of 50 MB at a limit of 20 MB, and nothing
+/// was evicted afterwards. Consequence: memory stayed far over `maxmemory`. Fix: after a command that may
+/// add more than its arguments, the worker looks whether memory is over the limit.
+#[test]
+fn keys_are_evicted_after_a_value_has_grown_beyond_the_limit() {
+    let limit = 8 << 20;
+    let server = start(limit, Eviction::Lru);
+    let mut client = server.connect();
+    for (grow, pipelined) in [
+        ("SETRANGE big 30000000 x", false),
+        ("SETBIT big 240000000 1", true),
+        ("BITFIELD big SET u8 240000000 1", false),
+    ] {
+        for at in 0..100 {
+            client.call(&[b"SET", format!("k{at}").as_bytes(), &[7; 10_000]]);
+        }
+        if pipelined {
+            client.send(format!("{grow}\r\n{grow}\r\n").as_bytes());
+            assert!(show(&client.reply()).starts_with(':'));
+            assert!(show(&client.reply()).starts_with(':'));
+        } else {
+            assert!(!client.ask(grow).starts_with('-'), "{grow}");
+        }
+        wait_for(|| counted(&mut client) <= limit);
+    }
+}
