@@ -120,7 +120,9 @@ fn consumers_are_served_in_the_order_of_waiting() {
 fn consumers_hear_that_their_stream_is_gone() {
     let server = start();
     let (mut observer, mut writer, mut client) = (server.connect(), server.connect(), server.connect());
-    for gone in ["DEL s", "UNLINK s", "RENAME s t", "SET s v", "FLUSHALL", "FLUSHDB"] {
+    for gone in
+        ["DEL s", "UNLINK s", "RENAME s t", "SET s v", "EXPIRE s -1", "PEXPIREAT s 1", "FLUSHALL", "FLUSHDB"]
+    {
         writer.ask("DEL s t");
         writer.ask("XGROUP CREATE s g $ MKSTREAM");
         block(&mut client, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >", &mut observer);
