@@ -100,7 +100,9 @@ impl DiskEngine {
                 break;
             }
         }
-        removed.iter().for_each(|key| self.note_removal(key));
+        for key in &removed {
+            self.note_removal(key);
+        }
         transaction.commit()?;
         if let Some(batch) = &mut batch {
             for key in &removed {
