@@ -83,6 +83,9 @@ struct TrackingTables {
     hand: Box<[u8]>,
 }
 
+/// A changed key, and the client that has changed it.
+type ChangedKey<'c> = (&'c Box<[u8]>, u64);
+
 impl TrackingTables {
     fn remember(&mut self, key: &[u8], client: u64) {
         let Self { clients, by_key, items, bytes, .. } = self;
@@ -261,7 +264,7 @@ impl TrackingTable {
         }
         // The last client that has changed a key counts.
         let changed: BTreeMap<Box<[u8]>, u64> = changed.into_iter().collect();
-        let mut by_prefix: BTreeMap<&[u8], Vec<(&Box<[u8]>, u64)>> = BTreeMap::new();
+        let mut by_prefix: BTreeMap<&[u8], Vec<ChangedKey<'_>>> = BTreeMap::new();
         for (key, by) in &changed {
             for_each_prefix(&tables.prefixes, key, |prefix| {
                 by_prefix.entry(prefix).or_default().push((key, *by));

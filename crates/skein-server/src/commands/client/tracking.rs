@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     fn check(wanted: &[&str], present: &[&str]) -> String {
-        let wanted: Vec<&[u8]> = wanted.iter().map(|text| text.as_bytes()).collect();
+        let wanted: Vec<&[u8]> = wanted.iter().map(String::as_bytes).collect();
         let present = present.iter().map(|text| text.as_bytes().to_vec()).collect();
         let checked = check_prefixes(&wanted, &present);
         checked.map_or_else(|fault| String::from_utf8_lossy(fault.bytes()).into_owned(), |()| String::new())
@@ -295,7 +295,7 @@ mod tests {
     fn many_prefixes_are_checked_at_once() {
         let texts: Vec<String> = (0..100_000).map(|at| format!("prefix:{at:06}")).collect();
         let (wanted, present) = texts.split_at(50_000);
-        let wanted: Vec<&[u8]> = wanted.iter().map(|text| text.as_bytes()).collect();
+        let wanted: Vec<&[u8]> = wanted.iter().map(String::as_bytes).collect();
         let present = present.iter().map(|text| text.as_bytes().to_vec()).collect();
         let began = std::time::Instant::now();
         assert!(check_prefixes(&wanted, &present).is_ok());
