@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     fn check(wanted: &[&str], present: &[&str]) -> String {
-        let wanted: Vec<&[u8]> = wanted.iter().map(String::as_bytes).collect();
+        let wanted: Vec<&[u8]> = wanted.iter().map(|text| text.as_bytes()).collect();
         let present = present.iter().map(|text| text.as_bytes().to_vec()).collect();
         let checked = check_prefixes(&wanted, &present);
         checked.map_or_else(|fault| String::from_utf8_lossy(fault.bytes()).into_owned(), |()| String::new())
