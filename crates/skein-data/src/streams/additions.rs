@@ -127,7 +127,7 @@ impl StreamWriter<'_> {
                 return self.put_chunk(&joined);
             }
         }
-        self.put_chunk(full)
+        self.put_halved(full)
     }
 
     /// Removes an entry by its id. Returns whether it was there.
@@ -180,16 +180,20 @@ impl StreamWriter<'_> {
     /// Puts a chunk that has lost entries. If it is still large, its first entries become a chunk of
     /// their own: the next removals will write them alone.
     fn put_trimmed(&mut self, kept: &EntryChunk) -> Result<()> {
-        let few = TAIL_COUNT as usize;
-        let rest = kept.entries().nth(few).map(|(id, _)| id);
-        let Some(base) = rest.filter(|_| kept.as_bytes().len() > TRIMMED_BYTES) else {
-            return self.put_chunk(kept);
-        };
-        let (mut first, mut many) = (EntryChunk::new(kept.base), EntryChunk::new(base));
-        first.append(kept.entries().take(few));
-        many.append(kept.entries().skip(few));
-        self.put_chunk(&first)?;
-        self.put_chunk(&many)
+        let halves = split(kept, TAIL_COUNT).filter(|_| kept.as_bytes().len() > TRIMMED_BYTES);
+        let Some((first, many)) = halves else { return self.put_halved(kept) };
+        self.put_halved(&first)?;
+        self.put_halved(&many)
+    }
+
+    /// Puts a chunk. If it is too long, its halves become chunks: entries have grown that shared the
+    /// names of a removed one.
+    fn put_halved(&mut self, chunk: &EntryChunk) -> Result<()> {
+        let is_long = chunk.count() > 1 && chunk.as_bytes().len() > CHUNK_BYTES;
+        let halves = split(chunk, chunk.count() / 2).filter(|_| is_long);
+        let Some((first, rest)) = halves else { return self.put_chunk(chunk) };
+        self.put_halved(&first)?;
+        self.put_halved(&rest)
     }
 
     /// Removes entries from the front. Returns their number. Takes O(log n) for some of them.
@@ -240,6 +244,15 @@ impl StreamWriter<'_> {
         self.head.added = added.unwrap_or(self.head.added);
         self.head.max_deleted_id = max_deleted_id.unwrap_or(self.head.max_deleted_id);
     }
+}
+
+/// Returns the first entries of a chunk, and the others; `None` if there are no others.
+fn split(chunk: &EntryChunk, first: u64) -> Option<(EntryChunk, EntryChunk)> {
+    let (base, _) = chunk.entries().nth(first as usize)?;
+    let (mut few, mut rest) = (EntryChunk::new(chunk.base), EntryChunk::new(base));
+    few.append(chunk.entries().take(first as usize));
+    rest.append(chunk.entries().skip(first as usize));
+    Some((few, rest))
 }
 
 /// Returns a chunk of the entries that are not removed.

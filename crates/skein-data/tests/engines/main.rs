@@ -14,7 +14,8 @@
 //! - `random` does random operations, checkpoints, reopenings and snapshots.
 //! - `power_cuts` and `io_errors` fail each operation of the disk.
 //! - `keyspaces` compares the numbers of keys of databases with what a scan finds.
-//! - `refusals`, `large_writes`, `short_ranges`, `older_streams` and `visibility` check single promises.
+//! - `refusals`, `large_writes`, `short_ranges`, `older_streams`, `stream_chunks` and `visibility`
+//!   check single promises.
 
 mod contents;
 mod engines;
@@ -28,5 +29,6 @@ mod power_cuts;
 mod random;
 mod refusals;
 mod short_ranges;
+mod stream_chunks;
 mod stream_operations;
 mod visibility;

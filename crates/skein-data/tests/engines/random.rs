@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use skein_data::{Engine, EngineKeys, EngineSnapshot};
+use skein_data::{Engine, EngineKeys, EngineSnapshot, IndexKind};
+use skein_disk::TrieShape;
 use skein_log::storage::sim::SimStorage;
 use skein_store::ExpiryClock;
 
 use crate::contents::{EVERYTHING, State, Text, assert_contents, state_in};
 use crate::engines::{EngineKind, over_each};
 use crate::operations::{KeyWrite, apply, bounds, expire, key_write, name, write, write_in};
+use crate::stream_operations::stream_write;
 
 type OwnedBounds = (Bound<Text>, Bound<Text>);
 
@@ -196,4 +198,25 @@ fn every_engine_equals_a_map() {
             })
             .unwrap_or_else(|error| panic!("over {kind}: {error}"));
     });
+}
+
+/// Guards the numbers of pending entries, which a group and each consumer keep beside the entries. It
+/// takes many writes to one group until an entry passes from one consumer to another.
+#[test]
+fn one_stream_with_groups_equals_a_map() {
+    for kind in [EngineKind::Memory(IndexKind::default()), EngineKind::Disk(TrieShape::Linked)] {
+        let mut config = Config { source_file: Some(file!()), ..Config::default() };
+        // As above, but each case has more writes.
+        config.cases /= 16;
+        let write = stream_write().prop_map(|write| KeyWrite::Stream(Text::from("s"), write));
+        // The contents are read after each batch, which takes most of the time.
+        let batch = prop::collection::vec(write, 4..20).prop_map(Step::Batch);
+        let everything = (Just(Bound::Unbounded), Just(Bound::Unbounded));
+        TestRunner::new(config)
+            .run(&prop::collection::vec((batch, everything), 2..8), |steps| {
+                run(kind, &steps);
+                Ok(())
+            })
+            .unwrap_or_else(|error| panic!("over {kind}: {error}"));
+    }
 }
