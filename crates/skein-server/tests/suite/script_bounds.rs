@@ -272,7 +272,7 @@ fn scripts_read_and_clients_wait_while_writes_are_stopped() {
         assert!(client.ask(pop).starts_with("-MISCONF"), "{pop}");
     }
     // It makes a consumer, or delivers: in Redis it is a write, whatever is there.
-    for (count, stream) in [("", "stream >"), ("COUNT 1 ", "stream 0")] {
+    for (count, stream) in [("", "stream >"), ("COUNT 1 ", "stream 0"), ("", "stream other > >")] {
         let read = format!("XREADGROUP GROUP g c {count}BLOCK 50 STREAMS {stream}");
         let reply = client.ask(&read);
         assert!(reply.starts_with("-MISCONF"), "{read}: {reply}");

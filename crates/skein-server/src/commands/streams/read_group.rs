@@ -109,7 +109,8 @@ fn read_all(
         found.extend(read.map(|read| (key, read)));
     }
     if found.is_empty() {
-        return Ok(None);
+        // As in Redis, a client to which nothing could be delivered does not begin to wait.
+        return context.session.engine().log_stopped().map_or(Ok(None), |stopped| Err(stopped.into()));
     }
     let (written, ticket) = context.session.write(|writer| {
         let start = reply.position();
