@@ -61,7 +61,7 @@ fn a_folder_of_the_other_engine_is_refused_and_stays_as_it_was() {
     assert_refused(&serve(&memory, &DISK), 1, &["is a data folder of the engine in memory", "identity"]);
     assert_refused(&serve(&disk, &[]), 1, &["is a data folder of the disk engine", "--engine disk"]);
     let hash = serve(&disk, &["--engine", "disk", "--trie", "hash"]);
-    assert_refused(&hash, 1, &["is a linked trie, but was opened as a hash trie of 16 children"]);
+    assert_refused(&hash, 2, &["is a linked trie, but was opened as a hash trie of 16 children"]);
     assert_refused(&serve(&disk, &["--trie", "hash"]), 2, &["--trie is of --engine disk"]);
     assert!(before == (contents(&memory), contents(&disk)), "a refusal changed a file");
     start(&disk, &DISK).stop();
