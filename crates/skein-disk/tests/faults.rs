@@ -222,7 +222,7 @@ fn foreign_folders_are_refused_unchanged() {
             file.write_at(bytes, 0).unwrap();
         }
     };
-    refused(&becomes(b"dear diary"), TrieShape::Linked, "is not a disk file of SkeinDB: it has 10 bytes");
+    refused(&becomes(b"dear diary"), TrieShape::Linked, "it has 10 bytes, fewer than its headers");
     refused(&becomes(&[b'x'; 10_000]), TrieShape::Linked, "its first bytes are not those of such a file");
     let shrunk = |storage: &SimStorage| {
         storage.open(Path::new(FILE), true).unwrap().set_len(4 * PAGE as u64).unwrap();
