@@ -212,7 +212,7 @@ fn a_power_cut_during_a_compaction_loses_nothing() {
         let storage = SimStorage::new();
         let store = sparse(&storage);
         storage.cut_power_at(storage.operations() + cut);
-        // A thread of the log makes a segment meanwhile, or before.
+        // A thread of the log makes a segment, some forty operations, meanwhile or before.
         cuts += u64::from(store.compact().is_err());
         drop(store);
         storage.reboot(cut);
@@ -225,7 +225,7 @@ fn a_power_cut_during_a_compaction_loses_nothing() {
         assert_eq!(store.compact().unwrap().bytes_after, STEP, "cut at {cut}");
         assert_whole(&store, &format!("cut at {cut}, then compacted"));
     }
-    assert!(cuts * 10 > operations * 9, "{cuts} cuts at {operations} operations");
+    assert!(cuts * 2 > operations, "{cuts} cuts at {operations} operations");
 }
 
 #[test]
