@@ -136,13 +136,7 @@ impl Log {
         threads.push(start("skein-commit", &self.shared.committer, move || shared.run_committer(interval))?);
         for (log, writer) in self.shared.writers.iter().enumerate() {
             let shared = self.shared.clone();
-            let run = move || {
-                let done = |result| shared.part_done(result);
-                let failed = |error| drop(shared.stop_for(&error));
-                let no_segment = |error| shared.stop_for_next_segment(&error);
-                let lost = |has_part| shared.part_lost(has_part);
-                shared.writers[log].run(&shared.allocator, done, failed, no_segment, lost);
-            };
+            let run = move || shared.run_writer(log);
             threads.push(start(&format!("skein-log-{log}"), &writer.thread, run)?);
         }
         let shared = self.shared.clone();

@@ -189,6 +189,15 @@ impl SharedLog {
         self.call_back();
     }
 
+    /// Runs the writer thread of a log.
+    pub fn run_writer(&self, log: usize) {
+        let done = |result| self.part_done(result);
+        let failed = |error| drop(self.stop_for(&error));
+        let no_segment = |error| self.stop_for_next_segment(&error);
+        let lost = |has_part| self.part_lost(has_part);
+        self.writers[log].run(&self.allocator, done, failed, no_segment, lost);
+    }
+
     /// Adds a callback for `make_durable` and `poison`.
     pub fn on_durable(&self, callback: DurableCallback) {
         self.callbacks.write().unwrap_or_else(std::sync::PoisonError::into_inner).push(callback);
