@@ -112,7 +112,7 @@ impl WireModel {
         }
         let call = context.call(client);
         let mut found = Vec::new();
-        for model in self.expire(call) {
+        for model in self.expire(client, call) {
             for (mut after, replied) in model.run(client, call) {
                 if replied.is_none() {
                     after.waiting.push(client);
@@ -131,23 +131,28 @@ impl WireModel {
     /// Returns what the model replies to the next call of a client, for a message.
     pub fn expected(&self, client: usize, context: CallContext<'_>) -> Vec<String> {
         let call = WireCall { reply: None, ..context.call(client).clone() };
-        let replies = self.expire(&call).into_iter().flat_map(|model| model.run(client, &call));
+        let replies = self.expire(client, &call).into_iter().flat_map(|model| model.run(client, &call));
         replies.map(|(_, reply)| reply.map_or("(waits)".to_owned(), |reply| reply.to_string())).collect()
     }
 
     /// Returns the possible states when a call looks at its keys: one for each choice of those whose
     /// time may just have passed.
-    fn expire(&self, call: &WireCall) -> Vec<Self> {
+    fn expire(&self, client: usize, call: &WireCall) -> Vec<Self> {
         let mut base = self.clone();
         base.rows.retain(|_, row| {
             row.expires.is_none_or(|(_, last)| call.began <= last.saturating_add(CLOCK_SLACK))
         });
         let named = call.request.keys();
+        let ends_watch = matches!(call.request, WireRequest::Group(GroupKind::Multi, _));
+        let is_watched = |place| {
+            let is_this = |watched: &WatchedKey| (watched.client, watched.place) == (client, place);
+            ends_watch && self.watched.iter().any(is_this)
+        };
         let doubtful: Vec<WirePlace> = base
             .rows
             .iter()
-            .filter(|((_, key), row)| {
-                named.contains(key)
+            .filter(|(place, row)| {
+                (named.contains(&place.1) || is_watched(**place))
                     && row.expires.is_some_and(|(first, _)| call.ended.saturating_add(CLOCK_SLACK) >= first)
             })
             .map(|(place, _)| *place)
@@ -248,8 +253,12 @@ impl WireModel {
         let marks = watched.extract_if(.., |watched| watched.client == client).map(|watched| {
             // The documented difference from Redis: after a SWAPDB, a key that is absent as before may
             // count as the same.
-            let is_absent_again = watched.was_absent && !rows.contains_key(&watched.place);
-            if watched.is_swapped && is_absent_again {
+            let is_absent = !rows.contains_key(&watched.place);
+            let is_absent_again = watched.was_absent && is_absent;
+            if is_absent && !watched.was_absent {
+                // As in Redis, also if it has just expired.
+                WatchMark::Changed
+            } else if watched.is_swapped && is_absent_again {
                 watched.mark.min(WatchMark::Touched)
             } else {
                 watched.mark
