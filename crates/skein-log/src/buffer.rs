@@ -120,11 +120,11 @@ impl LogBuffer {
     #[inline]
     pub fn is_full(&self) -> bool {
         // Relaxed: a hint; no other data depends on it.
-        let pending = self.pending.load(Ordering::Relaxed);
-        pending > self.bound || pending as u64 >= self.on_disk.limit()
+        self.pending.load(Ordering::Relaxed) > self.bound || self.fills_the_room()
     }
 
     /// Returns whether the buffer holds all that has a place on the disk.
+    #[inline]
     pub fn fills_the_room(&self) -> bool {
         self.pending.load(Ordering::Relaxed) as u64 >= self.on_disk.limit()
     }
@@ -142,12 +142,6 @@ impl LogBuffer {
             slots = wait(&self.room, slots);
             slots.waiting -= 1;
         }
-    }
-
-    /// Wakes the threads that wait for space, so that they call `give_up` again.
-    pub fn wake_all(&self) {
-        drop(lock(&self.slots));
-        self.room.notify_all();
     }
 
     /// Returns whether the writer thread should drain the buffer.
@@ -233,8 +227,8 @@ impl LogBuffer {
         self.notify(slots);
     }
 
-    /// Wakes the threads that wait for room, if there are any.
-    pub fn wake_waiting(&self) {
+    /// Wakes the threads that wait for space, so that they look again and call `give_up` again.
+    pub fn wake_all(&self) {
         self.notify(lock(&self.slots));
     }
 

@@ -24,9 +24,9 @@
 //! - [`small_file`]: files that are replaced as a whole.
 //! - [`OpenProgress`]: the progress of an opening.
 //!
-//! Inside the crate, read `epoch.rs`, `buffer.rs`, `commit/mod.rs`, `log_file.rs`,
-//! `log_room.rs` and `recovery/mod.rs`, in this order. `docs/format.md` describes every byte. Payloads belong to the
-//! caller: this crate does not know keys. Design: `docs/design/log.md`.
+//! Inside the crate, read `epoch.rs`, `buffer.rs`, `commit/mod.rs`, `log_file.rs`, `log_room.rs`
+//! and `recovery/mod.rs`, in this order. `docs/format.md` describes every byte. Payloads belong to
+//! the caller: this crate does not know keys. Design: `docs/design/log.md`.
 
 // The `loom` models of the epochs need `unsafe` to access `loom`'s cells.
 #![cfg_attr(not(skein_loom), forbid(unsafe_code))]

@@ -448,7 +448,7 @@ fn share(
         let dir: &Path = &options.folders[log % options.folders.len()];
         let room = Arc::new(LogRoom::new(options.durability == Durability::Buffered));
         let buffer = LogBuffer::new(seed, durable, options.buffer_bytes, room.clone());
-        writers.push(LogWriter::new(log, buffer, LogFile::new(log, seed, link, room.clone())));
+        writers.push(LogWriter::new(buffer, LogFile::new(log, seed, link, room.clone())));
         orders.push(SegmentOrder { dir: dir.into(), next_number: last_number + 1, seed, room });
     }
     let zeroed = options.durability == Durability::Sync;

@@ -44,7 +44,6 @@ struct JobSlot {
 /// The writer of one log; see the module head.
 #[derive(Debug)]
 pub struct LogWriter {
-    log: usize,
     pub buffer: LogBuffer,
     file: Mutex<LogFile>,
     slot: Mutex<JobSlot>,
@@ -54,8 +53,8 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    pub fn new(log: usize, buffer: LogBuffer, file: LogFile) -> Self {
-        Self { log, buffer, file: Mutex::new(file), slot: Mutex::default(), thread: Arc::default() }
+    pub fn new(buffer: LogBuffer, file: LogFile) -> Self {
+        Self { buffer, file: Mutex::new(file), slot: Mutex::default(), thread: Arc::default() }
     }
 
     /// Locks the log's files. Lock them before the buffer if you need both.
@@ -91,14 +90,14 @@ impl LogWriter {
     }
 
     /// Runs the thread. Calls `done` with the result of each job, `failed` if a drain fails, and
-    /// `no_segment` if the next segment cannot be made. If the thread panics, calls `lost` with
-    /// whether it leaves a job undone.
+    /// `secure_room`, which waits for the next segment, if the buffer fills the room on the disk. If
+    /// the thread panics, calls `lost` with whether it leaves a job undone.
     pub fn run(
         &self,
         allocator: &SegmentAllocator,
         done: impl Fn(std::result::Result<(), Box<UndonePart>>),
         failed: impl Fn(LogError),
-        no_segment: impl Fn(LogError),
+        secure_room: impl Fn(),
         lost: impl Fn(bool),
     ) {
         let has_job = Cell::new(false);
@@ -112,9 +111,12 @@ impl LogWriter {
                 done(result);
             }
             match self.drain(allocator) {
-                Ok(()) => self.secure_room(allocator, &no_segment),
+                Ok(()) if self.buffer.fills_the_room() && !self.thread.is_stopped() => secure_room(),
+                Ok(()) => {}
                 Err(error) => failed(error),
             }
+            // Also if the segment became ready before this thread looked: a thread may have found none.
+            self.buffer.wake_all();
         }
         if let Some(job) = self.close_slot() {
             has_job.set(true);
@@ -160,18 +162,5 @@ impl LogWriter {
             self.buffer.give_back(chunk.bytes);
         }
         Ok(())
-    }
-
-    /// Waits for the next segment if the buffer fills the room on the disk. Wakes the threads that wait
-    /// for room.
-    fn secure_room(&self, allocator: &SegmentAllocator, no_segment: &impl Fn(LogError)) {
-        if self.buffer.fills_the_room()
-            && !self.thread.is_stopped()
-            && let Err(error) = allocator.wait_until_ready(self.log)
-        {
-            no_segment(error);
-        }
-        // Also if the segment became ready before this thread looked: a thread may have found none.
-        self.buffer.wake_waiting();
     }
 }

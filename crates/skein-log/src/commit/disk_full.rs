@@ -44,13 +44,14 @@ impl SharedLog {
         self.refusal(self.state.get())
     }
 
-    /// Stops writes because the next segment of a log cannot be made. A log that is closed needs none,
-    /// because all that was acknowledged has a place (3).
-    pub fn stop_for_next_segment(&self, error: &LogError) {
+    /// Waits for the next segment of a log, and stops writes if it cannot be made. A log that is
+    /// closed needs none, because all that was acknowledged has a place (3).
+    pub(super) fn secure_next_segment(&self, log: usize) {
+        let Err(error) = self.allocator.wait_until_ready(log) else { return };
         let waits =
-            error.is_no_room() && (self.begin_to_wait(error) || self.state.get() == WriteState::Closed);
+            error.is_no_room() && (self.begin_to_wait(&error) || self.state.get() == WriteState::Closed);
         if !waits {
-            self.poison(error);
+            self.poison(&error);
         }
     }
 
@@ -83,10 +84,8 @@ impl SharedLog {
             return;
         }
         for (log, writer) in self.writers.iter().enumerate() {
-            if !writer.buffer.has_room_on_disk()
-                && let Err(error) = self.allocator.wait_until_ready(log)
-            {
-                self.stop_for_next_segment(&error);
+            if !writer.buffer.has_room_on_disk() {
+                self.secure_next_segment(log);
             }
         }
         if lock(&self.stalled).epoch.is_some() || self.has_uncommitted() {

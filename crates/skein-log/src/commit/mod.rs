@@ -193,9 +193,9 @@ impl SharedLog {
     pub fn run_writer(&self, log: usize) {
         let done = |result| self.part_done(result);
         let failed = |error| drop(self.stop_for(&error));
-        let no_segment = |error| self.stop_for_next_segment(&error);
+        let secure_room = || self.secure_next_segment(log);
         let lost = |has_part| self.part_lost(has_part);
-        self.writers[log].run(&self.allocator, done, failed, no_segment, lost);
+        self.writers[log].run(&self.allocator, done, failed, secure_room, lost);
     }
 
     /// Adds a callback for `make_durable` and `poison`.
