@@ -15,7 +15,7 @@ pub(super) const COMMANDS: &[CommandSpec] = &[
     row("move", 3, WRITE_FAST, ONE, "generic", "Moves a key to another database").making_waited_keys(),
     row("object", -2, &[], (2, 2, 1), "generic", "Returns the encoding that Redis would use for a key").with(subcommands::OBJECT),
     row("randomkey", 1, READ, NONE, "generic", "Returns a random key"),
-    row("restore", -4, WRITE_GROWS, ONE, "generic", "Makes a key from the reply of DUMP").making_waited_keys(),
+    row("restore", -4, WRITE_GROWS, ONE, "generic", "Makes a key from the reply of DUMP").making_waited_keys().outgrowing_arguments(),
     row("restore-asking", -4, ASKING, ONE, "server", "Makes a key from the reply of DUMP, like RESTORE").making_waited_keys(),
     row("scan", -2, READ, NONE, "generic", "Returns the keys in order, one page at a time"),
     row("touch", -2, READ_FAST, ALL, "generic", "Returns how many of the keys exist").timed_together(),

@@ -61,6 +61,9 @@ pub(crate) struct CommandSpec {
     /// Whether it has effects beside those on keys, or Redis lets it write. A pause of writes holds
     /// it back, and scripts that only read may not call it.
     pub has_other_effects: bool,
+    /// Whether it may add far more memory than the bytes of its arguments. The worker looks at the
+    /// memory limit after it.
+    pub outgrows_arguments: bool,
     /// What it may do to keys that clients of blocking commands wait for.
     pub wakes: Wakes,
     pub group: &'static str,
@@ -129,6 +132,7 @@ const fn row(
         subcommands: &[],
         timed_together: false,
         has_other_effects: false,
+        outgrows_arguments: false,
         wakes: Wakes::Nobody,
         group,
         summary,
@@ -152,6 +156,11 @@ impl CommandSpec {
     /// Returns the row of a command to which `has_other_effects` applies.
     const fn having_other_effects(self) -> Self {
         Self { has_other_effects: true, ..self }
+    }
+
+    /// Returns the row of a command to which `outgrows_arguments` applies.
+    const fn outgrowing_arguments(self) -> Self {
+        Self { outgrows_arguments: true, ..self }
     }
 
     /// Returns the row of a command that may make a list, a sorted set or an entry of a stream.

@@ -33,7 +33,7 @@ use super::pipelined_writes::is_batched;
 use super::read_ahead::read_ahead;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{RequestTimer, SlicedCommandTime, share};
-use super::write_allowance::{admit, bytes_added, bytes_added_now, may_grow_memory, may_outgrow_arguments};
+use super::write_allowance::{admit, bytes_added, bytes_added_now, may_grow_memory};
 
 /// The most requests that are timed together.
 const TOGETHER_MAX: usize = 64;
@@ -336,7 +336,7 @@ impl GeneralContext<'_> {
             }
             _ => self.run_in_room(command, client, &args, &mut reply),
         };
-        if may_outgrow_arguments(command) {
+        if command.outgrows_arguments {
             evict_excess(self.session, self.shared, self.worker);
         }
         if matches!(next, Ok(AfterCommand::HeldBack)) {

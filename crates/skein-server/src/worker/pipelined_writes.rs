@@ -29,7 +29,7 @@ use super::pipelined_reads::BATCH;
 use super::prefixed_keys::PrefixedKeys;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{KindTally, RequestTimer, share};
-use super::write_allowance::{WriteAllowance, bytes_added, may_grow_memory, may_outgrow_arguments};
+use super::write_allowance::{WriteAllowance, bytes_added, may_grow_memory};
 
 /// Smaller batches of writes are not worth a batch of lookups before them.
 const WARM_MIN: usize = 2;
@@ -244,7 +244,7 @@ impl PipelinedWrites {
             while count < run.count && (bytes < most || bytes == 0) {
                 if let Some(command) = growing(connection, count) {
                     bytes += bytes_added(&connection.input.args(count));
-                    self.may_outgrow |= may_outgrow_arguments(command);
+                    self.may_outgrow |= command.outgrows_arguments;
                 }
                 count += 1;
             }

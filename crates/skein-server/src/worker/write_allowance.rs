@@ -72,12 +72,6 @@ pub(super) fn may_grow_memory(command: &CommandSpec) -> bool {
     command.has_flag("denyoom")
 }
 
-/// Returns whether a command may add far more than the bytes of its arguments. The worker looks at the
-/// memory limit after it.
-pub(super) fn may_outgrow_arguments(command: &CommandSpec) -> bool {
-    matches!(command.name, "bitfield" | "restore" | "setbit" | "setrange")
-}
-
 /// Returns about how many bytes a request may add to memory.
 pub(super) fn bytes_added(args: &RequestArgs<'_>) -> usize {
     PER_REQUEST + args.from(1).map(<[u8]>::len).sum::<usize>()
