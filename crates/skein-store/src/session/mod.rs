@@ -13,7 +13,7 @@
 //! 1. `writer` has single-key writes; `writer/update.rs` has read-modify-writes.
 //! 2. `row_writer` has the writes that every engine offers. `row_columns` makes rows of columns.
 //!    `hashes` and `sorted_sets` (sorted or not) write collections, through a `MemberStore` of the
-//!    engine (`member_store`). `whole_rows` replaces and renames.
+//!    engine (`member_store`). `whole_rows` replaces and renames, `values` adds and compares.
 //! 3. `member_writer` and `memory_members` change the collections in memory.
 //! 4. `group` and `open_batch` write several keys together. `expected_contents` checks a group,
 //!    `undo_journal` and `member_changes` undo it.
@@ -39,6 +39,7 @@ mod row_columns;
 mod row_writer;
 mod sorted_sets;
 mod undo_journal;
+mod values;
 mod whole_rows;
 mod writer;
 

@@ -1,7 +1,5 @@
-//! Writes to columns, integers, and comparisons. All are built on one primitive, so every engine
-//! that stores rows offers the same writes.
-
-use skein_syntax::number::parse_i64;
+//! The writes that every engine offers which stores rows. All are built on few primitives; the files
+//! beside this one have those that are longer than a call.
 
 use super::change_or_make::change_or_make;
 use super::hashes::{put_columns, remove_columns, replace_columns, update_column};
@@ -9,6 +7,7 @@ use super::member_store::{MemberStore, StoredCollection};
 use super::move_element::move_element;
 use super::recorder::Recorder;
 use super::sorted_sets::{SetWriter, move_member};
+use super::values;
 use super::whole_rows::{copy_row, rename_row, replace_by_collection};
 use super::writer::{RowChange, RowUpdate};
 use crate::collection::CollectionKind;
@@ -16,16 +15,6 @@ use crate::lists::{ListEnd, ListWriter};
 use crate::row::table::Column;
 use crate::row::{RowAllocator, RowRef};
 use crate::{Error, Result};
-
-/// Returns the current value, or `None` for an absent key. Errors if the key holds columns.
-fn value_of(current: Option<RowRef<'_>>) -> Result<Option<&[u8]>> {
-    current.map(RowRef::needed_value).transpose()
-}
-
-fn sum(text: Option<&[u8]>, by: i64) -> Result<i64> {
-    let value = text.map_or(Some(0), parse_i64).ok_or(Error::NotAnInteger)?;
-    value.checked_add(by).ok_or(Error::Overflow { value, by })
-}
 
 /// Writes to rows and collections. An engine implements the primitives: the methods without a body.
 /// All other writes stand on them. [`Writer`](super::Writer) is one implementation.
@@ -161,13 +150,7 @@ pub trait RowWriter {
     /// # Errors
     /// As for [`update`](Self::update), `WrongKind`, `NotAnInteger`, `Overflow`.
     fn increment(&mut self, key: &[u8], by: i64) -> std::result::Result<i64, Self::Error> {
-        let mut after = 0;
-        self.update::<Self::Error>(key, |current, rows| {
-            after = sum(value_of(current)?, by)?;
-            let expires = current.and_then(RowRef::expires_at);
-            Ok(RowChange::Put(rows.value_until(&[after.to_string().as_bytes()], expires)?))
-        })?;
-        Ok(after)
+        values::increment(self, key, by)
     }
 
     /// Sets one column to the value that `decide` computes from the present value, atomically;
@@ -195,12 +178,7 @@ pub trait RowWriter {
         column: &[u8],
         by: i64,
     ) -> std::result::Result<i64, Self::Error> {
-        let mut after = 0;
-        self.update_column::<Self::Error>(key, column, |text| {
-            after = sum(text, by)?;
-            Ok(Some(after.to_string().into_bytes()))
-        })?;
-        Ok(after)
+        values::increment_column(self, key, column, by)
     }
 
     /// Lets a key expire at a time (milliseconds since 1970), or never with `None`. A key with a
@@ -271,11 +249,7 @@ pub trait RowWriter {
         version: u64,
         value: &[u8],
     ) -> std::result::Result<std::result::Result<u64, u64>, Self::Error> {
-        let done = self.update::<Self::Error>(key, |current, rows| {
-            let same = current.map_or(0, RowRef::version) == version;
-            Ok(if same { RowChange::Put(rows.value(&[value])?) } else { RowChange::Keep })
-        })?;
-        Ok(if done.changed { Ok(done.version) } else { Err(done.version) })
+        values::compare_and_swap(self, key, version, value)
     }
 
     /// Sets a key to `value` if it holds the value `expected` (`None` if it must be absent).
@@ -289,10 +263,7 @@ pub trait RowWriter {
         expected: Option<&[u8]>,
         value: &[u8],
     ) -> std::result::Result<RowUpdate, Self::Error> {
-        self.update(key, |current, rows| {
-            let same = value_of(current)? == expected;
-            Ok(if same { RowChange::Put(rows.value(&[value])?) } else { RowChange::Keep })
-        })
+        values::compare_value_and_swap(self, key, expected, value)
     }
 
     /// Calls `change` with the sorted set at `key` and holds its lock meanwhile. If the key is

@@ -168,7 +168,7 @@ fn a_second_checkpoint_on_a_full_disk_keeps_the_first() {
         let next = fill(&store, next);
         let first = store.checkpoint().unwrap();
         let second = store.checkpoint().unwrap();
-        // At `buffered` the log goes on to commit what was acknowledged, so the epoch may be another one.
+        // At `buffered` the log still commits what was acknowledged, and that begins another epoch.
         let same_epoch = first.begin_epoch == second.begin_epoch || durability == Durability::Buffered;
         assert!(same_epoch && first.rows == second.rows, "{first:?}, then {second:?}");
         assert!(first.segments_removed > 0 || durability == Durability::Buffered, "{first:?}");

@@ -30,8 +30,8 @@ impl RowsOfKey {
 
     /// Returns the moment until which the last verified row was valid; 0 without one.
     pub(super) fn last_until(&self) -> u64 {
-        let untils = self.0.iter().rev().map(|kept| kept.until());
-        untils.into_iter().find(|until| *until != PENDING).unwrap_or(0)
+        let mut untils = self.0.iter().rev().map(|kept| kept.until());
+        untils.find(|until| *until != PENDING).unwrap_or(0)
     }
 
     /// Returns the row that a snapshot sees: the verified one with the smallest `until` behind it.
@@ -55,8 +55,8 @@ impl RowsOfKey {
 
     /// Returns the first verified row in a part, and until when it was valid.
     fn verified_from(&self, low: usize, high: usize) -> Option<(usize, u64)> {
-        let untils = (low..high).map(|at| (at, self.0[at].until()));
-        untils.into_iter().find(|(_, until)| *until != PENDING)
+        let mut untils = (low..high).map(|at| (at, self.0[at].until()));
+        untils.find(|(_, until)| *until != PENDING)
     }
 
     /// Removes a row. It may be gone: its writer drops a pending row that the end of a snapshot has
