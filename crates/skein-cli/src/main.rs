@@ -122,8 +122,8 @@ fn cli(args: Vec<OsString>) -> Result<Cli, Failure> {
     config::matches(Cli::command(), args).map(parsed)
 }
 
-/// Checks whether `skein serve --config FILE` would start, as far as it can without starting. Names all
-/// mistakes of the file.
+/// Checks whether `skein serve --config FILE` would start, as far as it can without starting. Names
+/// all mistakes of the file.
 fn check_file(file: &Path) -> Result<(), Failure> {
     let text = config::file::read(file)
         .map_err(|error| Failure::usage(format!("cannot read --config {}: {error}", file.display())))?;

@@ -6,10 +6,10 @@
 //! ```
 //!
 //! The checksum is the CRC-32C of all bytes after it. Other pages refer to this page by its page
-//! id. Its position in the file is another number, its place (`page_file/`). The file may still have
-//! older versions of a page at other places, with the same id. So both numbers are in the head, and a
-//! page that is read from a place where it was not written is noticed. (The place is 0 in a page that
-//! an earlier build wrote.)
+//! id. Its position in the file is another number, its place (`page_file/`). The file may still
+//! have older versions of a page at other places, with the same id. So both numbers are in the
+//! head, and a page that is read from a place where it was not written is noticed. (The place is 0
+//! in a page that an earlier build wrote.)
 //!
 //! Source: section 2.1 (pages of 4,096 bytes). Checksums are ours.
 

@@ -16,8 +16,8 @@
 //! 4. No thread waits for space while it is inside an epoch. The closer would wait for that thread,
 //!    and the commit that makes space may wait for the closer. A thread waits before it enters. So
 //!    the threads inside may take the buffer over its bound.
-//! 5. Taken bytes count as held until [`LogBuffer::placed`] says that their position is reserved, so
-//!    entering threads compare all that has no position yet with the log's room (`log_room.rs`).
+//! 5. Taken bytes count as held until [`LogBuffer::placed`] says that their position is reserved,
+//!    so entering threads compare all that has no position yet with the log's room (`log_room.rs`).
 //! 6. The vectors grow with the records that come between two writes, and shrink after these get
 //!    fewer: at each look of the committer, an unused vector is freed if it is more than twice as long
 //!    as what was taken lately. "Lately" fades by half from look to look.
@@ -217,8 +217,8 @@ impl LogBuffer {
         slots.unplaced = 0;
     }
 
-    /// Notes that the position of the bytes that were taken last is reserved. Wakes the threads that
-    /// wait for room. Like the taking, this needs the file's lock.
+    /// Notes that the position of the bytes that were taken last is reserved. Wakes the threads
+    /// that wait for room. Like the taking, this needs the file's lock.
     pub fn placed(&self) {
         let mut slots = lock(&self.slots);
         slots.unplaced = 0;

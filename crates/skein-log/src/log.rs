@@ -166,8 +166,8 @@ impl Log {
     /// Enters the current epoch for an operation that will append to log number `log` (counted from
     /// 0).
     ///
-    /// Blocks while the buffer of that log is over its bound, or at `Buffered` while it holds all that
-    /// has a place on the disk. Several threads may use one log.
+    /// Blocks while the buffer of that log is over its bound, or at `Buffered` while it holds all
+    /// that has a place on the disk. Several threads may use one log.
     ///
     /// # Errors
     /// Returns an error if the log is poisoned, closed, or waits for space on the disk.

@@ -6,22 +6,22 @@
 //!                  └─ limit = the larger one of both ─┘
 //! ```
 //!
-//! At `buffered` a write is acknowledged while its record is in the buffer. On a full disk the record
-//! would stay there, and a kill would lose it. So operations enter only while the buffer holds less
-//! than the limit; then the commit of what was acknowledged needs no new segment.
+//! At `buffered` a write is acknowledged while its record is in the buffer. On a full disk the
+//! record would stay there, and a kill would lose it. So operations enter only while the buffer
+//! holds less than the limit; then the commit of what was acknowledged needs no new segment.
 //!
 //! 1. The records of both open epochs fit: all into the rest of the active segment, or all into the
-//!    next one. A commit that does not fit into the rest goes to the next segment, and so does every
-//!    later one.
+//!    next one. A commit that does not fit into the rest goes to the next segment, and so does
+//!    every later one.
 //! 2. The margin is for the marks, and for the records of operations that are inside when the limit
 //!    is reached. An operation with more than the margin may pass the limit. On a full disk its
 //!    epoch is then not durable until there is room.
 //! 3. Bytes that were taken out of the buffer count until their position is reserved, so the sum of
 //!    the buffer and the written bytes never seems smaller than it is.
-//! 4. No wake-up is lost. A thread that finds no room wakes the log's writer thread, then looks again
-//!    and waits under the buffer's lock. The writer thread waits until the next segment is ready, and
-//!    then wakes those that wait, under the same lock. If it does so before the thread waits, the
-//!    thread's second look comes later, and sees the segment.
+//! 4. No wake-up is lost. A thread that finds no room wakes the log's writer thread, then looks
+//!    again and waits under the buffer's lock. The writer thread waits until the next segment is
+//!    ready, and then wakes those that wait, under the same lock. If it does so before the thread
+//!    waits, the thread's second look comes later, and sees the segment.
 //!
 //! At `sync` there is no limit, because nothing is acknowledged before it is durable.
 

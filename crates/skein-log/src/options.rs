@@ -48,8 +48,8 @@ pub struct LogOptions {
     /// The guarantee of an acknowledged write. May differ from run to run.
     pub durability: Durability,
     /// The size at which a segment file is full, in bytes: from 64 KiB to 4 GiB, by default 64 MiB.
-    /// A segment takes half of what the log holds, and at least 1 MiB; after one that was waited for,
-    /// twice its size.
+    /// A segment takes half of what the log holds, and at least 1 MiB; after one that was waited
+    /// for, twice its size.
     pub segment_bytes: u64,
     /// The interval at which epochs close by themselves: at most 150 ms, by default 100 ms. So the
     /// 200 ms of `Buffered` also cover the sync.

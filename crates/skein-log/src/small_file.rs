@@ -67,8 +67,8 @@ fn check(path: &Path, bytes: &[u8], kind: SmallFileKind) -> Result<u32> {
     if bytes.len() < HEAD {
         return Err(LogError::damaged(path, 8, "it ends within its first 16 bytes"));
     }
-    // Checked before the version, so that damage does not look like another version. So every version
-    // has this checksum at this place.
+    // Checked before the version, so that damage does not look like another version. So every
+    // version has this checksum at this place.
     if crc32c::crc32c(&bytes[HEAD..]) != u32_at(bytes, 12) {
         return Err(LogError::damaged(path, 12, "its checksum does not match its contents"));
     }

@@ -68,8 +68,8 @@ impl LogWriter {
         self.thread.wake();
     }
 
-    /// Blocks until the buffer has room or `give_up` returns true. The thread drains the buffer, and
-    /// waits for the next segment where the buffer fills the room on the disk.
+    /// Blocks until the buffer has room or `give_up` returns true. The thread drains the buffer,
+    /// and waits for the next segment where the buffer fills the room on the disk.
     #[cold]
     pub fn wait_for_room(&self, give_up: impl Fn() -> bool) {
         self.ask_to_drain();
@@ -90,8 +90,8 @@ impl LogWriter {
     }
 
     /// Runs the thread. Calls `done` with the result of each job, `failed` if a drain fails, and
-    /// `secure_room`, which waits for the next segment, if the buffer fills the room on the disk. If
-    /// the thread panics, calls `lost` with whether it leaves a job undone.
+    /// `secure_room`, which waits for the next segment, if the buffer fills the room on the disk.
+    /// If the thread panics, calls `lost` with whether it leaves a job undone.
     pub fn run(
         &self,
         allocator: &SegmentAllocator,
@@ -115,7 +115,8 @@ impl LogWriter {
                 Ok(()) => {}
                 Err(error) => failed(error),
             }
-            // Also if the segment became ready before this thread looked: a thread may have found none.
+            // Also if the segment became ready before this thread looked: a thread may have found
+            // none.
             self.buffer.wake_all();
         }
         if let Some(job) = self.close_slot() {

@@ -158,9 +158,9 @@ fn an_unknown_format_is_refused_and_not_touched() {
     );
 }
 
-/// Incident: a segment that was cut off within its header was said to be of "format version 0", with
-/// the advice to use another program. Consequence: the damage was not recognized as such. Fix: a
-/// version counts only with the header's checksum.
+/// Incident: a segment that was cut off within its header was said to be of "format version 0",
+/// with the advice to use another program. Consequence: the damage was not recognized as such. Fix:
+/// a version counts only with the header's checksum.
 #[test]
 fn a_header_that_was_cut_off_is_damage_and_not_another_version() {
     for len in 1..64 {
@@ -233,9 +233,9 @@ fn a_record_refused_by_replay_is_reported_as_damage() {
     log.close().unwrap();
 }
 
-/// Guards the second part of rule 4 of `docs/format.md`: a log's last mark, of an epoch that another
-/// log proves durable. Without the check, recovery cuts the log behind its mark before, and drops
-/// acknowledged records without a word.
+/// Guards the second part of rule 4 of `docs/format.md`: a log's last mark, of an epoch that
+/// another log proves durable. Without the check, recovery cuts the log behind its mark before, and
+/// drops acknowledged records without a word.
 #[test]
 fn a_lost_mark_of_an_epoch_that_another_log_proves_is_damage() {
     let sim = SimStorage::new();

@@ -175,8 +175,8 @@ fn a_disk_without_room_for_a_large_segment_gets_a_smaller_one() {
     let sim = SimStorage::new();
     let options = LogOptions { segment_bytes: 64 << 20, ..options(1) };
     let (log, _) = Log::open(sim.share(), options, None).unwrap();
-    // Segments of 1 MiB and more. Then the log wants 2 MiB, or 4 if it has waited for a segment, and
-    // the disk has less.
+    // Segments of 1 MiB and more. Then the log wants 2 MiB, or 4 if it has waited for a segment,
+    // and the disk has less.
     sim.limit(Path::new(FOLDER), Some(7_500 << 10));
     let write = |number| put(&log, 0, number, 100_000).and_then(|epoch| log.wait_durable(epoch));
     let mut number = 1;
@@ -204,9 +204,9 @@ fn a_disk_without_room_for_a_large_segment_gets_a_smaller_one() {
     assert!(found.into_iter().eq((1..number).chain(number + 1..number + 4)));
 }
 
-/// Incident: at `buffered`, writes were acknowledged while the log had no room for them. Consequence:
-/// they stayed in memory while the disk was full, and a kill lost hundreds of them. Fix: operations
-/// enter only while all that the buffer holds has a place on the disk.
+/// Incident: at `buffered`, writes were acknowledged while the log had no room for them.
+/// Consequence: they stayed in memory while the disk was full, and a kill lost hundreds of them.
+/// Fix: operations enter only while all that the buffer holds has a place on the disk.
 #[test]
 fn acknowledged_writes_at_buffered_become_durable_on_a_full_disk() {
     for (logs, segment_bytes, len) in [(1, 1 << 20, 20_000), (3, 64 << 10, 500), (4, 64 << 20, 20_000)] {
@@ -222,8 +222,8 @@ fn acknowledged_writes_at_buffered_become_durable_on_a_full_disk() {
     }
 }
 
-/// Incident: a log that was closed while the disk was full ended with an error, and lost what was in
-/// memory. Fix: all that was acknowledged has a place, so the close is clean.
+/// Incident: a log that was closed while the disk was full ended with an error, and lost what was
+/// in memory. Fix: all that was acknowledged has a place, so the close is clean.
 #[test]
 fn a_close_on_a_full_disk_keeps_all_acknowledged_writes() {
     let sim = SimStorage::new();

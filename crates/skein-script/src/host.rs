@@ -40,8 +40,8 @@ pub trait ScriptHost {
     fn argument(&mut self, bytes: &[u8]);
 
     /// Runs the command of the arguments so far, and forgets them. Appends its reply to `reply`, in
-    /// this version of RESP. A command that is refused replies with an error. Returns the time that the
-    /// command took, which counts as work of the script.
+    /// this version of RESP. A command that is refused replies with an error. Returns the time that
+    /// the command took, which counts as work of the script.
     fn call(&mut self, version: RespVersion, reply: &mut Vec<u8>) -> Duration;
 
     /// Forgets the arguments so far.

@@ -1,8 +1,8 @@
 //! Counts the work of functions in Rust, so that the host may stop a script in the middle of them.
 //!
 //! Lua counts its own instructions. A function that encodes a table, or converts a reply, is one
-//! instruction, however long it takes. All functions of an engine share one count, so a loop of short
-//! calls reaches a tick, too.
+//! instruction, however long it takes. All functions of an engine share one count, so a loop of
+//! short calls reaches a tick, too.
 
 use std::rc::Rc;
 

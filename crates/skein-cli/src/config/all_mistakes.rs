@@ -1,7 +1,7 @@
 //! All mistakes of a file in one run: `skein config --check FILE`.
 //!
-//! A server stops at the first mistake. Here each one is noted, its entry is left out, and the rest is
-//! checked again, until nothing is wrong or no entry is to blame.
+//! A server stops at the first mistake. Here each one is noted, its entry is left out, and the rest
+//! is checked again, until nothing is wrong or no entry is to blame.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -15,8 +15,8 @@ use crate::exit::Failure;
 /// A mistake, and its line if it has one.
 type Mistake = (usize, String);
 
-/// Returns the failure that names all mistakes of a file, each with its line; `Ok` if there is none.
-/// `check` checks the options that the arguments and the entries produce together.
+/// Returns the failure that names all mistakes of a file, each with its line; `Ok` if there is
+/// none. `check` checks the options that the arguments and the entries produce together.
 ///
 /// # Errors
 /// There is a mistake.

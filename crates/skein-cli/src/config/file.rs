@@ -112,8 +112,8 @@ pub fn parse_all(text: &str) -> (Vec<ConfigEntry>, Vec<ConfigProblem>) {
     (entries, problems)
 }
 
-/// Returns the mistake of a file whose first line has the form of a `redis.conf`: a name, a space and
-/// a value.
+/// Returns the mistake of a file whose first line has the form of a `redis.conf`: a name, a space
+/// and a value.
 fn other_syntax(text: &str) -> Option<ConfigProblem> {
     let (at, first) = text
         .lines()

@@ -147,8 +147,8 @@ fn the_printed_file_changes_nothing() {
     assert!(text.lines().all(|line| line.len() <= 110), "{text}");
 }
 
-/// Incident: `skein config --check` named the first mistake only. Consequence: a file with five took
-/// five runs. Fix: it names all of them, each with its line.
+/// Incident: `skein config --check` named the first mistake only. Consequence: a file with five
+/// took five runs. Fix: it names all of them, each with its line.
 #[test]
 fn a_check_names_all_mistakes() {
     let folder = tempfile::tempdir().expect("a folder");

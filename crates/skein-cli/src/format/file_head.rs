@@ -1,5 +1,5 @@
-//! The first line of a dump that is written to a file: the file says what it is, so that `skein load`
-//! reads it without `--format`, and never takes its lines for keys.
+//! The first line of a dump that is written to a file: the file says what it is, so that
+//! `skein load` reads it without `--format`, and never takes its lines for keys.
 //!
 //! ```text
 //!   #skein-dump 1 tsv
@@ -19,8 +19,8 @@ pub fn line(format: Format) -> Option<String> {
     (format != Format::Lines).then(|| format!("{MAGIC}{VERSION} {}\n", name(format)))
 }
 
-/// Removes the byte order mark that an editor put before the first line of a dump. Other text keeps it,
-/// because a key may begin with these bytes.
+/// Removes the byte order mark that an editor put before the first line of a dump. Other text keeps
+/// it, because a key may begin with these bytes.
 pub fn remove_mark(head: &mut Vec<u8>) {
     const MARK: &[u8] = "\u{feff}".as_bytes();
     if head.strip_prefix(MARK).is_some_and(|rest| rest.starts_with(MAGIC.as_bytes())) {
@@ -28,8 +28,8 @@ pub fn remove_mark(head: &mut Vec<u8>) {
     }
 }
 
-/// Returns whether the text of a record is the first line of a dump of this format. No record has this
-/// text: each of these formats has two fields or more.
+/// Returns whether the text of a record is the first line of a dump of this format. No record has
+/// this text: each of these formats has two fields or more.
 pub fn is_line(text: &[u8], format: Format) -> bool {
     format != Format::Lines && format_of(text) == Ok(Some(format))
 }

@@ -93,7 +93,8 @@ pub struct ReadOptions {
     pub raw: bool,
     /// Skip the first record.
     pub header: bool,
-    /// The input is a dump of `skein`, so each line has an end: a last line without one was cut off.
+    /// The input is a dump of `skein`, so each line has an end: a last line without one was cut
+    /// off.
     pub of_dump: bool,
 }
 
@@ -134,8 +135,8 @@ impl<R: BufRead> TextReader<R> {
         self.read()
     }
 
-    /// Reads the text of the next record, and returns its line. Skips the first line of a dump, also
-    /// behind other lines: dumps may be joined or sorted.
+    /// Reads the text of the next record, and returns its line. Skips the first line of a dump,
+    /// also behind other lines: dumps may be joined or sorted.
     fn read_text(&mut self) -> io::Result<(u64, RecordText)> {
         loop {
             self.text.clear();

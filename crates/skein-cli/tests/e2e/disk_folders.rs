@@ -148,8 +148,8 @@ fn a_hash_trie_is_dumped_and_loaded_elsewhere() {
 }
 
 /// Incident: a page file that was cut off within its headers, or zeroed, was "not a disk file of
-/// SkeinDB; name another file", with exit code 1, beside the log of its store. Consequence: a service
-/// manager restarted the server for ever. Fix: beside a store's log it is damage.
+/// SkeinDB; name another file", with exit code 1, beside the log of its store. Consequence: a
+/// service manager restarted the server for ever. Fix: beside a store's log it is damage.
 #[test]
 fn a_page_file_without_its_headers_is_damage() {
     let folder = folder_with_data(TrieShape::Linked);

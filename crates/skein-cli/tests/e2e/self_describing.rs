@@ -1,4 +1,5 @@
-//! Dumps that say what they are, loads that say how far they came, and hints for newcomers from Redis.
+//! Dumps that say what they are, loads that say how far they came, and hints for newcomers from
+//! Redis.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -82,9 +83,9 @@ fn text_with_tabs_needs_a_format() {
     assert!(String::from_utf8_lossy(&stdout_of(keys)).starts_with("2 records read, 2 loaded"));
 }
 
-/// Incident: a packed dump, a file of a data folder and random bytes were loaded as keys, and `load`
-/// said "20 loaded". Consequence: a server was filled with rubbish, and a backup seemed restored. Fix:
-/// what begins like no text needs `--format`.
+/// Incident: a packed dump, a file of a data folder and random bytes were loaded as keys, and
+/// `load` said "20 loaded". Consequence: a server was filled with rubbish, and a backup seemed
+/// restored. Fix: what begins like no text needs `--format`.
 #[test]
 fn what_is_no_text_needs_a_format() {
     let folder = tempfile::tempdir().unwrap();
@@ -109,9 +110,9 @@ fn what_is_no_text_needs_a_format() {
     assert!(String::from_utf8_lossy(&stdout_of(asked)).starts_with("2 records read, 2 loaded"));
 }
 
-/// Incident: an editor put a byte order mark before a dump, and `load` loaded its lines as keys. A copy
-/// that was cut off gave a key a part of its value. Consequence: neither was noticed. Fix: the mark is
-/// skipped, and a last line without an end is refused.
+/// Incident: an editor put a byte order mark before a dump, and `load` loaded its lines as keys. A
+/// copy that was cut off gave a key a part of its value. Consequence: neither was noticed. Fix: the
+/// mark is skipped, and a last line without an end is refused.
 #[test]
 fn a_dump_with_a_byte_order_mark_is_read_and_a_short_one_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
@@ -138,8 +139,8 @@ fn a_dump_with_a_byte_order_mark_is_read_and_a_short_one_is_noticed() {
     }
 }
 
-/// Ctrl-C ends a load behind the records that were accepted, and says how far it came: also while it
-/// waits for input.
+/// Ctrl-C ends a load behind the records that were accepted, and says how far it came: also while
+/// it waits for input.
 #[test]
 fn an_interrupted_load_says_how_far_it_came() {
     let folder = tempfile::tempdir().unwrap();

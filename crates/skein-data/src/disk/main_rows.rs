@@ -30,8 +30,8 @@ impl RowReferences {
 }
 
 /// Sets a key to a row, given as bytes, or removes the key with `None`. `old` and `new` are the
-/// references of the row before and after. Counts a removal, and so the replacement of a row that has
-/// expired. Returns the version of the row or of the removal.
+/// references of the row before and after. Counts a removal, and so the replacement of a row that
+/// has expired. Returns the version of the row or of the removal.
 pub(super) fn write_main_row(
     engine: &DiskEngine,
     transaction: &mut DiskTransaction<'_>,

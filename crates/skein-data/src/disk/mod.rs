@@ -186,8 +186,9 @@ impl DiskEngine {
     }
 
     /// Returns a number that grows when an absent key is inserted and removed again. A row that has
-    /// expired counts as removed, so its later removal must not change the number. (If the look falls
-    /// between the count of that removal and its publication, the number changes all the same.)
+    /// expired counts as removed, so its later removal must not change the number. (If the look
+    /// falls between the count of that removal and its publication, the number changes all the
+    /// same.)
     pub(crate) fn removal_counter(&self, key: &[u8]) -> u64 {
         let mut reader = DiskRowReader::default();
         loop {

@@ -186,8 +186,8 @@ impl StreamWriter<'_> {
         self.put_halved(&many)
     }
 
-    /// Puts a chunk. If it is too long, its halves become chunks: entries have grown that shared the
-    /// names of a removed one.
+    /// Puts a chunk. If it is too long, its halves become chunks: entries have grown that shared
+    /// the names of a removed one.
     fn put_halved(&mut self, chunk: &EntryChunk) -> Result<()> {
         let is_long = chunk.count() > 1 && chunk.as_bytes().len() > CHUNK_BYTES;
         let halves = split(chunk, chunk.count() / 2).filter(|_| is_long);

@@ -200,8 +200,8 @@ fn every_engine_equals_a_map() {
     });
 }
 
-/// Guards the numbers of pending entries, which a group and each consumer keep beside the entries. It
-/// takes many writes to one group until an entry passes from one consumer to another.
+/// Guards the numbers of pending entries, which a group and each consumer keep beside the entries.
+/// It takes many writes to one group until an entry passes from one consumer to another.
 #[test]
 fn one_stream_with_groups_equals_a_map() {
     for kind in [EngineKind::Memory(IndexKind::default()), EngineKind::Disk(TrieShape::Linked)] {

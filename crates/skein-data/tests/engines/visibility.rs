@@ -154,9 +154,9 @@ fn an_absent_key_shows_that_it_was_there() {
     });
 }
 
-/// Incident: on the disk engine, a transaction failed if the thread removed an expired key while it was
-/// watched as absent. Consequence: EXEC failed though nobody had written the key. Fix: an expired row
-/// counts as removed. A write in its place is noticed as before.
+/// Incident: on the disk engine, a transaction failed if the thread removed an expired key while it
+/// was watched as absent. Consequence: EXEC failed though nobody had written the key. Fix: an
+/// expired row counts as removed. A write in its place is noticed as before.
 #[test]
 fn the_removal_of_an_expired_key_does_not_show() {
     over_each(|kind| {

@@ -60,8 +60,8 @@ pub(super) fn check_log(
     }
 }
 
-/// Returns the error of reading a folder's page file. If the folder has a store's log, damaged or not, a
-/// file that does not look like a page file was one, and is damaged.
+/// Returns the error of reading a folder's page file. If the folder has a store's log, damaged or
+/// not, a file that does not look like a page file was one, and is damaged.
 pub(super) fn damage_of_file(storage: &dyn Storage, folder: &Path, error: DiskError) -> DiskError {
     match (error, SegmentManifest::read(storage, &folder.join(LOG))) {
         (DiskError::NotADiskFile { path, why }, Ok(Some(_)) | Err(_)) => {

@@ -6,8 +6,8 @@
 //! 2. Reserved records keep their position and their bytes. Records that were not reserved are put
 //!    back into their buffer. So a later attempt leaves the same file as an immediate success.
 //! 3. At `buffered`, writes also stop while all that was acknowledged still has a place
-//!    (`log_room.rs`): the buffer fills it, and the next segment found no room. Then commits go on, and
-//!    writes continue when every log has room.
+//!    (`log_room.rs`): the buffer fills it, and the next segment found no room. Then commits go on,
+//!    and writes continue when every log has room.
 
 use skein_sync::locks::lock;
 

@@ -100,8 +100,8 @@ fn compiling_is_bounded_and_interrupted() {
 
 /// Incident: each call of a library began a count of its own, and a command counted as one
 /// instruction. Consequence: `while true do struct.size(format) end` and loops of BITCOUNT or KEYS
-/// blocked all clients for minutes, and SCRIPT KILL and `--max-script-time` came late. Fix: all calls
-/// share one count, results and formats count, and so does the time of commands.
+/// blocked all clients for minutes, and SCRIPT KILL and `--max-script-time` came late. Fix: all
+/// calls share one count, results and formats count, and so does the time of commands.
 #[test]
 fn loops_of_calls_are_interrupted_by_their_work() {
     for source in [

@@ -16,8 +16,8 @@ const LIMIT: usize = 32 << 20;
 /// What the host says of the command `slow`, which is done at once.
 const SLOW: Duration = Duration::from_millis(1);
 
-/// A server whose every command replies with its second argument, in RESP. It says that `slow` takes
-/// long.
+/// A server whose every command replies with its second argument, in RESP. It says that `slow`
+/// takes long.
 #[derive(Default)]
 struct Host {
     arguments: Vec<Vec<u8>>,

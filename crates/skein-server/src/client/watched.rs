@@ -31,11 +31,11 @@ pub(crate) struct WatchedKeys {
 }
 
 impl WatchedKeys {
-    /// Watches the arguments, keys of the store, in a database. A key that is already watched keeps its first state. All
-    /// watched keys may take `limit` bytes together.
+    /// Watches the arguments, keys of the store, in a database. A key that is already watched keeps
+    /// its first state. All watched keys may take `limit` bytes together.
     ///
-    /// # Errors If they would take more, or if a key cannot be read. Some of the keys may be
-    /// watched then.
+    /// # Errors
+    /// If they would take more, or if a key cannot be read. Some of the keys may be watched then.
     pub(crate) fn add(
         &mut self,
         engine_keys: &mut EngineKeys<'_>,
@@ -84,7 +84,8 @@ impl WatchedKeys {
     /// Returns whether a key was written since it was watched, or its database was swapped and the
     /// key is on either side. `REQUIRES:` no client writes meanwhile.
     ///
-    /// # Errors If a key cannot be read.
+    /// # Errors
+    /// If a key cannot be read.
     pub(crate) fn changed(
         &self,
         engine_keys: &mut EngineKeys<'_>,

@@ -158,7 +158,8 @@ impl<'o, 'a> ScanPageFiller<'o, 'a> {
 
     /// Returns the page.
     ///
-    /// # Errors If a name is too long for the pattern.
+    /// # Errors
+    /// If a name is too long for the pattern.
     pub(super) fn finish(self) -> Result<ScanPage, CommandError> {
         self.fault.map_or(Ok(self.page), Err)
     }

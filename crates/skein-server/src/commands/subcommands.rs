@@ -12,7 +12,8 @@ use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Returns the subcommand in argument 1 of a request.
 ///
-/// # Errors If the name is unknown or the number of arguments is wrong.
+/// # Errors
+/// If the name is unknown or the number of arguments is wrong.
 pub(super) fn subcommand(
     command: &str,
     known: Subcommands,
@@ -35,7 +36,8 @@ impl CommandSpec {
     /// Checks the subcommand of a request, if the command has subcommands and the request has an
     /// argument.
     ///
-    /// # Errors See [`subcommand`].
+    /// # Errors
+    /// See [`subcommand`].
     pub(crate) fn check_subcommand(&self, args: &RequestArgs<'_>) -> Result<(), CommandError> {
         if self.subcommands.is_empty() || args.len() == 1 {
             return Ok(());

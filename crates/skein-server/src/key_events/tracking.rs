@@ -315,8 +315,9 @@ impl TrackingTable {
     }
 }
 
-/// Calls `found` with each prefix of a key, the longest one first. Looks at few others: the greatest
-/// prefix up to the key either is one of the key's, or shows how much of the key the next may have.
+/// Calls `found` with each prefix of a key, the longest one first. Looks at few others: the
+/// greatest prefix up to the key either is one of the key's, or shows how much of the key the next
+/// may have.
 fn for_each_prefix<'p>(
     prefixes: &'p BTreeMap<Vec<u8>, BTreeSet<u64>>,
     key: &[u8],
@@ -374,9 +375,9 @@ mod tests {
         assert!(tables.by_key[&b"a"[..]].starts_with(&[0, 1, 2, 3]));
     }
 
-    /// Incident: CLIENT TRACKING with 50,000 prefixes blocked the server for minutes, and each write
-    /// then compared its key with all of them. Consequence: one client stopped all others. Fix: the
-    /// order of the prefixes leads to those of a key.
+    /// Incident: CLIENT TRACKING with 50,000 prefixes blocked the server for minutes, and each
+    /// write then compared its key with all of them. Consequence: one client stopped all others.
+    /// Fix: the order of the prefixes leads to those of a key.
     #[test]
     fn prefixes_of_a_key_are_found_among_many() {
         let texts = ["", "a", "ab", "abb", "abc", "abcd", "abd", "b", "c1", "z"];

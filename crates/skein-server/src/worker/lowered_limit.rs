@@ -35,8 +35,8 @@ pub(super) fn evict_some(session: &mut EngineSession, shared: &ServerShared, wor
     }
 }
 
-/// Evicts keys, from the next turn on, if writes have exceeded the limit. A script does not ask for room
-/// before each write, and the result of some commands is longer than their arguments.
+/// Evicts keys, from the next turn on, if writes have exceeded the limit. A script does not ask for
+/// room before each write, and the result of some commands is longer than their arguments.
 pub(super) fn evict_excess(session: &mut EngineSession, shared: &ServerShared, worker: usize) {
     if session.memory_limit().is_some() && session.exceeds_limit(shared.memory_outside_store()) {
         shared.eviction_attempts.begin();

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Within a connection, effects and replies keep the order of the requests. Between connections
-//! there is no order to keep; still, requests that are not batched run in the order of arrival, which
-//! programs know from Redis.
+//! there is no order to keep; still, requests that are not batched run in the order of arrival,
+//! which programs know from Redis.
 //!
 //! A turn never waits for a client or for the log. At durability `sync`, replies stay in their
 //! buffer until the epoch of their writes is durable (`reply_buffer`). Another thread writes
@@ -178,8 +178,9 @@ impl Worker {
                 self.active.push(slot);
             }
         }
-        // Connections with requests of an earlier round are first, and those that were not served in
-        // it before others: a batch that is full excludes the connections at the end of the list.
+        // Connections with requests of an earlier round are first, and those that were not served
+        // in it before others: a batch that is full excludes the connections at the end of the
+        // list.
         let slots = &mut self.connections.slots;
         self.active[..waited]
             .sort_by_key(|&slot| slots.get(slot).and_then(|(connection, _)| connection.served));

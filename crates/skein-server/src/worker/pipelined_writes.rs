@@ -45,7 +45,8 @@ pub(super) struct PipelinedWrites {
     parts: Vec<ConnectionWrites>,
     /// The number of writes that must be done one by one, because a batch with them failed.
     alone: usize,
-    /// Whether the batch has a command that may add more than its arguments, and memory has a limit.
+    /// Whether the batch has a command that may add more than its arguments, and memory has a
+    /// limit.
     may_outgrow: bool,
     errors: BatchErrors,
 }

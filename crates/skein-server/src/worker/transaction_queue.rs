@@ -1,5 +1,5 @@
-//! The requests that EXEC runs: whether they write, what memory they ask for, and their run, one after
-//! the other, into one array of replies.
+//! The requests that EXEC runs: whether they write, what memory they ask for, and their run, one
+//! after the other, into one array of replies.
 //!
 //! `exclusive.rs` is alone with its transaction when it calls [`run_queue`].
 
@@ -34,8 +34,8 @@ pub(super) fn begin_queue<'s>(
     if !queue_may_write(multi) {
         return Ok(EngineKeys::Session(session));
     }
-    // The borrow checker would hold the session for a transaction that is only returned, so an error
-    // is asked for first.
+    // The borrow checker would hold the session for a transaction that is only returned, so an
+    // error is asked for first.
     match session.begin().err() {
         None => Ok(EngineKeys::Transaction(Box::new(session.begin().map_err(aborted)?))),
         Some(why) if queue_writes(multi) => Err(aborted(why)),
@@ -97,7 +97,8 @@ pub(super) fn queue_runs_scripts(multi: &Multi) -> bool {
     })
 }
 
-/// Errors if a script of a queue declares that it needs memory. As in Redis, none of the queue runs.
+/// Errors if a script of a queue declares that it needs memory. As in Redis, none of the queue
+/// runs.
 pub(super) fn check_queued_scripts(shared: &ServerShared, multi: &Multi) -> Result<(), CommandError> {
     for (tag, args) in multi.queue.iter() {
         if let ResolvedTag::Command(command) = ResolvedTag::of(tag)

@@ -248,9 +248,9 @@ fn revoked_channels_of_each_kind_end_their_connections_at_once() {
     assert!(client.try_reply().is_none());
 }
 
-/// Incident: two clients sent while the worker was busy, and the one that had been served longer ago
-/// was served first. Consequence: a message went to a client that had unsubscribed before; Redis's own
-/// test failed by chance. Fix: new requests run in the order of arrival.
+/// Incident: two clients sent while the worker was busy, and the one that had been served longer
+/// ago was served first. Consequence: a message went to a client that had unsubscribed before;
+/// Redis's own test failed by chance. Fix: new requests run in the order of arrival.
 #[test]
 fn requests_that_came_during_a_long_command_run_in_the_order_of_arrival() {
     let server = start_with(ServerOptions { workers: 1, ..options() }, Durability::Buffered);

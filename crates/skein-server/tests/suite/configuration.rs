@@ -84,9 +84,9 @@ fn kept_values_are_shown_under_both_names() {
     assert!(refused.contains("SkeinDB has no replicas"), "{refused}");
 }
 
-/// Incident: CONFIG SET of `client-output-buffer-limit` refused the class `replica`. Consequence: a value
-/// with all three classes, as a Redis shows it, left the limits of clients unchanged as well. Fix: the
-/// limits of replicas are kept and shown, without effect.
+/// Incident: CONFIG SET of `client-output-buffer-limit` refused the class `replica`. Consequence: a
+/// value with all three classes, as a Redis shows it, left the limits of clients unchanged as well.
+/// Fix: the limits of replicas are kept and shown, without effect.
 #[test]
 fn output_limits_of_replicas_are_kept() {
     let server = start();

@@ -39,8 +39,8 @@ fn start_on_slow_disk(delay: Duration) -> TestServer {
     server
 }
 
-/// Sends a request that writes, and checks that its reply comes after the write is durable. The write
-/// belongs to the epoch that is open before it is sent, or to a later one.
+/// Sends a request that writes, and checks that its reply comes after the write is durable. The
+/// write belongs to the epoch that is open before it is sent, or to a later one.
 fn check_words(server: &TestServer, client: &mut TestClient, words: &[&[u8]]) {
     let open = server.store.stats().epoch;
     let reply = show(&client.call(words));
@@ -63,9 +63,9 @@ fn of_many(command: &str, key: impl Fn(usize) -> String) -> String {
 }
 
 /// Incident: the test of this promise compared the durable epoch with itself, so it could not fail,
-/// and only EXEC had a better one. Consequence: with a planted bug, DEL of many keys was acknowledged
-/// before it was durable, and no test noticed. Fix: each way that a reply takes is checked on a disk
-/// that is slow.
+/// and only EXEC had a better one. Consequence: with a planted bug, DEL of many keys was
+/// acknowledged before it was durable, and no test noticed. Fix: each way that a reply takes is
+/// checked on a disk that is slow.
 #[test]
 fn no_reply_is_sent_before_its_write_is_durable() {
     let server = start_on_slow_disk(Duration::from_millis(60));

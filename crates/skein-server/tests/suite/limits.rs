@@ -98,8 +98,9 @@ fn soft_output_limit_disconnects_after_its_time() {
     assert_eq!(reads.ask("PING"), "+PONG|");
 }
 
-/// Guards the begin of the soft limit's time: it is the moment when the client came to exceed the limit
-/// last. From an earlier moment, a client that reads late would be disconnected at its second long reply.
+/// Guards the begin of the soft limit's time: it is the moment when the client came to exceed the
+/// limit last. From an earlier moment, a client that reads late would be disconnected at its second
+/// long reply.
 #[test]
 fn time_below_the_soft_limit_does_not_count() {
     const SOFT: Duration = Duration::from_secs(2);

@@ -490,9 +490,9 @@ fn a_lowered_limit_evicts_at_once() {
     wait_for(|| counted(&mut client) <= 4 << 20);
 }
 
-/// Incident: under a policy that evicts, SETRANGE made a value of 50 MB at a limit of 20 MB, and nothing
-/// was evicted afterwards. Consequence: memory stayed far over `maxmemory`. Fix: after a command that may
-/// add more than its arguments, the worker looks whether memory is over the limit.
+/// Incident: under a policy that evicts, SETRANGE made a value of 50 MB at a limit of 20 MB, and
+/// nothing was evicted afterwards. Consequence: memory stayed far over `maxmemory`. Fix: after a
+/// command that may add more than its arguments, the worker looks whether memory is over the limit.
 #[test]
 fn keys_are_evicted_after_a_value_has_grown_beyond_the_limit() {
     let limit = 8 << 20;

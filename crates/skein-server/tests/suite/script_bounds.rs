@@ -284,9 +284,9 @@ fn scripts_read_and_clients_wait_while_writes_are_stopped() {
     assert_eq!(show(&waiting.reply()), "*-1|", "it has waited until the end");
 }
 
-/// Incident: a command of a script counted as one instruction, however long it took. Consequence: a loop
-/// of BITCOUNT or KEYS kept all other clients waiting for minutes, without BUSY. Fix: the time of commands
-/// counts.
+/// Incident: a command of a script counted as one instruction, however long it took. Consequence: a
+/// loop of BITCOUNT or KEYS kept all other clients waiting for minutes, without BUSY. Fix: the time
+/// of commands counts.
 #[test]
 fn a_loop_of_long_commands_lets_others_in() {
     let server = start(options());

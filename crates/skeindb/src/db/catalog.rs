@@ -48,7 +48,8 @@ impl KeyspaceState {
         Arc::new(Self { number, name, dropped, types: Mutex::default() })
     }
 
-    /// Notes the types of the rows, unless others were noted before. `check` reads rows as these types.
+    /// Notes the types of the rows, unless others were noted before. `check` reads rows as these
+    /// types.
     ///
     /// # Errors
     /// Other types were noted before, or `check` fails.

@@ -88,8 +88,8 @@ impl Keyspace {
         self.state.check_present()
     }
 
-    /// Returns a number that is the same for all handles of this keyspace, and another one for those of
-    /// other keyspaces, as long as the handle is kept.
+    /// Returns a number that is the same for all handles of this keyspace, and another one for
+    /// those of other keyspaces, as long as the handle is kept.
     pub(super) fn identity(&self) -> usize {
         Arc::as_ptr(&self.state).addr()
     }

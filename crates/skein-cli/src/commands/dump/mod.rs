@@ -97,8 +97,8 @@ pub struct DumpArgs {
     quiet: bool,
 }
 
-/// Returns whether an output is a file without contents. Such a file gets a first line that names the
-/// format. Pipes and terminals do not, and neither does a file that the shell appends to.
+/// Returns whether an output is a file without contents. Such a file gets a first line that names
+/// the format. Pipes and terminals do not, and neither does a file that the shell appends to.
 fn is_new_file(output: &impl std::os::fd::AsFd) -> bool {
     rustix::fs::fstat(output).is_ok_and(|found| {
         FileType::from_raw_mode(found.st_mode) == FileType::RegularFile && found.st_size == 0

@@ -57,8 +57,8 @@ impl LoadInput {
     /// Returns what the input holds. `given` is the format that the command line names.
     ///
     /// # Errors
-    /// The input is a dump of another format or version. The format is not given, and the input looks
-    /// like another one than `lines`, or like no text.
+    /// The input is a dump of another format or version. The format is not given, and the input
+    /// looks like another one than `lines`, or like no text.
     pub fn kind(&self, given: Option<Format>) -> Result<InputKind, Failure> {
         if given.is_none() && skein_rdb::is_file(&self.head) {
             return Ok(InputKind::Rdb);

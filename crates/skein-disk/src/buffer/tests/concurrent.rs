@@ -182,8 +182,8 @@ fn readers_see_whole_writes_while_pages_are_evicted() {
 }
 
 /// Guards the places of the last checkpoint until both headers have the next one (invariant 3 of
-/// `page_file/headers.rs`). A write beside the checkpoint could take them earlier, and a power cut then
-/// would leave neither of the two.
+/// `page_file/headers.rs`). A write beside the checkpoint could take them earlier, and a power cut
+/// then would leave neither of the two.
 #[test]
 fn old_places_are_kept_until_the_checkpoint_has_ended() {
     let storage = SimStorage::new();

@@ -134,8 +134,8 @@ fn check_prefixes(wanted: &[&[u8]], present: &BTreeSet<Vec<u8>>) -> Result<(), C
     Ok(())
 }
 
-/// Returns a prefix of a set that begins with `prefix`, or with which `prefix` begins. REQUIRES: those
-/// of the set do not overlap. So only the two neighbours can.
+/// Returns a prefix of a set that begins with `prefix`, or with which `prefix` begins. REQUIRES:
+/// those of the set do not overlap. So only the two neighbours can.
 fn overlapping<'s>(prefix: &[u8], set: &'s BTreeSet<Vec<u8>>) -> Option<&'s Vec<u8>> {
     let before = (Bound::Unbounded, Bound::Included(prefix));
     let from = (Bound::Included(prefix), Bound::Unbounded);
@@ -290,7 +290,8 @@ mod tests {
     }
 
     /// Incident: CLIENT TRACKING with 50,000 prefixes compared each pair of them, for minutes.
-    /// Consequence: nobody else was served. Fix: sorted prefixes are compared with their neighbours.
+    /// Consequence: nobody else was served. Fix: sorted prefixes are compared with their
+    /// neighbours.
     #[test]
     fn many_prefixes_are_checked_at_once() {
         let texts: Vec<String> = (0..100_000).map(|at| format!("prefix:{at:06}")).collect();

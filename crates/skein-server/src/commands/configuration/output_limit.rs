@@ -1,6 +1,7 @@
 //! `client-output-buffer-limit`: for each class of clients a hard limit, a soft limit, and the
 //! seconds for which the soft limit may be exceeded. The classes are `normal`, `replica` (also
-//! `slave`) and `pubsub`. The limits of replicas are kept for CONFIG GET: this server has no replicas.
+//! `slave`) and `pubsub`. The limits of replicas are kept for CONFIG GET: this server has no
+//! replicas.
 
 use super::table::ApplyChange;
 use super::values::bytes;

@@ -118,8 +118,8 @@ fn text(value: &str) -> OptionValue {
     OptionValue::Text(value.to_owned())
 }
 
-/// Converts the numbers of `normal` and of `pubsub`. Those of replicas are kept without effect, so they
-/// are no options.
+/// Converts the numbers of `normal` and of `pubsub`. Those of replicas are kept without effect, so
+/// they are no options.
 fn output_limit(value: &str) -> Option<RewrittenOptions> {
     let words: Vec<&str> = value.split(' ').collect();
     let mut options = Vec::new();

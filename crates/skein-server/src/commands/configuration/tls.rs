@@ -12,7 +12,8 @@ use crate::shared::ServerShared;
 /// Returns a function that applies the named TLS files together with the unchanged ones, or `None`
 /// if none is named. Reads the files on the worker's thread, because they are short.
 ///
-/// # Errors If a file cannot be used or the files do not fit together. The server's log has the
+/// # Errors
+/// If a file cannot be used or the files do not fit together. The server's log has the
 /// reason.
 pub(super) fn change(
     shared: &ServerShared,

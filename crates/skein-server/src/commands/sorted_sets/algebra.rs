@@ -219,7 +219,8 @@ impl<'a> SetOperationQuery<'a> {
         work > AT_ONCE as u64
     }
 
-    /// Returns the members of the result: of a union in their order, else in the order of the first set.
+    /// Returns the members of the result: of a union in their order, else in the order of the first
+    /// set.
     pub(in crate::commands) fn find(
         mut self,
         engine_keys: &mut EngineKeys<'_>,

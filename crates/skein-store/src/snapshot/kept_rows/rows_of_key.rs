@@ -1,10 +1,10 @@
 //! The kept rows of one key, in the order of their writes.
 //!
 //! # Invariants
-//! 1. The moments until which the verified rows were valid do not fall. A writer reads the moment and
-//!    the key's row, adds its pending row, and verifies it only if neither has changed. So rows that
-//!    are verified earlier were added earlier, or both say that the key was absent, until the same
-//!    moment: a key can be inserted and removed again meanwhile.
+//! 1. The moments until which the verified rows were valid do not fall. A writer reads the moment
+//!    and the key's row, adds its pending row, and verifies it only if neither has changed. So rows
+//!    that are verified earlier were added earlier, or both say that the key was absent, until the
+//!    same moment: a key can be inserted and removed again meanwhile.
 //! 2. A pending row becomes verified, or is removed. So there are at most as many pending rows as
 //!    writers of the key, and a verified row stays as it is.
 //!
@@ -121,8 +121,8 @@ mod tests {
     }
 
     /// Incident: a write to a key, a snapshot's read of it and the end of a snapshot each looked at
-    /// all rows that were kept of the key, one for each snapshot. Consequence: 16,000 snapshots beside
-    /// a writer took 33 s. Fix: the rows are in order, so they are searched by halving.
+    /// all rows that were kept of the key, one for each snapshot. Consequence: 16,000 snapshots
+    /// beside a writer took 33 s. Fix: the rows are in order, so they are searched by halving.
     #[test]
     fn a_search_looks_at_few_rows() {
         const ROWS: u64 = 10_000;

@@ -90,9 +90,9 @@ fn a_search_visits_a_few_rows_whatever_the_number_of_writes() -> Result<()> {
     Ok(())
 }
 
-/// Incident: going back to a savepoint looked at all savepoints before it, and forgot which rows the
-/// transaction's removals hide. Consequence: loops of savepoints took the square of the writes. Fix:
-/// the savepoint is found by its number, and only the undone writes show their rows again.
+/// Incident: going back to a savepoint looked at all savepoints before it, and forgot which rows
+/// the transaction's removals hide. Consequence: loops of savepoints took the square of the writes.
+/// Fix: the savepoint is found by its number, and only the undone writes show their rows again.
 #[test]
 fn a_rollback_costs_what_it_undoes() -> Result<()> {
     let db = Db::in_memory()?;
