@@ -11,6 +11,7 @@
 //! fills the disk to its end leaves no room for the checkpoint.
 
 use std::collections::VecDeque;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
@@ -220,13 +221,9 @@ impl SegmentAllocator {
         let (dir, unlisted) = (place.order.dir.clone(), place.unlisted.take());
         let left_over = std::mem::take(&mut place.left_over);
         drop(state);
-        if left_over {
-            // No manifest contains it, so no recovery misses it.
-            let _ = self.storage.remove(&dir.join(segment::file_name(header.log, header.number)));
-        }
         let made = match unlisted {
             Some(segment) => Ok(segment),
-            None => segment::make(&*self.storage, &dir, &header, self.zeroed),
+            None => self.make(&dir, &header, left_over),
         };
         // The segment must be in the manifest before a record is written to it.
         let listed = made.map(|segment| (self.manifests.add(&segment.path), segment));
@@ -253,6 +250,24 @@ impl SegmentAllocator {
         self.changed.notify_all();
     }
 
+    /// Makes a segment, after the removal of what an earlier attempt left of it.
+    ///
+    /// # Errors
+    /// Returns an error if the removal or the creation fails. Then a file may be left again.
+    fn make(&self, dir: &Path, header: &SegmentHeader, left_over: bool) -> Result<NewSegment> {
+        if left_over {
+            let path = dir.join(segment::file_name(header.log, header.number));
+            // No manifest contains it, so no recovery misses it.
+            match self.storage.remove(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(LogError::io("remove", &path, &error));
+                }
+                _ => {}
+            }
+        }
+        segment::make(&*self.storage, dir, header, self.zeroed)
+    }
+
     /// Removes the segments that were created and not used. Must be called after the thread has
     /// ended.
     pub fn remove_unused(&self) {
@@ -276,5 +291,38 @@ impl Drop for AllocatorEnd<'_> {
     fn drop(&mut self) {
         lock(&self.0.state).has_ended = true;
         self.0.changed.notify_all();
+    }
+}
+
+#[cfg(all(test, not(skein_loom)))]
+mod tests {
+    use super::*;
+    use crate::storage::sim::{SimError, SimStorage};
+
+    /// Incident: a disk failed while a segment was made, and again when the incomplete file was
+    /// removed. The next attempt ignored that, and found the name taken. Consequence: writes were
+    /// stopped for good although the disk worked again. Fix: a failed removal is an attempt that
+    /// failed, and the next one removes the file first.
+    #[test]
+    fn an_incomplete_segment_that_cannot_be_removed_is_removed_later() {
+        let (disk, dir) = (SimStorage::new(), PathBuf::from("/logs"));
+        disk.create_dir_all(&dir).unwrap();
+        let storage: Arc<dyn Storage> = disk.share();
+        let manifests =
+            SegmentManifests::reconcile(storage.clone(), &[dir.clone()], vec![None], [7; 16], &[]).unwrap();
+        let order = SegmentOrder { dir, next_number: 1, seed: 3, room: Arc::new(LogRoom::new(true)) };
+        let allocator =
+            SegmentAllocator::new(storage, Arc::new(manifests), [7; 16], 64 << 10, false, 0, vec![order]);
+
+        // The file is created, and neither filled nor removed.
+        disk.fail_at(disk.operations() + 2, SimError::NoSpace, true);
+        allocator.make_next(0);
+        // Its removal fails once more.
+        disk.fail_at(disk.operations() + 1, SimError::NoSpace, false);
+        allocator.make_next(0);
+        assert!(matches!(&lock(&allocator.state).places[0].ready, Some(Err(error)) if error.is_no_room()));
+        disk.no_faults();
+        allocator.make_next(0);
+        assert_eq!(allocator.take(0, 0).unwrap().number, 1);
     }
 }

@@ -95,7 +95,12 @@ fn what_is_no_text_needs_a_format() {
     for bytes in packed {
         assert_refused(&run_with_input(["load", "-", "--data", data], bytes), 2, &["packed", "cat FILE |"]);
     }
-    for (bytes, at) in [(&b"a\nb\0\n"[..], "byte 3 is 0x00"), (b"a\x1b[0m\n", "byte 1 is 0x1b")] {
+    // A tab among such bytes makes no table of the file.
+    for (bytes, at) in [
+        (&b"a\nb\0\n"[..], "byte 3 is 0x00"),
+        (b"a\x1b[0m\n", "byte 1 is 0x1b"),
+        (b"a\t\0\n", "byte 2 is 0x00"),
+    ] {
         let refused = run_with_input(["load", "-", "--data", data], bytes);
         assert_refused(&refused, 2, &["no text", at, "--format lines"]);
         assert!(!folder.path().join("data").exists(), "nothing was made");

@@ -269,18 +269,23 @@ impl CellRun {
         }
     }
 
-    /// Ends the fault, and waits until writes continue.
+    /// Ends the fault, and waits until writes continue. A thread that met the fault may stop them
+    /// only after its end, so a refusal may still follow a write that was taken.
     fn room_again(&mut self, store: &Store) {
         self.end_fault();
         let began = Instant::now();
-        while matches!(store.writes_stopped(), Some(Error::NoRoomOnDisk { .. })) {
+        loop {
+            let written = self.put(store, b"after", VALUE_BYTES).and_then(|()| store.flush());
+            match written {
+                Ok(()) => return self.promised(),
+                Err(Error::NoRoomOnDisk { .. }) => {}
+                Err(error) => {
+                    assert_eq!(self.cell.fault, DiskFault::FailedSync, "{}: {error}", self.cell);
+                    return;
+                }
+            }
             assert!(began.elapsed() < PATIENCE, "{}: writes do not continue", self.cell);
             std::thread::sleep(Duration::from_millis(2));
-        }
-        let written = self.put(store, b"after", VALUE_BYTES).and_then(|()| store.flush());
-        match written {
-            Ok(()) => self.promised(),
-            Err(error) => assert_eq!(self.cell.fault, DiskFault::FailedSync, "{}: {error}", self.cell),
         }
     }
 

@@ -70,12 +70,12 @@ impl LoadInput {
                 "the file's first line says that it is a dump of the format {format:?}; leave --format out"
             ))),
             (None, Some(given)) => Ok(InputKind::Text(given)),
-            (None, None) if self.has_tab() => Err(Failure::usage(
-                "the first line has a tab, so the file may be tsv or hex, and without --format each line is a whole \
-                 key; name the format: --format tsv, hex, csv or lines",
-            )),
             (None, None) => match self.no_text() {
                 Some(why) => Err(Failure::usage(why)),
+                None if self.has_tab() => Err(Failure::usage(
+                    "the first line has a tab, so the file may be tsv or hex, and without --format each line is a \
+                     whole key; name the format: --format tsv, hex, csv or lines",
+                )),
                 None => Ok(InputKind::Text(Format::Lines)),
             },
         }
