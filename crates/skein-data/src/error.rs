@@ -51,7 +51,7 @@ pub enum EngineError {
     BadStream {
         /// The key, or its beginning.
         key: String,
-        /// What is wrong.
+        /// The violated rule.
         reason: &'static str,
     },
     /// A background thread could not be started.

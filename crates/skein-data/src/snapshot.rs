@@ -155,7 +155,7 @@ impl EngineSnapshot {
     }
 }
 
-/// What an ended snapshot kept; see [`EngineSnapshot::release`].
+/// The values that an ended snapshot kept; see [`EngineSnapshot::release`].
 #[derive(Debug)]
 pub enum SnapshotRelease {
     /// Of the engine in memory.

@@ -13,7 +13,7 @@ use std::io::BufRead;
 use crate::payload::{self, VALKEY_9};
 use crate::{RdbError, RdbInput, RdbLimits, Result, ValuePiece, ValueReader, ValueType};
 
-/// What begins a file, and a file of Valkey 9. Digits of the version follow.
+/// The first bytes of a file, and of a file of Valkey 9. Digits of the version follow.
 const MAGIC: &[u8; 5] = b"REDIS";
 const VALKEY_MAGIC: &[u8; 6] = b"VALKEY";
 /// The first version with a checksum.
@@ -58,7 +58,7 @@ pub enum FileEvent {
     Piece(ValuePiece),
 }
 
-/// What comes before a key.
+/// The fields before a key.
 #[derive(Default)]
 struct KeyAttributes {
     expires: Option<u64>,

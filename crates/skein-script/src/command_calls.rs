@@ -30,7 +30,7 @@ use crate::work_meter::WorkMeter;
 
 const NO_ARGUMENTS: &str = "Please specify at least one argument for this redis lib call";
 const WRONG_ARGUMENTS: &str = "Lua redis lib command arguments must be strings or integers";
-/// What a script without a host would say, which cannot be.
+/// The error of a script without a host. No script runs without one.
 const NO_HOST: &str = "there is no server behind this script";
 const NOT_RESP: &str = "the server's reply to a command of the script is not RESP";
 const NO_COMMAND: &str = "Invalid command passed to redis.acl_check_cmd()";
@@ -138,7 +138,7 @@ unsafe fn run(state: *mut ffi::lua_State) -> (Stack, bool) {
         // SAFETY: as above.
         let took = host.call(run.version.get(), unsafe { &mut *run.reply.get() });
         if host.has_written() {
-            // The reply may be the only copy of what the command has removed.
+            // The reply may be the only copy of the removed values.
             run.memory.raise();
         }
         Ok(took)
@@ -219,7 +219,7 @@ fn error_of(reply: &[u8]) -> Option<&[u8]> {
     Some(line.strip_suffix(b"\r\n").unwrap_or(line))
 }
 
-/// Pushes what a script sees of an error.
+/// Pushes an error in the form that scripts see.
 fn push_error(stack: &mut Stack, text: &[&[u8]]) {
     stack.push_table();
     stack.push_bytes(b"err");

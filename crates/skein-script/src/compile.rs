@@ -14,7 +14,7 @@ use mlua::{Function, Lua, Table, ffi};
 
 /// The bytes of a piece.
 const PIECE: usize = 4096;
-/// What a piece counts: five of them make a tick.
+/// The count of a piece: five of them make a tick.
 const WORK: usize = 20_000;
 /// The work that any text may take: some tenths of a second.
 const MOST_WORK: usize = 64_000_000;
@@ -25,7 +25,7 @@ const SIGNATURE: u8 = 0x1b;
 
 const TOO_LONG: &CStr = c"the text takes too long to compile: split its longest expressions and loops";
 
-/// What is left of a text.
+/// The rest of a text.
 struct Pieces<'t> {
     rest: &'t [u8],
     most_work: usize,

@@ -61,7 +61,7 @@ pub enum ScriptError {
     Begin {
         /// The limit.
         limit: usize,
-        /// What Lua says.
+        /// The message of Lua.
         why: String,
     },
 }
@@ -78,7 +78,7 @@ pub struct ScriptEngine {
     pub(crate) state: Rc<RunState>,
 }
 
-/// What `sandbox.lua` returns, besides the globals of scripts.
+/// The functions that `sandbox.lua` returns, besides the globals of scripts.
 pub(crate) struct Sandbox {
     /// The globals of libraries.
     pub(crate) environment: Table,
@@ -100,7 +100,7 @@ impl fmt::Debug for ScriptEngine {
 
 impl ScriptEngine {
     /// Makes an engine whose scripts may take this much memory in all, in bytes; 0 for no limit.
-    /// What a script leaves is freed later, by Lua's collector.
+    /// Lua's collector frees the values of an ended script later.
     ///
     /// ```
     /// # use skein_script::ScriptEngine;
@@ -217,7 +217,7 @@ impl ScriptEngine {
         self.lua.used_memory()
     }
 
-    /// Runs a script, and writes what it returns, or its error, to `reply`.
+    /// Runs a script, and writes its value or its error to `reply`.
     ///
     /// # Errors
     /// If the script is not compiled yet and its code is not Lua. Nothing ran then. An error that
@@ -241,7 +241,7 @@ impl ScriptEngine {
         Ok(())
     }
 
-    /// Resets what the last run has left.
+    /// Resets the state of the last run.
     pub(crate) fn begin_run(&self) {
         self.state.version.set(RespVersion::Resp2);
         self.state.stopped.set(false);
@@ -320,7 +320,7 @@ impl ScriptEngine {
         }
     }
 
-    /// Gives back what the run has taken.
+    /// Returns the budget of the run.
     pub(crate) fn end_run(&self) {
         // SAFETY: no command runs, so nothing refers to its reply.
         unsafe { self.state.empty_reply() };
@@ -330,7 +330,8 @@ impl ScriptEngine {
         self.collect();
     }
 
-    /// Frees what scripts left, if that is much. Lua 5.1 does not do so when memory runs out.
+    /// Frees the values of ended scripts, if they are many. Lua 5.1 does not do so when memory
+    /// runs out.
     fn collect(&self) {
         let limit = self.state.memory.limit();
         if limit > 0 && self.memory() > limit / 2 {

@@ -1,4 +1,4 @@
-//! Errors that functions of the sandbox raise, and what a script sees of them.
+//! Errors that functions of the sandbox raise, and their form in a script.
 //!
 //! The functions are Rust, and the crate `mlua` carries their errors through Lua as an opaque value.
 //! `pcall`, `xpcall` and `coroutine.resume` of the sandbox turn it into what Redis would have

@@ -72,9 +72,9 @@ impl fmt::Debug for FunctionFlags {
 pub struct RegisteredFunction {
     /// Letters, digits and underscores.
     pub name: String,
-    /// What it does, for people.
+    /// Its description, for people.
     pub description: Option<Vec<u8>>,
-    /// What it needs and promises.
+    /// Its needs and promises.
     pub flags: FunctionFlags,
 }
 
@@ -208,7 +208,7 @@ impl ScriptEngine {
         });
     }
 
-    /// Calls a function of a loaded library, and writes what it returns, or its error, to `reply`.
+    /// Calls a function of a loaded library, and writes its value or its error to `reply`.
     ///
     /// # Errors
     /// If there is no such function. An error that the function raises is a reply.

@@ -1,8 +1,8 @@
-//! The first line of a script, `#!lua flags=…`, which says what the script does.
+//! The first line of a script, `#!lua flags=…`, which declares the needs of the script.
 
 use thiserror::Error;
 
-/// What a script says about itself.
+/// The declarations of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ScriptFlags {
     /// The script has a first line with flags. Without one, Redis's older rules hold: a script may

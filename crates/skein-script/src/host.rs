@@ -55,7 +55,7 @@ pub trait ScriptHost {
     fn log(&mut self, level: ScriptLogLevel, text: &[u8]);
 
     /// Returns whether the script has run a command that writes. From then on the engine gives it
-    /// [`WRITTEN_RESERVE`](crate::WRITTEN_RESERVE): what it has removed exists in its memory alone.
+    /// [`WRITTEN_RESERVE`](crate::WRITTEN_RESERVE): removed values exist in its memory alone.
     fn has_written(&self) -> bool;
 
     /// Called about every millisecond, in Lua and in the functions of the libraries. A break ends
@@ -63,7 +63,7 @@ pub trait ScriptHost {
     fn tick(&mut self) -> ControlFlow<Stop>;
 }
 
-/// Encodes what a script returns, as the client's version of RESP wants it.
+/// Encodes the value of a script, as the client's version of RESP wants it.
 #[expect(missing_docs, reason = "the names are those of RESP's types")]
 pub trait ReplySink {
     /// Returns whether this many bytes of text may be added. `false` ends the reply.

@@ -1,4 +1,4 @@
-//! The library `redis`: commands, replies, and what scripts ask of the server.
+//! The library `redis`: commands, replies, and questions to the server.
 
 #![expect(clippy::needless_pass_by_value, reason = "the functions of the library have one signature")]
 
@@ -19,7 +19,7 @@ const VERSION_NUMBER: u32 = 0x0007_000f;
 /// The bytes of a text that a script logs. The rest is cut off.
 const LOG_TEXT_MAX: usize = 64 << 10;
 
-/// What the functions of the library say if a script has no host, which no script can notice.
+/// The error of the library if a script has no host. No script can notice it.
 fn no_host() -> mlua::Error {
     fault("there is no server behind this script")
 }

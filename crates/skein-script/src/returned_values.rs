@@ -1,4 +1,4 @@
-//! What a script returns, as a reply. The rules of `reply_values`, the other way round.
+//! The value of a script, as a reply. The rules of `reply_values`, the other way round.
 //!
 //! A number loses its fraction, and an array ends before its first `nil`. Metatables are not asked.
 //!

@@ -11,7 +11,7 @@ use crate::kept_values::KeptValues;
 use crate::memory::MemoryLimit;
 use crate::patterns::Frame;
 
-/// What a script that is stopped by a panic of the server would see.
+/// The error of a script that a panic of the server stops.
 pub(crate) const PANICKED: &str = "the server failed in a command of the script";
 
 /// A reply of a command longer than this gives its buffer back.

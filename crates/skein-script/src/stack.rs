@@ -9,7 +9,7 @@
 //!  protected(lua, arguments, work)
 //!      │ pushes the arguments
 //!      ▼
-//!  work(&mut Stack)      next, element: push what a table has
+//!  work(&mut Stack)      next, element: push the values of a table
 //!      │                 push_…, set:   build tables
 //!      ▼
 //!  the values left on the stack are the results

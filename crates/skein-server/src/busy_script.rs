@@ -52,7 +52,7 @@ impl ScriptSort {
     }
 }
 
-/// What a running script must do.
+/// The order to a running script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScriptVerdict {
     GoOn,

@@ -25,7 +25,7 @@ use crate::client_registry::ClientLocation;
 use crate::glob::Glob;
 use crate::resp::{Protocol, ReplyWriter};
 
-/// What a client subscribes to.
+/// The kind of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChannelKind {
     /// SUBSCRIBE
@@ -279,7 +279,7 @@ impl Channels {
         lock(&self.tables).receivers_of(kind, name).map_or(0, |receivers| receivers.clients.len())
     }
 
-    /// Returns the clients that have subscribed to a name of which `is_meant` is true.
+    /// Returns the clients with a subscription to a name that `is_meant` accepts.
     pub(crate) fn clients_of(&self, is_meant: impl Fn(ChannelKind, &[u8]) -> bool) -> BTreeSet<u64> {
         let tables = lock(&self.tables);
         let channels =

@@ -23,7 +23,7 @@ pub(crate) use memory::resident_bytes;
 /// command.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";
 
-/// The bits of the clock, in seconds, by which Redis compares the last uses of keys.
+/// The bits of the clock, in seconds. Redis compares the last uses of keys by them.
 pub(crate) const LRU_CLOCK: u64 = (1 << 24) - 1;
 
 /// The numbers of keys and of the engine.

@@ -75,7 +75,7 @@ pub(crate) struct LiveSettings {
     pub busy_reply_ms: LiveSetting,
     /// Not 0: scripts may call DEBUG, for tests.
     pub debug_in_scripts: LiveSetting,
-    /// The sizes by which OBJECT ENCODING answers.
+    /// The sizes that decide the answer of OBJECT ENCODING.
     pub encodings: EncodingSettings,
     /// The settings of observation.
     pub observing: ObserveSettings,

@@ -179,8 +179,8 @@ typedef struct skein_db skein_db;
 // named keyspace; a value has less than 512 MiB.
 typedef struct skein_keyspace skein_keyspace;
 
-// All keyspaces as they were at one moment, while writers go on. What they replace is kept as long
-// as it lives, so free it soon.
+// All keyspaces as they were at one moment, while writers continue. Replaced values are kept as
+// long as it lives, so free it soon.
 typedef struct skein_snapshot skein_snapshot;
 
 // A transaction. Its reads are of one moment, its writes are private until the commit, and the
@@ -640,7 +640,7 @@ skein_status skein_txn_cursor(const skein_txn *txn,
 // Makes a savepoint, and stores its number in `*savepoint`. It needs no free.
 skein_status skein_txn_savepoint(const skein_txn *txn, uint64_t *savepoint);
 
-// Undoes the writes after a savepoint, which stays. What was read meanwhile is still checked at the
+// Undoes the writes after a savepoint, which stays. Reads since then are still checked at the
 // commit.
 //
 // Errors: SKEIN_SAVEPOINT_GONE if an earlier savepoint was rolled back to, SKEIN_FOREIGN for a

@@ -14,8 +14,8 @@ use crate::memory::{self, BytesOut, handle, out};
 use crate::rows::at_key;
 use crate::status::Status;
 
-/// All keyspaces as they were at one moment, while writers go on. What they replace is kept as long
-/// as it lives, so free it soon.
+/// All keyspaces as they were at one moment, while writers continue. Replaced values are kept as
+/// long as it lives, so free it soon.
 pub struct SnapshotHandle(pub(crate) Snapshot);
 
 /// Takes a snapshot, which the caller frees with `skein_snapshot_free`. On an error `*snapshot` is

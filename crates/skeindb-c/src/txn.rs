@@ -294,7 +294,7 @@ pub extern "C" fn skein_txn_savepoint(
     })
 }
 
-/// Undoes the writes after a savepoint, which stays. What was read meanwhile is still checked at the
+/// Undoes the writes after a savepoint, which stays. Reads since then are still checked at the
 /// commit.
 ///
 /// Errors: SKEIN_SAVEPOINT_GONE if an earlier savepoint was rolled back to, SKEIN_FOREIGN for a

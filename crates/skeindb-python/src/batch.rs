@@ -79,7 +79,7 @@ impl Batch {
     }
 }
 
-/// A keyspace that is written by a batch: what `batch[keyspace]` returns.
+/// A keyspace that is written by a batch, as `batch[keyspace]` returns it.
 #[pyclass(frozen, module = "skeindb")]
 pub(crate) struct BatchView {
     keyspace: skeindb::Keyspace,

@@ -1,4 +1,4 @@
-//! Chunks of a range: what is read at once, while other threads of Python run.
+//! Chunks of a range. A chunk is read at once, while other threads of Python run.
 
 use std::ops::Bound;
 

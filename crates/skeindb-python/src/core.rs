@@ -1,4 +1,4 @@
-//! What all Python objects of one database share.
+//! The state that all Python objects of one database share.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -16,7 +16,7 @@ pub(crate) struct Held<T> {
     value: Mutex<Option<T>>,
     /// How often the value was changed, or [`ENDED`]. Written under the lock.
     changes: AtomicU64,
-    /// What an operation after the end says.
+    /// The error of an operation after the end.
     ended: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What notebooks show.
+//! The views of objects in notebooks.
 
 use std::fmt::Write as _;
 

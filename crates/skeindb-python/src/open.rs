@@ -26,7 +26,7 @@ fn engine_named(name: &str) -> Result<Engine> {
     }
 }
 
-/// Returns what a name stands for that the library knows.
+/// Returns the value of a name that the library knows.
 fn named<T: FromStr<Err: Into<skeindb::Error>>>(name: &str) -> Result<T> {
     name.parse().map_err(|error: T::Err| Failure::Db(error.into()))
 }

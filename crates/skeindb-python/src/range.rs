@@ -1,4 +1,4 @@
-//! Ranges of keys: what `keys`, `items`, `values` and slices select.
+//! Ranges of keys, as `keys`, `items`, `values` and slices select them.
 
 use std::ops::Bound as KeyBound;
 

@@ -19,7 +19,7 @@ use crate::rows::Rows;
 /// Rows that a notebook shows.
 const SHOWN: usize = 10;
 
-/// A keyspace as a mapping that is only read: what `snapshot[keyspace]` returns.
+/// A keyspace as a mapping that is only read, as `snapshot[keyspace]` returns it.
 #[pyclass(frozen, subclass, weakref, mapping, module = "skeindb")]
 pub(crate) struct ReadView {
     reader: Reader,

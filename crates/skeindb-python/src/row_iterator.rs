@@ -24,7 +24,7 @@ const ROWS_MOST: usize = 512;
 
 /// The state of an iterator.
 struct Place {
-    /// What was read and not yielded.
+    /// The rows that were read and not yielded.
     rows: vec::IntoIter<Row>,
     /// Raised behind these rows.
     failed: Option<Failure>,
@@ -84,7 +84,7 @@ impl RowIterator {
         Ok(())
     }
 
-    /// Discards what was read ahead if the transaction has written since.
+    /// Discards the rows that were read ahead if the transaction has written since.
     fn follow_writes(&self, place: &mut Place) -> Result<()> {
         let changes = self.reader.changes()?;
         if changes != place.changes {

@@ -1,4 +1,4 @@
-//! A range of a keyspace as an object: what `keys`, `items`, `values` and slices return.
+//! A range of a keyspace as an object, as `keys`, `items`, `values` and slices return it.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;

@@ -11,7 +11,7 @@ use crate::keyspace::keyspace_of;
 use crate::read_view::ReadView;
 use crate::reader::{Reader, Source};
 
-/// All keyspaces as they were at one moment. While it is open, what writers replace is kept, so
+/// All keyspaces as they were at one moment. While it is open, replaced values are kept, so
 /// close it soon: at the end of a `with`, or by `close`.
 #[pyclass(frozen, weakref, module = "skeindb")]
 pub(crate) struct Snapshot {

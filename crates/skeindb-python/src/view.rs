@@ -1,4 +1,5 @@
-//! The whole mapping protocol, with writes: the base of keyspaces, and what a transaction has.
+//! The whole mapping protocol, with writes: the base of keyspaces, and of their views in a
+//! transaction.
 
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
@@ -12,7 +13,7 @@ use crate::read_view::{PyRow, ReadView, pair};
 use crate::times;
 use crate::writer::Writer;
 
-/// A keyspace as a mapping: what `transaction[keyspace]` returns.
+/// A keyspace as a mapping, as `transaction[keyspace]` returns it.
 #[pyclass(frozen, subclass, extends = ReadView, mapping, module = "skeindb")]
 pub(crate) struct View {
     writer: Writer,

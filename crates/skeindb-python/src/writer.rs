@@ -21,7 +21,7 @@ pub(crate) enum Target {
     Transaction(Arc<Held<Transaction>>),
 }
 
-/// Writes to one keyspace, and reads of what they depend on.
+/// Writes to one keyspace, and the reads that they depend on.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
     pub(crate) reader: Reader,

@@ -76,7 +76,7 @@ pub enum Error {
     KeyspaceName {
         /// The beginning of the name.
         name: String,
-        /// What a name must be.
+        /// The rule for names.
         why: &'static str,
     },
     /// [`Db::typed`](crate::Db::typed) has opened the keyspace with other types before.
@@ -102,9 +102,9 @@ pub enum Error {
     /// make it.
     #[error("the {what} belongs to another {of}; use the one that made it")]
     Foreign {
-        /// What was passed.
+        /// The passed object.
         what: &'static str,
-        /// What it should belong to.
+        /// The object that it should belong to.
         of: &'static str,
     },
     /// A key is longer than the limit.

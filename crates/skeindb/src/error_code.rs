@@ -7,7 +7,7 @@ use skein_disk::DiskError;
 
 use crate::{Error, ErrorKind};
 
-/// What exactly an [`Error`] is, for bindings to languages that number their errors. A program in
+/// The exact kind of an [`Error`], for bindings to languages that number their errors. A program in
 /// Rust needs its [`ErrorKind`] or the error itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -78,7 +78,7 @@ pub struct TextRecord {
 pub struct BadLine {
     /// The line on which the record begins, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The reason.
     pub why: String,
 }
 

@@ -109,7 +109,7 @@ impl<'r> ListReader<'r> {
     /// Checks the form of the list. Takes O(n).
     ///
     /// # Errors
-    /// What is wrong first.
+    /// The first violated invariant.
     pub fn check(&self) -> std::result::Result<(), String> {
         ListLayout::check(&mut &*self.members).unwrap_or(Ok(()))
     }

@@ -29,7 +29,7 @@ pub enum NewId {
     Exact(StreamId),
 }
 
-/// What a trimming keeps.
+/// The entries that a trimming keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrimRule {
     /// The last entries, so many.
@@ -41,7 +41,7 @@ pub enum TrimRule {
 /// How a stream is trimmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trimming {
-    /// What it keeps.
+    /// The entries that it keeps.
     pub rule: TrimRule,
     /// Entries are removed in whole groups of this number, or all of them; 1 trims exactly. Each group
     /// is of consecutive additions.

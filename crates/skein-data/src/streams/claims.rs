@@ -31,7 +31,7 @@ pub struct Claim {
     pub force: bool,
 }
 
-/// What a claim does with one entry.
+/// The effect of a claim on one entry.
 #[derive(Clone, Copy, Debug)]
 enum Claimed {
     /// The consumer gets it, with this number of deliveries.

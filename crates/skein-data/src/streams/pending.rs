@@ -20,7 +20,7 @@ use super::records::{
 };
 use super::stream::{Result, StreamWriter};
 
-/// What a consumer asks for.
+/// The request of a consumer.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery<'a> {
     /// The name of the group.

@@ -22,7 +22,7 @@ pub(super) const CHUNK_NAME: usize = 18;
 /// The name of the head.
 pub(super) const HEAD_NAME: &[u8] = &[HEAD];
 
-/// What a stream says about itself.
+/// The head of a stream: its last id and its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamHead {
     /// The last id that was given away.
@@ -81,7 +81,7 @@ pub struct PendingEntry {
 pub enum StreamRecord<'r> {
     /// Entries.
     Entries(ChunkEntries<'r>),
-    /// What the stream says about itself, and its last entries.
+    /// The head of the stream, and its last entries.
     Head(StreamHead, ChunkEntries<'r>),
     /// A group and its name.
     Group(&'r [u8], Group),

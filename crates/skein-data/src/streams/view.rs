@@ -22,7 +22,7 @@ pub struct EntriesView {
     names: Option<ScoreRangeView>,
     /// The ids that no step has passed.
     range: (StreamId, StreamId),
-    /// A member of which entries may be left.
+    /// A member that may have further entries.
     open: Option<(Vec<u8>, Vec<u8>)>,
     /// The number of entries that no step has shown.
     left: u64,

@@ -28,7 +28,7 @@ impl From<Stopped> for EncodingEnd {
     }
 }
 
-/// Bytes up to a limit. The buffer never reserves more, and drops what does not fit: encoders ask
+/// Bytes up to a limit. The buffer never reserves more, and drops further bytes: encoders ask
 /// [`check`](Self::check) after each value.
 pub(super) struct EncodedBytes {
     bytes: Vec<u8>,
@@ -135,7 +135,7 @@ impl EncodingLimits {
         }
     }
 
-    /// Returns what was encoded as a string of Lua.
+    /// Returns the encoded bytes as a string of Lua.
     pub(super) fn finish(&self, lua: &Lua, out: &EncodedBytes) -> Result<LuaString> {
         out.check().map_err(|end| self.error(lua, end))?;
         lua.create_string(&out.bytes)

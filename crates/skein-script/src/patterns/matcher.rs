@@ -59,7 +59,7 @@ pub(super) trait Meter {
     fn work(&mut self, steps: usize);
 }
 
-/// What a capture has.
+/// The extent of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// Its end is not matched yet.
@@ -76,7 +76,7 @@ pub(super) struct Capture {
     pub(super) extent: Extent,
 }
 
-/// What the matcher does when the items behind this one do not match.
+/// The next attempt of the matcher when the items behind this one do not match.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Frame {
     /// `*`, `+`: gives back one of `extra` bytes behind `start`, and goes on at `next`.

@@ -175,7 +175,7 @@ unsafe extern "C-unwind" fn matched(lua: *mut ffi::lua_State) -> c_int {
     }
 }
 
-/// Returns whether a text is a pattern. As in Lua 5.1, what follows a zero byte does not count.
+/// Returns whether a text is a pattern. As in Lua 5.1, bytes behind a zero byte do not count.
 fn has_special(pattern: &[u8]) -> bool {
     let end = memchr::memchr(0, pattern).unwrap_or(pattern.len());
     pattern[..end].iter().any(|byte| SPECIAL.contains(byte))

@@ -9,13 +9,13 @@ use mlua::ffi;
 use super::matcher::{Captures, Extent};
 use super::{anchored, as_integer, first_match, push_capture, push_values, raise, text};
 
-/// The argument that says what replaces a match.
+/// The argument with the replacement of a match.
 const REPLACEMENT: c_int = 3;
 /// The slot of the text that is built.
 const RESULT: c_int = 5;
 /// The least capacity of a text.
 const LEAST: usize = 256;
-/// What a match costs besides its steps.
+/// The cost of a match besides its steps.
 const STEPS_OF_A_MATCH: usize = 8;
 /// The most digits of a position.
 const DIGITS: usize = 20;
@@ -140,7 +140,7 @@ unsafe fn replace_all(
     count
 }
 
-/// Adds what replaces a match.
+/// Adds the replacement of a match.
 ///
 /// # Safety
 /// As for [`gsub`].
@@ -150,7 +150,7 @@ unsafe fn add_value(
     (subject, captures): (&[u8], &Captures),
     whole: (usize, usize),
 ) {
-    // SAFETY: guaranteed by the caller. What is pushed is removed, so `RESULT` stays where it is.
+    // SAFETY: guaranteed by the caller. Pushed values are removed, so `RESULT` keeps its place.
     unsafe {
         match ffi::lua_type(lua, REPLACEMENT) {
             ffi::LUA_TFUNCTION => {

@@ -1,4 +1,4 @@
-//! What a client has asked for with CLIENT TRACKING.
+//! The options of a client's CLIENT TRACKING.
 
 use std::collections::BTreeSet;
 

@@ -64,7 +64,7 @@ pub(crate) struct CommandSpec {
     /// Whether it may add far more memory than the bytes of its arguments. The worker looks at the
     /// memory limit after it.
     pub outgrows_arguments: bool,
-    /// What it may do to keys that clients of blocking commands wait for.
+    /// Its possible effect on keys that clients of blocking commands wait for.
     pub wakes: Wakes,
     pub group: &'static str,
     pub summary: &'static str,
@@ -72,7 +72,7 @@ pub(crate) struct CommandSpec {
     pub number: u16,
 }
 
-/// What a command may do to keys that clients wait for.
+/// The possible effect of a command on keys that clients wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wakes {
     /// Nothing that a waiting client must know.

@@ -229,7 +229,7 @@ pub(crate) struct CommandContext<'c> {
     pub shared: &'c Arc<ServerShared>,
     /// The reply must be held back until this ticket is durable.
     pub ticket: Ticket,
-    /// What the commands have changed, if somebody wants to know.
+    /// The changes of the commands, if somebody listens.
     pub changes: KeyChanges,
     /// Permission to translate keys.
     pub stable: StableDatabases<'c>,
@@ -294,7 +294,7 @@ pub(crate) struct KeyWait {
     pub bytes: usize,
 }
 
-/// What the worker does with the connection after a general command.
+/// The next step of the worker on the connection after a general command.
 pub(crate) enum AfterCommand {
     /// The reply is written.
     Done,

@@ -12,7 +12,7 @@ use skein_syntax::number::parse_i64;
 pub(super) type PopSeveral<E> =
     fn(&mut EngineWriter<'_, '_>, &MultiPop<E>, &[u8], &mut ReplyWriter<'_>) -> Result<bool, CommandError>;
 
-/// What such a request pops: up to `most` entries from an end of the first key that has any.
+/// The entries that such a request pops: up to `most` from an end of the first key with any.
 pub(super) struct MultiPop<E> {
     /// The argument that holds the number of keys; the keys follow it.
     count_at: usize,

@@ -1,4 +1,4 @@
-//! What happens around each command while somebody wants to know of keys: a client's reads are
+//! The work around each command while somebody listens to changes of keys: a client's reads are
 //! remembered before it reads, and the changes of a command are noted.
 
 use super::{CommandContext, CommandSpec, Handler, ResolvedTag, is_short, resolve};

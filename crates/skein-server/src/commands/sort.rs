@@ -173,7 +173,7 @@ fn value_at(
     })
 }
 
-/// What an element is compared by.
+/// The sort key of an element.
 enum SortWeight {
     Number(f64),
     /// `None` sorts before all texts.

@@ -129,7 +129,7 @@ pub(crate) enum TaskProgress {
 /// The session and the limits of the reply, as a slice sees them.
 pub(crate) struct TaskSlice<'s> {
     pub session: EngineKeys<'s>,
-    /// What the slice has changed, if somebody wants to know.
+    /// The changes of the slice, if somebody listens.
     pub changes: KeyChanges,
     /// The reply must be held back until this ticket is durable.
     pub ticket: Ticket,

@@ -27,7 +27,7 @@ pub(crate) type LoadingHandler = fn(
     &mut ReplyWriter<'_>,
 ) -> Result<AfterLoadingCommand, CommandError>;
 
-/// What happens to the connection after a command.
+/// The state of the connection after a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterLoadingCommand {
     /// The reply is written.

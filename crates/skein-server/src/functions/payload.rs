@@ -12,7 +12,7 @@ use skein_rdb::{RdbInput, RdbLimits, payload};
 use crate::command_error::CommandError;
 use skein_data::VALUE_BYTES_MAX;
 
-/// What begins a library.
+/// The first byte of a library.
 const LIBRARY: u8 = 0xf5;
 
 /// The error for a payload that is damaged, or of a version that is not read.

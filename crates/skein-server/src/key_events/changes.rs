@@ -25,7 +25,7 @@ const NOBODY: u64 = 0;
 #[derive(Debug)]
 pub(crate) struct KeyChanges(Option<Box<ChangeLog>>);
 
-/// What happened, in order.
+/// The events, in order.
 #[derive(Debug)]
 pub(super) struct ChangeLog {
     level: ObservedLevel,

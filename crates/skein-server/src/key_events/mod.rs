@@ -51,7 +51,7 @@ pub(crate) use invalidation::{Invalidation, encode_broken};
 pub(crate) use tracking::{TrackedClient, TrackingTable};
 pub(crate) use watch::CommandWatch;
 
-/// What anybody wants to know.
+/// The events that anybody listens to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ObservedLevel(u32);
 

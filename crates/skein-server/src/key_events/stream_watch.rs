@@ -12,7 +12,7 @@ use super::watch::{KeyStates, WatchedKey};
 use crate::command_table::{CommandSpec, is};
 use crate::resp::RequestArgs;
 
-/// What a command may change in a stream besides the state of its key.
+/// The parts of a stream that a command may change besides the state of its key.
 #[derive(Debug, Clone, Copy)]
 enum StreamPart<'a> {
     /// The number of entries, of which the command adds one.

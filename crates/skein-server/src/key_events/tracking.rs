@@ -61,7 +61,7 @@ pub(crate) struct TrackingSums {
     pub prefixes: usize,
 }
 
-/// What all clients track.
+/// The keys and prefixes that all clients track.
 #[derive(Debug)]
 pub(crate) struct TrackingTable {
     tables: Mutex<TrackingTables>,

@@ -98,7 +98,7 @@ pub(crate) struct Migrations {
 struct MigrationThreads {
     queued: VecDeque<MigrationJob>,
     running: usize,
-    /// What wakes the connections to targets, so that they notice that they are cancelled.
+    /// Wakes the connections to targets, so that they notice that they are cancelled.
     wakers: BTreeMap<u64, Arc<Waker>>,
     next_waker: u64,
     /// The server has stopped.

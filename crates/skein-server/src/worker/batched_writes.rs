@@ -168,12 +168,12 @@ impl ConnectionWrites {
     }
 }
 
-/// What the writes of a batch share.
+/// The state that the writes of a batch share.
 pub(super) struct BatchProgress<'b> {
     pub(super) output_max: usize,
     pub(super) errors: &'b mut BatchErrors,
     pub(super) room: WriteAllowance,
-    /// What they have changed, if somebody wants to know.
+    /// Their changes, if somebody listens.
     pub(super) changes: KeyChanges,
     pub(super) stored: StoredRequest,
     pub(super) stable: StableDatabases<'b>,

@@ -114,7 +114,7 @@ pub(super) fn check_queued_scripts(shared: &ServerShared, multi: &Multi) -> Resu
 /// The bytes for which scripts of a transaction ask whether memory is full.
 pub(super) const SCRIPT_BYTES: usize = 64;
 
-/// What the scripts of a transaction may not do.
+/// The rights that the scripts of a transaction lack.
 #[derive(Default)]
 pub(super) struct QueuedScriptLimits {
     /// Memory was full when the transaction began.

@@ -21,7 +21,7 @@ type RowRead = Result<(Vec<u8>, Vec<u8>)>;
 /// A stream over the rows of a range, in order. A blocking thread reads it in chunks of up to 512
 /// rows, one at a time, when the rows before were taken.
 ///
-/// It shows what its [`Iter`] shows: `AsyncIter::from(snapshot.range(..))` is of one moment.
+/// It shows the rows of its [`Iter`]: `AsyncIter::from(snapshot.range(..))` is of one moment.
 #[derive(Debug)]
 #[must_use = "streams do nothing unless they are polled"]
 pub struct AsyncIter {

@@ -8,7 +8,7 @@ use crate::client::bound;
 /// The most names of a page, unless a request asks for fewer.
 const PAGE_NAMES_MAX: u64 = 1000;
 
-/// What a range returns of each key.
+/// The parts of each key that a range returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Projection {
     /// The name alone.

@@ -26,7 +26,7 @@ pub(super) struct MergeWindow {
     pub end: Option<Vec<u8>>,
 }
 
-/// What to request after the first pages.
+/// The requests after the first pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextRequests {
     /// Nothing: no slot is in motion.

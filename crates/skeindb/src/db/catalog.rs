@@ -29,7 +29,7 @@ const NAME_BYTES_MAX: usize = 255;
 const NEXT: u8 = 0xfe;
 const DROPPED: u8 = 0xff;
 
-/// What all handles of a keyspace share.
+/// The state that all handles of a keyspace share.
 #[derive(Debug)]
 pub(super) struct KeyspaceState {
     pub(super) number: KeyspaceNumber,

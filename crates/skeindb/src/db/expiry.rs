@@ -1,6 +1,6 @@
 //! When keys expire: reads of the time, and changes of the time alone.
 //!
-//! # What keeps the time of a key
+//! # Writes that keep the time of a key
 //! One rule for all writes, at once and in a transaction. A write that is given a whole value sets
 //! the time, too: `insert` and a batch's insert remove it, `insert_until` sets another one. A write
 //! that changes a present value keeps it: `update`, `merge`, `increment`, `compare_and_swap`, and

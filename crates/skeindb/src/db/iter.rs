@@ -124,7 +124,7 @@ impl<'a> Iter<'a> {
     }
 
     /// Moves the front to the first key of the range that is not less than `key`, before or behind
-    /// its present place. What the back has yielded is not yielded again.
+    /// its present place. Rows that the back has yielded are not yielded again.
     pub fn seek(&mut self, key: impl AsRef<[u8]>) {
         let key = self.keyspace.number().bounds((Bound::Included(key.as_ref()), Bound::Unbounded)).0;
         let lower = later(self.range.0.as_ref().map(Vec::as_slice), key.as_ref().map(Vec::as_slice));
@@ -136,7 +136,7 @@ impl<'a> Iter<'a> {
     }
 
     /// Moves the back to the last key of the range that is not greater than `key`, before or behind
-    /// its present place. What the front has yielded is not yielded again.
+    /// its present place. Rows that the front has yielded are not yielded again.
     pub fn seek_back(&mut self, key: impl AsRef<[u8]>) {
         let key = self.keyspace.number().bounds((Bound::Unbounded, Bound::Included(key.as_ref()))).1;
         let upper = earlier(self.range.1.as_ref().map(Vec::as_slice), key.as_ref().map(Vec::as_slice));

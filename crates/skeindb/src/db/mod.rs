@@ -104,7 +104,7 @@ pub struct Db {
     pub(crate) shared: Arc<DbShared>,
 }
 
-/// What all handles of a database share.
+/// The state that all handles of a database share.
 #[derive(Debug)]
 pub(crate) struct DbShared {
     pub(crate) engine: skein_data::Engine,

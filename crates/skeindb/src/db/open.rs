@@ -21,7 +21,7 @@ use crate::{Durability, Error, Eviction, Result};
 
 /// The folder of a database in memory alone, which exists in its own storage.
 const NO_FOLDER: &str = "/in-memory";
-/// The size of its log segments, of which no more than one is needed.
+/// The size of its log segments. It needs at most one.
 const SMALL_SEGMENT: u64 = 64 << 10;
 /// Rooms for each core: several threads may share a core, and not wait for each other.
 const ROOMS_PER_CORE: usize = 4;

@@ -1,4 +1,4 @@
-//! Ranges, read in chunks: what iterators stand on.
+//! Ranges, read in chunks, for the iterators.
 
 use std::ops::{Bound, ControlFlow};
 

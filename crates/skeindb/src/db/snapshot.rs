@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// All keyspaces as they were at one moment, while writers go on. Clones are cheap and share it.
 ///
 /// It is a transaction that only reads: its reads never fail because of writers, and never delay
-/// them. While it lives, what writers replace is kept, in memory or in the file, so drop it soon.
+/// them. While it lives, replaced values are kept, in memory or in the file, so drop it soon.
 /// With a memory limit the engine in memory ends the oldest snapshot when all of them keep more
 /// than a quarter of the limit; then reads return an error that says so.
 #[derive(Debug, Clone)]

@@ -28,14 +28,14 @@ pub struct SwapRefused {
     pub current: Option<Vec<u8>>,
 }
 
-/// What a conditional write does.
+/// The outcome of a conditional write.
 pub(super) enum NewValue {
     Keep,
     Put(Vec<u8>),
     Remove,
 }
 
-/// Returns the answer of a compare-and-swap, and what it does to the key.
+/// Returns the answer of a compare-and-swap, and its effect on the key.
 pub(super) fn swapped(
     old: Option<&[u8]>,
     expected: Option<&[u8]>,

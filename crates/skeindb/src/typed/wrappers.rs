@@ -27,7 +27,7 @@ impl<T: EncodeKey> EncodeKey for Option<T> {
 
 impl<K, T: AsKey<K>> AsKey<Option<K>> for Option<T> {}
 
-/// Reads an option, with a function that reads what is in it.
+/// Reads an option, with a function that reads its value.
 fn decode_option<T>(
     reader: &mut KeyReader<'_>,
     decode: impl FnOnce(&mut KeyReader<'_>) -> Result<T, DecodeError>,

@@ -31,7 +31,7 @@ pub struct LoadInput {
     pub size: Option<u64>,
 }
 
-/// What an input holds.
+/// The kind of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputKind {
     /// A file of Redis.

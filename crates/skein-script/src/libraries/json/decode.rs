@@ -82,7 +82,7 @@ impl Failure {
     }
 }
 
-/// An array or object of which a part is decoded.
+/// An array or object that is partly decoded.
 #[derive(Clone, Copy)]
 enum Frame {
     /// On the stack: the table.

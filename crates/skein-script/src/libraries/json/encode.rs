@@ -70,7 +70,7 @@ impl Failure {
     }
 }
 
-/// A table of which a part is encoded.
+/// A table that is partly encoded.
 #[derive(Clone, Copy)]
 enum Frame {
     /// On the stack: the table.
@@ -174,7 +174,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// Pushes the next value of a table and encodes what is before it. At the end it closes the
+    /// Pushes the next value of a table and encodes the bytes before it. At the end it closes the
     /// table, which is on top then, and returns false.
     fn next_value(
         frame: &mut Frame,

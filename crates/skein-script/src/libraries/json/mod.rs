@@ -6,7 +6,7 @@
 //!               └────────── options ───────────┘
 //! ```
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `options.rs` | the options, and the functions that set them |
 //! | `encode.rs` | `cjson.encode(value)` |

@@ -1,6 +1,6 @@
 //! The tokens of a JSON text.
 //!
-//! Beyond JSON, the tokenizer accepts what C's `strtod` accepts, unless an option excludes it. A
+//! Beyond JSON, the tokenizer accepts the numbers of C's `strtod`, unless an option excludes it. A
 //! zero byte ends the text.
 
 use crate::libraries::number::parse_prefix;

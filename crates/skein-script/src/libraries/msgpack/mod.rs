@@ -1,6 +1,6 @@
 //! The library `cmsgpack`: values in the format `MessagePack`.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `pack.rs` | `cmsgpack.pack(…)` |
 //! | `unpack.rs` | `cmsgpack.unpack(data)`, `unpack_one`, `unpack_limit` |

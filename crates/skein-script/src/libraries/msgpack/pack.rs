@@ -35,7 +35,7 @@ pub(super) fn pack(lua: &Lua, values: MultiValue) -> Result<LuaString> {
 
 type Outcome<T = ()> = std::result::Result<T, EncodingEnd>;
 
-/// A table of which a part is packed.
+/// A table that is partly packed.
 #[derive(Clone, Copy)]
 enum Frame {
     /// On the stack: the table.
@@ -150,7 +150,7 @@ impl Packer<'_> {
     }
 }
 
-/// What the head of a table says.
+/// The head of a table: its kind and its length.
 struct TableShape {
     is_array: bool,
     count: usize,

@@ -141,7 +141,7 @@ impl Failure {
 
 const TOO_MANY_VALUES: &str = "too many return values at once; use unpack_one or unpack_limit instead.";
 
-/// A table of which a part is unpacked.
+/// A table that is partly unpacked.
 #[derive(Clone, Copy)]
 enum Frame {
     /// On the stack: the table and the index of the element.
@@ -224,7 +224,7 @@ impl Unpacker<'_> {
         self.end_value(stack)
     }
 
-    /// Like `begin_value`, for what is not a number.
+    /// Like `begin_value`, for all kinds but numbers.
     fn begin_other(&mut self, head: u8, stack: &mut Stack) -> Outcome {
         let length = match head {
             format::NIL => {

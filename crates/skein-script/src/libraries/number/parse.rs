@@ -62,7 +62,7 @@ fn parse_decimal(text: &[u8]) -> Option<(f64, usize)> {
     Some((value, length))
 }
 
-/// Returns an exponent, limited to what matters for a double, and its length with the letter.
+/// Returns an exponent, limited to the range of a double, and its length with the letter.
 fn parse_exponent(text: &[u8], letter: u8) -> Option<(i64, usize)> {
     if !text.first()?.eq_ignore_ascii_case(&letter) {
         return None;

@@ -4,7 +4,7 @@
 //!  ">!4 b i s"  ──►  Format  ──►  Item, Item, …  ──►  pack, unpack, size
 //! ```
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `format.rs` | reads formats |
 //! | `pack.rs` | `struct.pack(format, …)` |
@@ -48,7 +48,7 @@ pub fn table(lua: &Lua) -> Result<Table> {
     Ok(table)
 }
 
-/// `struct.size(format)`: the length of what `pack` returns for a format without strings.
+/// `struct.size(format)`: the length of the result of `pack` for a format without strings.
 fn size(lua: &Lua, values: MultiValue) -> Result<f64> {
     let format = Arguments::new(lua, values).string(1)?;
     let bytes = format.as_bytes();

@@ -99,7 +99,7 @@ fn redirect(shared: &ServerShared, before: u64, text: &[u8]) -> Result<u64, Comm
     client.ok_or(NO_SUCH_CLIENT)
 }
 
-/// Rejects prefixes of which one begins with another: a key would be told twice.
+/// Rejects prefixes if one begins with another: a key would be told twice.
 fn check_prefixes(wanted: &[&[u8]], present: &BTreeSet<Vec<u8>>) -> Result<(), CommandError> {
     let fault = |one: &[u8], what: &str, other: &[u8]| {
         let [one, other] = [one, other].map(|text| quoted(text, QUOTED_BYTES_MAX));

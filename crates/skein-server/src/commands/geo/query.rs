@@ -69,7 +69,7 @@ pub(super) enum FoundOrder {
     Farthest,
 }
 
-/// What the reply has besides the members.
+/// The parts of the reply besides the members.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FoundFormat {
     pub distance: bool,

@@ -1,7 +1,7 @@
 //! A search among many members, in slices.
 //!
 //! As in Redis, the reply shows a single moment: the task reads views of the ranges, one after the
-//! other, and ends each as soon as it is read. What it has found counts towards the limit on the
+//! other, and ends each as soon as it is read. Found members count towards the limit on the
 //! reply.
 
 use std::collections::VecDeque;

@@ -80,7 +80,7 @@ fn flags_of(command: &CommandSpec, request: &RequestArgs<'_>) -> Vec<&'static st
     let first = if command.name == "set" { 3 } else { 2 };
     let has = |word: &str| request.from(first).any(|arg| is(arg, word));
     match command.name {
-        // What they do depends on other arguments.
+        // Their effect depends on other arguments.
         "set" => return vec![if has("GET") { "RW access update" } else { "OW update" }],
         "bitfield" => {
             let reads = !has("SET") && !has("INCRBY");

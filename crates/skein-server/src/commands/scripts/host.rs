@@ -272,8 +272,8 @@ impl ScriptCommands<'_, '_> {
     }
 }
 
-/// Returns whether scripts may run a request. What has no place in MULTI has none in a script. Like
-/// Redis, asks the flags of the subcommand if there is one.
+/// Returns whether scripts may run a request. Commands that MULTI rejects are rejected in a script,
+/// too. Like Redis, asks the flags of the subcommand if there is one.
 fn may_be_in_script(command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
     let named = args.from(1).next().and_then(|name| find_subcommand(command.subcommands, name));
     let of_subcommand =

@@ -1,4 +1,4 @@
-//! What a script returns, in the client's version of RESP, up to `max-reply`.
+//! The value of a script, in the client's version of RESP, up to `max-reply`.
 
 use std::cell::Cell;
 

@@ -94,7 +94,7 @@ pub(in crate::commands) struct SetOperationQuery<'a> {
     limit: Option<u64>,
 }
 
-/// What the command does with the result.
+/// The use of the result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SetOperationUse {
     Reply,

@@ -37,7 +37,7 @@ pub(in crate::commands) const XREADGROUP: BlockingCommand = BlockingCommand {
     needs_key: true,
 };
 
-/// What a consumer reads of a stream.
+/// The entries that a consumer asks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GroupRead {
     /// Entries that no consumer of the group has read.
@@ -210,7 +210,7 @@ fn reply_bytes(
     Ok(bytes)
 }
 
-/// What a consumer reads of one stream.
+/// The request of a consumer for one stream.
 struct GroupPart<'a> {
     key: &'a [u8],
     /// An error counts only if the stream and the group are there.

@@ -121,7 +121,7 @@ struct OutOfRange {
     limit: i64,
 }
 
-/// What becomes of a number that is out of range.
+/// The treatment of a number that is out of range.
 #[derive(Debug, Clone, Copy)]
 enum OverflowRule {
     Wrap,

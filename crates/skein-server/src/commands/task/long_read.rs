@@ -23,7 +23,7 @@ pub(crate) trait LongRead {
     ) -> Result<(), CommandError>;
 }
 
-/// What becomes of a long reply.
+/// The fate of a long reply.
 pub(crate) enum LongReply {
     /// It is put off, because the handler runs in a batch of reads.
     PutOff,

@@ -67,7 +67,7 @@ impl Db {
     /// copy is in a folder beside it whose name ends in `.partial-backup`. If a process dies during a
     /// backup, the next backup to the same folder replaces this one.
     ///
-    /// The copy is made from a [snapshot](Self::snapshot), so what writers replace meanwhile is kept
+    /// The copy is made from a [snapshot](Self::snapshot), so values replaced meanwhile are kept
     /// until the end. [`backup_since`](Self::backup_since) makes backups that share files.
     ///
     /// ```

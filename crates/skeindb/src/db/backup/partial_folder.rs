@@ -12,7 +12,7 @@ use skein_log::storage::{OsStorage, Storage as _};
 use super::{failed, refused};
 use crate::Result;
 
-/// What the temporary name has behind the final one.
+/// The ending of the temporary name.
 const SUFFIX: &str = ".partial-backup";
 /// Names in the folder of a database, or their beginnings.
 const KNOWN: [&str; 5] = ["lock", "identity", "log", "checkpoint-", "data.skein"];
@@ -102,7 +102,7 @@ fn lock(path: &Path) -> Result<File> {
     }
 }
 
-/// Removes what an unfinished backup left.
+/// Removes the files of an unfinished backup.
 fn clear(path: &Path) -> Result<()> {
     let entries = std::fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let entries = entries.map_err(failed("read", path))?;

@@ -1,4 +1,4 @@
-//! Checks of folders: what `skein check` reads, for programs.
+//! Checks of folders, as `skein check` makes them, for programs.
 
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -3,7 +3,7 @@
 //!
 //! A transaction that removes rows from one end, as a queue does, would otherwise read all of them
 //! again at each search. Runs are noted once they have been read, so skipping them skips no check at
-//! the commit: what was read stays read.
+//! the commit: reads stay recorded.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::db::range_reader::OwnedBounds;
 #[derive(Debug, Default)]
 pub(super) struct HiddenRuns(HashMap<KeyspaceNumber, KeyIntervals<()>>);
 
-/// What is left of a range behind a hidden run at its near end.
+/// The rest of a range behind a hidden run at its near end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Visible {
     All,

@@ -71,7 +71,7 @@ pub struct Transaction {
     turn: Option<ExclusiveTurn>,
 }
 
-/// What a transaction knows of its reads.
+/// The reads of a transaction, as it records them.
 #[derive(Debug, Default)]
 struct ReadState {
     set: ReadSet,
@@ -240,7 +240,7 @@ impl Transaction {
         Savepoint(self.writes.savepoint())
     }
 
-    /// Undoes the writes after a savepoint, which stays. What was read meanwhile is still checked
+    /// Undoes the writes after a savepoint, which stays. Reads since then are still checked
     /// at the commit.
     ///
     /// # Errors
@@ -250,7 +250,7 @@ impl Transaction {
         self.writes.rollback_to(savepoint.0, |number, key| reads.hidden.show(number, key))
     }
 
-    /// Applies all writes, if what was read has not changed, and ends the transaction.
+    /// Applies all writes, if its reads have not changed, and ends the transaction.
     ///
     /// # Errors
     /// [`Error::Conflict`] if it has changed; otherwise as for [`Db::apply`]. Nothing was written

@@ -16,7 +16,7 @@ use crate::{Error, Result};
 #[derive(Debug, Default)]
 pub(super) struct PrivateWrites {
     by_key: BTreeMap<Vec<u8>, PrivateWrite>,
-    /// What the first write to each key since each savepoint replaced, for rolling back. Later
+    /// The values before the first write to each key since each savepoint, for rolling back. Later
     /// writes to that key add nothing.
     undo: Vec<UndoneWrite>,
     /// Tells the savepoints of this transaction from those of others; 0 before the first.

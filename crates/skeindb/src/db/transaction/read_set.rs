@@ -1,4 +1,4 @@
-//! What a transaction has read, as versions, and the check that it is unchanged.
+//! The read set of a transaction, as versions, and the check that it is unchanged.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};

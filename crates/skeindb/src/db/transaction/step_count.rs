@@ -10,7 +10,7 @@ pub(super) fn step() {
     STEPS.set(STEPS.get() + 1);
 }
 
-/// Returns the steps of `act`, and what it returns.
+/// Returns the steps of `act`, and its value.
 fn steps_of<R>(act: impl FnOnce() -> R) -> (usize, R) {
     let before = STEPS.get();
     let answer = act();
@@ -21,7 +21,7 @@ use crate::{Db, Keyspace, Result, Transaction};
 
 /// Writes of the transaction.
 const WRITES: u32 = 2_000;
-/// What one search may visit, whatever the number of writes.
+/// The nodes that one search may visit, however many writes there are.
 const SEARCH: usize = 40;
 
 /// Checks the steps of each search that should find the row `first`, or `last`.

@@ -51,7 +51,7 @@ pub struct WaitingStream {
     groups: Vec<StreamGroup>,
 }
 
-/// What becomes of a piece.
+/// The fate of a piece.
 pub enum StreamStep {
     /// This part goes to the target.
     Put(StreamPart),
