@@ -18,6 +18,12 @@ pub fn into_inner<T>(mutex: Mutex<T>) -> T {
     mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Returns the value of `mutex` without locking it.
+#[inline]
+pub fn get_mut<T>(mutex: &mut Mutex<T>) -> &mut T {
+    mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Locks `lock` for reading, together with other readers.
 #[inline]
 pub fn shared<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
@@ -46,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_panic_of_a_holder_does_not_block_others() {
-        let mutex = Mutex::new(1);
+        let mut mutex = Mutex::new(1);
         let held = std::panic::catch_unwind(|| {
             *lock(&mutex) = 2;
             let _held = lock(&mutex);
@@ -54,6 +60,7 @@ mod tests {
         });
         assert!(held.is_err() && mutex.is_poisoned());
         *lock(&mutex) += 1;
+        assert_eq!(*get_mut(&mut mutex), 3);
         assert_eq!(into_inner(mutex), 3);
         let shared_or_alone = RwLock::new(1);
         let held = std::panic::catch_unwind(|| {

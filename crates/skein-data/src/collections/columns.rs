@@ -72,6 +72,24 @@ impl ColumnsReader<'_> {
         }
     }
 
+    /// Takes a step of the preparation for [`draw`](Self::draw), which passes about `most` columns.
+    /// Returns whether the preparation is complete. Columns on disk cannot be prepared.
+    pub fn prepare_draws(&self, most: usize) -> bool {
+        match self {
+            Self::Memory(columns) => columns.prepare_draws(most),
+            Self::Stored(_) => false,
+        }
+    }
+
+    /// Calls `each` with a column that is drawn at random by equally likely numbers that `below`
+    /// returns. Returns false if there is no column to draw. REQUIRES: the preparation is complete.
+    pub fn draw(&self, below: &mut dyn FnMut(usize) -> usize, each: impl FnMut(&[u8], &[u8])) -> bool {
+        match self {
+            Self::Memory(columns) => columns.draw(below, each),
+            Self::Stored(_) => false,
+        }
+    }
+
     /// Returns all columns, by name.
     pub fn to_vec(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut columns = Vec::with_capacity(self.len());

@@ -99,6 +99,14 @@ impl MembersView {
         }
     }
 
+    /// Takes a step of the preparation for random columns; see
+    /// [`ColumnsReader::prepare_draws`](super::ColumnsReader::prepare_draws).
+    pub fn prepare_draws(&self, most: usize) {
+        if let NamedMembers::Memory(view) = &self.0 {
+            view.prepare_draws(most);
+        }
+    }
+
     /// Returns the value of a member. This takes a lookup. REQUIRES: no step was made; otherwise
     /// the answer is meaningless.
     ///

@@ -6,6 +6,9 @@
 //!   repeatable   view ─► entries whose position was drawn ─► picked ─► reply, shuffled
 //! ```
 //!
+//! Few columns of many are drawn without a walk once the hash is prepared for that. The walk of the
+//! first request prepares it.
+//!
 //! In slices, the task walks all entries of a view of one moment, because the view has no ranks.
 //! Positions are drawn in ascending order, each when the walk reaches it. So no slice does work
 //! that grows with the requested count.
@@ -15,11 +18,14 @@ use std::ops::ControlFlow;
 use skein_syntax::number::parse_i64;
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
-use super::task::{LongReply, SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice, full_from};
+use super::task::{AT_ONCE, LongReply, SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice, full_from};
 use super::{CommandError, SlicedTask, is};
 use crate::random::{CommandRng, SortedDraws};
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 use skein_data::MembersView;
+
+/// A walk passes about this number of columns in the time in which one is drawn.
+const PASSED_PER_DRAW: usize = 64;
 
 /// The kind of the entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -133,6 +139,11 @@ impl RandomQuery {
         }
     }
 
+    /// Returns whether drawing each entry takes less time than a walk over `len` entries.
+    pub(super) fn is_few_of(&self, len: usize) -> bool {
+        self.count <= AT_ONCE && self.count.saturating_mul(PASSED_PER_DRAW) <= len
+    }
+
     /// Returns the minimum length of a reply with this number of entries: that of as many empty
     /// names.
     fn bytes_min(&self) -> usize {
@@ -149,20 +160,21 @@ pub(crate) enum RandomTask {
 impl RandomTask {
     /// Draws from a view.
     pub(super) fn new(view: MembersView, asked: RandomQuery) -> Self {
+        let len = left_of(&view);
         if asked.distinct {
-            let wanted = asked.count.min(left_of(&view));
             return Self::Distinct(DistinctDraw {
+                prepares: asked.is_few_of(len),
                 view,
                 asked,
                 random: CommandRng::new(),
-                wanted,
+                wanted: asked.count.min(len),
                 new: true,
             });
         }
-        let len = left_of(&view);
         let draws = (asked.count < len).then(|| DrawnPositions::new(asked.count, len));
         Self::Drawn(RepeatedDraw {
             view: Some(view),
+            prepares: asked.is_few_of(len),
             at: 0,
             draws,
             ..RepeatedDraw::of(asked, PickedEntries::default())
@@ -223,6 +235,8 @@ fn left_of(view: &MembersView) -> usize {
 /// taken in the end.
 pub(crate) struct DistinctDraw {
     view: MembersView,
+    /// Each step prepares later requests for as many entries as it passes.
+    prepares: bool,
     asked: RandomQuery,
     random: CommandRng,
     /// Number of entries still to be taken.
@@ -234,12 +248,15 @@ pub(crate) struct DistinctDraw {
 impl DistinctDraw {
     /// Writes some entries. Returns whether there is more to do.
     fn step(&mut self, reply: &mut ReplyWriter<'_>) -> Result<bool, CommandError> {
-        let Self { view, asked, random, wanted, new } = self;
+        let Self { view, asked, random, wanted, new, prepares } = self;
         if std::mem::take(new) {
             asked.head(*wanted, reply);
         }
         if *wanted == 0 {
             return Ok(false);
+        }
+        if *prepares {
+            view.prepare_draws(SLICE_KEYS);
         }
         let (full, mut left) = (full_from(reply.position()), left_of(view));
         let more = view.step(SLICE_KEYS, |name, value| {
@@ -313,6 +330,8 @@ pub(crate) struct RepeatedDraw {
     /// The entries still to be picked from, and the position of the next one.
     view: Option<MembersView>,
     at: usize,
+    /// As in [`DistinctDraw`].
+    prepares: bool,
     asked: RandomQuery,
     random: CommandRng,
     /// `None` if at least as many entries are requested as exist. Then all are picked, and each
@@ -325,7 +344,16 @@ pub(crate) struct RepeatedDraw {
 
 impl RepeatedDraw {
     fn of(asked: RandomQuery, picked: PickedEntries) -> Self {
-        Self { view: None, at: 0, asked, random: CommandRng::new(), draws: None, picked, given: None }
+        Self {
+            view: None,
+            at: 0,
+            prepares: false,
+            asked,
+            random: CommandRng::new(),
+            draws: None,
+            picked,
+            given: None,
+        }
     }
 
     /// Returns the bytes that are held until they are written.
@@ -344,7 +372,10 @@ impl RepeatedDraw {
 
     /// Picks some entries of the view, and keeps it if there is more to pick.
     fn pick(&mut self, mut view: MembersView) -> Result<(), CommandError> {
-        let Self { at, draws, picked, asked, .. } = self;
+        let Self { at, draws, picked, asked, prepares, .. } = self;
+        if *prepares {
+            view.prepare_draws(SLICE_KEYS);
+        }
         let held = picked.bytes.len();
         let more = view.step(SLICE_KEYS, |name, value| {
             if draws.as_mut().is_none_or(|draws| draws.is_drawn(*at, picked.ends.len())) {

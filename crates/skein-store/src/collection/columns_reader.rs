@@ -119,6 +119,28 @@ impl<'g> ColumnsReader<'g> {
         }
     }
 
+    /// Returns whether [`draw`](Self::draw) takes a time that does not grow with the columns. Takes a
+    /// step of the preparation for that, which passes about `most` columns. Only spread columns can
+    /// be prepared. Once they are, each write keeps them so.
+    pub fn prepare_draws(&self, most: usize) -> bool {
+        match &self.place {
+            ColumnsPlace::Row(_) => false,
+            ColumnsPlace::Hash(hash) => hash.collection.group_names(&hash.state, most),
+        }
+    }
+
+    /// Calls `each` with a column that is drawn at random: all are equally likely if
+    /// [`prepare_draws`](Self::prepare_draws) has returned true, and `below` returns equally likely
+    /// numbers below its argument. Returns false if there is no column to draw.
+    pub fn draw(&self, below: &mut dyn FnMut(usize) -> usize, mut each: impl FnMut(&[u8], &[u8])) -> bool {
+        match &self.place {
+            ColumnsPlace::Row(_) => false,
+            ColumnsPlace::Hash(hash) => hash.collection.draw_member(&hash.state, below, |name, row| {
+                each(name, row.value().unwrap_or_default());
+            }),
+        }
+    }
+
     /// Returns all columns, by name.
     pub fn to_vec(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut columns = Vec::with_capacity(self.len());
@@ -161,11 +183,23 @@ impl Collection {
     pub(crate) fn walk_members(
         &self,
         after: Option<&[u8]>,
+        each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
+    ) {
+        self.walk_members_from(after.map_or(Bound::Included(b""), Bound::Excluded), each);
+    }
+
+    /// Calls `each` with the members from a bound on, as [`walk_members`](Self::walk_members).
+    pub(super) fn walk_members_from(
+        &self,
+        lower: Bound<&[u8]>,
         mut each: impl FnMut(&[u8], RowRef<'_>) -> ControlFlow<()>,
     ) {
-        let mut key = Vec::new();
-        let key = member_key(&mut key, self.id(), after.unwrap_or_default());
-        let lower = if after.is_some() { Bound::Excluded(key) } else { Bound::Included(key) };
+        let (mut key, id) = (Vec::new(), self.id());
+        let lower = match lower {
+            Bound::Included(name) => Bound::Included(member_key(&mut key, id, name)),
+            Bound::Excluded(name) => Bound::Excluded(member_key(&mut key, id, name)),
+            Bound::Unbounded => Bound::Included(member_key(&mut key, id, b"")),
+        };
         let end = skein_index::successor(&self.id().to_be_bytes());
         let upper = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let index = &self.members().index;

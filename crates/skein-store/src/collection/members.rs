@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, RwLock};
 use skein_index::LocalGuard;
 use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use skein_sync::background::ThreadSignal;
-use skein_sync::locks::{alone, shared};
+use skein_sync::locks::{alone, get_mut, lock, shared};
 
 use super::frozen::FrozenMoment;
 use super::sweep_queue::{DeadCollection, SweepQueue};
 use super::views::CollectionViews;
-use super::{CollectionKind, ScoreIndex};
+use super::{CollectionKind, NameGroups, ScoreIndex};
 use crate::index::{IndexKind, NODE_SHARE};
 use crate::limits::KEY_BYTES_MAX;
 use crate::row::{RowAllocator, RowIndex, RowRef};
@@ -60,7 +60,10 @@ pub(crate) struct CollectionState {
     /// The order of the members by score; empty for a hash.
     pub(crate) score_index: ScoreIndex,
     /// The number of columns of a hash.
-    pub(crate) columns: u64,
+    pub(super) columns: u64,
+    /// Their groups, if random columns were asked for. Readers hold the collection's lock shared
+    /// and make the groups finer, so they have a lock of their own.
+    pub(super) groups: Mutex<Option<Box<NameGroups>>>,
     /// The weight of its members with their rows: the sum of [`weight`].
     pub(crate) bytes: usize,
     /// The number of main rows that stand for it: one, and two for a moment during a rename.
@@ -80,6 +83,31 @@ impl CollectionState {
     pub(crate) fn len(&self) -> u64 {
         self.score_index.len() + self.columns
     }
+
+    /// Counts a new column of a hash.
+    pub(crate) fn add_column(&mut self, name: &[u8]) {
+        self.columns += 1;
+        if let Some(groups) = get_mut(&mut self.groups) {
+            groups.add(name);
+        }
+    }
+
+    /// Counts a column of a hash that is removed.
+    pub(crate) fn remove_column(&mut self, name: &[u8]) {
+        self.columns -= 1;
+        if let Some(groups) = get_mut(&mut self.groups) {
+            groups.remove(name);
+        }
+    }
+
+    /// Returns the bytes of the score index and the groups.
+    pub(crate) fn index_bytes(&mut self) -> usize {
+        self.score_index.memory() + groups_bytes(get_mut(&mut self.groups).as_deref())
+    }
+}
+
+fn groups_bytes(groups: Option<&NameGroups>) -> usize {
+    groups.map_or(0, NameGroups::memory)
 }
 
 /// Makes the key of a member in `buffer`: `id` and the name.
@@ -165,6 +193,7 @@ impl MemberIndex {
         let state = CollectionState {
             score_index: ScoreIndex::default(),
             columns: 0,
+            groups: Mutex::default(),
             elements: None,
             bytes: 0,
             rows: 1,
@@ -225,8 +254,9 @@ impl Collection {
     /// Returns about how many bytes the collection uses.
     pub(crate) fn memory(&self) -> usize {
         let state = shared(&self.state);
+        let groups = groups_bytes(lock(&state.groups).as_deref());
         let shares = usize::try_from(state.len()).unwrap_or(usize::MAX).saturating_mul(NODE_SHARE);
-        (COLLECTION + state.score_index.memory() + state.bytes).saturating_add(shares)
+        (COLLECTION + state.score_index.memory() + groups + state.bytes).saturating_add(shares)
     }
 
     pub(crate) fn kind(&self) -> CollectionKind {
@@ -261,6 +291,8 @@ impl Collection {
     pub(crate) fn mark_dead(&self, state: &mut CollectionState) -> usize {
         state.dead = true;
         state.changes += 1;
+        let groups = get_mut(&mut state.groups).take();
+        self.members.account(groups_bytes(groups.as_deref()), 0);
         let left = std::mem::take(&mut state.columns) + state.score_index.len();
         let (score_index, bytes) = (std::mem::take(&mut state.score_index), std::mem::take(&mut state.bytes));
         if left == 0 {

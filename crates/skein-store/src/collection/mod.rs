@@ -15,8 +15,9 @@
 //! There are three kinds (`kind`). A *sorted set* is read through `sorted_set`. A *set* is one
 //! whose members all have the score 1 and no value. A *hash* is a row of columns that has too many
 //! for one row (`columns_reader`); its columns are called spread. Its members are the names of the
-//! columns. The member index has them in order, so a hash has no score index, only a count. The
-//! text below says set and means all three.
+//! columns. The member index has them in order, so a hash has no score index, only a count. It has
+//! groups of names (`name_groups`) after its first request for random columns. The text below says
+//! set and means all three.
 //!
 //! Long reads take views (`views`): a view shows one moment in many steps, and writers do not wait
 //! between the steps. A snapshot shows frozen collections (`frozen`).
@@ -32,8 +33,8 @@
 //!    too.
 //!
 //! # Files
-//! Read `kind`, `members`, `score_index`, `sorted_set` and `columns_reader`, then `views` and
-//! `frozen`, then `sweep_queue`, `sweep` and `recover`. Writes are in `session/member_writer.rs`.
+//! Read `kind`, `members`, `score_index`, `sorted_set`, `columns_reader` and `name_groups`, then
+//! `views` and `frozen`, then `sweep_queue`, `sweep` and `recover`. Writes are in `session/member_writer.rs`.
 //!
 //! Design: `docs/design/data-model.md`.
 //!
@@ -52,6 +53,7 @@ mod columns_reader;
 mod frozen;
 mod kind;
 mod members;
+mod name_groups;
 pub(crate) mod recover;
 mod score_index;
 mod sorted_set;
@@ -63,6 +65,7 @@ pub use columns_reader::ColumnsReader;
 pub(crate) use kind::score_in;
 pub use kind::{CollectionKind, MemberOrder, SET_SCORE};
 pub(crate) use members::{Collection, CollectionState, ID, MemberIndex, member_key, score_of, weight};
+use name_groups::NameGroups;
 pub use score_index::Member;
 pub(crate) use score_index::ScoreIndex;
 pub use sorted_set::{SetReader, SortedSet};

@@ -149,7 +149,11 @@ impl MemberWriter<'_> {
         }
         let state = &mut *self.state;
         if !kind.has_ranks() {
-            state.columns = state.columns + u64::from(before.is_some()) - u64::from(seen.is_some());
+            match (before, seen) {
+                (Some(_), None) => state.add_column(name),
+                (None, Some(_)) => state.remove_column(name),
+                (Some(_), Some(_)) | (None, None) => {}
+            }
             return Ok(());
         }
         if let Some(score) = now {

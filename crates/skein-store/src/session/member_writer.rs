@@ -43,8 +43,7 @@ impl<'s> Writer<'s> {
         change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
     ) -> (std::result::Result<R, E>, Option<MemberChanges<Vec<u8>>>) {
         let over_budget = self.over_budget.as_ref().filter(|_| self.journal.is_none());
-        let (index_bytes, changes, epoch) =
-            (state.score_index.memory(), state.changes, self.core.commit.epoch());
+        let (index_bytes, changes, epoch) = (state.index_bytes(), state.changes, self.core.commit.epoch());
         let (guard, mut changed) = (collection.members().enter(), MemberChanges::default());
         let mut members = MemberWriter {
             core: self.core,
@@ -67,7 +66,7 @@ impl<'s> Writer<'s> {
             Ok(answer)
         });
         members.keep_leaving();
-        collection.members().account(index_bytes, state.score_index.memory());
+        collection.members().account(index_bytes, state.index_bytes());
         if state.changes != changes {
             self.note_epoch(epoch);
         }
@@ -395,7 +394,7 @@ impl<'w> MemberWriter<'w> {
         if self.kind().has_ranks() {
             self.state.score_index.insert(SET_SCORE, member);
         } else {
-            self.state.columns += 1;
+            self.state.add_column(member);
         }
     }
 

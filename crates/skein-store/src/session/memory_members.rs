@@ -97,7 +97,7 @@ impl MemberStore for MemberWriter<'_> {
         if self.kind().has_ranks() {
             self.state.score_index.remove(SET_SCORE, name);
         } else {
-            self.state.columns -= 1;
+            self.state.remove_column(name);
         }
         Ok(true)
     }

@@ -1,8 +1,10 @@
 //! HRANDFIELD: random columns of a key.
 //!
-//! Columns have no rank. So positions are drawn uniformly and one walk finds them all. A walk over
-//! many columns runs in slices (`commands::random_entries`).
+//! Columns have no rank. Of a short hash, positions are drawn uniformly and one walk finds them all.
+//! Of a long hash, a few columns are drawn one by one once the hash is prepared for it. Otherwise a
+//! walk over all columns runs in slices (`commands::random_entries`), and prepares the hash.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::{COLUMN_OVERHEAD, answer_of};
@@ -37,12 +39,14 @@ impl LongRead for HRandField {
 
 impl DrawSource for ColumnsReader<'_> {
     fn is_quick(&self, asked: &RandomQuery) -> bool {
-        let few = self.in_row() || self.len() <= AT_ONCE;
-        few && (asked.distinct || asked.count <= AT_ONCE)
+        if is_short(self) {
+            return asked.distinct || asked.count <= AT_ONCE;
+        }
+        asked.is_few_of(self.len()) && self.prepare_draws(AT_ONCE)
     }
 
     fn write_some(&self, asked: &RandomQuery, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
-        write_some(self, asked, reply)
+        if is_short(self) { write_some(self, asked, reply) } else { write_drawn(self, asked, reply) }
     }
 
     fn task(&self, asked: RandomQuery) -> Option<RandomTask> {
@@ -51,6 +55,41 @@ impl DrawSource for ColumnsReader<'_> {
             None => RandomTask::of_few(&self.to_vec(), asked),
         })
     }
+}
+
+fn is_short(columns: &ColumnsReader<'_>) -> bool {
+    columns.in_row() || columns.len() <= AT_ONCE
+}
+
+/// Writes columns that are drawn one by one; distinct ones in order. REQUIRES: they are few of the
+/// columns, which are prepared.
+fn write_drawn(
+    columns: &ColumnsReader<'_>,
+    asked: &RandomQuery,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<(), CommandError> {
+    let (mut random, mut picked, mut distinct) = (CommandRng::new(), Vec::new(), BTreeMap::new());
+    while picked.len() + distinct.len() < asked.count {
+        let drawn = columns.draw(&mut |end| random.below(end), |name, value| {
+            let value = if asked.values { value.to_vec() } else { Vec::new() };
+            if asked.distinct {
+                distinct.insert(name.to_vec(), value);
+            } else {
+                picked.push((name.to_vec(), value));
+            }
+        });
+        if !drawn {
+            break;
+        }
+    }
+    picked.extend(distinct);
+    let bytes = picked.iter().map(|column| bytes_of(asked, column)).sum();
+    check_len(bytes, || format!("{} columns with {bytes} bytes in total are", picked.len()))?;
+    asked.head(picked.len(), reply);
+    for (name, value) in &picked {
+        asked.entry(name, value, reply);
+    }
+    Ok(())
 }
 
 /// Returns the columns at these ascending positions, found in one walk.

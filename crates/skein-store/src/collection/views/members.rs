@@ -94,6 +94,13 @@ impl MembersView {
         *left > 0
     }
 
+    /// Takes a step of the preparation for random columns, which passes about `most` members; see
+    /// [`ColumnsReader::prepare_draws`](crate::ColumnsReader::prepare_draws).
+    pub fn prepare_draws(&self, most: usize) {
+        let collection = &self.listed.collection;
+        collection.group_names(&shared(collection.state()), most);
+    }
+
     /// Returns the value of a member. This takes a lookup. REQUIRES: no step was made; otherwise
     /// the answer is meaningless.
     pub fn get(&self, name: &[u8]) -> Option<Vec<u8>> {
