@@ -406,7 +406,9 @@ fn a_set_that_is_named_again_has_one_view() {
         "*8|$7|shared2|$1|1|$4|own2|$1|2|$4|own1|$4|9999|$7|shared1|$4|9999|"
     );
     assert_eq!(client.ask(&format!("ZINTER 10000 {same}set8")), "*1|$7|shared1|");
-    for request in [format!("ZUNION 10000 {keys}"), format!("ZDIFF 10001 set1 {keys}")] {
+    assert_eq!(client.ask(&format!("ZDIFF 10001 set1 {keys}")), "*0|");
+    client.ask("ZADD other 1 member");
+    for request in [format!("ZUNION 10000 {keys}"), format!("ZDIFF 10001 other {keys}")] {
         let refused = client.ask(&request);
         assert!(refused.starts_with("-ERR the result would take more memory"), "{refused}");
     }

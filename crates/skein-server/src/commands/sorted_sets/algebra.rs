@@ -9,6 +9,10 @@ use std::ops::ControlFlow;
 
 use skein_syntax::number::parse_i64;
 
+use super::aggregate::{Aggregate, number};
+use super::distinct_sources::{
+    DistinctSource, SourceGrouping, each_once, each_run, merge_into, walked_and_looked_up,
+};
 use super::merge::{merges, retain_by_merge};
 use super::multi_set::replace_set;
 use super::ranges::{RangeQuery, STORED};
@@ -30,43 +34,6 @@ pub(in crate::commands) enum SetOperation {
     Difference,
 }
 
-/// Combines the scores of a member that is in several sets.
-#[derive(Clone, Copy)]
-pub(super) enum Aggregate {
-    Sum,
-    Least,
-    Greatest,
-}
-
-impl Aggregate {
-    pub(super) fn of(self, a: f64, b: f64) -> f64 {
-        match self {
-            Self::Sum => number(a + b),
-            Self::Least => a.min(b),
-            Self::Greatest => a.max(b),
-        }
-    }
-
-    /// Sorts members, and makes one of equal ones. Their scores are combined in the order that they
-    /// have here.
-    fn combine(self, members: &mut ScoredMembers) {
-        // Stable, and fast for a plain set, which is one sorted run.
-        members.sort_by(|(_, one), (_, other)| one.cmp(other));
-        members.dedup_by(|(score, member), (sum, kept)| {
-            let is_same = member == kept;
-            if is_same {
-                *sum = self.of(*sum, *score);
-            }
-            is_same
-        });
-    }
-}
-
-/// Returns 0 for NaN, the sum of opposite infinities.
-pub(super) fn number(value: f64) -> f64 {
-    if value.is_nan() { 0.0 } else { value }
-}
-
 /// The kinds of sets that a command reads.
 #[derive(Clone, Copy)]
 pub(super) enum SetKinds {
@@ -79,7 +46,7 @@ pub(super) enum SetKinds {
 #[derive(Clone, Copy)]
 pub(super) struct WeightedInput<'a> {
     pub(super) key: &'a [u8],
-    len: u64,
+    pub(super) len: u64,
     pub(super) weight: f64,
 }
 
@@ -232,14 +199,36 @@ impl<'a> SetOperationQuery<'a> {
         }
     }
 
+    /// Returns how names of one set are grouped. Only the order of additions may matter.
+    fn grouping(&self) -> SourceGrouping<'a> {
+        let adds = matches!(self.aggregate, Aggregate::Sum) && self.operation != SetOperation::Difference;
+        if adds { each_run } else { each_once }
+    }
+
     /// Returns the members in their order: a collection is filled in order several times faster.
     fn union(self, engine_keys: &mut EngineKeys<'_>) -> Result<ScoredMembers, CommandError> {
         let (mut found, mut distinct) = (ScoredMembers::new(), 0);
-        for input in &self.inputs {
-            with_set(engine_keys, self.kinds, input.key, |set| {
-                each(set, |score, member| found.push((number(score * input.weight), member.to_vec())));
+        for DistinctSource { key, len, weights } in self.grouping()(&self.inputs) {
+            let (len, mut set) = (usize::try_from(len).unwrap_or(usize::MAX), ScoredMembers::new());
+            // Otherwise a merge is cheaper than a copy of the set for each of its names.
+            let copies = len.saturating_mul(weights.count()) <= found.len() + len;
+            with_set(engine_keys, self.kinds, key, |input| {
+                each(input, |score, member| {
+                    if copies {
+                        let products = weights.each(score).map(number);
+                        found.extend(products.map(|product| (product, member.to_vec())));
+                    } else {
+                        set.push((score, member.to_vec()));
+                    }
+                });
             })?;
-            // Sets that are alike, or one that is named often, take the room of two.
+            if !copies {
+                self.aggregate.combine(&mut found);
+                set.sort_by(|(_, one), (_, other)| one.cmp(other));
+                merge_into(&mut found, set, &weights, self.aggregate);
+                distinct = found.len();
+            }
+            // Sets that are alike take the room of two.
             if found.len() > 2 * distinct {
                 self.aggregate.combine(&mut found);
                 distinct = found.len();
@@ -251,10 +240,15 @@ impl<'a> SetOperationQuery<'a> {
 
     /// Returns the members of the first set that are in all others, or in none of them.
     fn reduce(self, engine_keys: &mut EngineKeys<'_>) -> Result<ScoredMembers, CommandError> {
-        let Some((first, others)) = self.inputs.split_first() else { return Ok(ScoredMembers::new()) };
         let mut found = ScoredMembers::new();
+        let Some((first, others)) = walked_and_looked_up(self.operation, &self.inputs, self.grouping())
+        else {
+            return Ok(found);
+        };
         with_set(engine_keys, self.kinds, first.key, |set| {
-            each(set, |score, member| found.push((number(score * first.weight), member.to_vec())));
+            each(set, |score, member| {
+                found.push((first.weights.combined_first(score, self.aggregate), member.to_vec()));
+            });
         })?;
         let kept = self.operation == SetOperation::Intersection;
         for other in others {
@@ -269,7 +263,7 @@ impl<'a> SetOperationQuery<'a> {
                 found.retain_mut(|(score, member)| match set.and_then(|set| set.score(member)) {
                     Some(theirs) => {
                         // As in Redis, NaN is the product of a later set and makes the sum 0.
-                        *score = self.aggregate.of(*score, theirs * other.weight);
+                        *score = other.weights.each(theirs).fold(*score, |a, b| self.aggregate.of(a, b));
                         kept
                     }
                     None => !kept,

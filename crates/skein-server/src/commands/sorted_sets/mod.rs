@@ -16,9 +16,11 @@
 //! its relatives, and the commands that store sets), `set_operation_task` (the same in slices).
 
 mod add;
+mod aggregate;
 mod algebra;
 mod blocking;
 mod bounds;
+mod distinct_sources;
 mod long_ranges;
 mod members;
 mod merge;

@@ -16,11 +16,9 @@ mod packed_runs;
 mod reduction;
 mod union;
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
 use super::MemberFormat;
-use super::algebra::{Aggregate, SetKinds, SetOperation, SetOperationQuery, WeightedInput, number, with_set};
+use super::algebra::{SetKinds, SetOperation, SetOperationQuery, with_set};
+use super::distinct_sources::{DistinctSource, ScoreWeights};
 use super::remove::ScoredMembers;
 use crate::commands::CommandError;
 use crate::commands::task::{TaskProgress, TaskSlice};
@@ -36,8 +34,6 @@ const SLICE_LOOKUPS: usize = 128;
 const RUN_MEMBERS: usize = 64;
 /// Approximate number of members that are read ahead from all sets together.
 const AHEAD: usize = 8192;
-/// This number of weights takes as long as one lookup.
-const WEIGHTS_PER_LOOKUP: usize = 64;
 
 /// Returns the maximum number of members read from a set at a time: few if there are many sets, or
 /// one set with many weights.
@@ -53,35 +49,6 @@ pub(super) enum SetOperationReply {
     Count(u64),
 }
 
-/// The factors for the scores of a set: one weight for each time that its key is named.
-struct ScoreWeights(Vec<f64>);
-
-impl ScoreWeights {
-    /// Returns a score multiplied by each weight. A product of 0 and infinity is NaN.
-    fn each(&self, score: f64) -> impl Iterator<Item = f64> {
-        self.0.iter().map(move |weight| score * weight)
-    }
-
-    /// Returns these products combined for a union: each NaN counts as 0, as in Redis.
-    fn combined(&self, score: f64, aggregate: Aggregate) -> f64 {
-        let products = self.each(score).map(number);
-        products.reduce(|sum, score| aggregate.of(sum, score)).unwrap_or_default()
-    }
-
-    /// Returns these products combined for the first set of an intersection. As in Redis only a
-    /// first NaN counts as 0, and a later one makes the sum 0.
-    fn combined_first(&self, score: f64, aggregate: Aggregate) -> f64 {
-        let mut products = self.each(score);
-        let first = products.next().map_or(0.0, number);
-        products.fold(first, |sum, score| aggregate.of(sum, score))
-    }
-
-    /// Returns the work for this number of scores, in lookups.
-    fn work(&self, scores: usize) -> usize {
-        scores * (1 + self.0.len() / WEIGHTS_PER_LOOKUP)
-    }
-}
-
 /// A set with members, as of the start of the command.
 struct InputSet {
     view: MembersView,
@@ -89,34 +56,30 @@ struct InputSet {
 }
 
 impl InputSet {
-    /// Returns the inputs that have members, each set once. If a set is named several times, its
-    /// scores are combined before those of other sets.
+    /// Returns a source with its members; `None` if it has none.
+    fn of(
+        engine_keys: &mut EngineKeys<'_>,
+        kinds: SetKinds,
+        source: DistinctSource<'_>,
+    ) -> Result<Option<Self>, CommandError> {
+        let view = with_set(engine_keys, kinds, source.key, |set| {
+            set.filter(|set| !set.is_empty()).and_then(SetReader::view_members)
+        })?;
+        Ok(view.map(|view| Self { view, weights: source.weights }))
+    }
+
+    /// Returns the sources that have members.
     fn all(
         engine_keys: &mut EngineKeys<'_>,
         kinds: SetKinds,
-        inputs: &[WeightedInput<'_>],
+        sources: Vec<DistinctSource<'_>>,
     ) -> Result<Vec<Self>, CommandError> {
-        let mut sets = Vec::<Self>::new();
-        let mut places = HashMap::<&[u8], usize>::with_capacity(inputs.len());
-        for input in inputs {
-            match places.entry(input.key) {
-                Entry::Occupied(place) => sets[*place.get()].weights.0.push(input.weight),
-                Entry::Vacant(place) => {
-                    let view = with_set(engine_keys, kinds, input.key, |set| {
-                        set.filter(|set| !set.is_empty()).and_then(SetReader::view_members)
-                    })?;
-                    if let Some(view) = view {
-                        place.insert(sets.len());
-                        sets.push(Self { view, weights: ScoreWeights(vec![input.weight]) });
-                    }
-                }
-            }
-        }
-        Ok(sets)
+        let sets = sources.into_iter().map(|source| Self::of(engine_keys, kinds, source).transpose());
+        sets.flatten().collect()
     }
 
     fn memory(&self) -> usize {
-        size_of::<Self>() + self.view.memory() + self.weights.0.capacity() * size_of::<f64>()
+        size_of::<Self>() + self.view.memory() + self.weights.memory()
     }
 }
 

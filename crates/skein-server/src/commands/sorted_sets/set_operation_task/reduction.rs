@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 
 use super::{InputSet, ScoredMembers, taken_together};
 use crate::commands::CommandError;
-use crate::commands::sorted_sets::algebra::{Aggregate, SetOperation, SetOperationQuery};
+use crate::commands::sorted_sets::aggregate::Aggregate;
+use crate::commands::sorted_sets::algebra::{SetOperation, SetOperationQuery};
+use crate::commands::sorted_sets::distinct_sources::{each_once, walked_and_looked_up};
 use skein_data::{EngineKeys, MembersView};
 
 /// The search for an intersection or difference.
@@ -29,9 +31,11 @@ impl Reduction {
         engine_keys: &mut EngineKeys<'_>,
         wanted: &SetOperationQuery<'_>,
     ) -> Result<Self, CommandError> {
-        let (first, others) = wanted.inputs.split_at(1.min(wanted.inputs.len()));
-        let mut all = |inputs| InputSet::all(engine_keys, wanted.kinds, inputs);
-        let (first, others) = (all(first)?.pop(), all(others)?);
+        let (mut first, mut others) = (None, Vec::new());
+        if let Some((walked, looked_up)) = walked_and_looked_up(wanted.operation, &wanted.inputs, each_once) {
+            first = InputSet::of(engine_keys, wanted.kinds, walked)?;
+            others = InputSet::all(engine_keys, wanted.kinds, looked_up)?;
+        }
         Ok(Self {
             operation: wanted.operation,
             aggregate: wanted.aggregate,
@@ -57,8 +61,7 @@ impl Reduction {
     pub(super) fn advance(&mut self, found: &mut ScoredMembers) -> Result<usize, CommandError> {
         let count = self.taken.len();
         if count == 0 {
-            self.take()?;
-            return Ok(self.taken.len());
+            return self.take();
         }
         let Some(set) = self.others.get(self.next) else {
             found.append(&mut self.taken);
@@ -78,21 +81,22 @@ impl Reduction {
         Ok(set.weights.work(count))
     }
 
-    /// Reads the next members of the first set. They are looked up in other sets only after this
+    /// Reads the next members of the first set. Returns the work, in lookups. The members are looked up in other sets only after this
     /// one is released: no thread waits for a set while it holds another one.
-    fn take(&mut self) -> Result<(), CommandError> {
+    fn take(&mut self) -> Result<usize, CommandError> {
         let Self { first, taken, together, aggregate, .. } = self;
         self.next = 0;
-        let Some(set) = first else { return Ok(()) };
+        let Some(set) = first else { return Ok(0) };
         let InputSet { view, weights } = set;
         let more = view.step(*together, |name, value| {
             let score = MembersView::score_in(value);
             taken.push((weights.combined_first(score, *aggregate), name.to_vec()));
             ControlFlow::Continue(())
         })?;
+        let work = weights.work(taken.len());
         if !more {
             *first = None;
         }
-        Ok(())
+        Ok(work)
     }
 }

@@ -17,7 +17,9 @@ use std::vec;
 
 use super::{InputSet, ScoredMembers, taken_together};
 use crate::commands::CommandError;
-use crate::commands::sorted_sets::algebra::{Aggregate, SetOperationQuery};
+use crate::commands::sorted_sets::aggregate::Aggregate;
+use crate::commands::sorted_sets::algebra::SetOperationQuery;
+use crate::commands::sorted_sets::distinct_sources::{ScoreWeights, each_once};
 use skein_data::{EngineKeys, MembersView};
 
 /// The search for a union.
@@ -38,7 +40,8 @@ pub(super) struct Union {
 /// A set and its read-ahead members.
 struct UnionSource {
     /// `None` after the end of the set.
-    set: Option<InputSet>,
+    view: Option<MembersView>,
+    weights: ScoreWeights,
     taken: vec::IntoIter<(f64, Vec<u8>)>,
 }
 
@@ -48,7 +51,7 @@ const SOURCE: usize =
 
 impl UnionSource {
     fn new(set: InputSet) -> Self {
-        Self { set: Some(set), taken: Vec::new().into_iter() }
+        Self { view: Some(set.view), weights: set.weights, taken: Vec::new().into_iter() }
     }
 }
 
@@ -69,7 +72,7 @@ impl Union {
         engine_keys: &mut EngineKeys<'_>,
         wanted: &SetOperationQuery<'_>,
     ) -> Result<Self, CommandError> {
-        let sets = InputSet::all(engine_keys, wanted.kinds, &wanted.inputs)?;
+        let sets = InputSet::all(engine_keys, wanted.kinds, each_once(&wanted.inputs))?;
         Ok(Self {
             aggregate: wanted.aggregate,
             bytes: sets.iter().map(|set| SOURCE + set.memory()).sum(),
@@ -101,15 +104,20 @@ impl Union {
         };
         let Reverse(UnionHead { member, set, score }) = &mut *head;
         self.bytes = self.bytes.saturating_sub(weight(member));
-        match &mut self.last {
-            Some((sum, last)) if last == member => *sum = self.aggregate.of(*sum, *score),
-            last => found.extend(last.replace((*score, std::mem::take(member)))),
-        }
         let source = &mut self.sets[*set];
+        match &mut self.last {
+            Some((sum, last)) if last == member => {
+                *sum = source.weights.add_to(Some(*sum), *score, self.aggregate);
+            }
+            last => {
+                let sum = source.weights.add_to(None, *score, self.aggregate);
+                found.extend(last.replace((sum, std::mem::take(member))));
+            }
+        }
         if let Some((next, name)) = source.taken.next() {
             (*score, *member) = (next, name);
         } else {
-            if source.set.is_some() {
+            if source.view.is_some() {
                 self.owing.push(*set);
             }
             PeekMut::pop(head);
@@ -119,15 +127,13 @@ impl Union {
 
     /// Reads the next members of a set. Returns the work, in lookups.
     fn take(&mut self, at: usize) -> Result<usize, CommandError> {
-        let Self { aggregate, sets, together, owing, heads, bytes, .. } = self;
-        let UnionSource { set: owner, taken } = &mut sets[at];
-        let Some(set) = owner else { return Ok(0) };
+        let Self { sets, together, owing, heads, bytes, .. } = self;
+        let UnionSource { view: owner, weights, taken } = &mut sets[at];
+        let Some(view) = owner else { return Ok(0) };
         let mut next = ScoredMembers::new();
-        let InputSet { view, weights } = set;
         let more = view.step(*together, |name, value| {
             *bytes += weight(name);
-            let score = weights.combined(MembersView::score_in(value), *aggregate);
-            next.push((score, name.to_vec()));
+            next.push((MembersView::score_in(value), name.to_vec()));
             ControlFlow::Continue(())
         })?;
         let work = weights.work(next.len());
