@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::ranges::EntriesReply;
 use crate::commands::CommandError;
-use crate::commands::task::{TaskProgress, TaskSlice, ViewTask};
+use crate::commands::task::{SLICE_KEYS, TaskProgress, TaskSlice, ViewTask, full_from};
 use crate::resp::{Protocol, ReplyWriter};
 use skein_data::name_within;
 
@@ -27,6 +27,10 @@ impl StreamPart {
         Self { key: key.to_vec(), entries: ViewTask::new(entries) }
     }
 
+    fn memory(&self) -> usize {
+        size_of::<Self>() + self.key.len()
+    }
+
     /// Writes what comes before the entries of a stream.
     pub(super) fn write_key(key: &[u8], reply: &mut ReplyWriter<'_>) {
         if reply.protocol() == Protocol::Resp2 {
@@ -39,6 +43,8 @@ impl StreamPart {
 /// Writes the streams of a reply in slices.
 pub(crate) struct ReadStreamsTask {
     parts: VecDeque<StreamPart>,
+    /// Bytes of the parts.
+    bytes: usize,
     /// The key of the first part is not written yet.
     new: bool,
     /// The head is not written yet.
@@ -47,12 +53,13 @@ pub(crate) struct ReadStreamsTask {
 
 impl ReadStreamsTask {
     pub(super) fn new(parts: Vec<StreamPart>) -> Self {
-        Self { parts: parts.into(), new: true, begins: true }
+        let bytes = parts.iter().map(StreamPart::memory).sum();
+        Self { parts: parts.into(), bytes, new: true, begins: true }
     }
 
     /// Returns the bytes that the keys take.
     pub(in crate::commands) fn memory(&self) -> usize {
-        self.parts.iter().map(|part| size_of::<StreamPart>() + part.key.len()).sum()
+        self.bytes
     }
 
     pub(in crate::commands) fn step(
@@ -63,15 +70,24 @@ impl ReadStreamsTask {
         if std::mem::take(&mut self.begins) {
             write_head(self.parts.len(), reply);
         }
-        let Some(part) = self.parts.front_mut() else { return Ok(TaskProgress::Done) };
-        if std::mem::take(&mut self.new) {
-            StreamPart::write_key(&part.key, reply);
+        let (full, mut work) = (full_from(reply.position()), 0);
+        while let Some(part) = self.parts.front_mut() {
+            if work >= SLICE_KEYS as u64 || full(reply).is_break() {
+                return Ok(TaskProgress::More);
+            }
+            if std::mem::take(&mut self.new) {
+                StreamPart::write_key(&part.key, reply);
+            }
+            let left = part.entries.left();
+            let progress = part.entries.step(slice, reply)?;
+            work += 1 + left - part.entries.left();
+            if matches!(progress, TaskProgress::More) {
+                continue;
+            }
+            self.bytes -= part.memory();
+            self.parts.pop_front();
+            self.new = true;
         }
-        if matches!(part.entries.step(slice, reply)?, TaskProgress::More) {
-            return Ok(TaskProgress::More);
-        }
-        self.parts.pop_front();
-        self.new = true;
-        Ok(if self.parts.is_empty() { TaskProgress::Done } else { TaskProgress::More })
+        Ok(TaskProgress::Done)
     }
 }

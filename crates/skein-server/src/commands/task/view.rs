@@ -39,6 +39,11 @@ impl<V: SlicedView> ViewTask<V> {
         Self { viewed, new: true }
     }
 
+    /// Returns the number of entries still to be written.
+    pub(in crate::commands) fn left(&self) -> u64 {
+        self.viewed.left()
+    }
+
     pub(in crate::commands) fn step(
         &mut self,
         slice: &TaskSlice<'_>,
