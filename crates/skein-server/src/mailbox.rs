@@ -41,6 +41,8 @@ pub(crate) struct Mail {
     pub messages: Vec<ChannelDelivery>,
     /// Keys that clients must forget.
     pub invalidations: Vec<Invalidation>,
+    /// Keys that have expired or were evicted, and that clients wait for.
+    pub removed_keys: Vec<Vec<u8>>,
     /// Lines for monitors.
     pub monitored: Vec<MonitorDelivery>,
 }
@@ -54,6 +56,7 @@ impl Mail {
             && self.migrated.is_empty()
             && self.messages.is_empty()
             && self.invalidations.is_empty()
+            && self.removed_keys.is_empty()
             && self.monitored.is_empty()
     }
 }

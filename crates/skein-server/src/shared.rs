@@ -108,7 +108,7 @@ pub(crate) struct ServerShared {
     /// The clients of MONITOR.
     pub monitors: Monitors,
     /// The clients that wait for keys.
-    pub waiting: WaitingClients,
+    pub waiting: Arc<WaitingClients>,
     /// The keys that move to other servers.
     pub migrations: Migrations,
 }
@@ -174,11 +174,13 @@ impl ServerShared {
         let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_millis() as u64);
         let (channels, clients): (Arc<Channels>, Arc<ClientRegistry>) = Default::default();
         let classes = EventClasses::parse(options.keyspace_events.as_bytes()).unwrap_or_default();
+        let waiting = Arc::<WaitingClients>::default();
         let key_observer = Arc::new(KeyObserver::new(
             Arc::clone(&channels),
             Arc::clone(&clients),
             Arc::clone(&mailboxes),
             Arc::clone(&databases),
+            Arc::clone(&waiting),
             classes,
         ));
         store.observe_removals(Arc::clone(&key_observer) as Arc<_>);
@@ -221,7 +223,7 @@ impl ServerShared {
             checkpoints: CheckpointRequests::default(),
             channels,
             monitors: Monitors::new(mailboxes),
-            waiting: WaitingClients::default(),
+            waiting,
             migrations: Migrations::default(),
             scripts: ScriptCache::default(),
             lua_memory: LuaMemory::default(),

@@ -15,7 +15,7 @@ use super::watch::{CommandWatch, KeyStates};
 use super::{EventClass, KeyObserver, ObservedLevel, WriteOrder};
 use crate::command_table::CommandSpec;
 use crate::resp::RequestArgs;
-use skein_data::{EngineKeys, EngineSession, KeyState, name_within};
+use skein_data::{EngineKeys, KeyState, name_within};
 
 /// The client of a change that no client has made: a key has expired, or was evicted. Clients that do
 /// not hear of their own changes (NOLOOP) hear of these.
@@ -150,14 +150,14 @@ impl KeyChanges {
         }
     }
 
-    /// Notes the keys that a session has evicted. They cannot be undone.
+    /// Notes keys that were evicted. They cannot be undone.
     #[inline]
-    pub(crate) fn evicted(&mut self, session: &mut EngineSession) {
+    pub(crate) fn evicted(&mut self, keys: &[Vec<u8>]) {
         let Some(log) = &mut self.0 else { return };
         let client = std::mem::replace(&mut log.client, NOBODY);
-        for key in session.take_evicted() {
-            log.changed(&key);
-            log.event(EventClass::Evicted, "evicted", &key);
+        for key in keys {
+            log.changed(key);
+            log.event(EventClass::Evicted, "evicted", key);
         }
         (log.client, log.kept) = (client, log.entries.len());
     }

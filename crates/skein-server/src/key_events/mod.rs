@@ -43,6 +43,7 @@ use crate::channels::{ChannelKind, Channels};
 use crate::client_registry::ClientRegistry;
 use crate::databases::Databases;
 use crate::mailbox::Mailbox;
+use crate::waiting_clients::WaitingClients;
 use skein_data::{RemovalBatch, RemovalObserver, StoredKeyspace, name_within};
 
 pub(crate) use changes::KeyChanges;
@@ -98,6 +99,7 @@ pub(crate) struct KeyObserver {
     order: Mutex<()>,
     channels: Arc<Channels>,
     databases: Arc<Databases>,
+    waiting: Arc<WaitingClients>,
     pub tracking: TrackingTable,
 }
 
@@ -107,6 +109,7 @@ impl KeyObserver {
         clients: Arc<ClientRegistry>,
         mailboxes: Arc<[Mailbox]>,
         databases: Arc<Databases>,
+        waiting: Arc<WaitingClients>,
         classes: EventClasses,
     ) -> Self {
         let observer = Self {
@@ -115,6 +118,7 @@ impl KeyObserver {
             order: Mutex::default(),
             channels,
             databases,
+            waiting,
             tracking: TrackingTable::new(clients, mailboxes),
         };
         observer.set_classes(classes);
@@ -171,6 +175,23 @@ impl KeyObserver {
         (changes, order)
     }
 
+    /// Returns whether a client waits for a key and must hear of its removal.
+    #[inline]
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.waiting.count_needing_keys() > 0
+    }
+
+    /// Tells a worker of keys that were removed without a command, if clients wait for them.
+    pub(crate) fn tell_waiting<'k>(&self, removed: impl Iterator<Item = &'k [u8]>) {
+        if !self.has_waiting() {
+            return;
+        }
+        let waited: Vec<_> = removed.filter(|key| self.waiting.waits_for(key)).map(<[u8]>::to_vec).collect();
+        if !waited.is_empty() {
+            self.tracking.mailboxes()[0].send(|mail| mail.removed_keys.extend(waited));
+        }
+    }
+
     /// Publishes an event of a key of the store.
     fn notify(&self, level: ObservedLevel, class: EventClass, event: &str, key: &[u8]) {
         if !level.has(class) || !self.channels.any() {
@@ -198,7 +219,8 @@ impl KeyObserver {
 impl RemovalObserver for KeyObserver {
     fn begin(&self) -> Option<Box<dyn RemovalBatch + '_>> {
         let level = self.level();
-        level.wants_expired().then(|| {
+        // A client that has begun to wait a moment ago has seen its key, as above.
+        (level.wants_expired() || self.has_waiting()).then(|| {
             let order = self.order();
             Box::new(ExpiredKeys { observer: self, level, keys: Vec::new(), order }) as Box<dyn RemovalBatch>
         })
@@ -222,6 +244,7 @@ impl RemovalBatch for ExpiredKeys<'_> {
 
 impl Drop for ExpiredKeys<'_> {
     fn drop(&mut self) {
+        self.observer.tell_waiting(self.keys.iter().map(|key| &key[..]));
         for key in &self.keys {
             self.observer.notify(self.level, EventClass::Expired, "expired", key);
         }

@@ -4,6 +4,7 @@
 //!   run_blocking ─► alone: try the keys ─► nothing there: wait (`waiting_clients`) ─┐
 //!                                                                                   │
 //!   LPUSH, EXEC, EVAL … ─► alone: run, then serve_waiting ─► claim, pop ─► mail ────┤
+//!   a key expired, or was evicted ─► mail ─► worker 0, alone: serve_waiting ─► mail ┤
 //!   the client's worker ─► the deadline, CLIENT UNBLOCK ─► withdraw ────────────────┴─► answer
 //! ```
 
@@ -25,6 +26,7 @@ use crate::stored_request::StoredRequest;
 use crate::waiting_clients::WaitingClient;
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
+use super::Worker;
 use super::connections::WorkerConnections;
 use super::exclusive::{ExclusiveOutcome, HELD_BACK, outcome, publish};
 use super::general::GeneralContext;
@@ -276,6 +278,27 @@ impl GeneralContext<'_> {
         let wait = KeyWait { until: query.until(Instant::now()), bytes: client.memory() };
         self.shared.waiting.wait(client);
         Ok((AfterCommand::Wait(wait), Ticket::default()))
+    }
+}
+
+impl Worker {
+    /// Serves the clients that wait for keys which no command has removed: an XREADGROUP waits in vain
+    /// then. They wait on while a pause or a script holds writes back.
+    pub(super) fn serve_removed(&mut self) {
+        if self.connections.removed_keys.is_empty() {
+            return;
+        }
+        let shared = Arc::clone(&self.shared);
+        let mut pass = shared.gate.enter(self.connections.number);
+        if shared.pause.now().is_none()
+            && let Ok(_alone) = pass.alone()
+        {
+            let (_, _order) = shared.key_observer.begin(0);
+            self.session.freeze();
+            self.connections.removed_keys.drain(..).for_each(|key| shared.waiting.note(&key));
+            serve_waiting(&mut self.session, &shared);
+        }
+        self.connections.holds |= !self.connections.removed_keys.is_empty();
     }
 }
 

@@ -59,6 +59,8 @@ pub(super) struct WorkerConnections {
     pub deadlines: WaitDeadlines,
     /// Migrations whose targets have answered.
     pub migrated: Vec<MigrationEnd>,
+    /// Keys that were removed without a command, and that clients wait for.
+    pub removed_keys: Vec<Vec<u8>>,
     /// Empty memory for the next messages of channels.
     pub spare_messages: Vec<ChannelDelivery>,
     /// Whether a pause, a busy script or a moving key holds back requests of some connections.
@@ -88,6 +90,7 @@ impl WorkerConnections {
             sweep: TimeoutSweep::default(),
             deadlines: WaitDeadlines::default(),
             migrated: Vec::new(),
+            removed_keys: Vec::new(),
             spare_messages: Vec::new(),
             holds: false,
             now: Duration::ZERO,

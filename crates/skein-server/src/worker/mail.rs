@@ -1,5 +1,6 @@
 //! The messages of other threads to a worker: new connections, clients to disconnect, finished
-//! checkpoints and migrations, answers to clients that wait, messages of channels, and lines for monitors.
+//! checkpoints and migrations, answers to clients that wait, removed keys that they wait for, messages
+//! of channels, and lines for monitors.
 
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -65,6 +66,7 @@ impl WorkerConnections {
             self.end_wait(who, &result, Ticket::default());
         }
         self.migrated.extend(mail.migrated);
+        self.removed_keys.extend(mail.removed_keys);
     }
 
     /// Replies to a client that has waited for a checkpoint or a migration, if it is still there.

@@ -153,6 +153,7 @@ impl Worker {
         self.session.begin_turn();
         self.connections.list_again();
         self.end_migrations();
+        self.serve_removed();
         let ready = std::mem::take(&mut self.connections.ready);
         for group in ready.chunks(GROUP) {
             self.serve(group);

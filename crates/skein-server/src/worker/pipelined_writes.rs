@@ -29,7 +29,7 @@ use super::pipelined_reads::BATCH;
 use super::prefixed_keys::PrefixedKeys;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{KindTally, RequestTimer, share};
-use super::write_allowance::{WriteAllowance, bytes_added, may_grow_memory};
+use super::write_allowance::{WriteAllowance, bytes_added, may_grow_memory, note_evicted, report_evictions};
 
 /// Smaller batches of writes are not worth a batch of lookups before them.
 const WARM_MIN: usize = 2;
@@ -139,7 +139,7 @@ impl PipelinedWrites {
         }
         let observer = &shared.key_observer;
         let (mut changes, order) = observer.begin(0);
-        session.report_evictions(changes.is_on());
+        report_evictions(session, observer, &changes);
         self.may_outgrow = false;
         let asked = match session.memory_limit() {
             Some(limit) => {
@@ -149,7 +149,7 @@ impl PipelinedWrites {
             }
             None => Ok(WriteAllowance::ALL),
         };
-        changes.evicted(session);
+        note_evicted(session, observer, &mut changes);
         let room = match asked {
             Ok(room) => room,
             Err(error) => {

@@ -14,6 +14,7 @@ use crate::client::ClientState;
 use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::{CommandError, CommandSpec, ResolvedTag};
 use crate::exclusion_gate::StableDatabases;
+use crate::key_events::{KeyChanges, KeyObserver};
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
 use crate::stored_request::StoredRequest;
@@ -108,6 +109,18 @@ fn number(arg: &[u8]) -> usize {
     std::str::from_utf8(arg).ok().and_then(|arg| arg.parse().ok()).unwrap_or(0).min(u16::MAX.into())
 }
 
+/// Lets a session report the keys that it evicts, if anybody wants to know.
+pub(super) fn report_evictions(session: &mut EngineSession, observer: &KeyObserver, changes: &KeyChanges) {
+    session.report_evictions(changes.is_on() || observer.has_waiting());
+}
+
+/// Notes the keys that a session has evicted, and tells the clients that wait for them.
+pub(super) fn note_evicted(session: &mut EngineSession, observer: &KeyObserver, changes: &mut KeyChanges) {
+    let keys = session.take_evicted();
+    observer.tell_waiting(keys.iter().map(Vec::as_slice));
+    changes.evicted(&keys);
+}
+
 /// Makes room for a request that adds `bytes`.
 ///
 /// # Errors
@@ -119,9 +132,9 @@ pub(super) fn admit(
 ) -> Result<Ticket, CommandError> {
     let observer = &shared.key_observer;
     let (mut changes, _order) = observer.begin(0);
-    session.report_evictions(changes.is_on());
+    report_evictions(session, observer, &changes);
     let made = WriteAllowance::make_room(session, shared, bytes);
-    changes.evicted(session);
+    note_evicted(session, observer, &mut changes);
     changes.publish_in_order(&mut EngineKeys::Session(session), observer);
     let (mut room, ticket) = made?;
     if room.take(bytes) { Ok(ticket) } else { Err(OUT_OF_MEMORY) }

@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::time::{Duration, Instant};
 
 use crate::blocking::{answer, block, blocked, send};
-use crate::common::{TestClient, TestServer, options, show, start_with, wait_for};
+use crate::common::{TestClient, TestServer, options, show, skipped, start_with, wait_for};
 use skein_server::ServerOptions;
 use skein_store::Durability;
 
@@ -264,6 +264,56 @@ fn a_name_over_the_limit_is_refused_and_changes_nothing() {
     assert!(refused.starts_with("-ERR ") && refused.contains("limit"), "{refused}");
     assert_eq!(client.ask("XPENDING s g"), "*4|:0|$-1|$-1|*-1|");
     assert_eq!(client.ask("XREADGROUP GROUP g c STREAMS s >"), one_entry(1, "v"));
+}
+
+/// Incident: the deletion of a stream told the clients of its groups that they wait in vain, and its
+/// expiry did not. Consequence: an XREADGROUP that waits without a timeout waited for ever for a
+/// stream with PEXPIRE. Fix: the thread that removes the key tells them, and so does an eviction.
+#[test]
+fn readers_of_a_group_hear_that_their_stream_has_expired() {
+    const GONE: &str = "-UNBLOCKED the stream key no longer exists|";
+    let server = start();
+    let (mut observer, mut writer) = (server.connect(), server.connect());
+    let (mut of_one, mut of_two, mut reads) = (server.connect(), server.connect(), server.connect());
+    assert_eq!(writer.ask("SELECT 3"), "+OK|");
+    for stream in ["s", "t"] {
+        assert_eq!(writer.ask(&format!("XGROUP CREATE {stream} g $ MKSTREAM")), "+OK|");
+    }
+    for client in [&mut of_one, &mut of_two, &mut reads] {
+        assert_eq!(client.ask("SELECT 3"), "+OK|");
+    }
+    block(&mut of_one, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >", &mut observer);
+    block(&mut of_two, "XREADGROUP GROUP g c BLOCK 0 STREAMS t s > >", &mut observer);
+    block(&mut reads, "XREAD BLOCK 0 STREAMS s $", &mut observer);
+    assert_eq!(writer.ask("PEXPIRE s 20"), ":1|");
+    assert_eq!([answer(&mut of_one), answer(&mut of_two)], [GONE, GONE]);
+    // XREAD waits for a stream that is not there yet.
+    assert_eq!(blocked(&mut observer), 1);
+    writer.ask("XADD s 1-1 f v");
+    assert_eq!(answer(&mut reads), one_entry(1, "v"));
+}
+
+/// See the test above.
+#[test]
+fn readers_of_a_group_hear_that_their_stream_was_evicted() {
+    if crate::common::trie().is_some() && skipped("the disk engine evicts no keys") {
+        return;
+    }
+    let server = start();
+    let (mut observer, mut writer, mut reader) = (server.connect(), server.connect(), server.connect());
+    assert_eq!(writer.ask("XGROUP CREATE s g $ MKSTREAM"), "+OK|");
+    block(&mut reader, "XREADGROUP GROUP g c BLOCK 0 STREAMS s >", &mut observer);
+    assert_eq!(writer.ask("CONFIG SET maxmemory-policy allkeys-random"), "+OK|");
+    assert_eq!(writer.ask("CONFIG SET maxmemory 8mb"), "+OK|");
+    let value = "v".repeat(20_000);
+    let mut number = 0;
+    wait_for(|| {
+        let some: Vec<String> = (number..number + 50).map(|key| format!("SET k{key} {value}")).collect();
+        number += 50;
+        writer.ask_all(&some);
+        writer.ask("EXISTS s") == ":0|"
+    });
+    assert_eq!(answer(&mut reader), "-UNBLOCKED the stream key no longer exists|");
 }
 
 /// Incident: each slice of a reply with many streams summed up the memory of all that were left, and
