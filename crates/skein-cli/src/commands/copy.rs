@@ -4,6 +4,7 @@
 //!   SCAN a page ─► TYPE, PEXPIRETIME of each key, in one pipeline
 //!     string   GET                ─► SET key value [PXAT t]
 //!     hash     HSCAN, in pieces   ─► DEL, HSET ..., PEXPIREAT
+//!              HPEXPIRETIME of each piece: fields that expire are rejected
 //!     zset     ZSCAN, in pieces   ─► DEL, ZADD ..., PEXPIREAT
 //!     set      SSCAN, in pieces   ─► DEL, SADD ..., PEXPIREAT
 //!     list     LRANGE, in pieces  ─► DEL, RPUSH ..., PEXPIREAT
@@ -38,8 +39,9 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::progress::{self, KeyProgress, by_type};
 use crate::remote::{
-    ClusterTarget, CommandPeer, FromArgs, ListAppend, ListPiece, ListRead, ServerPeer, ServerTarget,
-    StreamPiece, StreamRead, ToArgs, is_changed, stops_all, write_stream_part,
+    ClusterTarget, CommandPeer, FIELDS_EXPIRE, FieldTimes, FromArgs, ListAppend, ListPiece, ListRead,
+    ServerPeer, ServerTarget, StreamPiece, StreamRead, ToArgs, fields_of, is_changed, stops_all,
+    write_stream_part,
 };
 use crate::target::DEFAULT_ADDRESS;
 
@@ -71,7 +73,7 @@ Examples:
 
 An existing key is replaced. Each database is copied into that of the same number. If the address of the source names one \
 (redis://HOST:PORT/3), it is copied alone, into the one that the address of the target names, or else into the same. A cluster has \
-database 0 alone; if the source has keys in others, the command says so and the exit code is 4. Values of Redis's modules are not copied, and streams not to a Redis before version 7: the first \
+database 0 alone; if the source has keys in others, the command says so and the exit code is 4. Values of Redis's modules and hashes whose fields expire are not copied, and streams not to a Redis before version 7: the first \
 ones are named, all are counted by type, and exit code 4 says that there were some. A source that is the target under another name, or a node of it, is rejected. Ctrl-C ends the \
 copy with a message about its progress; keys that were copied remain.";
 
@@ -137,6 +139,7 @@ fn copy_into(
     let mut copy = ServerCopy {
         progress: KeyProgress::start(plan.total, args.quiet),
         times: TimeCommands::of(&mut from)?,
+        field_times: FieldTimes::new(),
         from,
         to,
         named_most: args.show_refused,
@@ -205,6 +208,7 @@ struct ServerCopy<T> {
     from: ServerPeer,
     to: T,
     times: TimeCommands,
+    field_times: FieldTimes,
     progress: KeyProgress,
     named_most: u64,
     copied: u64,
@@ -288,12 +292,17 @@ impl<T: CommandPeer> ServerCopy<T> {
     }
 
     /// Copies a collection piece by piece. A scan of a sorted set returns a member before its
-    /// score, and ZADD expects the score first: `swapped`.
+    /// score, and ZADD expects the score first: `swapped`. A hash whose fields expire is rejected.
     fn pieces(&mut self, found: &SourceKey, scan: &[u8], put: &[u8], swapped: bool) -> Result<(), Failure> {
         self.to.one(&[b"DEL", &found.key])?;
         let mut cursor = b"0".to_vec();
         loop {
             let (next, mut items) = self.from.scan(&[scan, &found.key, &cursor, b"COUNT", PIECE])?;
+            if scan == b"HSCAN" && self.field_times.among(&mut self.from, &found.key, &fields_of(&items))? {
+                self.to.one(&[b"DEL", &found.key])?;
+                self.refuse(found, Some(FIELDS_EXPIRE));
+                return Ok(());
+            }
             if swapped {
                 items.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
             }

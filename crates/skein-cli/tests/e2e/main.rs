@@ -11,6 +11,7 @@ mod disk_contents;
 mod disk_folders;
 mod documents;
 mod external;
+mod field_times;
 #[path = "../../../skein-server/tests/common/free_port.rs"]
 mod free_port;
 mod full_disk;

@@ -13,6 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::format::{self, Format, RecordBody, file_head};
 use crate::interrupt::Interrupt;
 use crate::progress::{KeyProgress, by_type, counted, rate};
+use crate::remote::FieldTimes;
 
 /// Writes rows, and counts the keys that may still follow.
 pub struct DumpOutput {
@@ -30,6 +31,8 @@ pub struct DumpOutput {
     progress: KeyProgress,
     /// Whether progress is shown.
     pub shows: bool,
+    /// What the server said of the times of fields.
+    pub field_times: FieldTimes,
     interrupt: Interrupt,
 }
 
@@ -47,6 +50,7 @@ impl DumpOutput {
             failed: None,
             progress: KeyProgress::start(None, !shows),
             shows,
+            field_times: FieldTimes::new(),
             interrupt: Interrupt::noted()?,
         })
     }
@@ -160,11 +164,13 @@ impl DumpOutput {
         if !self.of_types.is_empty() {
             let way_out = if self.of_types.contains_key("stream") {
                 "; skein dump writes streams, with their groups"
+            } else if self.of_types.contains_key("hash") {
+                "; the fields of these hashes expire, so remove their times at the source (HPERSIST)"
             } else {
                 ""
             };
             console::note(format_args!(
-                "skein: left out: {} of types that this command does not write; {} written{way_out}",
+                "skein: left out: {}, which this command does not write; {} written{way_out}",
                 by_type(&self.of_types),
                 counted(self.written, "key")
             ));

@@ -102,7 +102,7 @@ impl CollectionType {
     }
 }
 
-/// Writes a collection. If the key receives a value of another type meanwhile, the part that was
+/// Writes a collection, or counts a hash whose fields expire. If the key receives a value of another type meanwhile, the part that was
 /// read so far is written.
 fn dump_pieces(
     peer: &mut impl CommandPeer,
@@ -110,6 +110,9 @@ fn dump_pieces(
     expires: Option<u64>,
     output: &mut DumpOutput,
 ) -> Result<ControlFlow<()>, Failure> {
+    if output.field_times.in_hash(peer, key)? {
+        return Ok(output.refuse("hash"));
+    }
     let mut pieces = output.pieces(key, expires);
     for (kind, scan) in CollectionType::SCANNED {
         let (mut cursor, mut connection) = (b"0".to_vec(), 0);
