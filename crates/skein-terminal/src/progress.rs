@@ -172,9 +172,14 @@ pub fn grouped(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
-/// Returns a number with a noun: `1 key`, `1,234 keys`.
+/// Returns a number with a noun: `1 key`, `1,234 keys`, `2 hashes`.
 pub fn counted(number: u64, what: &str) -> String {
-    format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
+    let ending = match number {
+        1 => "",
+        _ if what.ends_with('h') => "es",
+        _ => "s",
+    };
+    format!("{} {what}{ending}", grouped(number))
 }
 
 /// Returns rejected keys by type: `3 (2 lists, 1 stream)`.
@@ -205,6 +210,13 @@ mod tests {
     use indicatif::TermLike;
 
     use super::*;
+
+    /// Incident: a copy refused "2 (2 hashs)". Fix: the plural of a noun in `h` has its `e`.
+    #[test]
+    fn types_have_their_plurals() {
+        let refused = [("hash", 2), ("list", 1), ("stream", 3)].map(|(kind, keys)| (kind.to_owned(), keys));
+        assert_eq!(by_type(&refused.into()), "6 (2 hashes, 1 list, 3 streams)");
+    }
 
     /// A terminal that records its output.
     #[derive(Debug, Clone, Default)]

@@ -24,7 +24,7 @@ mod sorted_set;
 mod stored;
 mod views;
 
-use std::ops::Deref;
+use std::ops::{ControlFlow, Deref};
 
 pub use columns::ColumnsReader;
 pub use list::{ElementsView, ListReader};
@@ -92,6 +92,24 @@ impl<'r> RowView<'r> {
             return Ok(None);
         };
         source.open(head).map(|reader| Some(OpenedReader::new(reader)))
+    }
+
+    /// Returns about how many bytes the members of a collection have that lies outside of memory:
+    /// their names and values. The first `most` members stand for all. Returns 0 for any other row.
+    ///
+    /// # Errors
+    /// A page of the disk engine cannot be read or is damaged.
+    pub fn stored_bytes(self, most: u64) -> Result<u64> {
+        let (Some(source), Some(head)) = (self.source, self.row.stored_collection()) else { return Ok(0) };
+        let reader = source.open(head)?;
+        let (mut seen, mut bytes) = (0_u64, 0_u64);
+        reader.walk_names(None, &mut |name, value| {
+            seen += 1;
+            bytes += (name.len() + value.len()) as u64;
+            if seen < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        let all = u128::from(bytes) * u128::from(reader.len()) / u128::from(seen.max(1));
+        Ok(u64::try_from(all).unwrap_or(u64::MAX))
     }
 
     /// Calls `look` with the columns of the key, in the row or spread. Returns `None` if the key

@@ -19,11 +19,16 @@ const HELP: &[&str] = &[
     "STATS",
     "    Return information about the memory usage of the server.",
     "USAGE <key> [SAMPLES <count>]",
-    "    Return memory in bytes used by <key> and its value. Nothing is sampled,",
-    "    whatever the count.",
+    "    Return memory in bytes used by <key> and its value. Only the disk engine",
+    "    samples: by default 5 members, with 0 or more than 1000 that many.",
     "HELP",
     "    Prints this help.",
 ];
+
+/// The number of members of the disk engine that stand for all, without SAMPLES; as in Redis.
+const SAMPLES: u64 = 5;
+/// The most members that one command reads. Others wait meanwhile.
+const MOST_SAMPLES: u64 = 1000;
 
 /// Below this number of bytes MEMORY DOCTOR has nothing to report.
 const SMALL: usize = 5 << 20;
@@ -55,6 +60,7 @@ fn usage(
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
     let key = args.get(2);
+    let mut samples = SAMPLES;
     for at in (3..args.len()).step_by(2) {
         if !is(args.get(at), "SAMPLES") || at + 1 == args.len() {
             return Err(SYNTAX);
@@ -62,13 +68,17 @@ fn usage(
         match parse_i64(args.get(at + 1)) {
             None => return Err(NOT_AN_INTEGER),
             Some(..0) => return Err(SYNTAX),
-            Some(_) => {}
+            Some(0) => samples = MOST_SAMPLES,
+            Some(count) => samples = count.unsigned_abs().min(MOST_SAMPLES),
         }
     }
     context.session.get_with(key, |row| {
         match row? {
             None => reply.null(),
-            Some(row) => reply.count(row.usage(key)),
+            Some(row) => {
+                let members = usize::try_from(row.stored_bytes(samples)?).unwrap_or(usize::MAX);
+                reply.count(row.usage(key).saturating_add(members));
+            }
         }
         Ok(())
     })

@@ -35,6 +35,7 @@ mod lists;
 mod long_replies;
 mod member_reads;
 mod memory;
+mod memory_usage;
 mod migrate;
 mod monitor;
 mod monitoring;
