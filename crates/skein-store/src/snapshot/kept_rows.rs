@@ -8,8 +8,8 @@
 //!
 //! A kept row says: "until this moment, and since that one, the key had this row (or was absent)".
 //! Its note lies with the newest snapshot that sees it. So the end of a snapshot visits only its
-//! own notes: a row that an older snapshot sees moves to the notes of that one, and other rows are
-//! dropped. Each key is kept at most once for each snapshot.
+//! own notes: the rows that an older snapshot sees move to the notes of that one, and other rows are
+//! dropped (`kept_rows/notes`). Each key is kept at most once for each snapshot.
 //!
 //! # Invariants
 //! 1. A kept row is added as pending, before its writer takes the latch of the key. Under the latch
@@ -27,6 +27,7 @@
 
 #[cfg(all(test, skein_loom))]
 mod models;
+mod notes;
 mod rows_of_key;
 
 use std::collections::BTreeMap;
@@ -36,6 +37,7 @@ use std::sync::{Arc, Mutex};
 use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use skein_sync::locks::lock;
 
+use notes::SnapshotNotes;
 use rows_of_key::RowsOfKey;
 
 use super::live::LiveSnapshots;
@@ -82,7 +84,7 @@ pub(super) struct PendingRow {
 struct KeptShard {
     rows: BTreeMap<Arc<[u8]>, RowsOfKey>,
     /// By snapshot.
-    notes: BTreeMap<u64, Vec<Arc<KeptRow>>>,
+    notes: BTreeMap<u64, SnapshotNotes>,
 }
 
 /// The kept rows of one index.
@@ -210,7 +212,7 @@ impl KeptRows {
         self.bytes.fetch_add(kept.weight(), Ordering::Relaxed);
         self.outside.fetch_add(kept.outside(), Ordering::Relaxed);
         held.rows.entry(kept.key.clone()).or_default().push(kept.clone());
-        held.notes.entry(snapshot).or_default().push(kept.clone());
+        held.notes.entry(snapshot).or_default().add(kept.clone());
         Some(PendingRow { kept, snapshot })
     }
 
@@ -219,13 +221,8 @@ impl KeptRows {
         let shard = Self::shard_of(&kept.key);
         let mut held = lock(&self.shards[shard]);
         held.remove(&kept);
-        let notes = held.notes.get_mut(&snapshot);
-        let noted = notes.and_then(|notes| {
-            let at = notes.iter().rposition(|other| Arc::ptr_eq(other, &kept))?;
-            Some(notes.swap_remove(at))
-        });
         // Without its note here, the row is or was with an older snapshot, whose end counts it.
-        if noted.is_some() {
+        if held.notes.get_mut(&snapshot).is_some_and(|notes| notes.remove(&kept)) {
             self.count_dropped(&kept);
         }
         self.changed(shard, &held);
@@ -294,33 +291,29 @@ impl KeptRows {
     }
 
     /// Drops the rows that were kept for an ended snapshot, and moves those that an older live
-    /// snapshot sees to its notes. Visits at most `most` notes. Returns how many more it might have
-    /// visited.
+    /// snapshot sees to its notes. Drops at most `most` rows. Returns how many more it might have
+    /// dropped.
     pub(super) fn give_back(&self, live: &LiveSnapshots, ended: u64, most: usize) -> usize {
         let mut left = most;
         for shard in self.occupied.of_ended() {
             if left == 0 {
                 break;
             }
-            let mut gone = Vec::new();
             let mut held = lock(&self.shards[shard]);
-            let Some(notes) = held.notes.get_mut(&ended) else { continue };
-            let taken = notes.split_off(notes.len().saturating_sub(left));
-            if notes.is_empty() {
-                held.notes.remove(&ended);
-            }
-            left -= taken.len();
+            let Some(mut notes) = held.notes.remove(&ended) else { continue };
             // Read under the lock of the shard: a snapshot that is still live visits its notes
             // here only after this.
             let older = live.newest_before(ended);
-            for kept in taken {
-                if let Some(snapshot) = older.filter(|snapshot| *snapshot >= kept.since) {
-                    held.notes.entry(snapshot).or_default().push(kept);
-                } else {
-                    held.remove(&kept);
-                    self.count_dropped(&kept);
-                    gone.push(kept);
-                }
+            let gone = notes.take_unseen(older, left);
+            left -= gone.len();
+            for kept in &gone {
+                held.remove(kept);
+                self.count_dropped(kept);
+            }
+            if notes.has_unseen(older) {
+                held.notes.insert(ended, notes);
+            } else if let Some(older) = older.filter(|_| !notes.is_empty()) {
+                held.notes.entry(older).or_default().merge(notes);
             }
             self.changed(shard, &held);
             // Rows are freed without the lock.
