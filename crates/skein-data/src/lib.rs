@@ -43,6 +43,7 @@
 //! - `keyspace_ranges`: ranges of one keyspace, and the rows that a server keeps for itself.
 //! - `database_table`: the keyspaces of a server's databases.
 //! - `row_piece`: rows in pieces, for copies and dumps.
+//! - `foreign_files`: folders where no store may be created.
 //! - `disk`, `range_steps`, `error`.
 //!
 //! Design: `docs/design/data-model.md`, `docs/design/disk.md`.
@@ -55,6 +56,7 @@ mod database_table;
 mod disk;
 mod engine_keys;
 mod error;
+mod foreign_files;
 mod found_value;
 mod key_state;
 mod keyspace_ranges;
@@ -81,6 +83,7 @@ pub use database_table::DatabaseTable;
 pub use disk::DiskEngine;
 pub use engine_keys::EngineKeys;
 pub use error::EngineError;
+pub use foreign_files::foreign_files;
 pub use found_value::FoundValue;
 pub use key_state::KeyState;
 pub use keyspace_ranges::{DATABASES_KEY, FUNCTIONS_KEY, is_private_key};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use skein_data::{DiskEngine, PAGE};
+use skein_data::{DiskEngine, PAGE, foreign_files};
 use skein_disk::{DiskOptions, DiskStore, SNAPSHOTS_MOST, Values, is_disk_folder_on, kind_of};
 use skein_log::storage::{MemoryStorage, OsStorage, Storage};
 use skein_store::{
@@ -67,6 +67,7 @@ fn chosen_engine(builder: &DbBuilder) -> Result<Engine> {
         let why = format!("{} has no database, and `create` is off", path.display());
         return Err(Error::BadOption { name: "path", why });
     }
+    refuse_foreign(builder)?;
     let engine = builder.engine.or(found).unwrap_or(Engine::Memory);
     let given = [
         ("cache_bytes", builder.cache_bytes.is_some(), Engine::Disk),
@@ -84,6 +85,19 @@ fn chosen_engine(builder: &DbBuilder) -> Result<Engine> {
         return Err(Error::BadOption { name: "engine", why: why.into() });
     }
     Ok(engine)
+}
+
+/// Rejects a folder with the files of others, such as a home folder that was named by mistake.
+fn refuse_foreign(builder: &DbBuilder) -> Result<()> {
+    // A storage of its own has no folder of the system.
+    let Some(path) = builder.path().filter(|_| builder.storage.is_none()) else { return Ok(()) };
+    let Some(found) = foreign_files(path) else { return Ok(()) };
+    let (path, inner) = (path.display(), path.join("skeindb"));
+    let why = format!(
+        "{path} is neither a database nor empty: it has {found}; name an empty folder, or a new one such as {}",
+        inner.display()
+    );
+    Err(Error::BadOption { name: "path", why })
 }
 
 /// Returns how many snapshots may live at a time, of the engine that allows `most`.

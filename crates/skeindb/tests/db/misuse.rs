@@ -187,6 +187,24 @@ fn options_of_the_other_engine_are_refused() {
     Db::builder(&memory).engine(Engine::Disk).open().expect_err("of the other engine");
 }
 
+/// Incident: a database was opened in a folder with other files, such as a home folder. Consequence:
+/// its files were made among them, while `skein serve` refused the same folder. Fix: so does `open`.
+#[test]
+fn a_folder_with_files_of_others_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("letter.txt"), "dear").expect("a file");
+    for engine in [Engine::Memory, Engine::Disk] {
+        let refused = Db::builder(folder.path()).engine(engine).open().expect_err("it is another's");
+        let text = refused.to_string();
+        assert!(text.contains("neither a database nor empty: it has letter.txt; name an empty"), "{text}");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing was made");
+    }
+    let inner = folder.path().join("skeindb");
+    Db::open(&inner).expect("a new folder").close().expect("it closes");
+    std::fs::write(inner.join("notes.txt"), "ours").expect("a file");
+    Db::open(&inner).expect("it has a database").close().expect("it closes");
+}
+
 /// Incident: the 256th transaction that reads failed in memory, with no way to raise the limit.
 /// Consequence: a program with some hundred threads could not use transactions. Fix: 65,536 snapshots
 /// for each engine.
