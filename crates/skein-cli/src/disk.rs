@@ -37,9 +37,11 @@ pub fn failure(error: &DiskError) -> Failure {
         DiskError::LogMissing { .. } => {
             Failure { exit: Exit::Damage, message: format!("{error} (skein serve --give-up-log-dir DIR)") }
         }
-        DiskError::Damaged { .. } | DiskError::FileMissing { .. } | DiskError::TwoStores { .. } => {
-            Failure { exit: Exit::Damage, message: error.to_string() }
-        }
+        // A damaged version cannot be told from one of a newer program.
+        DiskError::Damaged { .. }
+        | DiskError::FileMissing { .. }
+        | DiskError::TwoStores { .. }
+        | DiskError::UnknownFormat { .. } => Failure { exit: Exit::Damage, message: error.to_string() },
         DiskError::Log(error) => store_failure(&error.clone().into()),
         DiskError::OtherEngine { .. } => Failure::new(format!("{error} (skein serve without --engine disk)")),
         DiskError::TrieDiffers { .. } => Failure::usage(format!("{error} (--trie, --trie-size)")),

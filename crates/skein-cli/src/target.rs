@@ -202,11 +202,14 @@ pub fn flag(name: &'static str) -> &'static str {
 /// Converts a store's error into a command's failure.
 pub fn store_failure(error: &Error) -> Failure {
     match error {
-        Error::Damaged { .. } => Failure { exit: Exit::Damage, message: error.to_string() },
+        // A damaged version cannot be told from one of a newer program.
+        Error::Damaged { .. } | Error::UnknownFormat { .. } | Error::Foreign { .. } => {
+            Failure { exit: Exit::Damage, message: error.to_string() }
+        }
         Error::BadOption { name, why } => Failure::usage(format!("{}: {why}", flag(name))),
         Error::OtherEngine { .. } => Failure::new(format!("{error} (skein serve --engine disk)")),
         Error::LogFolderMissing { .. } => {
-            Failure::new(format!("{error} (skein serve --give-up-log-dir DIR)"))
+            Failure { exit: Exit::Damage, message: format!("{error} (skein serve --give-up-log-dir DIR)") }
         }
         _ => Failure::new(error.to_string()),
     }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use skein_log::storage::NOT_A_FILE;
+
 use crate::{KeySpace, Values};
 
 /// The result of an operation of the disk engine.
@@ -44,7 +46,7 @@ pub enum DiskError {
     },
     /// This program does not know the file's format version. Nothing was changed.
     #[error(
-        "{path} has format version {found}, but this program reads versions {oldest} to {known}; use a program that reads version {found}"
+        "{path} has format version {found}, but this program reads versions {oldest} to {known}; use the program that wrote it, or restore a backup if none did: then the file is damaged"
     )]
     UnknownFormat {
         /// The file.
@@ -288,6 +290,9 @@ impl DiskError {
     }
 
     pub(crate) fn io(doing: &'static str, path: &Path, error: &io::Error) -> Self {
+        if error.kind() == NOT_A_FILE {
+            return Self::Damaged { path: path.to_owned(), offset: 0, what: error.to_string() };
+        }
         Self::Io { doing, path: path.to_owned(), cause: error.to_string(), kind: error.kind() }
     }
 }

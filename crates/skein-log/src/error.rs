@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::storage::LockHolder;
+use crate::storage::{LockHolder, NOT_A_FILE};
 
 /// The operation that errors of a segment's sync name.
 pub(crate) const SYNC: &str = "sync the log segment";
@@ -49,7 +49,8 @@ pub enum LogError {
     },
     /// A file has a format that this program does not know. Nothing was changed.
     #[error(
-        "{path} has format version {found}, and this program reads up to {known}; use the program that wrote it"
+        "{path} has format version {found}, and this program reads up to {known}; use the program that wrote it, or \
+         restore a backup if none did: then the file is damaged"
     )]
     UnknownFormat {
         /// The file.
@@ -130,8 +131,11 @@ impl LogError {
     }
 
     /// Creates an error for a failed file operation: the operation, the file and the system's
-    /// error.
+    /// error. A path that leads to no file is damage.
     pub fn io(doing: &'static str, path: &Path, error: &io::Error) -> Self {
+        if error.kind() == NOT_A_FILE {
+            return Self::damaged(path, 0, error.to_string());
+        }
         Self::Io { doing, path: path.to_owned(), cause: error.to_string(), kind: kind_of(error) }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use skein_index::IndexError;
-use skein_log::storage::LockHolder;
+use skein_log::storage::{LockHolder, NOT_A_FILE};
 use skein_log::{LogError, MAX_PAYLOAD};
 
 use crate::limits::SNAPSHOTS_MAX;
@@ -208,7 +208,8 @@ pub enum Error {
     },
     /// The file has a format that this program does not know.
     #[error(
-        "{path} has format version {found}, and this program knows {known}; use a program that knows version {found}"
+        "{path} has format version {found}, and this program reads up to {known}; use the program that wrote it, or \
+         restore a backup if none did: then the file is damaged"
     )]
     UnknownFormat {
         /// The file.
@@ -262,6 +263,9 @@ pub enum Error {
 impl Error {
     /// Returns the error of a failed file operation on `path`.
     pub(crate) fn io(doing: &'static str, path: &Path, error: &io::Error) -> Self {
+        if error.kind() == NOT_A_FILE {
+            return Self::damaged(path, 0, error.to_string());
+        }
         Self::Io { doing, path: path.to_owned(), cause: error.to_string(), kind: error.kind() }
     }
 

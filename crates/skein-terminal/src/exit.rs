@@ -17,7 +17,8 @@ pub enum Exit {
     /// The command line is wrong; the command did nothing. The argument parser uses this number
     /// too.
     Usage = 2,
-    /// A data folder is damaged.
+    /// A data folder is damaged: a file of it is not as it was written, is missing, or has a format
+    /// that no program is known to write.
     Damage = 3,
     /// Done, but some of the input was rejected. Each rejection is named or counted.
     Partial = 4,
@@ -29,7 +30,7 @@ Exit codes:
   0  done
   1  failed; the last line on standard error says why
   2  wrong command line; nothing was tried
-  3  the data folder is damaged
+  3  the data folder is damaged, or a part of it is missing
   4  done, but part of the input was refused (load, dump, range, copy)";
 
 impl From<Exit> for ExitCode {

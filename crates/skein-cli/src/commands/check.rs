@@ -1,14 +1,13 @@
 //! `skein check`: reports the contents and the damage of a data folder. Changes nothing.
 
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
 use skein_disk::is_disk_folder;
-use skein_log::storage::{OsStorage, Storage as _};
-use skein_log::{LogRecoveryReport, TornTail};
+use skein_log::storage::{OsStorage, Storage as _, StorageFile};
+use skein_log::{LogError, LogRecoveryReport, TornTail};
 use skein_store::{Error, OpenProgress, StoreInspection, inspect_with};
 
 mod disk;
@@ -25,7 +24,7 @@ Examples:
 
 It reads all files of the newest checkpoint and of the logs and checks every checksum. It takes the folder's lock, so \
 stop the server first. Log folders need not be named: the data folder remembers them. A missing one is reported with \
-the way out, and the exit code is 1.
+the way out, and the exit code is 3.
 
 A torn tail, left by a write during a crash, is not damage: the next start of a server cuts it off, and no promised write \
 is lost. With damage the exit code is 3, and no server starts on the folder: restore the named files from a copy.
@@ -80,15 +79,16 @@ fn with_bar<R>(check: impl FnOnce(&OpenProgress) -> R) -> R {
 
 /// Locks the folder, so that no server starts meanwhile. If there is no lock file, no server has
 /// ever used the folder, and none is created.
-fn lock(folder: &Path) -> Result<Option<File>, Failure> {
+fn lock(folder: &Path) -> Result<Option<Box<dyn StorageFile>>, Failure> {
     let path = folder.join("lock");
-    let failed = |error| Failure::during(format_args!("cannot lock {}", path.display()), &error);
-    let file = match File::open(&path) {
+    let failed = |error| target::store_failure(&LogError::io("lock", &path, &error).into());
+    let file = match OsStorage.open(&path, false) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    let Some(descriptor) = file.descriptor() else { return Ok(None) };
+    match flock(descriptor, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(file)),
         Err(error) if error == rustix::io::Errno::WOULDBLOCK => Err(Failure::new(format!(
             "{} is in use by {}; stop that process, or check a copy of the folder",

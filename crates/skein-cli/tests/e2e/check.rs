@@ -118,7 +118,7 @@ fn an_unknown_format_version_is_refused_and_kept() {
         fs::write(&path, &foreign).unwrap();
         let server =
             SkeinServe::try_start(folder.path(), &[]).expect_err("no server starts on what it does not know");
-        assert_refused(&server, 1, &["format version 99", path.file_name().unwrap().to_str().unwrap()]);
+        assert_refused(&server, 3, &["format version 99", path.file_name().unwrap().to_str().unwrap()]);
         assert!(fs::read(&path).unwrap() == foreign, "{name}: a file of an unknown format was changed");
         fs::write(&path, &sound).unwrap();
         assert_complete(folder.path());

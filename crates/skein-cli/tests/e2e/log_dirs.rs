@@ -93,11 +93,11 @@ fn a_missing_log_folder_is_named_with_the_ways_out() {
     let words = [lost.to_str().unwrap(), "is missing", "mount its disk", "--give-up-log-dir"];
     for options in [&[][..], &["--log-dir", place.at("disk 1").to_str().unwrap(), "--log-dir", words[0]]] {
         let refused = SkeinServe::try_start(&data, options).expect_err("a log folder is missing");
-        assert_refused(&refused, 1, &words);
+        assert_refused(&refused, 3, &words);
         assert!(fs::read_dir(&lost).unwrap().next().is_none(), "something was made in the mount point");
     }
     let check = run_check(&data);
-    assert_refused(&check, 1, &words);
+    assert_refused(&check, 3, &words);
     assert!(String::from_utf8_lossy(&check.stdout).contains("1 log folder missing"));
     // The disk is mounted again.
     fs::remove_dir(&lost).unwrap();

@@ -12,6 +12,7 @@ mod disk_folders;
 mod documents;
 mod external;
 mod field_times;
+mod file_faults;
 #[path = "../../../skein-server/tests/common/free_port.rs"]
 mod free_port;
 mod full_disk;

@@ -38,6 +38,10 @@ pub use lock_holder::LockHolder;
 pub use memory::MemoryStorage;
 pub use os::OsStorage;
 
+/// The kind of the error if a path leads to a folder, a FIFO, a socket or a device instead of a
+/// file. No system call has this kind. The stores report it as damage of the path.
+pub const NOT_A_FILE: io::ErrorKind = io::ErrorKind::InvalidData;
+
 /// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry {
@@ -56,7 +60,8 @@ pub trait Storage: Send + Sync + std::fmt::Debug + 'static {
     /// Returns another handle of the same file system.
     fn share(&self) -> Arc<dyn Storage>;
 
-    /// Opens an existing file for reading and, if `writable`, for writing.
+    /// Opens an existing file for reading and, if `writable`, for writing. Returns [`NOT_A_FILE`] if
+    /// the path leads to anything but a file. Never blocks.
     fn open(&self, path: &Path, writable: bool) -> io::Result<Box<dyn StorageFile>>;
 
     /// Creates a file for reading and writing. Returns [`io::ErrorKind::AlreadyExists`] if the name

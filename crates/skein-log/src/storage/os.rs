@@ -6,17 +6,17 @@
 //! opened. An existing folder keeps its mode, because it may hold other things, and no file of ours
 //! in it can be read.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, FileType, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::direct::DirectWriter;
-use super::{DirEntry, LockHolder, Storage, StorageFile, StorageLock};
+use super::{DirEntry, LockHolder, NOT_A_FILE, Storage, StorageFile, StorageLock};
 
 /// The modes of new files and folders: for the owner alone.
 const FILE_MODE: u32 = 0o600;
@@ -38,6 +38,33 @@ fn close_to_others(file: File, path: &Path) -> io::Result<File> {
         tracing::info!(%path, "closed to other users: its mode was {mode:o}");
     }
     Ok(file)
+}
+
+/// Opens a file, and rejects anything else with this name. The call never blocks: without
+/// `O_NONBLOCK` a FIFO would block it until another process opens the other end.
+fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let opened = options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
+    let found = match &opened {
+        Ok(file) => file.metadata(),
+        Err(_) => std::fs::metadata(path),
+    };
+    if let Ok(found) = found
+        && !found.is_file()
+    {
+        return Err(not_a_file(found.file_type()));
+    }
+    close_to_others(opened?, path)
+}
+
+/// Returns the error of a name that should be a file and is something else.
+fn not_a_file(found: FileType) -> io::Error {
+    let what = match found {
+        found if found.is_dir() => "a folder",
+        found if found.is_fifo() => "a FIFO",
+        found if found.is_socket() => "a socket",
+        _ => "a device",
+    };
+    io::Error::new(NOT_A_FILE, format!("it is {what}, and it should be a file"))
 }
 
 /// Logs a warning if other users can look into an existing folder.
@@ -83,8 +110,7 @@ impl Storage for OsStorage {
     }
 
     fn open(&self, path: &Path, writable: bool) -> io::Result<Box<dyn StorageFile>> {
-        let file = OpenOptions::new().read(true).write(writable).open(path)?;
-        Ok(OsFile::boxed(close_to_others(file, path)?, path))
+        Ok(OsFile::boxed(open_file(OpenOptions::new().read(true).write(writable), path)?, path))
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
@@ -154,7 +180,7 @@ impl Storage for OsStorage {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn StorageLock>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE);
-        let file = close_to_others(options.open(path)?, path)?;
+        let file = open_file(&mut options, path)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         Ok(Box::new(OsLock { _file: file }))
     }
