@@ -15,7 +15,7 @@ use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::client::ClientState;
 use crate::command_table::{COMMANDS, find};
-use crate::long_double::LongDouble;
+use crate::resp::double::parse_weight;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::stored_request::in_other_keyspace;
 use skein_data::{
@@ -204,21 +204,7 @@ fn weight_of(
         return Ok(SortWeight::Text(value));
     }
     let Some(value) = value else { return Ok(SortWeight::Number(0.0)) };
-    let number = std::str::from_utf8(&value).ok().and_then(parse_number).ok_or(NOT_NUMBERS)?;
-    Ok(SortWeight::Number(number))
-}
-
-/// Parses a number as C's `strtod` does: an empty text is 0, spaces may come before a number, and it
-/// may be hexadecimal.
-fn parse_number(text: &str) -> Option<f64> {
-    if text.is_empty() {
-        return Some(0.0);
-    }
-    let text = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
-    // The other parser knows hexadecimal numbers, and those that are too large; this one rounds once.
-    let known = LongDouble::parse(text.as_bytes())?;
-    let number = text.parse().unwrap_or_else(|_| known.to_f64());
-    Some(number).filter(|number| number.is_finite() || !known.is_finite())
+    Ok(SortWeight::Number(parse_weight(&value).ok_or(NOT_NUMBERS)?))
 }
 
 /// Returns the elements in the order of their weights. With equal numbers, elements are compared.

@@ -140,9 +140,19 @@ pub fn parse_double(text: &[u8]) -> Option<f64> {
 /// Reads the bound of a range as Redis does: up to a zero byte, with spaces before it allowed. An
 /// empty text is 0.
 pub(crate) fn parse_bound(text: &[u8]) -> Option<f64> {
+    parse_c_string(text).map(|parsed| parsed.value)
+}
+
+/// Reads the weight of an element as SORT does: as a bound, and it must be in range.
+pub(crate) fn parse_weight(text: &[u8]) -> Option<f64> {
+    parse_c_string(text).filter(|parsed| !parsed.out_of_range).map(|parsed| parsed.value)
+}
+
+/// Reads a text up to its first zero byte. Returns `None` if that is no number.
+fn parse_c_string(text: &[u8]) -> Option<StrtodPrefix> {
     let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
     let parsed = strtod(text);
-    (parsed.len == text.len() && !parsed.value.is_nan()).then_some(parsed.value)
+    (parsed.len == text.len() && !parsed.value.is_nan()).then_some(parsed)
 }
 
 /// Larger integers have 18 digits.

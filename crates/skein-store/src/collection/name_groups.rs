@@ -91,7 +91,7 @@ impl NameGroups {
         if group.size == MAX {
             self.large.remove(&group.start);
         }
-        if group.size < CUT {
+        if group.size <= CUT {
             let start = group.start.clone();
             self.join(&start);
         }

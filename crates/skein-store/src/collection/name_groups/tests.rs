@@ -95,6 +95,27 @@ proptest! {
     }
 }
 
+/// Incident: a group became empty beside one of more than `CUT` names, which then shrank to `CUT`.
+/// Consequence: both stayed, and many empty groups would make draws slow. Fix: a group of `CUT` names
+/// is joined, too.
+#[test]
+fn an_empty_group_is_joined_with_a_neighbour_that_shrinks() {
+    let name = |number: u16| number.to_be_bytes().to_vec();
+    let mut names: Names = (0..96).map(|number| name(2 * number)).collect();
+    let mut groups = NameGroups::new(names.len());
+    cut(&mut groups, &names, usize::MAX);
+    names.insert(name(1));
+    groups.add(&name(1));
+    for gone in names.split_off(&name(64)) {
+        groups.remove(&gone);
+    }
+    check(&groups, &names);
+    names.remove(&name(1));
+    groups.remove(&name(1));
+    check(&groups, &names);
+    assert_eq!(groups.groups.len(), 1);
+}
+
 /// Of 1,000 names with large gaps between them, after removals that leave groups of any size.
 #[test]
 fn each_name_is_drawn_equally_often() {
