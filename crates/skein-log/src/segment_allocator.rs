@@ -296,6 +296,8 @@ impl Drop for AllocatorEnd<'_> {
 
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
+    use std::slice;
+
     use super::*;
     use crate::storage::sim::{SimError, SimStorage};
 
@@ -309,7 +311,8 @@ mod tests {
         disk.create_dir_all(&dir).unwrap();
         let storage: Arc<dyn Storage> = disk.share();
         let manifests =
-            SegmentManifests::reconcile(storage.clone(), &[dir.clone()], vec![None], [7; 16], &[]).unwrap();
+            SegmentManifests::reconcile(storage.clone(), slice::from_ref(&dir), vec![None], [7; 16], &[])
+                .unwrap();
         let order = SegmentOrder { dir, next_number: 1, seed: 3, room: Arc::new(LogRoom::new(true)) };
         let allocator =
             SegmentAllocator::new(storage, Arc::new(manifests), [7; 16], 64 << 10, false, 0, vec![order]);
