@@ -21,7 +21,7 @@
 //! 2. While the collection's lock is free, or held shared, the size of a group is its number of
 //!    names.
 //! 3. `large` has the starts of all groups with more than [`MAX`] names.
-//! 4. Two neighbouring groups have more than [`CUT`] names together.
+//! 4. Two neighbouring groups have at least [`CUT`] names together.
 //!
 //! Design: `docs/design/data-model.md`.
 
@@ -36,7 +36,7 @@ use crate::RowRef;
 
 /// The largest size of a group from which names are drawn.
 const MAX: usize = 64;
-/// The size of a group that is cut off a larger one, and of the largest two that are joined.
+/// The size of a group that is cut off a larger one. Two neighbours with fewer names are joined.
 const CUT: usize = MAX / 2;
 
 /// Bytes of a group besides its start: its entries and the allocator's overhead.
@@ -91,7 +91,7 @@ impl NameGroups {
         if group.size == MAX {
             self.large.remove(&group.start);
         }
-        if group.size <= CUT {
+        if group.size < CUT {
             let start = group.start.clone();
             self.join(&start);
         }
@@ -113,12 +113,12 @@ impl NameGroups {
         self.groups.push(NameGroup { start, size });
     }
 
-    /// Joins a group with the group behind it or before it, if both together have few names.
+    /// Joins a group with the group behind it and with that before it, if they have few names.
     fn join(&mut self, start: &Arc<[u8]>) {
         let behind = (Bound::Excluded(&start[..]), Bound::Unbounded);
         let next = self.places.range::<[u8], _>(behind).next().map(|(start, _)| start.clone());
-        if next.is_some_and(|next| self.append(start, &next)) {
-            return;
+        if let Some(next) = next {
+            self.append(start, &next);
         }
         let before = (Bound::Unbounded, Bound::Excluded(&start[..]));
         let last = self.places.range::<[u8], _>(before).next_back().map(|(start, _)| start.clone());
@@ -128,11 +128,11 @@ impl NameGroups {
     }
 
     /// Adds the names of a group to the group before it, if they are few.
-    fn append(&mut self, to: &Arc<[u8]>, from: &Arc<[u8]>) -> bool {
-        let (Some(&to), Some(&place)) = (self.places.get(to), self.places.get(from)) else { return false };
+    fn append(&mut self, to: &Arc<[u8]>, from: &Arc<[u8]>) {
+        let (Some(&to), Some(&place)) = (self.places.get(to), self.places.get(from)) else { return };
         let size = self.groups[to].size + self.groups[place].size;
-        if size > CUT {
-            return false;
+        if size >= CUT {
+            return;
         }
         self.groups[to].size = size;
         self.places.remove(from);
@@ -141,7 +141,6 @@ impl NameGroups {
         if let Some(moved) = self.groups.get(place) {
             self.places.insert(moved.start.clone(), place);
         }
-        true
     }
 
     /// Cuts large groups, which takes a walk over about `most` names. `walk` calls its argument with
