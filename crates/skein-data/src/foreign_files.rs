@@ -55,8 +55,9 @@ mod tests {
         }
     }
 
-    /// Incident: a kill in the first start of the disk engine left `data.skein.new`. Consequence: the
-    /// next start called the folder another's. Fix: the name is harmless, and the engine removes it.
+    /// Incident: a kill in the first start of the disk engine left `data.skein.new`. Consequence:
+    /// the next start called the folder another's. Fix: the name is harmless, and the engine
+    /// removes it.
     #[test]
     fn a_first_start_that_was_killed_can_be_repeated() {
         let folder = tempfile::tempdir().expect("a folder");

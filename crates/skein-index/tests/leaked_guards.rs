@@ -50,9 +50,9 @@ fn put(tree: &DropFlagTree) -> Arc<AtomicBool> {
     dropped
 }
 
-/// Replaces the value under each free number so often that no retired value waits in a batch that is
-/// not full. Threads of earlier tests may return numbers until they have ended, so the guards of one
-/// thread may have had several.
+/// Replaces the value under each free number so often that no retired value waits in a batch that
+/// is not full. Threads of earlier tests may return numbers until they have ended, so the guards of
+/// one thread may have had several.
 fn fill_all_batches(tree: &DropFlagTree) {
     let guards: Vec<_> = (0..MANY).map(|_| tree.collector().enter_owned()).collect();
     for guard in &guards {

@@ -185,7 +185,8 @@ fn a_disk_without_room_for_a_large_segment_gets_a_smaller_one() {
         }
     };
     assert!(matches!(refused, LogError::NoRoom { .. }), "{refused}");
-    // The size depends on how often the log has waited for a segment. There is less room for it now.
+    // The size depends on how often the log has waited for a segment. There is less room for it
+    // now.
     let room = (1 << 20) + (256 << 10);
     let text = refused.to_string();
     let named = text.split_once("for its ").and_then(|(_, rest)| rest.split_once(" bytes"));

@@ -163,8 +163,9 @@ fn is_named(folder: &Path, errors: &str) -> bool {
 }
 
 /// Incident: a FIFO in place of `identity` blocked the opening for ever, a folder there was "Is a
-/// directory" with exit code 1, and a flipped version was exit code 1, too. Consequence: a supervisor
-/// could not tell damage from a busy port. Fix: whatever is wrong with a file of the folder is damage.
+/// directory" with exit code 1, and a flipped version was exit code 1, too. Consequence: a
+/// supervisor could not tell damage from a busy port. Fix: whatever is wrong with a file of the
+/// folder is damage.
 fn every_fault_is_named(engine: &'static str) {
     let folder = folder_with_data(engine);
     let all = files(folder.path(), Path::new(""));

@@ -60,8 +60,8 @@ pub trait Storage: Send + Sync + std::fmt::Debug + 'static {
     /// Returns another handle of the same file system.
     fn share(&self) -> Arc<dyn Storage>;
 
-    /// Opens an existing file for reading and, if `writable`, for writing. Returns [`NOT_A_FILE`] if
-    /// the path leads to anything but a file. Never blocks.
+    /// Opens an existing file for reading and, if `writable`, for writing. Returns [`NOT_A_FILE`]
+    /// if the path leads to anything but a file. Never blocks.
     fn open(&self, path: &Path, writable: bool) -> io::Result<Box<dyn StorageFile>>;
 
     /// Creates a file for reading and writing. Returns [`io::ErrorKind::AlreadyExists`] if the name

@@ -50,7 +50,8 @@ impl RandomEntryKind {
 
 /// Entries of a key, as a command finds some of them at once.
 pub(super) trait DrawSource {
-    /// Returns whether the reply to a query can be written at once.
+    /// Returns whether the reply to a query can be written at once. May take a step of the
+    /// preparation that makes it so.
     fn is_quick(&self, asked: &RandomQuery) -> bool;
 
     /// Writes the reply at once.

@@ -282,8 +282,8 @@ impl GeneralContext<'_> {
 }
 
 impl Worker {
-    /// Serves the clients that wait for keys which no command has removed: an XREADGROUP waits in vain
-    /// then. They wait on while a pause or a script holds writes back.
+    /// Serves the clients that wait for keys which no command has removed: an XREADGROUP waits in
+    /// vain then. They wait on while a pause or a script holds writes back.
     pub(super) fn serve_removed(&mut self) {
         if self.connections.removed_keys.is_empty() {
             return;

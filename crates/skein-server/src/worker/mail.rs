@@ -1,6 +1,6 @@
 //! The messages of other threads to a worker: new connections, clients to disconnect, finished
-//! checkpoints and migrations, answers to clients that wait, removed keys that they wait for, messages
-//! of channels, and lines for monitors.
+//! checkpoints and migrations, answers to clients that wait, removed keys that they wait for,
+//! messages of channels, and lines for monitors.
 
 use std::os::fd::AsRawFd;
 use std::sync::Arc;

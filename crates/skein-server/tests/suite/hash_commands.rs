@@ -145,8 +145,8 @@ fn a_few_fields_are_drawn_from_few_and_many_in_about_the_same_time() {
     }
 }
 
-/// Each field is drawn equally often while writes change the hash: its fields lie in groups that are
-/// cut and joined.
+/// Each field is drawn equally often while writes change the hash: its fields lie in groups that
+/// are cut and joined.
 #[test]
 fn fields_of_a_hash_that_changes_are_drawn_equally_often() {
     const DRAWS: u32 = 30_000;

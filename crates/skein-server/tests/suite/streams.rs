@@ -266,9 +266,9 @@ fn a_name_over_the_limit_is_refused_and_changes_nothing() {
     assert_eq!(client.ask("XREADGROUP GROUP g c STREAMS s >"), one_entry(1, "v"));
 }
 
-/// Incident: the deletion of a stream told the clients of its groups that they wait in vain, and its
-/// expiry did not. Consequence: an XREADGROUP that waits without a timeout waited for ever for a
-/// stream with PEXPIRE. Fix: the thread that removes the key tells them, and so does an eviction.
+/// Incident: the deletion of a stream told the clients of its groups that they wait in vain, and
+/// its expiry did not. Consequence: an XREADGROUP that waits without a timeout waited for ever for
+/// a stream with PEXPIRE. Fix: the thread that removes the key tells them, and so does an eviction.
 #[test]
 fn readers_of_a_group_hear_that_their_stream_has_expired() {
     const GONE: &str = "-UNBLOCKED the stream key no longer exists|";
@@ -319,9 +319,9 @@ fn readers_of_a_group_hear_that_their_stream_was_evicted() {
     assert_eq!(answer(&mut reader), "-UNBLOCKED the stream key no longer exists|");
 }
 
-/// Incident: each slice of a reply with many streams summed up the memory of all that were left, and
-/// each stream was a slice of its own. Consequence: XREAD with 10,000 names took 5 s, and the time
-/// grew with the square of the names. Fix: the sum is kept, and a slice writes many streams.
+/// Incident: each slice of a reply with many streams summed up the memory of all that were left,
+/// and each stream was a slice of its own. Consequence: XREAD with 10,000 names took 5 s, and the
+/// time grew with the square of the names. Fix: the sum is kept, and a slice writes many streams.
 #[test]
 fn the_time_for_each_stream_does_not_grow_with_their_number() {
     let server = start();

@@ -119,9 +119,9 @@ impl<'g> ColumnsReader<'g> {
         }
     }
 
-    /// Returns whether [`draw`](Self::draw) takes a time that does not grow with the columns. Takes a
-    /// step of the preparation for that, which passes about `most` columns. Only spread columns can
-    /// be prepared. Once they are, each write keeps them so.
+    /// Returns whether [`draw`](Self::draw) takes a time that does not grow with the columns. Takes
+    /// a step of the preparation for that, which passes about `most` columns. Only spread columns
+    /// can be prepared. Once they are, each write keeps them so.
     pub fn prepare_draws(&self, most: usize) -> bool {
         match &self.place {
             ColumnsPlace::Row(_) => false,

@@ -34,7 +34,8 @@
 //!
 //! # Files
 //! Read `kind`, `members`, `score_index`, `sorted_set`, `columns_reader` and `name_groups`, then
-//! `views` and `frozen`, then `sweep_queue`, `sweep` and `recover`. Writes are in `session/member_writer.rs`.
+//! `views` and `frozen`, then `sweep_queue`, `sweep` and `recover`. Writes are in
+//! `session/member_writer.rs`.
 //!
 //! Design: `docs/design/data-model.md`.
 //!

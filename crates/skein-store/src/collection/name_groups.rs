@@ -1,5 +1,5 @@
-//! Groups of neighbouring names, with their sizes: they find a random column of a hash, which has no
-//! ranks.
+//! Groups of neighbouring names, with their sizes: they find a random column of a hash, which has
+//! no ranks.
 //!
 //! ```text
 //!   names     a b c │ d e f g h │ i j k l          in the member index
@@ -9,8 +9,8 @@
 //!                                              2?  the third name of the group
 //! ```
 //!
-//! A name is drawn if its group and its number are drawn, so all names are equally likely. A quarter
-//! of the draws or more need no repetition (invariant 4).
+//! A name is drawn if its group and its number are drawn, so all names are equally likely. A
+//! quarter of the draws or more need no repetition (invariant 4).
 //!
 //! A hash has no groups before the first request for random columns. Then it has one group of all
 //! names. A group that is too large is cut by a walk over its names, a part at a time. Writers only
@@ -143,8 +143,8 @@ impl NameGroups {
         }
     }
 
-    /// Cuts large groups, which takes a walk over about `most` names. `walk` calls its argument with
-    /// the names from a start on.
+    /// Cuts large groups, which takes a walk over about `most` names. `walk` calls its argument
+    /// with the names from a start on.
     fn cut(&mut self, most: usize, walk: impl Fn(&[u8], &mut dyn FnMut(&[u8]) -> ControlFlow<()>)) {
         let mut passed = 0;
         while passed < most

@@ -1,5 +1,5 @@
-//! The writes that every engine offers which stores rows. All are built on few primitives; the
-//! files beside this one have those that are longer than a call.
+//! The writes to rows, which every engine offers. All are built on few primitives. The files beside
+//! this one have the writes that are longer than a call.
 
 use super::change_or_make::change_or_make;
 use super::hashes::{put_columns, remove_columns, replace_columns, update_column};

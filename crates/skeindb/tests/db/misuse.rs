@@ -187,8 +187,9 @@ fn options_of_the_other_engine_are_refused() {
     Db::builder(&memory).engine(Engine::Disk).open().expect_err("of the other engine");
 }
 
-/// Incident: a database was opened in a folder with other files, such as a home folder. Consequence:
-/// its files were made among them, while `skein serve` refused the same folder. Fix: so does `open`.
+/// Incident: a database was opened in a folder with other files, such as a home folder.
+/// Consequence: its files were made among them, while `skein serve` refused the same folder. Fix:
+/// so does `open`.
 #[test]
 fn a_folder_with_files_of_others_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -31,7 +31,7 @@ pub struct DumpOutput {
     progress: KeyProgress,
     /// Whether progress is shown.
     pub shows: bool,
-    /// What the server said of the times of fields.
+    /// Asks the server whether the fields of its hashes expire.
     pub field_times: FieldTimes,
     interrupt: Interrupt,
 }

@@ -102,8 +102,8 @@ impl CollectionType {
     }
 }
 
-/// Writes a collection, or counts a hash whose fields expire. If the key receives a value of another type meanwhile, the part that was
-/// read so far is written.
+/// Writes a collection, or counts a hash whose fields expire. If the key receives a value of
+/// another type meanwhile, the part that was read so far is written.
 fn dump_pieces(
     peer: &mut impl CommandPeer,
     key: &[u8],

@@ -1,8 +1,9 @@
 //! HRANDFIELD: random columns of a key.
 //!
-//! Columns have no rank. Of a short hash, positions are drawn uniformly and one walk finds them all.
-//! Of a long hash, a few columns are drawn one by one once the hash is prepared for it. Otherwise a
-//! walk over all columns runs in slices (`commands::random_entries`), and prepares the hash.
+//! Columns have no rank. Of a short hash, positions are drawn uniformly and one walk finds them
+//! all. Of a long hash, a few columns are drawn one by one once the hash is prepared for it.
+//! Otherwise a walk over all columns runs in slices (`commands::random_entries`), and prepares the
+//! hash.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -1,5 +1,5 @@
-//! The sets of ZUNION and its relatives, each once, however often it is named. Its scores are combined
-//! one after the other, as if its names were neighbours.
+//! The sets of ZUNION and its relatives, each once, however often it is named. Its scores are
+//! combined one after the other, as if its names were neighbours.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -83,8 +83,8 @@ pub(super) fn each_run<'a>(inputs: &[WeightedInput<'a>]) -> Vec<DistinctSource<'
 /// Groups the names of sets.
 pub(super) type SourceGrouping<'a> = fn(&[WeightedInput<'a>]) -> Vec<DistinctSource<'a>>;
 
-/// Returns the set that an intersection or a difference walks, and the sets in which its members are
-/// looked up. Returns `None` if the result has no members.
+/// Returns the set that an intersection or a difference walks, and the sets in which its members
+/// are looked up. Returns `None` if the result has no members.
 pub(super) fn walked_and_looked_up<'a>(
     operation: SetOperation,
     inputs: &[WeightedInput<'a>],

@@ -1,9 +1,9 @@
 //! The notes of one snapshot in one shard: the kept rows of which it is the newest to see them.
 //!
-//! The notes lie in groups by `since`. When the snapshot ends, the rows with `since` behind the next
-//! older snapshot are dropped, and they are in the last groups. All other rows belong to that
-//! snapshot now. The smaller of the two sets of groups moves into the larger, and so do the notes of
-//! each group. So a note moves O(log n) times, however many snapshots end after it was made.
+//! The notes lie in groups by `since`. When the snapshot ends, the rows with `since` behind the
+//! next older snapshot are dropped, and they are in the last groups. All other rows belong to that
+//! snapshot now. The smaller of the two sets of groups moves into the larger, and so do the notes
+//! of each group. So a note moves O(log n) times, however many snapshots end after it was made.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -106,8 +106,8 @@ mod tests {
         rows
     }
 
-    /// Ends the snapshots in this order, in steps of at most `most` notes, and checks after each end
-    /// that the oldest and the newest of the others see the first key as absent.
+    /// Ends the snapshots in this order, in steps of at most `most` notes, and checks after each
+    /// end that the oldest and the newest of the others see the first key as absent.
     fn end_all(order: impl Iterator<Item = u64>, most: usize) {
         let live = LiveSnapshots::default();
         let rows = snapshots_beside_new_keys(&live);

@@ -81,8 +81,9 @@ impl Reduction {
         Ok(set.weights.work(count))
     }
 
-    /// Reads the next members of the first set. Returns the work, in lookups. The members are looked up in other sets only after this
-    /// one is released: no thread waits for a set while it holds another one.
+    /// Reads the next members of the first set. Returns the work, in lookups. The members are
+    /// looked up in other sets only after this one is released: no thread waits for a set while it
+    /// holds another one.
     fn take(&mut self) -> Result<usize, CommandError> {
         let Self { first, taken, together, aggregate, .. } = self;
         self.next = 0;
