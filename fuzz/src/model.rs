@@ -1,6 +1,7 @@
 //! The model: computes a server's expected replies, in RESP2, with ordered maps in memory.
 
 mod bits;
+mod collections;
 mod deliveries;
 mod groups;
 mod hyperloglogs;
@@ -10,11 +11,12 @@ mod places;
 mod readers;
 mod sets;
 mod streams;
+mod strings;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::FuzzCommand;
-use crate::call::{FuzzDatabase, FuzzName, FuzzScore, FuzzText, SetCondition, SetExpiry};
+use crate::call::{FuzzDatabase, FuzzName, FuzzScore, FuzzText};
 
 /// A command's words.
 pub type FuzzRequest = Vec<Vec<u8>>;
@@ -157,52 +159,6 @@ impl FuzzModel {
 
     fn answer(&mut self, call: &FuzzCommand) -> (FuzzRequest, ModelAnswer) {
         match call {
-            FuzzCommand::Set { key, value, when, get, until } => {
-                self.set(key.bytes(), value.bytes(), *when, *get, *until)
-            }
-            FuzzCommand::Get(key) => (words("GET", &[key.bytes()]), self.value(&key.bytes()).map(maybe)),
-            FuzzCommand::GetDel(key) => {
-                let answer = self.value(&key.bytes()).map(maybe);
-                if answer.is_ok() {
-                    self.rows.remove(&key.bytes());
-                }
-                (words("GETDEL", &[key.bytes()]), answer)
-            }
-            FuzzCommand::Append(key, text) => {
-                let request = words("APPEND", &[key.bytes(), text.bytes()]);
-                let old = self.value(&key.bytes()).map(|old| old.cloned().unwrap_or_default());
-                (request, old.map(|old| count(self.put(key.bytes(), [old, text.bytes()].concat()))))
-            }
-            FuzzCommand::StrLen(key) => (
-                words("STRLEN", &[key.bytes()]),
-                self.value(&key.bytes()).map(|text| count(text.map_or(0, Vec::len))),
-            ),
-            FuzzCommand::IncrBy(key, by) => {
-                let request = words("INCRBY", &[key.bytes(), by.to_string().into_bytes()]);
-                let old = self.value(&key.bytes()).map(|old| old.cloned());
-                let sum = old.and_then(|old| add(old.as_ref(), *by, NO_INTEGER));
-                (
-                    request,
-                    sum.map(|sum| {
-                        self.put(key.bytes(), sum.to_string().into_bytes());
-                        integer(sum)
-                    }),
-                )
-            }
-            FuzzCommand::MSet(first, rest) => {
-                let pairs = pairs(first, rest);
-                let request = words("MSET", &flat(&pairs));
-                for (key, text) in pairs {
-                    self.rows.insert(key, FuzzRow { held: FuzzValue::Value(text), until: None });
-                }
-                (request, Ok(OK.to_vec()))
-            }
-            FuzzCommand::MGet(first, rest) => {
-                let keys = names(*first, rest);
-                let found: Vec<_> =
-                    keys.iter().map(|key| self.value(key).map_or(NIL.to_vec(), maybe)).collect();
-                (words("MGET", &keys), Ok(array(&found)))
-            }
             FuzzCommand::Del(first, rest) => {
                 let keys = names(*first, rest);
                 let removed = keys.iter().filter(|key| self.rows.remove(*key).is_some()).count();
@@ -273,186 +229,8 @@ impl FuzzModel {
                 self.clear();
                 (words("FLUSHALL", &[]), Ok(OK.to_vec()))
             }
-            _ => self.answer_columns(call),
+            _ => self.answer_strings(call),
         }
-    }
-
-    fn answer_columns(&mut self, call: &FuzzCommand) -> (FuzzRequest, ModelAnswer) {
-        match call {
-            FuzzCommand::HSet(key, first, rest) => {
-                let pairs = pairs(first, rest);
-                let request = words("HSET", &[vec![key.bytes()], flat(&pairs)].concat());
-                let answer = self.columns_to_change(key.bytes()).map(|columns| {
-                    count(
-                        pairs
-                            .into_iter()
-                            .filter(|(name, text)| columns.insert(name.clone(), text.clone()).is_none())
-                            .count(),
-                    )
-                });
-                (request, answer)
-            }
-            FuzzCommand::HGet(key, field) => {
-                let answer = self
-                    .columns(&key.bytes())
-                    .map(|columns| maybe(columns.and_then(|columns| columns.get(&field.bytes()))));
-                (words("HGET", &[key.bytes(), field.bytes()]), answer)
-            }
-            FuzzCommand::HDel(key, first, rest) => {
-                let fields = names(*first, rest);
-                let request = words("HDEL", &[vec![key.bytes()], fields.clone()].concat());
-                let removed = self.columns_to_change(key.bytes()).map(|columns| {
-                    count(fields.iter().filter(|field| columns.remove(*field).is_some()).count())
-                });
-                self.forget_if_empty(&key.bytes());
-                (request, removed)
-            }
-            FuzzCommand::HIncrBy(key, field, by) => {
-                let request = words("HINCRBY", &[key.bytes(), field.bytes(), by.to_string().into_bytes()]);
-                let answer = self.columns_to_change(key.bytes()).and_then(|columns| {
-                    let sum = add(columns.get(&field.bytes()), *by, NO_HASH_INTEGER)?;
-                    columns.insert(field.bytes(), sum.to_string().into_bytes());
-                    Ok(integer(sum))
-                });
-                self.forget_if_empty(&key.bytes());
-                (request, answer)
-            }
-            FuzzCommand::HGetAll(key) => {
-                let answer = self.columns(&key.bytes()).map(|columns| {
-                    let pairs = columns.into_iter().flatten();
-                    array(&pairs.flat_map(|(name, text)| [bulk(name), bulk(text)]).collect::<Vec<_>>())
-                });
-                (words("HGETALL", &[key.bytes()]), answer)
-            }
-            FuzzCommand::HLen(key) => {
-                let answer =
-                    self.columns(&key.bytes()).map(|columns| count(columns.map_or(0, BTreeMap::len)));
-                (words("HLEN", &[key.bytes()]), answer)
-            }
-            _ => self.answer_members(call),
-        }
-    }
-
-    fn answer_members(&mut self, call: &FuzzCommand) -> (FuzzRequest, ModelAnswer) {
-        match call {
-            FuzzCommand::ZAdd(key, first, rest) => {
-                let all: Vec<_> =
-                    std::iter::once(first).chain(rest).map(|(score, name)| (*score, name.bytes())).collect();
-                let args = all
-                    .iter()
-                    .flat_map(|(score, name)| [score.number().to_string().into_bytes(), name.clone()]);
-                let request = words("ZADD", &std::iter::once(key.bytes()).chain(args).collect::<Vec<_>>());
-                let answer = self.members_to_change(key.bytes()).map(|members| {
-                    count(
-                        all.iter()
-                            .filter(|(score, name)| members.insert(name.clone(), positive(*score)).is_none())
-                            .count(),
-                    )
-                });
-                (request, answer)
-            }
-            FuzzCommand::ZRem(key, member) => {
-                let removed =
-                    self.members_to_change(key.bytes()).map(|members| members.remove(&member.bytes()));
-                self.forget_if_empty(&key.bytes());
-                (
-                    words("ZREM", &[key.bytes(), member.bytes()]),
-                    removed.map(|removed| count(usize::from(removed.is_some()))),
-                )
-            }
-            FuzzCommand::ZScore(key, member) => {
-                let score = self
-                    .order(&key.bytes())
-                    .map(|order| order.into_iter().find(|(_, name)| *name == member.bytes()));
-                let text = |(score, _): (f64, _)| bulk(score.to_string().as_bytes());
-                (
-                    words("ZSCORE", &[key.bytes(), member.bytes()]),
-                    score.map(|score| score.map_or(NIL.to_vec(), text)),
-                )
-            }
-            FuzzCommand::ZRank(key, member) => {
-                let rank = self
-                    .order(&key.bytes())
-                    .map(|order| order.iter().position(|(_, name)| *name == member.bytes()));
-                (
-                    words("ZRANK", &[key.bytes(), member.bytes()]),
-                    rank.map(|rank| rank.map_or(NIL.to_vec(), count)),
-                )
-            }
-            FuzzCommand::ZCard(key) => {
-                (words("ZCARD", &[key.bytes()]), self.order(&key.bytes()).map(|order| count(order.len())))
-            }
-            FuzzCommand::ZRange(key, from, to) => {
-                let ends = [from, to].map(|end| end.bytes());
-                let answer = self.order(&key.bytes()).map(|order| {
-                    let place = |end: i64| if end < 0 { order.len() as i64 + end } else { end };
-                    let (from, to) = (place(from.number()).max(0), place(to.number()));
-                    let inside = |at: usize| (from..=to).contains(&(at as i64));
-                    let found = order.iter().enumerate().filter(|(at, _)| inside(*at));
-                    array(
-                        &found
-                            .flat_map(|(_, (score, name))| [bulk(name), bulk(score.to_string().as_bytes())])
-                            .collect::<Vec<_>>(),
-                    )
-                });
-                (
-                    words(
-                        "ZRANGE",
-                        &[vec![key.bytes()], ends.to_vec(), vec![b"WITHSCORES".to_vec()]].concat(),
-                    ),
-                    answer,
-                )
-            }
-            _ => self.answer_sets(call),
-        }
-    }
-
-    fn set(
-        &mut self,
-        key: Vec<u8>,
-        value: Vec<u8>,
-        when: SetCondition,
-        get: bool,
-        until: SetExpiry,
-    ) -> (FuzzRequest, ModelAnswer) {
-        let mut request = words("SET", &[key.clone(), value.clone()]);
-        request.extend(match when {
-            SetCondition::Always => None,
-            SetCondition::Absent => Some(b"NX".to_vec()),
-            SetCondition::Present => Some(b"XX".to_vec()),
-        });
-        request.extend(get.then(|| b"GET".to_vec()));
-        let until = match until {
-            SetExpiry::Never => None,
-            SetExpiry::Keep => {
-                request.push(b"KEEPTTL".to_vec());
-                self.rows.get(&key).and_then(|row| row.until)
-            }
-            SetExpiry::After(millis) => {
-                let at = self.now + u64::from(millis);
-                request.extend([b"PXAT".to_vec(), at.to_string().into_bytes()]);
-                Some(at)
-            }
-        };
-        let old = match self.value(&key) {
-            Ok(old) => old.cloned(),
-            Err(wrong) if get => return (request, Err(wrong)),
-            Err(_) => None,
-        };
-        let there = self.rows.contains_key(&key);
-        let sets = when == SetCondition::Always || there == (when == SetCondition::Present);
-        if sets {
-            self.rows.insert(key, FuzzRow { held: FuzzValue::Value(value), until });
-            self.advance_to(self.now);
-        }
-        let answer = if get {
-            maybe(old.as_ref())
-        } else if sets {
-            OK.to_vec()
-        } else {
-            NIL.to_vec()
-        };
-        (request, Ok(answer))
     }
 
     /// Sets a value, and keeps the expiry time. Returns the value's length.
