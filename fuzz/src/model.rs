@@ -157,6 +157,18 @@ impl FuzzModel {
         (request, answer.unwrap_or_else(<[u8]>::to_vec))
     }
 
+    fn answer_range(&self, above: FuzzName, reverse: bool) -> (FuzzRequest, ModelAnswer) {
+        let above = above.bytes();
+        let mut found: Vec<_> = self.rows.range(above.clone()..).map(|(key, _)| bulk(key)).collect();
+        let bound = [b"[", &above[..]].concat();
+        let mut request = words("SK.RANGE", &[bound, b"+".to_vec(), b"NOVALUES".to_vec()]);
+        if reverse {
+            found.reverse();
+            request.push(b"REV".to_vec());
+        }
+        (request, Ok(array(&found)))
+    }
+
     fn answer(&mut self, call: &FuzzCommand) -> (FuzzRequest, ModelAnswer) {
         match call {
             FuzzCommand::Del(first, rest) => {
@@ -202,17 +214,7 @@ impl FuzzModel {
                 (words("PERSIST", &[key.bytes()]), Ok(count(usize::from(until.is_some()))))
             }
             FuzzCommand::DbSize => (words("DBSIZE", &[]), Ok(count(self.rows.len()))),
-            FuzzCommand::Keys { above, reverse } => {
-                let above = above.bytes();
-                let mut found: Vec<_> = self.rows.range(above.clone()..).map(|(key, _)| bulk(key)).collect();
-                let bound = [b"[", &above[..]].concat();
-                let mut request = words("SK.RANGE", &[bound, b"+".to_vec(), b"NOVALUES".to_vec()]);
-                if *reverse {
-                    found.reverse();
-                    request.push(b"REV".to_vec());
-                }
-                (request, Ok(array(&found)))
-            }
+            FuzzCommand::Keys { above, reverse } => self.answer_range(*above, *reverse),
             FuzzCommand::GeoAdd(key, first, rest) => self.add_places(*key, first, rest),
             FuzzCommand::List(call) => self.answer_lists(call),
             FuzzCommand::Stream(call) => self.answer_streams(call),

@@ -7,6 +7,7 @@ use super::{
     names, pairs, positive, words,
 };
 use crate::FuzzCommand;
+use crate::call::{FuzzName, FuzzScore};
 
 impl FuzzModel {
     pub(super) fn answer_columns(&mut self, call: &FuzzCommand) -> (FuzzRequest, ModelAnswer) {
@@ -67,22 +68,7 @@ impl FuzzModel {
 
     fn answer_members(&mut self, call: &FuzzCommand) -> (FuzzRequest, ModelAnswer) {
         match call {
-            FuzzCommand::ZAdd(key, first, rest) => {
-                let all: Vec<_> =
-                    std::iter::once(first).chain(rest).map(|(score, name)| (*score, name.bytes())).collect();
-                let args = all
-                    .iter()
-                    .flat_map(|(score, name)| [score.number().to_string().into_bytes(), name.clone()]);
-                let request = words("ZADD", &std::iter::once(key.bytes()).chain(args).collect::<Vec<_>>());
-                let answer = self.members_to_change(key.bytes()).map(|members| {
-                    count(
-                        all.iter()
-                            .filter(|(score, name)| members.insert(name.clone(), positive(*score)).is_none())
-                            .count(),
-                    )
-                });
-                (request, answer)
-            }
+            FuzzCommand::ZAdd(key, first, rest) => self.add_scores(*key, first, rest),
             FuzzCommand::ZRem(key, member) => {
                 let removed =
                     self.members_to_change(key.bytes()).map(|members| members.remove(&member.bytes()));
@@ -137,5 +123,26 @@ impl FuzzModel {
             }
             _ => self.answer_sets(call),
         }
+    }
+
+    fn add_scores(
+        &mut self,
+        key: FuzzName,
+        first: &(FuzzScore, FuzzName),
+        rest: &[(FuzzScore, FuzzName)],
+    ) -> (FuzzRequest, ModelAnswer) {
+        let all: Vec<_> =
+            std::iter::once(first).chain(rest).map(|(score, name)| (*score, name.bytes())).collect();
+        let args =
+            all.iter().flat_map(|(score, name)| [score.number().to_string().into_bytes(), name.clone()]);
+        let request = words("ZADD", &std::iter::once(key.bytes()).chain(args).collect::<Vec<_>>());
+        let answer = self.members_to_change(key.bytes()).map(|members| {
+            count(
+                all.iter()
+                    .filter(|(score, name)| members.insert(name.clone(), positive(*score)).is_none())
+                    .count(),
+            )
+        });
+        (request, answer)
     }
 }

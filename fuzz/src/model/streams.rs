@@ -56,19 +56,7 @@ impl FuzzModel {
                 if let Some(most) = most {
                     request.extend([b"COUNT".to_vec(), most.to_string().into_bytes()]);
                 }
-                let answer = self.stream(*key).map(|stream| {
-                    let stream = stream.unwrap_or_default();
-                    let mut found: Vec<_> = if from <= to {
-                        stream.entries.range(from..=to).map(|(id, fields)| shown_entry(*id, fields)).collect()
-                    } else {
-                        Vec::new()
-                    };
-                    if *reverse {
-                        found.reverse();
-                    }
-                    found.truncate(most.map_or(usize::MAX, usize::from));
-                    array(&found)
-                });
+                let answer = self.entries_between(*key, (from, to), most, *reverse);
                 (request, answer)
             }
             FuzzStreamCommand::Delete(key, first, rest) => {
@@ -105,6 +93,25 @@ impl FuzzModel {
                 )
             }
         }
+    }
+
+    fn entries_between(
+        &self,
+        key: FuzzName,
+        (from, to): (EntryId, EntryId),
+        most: Option<u8>,
+        reverse: bool,
+    ) -> ModelAnswer {
+        let stream = self.stream(key)?.unwrap_or_default();
+        let mut found = Vec::new();
+        if from <= to {
+            found.extend(stream.entries.range(from..=to).map(|(id, fields)| shown_entry(*id, fields)));
+        }
+        if reverse {
+            found.reverse();
+        }
+        found.truncate(most.map_or(usize::MAX, usize::from));
+        Ok(array(&found))
     }
 
     /// Adds an entry. If it has no second number, it gets the next one. The identifier 0-0 is

@@ -246,6 +246,30 @@ pub fn apply(state: &mut State, write: &KeyWrite, now: u64) -> Result<Answer, Re
             }
             answer
         }
+        W::MoveMember(from, to, member) => move_member(state, from, to, member)?,
+        W::Push(..)
+        | W::Pop(..)
+        | W::SetElement(..)
+        | W::InsertElements(..)
+        | W::RemoveEqual(..)
+        | W::Trim(..) => apply_to_list(state, write)?,
+        W::MoveElement(from, from_end, to, to_end) => move_element(state, (from, *from_end), (to, *to_end))?,
+        W::Stream(key, write) => apply_to_stream(state, key, write)?,
+        W::ReplaceScores(key, scores, offset) => {
+            put(state, key, Contents::Scores(scores.clone()), offset.map(|offset| at(now, offset)))
+        }
+        W::Rename(from, to, replace) => transfer(state, from, to, *replace, true),
+        W::Copy(from, to, replace) => transfer(state, from, to, *replace, false),
+        _ => apply_to_members(state, write, now)?,
+    };
+    expire(state, now);
+    Ok(answer)
+}
+
+/// Does a write of columns, scores or members in the map.
+fn apply_to_members(state: &mut State, write: &KeyWrite, now: u64) -> Result<Answer, Refusal> {
+    use KeyWrite as W;
+    Ok(match write {
         W::PutColumns(key, columns) => put_columns(state, key, columns)?,
         W::PutManyColumns(key, count) => put_columns(state, key, &many_columns(*count))?,
         W::RemoveColumns(key, names) => {
@@ -292,23 +316,8 @@ pub fn apply(state: &mut State, write: &KeyWrite, now: u64) -> Result<Answer, Re
             set_contents(state, key, Contents::Members(members));
             Answer::Count(removed)
         }
-        W::MoveMember(from, to, member) => move_member(state, from, to, member)?,
-        W::Push(..)
-        | W::Pop(..)
-        | W::SetElement(..)
-        | W::InsertElements(..)
-        | W::RemoveEqual(..)
-        | W::Trim(..) => apply_to_list(state, write)?,
-        W::MoveElement(from, from_end, to, to_end) => move_element(state, (from, *from_end), (to, *to_end))?,
-        W::Stream(key, write) => apply_to_stream(state, key, write)?,
-        W::ReplaceScores(key, scores, offset) => {
-            put(state, key, Contents::Scores(scores.clone()), offset.map(|offset| at(now, offset)))
-        }
-        W::Rename(from, to, replace) => transfer(state, from, to, *replace, true),
-        W::Copy(from, to, replace) => transfer(state, from, to, *replace, false),
-    };
-    expire(state, now);
-    Ok(answer)
+        _ => unreachable!("{write:?} is a write of another kind"),
+    })
 }
 
 /// Puts contents; a collection without members is no key.

@@ -142,6 +142,23 @@ impl GroupContents {
         }
     }
 
+    fn deliver(&mut self, entries: &BTreeMap<u64, Text>, consumer: u8, most: usize, is_new: bool) -> u64 {
+        if is_new {
+            let ids: Vec<u64> = entries.range(self.last + 1..).map(|(seq, _)| *seq).take(most).collect();
+            for seq in &ids {
+                self.see(consumer);
+                self.pending.insert(*seq, (consumer, 1));
+                self.last = *seq;
+            }
+            return ids.len() as u64;
+        }
+        self.see(consumer);
+        let own = self.pending.iter_mut().filter(|(_, (owner, _))| *owner == consumer);
+        let counted =
+            own.take(most).map(|(seq, (_, deliveries))| *deliveries += u64::from(entries.contains_key(seq)));
+        counted.count() as u64
+    }
+
     fn claim(&mut self, entries: &BTreeMap<u64, Text>, consumer: u8, seq: u64, force: bool) -> Option<bool> {
         if !entries.contains_key(&seq) {
             return self.pending.remove(&seq).map(|_| false);
@@ -186,22 +203,7 @@ impl StreamContents {
             }
             W::DestroyGroup(group) => u64::from(groups.remove(group).is_some()),
             W::Deliver(group, consumer, most, is_new) => {
-                let Some(group) = groups.get_mut(group) else { return 0 };
-                if *is_new {
-                    let ids: Vec<u64> =
-                        entries.range(group.last + 1..).map(|(seq, _)| *seq).take(*most).collect();
-                    for seq in &ids {
-                        group.see(*consumer);
-                        group.pending.insert(*seq, (*consumer, 1));
-                        group.last = *seq;
-                    }
-                    return ids.len() as u64;
-                }
-                group.see(*consumer);
-                let own = group.pending.iter_mut().filter(|(_, (owner, _))| owner == consumer);
-                own.take(*most)
-                    .map(|(seq, (_, deliveries))| *deliveries += u64::from(entries.contains_key(seq)))
-                    .count() as u64
+                groups.get_mut(group).map_or(0, |group| group.deliver(entries, *consumer, *most, *is_new))
             }
             W::Acknowledge(group, seq) => {
                 u64::from(groups.get_mut(group).is_some_and(|group| group.pending.remove(seq).is_some()))

@@ -228,30 +228,7 @@ pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
             assert_eq!(before, model.get(key).copied());
             model.entry(key.clone()).or_insert(*value);
         }
-        IndexOperation::Add(key, delta) => {
-            let add = |current: Option<u64>| match current {
-                Some(current) if current % 5 == 0 => ComputeAction::Remove,
-                Some(current) if current % 5 == 1 => ComputeAction::Keep,
-                None if delta % 5 == 0 => ComputeAction::Remove,
-                None if delta % 5 == 1 => ComputeAction::Keep,
-                current => ComputeAction::Put(Inline(current.unwrap_or(0).wrapping_add(*delta))),
-            };
-            let done = index.compute(key, add, guard).unwrap();
-            let before = model.get(key).copied();
-            assert_eq!(done.before, before);
-            let change = add(before);
-            let stays = matches!((&change, before), (ComputeAction::Keep, _) | (ComputeAction::Remove, None));
-            assert_eq!(done.changed, !stays);
-            match change {
-                ComputeAction::Keep => {}
-                ComputeAction::Put(Inline(value)) => {
-                    model.insert(key.clone(), value);
-                }
-                ComputeAction::Remove => {
-                    model.remove(key);
-                }
-            }
-        }
+        IndexOperation::Add(key, delta) => compute(index, model, key, *delta, guard),
         IndexOperation::Remove(key) => assert_eq!(index.remove(key, guard), model.remove(key)),
         IndexOperation::Get(key) => assert_eq!(index.get(key, guard), model.get(key).copied()),
         IndexOperation::GetMany(keys) => {
@@ -286,27 +263,7 @@ pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
                 found = cursor.prev();
             }
         }
-        IndexOperation::Range(start, end) => {
-            let expected = within(model, start, end);
-            let found: Vec<_> = range(index, as_slices(start, end), guard).collect();
-            assert_eq!(found, expected);
-            let mut found: Vec<_> = range(index, as_slices(start, end), guard).rev().collect();
-            found.reverse();
-            assert_eq!(found, expected);
-            let mut both = range(index, as_slices(start, end), guard);
-            let (mut front, mut back) = (Vec::new(), Vec::new());
-            while let Some(item) = both.next() {
-                front.push(item);
-                back.extend(both.next_back());
-            }
-            front.extend(back.into_iter().rev());
-            assert_eq!(front, expected);
-            let bounds = as_slices(start, end);
-            assert_eq!(walked(index, bounds, ScanDirection::Forward, guard), expected);
-            let mut found = walked(index, bounds, ScanDirection::Backward, guard);
-            found.reverse();
-            assert_eq!(found, expected);
-        }
+        IndexOperation::Range(start, end) => check_range(index, model, start, end, guard),
         IndexOperation::RemoveRange(start, end) => {
             let expected = within(model, start, end);
             let mut removed = Vec::new();
@@ -316,6 +273,67 @@ pub fn run<I: OrderedIndex<Inline<u64>>, G: Guard>(
             model.retain(|key, _| !removed.contains(key));
         }
     }
+}
+
+/// Adds to a value by `compute`, and keeps or removes it for some sums.
+fn compute<I: OrderedIndex<Inline<u64>>, G: Guard>(
+    index: &I,
+    model: &mut BTreeMap<TestKey, u64>,
+    key: &TestKey,
+    delta: u64,
+    guard: &G,
+) {
+    let add = |current: Option<u64>| match current {
+        Some(current) if current % 5 == 0 => ComputeAction::Remove,
+        Some(current) if current % 5 == 1 => ComputeAction::Keep,
+        None if delta % 5 == 0 => ComputeAction::Remove,
+        None if delta % 5 == 1 => ComputeAction::Keep,
+        current => ComputeAction::Put(Inline(current.unwrap_or(0).wrapping_add(delta))),
+    };
+    let done = index.compute(key, add, guard).unwrap();
+    let before = model.get(key).copied();
+    assert_eq!(done.before, before);
+    let change = add(before);
+    let stays = matches!((&change, before), (ComputeAction::Keep, _) | (ComputeAction::Remove, None));
+    assert_eq!(done.changed, !stays);
+    match change {
+        ComputeAction::Keep => {}
+        ComputeAction::Put(Inline(value)) => {
+            model.insert(key.clone(), value);
+        }
+        ComputeAction::Remove => {
+            model.remove(key);
+        }
+    }
+}
+
+/// Compares a range, in both directions, from both ends at once, and walked.
+fn check_range<I: OrderedIndex<Inline<u64>>, G: Guard>(
+    index: &I,
+    model: &BTreeMap<TestKey, u64>,
+    start: &Bound<TestKey>,
+    end: &Bound<TestKey>,
+    guard: &G,
+) {
+    let expected = within(model, start, end);
+    let found: Vec<_> = range(index, as_slices(start, end), guard).collect();
+    assert_eq!(found, expected);
+    let mut found: Vec<_> = range(index, as_slices(start, end), guard).rev().collect();
+    found.reverse();
+    assert_eq!(found, expected);
+    let mut both = range(index, as_slices(start, end), guard);
+    let (mut front, mut back) = (Vec::new(), Vec::new());
+    while let Some(item) = both.next() {
+        front.push(item);
+        back.extend(both.next_back());
+    }
+    front.extend(back.into_iter().rev());
+    assert_eq!(front, expected);
+    let bounds = as_slices(start, end);
+    assert_eq!(walked(index, bounds, ScanDirection::Forward, guard), expected);
+    let mut found = walked(index, bounds, ScanDirection::Backward, guard);
+    found.reverse();
+    assert_eq!(found, expected);
 }
 
 /// Compares the whole index with the model, in both directions.

@@ -58,29 +58,34 @@ fn side(front: bool) -> &'static str {
     if front { "LEFT" } else { "RIGHT" }
 }
 
+fn count(number: i64) -> String {
+    format!(":{number}|")
+}
+
+fn pop(model: &mut VecDeque<u8>, most: u8, front: bool) -> String {
+    if model.is_empty() {
+        return "*-1|".to_owned();
+    }
+    let mut next = || if front { model.pop_front() } else { model.pop_back() };
+    let popped = (0..most).map_while(|_| next()).map(|element| {
+        let text = element.to_string();
+        format!("${}|{text}|", text.len())
+    });
+    let popped: Vec<String> = popped.collect();
+    format!("*{}|{}", popped.len(), popped.concat())
+}
+
+fn insert(model: &mut VecDeque<u8>, pivot: u8, new: u8, behind: usize) -> String {
+    if model.is_empty() {
+        return count(0);
+    }
+    let Some(at) = model.iter().position(|element| *element == pivot) else { return count(-1) };
+    model.insert(at + behind, new);
+    count(signed(model.len()))
+}
+
 /// Applies a step to the model. Returns the command and its reply.
 fn apply(model: &mut VecDeque<u8>, step: &ListStep) -> (String, String) {
-    let count = |number: i64| format!(":{number}|");
-    let array = |elements: &[u8]| {
-        let shown = elements.iter().map(|element| format!("${}|{element}|", element.to_string().len()));
-        format!("*{}|{}", elements.len(), shown.collect::<String>())
-    };
-    let pop = |model: &mut VecDeque<u8>, most: u8, front: bool| {
-        if model.is_empty() {
-            return "*-1|".to_owned();
-        }
-        let mut next = || if front { model.pop_front() } else { model.pop_back() };
-        let popped: Vec<u8> = (0..most).map_while(|_| next()).collect();
-        array(&popped)
-    };
-    let insert = |model: &mut VecDeque<u8>, pivot: u8, new: u8, behind: usize| {
-        if model.is_empty() {
-            return count(0);
-        }
-        let Some(at) = model.iter().position(|element| *element == pivot) else { return count(-1) };
-        model.insert(at + behind, new);
-        count(signed(model.len()))
-    };
     match *step {
         ListStep::PushFront(new) => {
             model.push_front(new);

@@ -203,6 +203,29 @@ impl SoakWrite {
                     model.set(*key, Some(ModelRow { content: ModelValue::Text(vec![*piece]), until: None }));
                 }
             }
+            Self::Put(..) | Self::Increase(..) | Self::Remove(..) | Self::Move(..) => {
+                self.apply_to_members(model, expect)?;
+            }
+            Self::Expire(key, ms) => {
+                let until = Some((when.sent + ms, when.received + ms));
+                let there = flag(seen(key))?;
+                let held = model.keys.get(key).cloned().filter(|_| there);
+                model.set(*key, held.map(|held| ModelRow { until, ..held }));
+            }
+            Self::Persist(key) => persist(model, *key, when, reply)?,
+            Self::Transfer(from, to, by) => transfer(model, (*from, *to), *by, expect)?,
+            Self::Queue(write) => write.apply(model, worker, reply)?,
+        }
+        Ok(())
+    }
+
+    /// Applies a write of members to the model.
+    fn apply_to_members(
+        &self,
+        model: &mut WorkerModel,
+        expect: impl Fn(Reply) -> Result<(), String>,
+    ) -> Result<(), String> {
+        match self {
             Self::Put(key, members) => {
                 let new = members.iter().filter(|(member, _)| member_of(model, *key, *member).is_none());
                 expect(Reply::Integer(count(new.count())))?;
@@ -232,24 +255,24 @@ impl SoakWrite {
                     model.set_member(*to, *member, held);
                 }
             }
-            Self::Expire(key, ms) => {
-                let until = Some((when.sent + ms, when.received + ms));
-                let there = flag(seen(key))?;
-                let held = model.keys.get(key).cloned().filter(|_| there);
-                model.set(*key, held.map(|held| ModelRow { until, ..held }));
-            }
-            Self::Persist(key) => persist(model, *key, when, reply)?,
-            Self::Transfer(from, to, by) => {
-                let sums = [(*from, count_of(model, *from) - by), (*to, count_of(model, *to) + by)];
-                expect(Reply::Array(sums.iter().map(|(_, sum)| Reply::Integer(*sum)).collect()))?;
-                for (key, sum) in sums {
-                    model.set(key, Some(ModelRow { content: ModelValue::Count(sum), until: None }));
-                }
-            }
-            Self::Queue(write) => write.apply(model, worker, reply)?,
+            _ => unreachable!("{self:?} writes no members"),
         }
         Ok(())
     }
+}
+
+fn transfer(
+    model: &mut WorkerModel,
+    (from, to): (SoakKey, SoakKey),
+    by: i64,
+    expect: impl Fn(Reply) -> Result<(), String>,
+) -> Result<(), String> {
+    let sums = [(from, count_of(model, from) - by), (to, count_of(model, to) + by)];
+    expect(Reply::Array(sums.iter().map(|(_, sum)| Reply::Integer(*sum)).collect()))?;
+    for (key, sum) in sums {
+        model.set(key, Some(ModelRow { content: ModelValue::Count(sum), until: None }));
+    }
+    Ok(())
 }
 
 fn persist(

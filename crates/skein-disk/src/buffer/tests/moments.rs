@@ -67,6 +67,26 @@ fn change(buffer: &BufferManager, ids: &[PageId], to: u64) {
     writer.publish().unwrap();
 }
 
+fn free(buffer: &BufferManager, id: PageId) {
+    let mut writer = buffer.write();
+    writer.free(id);
+    writer.publish().unwrap();
+}
+
+/// A checkpoint that fails at a write leaves all as it was. After a failed sync, no write could
+/// continue.
+fn fail_checkpoint(buffer: &BufferManager, sequence: u64) {
+    let moment = || CheckpointMoment {
+        sequence,
+        keys: 0,
+        epoch: 0,
+        catalog: PageId(3),
+        ..CheckpointMoment::default()
+    };
+    let refuse = |_: &mut CheckpointMoment| Err(DiskError::NoOrder);
+    _ = buffer.checkpoint(moment, refuse, None).unwrap_err();
+}
+
 pub(super) type PageModel = BTreeMap<PageId, u64>;
 
 pub(super) fn assert_moment(buffer: &BufferManager, key: MomentKey, model: &PageModel) {
@@ -88,11 +108,7 @@ proptest! {
         for step in steps {
             match step {
                 MomentStep::Make(to) => {
-                    let mut writer = buffer.write();
-                    let id = writer.make(DiskPageKind::Records).unwrap();
-                    set(writer.page_mut(id).unwrap(), to);
-                    writer.publish().unwrap();
-                    model.insert(id, to);
+                    model.insert(pages(&buffer, 1, to)[0], to);
                 }
                 MomentStep::Change(at, to) => {
                     let ids: Vec<_> = at.iter().filter_map(|at| pick(&model, *at)).collect();
@@ -101,9 +117,7 @@ proptest! {
                 }
                 MomentStep::Free(at) => {
                     let Some(id) = pick(&model, at) else { continue };
-                    let mut writer = buffer.write();
-                    writer.free(id);
-                    writer.publish().unwrap();
+                    free(&buffer, id);
                     model.remove(&id);
                 }
                 MomentStep::Read(at) => {
@@ -111,10 +125,8 @@ proptest! {
                         prop_assert_eq!(read(&buffer, id).unwrap(), model[&id]);
                     }
                 }
-                MomentStep::Take => {
-                    if snapshots.len() < SNAPSHOTS_MOST {
-                        snapshots.push((take(&buffer), model.clone()));
-                    }
+                MomentStep::Take if snapshots.len() < SNAPSHOTS_MOST => {
+                    snapshots.push((take(&buffer), model.clone()));
                 }
                 MomentStep::End(which) if !snapshots.is_empty() => {
                     end(&buffer, snapshots.swap_remove(which % snapshots.len()).0);
@@ -125,20 +137,17 @@ proptest! {
                         prop_assert_eq!(read_at(&buffer, *key, id).unwrap(), then[&id]);
                     }
                 }
-                MomentStep::End(_) | MomentStep::ReadAt(..) => {}
+                MomentStep::Take | MomentStep::End(_) | MomentStep::ReadAt(..) => {}
                 MomentStep::Checkpoint => {
                     sequence += 1;
                     checkpoint(&buffer, sequence).unwrap();
                     durable = model.clone();
                 }
                 MomentStep::FailedCheckpoint(at) => {
-                    // A failed write leaves all as it was. A failed sync would stop writes.
-                    let moment = || CheckpointMoment { sequence, keys: 0, epoch: 0, catalog: PageId(3), ..CheckpointMoment::default() };
-                    let refuse = |_: &mut CheckpointMoment| Err(DiskError::NoOrder);
                     if at % 2 == 0 {
                         storage.fail_at(storage.operations() + at, SimError::Io, false);
                     }
-                    _ = buffer.checkpoint(moment, refuse, None).unwrap_err();
+                    fail_checkpoint(&buffer, sequence);
                     storage.no_faults();
                 }
                 MomentStep::Move(from) => _ = buffer.move_pages_from(crate::page::PagePlace(from), |_| Ok(())).unwrap(),
@@ -155,12 +164,8 @@ proptest! {
             prop_assert!(stats.in_memory <= 8 + cache, "{:?}", stats);
             buffer.check_places();
         }
-        for (key, then) in &snapshots {
-            assert_moment(&buffer, *key, then);
-        }
-        for (key, _) in snapshots {
-            end(&buffer, key);
-        }
+        snapshots.iter().for_each(|(key, then)| assert_moment(&buffer, *key, then));
+        snapshots.into_iter().for_each(|(key, _)| end(&buffer, key));
         let stats = buffer.moment_stats();
         prop_assert_eq!((stats.live, stats.in_memory, stats.in_file), (0, 0, 0));
         buffer.check_places();
