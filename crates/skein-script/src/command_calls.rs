@@ -42,7 +42,7 @@ const DIGITS: usize = 20;
 /// The time of a command that counts as an instruction of Lua.
 const UNIT_NANOS: u128 = 10;
 
-/// A function of Lua whose first upvalue is the state of the engine.
+/// A function of Lua with the state of the engine as its first upvalue.
 pub(crate) type StackFunction = unsafe extern "C-unwind" fn(*mut ffi::lua_State) -> c_int;
 
 /// Makes a function of Lua. REQUIRES: the state outlives the Lua state.

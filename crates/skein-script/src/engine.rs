@@ -99,8 +99,8 @@ impl fmt::Debug for ScriptEngine {
 }
 
 impl ScriptEngine {
-    /// Makes an engine whose scripts may take this much memory in all, in bytes; 0 for no limit.
-    /// Lua's collector frees the values of an ended script later.
+    /// Makes an engine that limits the memory of all its scripts together, in bytes; 0 means no
+    /// limit. Lua's collector frees the values of an ended script later.
     ///
     /// ```
     /// # use skein_script::ScriptEngine;
@@ -205,8 +205,8 @@ impl ScriptEngine {
         self.compiled.clear(self.state.kept());
     }
 
-    /// Returns whether values that outlive a run take so much memory that little is left for others.
-    /// Libraries can keep such values. A new engine has none.
+    /// Returns whether values that outlive a run take so much memory that little is left for
+    /// others. Libraries can keep such values; a new engine starts without them.
     pub fn is_exhausted(&self) -> bool {
         let limit = self.state.memory.limit();
         limit > 0 && self.memory() > limit / 8 * LASTING_EIGHTHS
@@ -250,7 +250,7 @@ impl ScriptEngine {
     }
 
     /// Calls a script or a function by a function of the sandbox. Returns whether it ended well,
-    /// and what it returned or raised.
+    /// with the value that it returned or raised.
     pub(crate) fn call<'a>(
         &self,
         by: &Function,

@@ -1,8 +1,8 @@
 //! Errors that functions of the sandbox raise, and their form in a script.
 //!
-//! The functions are Rust, and the crate `mlua` carries their errors through Lua as an opaque value.
-//! `pcall`, `xpcall` and `coroutine.resume` of the sandbox turn it into what Redis would have
-//! raised: a table with the field `err`, or a string.
+//! The functions are Rust, and the crate `mlua` carries their errors through Lua as an opaque
+//! value. `pcall`, `xpcall` and `coroutine.resume` of the sandbox turn it into the value that Redis
+//! raises: a table with the field `err`, or a string.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub(crate) fn fault(text: &str) -> mlua::Error {
     coded(format!("ERR {text}").into_bytes())
 }
 
-/// Returns an error whose text begins with its code.
+/// Returns an error with a text that begins with its code.
 pub(crate) fn coded(text: Vec<u8>) -> mlua::Error {
     mlua::Error::external(CodedError(text))
 }
@@ -52,8 +52,8 @@ fn first_part(text: &str) -> &str {
     text.split("\nstack traceback:").next().unwrap_or(text)
 }
 
-/// Returns what a script sees of a raised value: `{err = text}` for a [`CodedError`], a string for
-/// other errors of Rust, and every other value unchanged.
+/// Returns the form of a raised value in a script: `{err = text}` for a [`CodedError`], and a
+/// string for other errors of Rust. Every other value stays as it is.
 pub(crate) fn visible(lua: &Lua, raised: Value) -> mlua::Result<Value> {
     let Value::Error(error) = &raised else { return Ok(raised) };
     let cause = cause(error);

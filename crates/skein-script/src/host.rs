@@ -93,7 +93,8 @@ pub trait ReplySink {
 /// The host of the running script.
 ///
 /// # Invariants
-/// 1. A pointer is in the slot only during [`HostSlot::lend`], whose borrow of the host it is.
+/// 1. A pointer is in the slot only during [`HostSlot::lend`], which borrows the host for that
+///    time.
 /// 2. While a callback uses the host, the slot is empty. So no second reference is made.
 #[derive(Default)]
 pub(crate) struct HostSlot(Cell<Option<NonNull<dyn ScriptHost>>>);

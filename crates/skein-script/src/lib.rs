@@ -12,8 +12,8 @@
 //!               └─► call_function: runs one of its functions as a script runs
 //! ```
 //!
-//! An engine is one Lua state. It belongs to one thread, and runs one script at a time. It knows no
-//! server: a [`ScriptHost`] runs the commands, and a [`ReplySink`] encodes the result.
+//! An engine is one Lua state. It belongs to one thread, and runs one script at a time. It does not
+//! depend on a server: a [`ScriptHost`] runs the commands, and a [`ReplySink`] encodes the result.
 //!
 //! # What a script can do
 //! 1. It reaches the libraries of the sandbox (`sandbox.lua`) and nothing else: no files, no
@@ -28,8 +28,16 @@
 //!    written, it has a reserve ([`WRITTEN_RESERVE`]).
 //! 5. Its reply has a limit ([`ReplySink::admits`]).
 //!
-//! Read in this order: this file, `engine`, `sandbox.lua`, `redis_library`, `command_calls`,
-//! `function_library`, `patterns`; then the rest.
+//! Read in this order:
+//!
+//! - A script: `head` (the flags of its first line), `digest`, `compile`, `compiled_scripts` (the
+//!   cache).
+//! - A run: this file, `engine`, `host` (the two traits that a server implements), `run_state`,
+//!   `kept_values` (functions that outlive it), `memory` and `work_meter` (its limits).
+//! - The sandbox: `sandbox.lua`, `redis_library`, `command_calls`, `function_library`, `patterns`,
+//!   `libraries`, `failure` (errors that a script sees).
+//! - Values: `stack` (raw access to Lua's), `reply_values` (replies to Lua), `returned_values` (Lua
+//!   to a reply).
 //!
 //! Source: Redis's documentation of
 //! [scripts](https://redis.io/docs/latest/develop/programmability/lua-api/). Design:

@@ -71,7 +71,7 @@ impl<'r> ReplyReader<'r, '_> {
         Ok(bytes)
     }
 
-    /// Pushes a table with one field, whose value `push` pushes.
+    /// Pushes a table with one field. `push` pushes the field's value.
     fn push_table_with(
         &mut self,
         key: &str,

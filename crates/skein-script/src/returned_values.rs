@@ -110,7 +110,7 @@ impl ReturnedValues<'_> {
         self.array(stack, depth)
     }
 
-    /// Writes the text of a field of the table on top. Returns `false` if the field has none.
+    /// Writes the text of a field of the table on top. Returns `false` if the field has no text.
     fn text_field(
         &mut self,
         stack: &mut Stack,
@@ -127,7 +127,8 @@ impl ReturnedValues<'_> {
         Ok(is_text)
     }
 
-    /// Writes the verbatim string of the table on top. Returns `false` if it has none.
+    /// Writes the verbatim string of the table on top. Returns `false` if the table does not have
+    /// one.
     fn verbatim(&mut self, stack: &mut Stack) -> Outcome<bool> {
         stack.field(b"verbatim_string");
         if stack.kind(-1) != Kind::Table {

@@ -104,7 +104,7 @@ impl Stack {
         unsafe { ffi::lua_touserdata(self.state, ffi::lua_upvalueindex(1)) }
     }
 
-    /// Pushes a function of Lua whose upvalue is this pointer.
+    /// Pushes a function of Lua with this pointer as its upvalue.
     pub(crate) fn push_function(&mut self, function: ffi::lua_CFunction, upvalue: *const c_void) {
         // SAFETY: the slots are reserved, see invariant 2. Running out of memory leaves the call.
         unsafe {

@@ -1,4 +1,5 @@
-//! The bounds of scripts: memory, replies, time inside of long calls, and what outlives a run.
+//! The bounds of scripts: memory, replies, time inside of long calls, and values that outlive a
+//! run.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -231,8 +232,8 @@ fn a_reply_is_bounded() {
     }
 }
 
-/// Incident: SCRIPT KILL and `--max-script-time` did not reach a script that encoded, or whose value
-/// was converted. Fix: all of these count their work.
+/// Incident: SCRIPT KILL and `--max-script-time` did not stop a script during an encoder, or while
+/// its value was converted. Fix: all of these count their work.
 #[test]
 fn long_calls_are_stopped() {
     let shared = "local t = {} for i = 1, 60 do t = {t, t} end ";
@@ -312,7 +313,7 @@ fn an_engine_has_thousands_of_functions() {
 }
 
 /// Libraries that do not fit together are forgotten, and the caller loads them again when it needs
-/// them. An engine whose libraries hold too much says so.
+/// them. An engine reports when its libraries hold too much.
 #[test]
 fn libraries_make_room_for_each_other() {
     let (mut engine, mut host) = (engine(), Host::default());

@@ -353,8 +353,8 @@ fn a_script_leaves_nothing_to_the_next_one() {
     }
 }
 
-/// Incident: a script that was stopped left what it had put into the tables of the sandbox, because
-/// the loop that removes it was stopped, too. The reply was that of the loop.
+/// Incident: a stopped script left its values in the tables of the sandbox, because the loop that
+/// removes them was stopped, too. The reply was that of the loop.
 #[test]
 fn a_stopped_script_leaves_nothing() {
     let mut scripts = Scripts::new();

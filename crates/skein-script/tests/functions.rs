@@ -1,4 +1,4 @@
-//! Libraries of functions: what their code can do, and what a call sees.
+//! Libraries of functions: the abilities of their code, and the state that a call sees.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use skein_script::{
     LibraryError, ReplySink, RespVersion, ScriptDigest, ScriptEngine, ScriptHost, ScriptLogLevel, Stop,
 };
 
-/// A server whose every command replies with a number.
+/// A server that replies to every command with a number.
 #[derive(Default)]
 struct Host {
     /// Ticks until the code is stopped.

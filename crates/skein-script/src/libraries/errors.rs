@@ -1,8 +1,8 @@
 //! Errors as Lua's auxiliary library raises them.
 //!
 //! Redis's libraries raise errors with `luaL_error` and `luaL_argerror`. Both add the position of
-//! the calling Lua function, and the latter the name by which it called. A callback of mlua gets
-//! neither, so the functions here look at the call stack.
+//! the calling Lua function, and the latter also the name that the caller used. A callback of mlua
+//! gets neither, so the functions here look at the call stack.
 
 use std::borrow::Cow;
 use std::fmt::Display;

@@ -12,6 +12,9 @@
 //!   └────────────────────────────────┴────────────────────┘
 //! ```
 //!
+//! `random` stands beside them: it replaces two functions of Lua's own `math`, so that a seed gives
+//! Redis's sequence.
+//!
 //! Each module makes the table of one library. The libraries behave as those of Redis 7.0.15 under
 //! the same names, in results, error texts and limits. `tests/libraries` compares them with
 //! recorded results. Errors are [`mlua::Error::RuntimeError`] with the text that Redis has.

@@ -1,7 +1,7 @@
 //! `math.random` and `math.randomseed`: Redis's generator, the same on every machine.
 //!
-//! It is that of C's `lrand48`: X ← aX + c modulo 2⁴⁸, of which the upper 31 bits are the number. So
-//! a script that seeds it gets the sequence that it gets from Redis.
+//! It is that of C's `lrand48`: X ← aX + c modulo 2⁴⁸, and the upper 31 bits of X are the number.
+//! So a script that seeds it gets the same sequence as from Redis.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -35,7 +35,7 @@ impl Generator {
     }
 }
 
-/// Returns a table with `random` and `randomseed`, whose first seed is this one.
+/// Returns a table with `random` and `randomseed`. The generator starts from this seed.
 pub(crate) fn table(lua: &Lua, seed: i32) -> Result<Table> {
     let generator = Generator::default();
     generator.seed(seed);

@@ -18,7 +18,7 @@ pub(super) fn class_end(pattern: &[u8], item: usize) -> Result<usize, PatternFau
     }
 }
 
-/// Returns the end of a set, whose first character is at `at`. This one may be `]`.
+/// Returns the end of the set that begins at `at`. Its first character may be `]`.
 fn set_end(pattern: &[u8], mut at: usize) -> Result<usize, PatternFault> {
     if pattern.get(at) == Some(&b'^') {
         at += 1;

@@ -6,9 +6,9 @@
 //!
 //! ```text
 //!   find, matched, gmatch, gsub    arguments from Lua's stack, results to it
-//!          └─► Matcher             one pattern at one position
+//!          └─► Matcher             one pattern at one position (`matcher`)
 //!                 └─► class        characters, classes, sets
-//!   gsub ──► Replacement           the text of the result, in memory of Lua
+//!   gsub ──► Replacement           the text of the result, in memory of Lua (`replacement`)
 //! ```
 //!
 //! # Invariants
@@ -85,7 +85,7 @@ unsafe fn text<'t>(lua: *mut ffi::lua_State, argument: c_int) -> &'t [u8] {
 /// Begins a match of a subject and a pattern without `^`.
 ///
 /// # Safety
-/// `lua` is the state of the running function, whose first upvalue is the state of the engine. No
+/// `lua` is the state of the running function, and its first upvalue is the state of the engine. No
 /// function of a script is called while the matcher exists (invariant 2).
 unsafe fn matcher<'t>(
     lua: *mut ffi::lua_State,
@@ -267,7 +267,8 @@ unsafe fn first_match(
     }
 }
 
-/// Pushes the captures of a match, or the whole match if there are none. Returns their number.
+/// Pushes the captures of a match, or the whole match if the pattern has no captures. Returns their
+/// number.
 ///
 /// # Safety
 /// As for [`find`].

@@ -156,9 +156,10 @@ fn errors_are_those_of_lua() {
     }
 }
 
-/// Incident: `string.find(string.rep('a', 30000), string.rep('a*', 30000))` by a user who may only
-/// read. Consequence: Lua's matcher recursed once for each item, the worker's stack overflowed and
-/// the process ended. Fix: a matcher without recursion, which refuses patterns that need too much.
+/// Incident: `string.find(string.rep('a', 30000), string.rep('a*', 30000))` by a user with
+/// read-only rights. Consequence: Lua's matcher recursed once for each item, the worker's stack
+/// overflowed and the process ended. Fix: a matcher without recursion, which refuses patterns that
+/// need too much.
 #[test]
 fn long_patterns_need_no_stack() {
     let run = || {

@@ -57,9 +57,9 @@ fn go_deep() {
     }
 }
 
-/// Incident: the stack of workers was what the system gives by default, and nothing said how much
-/// scripts need. Consequence: deep calls could overflow it, which ends the process. Fix: workers have
-/// [`skein_script::STACK_SIZE`], and this test runs on a quarter of it.
+/// Incident: workers had a stack of the system's default size, and no constant named the size that
+/// scripts need. Consequence: deep calls could overflow it, which ends the process. Fix: workers
+/// have [`skein_script::STACK_SIZE`], and this test runs on a quarter of it.
 #[test]
 fn deep_scripts_need_less_than_the_stack_of_a_worker() {
     let quarter = std::thread::Builder::new().stack_size(skein_script::STACK_SIZE / 4);

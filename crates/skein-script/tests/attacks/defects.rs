@@ -80,8 +80,8 @@ fn cve_2025_46818_metatables_of_basic_types_cannot_be_changed() {
     }
 }
 
-/// CVE-2024-46981: the collector freed what destructors still used. Scripts have no finalizers here,
-/// and an engine may end at any moment of a collection.
+/// CVE-2024-46981: the collector freed values that destructors still used. Scripts have no
+/// finalizers here, and an engine may end at any moment of a collection.
 #[test]
 fn cve_2024_46981_an_engine_ends_at_any_moment_of_a_collection() {
     replies("return type(newproxy)", "-ERR");
@@ -101,7 +101,7 @@ fn cve_2024_46981_an_engine_ends_at_any_moment_of_a_collection() {
     }
 }
 
-/// CVE-2024-31449: a number of digits whose negation overflows.
+/// CVE-2024-31449: a number of digits that overflows when it is negated.
 #[test]
 fn cve_2024_31449_tohex_takes_any_number_of_digits() {
     replies("return bit.tohex(65535, -2147483648)", "0000FFFF");

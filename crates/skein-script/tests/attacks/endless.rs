@@ -1,4 +1,4 @@
-//! Scripts whose single calls take long: the host's tick stops each of them.
+//! Single calls that take long: the host's tick stops each of them.
 
 use super::Scripts;
 
@@ -127,7 +127,7 @@ fn loops_of_calls_are_interrupted_by_their_work() {
         let reply = scripts.run(source);
         assert!(reply.contains("ERR stopped"), "{source}: {reply}");
         assert!(scripts.host.calls < 10, "{source} has called {} times", scripts.host.calls);
-        // Hundred times what four ticks should take, on a slow machine without optimization.
+        // A hundred times the time of four ticks, on a slow machine without optimization.
         assert!(began.elapsed().as_secs() < 10, "{source} was stopped after {:?}", began.elapsed());
         scripts.check();
     }

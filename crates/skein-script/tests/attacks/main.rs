@@ -13,10 +13,10 @@ use std::time::Duration;
 use skein_script::{ReplySink, RespVersion, ScriptDigest, ScriptEngine, ScriptHost, ScriptLogLevel, Stop};
 
 const LIMIT: usize = 32 << 20;
-/// What the host says of the command `slow`, which is done at once.
+/// The host's claim about the command `slow`, which really ends at once.
 const SLOW: Duration = Duration::from_millis(1);
 
-/// A server whose every command replies with its second argument, in RESP. It says that `slow`
+/// A server that replies to every command with its second argument, in RESP. It says that `slow`
 /// takes long.
 #[derive(Default)]
 struct Host {

@@ -133,7 +133,7 @@ fn format() -> impl Strategy<Value = String> {
     vec(options, 0..7).prop_map(|options| quoted(options.concat()))
 }
 
-/// Arguments of which some have the wrong type.
+/// Arguments, some of the wrong type.
 fn arguments(count: usize) -> impl Strategy<Value = String> {
     let others =
         select(vec!["nil", "{}", "true", "'1'", "'0x10'", "' 5 '", "'x'", "'abc'", "'on'", "'null'"]);

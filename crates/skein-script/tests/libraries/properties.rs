@@ -79,7 +79,7 @@ fn count(table: &Table) -> Result<usize> {
     Ok(count)
 }
 
-/// Numbers whose text has at most 14 digits, so that JSON keeps them.
+/// Numbers of at most 14 digits, so that JSON keeps them.
 fn short_number() -> impl Strategy<Value = f64> {
     (-99_999_999_i64..=99_999_999, -20..=20)
         .prop_map(|(digits, exponent)| format!("{digits}e{exponent}").parse().expect("a number"))
@@ -135,7 +135,7 @@ proptest! {
         prop_assert!(survives(&lua, &document, "cmsgpack.pack", "cmsgpack.unpack").expect("no error"));
     }
 
-    /// What decodes has a text, and the text decodes to a value of the same text.
+    /// Every decoded value has a text, and the text decodes to a value of the same text.
     #[test]
     fn any_text_decodes_or_fails(text in r#"[ \[\]{}:,"0-9a-z\\.+-]{0,40}"#) {
         let lua = state();

@@ -6,8 +6,8 @@
 //!  │ {1, 2}        element 1      │  Array { length: 2, next: 2 }
 //! ```
 //!
-//! A table whose keys are all positive integers is an array, and any other one an object. An empty
-//! table is an object.
+//! If all keys of a table are positive integers, it is an array; otherwise it is an object. An
+//! empty table is an object.
 
 use mlua::{Lua, LuaString, MultiValue, Result};
 

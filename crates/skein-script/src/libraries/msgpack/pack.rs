@@ -1,8 +1,8 @@
 //! `cmsgpack.pack(…)`.
 //!
 //! Numbers without a fraction are integers, in the shortest form. Other numbers are floats of 4
-//! bytes if those are exact. A table whose keys are 1 to its length is an array; so is an empty
-//! one. Tables below 16 others, and values without a form, become nil.
+//! bytes if those are exact. A table with the keys 1 to its length is an array; so is an empty one.
+//! Tables below 16 others, and values without a form, become nil.
 
 use mlua::{Lua, LuaString, MultiValue, Result, Value};
 

@@ -83,7 +83,7 @@ fn parse_exponent(text: &[u8], letter: u8) -> Option<(i64, usize)> {
 /// The leading bits of a hexadecimal number.
 #[derive(Default)]
 struct HexadecimalDigits {
-    /// Up to 64 bits, the first of which is a one unless the number is zero.
+    /// Up to 64 bits. The first bit is a one unless the number is zero.
     bits: u64,
     /// The power of two with which `bits` counts.
     exponent: i64,

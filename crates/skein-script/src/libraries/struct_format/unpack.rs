@@ -140,8 +140,8 @@ fn integer(bytes: &[u8], signed: bool, big_endian: bool) -> f64 {
     if !signed {
         return value as f64;
     }
-    // Redis shifts by the number of the sign bit, of which x86-64 takes the lowest six bits. So in
-    // an integer of nine bytes the sign is the highest bit of the lowest byte.
+    // Redis shifts by the number of the sign bit, and x86-64 uses only the lowest six bits of it.
+    // So in an integer of nine bytes the sign is the highest bit of the lowest byte.
     let sign_bit = (bytes.len() as u32 * 8).wrapping_sub(1);
     let mask = u64::MAX.wrapping_shl(sign_bit);
     let extended = if value & mask == 0 { value } else { value | mask };
