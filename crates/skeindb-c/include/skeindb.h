@@ -108,7 +108,7 @@ typedef enum {
     SKEIN_NOT_A_DATABASE = -6,
     // An option has a value that it cannot have.
     SKEIN_BAD_OPTION = -7,
-    // Another write changed what the transaction had read: begin it again.
+    // Another write changed rows or ranges that the transaction had read: begin it again.
     SKEIN_CONFLICT = -8,
     // The database is closed.
     SKEIN_CLOSED = -9,
@@ -183,8 +183,8 @@ typedef struct skein_keyspace skein_keyspace;
 // long as it lives, so free it soon.
 typedef struct skein_snapshot skein_snapshot;
 
-// A transaction. Its reads are of one moment, its writes are private until the commit, and the
-// commit fails with SKEIN_CONFLICT if another write has changed what was read, ranges included.
+// A transaction. Its reads are of one moment, and its writes are private until the commit. If
+// another write has changed rows or ranges that it read, the commit fails with SKEIN_CONFLICT.
 // Keep it short.
 typedef struct skein_txn skein_txn;
 
@@ -239,7 +239,7 @@ typedef struct {
     uint32_t writes_stopped;
 } skein_db_stats;
 
-// Bytes that belong to somebody else. `data` is NULL if there are none.
+// Bytes that belong to somebody else. `data` is NULL if there are no bytes.
 typedef struct {
     // The first byte. There is no NUL byte behind the last one.
     const char *data;
@@ -331,7 +331,7 @@ skein_status skein_flush(const skein_db *db);
 // Writes a checkpoint, so that the next opening has little to replay. Reads and writes go on.
 skein_status skein_checkpoint(const skein_db *db);
 
-// Stores numbers about the database in `*stats`, whose `size` the caller has set.
+// Stores numbers about the database in `*stats`. The caller must have set `size` in it.
 skein_status skein_stats(const skein_db *db, skein_db_stats *stats);
 
 // Returns the version of the library, as "0.1.0". The text lives for ever.
@@ -367,7 +367,7 @@ skein_status skein_keyspace_name(const skein_keyspace *keyspace, char **name, si
 // seem to end there.
 skein_status skein_keyspace_list(const skein_db *db, char ***names, size_t *count);
 
-// Drops a keyspace with all its keys. Returns SKEIN_NOT_FOUND if there is none of this name.
+// Drops a keyspace with all its keys. Returns SKEIN_NOT_FOUND if no keyspace has this name.
 // Snapshots still show it. Its handles return SKEIN_KEYSPACE_DROPPED and must still be freed.
 skein_status skein_keyspace_drop(const skein_db *db, const char *name);
 
@@ -526,8 +526,8 @@ skein_status skein_snapshot_cursor(const skein_snapshot *snapshot,
 void skein_snapshot_free(skein_snapshot *snapshot);
 
 // Opens a cursor over the present rows of a keyspace. On success the caller frees `*cursor` with
-// `skein_cursor_free`; otherwise it is NULL. The cursor keeps what it reads alive, so other handles
-// may be freed before it.
+// `skein_cursor_free`; otherwise it is NULL. The cursor keeps everything that it reads alive, so
+// other handles may be freed before it.
 skein_status skein_cursor_open(const skein_keyspace *keyspace, skein_cursor **cursor);
 
 // Limits a cursor to the keys from `*from`, included, to `*to`, excluded; a NULL bound is open. The
@@ -542,11 +542,11 @@ skein_status skein_cursor_set_prefix(const skein_cursor *cursor,
                                      const void *prefix,
                                      size_t prefix_len);
 
-// Moves to the first row whose key is not less than `key`. Returns SKEIN_OK, or SKEIN_NOT_FOUND and
-// stands behind the last row then.
+// Moves to the first row at or after `key`. Returns SKEIN_OK. If there is no such row, returns
+// SKEIN_NOT_FOUND and stands behind the last row.
 skein_status skein_cursor_seek(const skein_cursor *cursor, const void *key, size_t key_len);
 
-// Moves to the last row. Returns SKEIN_OK, or SKEIN_NOT_FOUND if there is none.
+// Moves to the last row. Returns SKEIN_OK, or SKEIN_NOT_FOUND if there are no rows.
 skein_status skein_cursor_seek_last(const skein_cursor *cursor);
 
 // Moves to the next row; a cursor that stands nowhere moves to the first one. Returns SKEIN_OK, or
@@ -669,9 +669,9 @@ skein_status skein_txn_rollback(const skein_txn *txn);
 void skein_txn_free(skein_txn *txn);
 
 // Runs a transaction: calls `body` with it and `context`, and commits if `body` returns 0. If
-// another write has changed what it read, calls `body` again with a new transaction, up to 1,000
-// times. `body` must neither end nor free the transaction, nor use it after its return, nor leave
-// by longjmp or a C++ exception.
+// another write has changed rows or ranges that it read, calls `body` again with a new
+// transaction, up to 1,000 times. `body` must neither end nor free the transaction, nor use it
+// after its return, nor leave by longjmp or a C++ exception.
 //
 // If `body` returns a negative skein_status, nothing is written, and `skein_transaction` returns
 // the same, SKEIN_CONFLICT of another transaction too. For any other number it returns
@@ -680,9 +680,10 @@ skein_status skein_transaction(const skein_db *db,
                                int (*body)(const skein_txn *txn, void *context),
                                void *context);
 
-// Runs an exclusive transaction, as `skein_transaction`: from before `body` to the end of the commit
-// no other thread writes, so it cannot conflict, and `body` is called once. Reads go on. Use it for
-// work that reads much of what others keep writing. Keep it short, because all other writes wait.
+// Runs an exclusive transaction, as `skein_transaction`: from before `body` to the end of the
+// commit no other thread writes, so it cannot conflict, and `body` is called once. Reads go on.
+// Use it for work that reads many rows that others keep changing. Keep it short, because all other
+// writes wait.
 //
 // `body` must write through the transaction alone: another write on its thread returns SKEIN_MISUSE.
 // It must not wait for another thread that writes.
@@ -743,7 +744,7 @@ skein_status skein_txn_persist(const skein_txn *txn,
 
 // Copies the database to another folder, as it is at one moment, while reads and writes go on.
 // `skein_open` opens the copy. The folder must be absent or empty. It appears when the copy is
-// whole and durable; after an error there is none.
+// whole and durable, and not after an error.
 //
 // `progress` may be NULL. It is called on this thread after every part, of about a megabyte at
 // most. It gets `context` and may use the database. 0 continues the backup, any other number

@@ -110,7 +110,7 @@ unsafe fn reported(
 
 /// Copies the database to another folder, as it is at one moment, while reads and writes go on.
 /// `skein_open` opens the copy. The folder must be absent or empty. It appears when the copy is
-/// whole and durable; after an error there is none.
+/// whole and durable, and not after an error.
 ///
 /// `progress` may be NULL. It is called on this thread after every part, of about a megabyte at
 /// most. It gets `context` and may use the database. 0 continues the backup, any other number

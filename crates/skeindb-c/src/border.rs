@@ -37,7 +37,7 @@ impl Failure {
         Self::misuse(format!("the parameter `{parameter}` is NULL"))
     }
 
-    /// A failure whose text this thread has stored before.
+    /// A failure; this thread has stored its text before.
     pub(crate) fn reported(status: Status) -> Self {
         Self { status, text: None }
     }

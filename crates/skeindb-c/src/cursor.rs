@@ -61,7 +61,7 @@ struct Cursor {
 
 enum Place {
     Unset,
-    /// Before the first row whose key is not less than this one.
+    /// Before the first row at or after this key.
     Before(Vec<u8>),
     /// On a row, with its key and its value.
     On(Vec<u8>, Vec<u8>),
@@ -241,7 +241,7 @@ impl Cursor {
         Status::SKEIN_OK
     }
 
-    /// Moves to another place, from which a step leads to a row.
+    /// Moves to another place, so that the next step leads to a row.
     fn move_to(&mut self, place: Place) {
         self.place = place;
         self.ahead = RowsAhead::none(ScanDirection::Forward);
@@ -287,8 +287,8 @@ fn with_cursor(
 }
 
 /// Opens a cursor over the present rows of a keyspace. On success the caller frees `*cursor` with
-/// `skein_cursor_free`; otherwise it is NULL. The cursor keeps what it reads alive, so other handles
-/// may be freed before it.
+/// `skein_cursor_free`; otherwise it is NULL. The cursor keeps everything that it reads alive, so
+/// other handles may be freed before it.
 #[unsafe(no_mangle)]
 pub extern "C" fn skein_cursor_open(
     keyspace: Option<&KeyspaceHandle>,
@@ -334,8 +334,8 @@ pub unsafe extern "C" fn skein_cursor_set_prefix(
     })
 }
 
-/// Moves to the first row whose key is not less than `key`. Returns SKEIN_OK, or SKEIN_NOT_FOUND and
-/// stands behind the last row then.
+/// Moves to the first row at or after `key`. Returns SKEIN_OK. If there is no such row, returns
+/// SKEIN_NOT_FOUND and stands behind the last row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn skein_cursor_seek(
     cursor: Option<&CursorHandle>,
@@ -349,7 +349,7 @@ pub unsafe extern "C" fn skein_cursor_seek(
     })
 }
 
-/// Moves to the last row. Returns SKEIN_OK, or SKEIN_NOT_FOUND if there is none.
+/// Moves to the last row. Returns SKEIN_OK, or SKEIN_NOT_FOUND if there are no rows.
 #[unsafe(no_mangle)]
 pub extern "C" fn skein_cursor_seek_last(cursor: Option<&CursorHandle>) -> Status {
     answer(|| with_cursor(cursor, Cursor::seek_last))

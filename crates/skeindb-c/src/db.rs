@@ -113,7 +113,7 @@ pub extern "C" fn skein_checkpoint(db: Option<&DbHandle>) -> Status {
     call(|| Ok(handle(db, "db")?.0.checkpoint()?))
 }
 
-/// Stores numbers about the database in `*stats`, whose `size` the caller has set.
+/// Stores numbers about the database in `*stats`. The caller must have set `size` in it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn skein_stats(db: Option<&DbHandle>, stats: *mut DbStats) -> Status {
     call(|| {

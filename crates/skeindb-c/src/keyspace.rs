@@ -113,7 +113,7 @@ pub extern "C" fn skein_keyspace_list(
     })
 }
 
-/// Drops a keyspace with all its keys. Returns SKEIN_NOT_FOUND if there is none of this name.
+/// Drops a keyspace with all its keys. Returns SKEIN_NOT_FOUND if no keyspace has this name.
 /// Snapshots still show it. Its handles return SKEIN_KEYSPACE_DROPPED and must still be freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn skein_keyspace_drop(db: Option<&DbHandle>, name: *const c_char) -> Status {

@@ -29,7 +29,12 @@
 //! 8. No Rust enum comes from C: enumerations are integers that are checked.
 //! 9. Of a struct that has a field `size`, only so many bytes are read or written ([`versioned`]).
 //!
-//! Read in this order: `status`, `border`, `memory`, `versioned`, then the families of functions.
+//! Read in this order: `status`, `border`, `memory`, `versioned`, then the families of functions:
+//!
+//! - `options` and `db` open a database; `keyspace` and `rows` read and write it.
+//! - `cursor` moves over rows in order, and `expiry` has their times.
+//! - `batch`, `txn` and `snapshot` work on several rows at one moment.
+//! - `backup` copies, restores and checks folders.
 
 #![allow(
     clippy::doc_markdown,

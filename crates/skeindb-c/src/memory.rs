@@ -10,7 +10,7 @@ use std::{ptr, slice};
 use crate::border::{Failure, Result};
 use crate::status::Status;
 
-/// Bytes that belong to somebody else. `data` is NULL if there are none.
+/// Bytes that belong to somebody else. `data` is NULL if there are no bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Slice {
@@ -24,7 +24,7 @@ impl Slice {
     /// No bytes, which differs from the empty string.
     pub(crate) const NONE: Self = Self { data: ptr::null(), len: 0 };
 
-    /// Borrows bytes, whose owner keeps them as long as the C program may read them.
+    /// Borrows bytes. Their owner keeps them as long as the C program may read them.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr().cast(), len: bytes.len() }
     }
@@ -64,7 +64,7 @@ pub(crate) unsafe fn array<'b, T>(data: *const T, len: usize, parameter: &str) -
     Ok(unsafe { slice::from_raw_parts(data, len) })
 }
 
-/// Returns the bytes of an optional slice; a NULL pointer to it means that there are none.
+/// Returns the bytes of an optional slice; a NULL pointer stands for no slice.
 ///
 /// # Safety
 /// Invariant 3, for the bytes of the slice.

@@ -78,7 +78,7 @@ pub struct Options {
 // SAFETY: unsigned integers alone, an even number of the narrow ones together: no padding.
 unsafe impl Versioned for Options {}
 
-/// Returns what a number stands for; `None` is the default.
+/// Returns the option that a number stands for; `None` is the default.
 fn choice<T: Copy>(name: &str, number: u32, choices: &[(u32, Option<T>)]) -> Result<Option<T>> {
     let chosen = choices.iter().find(|(known, _)| *known == number);
     chosen.map(|(_, choice)| *choice).ok_or_else(|| {

@@ -32,7 +32,7 @@ pub enum Status {
     SKEIN_NOT_A_DATABASE = -6,
     /// An option has a value that it cannot have.
     SKEIN_BAD_OPTION = -7,
-    /// Another write changed what the transaction had read: begin it again.
+    /// Another write changed rows or ranges that the transaction had read: begin it again.
     SKEIN_CONFLICT = -8,
     /// The database is closed.
     SKEIN_CLOSED = -9,

@@ -21,8 +21,8 @@ use crate::options::durability;
 use crate::rows::{at_key, time_of};
 use crate::status::Status;
 
-/// A transaction. Its reads are of one moment, its writes are private until the commit, and the
-/// commit fails with SKEIN_CONFLICT if another write has changed what was read, ranges included.
+/// A transaction. Its reads are of one moment, and its writes are private until the commit. If
+/// another write has changed rows or ranges that it read, the commit fails with SKEIN_CONFLICT.
 /// Keep it short.
 pub struct TxnHandle {
     shared: Arc<SharedTxn>,
@@ -360,9 +360,9 @@ pub extern "C" fn skein_txn_free(txn: Option<Box<TxnHandle>>) {
 }
 
 /// Runs a transaction: calls `body` with it and `context`, and commits if `body` returns 0. If
-/// another write has changed what it read, calls `body` again with a new transaction, up to 1,000
-/// times. `body` must neither end nor free the transaction, nor use it after its return, nor leave
-/// by longjmp or a C++ exception.
+/// another write has changed rows or ranges that it read, calls `body` again with a new
+/// transaction, up to 1,000 times. `body` must neither end nor free the transaction, nor use it
+/// after its return, nor leave by longjmp or a C++ exception.
 ///
 /// If `body` returns a negative skein_status, nothing is written, and `skein_transaction` returns
 /// the same, SKEIN_CONFLICT of another transaction too. For any other number it returns
@@ -385,9 +385,10 @@ pub unsafe extern "C" fn skein_transaction(
     })
 }
 
-/// Runs an exclusive transaction, as `skein_transaction`: from before `body` to the end of the commit
-/// no other thread writes, so it cannot conflict, and `body` is called once. Reads go on. Use it for
-/// work that reads much of what others keep writing. Keep it short, because all other writes wait.
+/// Runs an exclusive transaction, as `skein_transaction`: from before `body` to the end of the
+/// commit no other thread writes, so it cannot conflict, and `body` is called once. Reads go on.
+/// Use it for work that reads many rows that others keep changing. Keep it short, because all other
+/// writes wait.
 ///
 /// `body` must write through the transaction alone: another write on its thread returns SKEIN_MISUSE.
 /// It must not wait for another thread that writes.
@@ -409,8 +410,8 @@ pub unsafe extern "C" fn skein_transaction_exclusive(
     })
 }
 
-/// Calls `body` with a handle of the transaction, which is taken back afterwards. Stores what `body`
-/// returned.
+/// Calls `body` with a handle of the transaction, which is taken back afterwards. Stores the value
+/// that `body` returned.
 ///
 /// # Safety
 /// `body` may be called with a handle of a transaction and with `context`.
@@ -436,7 +437,7 @@ unsafe fn lend(
     }
 }
 
-/// Returns the answer of a transaction whose body returned this number.
+/// Returns the answer of a transaction after its body returned this number.
 fn ended_by(done: skeindb::Result<()>, returned: c_int) -> Result<()> {
     match (done, Status::of_number(returned)) {
         // The call in `body` that failed has stored its text.

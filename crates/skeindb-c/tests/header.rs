@@ -1,4 +1,4 @@
-//! The header in `include` must be what cbindgen makes of the source.
+//! The header in `include` must equal the one that cbindgen makes of the source.
 
 use std::path::Path;
 

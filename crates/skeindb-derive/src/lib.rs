@@ -1,7 +1,8 @@
 //! The derive macros of `skeindb`, which re-exports them.
 //!
-//! The module `key` generates the encodings of keys, and `stored_value` the values of serde. All
-//! paths in the generated code begin with `::skeindb`.
+//! `shape` has the variants and fields of a type, and `fields` the code that writes and reads them.
+//! From these, `key` generates the encodings of keys. `stored_value` generates the values of serde.
+//! All paths in the generated code begin with `::skeindb`.
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};

@@ -29,7 +29,7 @@ pub(crate) struct Chunk {
     pub(crate) rows: Vec<Row>,
     /// Why there are no more rows, if that is not the end of the range.
     pub(crate) failed: Option<Failure>,
-    /// The part of the range behind these rows; `None` if there is none.
+    /// The part of the range behind these rows; `None` if nothing is left.
     pub(crate) rest: Option<KeyBounds>,
 }
 

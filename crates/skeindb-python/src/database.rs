@@ -48,7 +48,7 @@ impl Database {
         self.core.engine_name()
     }
 
-    /// What a write that has returned promises: "sync", "buffered" or "none".
+    /// The durability of a write that has returned: "sync", "buffered" or "none".
     #[getter]
     fn durability(&self) -> &'static str {
         self.core.durability_name()
@@ -102,10 +102,10 @@ impl Database {
         Transaction::begin(py, &self.core, durability.map(durability_named).transpose()?, exclusive)
     }
 
-    /// Calls `function` with a transaction, commits it, and returns the function's value. If another
-    /// write changed what it read, begins again with a new transaction, up to 1,000 times. If an
-    /// exception leaves the function, nothing is written. If `exclusive`, all other writes wait
-    /// meanwhile, and the function is called once.
+    /// Calls `function` with a transaction, commits it, and returns the function's value. If
+    /// another write changed rows or ranges that it read, begins again with a new transaction, up
+    /// to 1,000 times. If an exception leaves the function, nothing is written. If `exclusive`, all
+    /// other writes wait meanwhile, and the function is called once.
     #[pyo3(signature = (function, *, exclusive = false))]
     fn run<'py>(
         &self,

@@ -79,8 +79,8 @@ impl Iterator for RowSource {
 
 #[pymethods]
 impl Keyspace {
-    /// Inserts rows whose keys come in ascending order, in few appends to the log, and returns how
-    /// many. Not atomic: if a row is refused, those before it stay.
+    /// Inserts rows in ascending order of their keys, in few appends to the log, and returns their
+    /// number. Not atomic: if a row is refused, those before it stay.
     fn bulk_load(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> Result<u64> {
         let pairs = if rows.hasattr("items")? { rows.call_method0("items")? } else { rows.clone() };
         let iterator = pairs.try_iter()?.into_any().unbind();

@@ -3,7 +3,7 @@
 //! ```text
 //!   ReadView ◄─ View ◄─ Keyspace ◄─ Database      the classes: each adds to the one on its left
 //!      │          │
-//!   Reader     Writer        what they do: at present, in a snapshot, in a transaction
+//!   Reader     Writer        their operations: at present, in a snapshot, in a transaction
 //!      │
 //!   chunk ◄─ RowIterator ◄─ Rows
 //! ```
@@ -16,8 +16,14 @@
 //! 3. While a thread is detached it reads no memory of Python but that of `bytes`, which never
 //!    change (`bytes_arg`).
 //!
-//! Read in this order: `failure`, `bytes_arg`, `core`, `held`, `range`, `chunk`, `reader`, `writer`,
-//! `row_iterator`, then the classes.
+//! Read in this order:
+//!
+//! - Arguments and errors: `failure`, `bytes_arg`, `times`, `range`.
+//! - Operations: `core` (the state of an open database), `held`, `chunk`, `reader`, `writer`.
+//! - The mapping protocol: `read_view`, `view`, `rows`, `row_iterator`.
+//! - The classes: `open`, `database`, `keyspace`, `snapshot`, `batch`, `transaction` with `retry`
+//!   (repeats it on a conflict).
+//! - Results for people: `backup`, `stats`, and `html` for notebooks.
 
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 passes the arguments of methods by value")]
 

@@ -145,8 +145,8 @@ impl ReadView {
         self.rows(prefix.as_ref(), start.as_ref(), stop.as_ref(), Part::Keys, reverse)
     }
 
-    /// The rows, pairs of a key and its value, whose keys are from `start` to before `stop` and begin
-    /// with `prefix`.
+    /// The rows of all keys from `start` to before `stop` that begin with `prefix`, as pairs of a
+    /// key and its value.
     #[pyo3(signature = (*, prefix = None, start = None, stop = None, reverse = false))]
     fn items(
         &self,
@@ -158,8 +158,8 @@ impl ReadView {
         self.rows(prefix.as_ref(), start.as_ref(), stop.as_ref(), Part::Items, reverse)
     }
 
-    /// The values, in the order of their keys, whose keys are from `start` to before `stop` and begin
-    /// with `prefix`.
+    /// The values of all keys from `start` to before `stop` that begin with `prefix`, in the order
+    /// of the keys.
     #[pyo3(signature = (*, prefix = None, start = None, stop = None, reverse = false))]
     fn values(
         &self,
@@ -181,12 +181,12 @@ impl ReadView {
         self.row(py, KeyRange::default().bounds(), true)
     }
 
-    /// The first row whose key is greater than `key`, or `None`.
+    /// The row of the smallest key that is greater than `key`, or `None`.
     fn next_after<'py>(&self, py: Python<'py>, key: BytesArg<'_, '_>) -> Result<Option<PyRow<'py>>> {
         self.row(py, KeyRange::after(key.to_vec()), false)
     }
 
-    /// The last row whose key is less than `key`, or `None`.
+    /// The row of the greatest key that is less than `key`, or `None`.
     fn next_before<'py>(&self, py: Python<'py>, key: BytesArg<'_, '_>) -> Result<Option<PyRow<'py>>> {
         self.row(py, KeyRange::before(key.to_vec()), true)
     }

@@ -6,8 +6,8 @@ use skeindb::{Db, Error};
 use crate::failure::Result;
 use crate::transaction::Transaction;
 
-/// Runs `function` with a transaction, and again if another write changed what it read; once with an
-/// exclusive one.
+/// Runs `function` with a transaction, and again after a conflict; with an exclusive one, only
+/// once.
 ///
 /// The library's loop owns the transaction and lends it. Python has no loans, so the loop gets an
 /// empty one for as long as Python has the other.

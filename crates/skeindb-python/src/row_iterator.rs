@@ -1,8 +1,8 @@
 //! Iterators over a range.
 //!
 //! An iterator reads chunks that grow, detached from the interpreter, and keeps no place in the
-//! engine. In a transaction it sees the transaction's own writes at once: a write discards what was
-//! read ahead.
+//! engine. In a transaction it sees the transaction's own writes at once: a write discards the rows
+//! that were read ahead.
 
 use std::sync::{Mutex, PoisonError};
 use std::vec;

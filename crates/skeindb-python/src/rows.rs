@@ -48,7 +48,7 @@ impl Rows {
         self.iterator(!self.reverse)
     }
 
-    /// The number of rows, each of which is visited.
+    /// The number of rows; counting visits each of them.
     fn __len__(&self, py: Python<'_>) -> Result<usize> {
         Ok(usize::try_from(self.reader.count(py, &self.range)?).unwrap_or(usize::MAX))
     }

@@ -56,7 +56,7 @@ impl Transaction {
     }
 
     /// Applies all writes and ends the transaction. Raises `ConflictError` if another write changed
-    /// what was read; nothing was written then.
+    /// rows or ranges that it read; nothing was written then.
     fn commit(&self, py: Python<'_>) -> Result<()> {
         let transaction = self.held.end(py).ok_or_else(|| self.held.failure())?;
         Ok(py.detach(|| transaction.commit())?)

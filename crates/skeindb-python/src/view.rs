@@ -172,8 +172,9 @@ impl View {
         self.writer.compare_and_swap(py, key.as_slice(), expected, new)
     }
 
-    /// Sets a key to what `change` makes of its value (`None` for an absent key, and to remove it),
-    /// and returns that. `change` is called again if another thread changes the key meanwhile.
+    /// Sets a key to the result of `change` for its value (`None` for an absent key, and to remove
+    /// it), and returns the result. `change` is called again if another thread changes the key
+    /// meanwhile.
     fn update_with<'py>(
         &self,
         py: Python<'py>,

@@ -174,7 +174,8 @@ impl Writer {
         }
     }
 
-    /// Sets a key to what `change` makes of its value, again if another thread changes it meanwhile.
+    /// Sets a key to the result of `change` for its value. If another thread changes the value
+    /// meanwhile, calls `change` again.
     pub(crate) fn update(
         &self,
         py: Python<'_>,

@@ -1,4 +1,4 @@
-"""Misuse: every one is an exception that says what to do instead."""
+"""Misuse: every exception names the right way instead."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from skeindb import Database
 
 
 def all_at_once(*bodies: Callable[[], None]) -> None:
-    """Runs functions on threads of their own, and raises what one of them raised."""
+    """Runs functions on threads of their own, and raises the first of their exceptions."""
     raised: list[BaseException] = []
 
     def run(body: Callable[[], None]) -> None:

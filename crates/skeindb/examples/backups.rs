@@ -41,7 +41,7 @@ pub(crate) fn run(folder: &Path) -> Result<()> {
     let given_up = Db::verify_with(&tuesday, |_| ControlFlow::Break(()));
     println!("check: {}", given_up.expect_err("it was given up"));
 
-    // Someone removes what is still needed, and the backup has it.
+    // Someone removes a row that is still needed, and the backup has it.
     birds.clear()?;
     Db::restore_with(&tuesday, &restored, shown("restore"))?;
     assert_eq!(Db::open(&restored)?.keyspace("birds")?.get("goose")?.as_deref(), Some(&b"Anser anser"[..]));

@@ -70,8 +70,8 @@ impl Texts {
         })
     }
 
-    /// Returns the documents that have all the words: their lists are in order, so each of them
-    /// leaps to what the others have.
+    /// Returns the documents that have all the words: their lists are in order, so each list seeks
+    /// to the next document of the others.
     fn with_all(&self, words: &[&str]) -> Result<Vec<u32>> {
         let now = self.db.snapshot()?;
         let (mut found, mut from) = (Vec::new(), 0);
@@ -93,7 +93,7 @@ impl Texts {
         Ok(found)
     }
 
-    /// Returns the first document with a word whose number is not less than `from`.
+    /// Returns the first document with a word, among those numbered `from` or higher.
     fn first_from(&self, now: &Snapshot, word: &str, from: u32) -> Result<Option<u32>> {
         let rows = now.range(&self.words, entry(word, from)..=entry(word, u32::MAX)).next().transpose()?;
         Ok(rows.and_then(|(key, _)| key.last_chunk().copied().map(u32::from_be_bytes)))

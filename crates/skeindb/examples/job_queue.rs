@@ -17,7 +17,7 @@ pub(crate) fn main() -> Result<()> {
     for job in 0..100 {
         queue.add(&format!("job {job}"))?;
     }
-    // Four workers, one of which forgets every tenth job.
+    // Four workers; one of them forgets every tenth job.
     let done: usize = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..4)
             .map(|worker| {
@@ -83,7 +83,7 @@ impl Queue {
         })
     }
 
-    /// Takes the first job, which must be finished within `time`. Returns `None` if there is none.
+    /// Takes the first job, which must be finished within `time`. Returns `None` if no job waits.
     fn take(&self, time: Duration) -> Result<Option<Job>> {
         self.db.transaction(|tx| {
             let now = now_ms();

@@ -35,7 +35,7 @@ pub(crate) fn run(folder: &Path) -> Result<()> {
     let seen = db.transaction(|tx| tx.increment(&birds, "seen:goose:grey", 1))?;
     println!("seen {seen} times");
 
-    // At `Sync` every write above is on disk already. Closing reports what dropping cannot.
+    // At `Sync` every write above is on disk already. Closing reports errors that dropping cannot.
     db.close()?;
     let db = Db::open(folder)?;
     assert_eq!(db.keyspace("birds")?.prefix("goose:").count(), 2);

@@ -67,7 +67,7 @@ impl TimeSeries {
         Ok(Self { readings: db.typed("readings")?, sensors: db.typed("sensors")? })
     }
 
-    /// Adds a sensor whose readings are kept for so many seconds.
+    /// Adds a sensor, and keeps each of its readings for so many seconds.
     fn add_sensor(&self, sensor: u32, kept_seconds: i64) -> Result<()> {
         self.sensors.insert(&sensor, &kept_seconds)
     }

@@ -28,9 +28,9 @@ pub enum Error {
     /// An error of the caller's own, from the closure of a transaction; see [`Error::other`].
     #[error(transparent)]
     Other(Arc<dyn std::error::Error + Send + Sync>),
-    /// Another write changed what the transaction had read. Begin it again, or use
-    /// [`Db::transaction`](crate::Db::transaction), which does so. One that conflicts again and again
-    /// succeeds by [`Db::transaction_exclusive`](crate::Db::transaction_exclusive).
+    /// Another write changed rows or ranges that the transaction had read. Begin it again, or use
+    /// [`Db::transaction`](crate::Db::transaction), which does so. One that conflicts again and
+    /// again succeeds by [`Db::transaction_exclusive`](crate::Db::transaction_exclusive).
     #[error(
         "another write changed what the transaction had read, {attempts} times; begin it again{}",
         if *attempts > 1 { ", as an exclusive transaction, which cannot conflict" } else { "" }

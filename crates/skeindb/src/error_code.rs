@@ -12,7 +12,7 @@ use crate::{Error, ErrorKind};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorCode {
-    /// Another write changed what a transaction had read. Begin it again.
+    /// Another write changed rows or ranges that a transaction had read. Begin it again.
     Conflict,
     /// The closure of a transaction gave up, or returned an error of its own.
     Aborted,

@@ -1,4 +1,4 @@
-//! The kinds of errors: what a caller can do about one.
+//! The kinds of errors, by the reaction that a caller has to them.
 
 use crate::Error;
 
@@ -7,7 +7,7 @@ use crate::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Another write changed what a transaction had read. Begin it again.
+    /// Another write changed rows or ranges that a transaction had read. Begin it again.
     Conflict,
     /// The closure of a transaction gave up, or returned an error of its own.
     Aborted,

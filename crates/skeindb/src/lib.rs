@@ -103,6 +103,13 @@ pub use skein_log::storage;
 pub use skein_store as store;
 pub use typed::{EncodeKey, Key, StoredValue, TypedKeyspace};
 
+// Modules:
+// - db: databases, keyspaces, transactions, snapshots; begin there.
+// - typed: keyspaces of Rust types, and the encodings of their keys.
+// - aio: the operations of `db` as futures.
+// - client, cluster: connections to one server, and to all nodes of a cluster.
+// - error, error_kind, error_code: the error, its coarse kind for callers, its exact code for
+//   bindings.
 #[cfg(feature = "tokio")]
 pub mod aio;
 pub mod client;

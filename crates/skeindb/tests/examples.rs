@@ -1,4 +1,4 @@
-//! Runs the examples, which check what they show.
+//! Runs the examples, which check their own output.
 
 #![expect(dead_code, reason = "the examples' own main functions take their folders from the command line")]
 

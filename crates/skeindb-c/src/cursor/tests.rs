@@ -16,7 +16,7 @@ fn key_of(cursor: &CursorHandle) -> Option<Vec<u8>> {
     }
 }
 
-/// Walks over all rows, of which every third one has columns, and checks each.
+/// Walks over all rows and checks each. Every third row has columns.
 fn walk(db: &Db, source: Source, backward: bool) {
     let cursor = CursorHandle::give(source, &db.default_keyspace());
     // SAFETY: it comes from `give`, and is used once (invariant 5).

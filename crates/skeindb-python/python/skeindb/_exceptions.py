@@ -6,7 +6,7 @@ class Error(Exception):
 
 
 class ConflictError(Error):
-    """Another write changed what a transaction had read. Begin it again, or use `Database.run`."""
+    """Another write changed rows or ranges that a transaction had read. Begin it again, or use `Database.run`."""
 
 
 class ClosedError(Error):

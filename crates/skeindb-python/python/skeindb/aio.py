@@ -11,7 +11,7 @@
 Each object has its counterpart as `sync`. A read of rows in memory takes less time than the change
 of threads, so with that engine `db.sync[key]` is the faster read, and delays the loop by nothing.
 
-A call whose task is cancelled goes on in its thread: a cancelled write may be done or not.
+If a task is cancelled, its call continues in its thread: a cancelled write may be done or not.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Rows(Generic[_T]):
             size = min(size * 2, _ROWS_MOST)
 
     async def count(self) -> int:
-        """The number of rows, each of which is visited."""
+        """The number of rows; counting visits each of them."""
         return await _call(len, self.sync)
 
 
@@ -89,7 +89,7 @@ class ReadView:
         return await _call(self.sync.__contains__, key)
 
     async def count(self) -> int:
-        """The number of keys, each of which is visited."""
+        """The number of keys; counting visits each of them."""
         return await _call(len, self.sync)
 
     def keys(self, **range_: Any) -> Rows[bytes]:

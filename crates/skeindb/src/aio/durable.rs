@@ -14,7 +14,7 @@ use crate::db::DbShared;
 use crate::{Error, Result};
 
 thread_local! {
-    /// The database whose tickets this thread collects, by its address, and the last of them.
+    /// The address of the database for which this thread collects tickets, and the last ticket.
     static COLLECTED: Cell<Option<(usize, Ticket)>> = const { Cell::new(None) };
 }
 
@@ -31,7 +31,7 @@ impl Drop for Collecting {
     }
 }
 
-/// Runs work whose writes do not wait until they are durable. Returns the ticket of the last one.
+/// Runs work without waiting until its writes are durable. Returns the ticket of the last write.
 pub(super) fn collect<R>(shared: &DbShared, work: impl FnOnce() -> R) -> (R, Ticket) {
     let _outer = Collecting(COLLECTED.replace(Some((address(shared), Ticket::default()))));
     let answer = work();

@@ -60,7 +60,7 @@ pub use iter::AsyncIter;
 use crate::db::DbShared;
 use crate::{Batch, Db, Error, Keyspace, Result, Transaction};
 
-/// A database whose operations are futures. Clones are cheap and share it.
+/// A database with futures as operations. Clones are cheap and share it.
 ///
 /// Call [`close`](Self::close) at the end: dropping the last handle closes the database on the
 /// thread that drops it.
@@ -73,7 +73,7 @@ impl From<Db> for AsyncDb {
     }
 }
 
-/// A keyspace whose operations are futures. Clones are cheap.
+/// A keyspace with futures as operations. Clones are cheap.
 #[derive(Debug, Clone)]
 pub struct AsyncKeyspace(Keyspace);
 
@@ -252,7 +252,7 @@ impl AsyncKeyspace {
         AsyncIter::from(self.0.range(range))
     }
 
-    /// Returns a stream over the rows whose keys begin with `prefix`.
+    /// Returns a stream over the rows of all keys that begin with `prefix`.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> AsyncIter {
         AsyncIter::from(self.0.prefix(prefix))
     }

@@ -1,7 +1,7 @@
 //! A small blocking client for SkeinDB, or for any server that speaks RESP.
 //!
-//! It has what the `skein` command and the tests need: calls, pipelines, and a connection split
-//! into its two directions. Applications should use the Redis client of their language.
+//! It serves the `skein` command and the tests: calls, pipelines, and a connection split into its
+//! two directions. Applications should use the Redis client of their language.
 //!
 //! ```no_run
 //! use skeindb::client::{Client, Reply};
@@ -20,6 +20,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+// Modules:
+// - stream: the transports (TCP, Unix sockets, TLS).
+// - tls: one TLS connection for two threads.
+// - reply: replies, parsed from a transport.
 mod reply;
 mod stream;
 #[cfg(feature = "tls")]

@@ -1,4 +1,4 @@
-//! A connection over TLS, whose two directions belong to two threads.
+//! A connection over TLS. Its two directions belong to two threads.
 //!
 //! ```text
 //!   sender     plaintext ─► lock, encrypt ─► ciphertext ─► socket

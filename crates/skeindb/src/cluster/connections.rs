@@ -147,7 +147,7 @@ impl NodeConnections {
         })
     }
 
-    /// Returns the time by which a reply must be there.
+    /// Returns the deadline of a reply.
     pub fn deadline(&self) -> Instant {
         Instant::now() + self.options.page_timeout
     }
@@ -171,9 +171,9 @@ impl NodeConnections {
         round.asked.into_iter().map(reply).collect()
     }
 
-    /// Reads the map from `nodes`, and from all primaries that their views name. Skips nodes whose
-    /// last connection failed, unless no other is left: a silent node would take a page timeout
-    /// each time.
+    /// Reads the map from `nodes`, and from all primaries that their views name. If the last
+    /// connection to a node failed, skips the node unless no other is left: a silent node would
+    /// take a page timeout each time.
     ///
     /// # Errors
     /// If no node answered a map, returns the first error that does not pass, or else the first

@@ -1,5 +1,5 @@
-//! A client for a whole Redis or Valkey cluster whose nodes have SkeinDB's module: ranges of keys
-//! in order, across all nodes, and commands that the client routes to the right node.
+//! A client for a whole Redis or Valkey cluster with SkeinDB's module: ranges of keys in order,
+//! across all nodes, and commands that the client routes to the right node.
 //!
 //! ```no_run
 //! use std::ops::Bound;
@@ -46,6 +46,7 @@
 //!   mod     Cluster ─┬─ scan    rounds of pages ─ page · page_request · window (the rules; no I/O)
 //!                    └─ route   commands by slot ─ MOVED, ASK
 //!              both: connections (rounds) · map (CLUSTER SHARDS) · error (patience)
+//!                    options (users, TLS, times)
 //! ```
 //!
 //! Read `window` first, then `page`, `scan` and `route`. Design: `docs/design/cluster-ranges.md`.
@@ -111,7 +112,7 @@ impl Cluster {
     }
 
     /// Starts a range: the keys within `bounds`, from the smallest or from the greatest. `shown`
-    /// selects what is returned for each key.
+    /// selects the parts of each key that are returned.
     ///
     /// The range reads the slot map again and has its own connections, so several ranges may be
     /// read at once.
@@ -213,9 +214,9 @@ impl Cluster {
         self.connection
     }
 
-    /// Runs commands whose second word is their key, such as `SET`, `GET`, `HSET` and `DEL`, each
-    /// at its primary. The nodes work in parallel. Returns the replies in the order of the
-    /// commands.
+    /// Runs commands that have their key as the second word, such as `SET`, `GET`, `HSET` and
+    /// `DEL`, each at its primary. The nodes work in parallel. Returns the replies in the order of
+    /// the commands.
     ///
     /// Commands on different keys run in any order, and so do commands on one key while its slot
     /// moves. A command may run twice, as with [`call`](Self::call).

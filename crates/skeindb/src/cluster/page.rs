@@ -13,9 +13,9 @@ use crate::client::Reply;
 pub struct ClusterEntry {
     /// The key.
     pub key: Vec<u8>,
-    /// The value: a [`Reply::Bulk`] for a string, a [`Reply::Map`] for a hash or a sorted set
-    /// (whose scores are [`Reply::Number`]s), a [`Reply::Set`], a [`Reply::Array`] for a list.
-    /// `None` in a range of names.
+    /// The value: a [`Reply::Bulk`] for a string, a [`Reply::Map`] for a hash or a sorted set, a
+    /// [`Reply::Set`], a [`Reply::Array`] for a list. Scores are [`Reply::Number`]s. `None` in a
+    /// range of names.
     pub held: Option<Reply>,
 }
 
@@ -24,9 +24,9 @@ pub struct ClusterEntry {
 pub(super) struct NodePage {
     /// The slots that the node owns.
     pub owned: SlotSet,
-    /// Slots whose keys are being moved to the node.
+    /// Slots that migrate to the node: their keys are being moved there.
     pub importing: SlotSet,
-    /// Slots whose keys are being moved away from the node.
+    /// Slots that migrate away from the node.
     pub migrating: SlotSet,
     /// The last name that the node checked; `None` if the page reaches the end of the range.
     pub last: Option<Vec<u8>>,

@@ -274,8 +274,8 @@ impl Db {
         )
     }
 
-    /// Drops a keyspace with all its keys. Returns false if there is none of this name. The
-    /// keyspace is gone at once, also after a crash; removing its keys takes time for each of them.
+    /// Drops a keyspace with all its keys. Returns false if no keyspace has this name. The keyspace
+    /// is gone at once, also after a crash; removing its keys takes time for each of them.
     /// Snapshots still show them. Operations on its handles return [`Error::KeyspaceDropped`].
     ///
     /// # Errors
@@ -303,7 +303,7 @@ impl Db {
         Ok(true)
     }
 
-    /// Removes the keys of keyspaces whose drop a crash interrupted.
+    /// Finishes the drops that a crash interrupted: removes the keys of these keyspaces.
     pub(super) fn finish_drops(&self) -> Result<()> {
         let dropped = std::mem::take(&mut self.shared.catalog.known().dropped);
         dropped.into_iter().try_for_each(|number| self.shared.remove_keys_of(number))

@@ -157,7 +157,7 @@ impl ExclusiveTurn {
         shared.exclusive.take_turn(|| shared.check_usable())?;
         let turn = Self(shared.clone());
         let all_rooms = shared.rooms.enter_all();
-        // Release: a writer reads it in a room (invariant 1), whose lock orders it.
+        // Release: a writer reads it in a room (invariant 1), and the room's lock orders the read.
         shared.exclusive.closed.store(true, Ordering::Release);
         drop(all_rooms);
         Ok(turn)

@@ -204,7 +204,7 @@ impl Keyspace {
         Iter::new(Source::Present, self, key_bounds(&range), true)
     }
 
-    /// Returns an iterator over the rows whose keys begin with `prefix`.
+    /// Returns an iterator over the rows of all keys that begin with `prefix`.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter<'static> {
         prefix_bounds(prefix.as_ref(), |bounds| Iter::new(Source::Present, self, bounds, true))
     }
@@ -245,7 +245,7 @@ impl Keyspace {
         self.iter().chunk_rows(1).next_back().transpose()
     }
 
-    /// Returns the first row whose key is greater than `key`.
+    /// Returns the row of the smallest key that is greater than `key`.
     ///
     /// # Errors
     /// As for an item of [`Iter`].
@@ -254,7 +254,7 @@ impl Keyspace {
         Iter::new(Source::Present, self, bounds, true).chunk_rows(1).next().transpose()
     }
 
-    /// Returns the last row whose key is less than `key`.
+    /// Returns the row of the greatest key that is less than `key`.
     ///
     /// # Errors
     /// As for an item of [`Iter`].

@@ -25,8 +25,14 @@
 //!    finds it closed leaves its room and waits. Nobody waits there with a room, or with a lock that
 //!    the body of a transaction may need.
 //!
-//! Read in this order: `open`, `catalog`, `physical_key`, `keyspace` (reads), `writes`, `expiry`,
-//! `iter`, `snapshot`, `exclusive_gate`, `transaction`, `backup`.
+//! Read in this order:
+//!
+//! - Opening: `options`, `open`, `catalog`, `physical_key`.
+//! - Rows: `value` and `entry` (the results of reads), `keyspace` (reads), `writes`, `expiry`,
+//!   `batch`.
+//! - Many rows: `iter` over `range_reader`, which reads a range in chunks; `snapshot`.
+//! - Transactions: `exclusive_gate`, `transaction`.
+//! - The whole database: `backup`, `compact`, `progress` (their callbacks), `stats`.
 //!
 //! Design: `docs/design/library.md`.
 

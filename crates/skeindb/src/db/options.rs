@@ -128,8 +128,9 @@ impl DbBuilder {
 
     /// Sets how much memory the engine in memory may keep for snapshots, in bytes: the rows that
     /// were replaced or removed while a snapshot lives that shows them. Over it the oldest snapshot
-    /// ends, and each read of it returns an error that names this option. By default a quarter of
-    /// the [`memory_limit`](Self::memory_limit); without that limit there is none.
+    /// ends, and each read of it returns an error that names this option. The default is a quarter
+    /// of the [`memory_limit`](Self::memory_limit); without that limit, snapshots are unlimited,
+    /// too.
     ///
     /// ```
     /// let db = skeindb::Db::memory_builder().max_snapshot_memory(100_000).open()?;

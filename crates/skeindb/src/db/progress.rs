@@ -1,4 +1,4 @@
-//! The progress of long operations, for the callbacks of the methods whose names end in `_with`.
+//! The progress of long operations, for the callbacks of the methods with the suffix `_with`.
 //!
 //! The engines count in an `OpenProgress`, on any of their threads. A callback of the library is
 //! called on the thread that called the method, so it need not be `Send`: the operation runs on a

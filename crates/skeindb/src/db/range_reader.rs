@@ -9,7 +9,7 @@ use crate::{Error, Result};
 
 /// The bounds of a range of the engine's keys.
 pub(super) type OwnedBounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
-/// A key of a keyspace with its value, or with the reason why it has none.
+/// A key of a keyspace with its value, or with the reason for its absence.
 pub(super) type RowRead = (Vec<u8>, Result<Vec<u8>>);
 
 /// Rows for which a chunk reserves memory, so that it rarely grows.

@@ -101,7 +101,7 @@ impl Snapshot {
         Iter::new(Source::Snapshot(self.clone()), keyspace, key_bounds(&range), true)
     }
 
-    /// Returns an iterator over the rows whose keys begin with `prefix`.
+    /// Returns an iterator over the rows of all keys that begin with `prefix`.
     pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Iter<'static> {
         let source = Source::Snapshot(self.clone());
         prefix_bounds(prefix.as_ref(), |bounds| Iter::new(source, keyspace, bounds, true))

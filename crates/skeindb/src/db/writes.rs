@@ -142,8 +142,8 @@ impl Keyspace {
         Ok(taken)
     }
 
-    /// Sets a key to what `change` makes of its value (`None` for an absent key, and to remove the
-    /// key). Returns the new value. The key keeps its time of expiry.
+    /// Sets a key to the result of `change` for its value (`None` for an absent key, and to remove
+    /// the key). Returns the new value. The key keeps its time of expiry.
     ///
     /// `change` is called again if another thread changes the key meanwhile. It may use the
     /// database.
@@ -313,8 +313,8 @@ impl Keyspace {
         Ok(removed)
     }
 
-    /// Inserts many rows whose keys come in ascending order, with few appends to the log. Returns
-    /// how many. Other threads may see a part of them.
+    /// Inserts many rows in ascending order of their keys, with few appends to the log. Returns
+    /// their number. Other threads may see a part of them.
     ///
     /// ```
     /// # let db = skeindb::Db::in_memory()?;

@@ -1,4 +1,4 @@
-//! Strings and byte strings, and `u8`, of which slices are byte strings.
+//! Strings and byte strings, and `u8`, because slices of it are byte strings.
 //!
 //! At the end of a key they are raw. Elsewhere the bytes 0 and 1 are escaped, and a byte of 0 ends
 //! the string:

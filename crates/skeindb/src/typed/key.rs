@@ -2,7 +2,7 @@
 
 use super::{DecodeError, KeyReader, sequences};
 
-/// A type whose values have an encoding as a key.
+/// A type with an encoding of its values as keys.
 ///
 /// Keys have two encodings. They differ only in strings, byte strings, and keys that end in one:
 ///
@@ -102,7 +102,7 @@ pub trait Key: AsKey<Self> + Sized {
         Self::decode_part(reader)
     }
 
-    /// Returns the key whose bytes these are.
+    /// Returns the key that these bytes encode.
     ///
     /// # Errors
     /// The bytes are no encoding of a key. The error names the type, the position and the bytes

@@ -9,8 +9,8 @@ use super::codec::{decode_row, decode_value, encode_value};
 use super::{AsKey, AsValue, Key, KeyPrefix, KeyRange, StoredValue, TypedIter, TypedKeys};
 use crate::{Db, Expiry, Keyspace, Result};
 
-/// A [`Keyspace`] whose keys are `K`s, in their order, and whose values are `V`s. [`Db::typed`]
-/// opens it.
+/// A [`Keyspace`] with keys of the type `K`, in their order, and values of the type `V`.
+/// [`Db::typed`] opens it.
 ///
 /// Clones are cheap; all methods work from any thread. A key or value that is passed in may be of
 /// any type that stands for a `K` or `V` ([`AsKey`], [`AsValue`]), such as `str` for `String`.
@@ -57,7 +57,8 @@ impl<K, V> fmt::Debug for TypedKeyspace<K, V> {
 }
 
 impl Db {
-    /// Returns the keyspace of this name with typed keys and values. Creates it if there is none.
+    /// Returns the keyspace of this name with typed keys and values. Creates it if it does not
+    /// exist.
     ///
     /// ```
     /// use skeindb::{Db, Error, TypedKeyspace};
@@ -129,8 +130,8 @@ impl<K: Key, V: StoredValue> TypedKeyspace<K, V> {
         TypedIter::new(self.keyspace.range(range.bounds()))
     }
 
-    /// Returns an iterator over the rows whose keys begin with `prefix`, such as `(7,)` for keys of
-    /// type `(u32, i64)`.
+    /// Returns an iterator over the rows of all keys that begin with `prefix`, such as `(7,)` for
+    /// keys of type `(u32, i64)`.
     pub fn prefix(&self, prefix: &(impl KeyPrefix<K> + ?Sized)) -> TypedIter<'static, K, V> {
         TypedIter::new(self.keyspace.prefix(prefix.to_prefix_bytes()))
     }
@@ -155,12 +156,12 @@ impl<K: Key, V: StoredValue> TypedKeyspace<K, V> {
         self.keyspace.last()?.map(decode_row).transpose()
     }
 
-    /// Returns the first row whose key is greater than `key`.
+    /// Returns the row of the smallest key that is greater than `key`.
     pub fn next_after(&self, key: &(impl AsKey<K> + ?Sized)) -> Result<Option<(K, V)>> {
         self.keyspace.next_after(key.to_key_bytes())?.map(decode_row).transpose()
     }
 
-    /// Returns the last row whose key is less than `key`.
+    /// Returns the row of the greatest key that is less than `key`.
     pub fn next_before(&self, key: &(impl AsKey<K> + ?Sized)) -> Result<Option<(K, V)>> {
         self.keyspace.next_before(key.to_key_bytes())?.map(decode_row).transpose()
     }

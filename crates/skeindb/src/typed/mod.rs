@@ -62,6 +62,14 @@
 //! # }
 //! ```
 
+// Modules:
+// - key, value: the traits. reader: the parts of an encoded key, one by one.
+// - integers, floats, bytes, time, uuid, jiff: keys of one part.
+// - tuples, sequences, wrappers (`Option`, `Reverse`): keys of several parts.
+// - postcard: values of serde.
+// - keyspace, views (in a snapshot, a transaction, a batch), iter, ranges: the typed operations;
+//   codec converts their rows.
+// - error: `EncodeError` and `DecodeError`.
 mod bytes;
 mod codec;
 mod error;

@@ -77,8 +77,8 @@ pub fn encode_postcard<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(),
     Ok(())
 }
 
-/// Returns the value whose bytes in the format of postcard these are. `#[derive(StoredValue)]` calls
-/// it.
+/// Returns the value that these bytes encode in the format of postcard. `#[derive(StoredValue)]`
+/// calls it.
 ///
 /// # Errors
 /// The bytes are no encoding of a value of this type, or bytes are left.

@@ -25,7 +25,7 @@ pub trait KeyRange<K> {
     fn bounds(self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>);
 }
 
-/// Implements [`KeyRange`] for a range, whose bounds are expressions of it.
+/// Implements [`KeyRange`] for a range, with expressions that return its bounds.
 macro_rules! key_ranges {
     ($($range:ty, $self:ident => $start:expr, $end:expr;)*) => {$(
         impl<K, Q: AsKey<K>> KeyRange<K> for $range {

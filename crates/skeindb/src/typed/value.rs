@@ -57,7 +57,7 @@ pub trait AsValue<V> {
     note = "a value owns its contents: `String` is a value, and `&str` is stored as one"
 )]
 pub trait StoredValue: AsValue<Self> + Sized {
-    /// Returns the value whose bytes these are. It must not panic on any bytes.
+    /// Returns the value that these bytes encode. It must not panic on any bytes.
     ///
     /// # Errors
     /// The bytes are no encoding of a value.

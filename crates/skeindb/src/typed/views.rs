@@ -145,7 +145,7 @@ impl<K: Key, V: StoredValue> TypedSnapshot<'_, K, V> {
         TypedIter::new(self.snapshot.range(self.keyspace, range.bounds()))
     }
 
-    /// Returns an iterator over the rows whose keys begin with `prefix`.
+    /// Returns an iterator over the rows of all keys that begin with `prefix`.
     pub fn prefix(&self, prefix: &(impl KeyPrefix<K> + ?Sized)) -> TypedIter<'static, K, V> {
         TypedIter::new(self.snapshot.prefix(self.keyspace, prefix.to_prefix_bytes()))
     }
@@ -216,7 +216,7 @@ impl<'t, K: Key, V: StoredValue> TypedTransaction<'t, K, V> {
         TypedIter::new(transaction.range(self.keyspace, range.bounds()))
     }
 
-    /// Returns an iterator over the rows whose keys begin with `prefix`.
+    /// Returns an iterator over the rows of all keys that begin with `prefix`.
     pub fn prefix(self, prefix: &(impl KeyPrefix<K> + ?Sized)) -> TypedIter<'t, K, V> {
         let transaction: &'t Transaction = self.transaction;
         TypedIter::new(transaction.prefix(self.keyspace, prefix.to_prefix_bytes()))

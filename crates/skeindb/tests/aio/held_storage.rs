@@ -1,4 +1,4 @@
-//! A disk whose syncs wait while they are held.
+//! A disk that can hold its syncs back.
 
 use std::io;
 use std::path::Path;

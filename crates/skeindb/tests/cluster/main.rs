@@ -1,6 +1,7 @@
 //! The cluster's client against nodes that do the worst that the contract of a page allows.
 //!
-//! The nodes are threads of the test (`fake`), so a test decides what happens between two pages.
+//! The nodes are threads of the test (`fake`), so a test decides about the events between two
+//! pages.
 
 mod fake;
 mod ranges;

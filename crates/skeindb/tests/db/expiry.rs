@@ -130,7 +130,7 @@ fn times_are_set_removed_and_read_alone() {
     });
 }
 
-/// What a transaction knows of a key's time is checked at its commit, as its value is.
+/// A commit checks the expiry times that the transaction read, as it checks the values.
 #[test]
 fn a_time_that_was_read_and_changed_is_a_conflict() {
     on_every_kind(|db| {

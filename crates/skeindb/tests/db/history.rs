@@ -39,7 +39,8 @@ fn many_random_transactions_are_serializable() {
     });
 }
 
-/// What a transaction read, as keys with their lists, and the keys to which it appended its number.
+/// The reads of a transaction, as keys with their lists, and the keys to which it appended its
+/// number.
 type Done<'d> = (&'d [(usize, &'d [u64])], &'d [usize]);
 
 /// Builds a history of transactions that all run at the same time.

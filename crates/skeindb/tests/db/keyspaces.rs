@@ -1,4 +1,4 @@
-//! Creating, renaming and dropping keyspaces, and what separates them.
+//! Creating, renaming and dropping keyspaces, and the separation of their rows.
 
 use skeindb::{Db, Error, IndexKind};
 

@@ -1,4 +1,4 @@
-//! What must be an error, and leave everything as it was.
+//! Misuse must return an error, and change nothing.
 
 use std::process::Command;
 

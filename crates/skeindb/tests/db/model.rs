@@ -98,7 +98,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Returns what a write leaves of a value.
+/// Returns a key's value after a write.
 fn applied(old: Option<&Vec<u8>>, write: &Write) -> Option<Vec<u8>> {
     match write {
         Write::Insert(_, value) => Some(value.clone()),

@@ -63,9 +63,9 @@ fn check(disk: &SimStorage, engine: Engine, acknowledged: u32, about: &str) {
     read().unwrap_or_else(|error: skeindb::Error| panic!("{about}: {error}"));
 }
 
-/// Incident: a keyspace whose creation did not become durable, because the disk was full, was on disk
-/// in the end. Consequence: the next keyspace had its number, and both had the same rows. Fix: a
-/// number counts as used before it is written.
+/// Incident: the creation of a keyspace failed because the disk was full, but the keyspace was on
+/// disk in the end. Consequence: the next keyspace had its number, and both had the same rows. Fix:
+/// a number counts as used before it is written.
 #[test]
 fn a_keyspace_that_failed_on_a_full_disk_shares_nothing() {
     for engine in [Engine::Memory, Engine::Disk] {

@@ -1,4 +1,4 @@
-//! A commit is visible at once: whoever has seen one of its writes sees all others.
+//! A commit is visible at once: a reader that has seen one of its writes sees all others.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -56,7 +56,7 @@ fn a_dropped_transaction_leaves_nothing() {
     });
 }
 
-/// Each of two transactions reads what the other writes: one of them must not commit.
+/// Each of two transactions reads a key that the other writes: one of them must not commit.
 #[test]
 fn write_skew_lost_updates_and_phantoms_are_conflicts() {
     on_every_kind(|db| {

@@ -55,8 +55,8 @@ fn a_closure_of_an_update_may_use_the_database() {
     });
 }
 
-/// Incident: a value whose `as_ref` wrote to the database stopped its thread for ever. Fix: no code of
-/// the caller runs while a room is held.
+/// Incident: a value with an `as_ref` that wrote to the database stopped its thread for ever. Fix:
+/// no code of the caller runs while a room is held.
 #[test]
 fn a_value_may_use_the_database_while_it_is_read() {
     struct Writes<'k>(&'k Keyspace);

@@ -148,7 +148,7 @@ fn a_cancelled_backup_leaves_nothing() -> Result<()> {
     Ok(())
 }
 
-/// What a killed process leaves is replaced, and what is not ours is not touched.
+/// A backup replaces the files of a killed process, and leaves foreign files alone.
 #[test]
 fn replaces_its_own_rest_and_nothing_else() -> Result<()> {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Operations on a whole database: backups, and what comes back from them.
+//! Operations on a whole database: backups and restores.
 
 mod backup;
 mod kills;

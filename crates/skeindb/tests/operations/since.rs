@@ -33,7 +33,7 @@ impl Rng {
     }
 }
 
-/// A database and what it must have.
+/// A database and its expected contents.
 struct Modelled {
     db: Db,
     model: Contents,

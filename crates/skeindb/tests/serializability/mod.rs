@@ -1,7 +1,7 @@
 //! Random transactions, and a checker of their history.
 //!
-//! A transaction reads lists and appends its own number to some of them. So the value of a key shows
-//! who wrote it and in which order, and the history has a graph of dependencies:
+//! A transaction reads lists and appends its own number to some of them. So the value of a key
+//! lists its writers in order, and the history has a graph of dependencies:
 //!
 //! ```text
 //!   a ─ww─► b   b appended next behind a           a ─rw─► b   b appended what a has not read
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use skeindb::{Db, Keyspace, Transaction};
 
-/// What a transaction has read: the list of each key.
+/// The reads of a transaction: the list of each key.
 pub type Reads = BTreeMap<usize, Vec<u64>>;
 
 const KEYS: usize = 6;
@@ -186,7 +186,7 @@ fn name(key: usize) -> [u8; 1] {
     [b'a' + key as u8]
 }
 
-/// Runs a random workload in a new keyspace, and returns what was committed.
+/// Runs a random workload in a new keyspace, and returns the committed transactions.
 pub fn run(db: &Db, workload: Workload) -> skeindb::Result<History> {
     let keyspace = db.keyspace(format!("history {}", workload.seed))?;
     let (history, clock, numbers) = (Mutex::new(History::default()), AtomicU64::new(0), AtomicU64::new(1));
@@ -209,7 +209,7 @@ pub fn run(db: &Db, workload: Workload) -> skeindb::Result<History> {
     Ok(history.into_inner().expect("nobody panicked"))
 }
 
-/// Runs one random transaction. Returns what it did, if it was committed.
+/// Runs one random transaction. Returns its reads and appends, if it was committed.
 fn one(db: &Db, keyspace: &Keyspace, number: u64, random: &mut Random) -> Option<(Reads, Vec<usize>)> {
     if random.below(8) == 0 {
         return Some(single_write(keyspace, number, random));
@@ -247,7 +247,7 @@ fn one(db: &Db, keyspace: &Keyspace, number: u64, random: &mut Random) -> Option
     transaction.commit().is_ok().then_some((reads, appends))
 }
 
-/// Notes what was read, without the transaction's own append.
+/// Notes the list that was read, without the transaction's own append.
 fn note(reads: &mut Reads, key: usize, number: u64, mut list: Vec<u64>) {
     list.retain(|one| *one != number);
     let first = reads.entry(key).or_insert_with(|| list.clone());

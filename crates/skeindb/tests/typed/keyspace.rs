@@ -43,7 +43,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     vec(step, 1..60)
 }
 
-/// Applies the steps to a keyspace and to a sorted map, and compares what they return.
+/// Applies the steps to a keyspace and to a sorted map, and compares their results.
 fn check_steps(events: &TypedKeyspace<SensorKey, Event>, steps: Vec<Step>) -> Result<()> {
     let mut model = BTreeMap::new();
     events.clear()?;
@@ -191,7 +191,7 @@ fn batches_are_typed() {
     });
 }
 
-/// A value whose format cannot express it.
+/// A value that its format cannot express.
 struct Inexpressible;
 
 impl AsValue<Inexpressible> for Inexpressible {

@@ -39,7 +39,7 @@ pub fn check_laws<K: Key + Debug>(
         .unwrap();
 }
 
-/// Checks the laws of two keys, whose order is `expected`. `is_left` tells whether a key is `left`.
+/// Checks the laws of two keys with the order `expected`. `is_left` tells whether a key is `left`.
 fn check_encodings<K: Key + Debug>(
     left: &K,
     right: &K,

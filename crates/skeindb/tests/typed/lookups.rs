@@ -6,7 +6,7 @@ use std::ops::Bound;
 
 use skeindb::typed::{AsKey, EncodeKey, Key, KeyPrefix, KeyRange};
 
-/// Returns the bytes by which a keyspace with keys of type `K` looks up `key`.
+/// Returns the bytes that a keyspace with keys of type `K` looks up for `key`.
 fn looked_up<K: Key>(key: &(impl AsKey<K> + ?Sized)) -> Vec<u8> {
     key.to_key_bytes()
 }

@@ -1,3 +1,6 @@
+//! Windows over the pages of two or three nodes: single cases here, random migrations in
+//! `schedules`.
+
 use std::collections::BTreeSet;
 
 use super::*;

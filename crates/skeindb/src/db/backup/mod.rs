@@ -63,9 +63,9 @@ impl Db {
     /// contents, and times of expiry. Reads and writes go on. [`Db::open`] opens the copy, and so
     /// does a server.
     ///
-    /// The folder must be absent or empty. It appears when the copy is whole and durable; before, the
-    /// copy is in a folder beside it whose name ends in `.partial-backup`. If a process dies during a
-    /// backup, the next backup to the same folder replaces this one.
+    /// The folder must be absent or empty. It appears when the copy is whole and durable. Until
+    /// then the copy is beside it, in a folder with a name that ends in `.partial-backup`. If a
+    /// process dies during a backup, the next backup to the same folder replaces this one.
     ///
     /// The copy is made from a [snapshot](Self::snapshot), so values replaced meanwhile are kept
     /// until the end. [`backup_since`](Self::backup_since) makes backups that share files.

@@ -36,7 +36,7 @@ impl Db {
     ///   call of its own.
     /// - `previous` may be a backup of another database, of the other engine, or damaged. Then
     ///   little or nothing is shared, and the new backup is whole. So it is after
-    ///   [`backup`](Self::backup), whose copies are databases with an id of their own.
+    ///   [`backup`](Self::backup), because its copies are databases with an id of their own.
     /// - The disk engine writes to its file in place, so nothing of it can be shared: this is then
     ///   the same as [`backup`](Self::backup). So it is for a database without a folder.
     /// - A shared file that is damaged at rest is damaged in all backups that share it. The next

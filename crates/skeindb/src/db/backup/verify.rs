@@ -107,7 +107,7 @@ pub(super) fn lock_closed(folder: &Path) -> Result<Option<Box<dyn StorageLock>>>
     lock_folder(&OsStorage, folder, "lock", LOCK_WAIT).map(Some).map_err(failed)
 }
 
-/// Reads a folder whose lock the caller holds. Returns also whether all logs lie within it.
+/// Reads a folder; the caller must hold its lock. Returns also whether all logs lie within it.
 pub(super) fn inspect(folder: &Path, progress: &OpenProgress) -> Result<(VerifyReport, bool)> {
     if is_disk_folder(folder) {
         return inspect_disk(folder, progress).map(|report| (report, true));

@@ -89,8 +89,8 @@ impl<T> KeyIntervals<T> {
         (upper >= position).then_some(lower)
     }
 
-    /// Adds an interval. Those that it overlaps or touches become one with it, whose value `join`
-    /// makes of the values of two.
+    /// Adds an interval. Intervals that it overlaps or touches become one with it, and `join`
+    /// combines their values, two at a time.
     pub(super) fn add(
         &mut self,
         mut lower: Position,

@@ -8,8 +8,8 @@
 //!   commit   alone: are the noted versions the present ones? ── apply the writes as one batch
 //! ```
 //!
-//! A transaction that commits could have run whole at the moment of its commit: what it read is
-//! what it would read then, ranges included. So committed transactions are serializable, in the
+//! A transaction that commits could have run whole at the moment of its commit: all its reads,
+//! ranges included, would return the same then. So committed transactions are serializable, in the
 //! order of their commits. A transaction that only reads runs at the moment of its snapshot.
 //!
 //! A version belongs to one content of one key for ever (promise 6 of an engine), so equal versions
@@ -24,7 +24,8 @@
 //! time stands still for it: a key that expires meanwhile counts as present.
 //!
 //! Read `private_writes`, `key_intervals`, `read_set`, `hidden_runs`, `reads`, `writes`, then this
-//! file.
+//! file. Two modules serve tests: `step_count` bounds the cost of searches, and `planted_bugs`
+//! proves that the checker of histories finds bugs.
 
 mod hidden_runs;
 mod key_intervals;
@@ -84,12 +85,12 @@ struct ReadState {
 pub struct Savepoint(private_writes::Place);
 
 impl Db {
-    /// Runs a transaction. Calls `body`, and commits what it did if it returns `Ok`. If another
-    /// write has changed what it read, calls it again with a new transaction, up to 1,000 times. If
-    /// it returns an error, nothing was done; [`Error::abort`] and [`Error::other`] carry reasons of
-    /// your own.
+    /// Runs a transaction. Calls `body`, and commits its writes if it returns `Ok`. If another
+    /// write has changed a row or a range that it read, calls it again with a new transaction, up
+    /// to 1,000 times. If it returns an error, nothing was done; [`Error::abort`] and
+    /// [`Error::other`] carry reasons of your own.
     ///
-    /// `body` may use the database, but only what it does through the transaction is part of it.
+    /// `body` may use the database, but only operations through the transaction are part of it.
     ///
     /// A `body` that reads many keys which others keep writing may conflict each time. Use
     /// [`transaction_exclusive`](Self::transaction_exclusive) for it.

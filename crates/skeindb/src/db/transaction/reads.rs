@@ -87,13 +87,15 @@ impl Transaction {
         Ok(version.is_some())
     }
 
-    /// Returns an iterator over the rows of a range, with this transaction's writes. What it has
-    /// read, in chunks, is checked at the commit: no other row may come into that part of the range.
+    /// Returns an iterator over the rows of a range, with this transaction's writes. The commit
+    /// checks the part of the range that it has read, in chunks: no other write may have inserted a
+    /// row there.
     pub fn range<K: AsRef<[u8]>>(&self, keyspace: &Keyspace, range: impl RangeBounds<K>) -> Iter<'_> {
         Iter::new(Source::Transaction(self), keyspace, key_bounds(&range), true)
     }
 
-    /// Returns an iterator over the rows whose keys begin with `prefix`; as [`range`](Self::range).
+    /// Returns an iterator over the rows of all keys that begin with `prefix`; as
+    /// [`range`](Self::range).
     pub fn prefix(&self, keyspace: &Keyspace, prefix: impl AsRef<[u8]>) -> Iter<'_> {
         prefix_bounds(prefix.as_ref(), |bounds| Iter::new(Source::Transaction(self), keyspace, bounds, true))
     }

@@ -64,8 +64,8 @@ impl Transaction {
         Ok(present)
     }
 
-    /// Sets a key to what `change` makes of its value; see [`Keyspace::update`]. As there, a present
-    /// key keeps its time of expiry.
+    /// Sets a key to the result of `change` for its value; see [`Keyspace::update`]. As there, a
+    /// present key keeps its time of expiry.
     ///
     /// # Errors
     /// As for [`get`](Self::get).

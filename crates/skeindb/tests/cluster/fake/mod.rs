@@ -91,7 +91,7 @@ pub struct FakeWorld {
 pub struct FakeCluster(Arc<Mutex<FakeWorld>>);
 
 impl FakeCluster {
-    /// Starts a cluster whose slots are divided among `owners` nodes. `others` own none.
+    /// Starts a cluster and divides its slots among `owners` nodes. `others` have no slots.
     pub fn start(owners: usize, others: usize) -> Self {
         let fake = Self(Arc::new(Mutex::new(FakeWorld { page_names: 7, ..FakeWorld::default() })));
         let listeners: Vec<TcpListener> =
