@@ -3,7 +3,7 @@
 use crate::SyntaxError;
 use crate::number::{parse_i64, parse_u64};
 
-/// What a range returns for each key.
+/// The parts of each key that a range returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RangeProjection {
     /// The key and its value.
@@ -45,7 +45,7 @@ pub struct RangeOptions {
     pub reverse: bool,
     /// The most keys.
     pub limit: usize,
-    /// What the range returns for each key.
+    /// The parts of each key that the range returns.
     pub shown: RangeProjection,
     /// The moment of the keys.
     pub moment: RangeMoment,

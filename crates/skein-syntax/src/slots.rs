@@ -142,7 +142,7 @@ impl SlotSet {
         })
     }
 
-    /// Returns the first slot at or after `from` whose bit is set in `view` of its word.
+    /// Returns the first slot, at or after `from`, that has its bit set in `view` of its word.
     fn next(&self, from: u16, view: impl Fn(u64) -> u64) -> Option<u16> {
         let first = usize::from(from / 64);
         (first..WORDS).find_map(|word| {

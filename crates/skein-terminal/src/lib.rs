@@ -1,4 +1,4 @@
-//! What the commands of SkeinDB share, so that `skein` and `skein-bench` answer alike.
+//! The common parts of SkeinDB's commands, so that `skein` and `skein-bench` answer alike.
 //!
 //! - [`exit`]: exit codes, and the error type of commands,
 //! - [`console`]: text on standard output and standard error,

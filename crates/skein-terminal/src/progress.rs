@@ -123,7 +123,7 @@ impl KeyProgress {
     }
 }
 
-/// Progress through work whose finished share is known.
+/// Progress through work with a known finished share.
 #[derive(Debug)]
 pub struct PercentProgress(ProgressBar);
 
