@@ -1,4 +1,14 @@
 //! The `skein` command.
+//!
+//! ```text
+//!   words ─► commands ─┬─► remote   a server or a cluster: connections, requests, replies
+//!            config    ├─► disk     a folder of the disk engine
+//!                      └─► format   the text of dumps and loads
+//! ```
+//!
+//! `target` chooses between a server and a folder. `bounds` parses the ends of a range, and
+//! `stream_payload` the streams of Redis. `interrupt` (signals), `threads` and `foreign_folder`
+//! (rejects folders with other people's files) serve several commands.
 #![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic on a full disk; see `console`")]
 
 use std::ffi::OsString;

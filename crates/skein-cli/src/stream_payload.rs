@@ -1,4 +1,4 @@
-//! Streams in Redis's format, whose groups follow their entries.
+//! Streams in Redis's format. Their groups follow their entries.
 
 use std::io::BufRead;
 use std::ops::ControlFlow;

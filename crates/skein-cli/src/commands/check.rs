@@ -1,4 +1,6 @@
 //! `skein check`: reports the contents and the damage of a data folder. Changes nothing.
+//!
+//! This file checks folders of the engine in memory; `disk` checks those of the disk engine.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -13,9 +13,10 @@
 //!     others   named and counted
 //! ```
 //!
-//! All databases are copied, each into that of the same number, unless an address names one. Every
-//! SELECT of the target is tried before the first write. If all databases are copied, the libraries of
-//! functions follow ([`functions`]).
+//! All databases are copied, each into that of the same number, unless an address names one
+//! (`plan`). Every SELECT of the target is tried before the first write. If all databases are
+//! copied, the libraries of functions follow ([`functions`]). A copy onto itself would remove the
+//! keys, so `same_server` detects it.
 //!
 //! The target may be a cluster. Then each write is sent to the primary of its key's slot, also
 //! while slots migrate and primaries fail over. All writes of a copy but RPUSH may be repeated, so
@@ -23,12 +24,12 @@
 //! repeated RPUSH appended twice.
 //!
 //! The source needs only commands that Redis has since version 2.8; for streams, 6.0, and 7.0 at
-//! the target. A stream that a server rejects is named, and the copy continues. Before version 7 it has no
-//! PEXPIRETIME, so the copy asks with PTTL and writes the remaining time with PX and PEXPIRE: the
-//! key then expires later, by the time that the copy took between the two. The source continues to
-//! serve clients. A key that changes meanwhile is copied as it was before or after the change, or
-//! in pieces of both. If a client adds or removes elements at the head of a long list meanwhile,
-//! the copy has some elements twice, or lacks some.
+//! the target. A stream that a server rejects is named, and the copy continues. A source before
+//! version 7 has no PEXPIRETIME, so the copy asks with PTTL and writes the remaining time with PX
+//! and PEXPIRE: the key then expires later, by the time that the copy took between the two. The
+//! source continues to serve clients. A key that changes meanwhile is copied as it was before or
+//! after the change, or in pieces of both. If a client adds or removes elements at the head of a
+//! long list meanwhile, the copy has some elements twice, or lacks some.
 
 use std::collections::BTreeMap;
 
@@ -292,7 +293,7 @@ impl<T: CommandPeer> ServerCopy<T> {
     }
 
     /// Copies a collection piece by piece. A scan of a sorted set returns a member before its
-    /// score, and ZADD expects the score first: `swapped`. A hash whose fields expire is rejected.
+    /// score, and ZADD expects the score first: `swapped`. A hash with expiring fields is rejected.
     fn pieces(&mut self, found: &SourceKey, scan: &[u8], put: &[u8], swapped: bool) -> Result<(), Failure> {
         self.to.one(&[b"DEL", &found.key])?;
         let mut cursor = b"0".to_vec();

@@ -1,4 +1,5 @@
-//! `skein stats`: shows the numbers of a server or a data folder.
+//! `skein stats`: shows the numbers of a server or a data folder. With `--watch`, `watch` asks
+//! again each tick, `info` computes the changes, and `view` shows them.
 
 use std::time::Duration;
 

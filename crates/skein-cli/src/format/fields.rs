@@ -152,8 +152,8 @@ fn pairs(fields: Vec<Vec<u8>>) -> Vec<(Vec<u8>, Vec<u8>)> {
     pairs
 }
 
-/// Returns the members of a set or the elements of a list, whose fields have an empty field behind
-/// each. `item` and `kind` are the words for the message.
+/// Returns the members of a set or the elements of a list. In the fields each is followed by an
+/// empty field. `item` and `kind` are the words for the message.
 fn alone(fields: Vec<Vec<u8>>, item: &str, kind: &str) -> Result<Vec<Vec<u8>>, String> {
     let member = |(member, empty): (Vec<u8>, Vec<u8>)| {
         if empty.is_empty() {

@@ -1,5 +1,5 @@
-//! The first line of a dump that is written to a file: the file says what it is, so that
-//! `skein load` reads it without `--format`, and never takes its lines for keys.
+//! The first line of a dump that is written to a file. It names the format, so that `skein load`
+//! reads the file without `--format`, and never takes its lines for keys.
 //!
 //! ```text
 //!   #skein-dump 1 tsv
@@ -13,8 +13,8 @@ const MAGIC: &str = "#skein-dump ";
 /// The version of the formats: another one is a file that this program does not know.
 const VERSION: &str = "1";
 
-/// Returns the first line of a file in a format, newline included. `lines` has only keys, which may
-/// be any text, so it has none.
+/// Returns the first line of a file in a format, newline included. A file of `lines` has no such
+/// line, because each of its lines is a key, which may be any text.
 pub fn line(format: Format) -> Option<String> {
     (format != Format::Lines).then(|| format!("{MAGIC}{VERSION} {}\n", name(format)))
 }

@@ -10,7 +10,8 @@
 //! [`fields`] has the meaning of a record's fields. `tsv`, `csv` and `hex` preserve all bytes. A
 //! large hash, set, sorted set or list has several records, each with a part of it. Those of a list
 //! are in its order. A stream has a record for its groups, some for its entries, and one for its
-//! counters; [`streams`] has their fields.
+//! counters; [`streams`] has their fields. A file begins with a line that names its format
+//! (`file_head`).
 
 use std::io::{self, BufRead, Write};
 
@@ -69,7 +70,7 @@ pub struct TextRecord {
     pub body: RecordBody,
     /// The expiry time, in milliseconds since 1970, if there is one.
     pub expires: Option<u64>,
-    /// Whether it replaces what the key holds. Otherwise it adds to a collection.
+    /// Whether it replaces the key's contents. Otherwise it adds to a collection.
     pub replaces: bool,
 }
 

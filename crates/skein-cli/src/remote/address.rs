@@ -138,8 +138,8 @@ mod tests {
             ("redis://:6380", "no host"),
             ("unix:", "no socket"),
             // Incident: the host was looked up together with the port, and the message spoke of an
-            // "invalid socket address". Consequence: the user did not learn what was missing. Fix:
-            // the message names the port, and the usual ones.
+            // "invalid socket address". Consequence: the user did not learn that the port was
+            // missing. Fix: the message names the port, and the usual ones.
             ("127.0.0.1", "6380"),
             ("localhost", "6379"),
         ] {

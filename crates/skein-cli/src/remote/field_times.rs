@@ -14,7 +14,7 @@ pub const FIELDS_EXPIRE: &str =
 const PIECE: &[u8] = b"1000";
 /// The start of the error for a key of another type.
 const OTHER_KIND: &str = "WRONGTYPE";
-/// A part of the error of a server whose fields have no times.
+/// A part of the error of a server without expiry times of fields.
 const NO_SUCH_COMMAND: &str = "unknown command";
 
 /// Asks one server or cluster whether fields expire, until it says that it has no such times.

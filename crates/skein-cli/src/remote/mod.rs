@@ -7,8 +7,10 @@
 //! ```
 //!
 //! A cluster is a `ClusterTarget`, with the same options, and becomes a `ClusterPeer`. The trait
-//! `CommandPeer` sends requests to either. Read `address` and `args` first, then this file, then
-//! `peer`.
+//! `CommandPeer` sends requests to either. Read `address`, `args` and `password` first, then this
+//! file, then `peer`. Over a peer, `databases` finds the databases with keys, and `field_times` the
+//! hashes with expiring fields. `lists` and `streams` read and write values too large for one
+//! reply.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;

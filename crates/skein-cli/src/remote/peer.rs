@@ -21,7 +21,7 @@ pub trait CommandPeer {
     /// Returns the reply to a command, even if it is an error.
     fn call(&mut self, command: &[&[u8]]) -> Result<Reply, Failure>;
 
-    /// Returns the reply to a command whose second word is not its key.
+    /// Returns the reply to a command that does not have its key as the second word.
     fn call_of_key(&mut self, _key: &[u8], command: &[&[u8]]) -> Result<Reply, Failure> {
         self.call(command)
     }

@@ -146,8 +146,8 @@ fn a_torn_tail_is_cut_off() {
 }
 
 /// Incident: the last segment of a killed server was cut short, and the lost end was called a torn
-/// tail, with no promised write lost. Consequence: acknowledged writes were missing without an error.
-/// Fix: a file that is shorter than what was reserved for it is damage.
+/// tail, with no promised write lost. Consequence: acknowledged writes were missing without an
+/// error. Fix: a file that is shorter than its reserved length is damage.
 #[test]
 fn a_log_that_was_cut_short_is_damage() {
     for engine in ["memory", "disk"] {

@@ -144,7 +144,7 @@ impl SkeinServe {
         Self::launch_with(command, errors.into()).expect("the server starts")
     }
 
-    /// Starts a server whose files cannot exceed about a megabyte, until
+    /// Starts a server with files of at most about a megabyte, until
     /// [`limit_files`](Self::limit_files) changes that.
     pub fn start_on_a_small_disk(folder: &Path, options: &[&str]) -> Self {
         let mut command = Command::new("sh");

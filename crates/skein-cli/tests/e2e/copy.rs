@@ -115,8 +115,8 @@ fn times(address: &str, command: &[u8]) -> [i64; 3] {
     })
 }
 
-/// Writes streams: one of several pages with groups, whose pending entries fill several pages, one
-/// that is empty, and one whose entry was deleted.
+/// Writes three streams: one has groups, and its entries and pending entries fill several pages;
+/// one is empty; one has lost its entry to XDEL.
 fn fill_streams(client: &mut Client) {
     let mut ask = |line: &str| {
         let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();

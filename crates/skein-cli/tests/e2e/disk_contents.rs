@@ -69,7 +69,7 @@ fn dump_of(server: &SkeinServe) -> Vec<u8> {
 /// Incident: `skein dump` and `skein load` took the contents of a disk store for plain values.
 /// Consequence: in the dump of a server's folder, each value had the row's own byte in front, and
 /// columns were missing. To loaded rows the server answered errors or wrong values. Fix: the file
-/// says what its values are.
+/// names the kind of its values.
 #[test]
 fn disk_and_memory_servers_dump_and_load_alike() {
     let folder = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use skeindb::client::Reply;
 
 use crate::common::{SkeinServe, assert_refused, run, stdout_of};
 
-/// Returns a folder with a store of this shape, whose file is longer than necessary.
+/// Returns a folder with a store of this shape and a file that is longer than necessary.
 fn folder_with_data(shape: TrieShape) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let store = DiskStore::open(folder.path(), DiskOptions { shape, ..DiskOptions::default() }).unwrap();

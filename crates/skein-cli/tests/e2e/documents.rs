@@ -6,8 +6,8 @@
 //!
 //! - `skein serve` runs the tested program in the background, after it ended the page's server
 //!   before, and returns when the server listens. Other commands run the tested program.
-//! - `cargo run --release -- ARGS` runs `skein ARGS`; other `cargo` commands do nothing, since cargo
-//!   has built what runs here.
+//! - `cargo run --release -- ARGS` runs `skein ARGS`; other `cargo` commands do nothing, since
+//!   cargo has built the tested program already.
 //! - `find` ends after 20,000 files: all of a machine can take minutes.
 //!
 //! The examples use the default port, so the test fails if another server has it. A block that cannot run here has a comment before it that says why:
@@ -109,7 +109,7 @@ fn write_program(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Runs the examples of a page, and returns what they printed if one failed.
+/// Runs the examples of a page. If one fails, returns their output.
 fn run_page(blocks: &[(String, Option<String>)]) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let programs = folder.path().join("programs");

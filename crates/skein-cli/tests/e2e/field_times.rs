@@ -1,4 +1,4 @@
-//! Hashes whose fields expire, at a source that has such times: Redis 7.4, or Valkey 9. The tests'
+//! Hashes with expiring fields, at a source that has such times: Redis 7.4, or Valkey 9. The tests'
 //! own source answers as these do.
 
 use std::io::{BufRead, BufReader, Write};

@@ -63,7 +63,7 @@ impl Fault {
     }
 }
 
-/// Returns a folder with a checkpoint and a log, whose server was killed.
+/// Returns the folder of a killed server, with a checkpoint and a log.
 fn folder_with_data(engine: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let options = ["--engine", engine, "--durability", "sync", "--workers", "1", "--log-segment-size", "64k"];
@@ -143,7 +143,7 @@ fn run_in_time(
     end.recv_timeout(DEADLINE).ok()
 }
 
-/// Returns what is wrong with the answer of a command to a fault of `file`.
+/// Returns the mistake in the answer of a command to a fault of `file`.
 fn complaint(answer: Option<(Output, Option<usize>)>, file: &Path) -> Option<String> {
     let Some((output, found)) = answer else { return Some("it hangs, or panicked in the test".into()) };
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -120,8 +120,8 @@ impl Drop for OtherProgram {
     }
 }
 
-/// A connection that is made again when the server has closed it: so ends a connection whose reply
-/// waited for a disk that turned out to be full.
+/// A connection that is made again when the server has closed it. The server closes a connection if
+/// a reply waits for a disk that turns out to be full.
 struct Connection<'s> {
     server: &'s SkeinServe,
     client: Client,
@@ -239,7 +239,8 @@ impl DiskCell {
         };
         match end {
             ProcessEnd::RoomThenStop => _ = server.stop(),
-            // On a full disk a stop may end with an error, and says what is not on disk.
+            // On a full disk a stop may end with an error, which names the writes that are not on
+            // disk.
             ProcessEnd::Stop => {
                 server.signal(Signal::TERM);
                 server.wait();

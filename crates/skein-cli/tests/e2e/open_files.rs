@@ -81,7 +81,7 @@ fn a_limit_without_room_for_clients_is_told() {
     assert_refused(&said, 1, &["the limit on open files is 40", "raise the limit (ulimit -n) above "]);
 }
 
-/// Nobody had tried a server whose accept fails for lack of a descriptor. Nothing wakes the
+/// Nobody had tried a server that cannot accept for lack of a descriptor. Nothing wakes the
 /// acceptor again for clients that already wait, so it must retry by itself. It does: the clients
 /// are accepted when a descriptor is free, and rejected writes succeed again.
 #[test]

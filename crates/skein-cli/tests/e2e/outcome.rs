@@ -1,4 +1,4 @@
-//! What a command printed, and how it ended. The tests of `skein-bench` use this file, too.
+//! The output of a command, and its exit code. The tests of `skein-bench` use this file, too.
 
 use std::process::Output;
 

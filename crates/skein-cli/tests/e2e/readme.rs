@@ -1,4 +1,4 @@
-//! The README's session, word for word: the server must answer what it shows.
+//! The README's session, word for word: the server must give the answers that it shows.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
-//! `skein load` of files that Redis and Valkey wrote: into a server, into a folder, from a pipe, and
-//! what is not loaded.
+//! `skein load` of files that Redis and Valkey wrote: into a server, into a folder, from a pipe,
+//! and the contents that are not loaded.
 //!
-//! The files are those of the tests of `skein-rdb`, whose README names their contents. A file of a
-//! Redis that is installed is loaded, too.
+//! The files are those of the tests of `skein-rdb`. The README beside them names their contents. A
+//! file of a Redis that is installed is loaded, too.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,7 +28,7 @@ fn text(reply: Reply) -> String {
     }
 }
 
-/// Checks some keys of each type, and what a key that was there became.
+/// Checks some keys of each type, and a key that was there before the load.
 fn check(server: &SkeinServe, name: &str) {
     assert_eq!(text(ask(server, "GET int64")), "9223372036854775807", "{name}");
     assert_eq!(text(ask(server, "GET packed")), "ab".repeat(150), "{name}");

@@ -1,4 +1,4 @@
-//! Dumps that say what they are, loads that say how far they came, and hints for newcomers from
+//! Dumps that name their format, loads that report their progress, and hints for newcomers from
 //! Redis.
 
 use std::io::Write as _;
@@ -8,7 +8,7 @@ use crate::common::{PATIENCE, assert_partial, interrupt, run, run_with_input, sk
 use crate::outcome::{assert_refused, stdout_of};
 
 /// Incident: `skein dump -o x; skein load x` loaded whole lines as keys, and said "10 loaded".
-/// Consequence: a restored backup had none of the keys. Fix: the file says what it is.
+/// Consequence: a restored backup had none of the keys. Fix: the file names its format.
 #[test]
 fn a_dump_is_loaded_without_naming_its_format() {
     let folder = tempfile::tempdir().unwrap();
@@ -85,7 +85,7 @@ fn text_with_tabs_needs_a_format() {
 
 /// Incident: a packed dump, a file of a data folder and random bytes were loaded as keys, and
 /// `load` said "20 loaded". Consequence: a server was filled with rubbish, and a backup seemed
-/// restored. Fix: what begins like no text needs `--format`.
+/// restored. Fix: a file that does not begin like text needs `--format`.
 #[test]
 fn what_is_no_text_needs_a_format() {
     let folder = tempfile::tempdir().unwrap();

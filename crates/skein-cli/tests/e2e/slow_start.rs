@@ -19,7 +19,7 @@ const KEYS: i64 = 2000;
 /// The engines that a server can have, as options.
 const ENGINES: [&[&str]; 2] = [&[], &["--engine", "disk"]];
 
-/// Creates a folder whose last server was killed, so that the next one has records to replay.
+/// Creates a folder and kills its server, so that the next server has records to replay.
 fn left_by_a_crash(folder: &Path, engine: &[&str]) {
     let options = [engine, &["--durability", "sync"]].concat();
     let server = SkeinServe::start(folder, &options);

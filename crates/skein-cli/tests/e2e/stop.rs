@@ -176,7 +176,7 @@ fn a_full_disk_stops_writes_and_nothing_else() {
     server.stop();
 }
 
-/// Incident: a server whose disk had been full rejected writes until somebody restarted it. Fix: it
+/// Incident: after a full disk, a server rejected writes until somebody restarted it. Fix: it
 /// resumes by itself once there is space, and loses no acknowledged write. In the test the limit on
 /// file sizes stands for the disk: lifting it needs no right that a test lacks.
 #[test]

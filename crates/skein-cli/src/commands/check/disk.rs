@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::progress::counted;
 use crate::units::show_size;
 
-/// Checks a folder whose lock the caller holds.
+/// Checks a folder. The caller must hold its lock.
 pub fn check(folder: &Path) -> Result<Exit, Failure> {
     let found = with_bar(|progress| inspect_with(folder, &OsStorage, progress));
     let found = found.map_err(|error| disk::failure(&error))?;

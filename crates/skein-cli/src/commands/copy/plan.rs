@@ -35,7 +35,7 @@ pub struct CopyPlan {
 /// are copied.
 ///
 /// # Errors
-/// The target's address has a number, and that of the source has none.
+/// The target's address has a number, and the source's address does not.
 pub fn named_databases(source: &ServerTarget<'_>, target: &ServerTarget<'_>) -> Result<Option<u32>, Failure> {
     match (source.named_database()?, target.named_database()?) {
         (None, Some(to)) => Err(Failure::usage(format!(
@@ -62,7 +62,7 @@ impl CopyPlan {
     pub fn of_all(from: &mut ServerPeer, has_pattern: bool) -> Result<Self, Failure> {
         let found = databases_with_keys(from)?.unwrap_or_default();
         let (numbers, keys) = if found.is_empty() {
-            // A server whose INFO has no such lines may have keys.
+            // Without such lines in its INFO, a server may have keys.
             (vec![0], selected_keys(from)?)
         } else {
             let keys = found.iter().map(|(_, keys)| keys).sum();

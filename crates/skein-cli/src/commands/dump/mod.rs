@@ -1,5 +1,12 @@
 //! `skein dump`: writes the keys and values of a server or a data folder as text, in order if the
 //! keys have one.
+//!
+//! ```text
+//!   a server    `server` ─┬─► `snapshot`, of one moment ┐
+//!                         └─► `rows`, page by page ─────┼─► `output` ─► standard output,
+//!   a cluster   `cluster` ──► `rows` ───────────────────┤               or `target_file`
+//!   a folder    `folder` ───────────────────────────────┘
+//! ```
 
 use std::ffi::OsString;
 use std::io::IsTerminal;

@@ -90,7 +90,7 @@ impl DumpOutput {
         self.passed()
     }
 
-    /// Starts a key whose columns, members or elements are added piece by piece.
+    /// Starts a key. Its columns, members or elements are added piece by piece.
     pub fn pieces<'o>(&'o mut self, key: &'o [u8], expires: Option<u64>) -> DumpPieces<'o> {
         DumpPieces { output: self, key, expires, body: None, len: 0, bytes: 0, any: false }
     }

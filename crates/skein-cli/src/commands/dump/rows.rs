@@ -76,7 +76,7 @@ fn dump_part(
     Ok(ControlFlow::Continue(()))
 }
 
-/// The type of a collection, which says what the items of a reply are.
+/// The type of a collection, which tells the meaning of a reply's items.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum CollectionType {
     Hash,
@@ -102,8 +102,8 @@ impl CollectionType {
     }
 }
 
-/// Writes a collection, or counts a hash whose fields expire. If the key receives a value of
-/// another type meanwhile, the part that was read so far is written.
+/// Writes a collection, or counts it if it is a hash with expiring fields. If the key receives a
+/// value of another type meanwhile, the part that was read so far is written.
 fn dump_pieces(
     peer: &mut impl CommandPeer,
     key: &[u8],

@@ -13,7 +13,7 @@ use crate::remote::{CommandPeer, ServerPeer, ServerTarget};
 
 /// Keys per page.
 pub const PAGE: u64 = 1000;
-/// A part of the error for a user who may not read all of these keys.
+/// A part of the error for a user without the right to read all of these keys.
 const NO_RIGHT_TO_KEYS: &str = "permissions to access one of the keys";
 /// The start of the error for an unknown command.
 pub const NO_SUCH_COMMAND: &str = "ERR unknown command";

@@ -15,7 +15,7 @@ use crate::stream_payload;
 
 /// A page should not have many more bytes than this.
 const PAGE_BYTES: usize = 4 << 20;
-/// Keys of the first page, whose length nobody knows.
+/// The number of keys in the first page, when their lengths are still unknown.
 const FIRST_PAGE: u64 = 64;
 /// A part of the error of a Redis with the module, which has no snapshots.
 const NO_SNAPSHOTS: &str = "there are no snapshots here";
@@ -160,7 +160,7 @@ fn write_key(
     }
 }
 
-/// Writes a stream, whose contents are those of `DUMP`.
+/// Writes a stream from the reply of `DUMP`.
 fn write_stream(
     key: &[u8],
     payload: &[u8],
@@ -175,8 +175,8 @@ fn write_stream(
     Ok(if read.is_break() { read } else { pieces.finish() })
 }
 
-/// Writes the first key of a range, whose contents are too long for one reply, in pieces as they
-/// are now. Returns the key, or `None` if no more are wanted.
+/// Writes the first key of a range in pieces, as it is now, because its contents are too long for
+/// one reply. Returns the key, or `None` if no more are wanted.
 fn dump_long_key(
     peer: &mut ServerPeer,
     range: (&Bound<Vec<u8>>, &Bound<Vec<u8>>),

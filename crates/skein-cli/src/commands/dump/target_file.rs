@@ -89,7 +89,7 @@ impl NewFile {
         let mut name = path.clone().into_os_string();
         name.push(format!(".{}.part", std::process::id()));
         let part = PathBuf::from(name);
-        // A user who may not read the data must not read a copy of it.
+        // Only users with the right to read the data may read a copy of it.
         let mut new = OpenOptions::new();
         new.write(true).create_new(true).mode(0o600);
         let file = new.open(&part).map_err(|error| cannot_write(&part, &error))?;

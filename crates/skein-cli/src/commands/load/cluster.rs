@@ -82,7 +82,7 @@ impl ClusterSink {
 }
 
 impl ClusterSink {
-    /// Writes a part of a stream, whose entries must come in their order.
+    /// Writes a part of a stream. Its entries must be written in their order.
     fn write_part(&mut self, record: &TextRecord, part: &StreamPart) -> Result<(), Failure> {
         self.flush()?;
         let refused = write_stream_part(&mut self.peer, &record.key, part)?;

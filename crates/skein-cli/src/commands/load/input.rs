@@ -1,4 +1,4 @@
-//! The input of a load: what it is, and reads that a signal interrupts.
+//! The input of a load: its detected format, and reads that a signal interrupts.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read};
@@ -13,7 +13,7 @@ use crate::interrupt::Interrupt;
 /// How long a read of standard input waits before it asks for signals again.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// The size of the reads, and the longest part of the first line that tells what an input is.
+/// The size of the reads, and the longest part of the first line that tells the format of an input.
 const BUFFER: usize = 1 << 20;
 
 /// The bytes behind the first line that tell whether an input is text, if they were read with it.
@@ -23,7 +23,7 @@ const LOOKED_AT: usize = 4 << 10;
 const PACKED: [(&[u8], &str); 4] =
     [(b"\x1f\x8b", "zcat"), (b"\x28\xb5\x2f\xfd", "zstdcat"), (b"\xfd7zXZ\0", "xzcat"), (b"BZh", "bzcat")];
 
-/// An input whose first line was read.
+/// An input after its first line was read.
 pub struct LoadInput {
     head: Vec<u8>,
     rest: BufReader<Box<dyn Read>>,
@@ -54,7 +54,7 @@ impl LoadInput {
         Ok((Self { head, rest, size }, interrupt))
     }
 
-    /// Returns what the input holds. `given` is the format that the command line names.
+    /// Returns the kind of the input's contents. `given` is the format that the command line names.
     ///
     /// # Errors
     /// The input is a dump of another format or version. The format is not given, and the input

@@ -7,6 +7,9 @@
 //!                                                      ├─ `folder`       rows of an engine
 //!                                                      └─ `bytes_store`  values alone
 //! ```
+//!
+//! `input` detects the format. `commands` turns records into requests for `server` and `cluster`,
+//! `queue` moves work to threads, and `report` counts the records over all of them.
 
 use std::io;
 use std::path::PathBuf;
@@ -258,7 +261,7 @@ impl LoadArgs {
     }
 }
 
-/// Where records go, and what is told about them.
+/// The target of records, and the messages about them.
 struct LoadFeed<'f> {
     sink: &'f mut dyn RecordSink,
     report: &'f LoadReport,

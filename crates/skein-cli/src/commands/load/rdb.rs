@@ -39,7 +39,7 @@ pub struct RdbSource<'s, R> {
     pub into: Option<u64>,
 }
 
-/// Loads a file. Counts what was read, also before a failure.
+/// Loads a file. Counts the keys that were read, also before a failure.
 pub fn feed(
     source: RdbSource<'_, impl BufRead>,
     load: &mut LoadFeed<'_>,
@@ -67,7 +67,7 @@ pub fn feed(
     fed
 }
 
-/// The key whose pieces are being read.
+/// The key to which the pieces belong.
 struct PresentKey {
     key: FileKey,
     is_new: bool,
@@ -148,7 +148,7 @@ impl RdbFeed<'_> {
         self.report.refuse(self.records, why);
     }
 
-    /// Begins a key, whose value is at `offset`. Returns whether the value is loaded.
+    /// Begins a key with its value at `offset`. Returns whether the value is loaded.
     fn begin(&mut self, key: FileKey, offset: u64) -> Result<bool, Failure> {
         self.keys += 1;
         let is_loaded = self.is_loaded(&key)?;

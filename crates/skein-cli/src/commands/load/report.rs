@@ -32,7 +32,7 @@ impl LoadReport {
         Self { unit, ..self }
     }
 
-    /// Returns what the number of a record counts.
+    /// Returns the name for the number of a record.
     pub fn unit(&self) -> &'static str {
         self.unit
     }

@@ -1,4 +1,5 @@
-//! `skein range`: writes the keys of a server or a cluster in order.
+//! `skein range`: writes the keys of a server or a cluster in order. `source` reads the keys, and
+//! `record` converts each into text.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;

@@ -1,8 +1,9 @@
 //! `skein serve`: serves a data folder to Redis clients.
 //!
 //! The start in order: check the folder's permissions, bind the port and answer `LOADING`, open the
-//! data, serve. `args` has the options, `open_progress` reports the opening, `stop_target` and
-//! `service_manager` the stop.
+//! data, serve. `args` has the options, `folder_permissions` the check, `open_progress` reports the
+//! opening, `stop_target` and `service_manager` the stop. While the server runs, `hangup` ignores
+//! SIGHUP and `log_level` changes the log.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

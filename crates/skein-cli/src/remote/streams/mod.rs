@@ -1,6 +1,7 @@
 //! Reads and writes of streams, part by part, in the order of `skein_data::StreamPart`.
 //!
 //! ```text
+//!   read: the source                   write: the target
 //!   XINFO STREAM FULL ─┐
 //!   XPENDING, in pages ┴─► Groups    ─► RESTORE of a stream without entries
 //!   XRANGE, in pages     ─► Entries   ─► XADD, XADD ...

@@ -177,7 +177,7 @@ impl StreamInfo {
         }
     }
 
-    /// Returns what the server shows with this number of entries.
+    /// Returns the server's view of the stream with this number of entries.
     fn shown(peer: &mut impl CommandPeer, key: &[u8], most: u64) -> Result<Result<Self, String>, Failure> {
         let count = most.to_string();
         let command: [&[u8]; 6] = [b"XINFO", b"STREAM", key, b"FULL", b"COUNT", count.as_bytes()];
@@ -305,7 +305,7 @@ fn read_pending(
     }
 }
 
-/// An entry whose delivery time is known.
+/// An entry with a known delivery time.
 struct KnownDelivery {
     id: StreamId,
     delivered_at: u64,

@@ -81,7 +81,7 @@ fn a_dump_names_the_databases_that_it_leaves_out() {
     let third = format!("redis://{}/3", from.address);
     // A hash trie has no prefixes.
     if disk_trie().as_deref() != Some("hash") {
-        // A part of the keys is what was asked for.
+        // The command asked for a part of the keys only.
         assert_eq!(stdout_of(run(["dump", "--from", &from.address, "--prefix", "zero"])), b"zero\t0\n");
         assert_eq!(stdout_of(run(["dump", "--from", &third, "--prefix", ""])), b"a\t3\n");
         assert_eq!(stdout_of(run(["count", "--from", &third])), b"1\n");
@@ -133,7 +133,7 @@ fn functions_are_copied_with_all_databases() {
     }
     assert_eq!(called(&mut server.client()), Reply::Integer(42));
 
-    // And back, by a user who may not write functions first.
+    // And back, first by a user without the right to write functions.
     assert_eq!(source.call(&[b"FUNCTION", b"FLUSH"]).unwrap(), Reply::ok());
     for rights in [&b"-function|restore"[..], b"+@all"] {
         let user = [&b"ACL"[..], b"SETUSER", b"default", b"on", b"nopass", b"~*", b"+@all", rights];

@@ -14,7 +14,7 @@ const SETS: [&str; 4] = ["set", "pair", "union", "brief"];
 /// A writer's sets that are not sorted.
 const PLAIN_SETS: [&str; 2] = ["plain", "moved"];
 
-/// Returns a score whose sequence differs from that of the steps.
+/// Returns the score of a step. Scores have another order than the steps.
 fn scrambled(step: u64) -> u64 {
     step * 7919 % 1009
 }
@@ -247,7 +247,7 @@ fn check_steps(rows: &OracleRows, own: &str, progress: WriterProgress, promise: 
     made
 }
 
-/// Returns the rows under a prefix whose keys end in numbers: the numbers and the values.
+/// Returns the rows under a prefix with keys that end in numbers: the numbers and the values.
 fn numbered<'r>(rows: &'r OracleRows, prefix: &str) -> Vec<(u64, &'r String)> {
     let number = |key: &str| key[prefix.len()..].parse().expect("it ends in a number");
     under(rows, prefix).map(|(key, value)| (number(key), value)).collect()

@@ -35,7 +35,7 @@ pub struct StepGenerator<'a> {
     bytes: u64,
 }
 
-/// Returns a pipeline for a worker whose keys are as in `model`.
+/// Returns a pipeline for a worker with the keys of `model`.
 pub fn pipeline(
     random: &mut E2eRandom,
     next: &mut u32,

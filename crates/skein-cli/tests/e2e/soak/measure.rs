@@ -20,7 +20,7 @@ const WARM: Duration = Duration::from_secs(15);
 const LONG_LIFE: Duration = Duration::from_secs(120);
 /// How much resident memory may grow from the second quarter to the last, in percent.
 const GROWTH: u64 = 5;
-/// The greatest allowed size of the logs' buffers: twice what was measured, and far less than with
+/// The greatest allowed size of the logs' buffers: twice the measured size, and far less than with
 /// a leak.
 const LOG_BUFFERS_MAX_MB: u64 = 160;
 /// Their name in the table.
@@ -144,7 +144,7 @@ impl SoakMonitor {
         }
     }
 
-    /// Records the server whose samples are those from `before` on.
+    /// Records the server to which the samples from `before` on belong.
     fn note_life(&mut self, before: usize, of: MonitoredServer<'_>, lasted: Duration) {
         let samples = &self.samples[before..];
         let quarter = |quarter: usize| {

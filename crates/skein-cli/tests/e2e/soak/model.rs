@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use crate::common::E2eRandom;
 
-/// The most milliseconds by which two clock readings may differ.
+/// The greatest allowed difference of two clock readings, in milliseconds.
 const SLACK: u64 = 100;
 
 /// The keys that the server may evict when memory is full.

@@ -1,4 +1,4 @@
-//! Lists and streams: commands whose elements have ever greater numbers. So the order of a list, and
+//! Lists and streams: commands with elements of ever greater numbers. So the order of a list, and
 //! that of a stream, is the order of the numbers.
 //!
 //! ```text

@@ -33,7 +33,7 @@ pub fn groups_ahead(path: &Path, offset: u64, kind: ValueType) -> Result<Vec<Str
     groups_of(kind, &mut RdbInput::starting_at(source, offset, RdbLimits::default()))
 }
 
-/// The state of a stream whose pieces arrive.
+/// The state of a stream while its pieces arrive.
 pub enum StreamFeed {
     /// The target has its groups.
     GroupsAhead,

@@ -30,7 +30,7 @@ fn at(policy: EvictionPolicy) -> ReplyWindow {
     ReplyWindow { sent: now(), received: now(), policy }
 }
 
-/// Returns a worker whose `steps` were all acknowledged.
+/// Returns a worker after all `steps` were acknowledged.
 fn worker(steps: &[SoakStep]) -> SoakWorker {
     let mut worker = SoakWorker::new(0, 1, Arc::default());
     worker.sent = now();
@@ -182,7 +182,7 @@ fn half_a_move_is_noticed() {
     assert!(judge(&mut settled(), &found, EvictionPolicy::NoEviction).is_err(), "it is in both sets");
 }
 
-/// Lists and streams whose replies were checked, as a server has them and as it must not.
+/// Lists and streams after their replies were checked, as a server has them and as it must not.
 #[test]
 fn lists_and_streams_are_checked() {
     let write = |write| SoakStep::Write(SoakWrite::Queue(write));
