@@ -17,10 +17,10 @@
 //!    and the commit that makes space may wait for the closer. A thread waits before it enters. So
 //!    the threads inside may take the buffer over its bound.
 //! 5. Taken bytes count as held until [`LogBuffer::placed`] says that their position is reserved,
-//!    so entering threads compare all that has no position yet with the log's room (`log_room.rs`).
-//! 6. The vectors grow with the records that come between two writes, and shrink after these get
-//!    fewer: at each look of the committer, an unused vector is freed if it is more than twice as long
-//!    as what was taken lately. "Lately" fades by half from look to look.
+//!    so entering threads compare all bytes without a position with the log's room (`log_room.rs`).
+//! 6. The vectors grow with the records between two writes, and shrink after these get fewer: at
+//!    each look of the committer, an unused vector is freed if it is more than twice as long as the
+//!    records that were taken lately. "Lately" fades by half from look to look.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
@@ -72,7 +72,7 @@ pub struct LogBuffer {
     /// At this many bytes the writer thread is woken; over `bound`, entering threads wait.
     drain_at: usize,
     bound: usize,
-    /// What has a place on the disk.
+    /// The room in segments: records within it have a place on the disk.
     on_disk: Arc<LogRoom>,
     room: Condvar,
 }

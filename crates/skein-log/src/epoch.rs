@@ -76,7 +76,7 @@ pub struct EpochGate {
 }
 
 impl EpochGate {
-    /// Creates a gate for `logs` logs whose first epoch is `first`. The first moment is 1.
+    /// Creates a gate for `logs` logs, with `first` as the first epoch. The first moment is 1.
     pub fn new(logs: usize, first: u64) -> Self {
         let new_counters =
             || EpochCounters { inside: [AtomicU64::new(0), AtomicU64::new(0)], groups: AtomicU64::new(0) };

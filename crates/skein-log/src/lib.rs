@@ -31,6 +31,13 @@
 // The `loom` models of the epochs need `unsafe` to access `loom`'s cells.
 #![cfg_attr(not(skein_loom), forbid(unsafe_code))]
 
+// Modules, beside those that the crate's documentation names:
+// - operation: the handles with which a worker appends. ticket: waits until its write is durable.
+// - record: the bytes of records. writer: the thread that writes the buffer of one log.
+// - segment_allocator: the thread that makes segments ahead. segment_manifest: the list of them.
+// - recovered: the surviving records, for a replay. log_cut: the files of a copy.
+// - options, error: the interface's options and errors. random: ids and seeds.
+// - planted_bugs: switches that prove that the tests find bugs.
 mod buffer;
 mod commit;
 mod epoch;

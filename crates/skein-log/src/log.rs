@@ -283,9 +283,9 @@ impl Log {
         self.shared.stand_still(past)
     }
 
-    /// Closes the current epoch as [`commit`](Self::commit), and returns the files of all logs up to
-    /// its end, for a copy. Segments whose records are all of epochs before `needed_from` are not
-    /// among them.
+    /// Closes the current epoch as [`commit`](Self::commit), and returns the files of all logs up
+    /// to its end, for a copy. Leaves out segments that have only records of epochs before
+    /// `needed_from`.
     ///
     /// REQUIRES: until the copy is made, nobody calls [`release_before`](Self::release_before). The
     /// files may change behind the cut.
@@ -300,7 +300,7 @@ impl Log {
         })
     }
 
-    /// Removes the segments whose records are all of epochs before `epoch`, and returns their
+    /// Removes the segments that have only records of epochs before `epoch`, and returns their
     /// number. Call it for a completed checkpoint, with its begin epoch.
     ///
     /// # Errors

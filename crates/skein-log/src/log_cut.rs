@@ -41,8 +41,8 @@ pub struct LogCut {
 
 impl LogCut {
     /// Makes a cut from lists of segments, each of one log and oldest first: those of earlier runs,
-    /// then those of this run. Segments whose records are all of epochs before `needed_from` are
-    /// left out.
+    /// then those of this run. Leaves out segments that have only records of epochs before
+    /// `needed_from`.
     pub(crate) fn new(
         epoch: u64,
         database: [u8; 16],

@@ -250,7 +250,7 @@ impl LogFile {
         durable
     }
 
-    /// Takes out the segments whose records are all of epochs before `epoch`, oldest first.
+    /// Takes out the segments that have only records of epochs before `epoch`, oldest first.
     pub fn take_released(&mut self, epoch: u64) -> Vec<ClosedSegment> {
         let keep = self.closed.iter().position(|segment| segment.last_epoch >= epoch);
         self.closed.drain(..keep.unwrap_or(self.closed.len())).collect()

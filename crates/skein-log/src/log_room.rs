@@ -8,7 +8,7 @@
 //!
 //! At `buffered` a write is acknowledged while its record is in the buffer. On a full disk the
 //! record would stay there, and a kill would lose it. So operations enter only while the buffer
-//! holds less than the limit; then the commit of what was acknowledged needs no new segment.
+//! holds less than the limit; then the commit of the acknowledged records needs no new segment.
 //!
 //! 1. The records of both open epochs fit: all into the rest of the active segment, or all into the
 //!    next one. A commit that does not fit into the rest goes to the next segment, and so does
@@ -95,7 +95,7 @@ impl LogRoom {
         });
     }
 
-    /// Notes the capacity of the next segment, which is ready; 0 if there is none.
+    /// Notes the capacity of the next segment, which is ready; 0 if no segment is ready.
     pub fn set_next(&self, capacity: u64) {
         let begun = (SEGMENT_HEADER + SegmentLink::RECORD_LEN) as u64;
         self.change(|parts| parts.next = capacity.saturating_sub(begun + margin(capacity)));

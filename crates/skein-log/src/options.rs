@@ -14,8 +14,8 @@ use crate::{LogError, OpenProgress, Result};
 pub enum Durability {
     /// Nothing is logged. A clean close writes a checkpoint.
     None,
-    /// Writes are on disk within 200 ms. A crash may lose the writes of that time, but what
-    /// survives is a prefix without holes.
+    /// Writes are on disk within 200 ms. A crash may lose the writes of that time, but the
+    /// surviving writes are a prefix without holes.
     #[default]
     Buffered,
     /// An acknowledged write survives a power cut.
@@ -48,8 +48,8 @@ pub struct LogOptions {
     /// The guarantee of an acknowledged write. May differ from run to run.
     pub durability: Durability,
     /// The size at which a segment file is full, in bytes: from 64 KiB to 4 GiB, by default 64 MiB.
-    /// A segment takes half of what the log holds, and at least 1 MiB; after one that was waited
-    /// for, twice its size.
+    /// A new segment has half the length of the log, and at least 1 MiB. If a thread had to wait
+    /// for a segment, the next one has twice its size.
     pub segment_bytes: u64,
     /// The interval at which epochs close by themselves: at most 150 ms, by default 100 ms. So the
     /// 200 ms of `Buffered` also cover the sync.

@@ -24,7 +24,7 @@ pub struct TornTail {
     pub bytes: u64,
 }
 
-/// A report of what the opening found and did.
+/// The report of an opening.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct LogRecoveryReport {
@@ -104,7 +104,7 @@ impl Recovered {
         }
     }
 
-    /// Returns a report of what the opening found and did.
+    /// Returns the report of the opening.
     pub fn report(&self) -> &LogRecoveryReport {
         &self.report
     }

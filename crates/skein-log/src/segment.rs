@@ -105,10 +105,10 @@ pub fn numbers_of(path: &Path) -> Option<(u32, u64)> {
     parse_name(path.file_name()?.to_str()?)
 }
 
-/// Returns the size of the next segment of a log whose segments of this run hold `held` bytes: half
-/// of that. A log reserves at most two segments ahead of its records, so its files take at most twice
-/// its bytes, or 2 MiB more. A log stays small if its segments are removed soon, and opening one does
-/// not write 64 MiB.
+/// Returns the size of a log's next segment: half of `held`, the bytes in the log's segments of
+/// this run. A log reserves at most two segments ahead of its records, so its files take at most
+/// twice its bytes, or 2 MiB more. A log stays small if its segments are removed soon, and opening
+/// one does not write 64 MiB.
 pub fn next_capacity(held: u64, limit: u64) -> u64 {
     (held / 2 / FIRST_CAPACITY * FIRST_CAPACITY).clamp(FIRST_CAPACITY.min(limit), limit)
 }

@@ -140,7 +140,8 @@ impl SegmentAllocator {
         self.durable.store(epoch, Ordering::Relaxed);
     }
 
-    /// Returns the next segment of a log whose segments hold `held` bytes. Blocks until it is ready.
+    /// Returns the next segment of a log that has `held` bytes in its segments. Blocks until it is
+    /// ready.
     ///
     /// # Errors
     /// Returns an error if the segment could not be created. After a lack of space, each call tries
@@ -250,7 +251,7 @@ impl SegmentAllocator {
         self.changed.notify_all();
     }
 
-    /// Makes a segment, after the removal of what an earlier attempt left of it.
+    /// Makes a segment. Removes the rest of an earlier attempt first.
     ///
     /// # Errors
     /// Returns an error if the removal or the creation fails. Then a file may be left again.

@@ -34,7 +34,7 @@ pub fn is_log_file(name: &str) -> bool {
 /// The manifest of one log folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentManifest {
-    /// The database whose logs the folder holds.
+    /// The database to which the logs of the folder belong.
     pub database: [u8; 16],
     /// The folder's own id. It does not change when the folder is moved.
     pub folder: [u8; 16],
@@ -166,7 +166,7 @@ impl SegmentManifests {
         Ok(Self { storage, folders: Mutex::new(settled) })
     }
 
-    /// Adds a segment whose header and name are durable.
+    /// Adds a segment. Its header and its name must be durable.
     pub fn add(&self, path: &Path) -> Result<()> {
         self.change(&[path], BTreeSet::insert)
     }

@@ -37,7 +37,7 @@ pub struct UndonePart {
 #[derive(Debug, Default)]
 struct JobSlot {
     job: Option<CommitJob>,
-    /// The thread has ended, and takes no job.
+    /// The thread has ended, and accepts no more jobs.
     is_closed: bool,
 }
 

@@ -227,8 +227,8 @@ fn acknowledged_writes_at_buffered_become_durable_on_a_full_disk() {
     }
 }
 
-/// Incident: a log that was closed while the disk was full ended with an error, and lost what was
-/// in memory. Fix: all that was acknowledged has a place, so the close is clean.
+/// Incident: a log that was closed while the disk was full ended with an error, and lost the
+/// records in memory. Fix: every acknowledged record has a place, so the close is clean.
 #[test]
 fn a_close_on_a_full_disk_keeps_all_acknowledged_writes() {
     let sim = SimStorage::new();

@@ -24,6 +24,12 @@
 //!    name of each existing key is in its database's index. If a command or the sweep finds a name
 //!    without a key, it drops the name.
 //!
+//! # Modules
+//! - The server's side: `api` (its functions), `allocator`, `event_loop`, `options`, `info`.
+//! - Names: `names` with `pending` (changes in batches), `database`, `notifications`, `sweep`.
+//! - The filter of a page: `rights` (of the user), `slots` (of the node), `expiry_knowledge`.
+//! - Commands: `commands`, `page`, `job`, `work` (their slices), `value` and `answer` (the reply).
+//!
 //! Design: `docs/design/cluster-ranges.md`.
 
 mod allocator;

@@ -16,7 +16,7 @@ use crate::{database, sweep, value};
 
 /// The greatest number of names in a slice. Other clients of the server wait for its end.
 pub const SLICE_NAMES: usize = 1_000;
-/// The factor by which each further page of a slice grows while all names so far are hidden.
+/// The growth factor of the pages of a slice, while all names so far are hidden.
 const PAGE_GROWTH: usize = 8;
 /// A slice also ends after it has written so many bytes.
 const SLICE_BYTES: usize = 256 << 10;

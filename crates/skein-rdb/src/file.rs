@@ -115,7 +115,7 @@ impl<R: BufRead> FileReader<R> {
         self.is_skipping = true;
     }
 
-    /// Returns the next part, or `None` at the end, whose checksum was right.
+    /// Returns the next part. Returns `None` at the end, after it has verified the checksum.
     ///
     /// # Errors
     /// The file is damaged, a limit is exceeded, or the source failed. No more may be read then.
@@ -197,7 +197,7 @@ impl<R: BufRead> FileReader<R> {
         Ok(FileEvent::Key(FileKey { key, database: self.database, expires: attributes.expires, kind }))
     }
 
-    /// Skips what a module wrote: parts with an opcode each, and 0 at the end.
+    /// Skips the data of a module: parts with an opcode each, and 0 at the end.
     fn skip_module_value(&mut self) -> Result<()> {
         const EXPECTED: &str = "a part of a module's value";
         loop {

@@ -10,8 +10,8 @@
 //!   bytes ─► FileReader ─► FileEvent    keys, their pieces, libraries of functions
 //! ```
 //!
-//! The crate knows no server. A reader shows a value in pieces of bounded size, so a value may be
-//! larger than memory. [`RdbLimits`] bounds each string and each piece.
+//! The crate does not depend on a server. A reader shows a value in pieces of bounded size, so a
+//! value may be larger than memory. [`RdbLimits`] bounds each string and each piece.
 //!
 //! # Invariants
 //! 1. No input panics. Damage is an [`RdbError`], which names its offset and what was expected.
@@ -20,8 +20,9 @@
 //! 3. A value that is written here is read here, and by Redis 7.0 and later.
 //! 4. Small values are written in the encoding, and with the bytes, that Redis 7.0 writes.
 //!
-//! Read in this order: `input` (lengths and strings), `packed` (listpacks and their ancestors),
-//! `value` (all types but streams), `stream`, `file`, `write` and `payload`.
+//! Read in this order: `input` (lengths and strings) with `lzf` (compressed strings), `packed`
+//! (listpacks and their ancestors), `value_type`, `value` (all types but streams), `stream`, `file`
+//! with `crc64` (its checksum), `write` and `payload`. `error` has the errors of all.
 //!
 //! The formats are those of Redis's `rdb.c`, `listpack.c`, `ziplist.c`, `zipmap.c`, `intset.c` and
 //! `t_stream.c`.

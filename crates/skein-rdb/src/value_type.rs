@@ -1,8 +1,8 @@
 //! The types of values.
 //!
-//! A kind of value has several types: one for each encoding, and for each version of it. Types 6 and
-//! 7 are values of modules. From 22 on, Redis and Valkey have types of their own for hashes whose
-//! fields expire.
+//! A kind of value has several types: one for each encoding, and for each version of it. Types 6
+//! and 7 are values of modules. From 22 on, Redis and Valkey have types of their own for hashes
+//! with expiring fields.
 
 use crate::{RdbError, Result};
 

@@ -2,7 +2,7 @@
 //! feature of that name).
 //!
 //! All shared state of `SkeinDB` uses these names, so that a model runs the protocol's own code and
-//! not a copy.
+//! not a copy. Under `loom`, `traced` has the one type that `loom` itself explores incompletely.
 
 #[cfg(all(skein_loom, not(feature = "shuttle")))]
 mod traced;

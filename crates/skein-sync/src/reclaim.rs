@@ -14,7 +14,7 @@
 //! (its "fast barrier") orders the guard's entry before such loads, so a lookup pays for no fence
 //! of its own.
 //!
-//! # What `seize` 0.5.1 leaves to us
+//! # Gaps of `seize` 0.5.1
 //! `seize` numbers the threads. A collector has one reservation per number: the list of batches
 //! that wait for it, and a count of its `LocalGuard`s. A thread that ends returns its number,
 //! although some of its guards may still exist: leaked ones, or ones in thread-local values that
@@ -79,7 +79,7 @@ pub use guards::{LocalGuard, OwnedGuard};
 #[cfg(skein_loom)]
 pub use stand_in::{Collector, GracePeriod, LocalGuard, OwnedGuard};
 
-/// The ordering of a load whose pointer is followed under a guard.
+/// The ordering of a load of a pointer that is followed under a guard.
 ///
 /// `SeqCst`: such loads take part in the total order of the guard's entry and of the barrier that
 /// begins each retirement. On x86, and with `LDAR` on Arm, it costs no more than `Acquire`.

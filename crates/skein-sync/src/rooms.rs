@@ -92,7 +92,8 @@ impl<T> Rooms<T> {
     #[inline]
     pub fn enter(&self, number: usize) -> Option<MutexGuard<'_, T>> {
         let room = self.all.get(number)?;
-        // Acquire: pairs with the Release in `open`, so the thread sees what was done alone before.
+        // Acquire: pairs with the Release in `open`, so the thread sees the changes that were made
+        // alone before.
         if !self.open[number].load(Ordering::Acquire) {
             self.open(number);
         }

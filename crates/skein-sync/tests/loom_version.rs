@@ -36,7 +36,7 @@ impl TwoWordNode {
     }
 }
 
-/// A reader whose version did not change has seen no mixture of two states.
+/// If the version of a reader did not change, it has not seen a mixture of two states.
 #[test]
 fn a_validated_read_is_whole() {
     loom::model(|| {

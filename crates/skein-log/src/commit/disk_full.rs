@@ -77,7 +77,7 @@ impl SharedLog {
         }
     }
 
-    /// Tries again what found no room: the stalled commit, and the next segments (3).
+    /// Repeats the operations that found no room: the stalled commit, and the next segments (3).
     pub(super) fn retry(&self) {
         let token = self.token();
         if !self.is_waiting_for_room() {

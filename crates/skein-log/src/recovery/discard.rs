@@ -5,7 +5,7 @@
 //! 2. Segments behind the cut are removed from the last to the first, and then the file is cut.
 //!    After a crash at any point the next recovery finds the same cuts: more of the discarded
 //!    epochs is missing, never less.
-//! 3. The kept records may have been written by a process that died before it synced, or whose sync
+//! 3. The process that wrote the kept records may have died before it synced, or its sync may have
 //!    failed. Then the system may hold pages that are not on disk and yet call them clean. So every
 //!    record that no mark proves durable is written again and synced. Otherwise a power cut could
 //!    still lose the epoch that recovery calls durable.

@@ -36,7 +36,7 @@ impl FoundSegment {
 pub struct FoundSegments {
     /// Segments by log, in the order of their numbers.
     pub found: BTreeMap<u32, Vec<Arc<FoundSegment>>>,
-    /// Files whose creation or removal a crash interrupted. Nothing in them is needed.
+    /// Files that a crash left half created or half removed. Nothing in them is needed.
     pub leftovers: Vec<PathBuf>,
 }
 

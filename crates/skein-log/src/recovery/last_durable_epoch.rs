@@ -128,8 +128,8 @@ fn missing(chains: &[LogChain], log: u32, position: LogPosition) -> LogError {
     }
 }
 
-/// Rule 5: returns the last epoch, at or past `proven`, before the first one whose participants do
-/// not all have their marks.
+/// Rule 5: returns the last epoch, at or past `proven`, before the first epoch with a participant
+/// that lacks its mark.
 fn durable(chains: &[LogChain], proven: u64) -> u64 {
     let mut candidates: Vec<&Mark> = chains
         .iter()

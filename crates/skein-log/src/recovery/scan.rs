@@ -220,7 +220,7 @@ fn places_of(bytes: &[u8], needle: [u8; 8]) -> Vec<usize> {
     places
 }
 
-/// Returns the valid mark whose record begins at `at`, if there is one.
+/// Returns the mark at `at`, if a valid one begins there.
 fn mark_at(file: &dyn StorageFile, seed: u32, at: u64, len: u64) -> io::Result<Option<Mark>> {
     let mut head = [0; RECORD_HEADER];
     if file.read_at(&mut head, at)? < RECORD_HEADER {

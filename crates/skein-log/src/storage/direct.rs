@@ -71,7 +71,7 @@ impl StagingBuffer {
 }
 
 impl DirectWriter {
-    /// Writes all of `bytes` at `offset` of the file `path`, whose open descriptor is `buffered`.
+    /// Writes all of `bytes` at `offset` of the file `path`. `buffered` is its open descriptor.
     pub fn write_at(&self, buffered: &File, path: &Path, bytes: &[u8], offset: u64) -> io::Result<()> {
         if bytes.len() < WORTH_IT {
             return buffered.write_all_at(bytes, offset);

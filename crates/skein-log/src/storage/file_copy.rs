@@ -1,8 +1,8 @@
 //! Copies of files for backups: the beginning of a file, or a second name of an equal one.
 //!
-//! A copy whose equal an earlier backup already has costs no space: both backups then have a name of
-//! one file. So nobody may write to such a file in place. The caller knows which files these are, and
-//! the copier compares all bytes, because an equal name and length prove nothing.
+//! If an earlier backup already has an equal file, a copy costs no space: both backups then have a
+//! name of one file. So nobody may write to such a file in place. The caller knows which files
+//! these are, and the copier compares all bytes, because an equal name and length prove nothing.
 
 use std::io;
 use std::path::Path;
@@ -118,7 +118,7 @@ impl<'c> FileCopier<'c> {
         Ok(Some(at))
     }
 
-    /// Copies a file of which `told` bytes were already reported to the progress.
+    /// Copies a file. The progress already includes `told` bytes of it.
     fn copy_from(&mut self, source: &Path, len: u64, tail: &[u8], target: &Path, told: u64) -> Result<()> {
         let file = self.open(source)?;
         let failed = |doing| move |error: io::Error| LogError::io(doing, target, &error);

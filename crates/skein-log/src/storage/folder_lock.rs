@@ -20,7 +20,8 @@ pub fn make_folder(storage: &dyn Storage, folder: &Path) -> Result<()> {
     })
 }
 
-/// Returns whether a folder has a file of this name. A path that is no folder has none.
+/// Returns whether a folder has a file of this name. Returns `false` for a path that is not a
+/// folder.
 ///
 /// # Errors
 /// Returns an error if the system refuses.

@@ -49,7 +49,7 @@ fn not_found(path: &Path) -> io::Error {
 }
 
 impl MemoryFiles {
-    /// Moves the entries whose path is `from` or lies below it.
+    /// Moves the entry `from` and the entries below it.
     fn move_all(&mut self, from: &Path, to: &Path) {
         let moved = |path: &Path| path.strip_prefix(from).ok().map(|rest| to.join(rest));
         self.by_path = std::mem::take(&mut self.by_path)

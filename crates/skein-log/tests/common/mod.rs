@@ -1,4 +1,4 @@
-//! A workload with numbered records, which show what is missing, and functions to read a log.
+//! A workload with numbered records, so that missing ones show, and functions to read a log.
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::path::{Path, PathBuf};

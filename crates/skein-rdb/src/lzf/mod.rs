@@ -5,6 +5,8 @@
 //!   LLLooooo oooooooo           L + 2 bytes from o + 1 bytes back, 1 ≤ L ≤ 6
 //!   111ooooo LLLLLLLL oooooooo  L + 9 bytes from o + 1 bytes back
 //! ```
+//!
+//! This file decompresses; `compress` finds the repetitions.
 
 mod compress;
 

@@ -7,6 +7,8 @@
 //! | zipmap     | names and values                           | Redis before 2.6        |
 //! | intset     | numbers in order                           | Redis 2.2 and later     |
 //!
+//! A list has several blobs in a row (`quicklist`).
+//!
 //! A blob is a string of the dump, so it is in memory when it is read. Its elements are read one by
 //! one, and nothing but the bytes of the blob decides where one ends.
 

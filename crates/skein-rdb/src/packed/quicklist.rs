@@ -10,7 +10,7 @@ use crate::write::{write_length, write_string, write_type};
 
 /// A node has at most about this number of bytes, except if it has one element: Redis's default.
 const NODE_BYTES: usize = 8192;
-/// Redis's estimate of what an element takes besides its text.
+/// Redis's estimate of the bytes of an element besides its text.
 const ELEMENT_OVERHEAD: usize = 8;
 /// The container of a node with a listpack.
 const PACKED: u64 = 2;

@@ -15,8 +15,9 @@
 //!   flags │ ms │ seq │ fields │ name │ value │ …  │ count    another entry
 //! ```
 //!
-//! Type 15 is that of Redis 5, without entries that were added and read. Type 19 (Redis 7.0) has
-//! them, and type 21 (Redis 7.2) has the time when a consumer last received an entry.
+//! `read` accepts three types of streams, and `write` makes type 19. Type 15 is that of Redis 5,
+//! without the counters of added and read entries. Type 19 (Redis 7.0) has them, and type 21 (Redis
+//! 7.2) has the time when a consumer last received an entry.
 
 mod read;
 mod write;

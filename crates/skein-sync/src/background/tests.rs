@@ -65,7 +65,7 @@ fn a_timeout_lets_the_thread_continue() {
     assert!(!signal.wait() && !signal.wait_timeout(NEVER) && signal.is_stopped());
 }
 
-/// Whoever returns from `stop` knows that the thread has ended.
+/// When `stop` returns, the thread has ended.
 #[test]
 fn stops_wait_for_the_end_and_agree() {
     let ended = Arc::new(AtomicU64::new(0));

@@ -1,4 +1,5 @@
-//! Cache lines of the processor: their length, values with their own lines, and prefetch.
+//! Cache lines of the processor: their length and values with their own lines (`line`), and
+//! `prefetch`.
 
 mod line;
 mod prefetch;

@@ -119,8 +119,8 @@ fn a_standstill_waits_for_both_parities() {
     assert!(counts[0] == 0 && counts[1] > 0 && counts[2] > 0, "some end was never met: {counts:?}");
 }
 
-/// A plain load of the counters: a worker whose increment was not seen has read a state from
-/// before.
+/// A plain load of the counters: if it misses a worker's increment, that worker has read a state
+/// from before.
 #[test]
 #[cfg(feature = "planted-bugs")]
 fn a_look_out_of_order_is_noticed() {

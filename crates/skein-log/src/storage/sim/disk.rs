@@ -37,7 +37,7 @@ pub struct SimDisk {
     pub off: bool,
     /// Increased by every reboot. Handles of an earlier boot are dead.
     pub boot: u64,
-    /// A folder whose files together are limited to this many bytes.
+    /// A folder with a limit on the bytes of its files together.
     pub limit: Option<(PathBuf, u64)>,
     /// The beginnings of names that no new file may have.
     pub refused: Vec<String>,
@@ -262,8 +262,8 @@ impl SimDisk {
     }
 }
 
-/// Draws what a power cut keeps: one seed in four keeps nothing, one keeps everything, the others
-/// mix.
+/// Draws the writes that a power cut keeps: one seed in four keeps no write, one keeps all, the
+/// others mix.
 struct SurvivalDraw {
     mode: u64,
     state: u64,

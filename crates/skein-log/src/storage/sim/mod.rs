@@ -20,11 +20,11 @@
 //! - A folder can be limited like a full disk: operations that extend its files fail with `ENOSPC`.
 //!   Files with chosen names can be refused alone, as by a disk whose free space ends meanwhile.
 //! - All syncs can fail, and each operation can take a chosen time.
-//! - A process can be killed: its handles are dead, and everything that it wrote stays visible. What
-//!   was not synced is lost by the next power cut only.
+//! - A process can be killed: its handles are dead, and everything that it wrote stays visible.
+//!   Only the next power cut loses the bytes that were not synced.
 //! - Bytes can be damaged at rest, durably.
 //!
-//! A seed decides what a power cut keeps: the same seed keeps the same bytes and names.
+//! A seed decides which bytes and names a power cut keeps: the same seed keeps the same ones.
 
 mod disk;
 mod file;
@@ -107,8 +107,8 @@ impl SimStorage {
         lock(&self.disk).delay = delay;
     }
 
-    /// Lets no file be created whose name begins with one of these: the creation fails with `ENOSPC`.
-    /// An empty list ends this.
+    /// Refuses new files with names that begin with one of these: their creation fails with
+    /// `ENOSPC`. An empty list ends this.
     pub fn refuse_new_files(&self, prefixes: &[&str]) {
         lock(&self.disk).refused = prefixes.iter().map(|&prefix| prefix.to_owned()).collect();
     }
@@ -129,8 +129,8 @@ impl SimStorage {
         !lock(&self.disk).off
     }
 
-    /// Cuts the power if it is on, and turns it on again. `seed` decides what is kept. Cancels
-    /// faults, releases locks and ends open files.
+    /// Cuts the power if it is on, and turns it on again. `seed` decides which bytes and names are
+    /// kept. Cancels faults, releases locks and ends open files.
     pub fn reboot(&self, seed: u64) {
         lock(&self.disk).reboot(seed);
     }

@@ -2,6 +2,8 @@
 //!
 //! If all lines of a node are prefetched before the first is used, they arrive in the time of one
 //! (Masstree, section 4.2). An address need not be valid, because a prefetch never faults.
+//!
+//! One file for each processor: `x86_64`, `aarch64`, and `other` without an instruction.
 
 use super::CACHE_LINE;
 
