@@ -17,6 +17,9 @@
 //! for Persistent Key-Value Store on SSD" (BitBase). Each module's head says which parts are the
 //! paper's and which are ours.
 
+// Modules beside the layers:
+// - page_arena, page_buf: the memory of pages. page_owners: finds lost and shared pages in a check.
+// - key_space, trie_kind, values: small types of the interface. error: its errors.
 mod buffer;
 mod catalog;
 #[cfg_attr(

@@ -37,7 +37,7 @@ fn a_full_cache_takes_its_size() {
     }
     store.checkpoint().unwrap();
     assert!(store.pages_in_use() > CACHE + CACHE / 4, "{} pages", store.pages_in_use());
-    // Shrinks the cache, so that what follows is the growth by a full one.
+    // Shrinks the cache, so that the growth that follows is that of a full one.
     store.resize_cache(16).unwrap();
     let before = anonymous();
     store.resize_cache(CACHE).unwrap();

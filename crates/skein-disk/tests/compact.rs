@@ -35,8 +35,8 @@ fn short(number: u32) -> Vec<u8> {
     vec![number as u8; 1_100 + 50 * number as usize % 2_900]
 }
 
-/// Returns a store with two steps of the file, whose remaining pages lie at the end of the first
-/// step and in the second.
+/// Returns a store with two steps of the file. Its remaining pages lie at the end of the first step
+/// and in the second.
 fn sparse(storage: &SimStorage) -> DiskStore {
     let store = open(storage).unwrap();
     for number in 0..11 {
@@ -98,8 +98,8 @@ fn stays(at: u32) -> bool {
     at.wrapping_mul(0x85eb_ca6b) >> 30 == 0
 }
 
-/// Returns a store from which three of four keys were removed, with a cache of this many pages, and
-/// the pages that the remaining keys take in a fresh store.
+/// Returns a store with a cache of this many pages, after the removal of three in four keys.
+/// Returns also the number of pages that the remaining keys take in a fresh store.
 fn thinned(storage: &SimStorage, shape: TrieShape, keys: u32, cache_pages: usize) -> (DiskStore, usize) {
     let open = |storage: &SimStorage, cache_pages| {
         let options = DiskOptions { shape, cache_pages, durability: Durability::Buffered, ..options() };

@@ -337,8 +337,8 @@ fn rows_in_an_integer_trie_and_unknown_values_are_refused() {
 }
 
 /// Incident: the header has the number of keys, and only `DiskStore::check` compared it with the
-/// tries. Consequence: a file whose header had a wrong number, because of a bug, passed `skein
-/// check`, and DBSIZE returned that number forever. Fix: `inspect` counts, too.
+/// tries. Consequence: a file with a wrong number in its header, because of a bug, passed
+/// `skein check`, and DBSIZE returned that number forever. Fix: `inspect` counts, too.
 #[test]
 fn a_wrong_key_count_in_the_header_is_found() {
     let (storage, model) = closed(TrieShape::Linked);

@@ -61,7 +61,7 @@ fn read_all(snapshot: &DiskSnapshot) -> Vec<(Vec<u8>, i64)> {
     }
 }
 
-/// Checks that the snapshot shows one moment by each kind of read. Returns what it shows.
+/// Checks that the snapshot shows one moment by each kind of read. Returns its rows.
 fn assert_one_moment(snapshot: &DiskSnapshot) -> Vec<(Vec<u8>, i64)> {
     let all = read_all(snapshot);
     assert_eq!(all.iter().map(|entry| entry.1).sum::<i64>(), SUM);

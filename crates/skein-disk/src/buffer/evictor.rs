@@ -6,8 +6,9 @@
 //!   evictor       evicts until a sixteenth of the cache is free ─► sleeps
 //! ```
 //!
-//! Nobody waits for the evictor. If it falls behind, whoever needs room evicts as before. If a page
-//! cannot be written, the evictor sleeps, and the thread that needs room reports the error.
+//! Nobody waits for the evictor. If it falls behind, a thread that needs room evicts pages itself.
+//! If a page cannot be written, the evictor sleeps, and the thread that needs room reports the
+//! error.
 
 use skein_sync::background::ThreadSignal;
 

@@ -104,7 +104,7 @@ impl LongValuePieces {
         (self.rest > 0).then_some(self.id)
     }
 
-    /// Returns the piece in the next page, whose bytes are `page`, and advances.
+    /// Returns the piece in the next page, and advances. `page` has the bytes of that page.
     pub(crate) fn piece<'p>(&mut self, page: &'p PageBytes) -> std::result::Result<&'p [u8], String> {
         if self.id == self.remembered {
             return Err("the pages of a value form a ring at it".to_owned());
@@ -223,7 +223,8 @@ mod tests {
             let read = |long| view.long(long).map(|read| read.map(<[u8]>::to_vec)).transpose();
             match walks {
                 1 => {
-                    // This walk is invalid, so it may have met an id whose pages do not exist yet.
+                    // This walk is invalid, so it may have met an id of pages that do not exist
+                    // yet.
                     publish(&buffer, 3);
                     wanted(long(1, one))
                 }

@@ -140,7 +140,7 @@ pub struct BufferStats {
     pub resident: usize,
     /// Pages with a reference, and pages that are being loaded.
     pub referred: usize,
-    /// Evicted or replaced pages whose memory is still in use by readers.
+    /// Evicted or replaced pages in memory that readers still use.
     pub retired: usize,
     /// Entries of the replacement policy's queues: of pages in memory, stale ones and ghosts.
     pub policy_entries: usize,
@@ -315,8 +315,8 @@ impl BufferManager {
         (maps + maps.div_ceil(PER_PAGE)) as usize + 1 + checkpoint::COUNT_PAGES_MOST
     }
 
-    /// Retires a frame that a newer one has replaced, or whose page was freed. Its promised place
-    /// is released, unless a checkpoint or a snapshot needs the frame. The caller holds the
+    /// Retires the frame of a freed page, or a frame that a newer one has replaced. Its promised
+    /// place is released, unless a checkpoint or a snapshot needs the frame. The caller holds the
     /// writer's lock, so no checkpoint begins.
     fn supersede(&self, frame: *mut PageFrame) {
         // SAFETY: the table's count of the frame, which comes from `into_raw`, and which the caller

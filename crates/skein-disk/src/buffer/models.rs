@@ -10,7 +10,7 @@ use super::cache_room::CacheRoom;
 use super::*;
 use skein_sync::atomic::{AtomicBool, AtomicU32, fence};
 
-/// Room of two pages, one of which is in memory. A load takes room while a resize removes one.
+/// Room of two pages; one of them is in memory. A load takes room while a resize removes one.
 #[test]
 fn a_resize_leaves_no_load_over_the_capacity() {
     loom::model(|| {
@@ -38,7 +38,7 @@ fn a_resize_leaves_no_load_over_the_capacity() {
     });
 }
 
-/// A page: its frame, its place in the file, and what is kept of it.
+/// A page: its frame, its place in the file, and its kept versions.
 struct ModelPage {
     /// The version in memory; 0 for none.
     frame: AtomicU32,

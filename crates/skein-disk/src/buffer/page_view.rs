@@ -1,4 +1,4 @@
-//! Reading: walks over pages, each of which sees one version of the whole file.
+//! Reading: walks over pages. Each walk sees one version of the whole file.
 //!
 //! ```text
 //!   walk over frames, under a guard ─┬─ complete, and valid ────► return the result
@@ -184,7 +184,7 @@ pub(super) enum WalkRound {
     Publishing,
 }
 
-/// Keeps the writer away from a reader whose pages change faster than it can load them.
+/// Keeps the writer away from a reader, if pages change faster than the reader can load them.
 #[derive(Debug)]
 struct WriterExclusion<'b> {
     buffer: &'b BufferManager,

@@ -7,8 +7,8 @@
 //!
 //! # Invariants
 //! 1. After a resize, no thread leaves the cache over its capacity (`cache_room.rs`), except for
-//!    the time in which it references a page, and for pages that cannot be written. Whoever takes
-//!    room next evicts them.
+//!    the time in which it references a page, and for pages that cannot be written. The next thread
+//!    that takes room evicts them.
 //! 2. A shrink loses nothing: it evicts as a full cache does (`evict.rs`). If a changed page cannot
 //!    be written, it stays, and leaves when it can be written.
 //! 3. A resize waits neither for an open write nor for ever. So a transaction may resize the cache

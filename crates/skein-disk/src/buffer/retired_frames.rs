@@ -95,8 +95,8 @@ impl RetiredFrames {
 
 fn hand_over(batch: Vec<Arc<PageFrame>>, collector: &Collector) {
     unsafe fn give_back(frame: *mut PageFrame, _: &GracePeriod) {
-        // SAFETY: the collector passes what it was given below: one count of the frame, from
-        // `Arc::into_raw`.
+        // SAFETY: the collector passes the pointer that it was given below: one count of the frame,
+        // from `Arc::into_raw`.
         drop(unsafe { Arc::from_raw(frame.cast_const()) });
     }
     let guard = collector.enter();

@@ -1,5 +1,8 @@
 //! The buffer manager against a model: pages of numbers, with a cache so small that every step
 //! evicts.
+//!
+//! In files of their own: `concurrent` (threads), `moments` (snapshots), `place_census` (the use of
+//! every place), `spilled` (large writes), `walks` (longer than the cache).
 
 mod concurrent;
 mod moments;
@@ -289,8 +292,7 @@ fn mapping() -> ReadMode {
     unsafe { ReadMode::mapping() }
 }
 
-/// Reads through the mapping return what was written, even if a place was used by another page
-/// before.
+/// Reads through the mapping return the written bytes, even if another page used the place before.
 #[test]
 fn pages_can_be_read_from_the_mapped_file() {
     let folder = tempfile::tempdir().unwrap();

@@ -35,7 +35,7 @@ impl CountedSetCensus {
     }
 }
 
-/// A page that is still to be checked, with what its parent says about it.
+/// A page that is still to be checked, with its parent's statements about it.
 struct UncheckedPage {
     id: PageId,
     /// The level and the number of keys; unknown for the root.
@@ -129,7 +129,7 @@ impl<C: FnMut(PageId) -> WalkResult<()>> CountedSetCheck<C> {
 }
 
 impl UncheckedPage {
-    /// Checks what the parent says about the page.
+    /// Checks the parent's statements about the page.
     fn check(&self, page: &KeyPage<'_>) -> Result<(), String> {
         let (level, len, total) = (page.level(), page.len(), page.total());
         match self.expected {

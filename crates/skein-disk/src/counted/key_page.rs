@@ -342,7 +342,7 @@ impl<'p> KeyPage<'p> {
         Ok(KeyTail { from, len, bytes: &self.body[from..end], chain })
     }
 
-    /// Returns the rest of a long key, of which the page has `len` bytes behind the prefix.
+    /// Returns the rest of a long key. The page has `len` bytes of the key behind the prefix.
     fn chain(&self, at: usize, len: usize, from: usize) -> Result<OverflowChain> {
         let chain =
             OverflowChain { len: u32_at(self.body, from), first: PageId(u32_at(self.body, from + 4)) };

@@ -9,7 +9,7 @@
 //! begins.
 //!
 //! # Invariant
-//! 1. Exactly one entry points to the rest of a key, so whoever removes the entry frees the rest.
+//! 1. Exactly one entry points to the rest of a key, so the removal of the entry frees the rest.
 //!    When a page above the leaves splits, the separator moves to the parent with its rest; when
 //!    two pages merge, it moves back.
 

@@ -6,7 +6,7 @@
 //!   root           takes the content of its only child, and keeps its page
 //! ```
 //!
-//! A leaf whose keys are all removed is freed and not changed. A removal allocates no page.
+//! A leaf that loses all its keys is freed and not changed. A removal allocates no page.
 
 use std::ops::Range;
 

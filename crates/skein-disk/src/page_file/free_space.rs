@@ -1,8 +1,8 @@
 //! The free-space map: how many reasons there are to keep each place of the file.
 //!
-//! A place is kept for a page whose current version lies there, for the last header that leads to
-//! it, for a running checkpoint that will, and for snapshots of a former version. A place without a
-//! reason is free. The file stores no list of free places: when it is opened, every place that no
+//! A place is kept if the current version of a page lies there, if the last header leads to it, if
+//! that of a running checkpoint will, or if a snapshot has a former version there. A place without
+//! a reason is free. The file stores no list of free places: when it is opened, every place that no
 //! header leads to is free.
 //!
 //! # Invariant

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! After a failed sync the system may drop a written page from its memory and read an older version
-//! from the disk, whose own checksum is correct. So the checksum of each page that was written
+//! from the disk, with a correct checksum of its own. So the checksum of each page that was written
 //! since the last sync is kept by its place, and a page with another checksum is rejected.
 //!
 //! # Invariant

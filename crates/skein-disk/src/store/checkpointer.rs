@@ -31,8 +31,8 @@ impl DiskStore {
     /// writes continue meanwhile.
     ///
     /// # Errors
-    /// A file operation failed, or the store is closed. Nothing is lost, because the log has what
-    /// the file lacks.
+    /// A file operation failed, or the store is closed. Nothing is lost, because the log has the
+    /// writes that the file lacks.
     pub fn checkpoint(&self) -> Result<()> {
         self.shared.check_open()?;
         self.shared.checkpoint()
@@ -121,7 +121,8 @@ impl DiskShared {
     /// Takes checkpoints on request until the thread is stopped.
     pub(super) fn take_checkpoints(&self, signal: &ThreadSignal) {
         while signal.wait() {
-            // Nothing is lost, because the log has what the file lacks. The store continues.
+            // Nothing is lost, because the log has the writes that the file lacks. The store
+            // continues.
             if let Err(error) = self.checkpoint_if_requested() {
                 tracing::warn!(%error, "a checkpoint was not taken");
             }

@@ -14,18 +14,18 @@
 //!
 //! - Spaces: `spaces.rs`. Numbers of keys: `reserved_counts.rs`.
 //! - Writes: `transaction.rs`, `space_writes.rs`, `key_sets.rs` and `write.rs`. All writes are
-//!   transactions.
+//!   transactions. `remove_range.rs` makes several of one removal.
 //! - Reads: `space_reader.rs`, `read.rs` and `snapshot.rs`.
-//! - Opening: `open.rs`, `parts.rs` and `log_record.rs`.
+//! - Opening: `options.rs`, `open.rs`, `parts.rs` and `log_record.rs`.
 //! - Maintenance: `checkpointer.rs` (the thread that takes checkpoints), `durability.rs` (tickets),
 //!   `compact.rs`, `check.rs` and `inspect.rs`. The thread that evicts is `buffer/evictor.rs`.
 //!
 //! # Invariants
 //! 1. Writes have increasing numbers over all spaces, and transactions are published and logged in
 //!    this order. The number of a key's last write is its version.
-//! 2. The file has the state after some transaction, whose last write is the header's `sequence`.
-//!    Pages reach the file's state only by checkpoints, each of one moment. The number of keys is
-//!    of the same moment; it counts the main space alone.
+//! 2. The file has the state after some transaction. The number of its last write is the header's
+//!    `sequence`. Pages reach the file's state only by checkpoints, each of one moment. The number
+//!    of keys is of the same moment; it counts the main space alone.
 //! 3. So the file's state, with the log's later records applied, is the state after the last
 //!    durable transaction. A transaction that was acknowledged at
 //!    [`Durability::Sync`](crate::Durability::Sync) survives any crash as a whole. After any crash,

@@ -103,7 +103,7 @@ impl DiskStore {
     }
 }
 
-/// Opens the tries and finds the catalog's first page; creates what the file lacks.
+/// Opens the tries and finds the catalog's first page. Creates those that the file lacks.
 fn open_spaces(
     buffer: &BufferManager,
     first: Option<PageId>,

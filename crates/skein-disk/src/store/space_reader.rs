@@ -17,7 +17,7 @@ pub struct FoundValues {
 }
 
 impl FoundValues {
-    /// Replaces the contents by the values of several keys of a trie, whose lookups overlap.
+    /// Replaces the contents by the values of several keys of a trie. The lookups overlap.
     ///
     /// # Errors
     /// [`DiskError::ReadTooLong`]; otherwise as [`DiskTrie::get_many`].

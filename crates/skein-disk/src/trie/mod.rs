@@ -8,6 +8,7 @@
 //!
 //! Read in this order:
 //!
+//! - Parameters: `shape.rs`.
 //! - Bytes: `symbols.rs` (keys as symbols), `node.rs`, `leaves.rs`, `value.rs`, `overflow.rs`
 //!   (records), `decoded_node.rs` (a node in memory).
 //! - Operations: `core.rs` (descent from the root to a value), `set.rs`, `remove.rs`, `hash.rs`.

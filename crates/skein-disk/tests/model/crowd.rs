@@ -141,7 +141,7 @@ fn number_of(value: &[u8]) -> u64 {
 }
 
 impl Crowd {
-    /// Runs all threads. Returns what the writers have written.
+    /// Runs all threads. Returns the rows that the writers have written.
     fn meet(&self, readers: usize, draw: &mut SplitMixDraw) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let mut seeds = || SplitMixDraw(draw.next());
         let written = std::thread::scope(|scope| {

@@ -43,7 +43,7 @@ impl OracleState {
         }
     }
 
-    /// Returns a key whose value differs, with its space.
+    /// Returns a key that has another value in `other`, with its space.
     fn difference(&self, other: &Self) -> Option<String> {
         [KeySpace::Main, KeySpace::Members].into_iter().find_map(|space| {
             let (one, other) = (self.of(space), other.of(space));

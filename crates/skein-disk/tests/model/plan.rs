@@ -4,8 +4,8 @@ use skein_disk::{DiskOptions, Durability, ReplacementPolicy, TrieShape, Values};
 
 use crate::random::{KeyStyle, SPARSE_MOST, SplitMixDraw};
 
-/// The shapes; common ones appear several times. Most often the one whose keys have the most nodes,
-/// and so the most ways to share pages.
+/// The shapes; common ones appear several times. Most often the one that makes the most nodes for a
+/// key, and so has the most ways to share pages.
 const SHAPES: [TrieShape; 14] = [
     TrieShape::Classical { n: 4 },
     TrieShape::Classical { n: 4 },

@@ -15,7 +15,7 @@ pub enum KeyStyle {
     Nested,
     /// The longest keys of the trie, which differ in one byte.
     Longest(usize),
-    /// Up to this many bytes, of which every hundredth is one of two.
+    /// Up to this many bytes. Every hundredth byte is one of two.
     Sparse(usize),
     /// Two or three bytes of any value.
     Dense,

@@ -74,7 +74,7 @@ impl Sequence {
         space == KeySpace::Members || self.plan.options.shape.is_ordered()
     }
 
-    /// Returns what a space should have.
+    /// Returns the rows that a space should have.
     pub fn expected(&self, space: KeySpace) -> &OracleMap {
         self.oracle.now().of(space)
     }

@@ -21,9 +21,9 @@ fn fill(store: &DiskStore, value: &[u8]) -> StorageFaultModel {
     model
 }
 
-/// Incident: `checkpoint` and `compact` of a closed store wrote to a file whose lock was released.
-/// Consequence: everything that another process had made durable there meanwhile was lost. Fix: a
-/// closed page file refuses reads and writes.
+/// Incident: `checkpoint` and `compact` of a closed store wrote to a file after its lock was
+/// released. Consequence: everything that another process had made durable there meanwhile was
+/// lost. Fix: a closed page file refuses reads and writes.
 #[test]
 fn a_closed_store_leaves_the_folder_to_others() {
     type Use = fn(&DiskStore) -> Result<()>;

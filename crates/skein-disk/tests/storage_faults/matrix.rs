@@ -43,7 +43,7 @@ enum FaultedOperation {
     RemoveAll,
     /// More pages than the cache has, so some are spilled.
     LargeWrite,
-    /// What a backup does: reads all keys of a moment beside writes.
+    /// The reads of a backup: all keys of a moment, beside writes.
     ReadSnapshot,
     Close,
 }
@@ -72,7 +72,7 @@ const ENDS: [ProcessEnd; 3] = [ProcessEnd::Stop, ProcessEnd::Kill, ProcessEnd::P
 /// is a removed key.
 type AllowedValues = BTreeSet<Option<Vec<u8>>>;
 
-/// A cell of the matrix: a store on a faulty disk, and what it may contain.
+/// A cell of the matrix: a store on a faulty disk, and its possible contents.
 struct MatrixCell {
     name: String,
     storage: FaultyStorage,

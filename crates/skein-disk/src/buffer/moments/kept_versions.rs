@@ -9,10 +9,10 @@
 //! ```
 //!
 //! A version's lifetime begins with the publication that made it and ends before the one that
-//! replaced it. A snapshot needs the versions whose lifetime contains its moment. Each kept version
-//! is in the list of one snapshot that needs it, normally the newest one. When that snapshot ends,
-//! the version moves to the list of an older one, or is removed. So the work of an end depends on
-//! the versions of that snapshot and not on all kept ones.
+//! replaced it. A snapshot needs the versions that were alive at its moment. Each kept version is
+//! in the list of one snapshot that needs it, normally the newest one. When that snapshot ends, the
+//! version moves to the list of an older one, or is removed. So the work of an end depends on the
+//! versions of that snapshot and not on all kept ones.
 //!
 //! # Invariants
 //! 1. If a live snapshot needs a replaced version, the version is here.
@@ -98,8 +98,8 @@ impl KeptVersions {
         key
     }
 
-    /// Removes a live snapshot. Returns its list, whose versions may still be needed by others
-    /// ([`release`](Self::release)).
+    /// Removes a live snapshot. Returns its list. Other snapshots may still need versions in the
+    /// list ([`release`](Self::release)).
     pub(super) fn end(&mut self, key: MomentKey) -> Vec<KeptVersionKey> {
         self.live.remove(&key).map(|ended| ended.versions).unwrap_or_default()
     }
@@ -270,8 +270,8 @@ mod tests {
     }
 
     proptest! {
-        /// The kept versions are those whose lifetime contains the moment of a live snapshot, and
-        /// those of ended snapshots that are not examined yet.
+        /// The kept versions are those that were alive at the moment of a live snapshot, and those
+        /// of ended snapshots that are not examined yet.
         #[test]
         fn versions_are_kept_for_exactly_the_live_snapshots(steps in steps()) {
             let mut kept = KeptVersions::new();

@@ -15,7 +15,8 @@
 //! each publication first keeps the versions that it replaces (`keep.rs`): a version keeps its
 //! frame, and its place has one more reason to be kept.
 //!
-//! A moment is the number of publications before it.
+//! A moment is the number of publications before it. `moment_pages` reads one page after the other,
+//! and `moment_view` many pages of lookups that overlap.
 //!
 //! # Invariants
 //! 1. A snapshot is taken under the lock `publishing`. A publication checks under the same lock
@@ -31,7 +32,7 @@
 //!    and [`PROTECT`](skein_sync::reclaim::PROTECT) an Acquire). So a page without kept versions
 //!    costs no lock.
 //! 4. A kept version has exactly one reason of its own for its place. A dirty frame has no place
-//!    yet, but the one that was promised to it. Whoever writes the frame adds the reason
+//!    yet, but the one that was promised to it. The thread that writes the frame adds the reason
 //!    (`frame.rs`). So an old version can be written on a full disk, too.
 //! 5. At most [`BufferManager::kept_most`] frames of kept versions, and the replaced ones of one publication,
 //!    stay in memory. Before the next publication the writer writes the dirty ones among the rest

@@ -1,4 +1,4 @@
-//! Reading many pages of a moment at once, for lookups whose memory accesses overlap.
+//! Reads many pages of a moment at once, for lookups with overlapping memory accesses.
 //!
 //! A walk under one guard uses the pages in memory. If some are missing, the guard ends, all of
 //! them are loaded, and the walk restarts. Loaded pages stay until the walk is complete, so each

@@ -42,7 +42,7 @@ fn refer(buffer: &BufferManager, id: PageId) -> Option<PageReference<'_>> {
 /// Incident: a hundred readers each found room before any had taken it, and referenced all 16 pages
 /// of a cache, so a writer could evict no page. Consequence: two thirds of the writes were refused.
 /// Fix: a reader first takes one of a limited number of slots, half as many as the cache has pages,
-/// or reads without the cache. A writer, whose pages are in memory already, may exceed the cache
+/// or reads without the cache. A writer has its pages in memory already, so it may exceed the cache
 /// while no page can be evicted.
 #[test]
 fn referenced_pages_stay_and_a_writer_finds_room() {
@@ -73,8 +73,8 @@ fn referenced_pages_stay_and_a_writer_finds_room() {
 
 /// Incident: a write held a guard of the collector from its start to its end, and a transaction
 /// lasts as long as its caller likes. Consequence: every page that readers evicted meanwhile stayed
-/// in memory (3.4 GB beside a cache of 256 KiB), and kept its reason for its place, of which there
-/// could be 255. Fix: a write pins the page that it reads, and retired frames are counted and
+/// in memory (3.4 GB beside a cache of 256 KiB), and kept its reason for its place; a place can
+/// have 255 reasons. Fix: a write pins the page that it reads, and retired frames are counted and
 /// bounded.
 #[test]
 fn pages_evicted_during_an_open_write_are_freed() {

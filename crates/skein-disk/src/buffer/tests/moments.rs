@@ -247,7 +247,7 @@ fn a_page_that_is_freed_during_a_load_leaves_no_frame() {
         let freed = *ids.iter().find(|id| !buffer.write().is_in_memory(**id)).unwrap();
         let mut writer = buffer.write();
         writer.free(freed);
-        // A reader whose walk began before the publication.
+        // The walk of this reader began before the publication.
         writer.publish_then(|| drop(buffer.fetch(freed).unwrap())).unwrap();
         buffer.check_places();
         assert!(!buffer.is_page(freed));

@@ -8,7 +8,7 @@ use crate::page::{DiskPageKind, PageId};
 
 const PAGES: usize = 100;
 
-/// Returns a buffer manager whose pages are all in the file, and their ids.
+/// Returns a buffer manager with all pages in the file, and their ids.
 fn cold(storage: &SimStorage) -> (BufferManager, Vec<PageId>) {
     let buffer = open(storage, 16).unwrap();
     let mut writer = buffer.write();

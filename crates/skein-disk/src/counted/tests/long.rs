@@ -48,8 +48,8 @@ fn a_key_beyond_the_limit_is_rejected() {
     assert_eq!(store.rank(&key), 0);
 }
 
-/// A key that shares its prefix with no key of a full page whose keys share a long one: the page
-/// cannot be written with the shorter prefix.
+/// All keys of a full page share a long prefix, and the new key does not: the page cannot be
+/// written with the shorter prefix.
 #[test]
 fn a_key_with_another_prefix_gets_a_page_beside_a_full_one() {
     for other in [b"a", b"z"] {

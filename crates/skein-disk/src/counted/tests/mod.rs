@@ -1,5 +1,6 @@
-//! Counted sets against a sorted set, with a cache so small that most steps evict pages, and tests
-//! of single operations.
+//! Counted sets against a sorted set (`model`), with a cache so small that most steps evict pages,
+//! and tests of single operations: `page` (one key page), `long` (long keys), `fill` (how full
+//! pages are), `damage`, and `shared` (readers beside a writer).
 
 mod damage;
 mod fill;

@@ -9,7 +9,7 @@ fn stored(key: &[u8]) -> StoredKey<'_> {
     StoredKey { inline: key.into(), chain: None }
 }
 
-/// Keys whose heads are equal only because they are filled up with zeros.
+/// Keys with heads that are equal only because they are filled up with zeros.
 #[test]
 fn keys_that_end_with_zeros_differ() {
     let keys: [&[u8]; 9] =

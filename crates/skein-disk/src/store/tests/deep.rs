@@ -1,4 +1,4 @@
-//! Keys whose paths have more pages than the cache.
+//! Keys with longer paths, in pages, than the cache.
 
 use std::ops::Bound;
 
@@ -43,8 +43,8 @@ fn value(shape: TrieShape, len: usize) -> Vec<u8> {
     if is_fixed(shape) { len.to_string().into_bytes() } else { vec![len as u8; 900] }
 }
 
-/// Returns a store in whose file each key is a prefix of the next, and the number of pages on the
-/// path of the last key.
+/// Returns a store in which each key is a prefix of the next, and the number of pages on the path
+/// of the last key.
 fn nested(storage: &SimStorage, shape: TrieShape) -> (DiskStore, u64) {
     let store = open(storage, shape, 8_000);
     let step = if is_fixed(shape) { 50 } else { 1 };
@@ -63,8 +63,8 @@ fn costs(store: &DiskStore) -> (u64, u64) {
     (stats.misses, stats.hits + stats.misses)
 }
 
-/// Runs an operation three times, and checks each time what it costs: one load of each page of a
-/// path, and a few visits. `more` are pages beside those of the path.
+/// Runs an operation three times, and checks each time its costs: one load of each page of a path,
+/// and a few visits. `more` are pages beside those of the path.
 fn check_cost(
     store: &DiskStore,
     (what, depth, more): (&str, u64, u64),

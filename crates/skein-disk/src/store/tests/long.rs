@@ -1,4 +1,4 @@
-//! Long values whose pages are not in memory.
+//! Long values with pages that are not in memory.
 
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,10 +59,10 @@ fn all(bytes: usize) -> ScanRequest<'static> {
 }
 
 /// Incident: a walk that met a missing page restarted from the root, and from the first page of a
-/// long value. Consequence: N missing pages of a value caused N²/2 visits, each of which searched
-/// all uncached pages: 8 MiB took 2 s, 16 MiB 16 s. Fix: the walk reports the id of the long
-/// value. Its pages are read outside of walks, one after the other, and the next walk finds the
-/// bytes by the id.
+/// long value. Consequence: N missing pages of a value caused N²/2 visits, and each visit searched
+/// all uncached pages: 8 MiB took 2 s, 16 MiB 16 s. Fix: the walk reports the id of the long value.
+/// Its pages are read outside of walks, one after the other, and the next walk finds the bytes by
+/// the id.
 #[test]
 fn an_uncached_long_value_is_read_with_one_visit_per_page() {
     for shape in SHAPES {

@@ -1,4 +1,6 @@
-//! The store under crashes and failures, against a model.
+//! The store under crashes and failures, against a model. Writes: `transactions`, `groups`,
+//! `reserved`. Folders: `replay`, `parts`, `older_folders`. Limits of a cache: `deep`, `long`,
+//! `members`. Spaces: `spaces`. Snapshots: `snapshots`. Damage: `damage`, `shared`.
 
 mod damage;
 mod deep;

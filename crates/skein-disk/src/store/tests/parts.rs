@@ -27,7 +27,7 @@ fn open(storage: &SimStorage) -> Result<DiskStore> {
     DiskStore::open_on(storage.share(), FOLDER, options())
 }
 
-/// Returns a store whose process was killed, with some writes in its log alone.
+/// Returns the folder of a killed store, with some writes in its log alone.
 fn killed() -> SimStorage {
     let storage = SimStorage::new();
     let store = open(&storage).unwrap();

@@ -1,4 +1,4 @@
-//! Key spaces: what each has, creation and replay.
+//! Key spaces: their keys, their creation and their replay.
 
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};

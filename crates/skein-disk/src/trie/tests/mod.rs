@@ -1,5 +1,6 @@
-//! Tries against a model, with a cache so small that every step evicts, and tests of single
-//! operations.
+//! Tries against a model (`model`), with a cache so small that every step evicts, and tests of
+//! single operations: `single`, `remove`, `pack` (a compaction), `scale` (many keys, and threads),
+//! `damage` and `shared` (two pointers to one record).
 
 mod damage;
 mod model;

@@ -1,4 +1,5 @@
 //! Snapshots of a store against a history of models, with long values, closing and damage.
+//! `property` draws random steps, and `faults` lets operations fail.
 
 mod faults;
 mod property;

@@ -78,7 +78,7 @@ proptest! {
                     let ended = snapshots.swap_remove(which % snapshots.len());
                     let mut release = ended.snapshot.release();
                     while release.step(*most) {
-                        // Another write is between the steps, and needs what is not released yet.
+                        // Another write between the steps meets versions that are not released yet.
                         write(&store, &mut model, &[(*most, Some(vec![1; *most]))]);
                     }
                 }
