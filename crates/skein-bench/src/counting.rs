@@ -32,7 +32,7 @@ pub fn weigh<T>(build: impl FnOnce() -> T) -> (T, isize) {
 
 /// Returns the live bytes of C's allocator, in its arenas and in blocks that it mapped directly.
 fn c_bytes() -> isize {
-    // SAFETY: the function takes no argument and returns a structure of numbers.
+    // SAFETY: the function is called without arguments and returns a structure of numbers.
     let info = unsafe { libc::mallinfo2() };
     (info.uordblks + info.hblkhd).cast_signed()
 }

@@ -12,6 +12,9 @@
 //! Every figure is a ratio within one run: the contenders take turns for several rounds, and the
 //! report shows the median and the spread. Every answer is checked. A wrong answer ends the run.
 //!
+//! Beside the picture: `counting` counts live bytes, `sys` pins threads and starts processes,
+//! `error` has the errors of a run, and `nearest` suggests names for misspelt ones.
+//!
 //! `docs/benchmarks/` documents every field and how to repeat the recorded figures. Design:
 //! `docs/design/bench.md`.
 

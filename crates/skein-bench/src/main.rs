@@ -14,8 +14,8 @@ use skein_terminal::log::LogArgs;
 
 mod command;
 
-/// The allocator of `skein`, so that the bench measures what users get. It can count the bytes that
-/// the bench weighs.
+/// The allocator of `skein`, so that the bench measures the same program as users run. It can count
+/// the bytes that the bench weighs.
 #[global_allocator]
 static ALLOCATOR: LiveByteAllocator = LiveByteAllocator;
 

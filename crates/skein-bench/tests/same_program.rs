@@ -1,5 +1,5 @@
-//! Runs the programs that `docs/comparison.md` shows, and compares what they return. The page has
-//! them as they are: `skein-cli/tests/e2e/documents.rs` checks that.
+//! Runs the programs that `docs/comparison.md` shows, and compares their output. The page has them
+//! as they are: `skein-cli/tests/e2e/documents.rs` checks that.
 
 #![expect(dead_code, reason = "the programs' own main functions take their paths from the command line")]
 
@@ -34,7 +34,7 @@ fn rocksdb_returns_the_same_keys_twice() {
     }
 }
 
-/// Each opens what it has written before, too.
+/// Each opens its earlier database, too.
 #[test]
 fn all_programs_return_the_same_keys_twice() {
     let folder = tempfile::tempdir().expect("a folder");

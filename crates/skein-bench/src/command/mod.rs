@@ -1,4 +1,5 @@
-//! The commands of the program, one module each.
+//! The commands of the program, one module each: `bench` runs experiments and shows their results,
+//! `probe` measures the machine's memory.
 
 pub mod bench;
 pub mod probe;

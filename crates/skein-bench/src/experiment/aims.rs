@@ -41,7 +41,7 @@ pub struct Aims<const KINDS: usize> {
     pub rates: &'static [Rate<KINDS>],
     /// The greatest bytes per key, without keys and values, by kind.
     pub bytes: [Option<f64>; KINDS],
-    /// The part of these bytes whose share the verdict shows.
+    /// The part of these bytes that the verdict shows as a share.
     pub part: Option<&'static str>,
     /// While the index grows to twice its size, its bytes may be this many times `bytes`. `None`:
     /// not judged.

@@ -22,7 +22,7 @@ pub const fn per_key(measure: &str) -> MeasureSpec<'_> {
     MeasureSpec { measure, unit: "B/key", better: Better::Less }
 }
 
-/// An index whose bytes are counted while it is filled.
+/// An index with a count of its bytes while it is filled.
 pub struct IndexScales {
     index: Box<dyn DynIndex>,
     keys: usize,

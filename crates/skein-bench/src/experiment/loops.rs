@@ -70,7 +70,7 @@ pub const DEPENDENT: GridLoop = LOOKUP.dependent("lookup, dependent");
 /// The same lookups in batches.
 pub const GET_MANY: GridLoop = reads("get_many(32)", LoopStyle::Batches(32), present);
 
-/// Lookups, four in five of which find their key.
+/// Lookups. Four in five find their key.
 pub const LOOKUP_80: GridLoop =
     reads("lookup, 80 % hits", LoopStyle::Independent, |asked, count, seed, share| {
         lookup::lookups(asked, count, 0.8, seed, share)

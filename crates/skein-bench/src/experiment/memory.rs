@@ -107,7 +107,7 @@ fn weigh(
     bench.add(per_key(PEAK), entry.name, at, each(added.peak_bytes))
 }
 
-/// Splits the keys into the steps by which an index grows from half of them to all.
+/// Splits the keys into steps of growth, from half of them to all.
 fn growth_steps(keys: &PackedKeys) -> Vec<PackedKeys> {
     let end = |step: usize| keys.len() * (GROWTH_STEPS + step) / (2 * GROWTH_STEPS);
     let between = |from: usize, to: usize| (from..to).map(|n| keys.get(n)).collect();
@@ -139,8 +139,8 @@ pub fn over_doubling(keys: &PackedKeys, entry: &RegisteredIndex) -> Vec<HeldByte
     held.collect()
 }
 
-/// Returns the least, the mean and the greatest figure of these sizes. A user who does not know the
-/// number of keys must expect any of them.
+/// Returns the least, the mean and the greatest figure of these sizes. If the number of keys is
+/// unknown, users must expect any of them.
 pub fn least_mean_most(held: &[HeldBytes], figure: fn(&HeldBytes) -> f64) -> [f64; 3] {
     let figures = || held.iter().map(figure);
     #[expect(clippy::cast_precision_loss, reason = "a few sizes")]

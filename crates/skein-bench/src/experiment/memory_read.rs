@@ -73,7 +73,7 @@ pub fn times(bench: &Bench, measure: &str, point: &GridPoint) -> Vec<(String, f6
 }
 
 /// Records the time of a measure's operations at a point, in the last round and for each contender,
-/// as a number of memory reads, each of which takes `read_ns`.
+/// as a number of memory reads that take `read_ns` each.
 ///
 /// # Errors
 /// If a figure is not finite.

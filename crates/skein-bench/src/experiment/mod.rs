@@ -12,8 +12,20 @@
 //! the experiment is rejected before it starts.
 //!
 //! Order of reading: `plan.rs` (the request), `bench.rs` (the runner), `findings.rs` (figures and
-//! judgements), then `grid/` and `loops.rs`, which most index experiments are built from. The other
-//! folders are named after the paper or the subject of their experiments.
+//! judgements), then `grid/` and `loops.rs`, which most index experiments are built from.
+//!
+//! The experiments:
+//!
+//! - By paper: `masstree_fig8`, `masstree_fig9`, `masstree_fig10`, `masstree_fig11`, `wormhole`,
+//!   `cuckoo`, `mlpindex`, `bitbase` (the disk engine).
+//! - By subject: `index`, `memory`, `scaling`, `skip_list`, `store`, `server`, `self_test` (the
+//!   bench itself).
+//!
+//! Their common parts:
+//!
+//! - Choices: `setting`, `participants` (contenders), `key_lengths` (keys that all accept).
+//! - Measures: `index_memory`, `resident_size`, `memory_read` (the unit of time), `latency`.
+//! - A run: `progress`, `scratch` (its folder). Judgement: `aims`.
 
 mod aims;
 mod bench;

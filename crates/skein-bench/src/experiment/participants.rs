@@ -90,8 +90,7 @@ pub fn missing_ability(entry: &RegisteredIndex, each: &GridLoop, set: &KeySet) -
     })
 }
 
-/// Notes which contenders are left out of which loops: one note per reason, with all its
-/// contenders.
+/// Notes the contenders that are left out of a loop: one note per reason, with all its contenders.
 pub fn note_left_out(
     findings: &mut Findings,
     loops: &[GridLoop],

@@ -1,8 +1,9 @@
 //! The skip list's cursor, which reads ahead, compared with one that does not: section 3 of the
 //! paper on MlpIndex, with its table 1, and this project's aims for the list.
 //!
-//! The paper measures a bare list, whose nodes are keys only, and a versioned list in a database.
-//! Ours is versioned. A variant whose nodes have a value and no versions stands for the bare list.
+//! The paper measures a bare list, with keys alone in its nodes, and a versioned list in a
+//! database. Ours is versioned. A variant with values and without versions stands for the bare
+//! list.
 
 use linkme::distributed_slice;
 
@@ -44,7 +45,7 @@ const LOOPS: [GridLoop; 9] = [
     TOGETHER,
 ];
 
-/// The ranges from which on the paper's cursor is faster.
+/// The ranges that are long enough for the paper's cursor to be faster.
 const LONG_ENOUGH: [&str; 4] = ["scan of 20", "scan of 50", "scan of 100", LONG.measure];
 const POINT: [&str; 3] = [INSERT, LOOKUP.measure, DEPENDENT.measure];
 

@@ -6,7 +6,7 @@ use super::random::SeededRandom;
 /// The Zipfian distribution: rank k (from 1) has a probability proportional to 1 / k^theta.
 ///
 /// Drawn by rejection-inversion (Hörmann and Derflinger, 1996): a random point under the curve
-/// x^-theta, whose integral can be inverted, is rounded to a rank. The point is rejected in the
+/// x^-theta, which has an invertible integral, is rounded to a rank. The point is rejected in the
 /// area between the curve and its steps. The method is exact and needs no table, for any number of
 /// items.
 #[derive(Debug, Clone)]
@@ -105,7 +105,7 @@ impl Scrambled {
 pub struct Latest(Zipf);
 
 impl Latest {
-    /// Returns the distribution over items, of which `items` exist now.
+    /// Returns the distribution over the items that exist now, `items` in number.
     pub fn new(items: u64, theta: f64) -> Self {
         Self(Zipf::new(items, theta))
     }

@@ -13,8 +13,12 @@
 //!
 //! A family of key sets is one file, which registers itself, and one line in `family/mod.rs`. The
 //! seed decides every key. So all contenders of a run, and all runs, see the same keys in the same
-//! order. `docs/benchmarks/key-sets.md` describes each family exactly. Read the files in
-//! the order of the picture.
+//! order. `docs/benchmarks/key-sets.md` describes each family exactly. Read the files in the order
+//! of the picture.
+//!
+//! Below `generate.rs`: `random` and `permutation` (draws from the seed), `distribution` (Zipf),
+//! `seen_keys` (drops duplicates), `packed_keys` (many keys in two allocations), `memory` (an
+//! estimate before the draw). `listing` prints `skein bench keysets`.
 
 pub mod distribution;
 pub mod family;

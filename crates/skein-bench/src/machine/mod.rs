@@ -1,5 +1,6 @@
 //! The machine that a figure was measured on, as the system describes it. [`crate::probe`] measures
-//! the rest.
+//! the rest. `free` has the memory that a run may take, `resident` that of this process, and
+//! `huge_pages` the settings of the system.
 
 mod free;
 mod huge_pages;

@@ -67,7 +67,7 @@ impl<'a> LinkWalk<'a> {
     }
 }
 
-/// Random reads whose addresses depend on the sum of all values read so far.
+/// Random reads, with addresses that depend on the sum of all values read so far.
 #[derive(Debug)]
 pub struct RandomReads<'a> {
     lines: &'a [ArrayLine],

@@ -128,8 +128,8 @@ mod tests {
         CpuCache { level: 3, bytes: 32 << 20 },
     ];
 
-    /// Returns the latencies of a machine whose reads miss in proportion to the bytes that do not
-    /// fit, and whose memory gets slower with the footprint.
+    /// Returns the latencies of a machine. Its reads miss in proportion to the bytes that do not
+    /// fit, and its memory gets slower with the footprint.
     fn machine(noise: impl Fn(u64) -> f64) -> Vec<(u64, f64)> {
         let latency = |bytes: u64| {
             let real = |bytes: u64| f64::from((bytes >> 10) as u32);

@@ -9,6 +9,8 @@
 //!   lines, lines ──► compare  the cells that moved beyond the noise
 //! ```
 //!
+//! `probe` puts the probe's figures into sentences.
+//!
 //! No code here measures, and no code here fails. A report shows any results file as it is, even
 //! one without rounds, with figures that are not numbers, or with odd text. Read `view.rs` first.
 

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Every line carries the name of its run in the field `run`, so `cat` may join files.
-//! `docs/benchmarks/results-files.md` documents every field. Read this file first, then `file.rs`.
+//! `docs/benchmarks/results-files.md` documents every field. Read this file first, then `file.rs`,
+//! and `stats.rs` for the median and the spread of a figure's rounds.
 
 mod file;
 mod stats;

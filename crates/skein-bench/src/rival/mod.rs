@@ -9,8 +9,8 @@
 //!
 //! A contender is one file, which registers itself, and its `mod` line in the folder's `mod.rs`.
 //! All foreign code that is compiled or linked is behind the feature `rivals`. With the feature, a
-//! contender whose library is not installed is reported as left out, together with the package that
-//! has it.
+//! contender without an installed library is reported as left out, together with the package that
+//! has the library.
 
 pub mod index;
 pub mod server;

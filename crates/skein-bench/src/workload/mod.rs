@@ -1,7 +1,7 @@
 //! Workloads: operations on an index or a server, prepared before the clock starts.
 //!
 //! ```text
-//!   generator (lookup.rs, ycsb.rs, …) ──► Script: operations and keys in order ──► run.rs: a loop
+//!   generator (lookup, mix, scan, ycsb) ──► Script: operations and keys in order ──► run.rs: a loop
 //! ```
 //!
 //! A script is made once and given to every contender, so all see the same keys in the same order.

@@ -41,7 +41,7 @@ pub struct ScriptOp {
     pub kind: OpKind,
     /// The number of keys that a scan reads.
     pub count: u16,
-    /// The number of the key in its set, from which its value is computed.
+    /// The number of the key in its set. Its value is computed from this number.
     pub number: u32,
 }
 

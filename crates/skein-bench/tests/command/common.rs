@@ -9,7 +9,7 @@ pub use crate::outcome::{assert_refused, stdout_of};
 /// The tested program.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_skein-bench");
 
-/// Returns the program `skein`, whose servers are measured.
+/// Returns the program `skein`, which runs the measured servers.
 ///
 /// # Panics
 /// If it has not been built: cargo builds the programs of this package alone for its tests.

@@ -1,4 +1,7 @@
 //! `skein bench`: repeats the papers' figures and tables on this machine.
+//!
+//! One module for each subcommand: `list` and `keysets` show the choices, `run` measures (through
+//! `weigh`, for the memory of an index), `report` and `compare` read the results.
 
 mod compare;
 mod keysets;

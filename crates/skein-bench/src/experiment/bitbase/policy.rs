@@ -109,7 +109,7 @@ fn fill(bench: &Bench, scratch: &Scratch, asked: &KeyRequests) -> Result<(std::p
     Ok((folder, (pages / PART).max(CACHE_LEAST)))
 }
 
-/// Returns the requests whose keys are read.
+/// Returns the requests for the keys that are read.
 fn numbers(access: AccessPattern, count: usize, seed: u64) -> Vec<usize> {
     let mut random = SeededRandom::new(seed);
     let skewed = Scrambled::new(count as u64, THETA, seed);

@@ -1,4 +1,4 @@
-//! Other engines whose data may exceed their cache, compared with ours: the same rows, the same
+//! Other engines for more data than their cache holds, compared with ours: the same rows, the same
 //! cache, the same durability.
 //!
 //! One turn of one engine:

@@ -1,7 +1,7 @@
 //! One point of one line of a figure: a trie in an empty folder, all requests set, then some read.
 //!
-//! The paper's system has no log, so ours has none here: it is opened at `none`, and makes one
-//! checkpoint, at the end, which writes the pages still in the cache. The request rate excludes
+//! The paper's system has no log, so ours runs without its log: it is opened at `none`, and makes
+//! one checkpoint, at the end, which writes the pages still in the cache. The request rate excludes
 //! that checkpoint, as the paper's rate excludes the pages that the system writes later. The rate
 //! that includes it is a second measure.
 

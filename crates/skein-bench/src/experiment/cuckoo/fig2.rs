@@ -2,9 +2,9 @@
 //!
 //! The paper uses the processor's counters to split a lookup's cycles into executing and waiting
 //! for memory. Most virtual machines have no such counters. So the same lookups run once more on a
-//! few keys of the same index, whose lines stay in the caches: that time is execution, and the rest
-//! is waiting. It is slightly too low, because branches are predicted better for a few keys than
-//! for all.
+//! few keys of the same index, because the lines of these keys stay in the caches: that time is
+//! execution, and the rest is waiting. It is slightly too low, because branches are predicted
+//! better for a few keys than for all.
 
 use linkme::distributed_slice;
 

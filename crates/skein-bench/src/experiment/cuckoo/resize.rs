@@ -211,8 +211,8 @@ mod tests {
     use crate::keyset;
     use crate::result::ClaimAnswer;
 
-    /// Returns findings with a table that grows by `grown`, whose tails are `times` those of one
-    /// with room, and in which an insert moves `most` entries.
+    /// Returns findings with a table that grows by `grown`. Its tails are `times` those of a table
+    /// with room, and an insert moves `most` entries.
     fn found(grown: f64, times: f64, most: f64) -> Findings {
         let mut findings = Findings::default();
         let here = AxisPoint::name("key set", "rand-8");

@@ -125,7 +125,7 @@ fn name(pages: PageKind) -> &'static str {
     }
 }
 
-/// Probes once per round. `shown` selects the arrays whose lines the figure shows.
+/// Probes once per round. `shown` selects the arrays that are lines of the figure.
 fn run(bench: &mut Bench, shown: impl Fn(&PageKindReport, &ReadGroups) -> bool) -> Result<()> {
     let plan = probed(&bench.plan);
     bench.set("arrays", plan.arrays.iter().map(|&bytes| size(bytes)).collect::<Vec<_>>().join(", "));

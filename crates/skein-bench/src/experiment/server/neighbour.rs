@@ -125,7 +125,7 @@ fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Returns a request followed by a PING, whose reply marks the end of the answer.
+/// Returns a request followed by a PING. The reply to the PING marks the end of the answer.
 fn with_end(request: &str) -> Vec<u8> {
     format!("{request}\r\nPING\r\n").into_bytes()
 }

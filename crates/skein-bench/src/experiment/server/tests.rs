@@ -10,7 +10,7 @@ use crate::rival::server::{COLUMNS, DialectRequest, NOOP, RowColumns};
 use crate::workload::requests::{MYCSB, RequestOp, ScriptRequest, uniform_of};
 use crate::workload::{RankedKeySet, ThreadShare};
 
-/// A model of a correct server. It records requests whose expected reply differs from its own.
+/// A model of a correct server. It records a request if the expected reply differs from its own.
 #[derive(Default)]
 struct ServerModel {
     values: BTreeMap<Vec<u8>, Vec<u8>>,

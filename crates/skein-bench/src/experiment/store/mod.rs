@@ -8,6 +8,8 @@
 //! | `masstree_sec5.rs` | `masstree-sec5` | our checkpoint and recovery, beside the paper's |
 //! | `transactions.rs` | `transactions` | transactions of one and two threads, with few and many conflicts |
 //!
+//! `own_store` has the operations on our store that several of them need.
+//!
 //! A round of one contender of `store`:
 //!
 //! 1. An empty folder is loaded in batches, each all or nothing, and forced to disk once at the

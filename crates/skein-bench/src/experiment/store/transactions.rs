@@ -77,7 +77,7 @@ const fn conflicts(measure: &str) -> MeasureSpec<'_> {
     MeasureSpec { measure, unit: "per commit", better: Better::Less }
 }
 
-/// What is measured.
+/// A measured loop, with its figures.
 struct TransactionLoop {
     rate: MeasureSpec<'static>,
     /// With two threads.
@@ -86,7 +86,7 @@ struct TransactionLoop {
     durability: CommitDurability,
 }
 
-/// What a transaction does.
+/// The operations of a transaction.
 #[derive(Clone, Copy)]
 enum TransactionBody {
     TwoRows,

@@ -28,7 +28,7 @@ const SOURCE_18: &str = "Wormhole (EuroSys 2019), figure 18 and section 4.3";
 
 /// The paper's key sets (its table 1); models of those that we may not distribute.
 pub const SETS: [&str; 8] = ["az1", "az2", "url", "K3", "K4", "K6", "K8", "K10"];
-/// The key sets of the ablation, whose shapes differ most.
+/// The key sets of the ablation: those that differ most in shape.
 const FEW_SETS: [&str; 3] = ["az1", "url", "K3"];
 
 /// Returns the number of keys. The paper has 10 to 500 million; sets of a kilobyte per key are the
@@ -145,7 +145,7 @@ static FIG11: Experiment = Experiment {
 
 /// The paper's hash table, as a package.
 const CUCKOO_HASH: &str = "libcuckoo";
-/// The key set whose keys have a kilobyte.
+/// The key set with keys of a kilobyte.
 const KILOBYTES: &str = "K10";
 /// "Close to", and the lower bound of "comparable to".
 const CLOSE: f64 = 0.9;

@@ -1,4 +1,5 @@
-//! `MlpIndex`'s two distributions of 8-byte keys, whose tries have wide and narrow nodes.
+//! `MlpIndex`'s two distributions of 8-byte keys: one makes tries with wide nodes, the other with
+//! narrow ones.
 
 use linkme::distributed_slice;
 

@@ -7,6 +7,18 @@
 //! static DECIMAL: KeyFamily = KeyFamily::new(20, "decimal", "decimal numbers below 2^31", open);
 //! ```
 //!
+//! | family of | files |
+//! | --- | --- |
+//! | Masstree | `decimal`, `prefixed`, `ycsb` |
+//! | Wormhole | `amazon` and `url` (models of its data), `random_bytes`, `long_prefix` |
+//! | the Cuckoo Trie | `amazon`, `reddit` and `osm` (models of its data), `random_bytes` |
+//! | `MlpIndex` | `mlp` |
+//! | `BitBase` | `intkey`, `randstr`, `editstr` |
+//! | the user | `file` |
+//!
+//! `numbered` (a bound's numbers in random order) and `words` (made-up names) are parts of several
+//! families.
+//!
 //! A family declares its parameters there; `name.rs` checks them. `generate.rs` draws the keys,
 //! drops duplicates and sets absent keys apart.
 
@@ -157,7 +169,7 @@ pub struct KeyFamily {
     pub takes: NameSuffix,
     /// A complete name, as an example.
     pub example: &'static str,
-    /// The figures of papers whose keys it has or imitates.
+    /// The figures of papers for which it has the keys, or imitates them.
     pub papers: &'static [PaperFigures],
     /// How sets are chosen from it.
     pub order: SourceOrder,
@@ -177,7 +189,7 @@ pub fn all() -> Vec<&'static KeyFamily> {
 }
 
 impl KeyFamily {
-    /// Returns a family without parameters, whose keys are in random order.
+    /// Returns a family without parameters, with keys in random order.
     pub const fn new(
         rank: u32,
         name: &'static str,

@@ -57,7 +57,7 @@ static K10: KeyFamily =
     KeyFamily::new(6, "K10", "1024 random bytes", |request| Ok(random_bytes(request, 1024)))
         .papers(&[figures(WORMHOLE, 10, 1024.0, None)]);
 
-/// The lengths of `Kshort` and `Klong`, whose last 4 bytes are always random.
+/// The lengths of the keys in `Kshort` and `Klong`. Their last 4 bytes are always random.
 pub const LENGTHS: &[FamilyParameter] = &[FamilyParameter { name: "L", least: 4, most: 65_535 }];
 
 #[distributed_slice(FAMILIES)]

@@ -6,6 +6,8 @@
 //!
 //! Cells are matched by experiment, measure, unit, contender and point. If a file has several runs
 //! of an experiment, runs of equal settings are compared, the last of each.
+//!
+//! `run_differences` finds reasons for doubt, `cell_change` judges a cell, `display` prints both.
 
 mod cell_change;
 mod display;

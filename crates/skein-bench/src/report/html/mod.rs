@@ -1,6 +1,9 @@
 //! The page: one HTML file without other files, network or scripts. It follows the browser's
 //! preference for dark or light by CSS alone.
 //!
+//! The parts of the page: `machine` (one section), then for each `run` its `chart`s and `tables`;
+//! `style` has the CSS.
+//!
 //! All text from the results passes through `maud`, which escapes it, and through
 //! [`sanitized`].
 

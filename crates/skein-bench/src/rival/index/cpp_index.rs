@@ -47,7 +47,7 @@ pub trait CppClass: 'static {
     fn bytes() -> &'static CppFunctions;
 }
 
-/// A class whose functions several threads may call at once.
+/// A class that several threads may call at once.
 ///
 /// # Safety
 /// All functions of its tables except `destroy` must be safe to call concurrently.

@@ -13,7 +13,17 @@
 //! The timed loops are compiled for each contender ([`crate::workload::run`]). All other code uses
 //! it through [`DynIndex`].
 //!
-//! Order of reading: this file, `dyn_index.rs`, `btree.rs` as an example, then `ours/mod.rs`.
+//! Order of reading: this file, `dyn_index.rs`, `btree.rs` as an example, then `ours/mod.rs`. The
+//! rivals:
+//!
+//! - Ordered, in Rust: `bf_tree`, `congee_tree`, `crossbeam_skiplist`, `masstree_crate`,
+//!   `scc_tree`, and `binary_tree` (the first steps of Masstree's figure 8).
+//! - Ordered, in C++: `std_map`.
+//! - Hash tables, as upper bounds: `dense_hash_map`, `libcuckoo` (C++), `hashbrown_map`,
+//!   `papaya_map`.
+//!
+//! `absent` names the rivals that are not measured, with the reasons, and `key_repr` converts keys
+//! for foreign maps.
 
 mod absent;
 #[cfg(feature = "rivals")]

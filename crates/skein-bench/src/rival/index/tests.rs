@@ -137,7 +137,7 @@ fn every_contender_is_right_in_every_workload() {
 /// The expected map, and a script with the answers that follow from it.
 struct IndexOracle<'s> {
     set: &'s KeySet,
-    /// For each key, the number from which its value is computed.
+    /// For each key, the number that determines its value.
     map: BTreeMap<&'s [u8], u32>,
     script: Script,
 }

@@ -122,8 +122,8 @@ impl BenchClient {
         self.latencies.value_at_quantile(0.99) as f64 / 1e3
     }
 
-    /// Adds a request to a connection, whose number must be below
-    /// [`connections`](Self::connections). Sends the pipeline if it is full.
+    /// Adds a request to a connection. Its number must be below [`connections`](Self::connections).
+    /// Sends the pipeline if it is full.
     ///
     /// # Errors
     /// If the connection fails, or if a reply of the pipeline before is wrong.

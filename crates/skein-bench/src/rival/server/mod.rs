@@ -12,7 +12,7 @@
 //! package.
 //!
 //! Order of reading: this file, `process.rs`, `client.rs`, `dialect/mod.rs`; then one file per
-//! server.
+//! server: `ours`, `redis`, `valkey`, `memcached`, and `noop`, which does no work.
 
 mod client;
 mod dialect;

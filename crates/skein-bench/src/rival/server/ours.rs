@@ -48,9 +48,9 @@ fn on_disk(_: &ServerLaunch<'_>) -> Vec<String> {
     words.split(' ').map(str::to_owned).collect()
 }
 
-/// The name of the server whose keys are members of one sorted set, all with the same score.
+/// The name of the server with keys as members of one sorted set, all with the same score.
 pub const SORTED: &str = "skein-sorted-set";
-/// The name of the server whose keys are members of one sorted set, each with its own score.
+/// The name of the server with keys as members of one sorted set, each with its own score.
 pub const SCORED: &str = "skein-scored-set";
 
 #[distributed_slice(SERVERS)]

@@ -1,5 +1,5 @@
-//! `redis-server`. A row of columns is a string whose byte ranges are read and written, as in
-//! Masstree's section 7, or a hash.
+//! `redis-server`. A row of columns is a hash, or a string with a byte range for each column, as in
+//! Masstree's section 7.
 
 use linkme::distributed_slice;
 

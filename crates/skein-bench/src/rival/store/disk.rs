@@ -52,7 +52,7 @@ pub const TRIES: [DiskTrieSetup; 3] = [
 ];
 
 /// The tries in the paper's own layout, with the parameters of its figures. They run together with
-/// those above, under whose names users select them.
+/// those above, and users select both by the names above.
 pub const PAPER_TRIES: [DiskTrieSetup; 3] = [
     DiskTrieSetup {
         words: "linked trie, paper's layout",

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Operations take a microsecond or more, so the dynamic call for each does not show in the
-//! figures. Read this file first, then `rows.rs` and `redb.rs` as an example.
+//! figures. Read this file first, then `rows.rs` and `redb.rs` as an example. The others: `ours`,
+//! `disk` (our disk engine), and a rival each in `bf_tree`, `fjall`, `lmdb` and `rocksdb`.
 
 #[cfg(feature = "rivals")]
 mod bf_tree;
@@ -123,7 +124,7 @@ pub struct RegisteredStore {
 pub enum StoreRole {
     /// A store of rows, with all data in memory.
     Rows,
-    /// An engine whose data may exceed its cache.
+    /// An engine for more data than its cache holds.
     Pages,
     /// Both.
     Both,

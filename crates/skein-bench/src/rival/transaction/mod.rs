@@ -1,8 +1,9 @@
 //! Transactions under test: stores in which several threads read and write rows in transactions.
 //!
 //! A file here implements [`TransactionContender`] and registers it in [`TRANSACTION_STORES`], as
-//! `redb.rs` does. The bodies of transactions are written once, over [`TransactionRows`]. Each
-//! store begins, commits and repeats them in its own way.
+//! `redb.rs` does. The others are `ours`, and the rivals `fjall` and `rocksdb`. The bodies of
+//! transactions are written once, over [`TransactionRows`]. Each store begins, commits and repeats
+//! them in its own way.
 //!
 //! Keys are numbers, 8 bytes with the greatest first. Values are numbers too.
 

@@ -112,7 +112,7 @@ impl ItemKind {
         reply.append(expected);
     }
 
-    /// Returns the request whose reply must be the number of items, and that reply.
+    /// Returns the request for the number of items, and the reply that it must get.
     pub fn count(self, items: usize) -> (Vec<u8>, Vec<u8>) {
         let (mut request, mut reply) = (Vec::new(), Vec::new());
         match self {

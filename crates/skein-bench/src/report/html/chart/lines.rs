@@ -20,7 +20,7 @@ const WIDE: f64 = 30.0;
 const TALL: f64 = 1000.0;
 const HEIGHT: f64 = 210.0;
 
-/// Draws the chart of a measure whose points are numbers.
+/// Draws the chart of a measure with numbers as points.
 pub(super) fn draw(measure: &MeasureView<'_>, palette: &Palette) -> Markup {
     let values: Vec<f64> =
         measure.points.iter().filter_map(|point| point.and_then(|at| at.value)).map(clamped).collect();

@@ -6,8 +6,8 @@
 //! it.
 //!
 //! The hues were searched for so that any two of the seven differ as much as possible, in the
-//! colour space `OKLab`, for full colour vision and for people who do not see red, green or blue.
-//! The least distance is 0.12; a distance of 0.02 is just visible.
+//! colour space `OKLab`, for full colour vision and for the three kinds of colour blindness (red,
+//! green, blue). The least distance is 0.12; a distance of 0.02 is just visible.
 
 use std::collections::{BTreeSet, HashMap};
 

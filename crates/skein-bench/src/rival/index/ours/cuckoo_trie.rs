@@ -16,8 +16,8 @@ pub const NAME: &str = "skein-cuckoo-trie";
 /// The variant that prefetches no bucket.
 pub const SERIAL: &str = "cuckoo trie - prefetch";
 
-/// The variant whose table is made for twice the first keys, so that it does not grow before there
-/// are more.
+/// The variant with a table for twice the first keys, so that it does not grow before there are
+/// more.
 pub const ROOM: &str = "cuckoo trie + room";
 
 /// The part of its memory other than keys and values.

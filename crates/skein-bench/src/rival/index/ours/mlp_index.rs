@@ -16,7 +16,7 @@ pub const NAME: &str = "skein-mlp";
 /// The only part of its memory: the table holds keys and values too.
 const TABLE: &str = "table";
 
-/// The variant whose searches prefetch all levels at once, as the paper's do.
+/// The variant that prefetches all levels at once in a search, as the paper does.
 pub const LEVELS: &str = "mlp - levels";
 
 /// The variant that prefetches no bucket.

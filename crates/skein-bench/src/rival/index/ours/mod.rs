@@ -3,6 +3,9 @@
 //! To add one: write a file here that implements [`OurIndexKind`] and registers [`OurIndex`] of it,
 //! as `masstree.rs` does, and add its `mod` line. Its name must be `skein-` followed by the name of
 //! its `IndexKind`, so that the servers on each index have the same names.
+//!
+//! `cuckoo_trie`, `mlp_index`, `skip_list` and `wormhole` also register variants, which lack an
+//! idea of their paper or of ours.
 
 mod cuckoo_trie;
 mod masstree;

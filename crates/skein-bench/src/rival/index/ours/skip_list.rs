@@ -15,15 +15,15 @@ use crate::rival::index::{ENTRIES, RegisteredIndex};
 /// Its name in reports.
 pub const NAME: &str = "skein-skip-list";
 
-/// The variant whose cursors read nothing ahead.
+/// The variant with cursors that read nothing ahead.
 pub const PLAIN: &str = "skip list, plain cursor";
 
-/// The variant whose cursors read ahead through one more level.
+/// The variant with cursors that read ahead through one more level.
 pub const AHEAD_4: &str = "skip list, K of 4";
 
-/// The variant without versions, whose cursors read ahead.
+/// The variant without versions, with cursors that read ahead.
 pub const BARE: &str = "bare skip list";
-/// The variant without versions, whose cursors read nothing ahead.
+/// The variant without versions, with cursors that read nothing ahead.
 pub const BARE_PLAIN: &str = "bare skip list, plain cursor";
 
 #[distributed_slice(ENTRIES)]

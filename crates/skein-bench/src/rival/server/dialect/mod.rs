@@ -1,4 +1,5 @@
-//! The requests to servers and the expected replies, in each server's protocol.
+//! The requests to servers and the expected replies, in each server's protocol: `resp` (Redis and
+//! SkeinDB), `sorted_set` (the same, with all keys in one sorted set) and `memcached`.
 
 mod memcached;
 mod resp;

@@ -2,7 +2,7 @@
 
 use super::{COLUMN_BYTES, COLUMNS, Dialect, DialectRequest, NeighbourKeys, NeighbourRows, push};
 
-/// Rows as hashes, whose fields are the column numbers.
+/// Rows as hashes, with the column numbers as fields.
 pub static HASHES: RespDialect = RespDialect { rows: RespRowType::Hashes };
 
 /// Rows as strings: all columns in sequence.
