@@ -340,8 +340,8 @@ impl ScriptEngine {
     }
 
     pub(crate) fn collect_all(&self) {
-        // The collector itself needs some memory. An error comes from a finalizer, and no script
-        // can make one.
+        // The collector itself needs some memory. Only a finalizer could raise an error, and no
+        // script can make one.
         self.state.memory.without(|| _ = self.lua.gc_collect());
     }
 

@@ -22,7 +22,7 @@ const REPLY_BUFFER_MAX: usize = 1 << 20;
 pub(crate) struct RunState {
     pub(crate) host: HostSlot,
     pub(crate) version: Cell<RespVersion>,
-    /// The script was stopped: no `pcall` may go on.
+    /// The script was stopped: no `pcall` may continue.
     pub(crate) stopped: Cell<bool>,
     /// The reason, without a code.
     stop_reason: RefCell<String>,
@@ -34,7 +34,7 @@ pub(crate) struct RunState {
     pub(crate) reply: UnsafeCell<Vec<u8>>,
     /// The alternatives of the running match (invariant 2 of `patterns`).
     pub(crate) frames: UnsafeCell<Vec<Frame>>,
-    /// A panic in the server. It goes on when the script has ended.
+    /// A panic in the server. It is raised again when the script has ended.
     pub(crate) panic: Cell<Option<Box<dyn Any + Send>>>,
     pub(crate) memory: MemoryLimit,
     /// Functions of Lua that outlive a run. Set when the engine begins.
@@ -42,7 +42,7 @@ pub(crate) struct RunState {
 }
 
 impl RunState {
-    /// Asks the host whether the script may go on. No panic leaves this.
+    /// Asks the host whether the script may continue. No panic leaves this.
     pub(crate) fn goes_on(&self) -> bool {
         if self.stopped.get() {
             return false;
@@ -71,7 +71,7 @@ impl RunState {
         self.kept.get().expect("an engine sets it when it begins")
     }
 
-    /// Keeps a panic for the end of the run. No `pcall` may go on.
+    /// Keeps a panic for the end of the run. No `pcall` may continue.
     #[cold]
     pub(crate) fn note_panic(&self, panic: Box<dyn Any + Send>) {
         self.stop_reason.replace(PANICKED.to_owned());

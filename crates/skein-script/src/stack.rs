@@ -172,7 +172,7 @@ impl Stack {
     /// end of the table it removes the key and returns false. The first key follows nil.
     pub(crate) fn next(&mut self) -> bool {
         debug_assert_eq!(self.kind(-2), Kind::Table);
-        // SAFETY: a table is below the key, and the key is nil or came from the last call. The
+        // SAFETY: a table is below the key, and the key is nil or the last call returned it. The
         // slots are reserved, see invariant 2.
         unsafe { ffi::lua_next(self.state, -2) != 0 }
     }

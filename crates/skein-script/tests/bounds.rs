@@ -189,7 +189,7 @@ fn compiled_scripts_are_a_cache() {
     assert_eq!(run(&mut engine, &mut host, "return 5").integer, Some(5));
 }
 
-/// A script that is used often stays while others come and go.
+/// A script that is used often stays while others are added and evicted.
 #[test]
 fn the_scripts_that_were_used_last_stay_compiled() {
     let (mut engine, mut host) = (engine(), Host::default());

@@ -383,7 +383,7 @@ fn the_script_after_one_that_used_up_the_memory_runs() {
     }
 }
 
-/// Each script catches all errors and goes on, but for the end that the host asks for.
+/// Each script catches all errors and continues, except the end that the host asks for.
 #[test]
 fn no_script_survives_its_end() {
     const ENDLESS: [&str; 6] = [
@@ -433,8 +433,8 @@ fn faults_of_sources_are_errors() {
     assert_eq!(scripts.run("local a = {} local b = {a} a[1] = b return a").matches("*1").count(), 500);
 }
 
-/// A panic in a command ends the script, whatever that catches, and goes on behind it. The next script
-/// finds the engine as it was.
+/// A panic in a command ends the script, whatever that catches, and continues behind it. The next
+/// script finds the engine as it was.
 #[test]
 fn no_script_survives_a_panic_of_a_command() {
     let mut scripts = Scripts::new();

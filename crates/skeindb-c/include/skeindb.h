@@ -118,7 +118,7 @@ typedef enum {
     SKEIN_TXN_ENDED = -11,
     // The body of `skein_transaction` returned a number of its own.
     SKEIN_ABORTED = -12,
-    // An earlier savepoint was rolled back to, so this one is gone.
+    // The transaction was rolled back to an earlier savepoint, so this one is no longer valid.
     SKEIN_SAVEPOINT_GONE = -13,
     // The keyspace was dropped.
     SKEIN_KEYSPACE_DROPPED = -14,
@@ -247,7 +247,7 @@ typedef struct {
     size_t len;
 } skein_slice;
 
-// How far a backup or a restore has come.
+// The progress of a backup or a restore.
 typedef struct {
     // `sizeof(skein_progress)` of the library. Later versions append fields.
     size_t size;
@@ -328,7 +328,7 @@ skein_status skein_close(skein_db *db);
 // where only `skein_checkpoint` does so.
 skein_status skein_flush(const skein_db *db);
 
-// Writes a checkpoint, so that the next opening has little to replay. Reads and writes go on.
+// Writes a checkpoint, so that the next opening has little to replay. Reads and writes continue.
 skein_status skein_checkpoint(const skein_db *db);
 
 // Stores numbers about the database in `*stats`. The caller must have set `size` in it.
@@ -552,8 +552,9 @@ skein_status skein_cursor_seek_last(const skein_cursor *cursor);
 // Moves to the next row; a cursor that stands nowhere moves to the first one. Returns SKEIN_OK, or
 // SKEIN_NOT_FOUND and stands behind the last row then.
 //
-// Errors: SKEIN_WRONG_KIND if the row has columns or a set, which a server wrote: the cursor stands
-// on it, and the next call goes on behind it. After another error the cursor stands where it was.
+// Errors: SKEIN_WRONG_KIND if the row has columns or a set, which a server wrote: the cursor
+// stands on it, and the next call continues behind it. After another error the cursor stands where
+// it was.
 skein_status skein_cursor_next(const skein_cursor *cursor);
 
 // Moves to the row before; a cursor that stands nowhere moves to the last one. Returns SKEIN_OK, or
@@ -574,13 +575,13 @@ void skein_cursor_free(skein_cursor *cursor);
 // frees with `skein_txn_free`. On an error `*txn` is NULL. `skein_transaction` does all of that.
 skein_status skein_txn_begin(const skein_db *db, skein_txn **txn);
 
-// Begins an exclusive transaction, as `skein_txn_begin`: from now to its end all other writes wait,
-// so it cannot conflict. Reads go on. See `skein_transaction_exclusive`. End it on this thread: only
-// here a write beside it is SKEIN_MISUSE, and on another thread that write would wait for ever.
+// Begins an exclusive transaction, as `skein_txn_begin`: from now to its end all other writes
+// wait, so it cannot conflict. Reads continue. See `skein_transaction_exclusive`. End it on this
+// thread: only here a write beside it is SKEIN_MISUSE, and on another thread that write would wait
+// for ever.
 //
 // Errors: SKEIN_MISUSE if this thread has an exclusive transaction open.
-skein_status skein_txn_begin_exclusive(const skein_db *db,
-                                       skein_txn **txn);
+skein_status skein_txn_begin_exclusive(const skein_db *db, skein_txn **txn);
 
 // Reads the value of a key, with this transaction's writes; as `skein_get`.
 skein_status skein_txn_get(const skein_txn *txn,
@@ -681,7 +682,7 @@ skein_status skein_transaction(const skein_db *db,
                                void *context);
 
 // Runs an exclusive transaction, as `skein_transaction`: from before `body` to the end of the
-// commit no other thread writes, so it cannot conflict, and `body` is called once. Reads go on.
+// commit no other thread writes, so it cannot conflict, and `body` is called once. Reads continue.
 // Use it for work that reads many rows that others keep changing. Keep it short, because all other
 // writes wait.
 //
@@ -742,7 +743,7 @@ skein_status skein_txn_persist(const skein_txn *txn,
                                const void *key,
                                size_t key_len);
 
-// Copies the database to another folder, as it is at one moment, while reads and writes go on.
+// Copies the database to another folder, as it is at one moment, while reads and writes continue.
 // `skein_open` opens the copy. The folder must be absent or empty. It appears when the copy is
 // whole and durable, and not after an error.
 //

@@ -295,7 +295,7 @@ struct Verified {
 
 namespace detail {
 
-/* A callback of progress, and what it threw: exceptions must not pass through the library. */
+/* A callback of progress, and the exception that it threw: exceptions must not pass through the library. */
 template <typename Progress>
 struct Watch {
     Progress &progress;
@@ -312,7 +312,7 @@ struct Watch {
     }
 };
 
-/* Calls `copy(function, context, &report)`, and throws what `progress` threw. */
+/* Calls `copy(function, context, &report)`, and throws the exception of `progress`. */
 template <typename Progress, typename Copy>
 skein_backup_report copied(Progress &progress, Copy copy) {
     Watch<Progress> watch{progress, nullptr};
@@ -385,8 +385,8 @@ public:
             detail::opened<skein_txn>([&](skein_txn **out) { return skein_txn_begin_exclusive(get(), out); }));
     }
 
-    /* Calls `body(Transaction &)` and commits. Calls it again if another write has changed what it
-     * read. If it throws, nothing is written, and the exception goes on. */
+    /* Calls `body(Transaction &)` and commits. Calls it again if another write has changed rows or
+     * ranges that it read. If it throws, nothing is written, and the caller gets the exception. */
     template <typename Body>
     void transaction(Body &&body) {
         run<&skein_transaction>(body);
@@ -398,7 +398,7 @@ public:
     }
 
     /* Copies the database to another folder, as it is at one moment. `progress(const skein_progress &)`
-     * returns whether to go on. If it throws, there is no copy, and the exception goes on. */
+     * returns whether to continue. If it throws, there is no copy, and the caller gets the exception. */
     skein_backup_report backup(const std::string &folder) const { return backup(folder, detail::go_on); }
     template <typename Progress>
     skein_backup_report backup(const std::string &folder, Progress &&progress) const {
@@ -433,7 +433,7 @@ public:
 private:
     explicit Db(detail::Owned<skein_db> handle) : handle_(std::move(handle)) {}
 
-    /* A body, and what it threw: exceptions must not pass through the library. */
+    /* A body, and the exception that it threw: exceptions must not pass through the library. */
     template <typename Body>
     struct Run {
         Body &body;

@@ -13,7 +13,7 @@ use crate::memory::{give_names, handle, path};
 use crate::status::Status;
 use crate::versioned::{self, Versioned};
 
-/// How far a backup or a restore has come.
+/// The progress of a backup or a restore.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
@@ -65,7 +65,7 @@ pub struct VerifyReport {
 // SAFETY: unsigned integers alone, the narrow ones an even number: no padding (checked below).
 unsafe impl Versioned for VerifyReport {}
 
-/// A C function that hears how far an operation has come, and returns 0 to continue it.
+/// A C function that receives the progress of an operation, and returns 0 to continue it.
 type ProgressFn = unsafe extern "C" fn(done: *const Progress, context: *mut c_void) -> c_int;
 
 /// Calls the function of C, if there is one.
@@ -108,7 +108,7 @@ unsafe fn reported(
     unsafe { versioned::write(to, &report, "report") }
 }
 
-/// Copies the database to another folder, as it is at one moment, while reads and writes go on.
+/// Copies the database to another folder, as it is at one moment, while reads and writes continue.
 /// `skein_open` opens the copy. The folder must be absent or empty. It appears when the copy is
 /// whole and durable, and not after an error.
 ///

@@ -189,7 +189,7 @@ impl Cursor {
         })
     }
 
-    /// Moves onto a row without a value, so that the next step goes on behind it. Returns the
+    /// Moves onto a row without a value, so that the next step continues behind it. Returns the
     /// failure.
     fn step_over(&mut self, error: Error) -> Failure {
         let (direction, failure) = (self.ahead.direction, Failure::from(error));
@@ -358,8 +358,9 @@ pub extern "C" fn skein_cursor_seek_last(cursor: Option<&CursorHandle>) -> Statu
 /// Moves to the next row; a cursor that stands nowhere moves to the first one. Returns SKEIN_OK, or
 /// SKEIN_NOT_FOUND and stands behind the last row then.
 ///
-/// Errors: SKEIN_WRONG_KIND if the row has columns or a set, which a server wrote: the cursor stands
-/// on it, and the next call goes on behind it. After another error the cursor stands where it was.
+/// Errors: SKEIN_WRONG_KIND if the row has columns or a set, which a server wrote: the cursor
+/// stands on it, and the next call continues behind it. After another error the cursor stands where
+/// it was.
 #[unsafe(no_mangle)]
 pub extern "C" fn skein_cursor_next(cursor: Option<&CursorHandle>) -> Status {
     answer(|| with_cursor(cursor, |cursor| cursor.step(ScanDirection::Forward)))

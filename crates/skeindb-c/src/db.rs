@@ -107,7 +107,7 @@ pub extern "C" fn skein_flush(db: Option<&DbHandle>) -> Status {
     call(|| Ok(handle(db, "db")?.0.flush()?))
 }
 
-/// Writes a checkpoint, so that the next opening has little to replay. Reads and writes go on.
+/// Writes a checkpoint, so that the next opening has little to replay. Reads and writes continue.
 #[unsafe(no_mangle)]
 pub extern "C" fn skein_checkpoint(db: Option<&DbHandle>) -> Status {
     call(|| Ok(handle(db, "db")?.0.checkpoint()?))

@@ -26,7 +26,7 @@
 //!    ([`memory::allocate`]), so `skein_free` needs no length.
 //! 7. Every function that could panic runs within [`border::call`] or [`border::answer`], so no panic
 //!    crosses into C.
-//! 8. No Rust enum comes from C: enumerations are integers that are checked.
+//! 8. C passes no Rust enum: enumerations are integers that are checked.
 //! 9. Of a struct that has a field `size`, only so many bytes are read or written ([`versioned`]).
 //!
 //! Read in this order: `status`, `border`, `memory`, `versioned`, then the families of functions:

@@ -42,7 +42,7 @@ pub enum Status {
     SKEIN_TXN_ENDED = -11,
     /// The body of `skein_transaction` returned a number of its own.
     SKEIN_ABORTED = -12,
-    /// An earlier savepoint was rolled back to, so this one is gone.
+    /// The transaction was rolled back to an earlier savepoint, so this one is no longer valid.
     SKEIN_SAVEPOINT_GONE = -13,
     /// The keyspace was dropped.
     SKEIN_KEYSPACE_DROPPED = -14,
@@ -117,7 +117,7 @@ list! {
 }
 
 impl Status {
-    /// Returns the status of a number that came from C (invariant 8).
+    /// Returns the status of a number that C passed (invariant 8).
     pub(crate) fn of_number(number: c_int) -> Option<Self> {
         Self::ALL.iter().copied().find(|status| *status as c_int == number)
     }

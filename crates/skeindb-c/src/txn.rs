@@ -125,9 +125,10 @@ pub extern "C" fn skein_txn_begin(
     })
 }
 
-/// Begins an exclusive transaction, as `skein_txn_begin`: from now to its end all other writes wait,
-/// so it cannot conflict. Reads go on. See `skein_transaction_exclusive`. End it on this thread: only
-/// here a write beside it is SKEIN_MISUSE, and on another thread that write would wait for ever.
+/// Begins an exclusive transaction, as `skein_txn_begin`: from now to its end all other writes
+/// wait, so it cannot conflict. Reads continue. See `skein_transaction_exclusive`. End it on this
+/// thread: only here a write beside it is SKEIN_MISUSE, and on another thread that write would wait
+/// for ever.
 ///
 /// Errors: SKEIN_MISUSE if this thread has an exclusive transaction open.
 #[unsafe(no_mangle)]
@@ -386,7 +387,7 @@ pub unsafe extern "C" fn skein_transaction(
 }
 
 /// Runs an exclusive transaction, as `skein_transaction`: from before `body` to the end of the
-/// commit no other thread writes, so it cannot conflict, and `body` is called once. Reads go on.
+/// commit no other thread writes, so it cannot conflict, and `body` is called once. Reads continue.
 /// Use it for work that reads many rows that others keep changing. Keep it short, because all other
 /// writes wait.
 ///

@@ -137,9 +137,9 @@ impl Database {
         Ok(py.detach(|| self.core.db.checkpoint())?)
     }
 
-    /// Copies the database to another folder, which must be absent or empty, as it is at one moment.
-    /// Reads and writes go on. `progress` is called with the rows and bytes copied so far; if it
-    /// raises an exception, the backup is cancelled.
+    /// Copies the database to another folder, which must be absent or empty, as it is at one
+    /// moment. Reads and writes continue. `progress` is called with the rows and bytes copied so
+    /// far; if it raises an exception, the backup is cancelled.
     #[pyo3(signature = (folder, *, progress = None))]
     fn backup(
         &self,
@@ -150,7 +150,8 @@ impl Database {
         backup::copy(py, &self.core.db, &folder, progress.map(Bound::unbind))
     }
 
-    /// Gives back space on disk, and returns its bytes before and afterwards. Reads and writes go on.
+    /// Gives back space on disk, and returns its bytes before and afterwards. Reads and writes
+    /// continue.
     fn compact(&self, py: Python<'_>) -> Result<(u64, u64)> {
         let done = py.detach(|| self.core.db.compact())?;
         Ok((done.bytes_before, done.bytes_after))

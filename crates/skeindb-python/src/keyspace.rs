@@ -87,7 +87,7 @@ impl Keyspace {
         let mut source = RowSource { iterator, taken: Vec::new().into_iter(), failed: None };
         let keyspace = &self.reader.keyspace;
         let loaded = py.detach(|| keyspace.bulk_load(&mut source));
-        // A row that the keyspace refused came before the one that failed.
+        // A row that the keyspace refused is before the one that failed.
         let loaded = loaded?;
         source.failed.map_or(Ok(loaded), |failed| Err(failed.into()))
     }

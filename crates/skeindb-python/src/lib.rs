@@ -12,7 +12,7 @@
 //! 1. No code of Python runs while a lock of this crate or of the library is held. So a thread that
 //!    holds the interpreter's lock may wait for any other lock.
 //! 2. Whatever may wait (for a disk, for another writer, for a lock) is done detached from the
-//!    interpreter, so that other threads of Python go on.
+//!    interpreter, so that other threads of Python continue.
 //! 3. While a thread is detached it reads no memory of Python but that of `bytes`, which never
 //!    change (`bytes_arg`).
 //!

@@ -12,7 +12,7 @@ use crate::failure::Result;
 use crate::held::Held;
 use crate::range::{KeyBounds, KeyRange, Part};
 
-/// Where reads come from.
+/// The source of reads.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Present,

@@ -1,4 +1,4 @@
-//! Backs up an open database, restores a backup, checks, compacts, and shows how far each has come.
+//! Backs up an open database, restores a backup, checks, compacts, and shows the progress of each.
 //!
 //! `cargo run -p skeindb --example backups -- FOLDER`
 
@@ -20,7 +20,7 @@ pub(crate) fn run(folder: &Path) -> Result<()> {
     let birds = db.keyspace("birds")?;
     birds.bulk_load((0..20_000_u32).map(|number| (number.to_be_bytes(), [0; 100])))?;
 
-    // A whole copy, packed, as of one moment. Writers go on meanwhile.
+    // A whole copy, packed, as of one moment. Writers continue meanwhile.
     let report = db.backup(&sunday)?;
     println!("sunday: {} rows, {} bytes in {:?}", report.rows, report.bytes, report.took);
 
@@ -54,7 +54,7 @@ pub(crate) fn run(folder: &Path) -> Result<()> {
     db.close()
 }
 
-/// Returns a callback that prints how far an operation has come. Its answer could cancel it.
+/// Returns a callback that prints the progress of an operation. Its answer could cancel it.
 fn shown(name: &'static str) -> impl FnMut(&Progress) -> ControlFlow<()> {
     let mut last = 0;
     move |progress| {

@@ -1,5 +1,5 @@
-//! A queue of jobs: each is taken by one worker, and comes back if the worker does not finish it in
-//! time.
+//! A queue of jobs: one worker takes each job. If it does not finish the job in time, another
+//! worker takes it.
 //!
 //! ```text
 //!   waiting   number            → job
@@ -39,7 +39,7 @@ pub(crate) fn main() -> Result<()> {
             .collect();
         workers.into_iter().map(|worker| worker.join().expect("no worker panics")).sum::<Result<usize>>()
     })?;
-    // The rest was taken and forgotten; it comes back when its time is over.
+    // The rest was taken and forgotten; workers can take it again when its time is over.
     std::thread::sleep(Duration::from_millis(25));
     let mut late = 0;
     while let Some(job) = queue.take(Duration::from_secs(1))? {

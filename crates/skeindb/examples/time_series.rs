@@ -29,7 +29,7 @@ pub(crate) fn main() -> Result<()> {
     assert_eq!((summary.count, summary.mean()), (119, Some(20.0)));
     assert_eq!(summary.greatest, Some((3540, 34.75)));
     assert_eq!(series.summary(9, -3600..3600)?.mean(), None);
-    // Backward, the newest readings come first, and older ones are not read.
+    // Backward, the newest readings are first, and older ones are not read.
     assert_eq!(series.newest_above(7, 30.0, 3)?, [3540, 3480, 3420]);
 
     // Ten minutes of sensor 7 stay, and an hour of sensor 8.

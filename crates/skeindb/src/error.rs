@@ -120,7 +120,7 @@ pub enum Error {
         "keys that begin with ff 53 4b 00 belong to named keyspaces; choose another key, or a named keyspace"
     )]
     KeyReserved,
-    /// Keys that must come in order did not.
+    /// Keys were not in the required order.
     #[error("the key number {number} is not greater than the key before it; sort the keys")]
     NotSorted {
         /// Its position, from 0.

@@ -34,11 +34,11 @@ pub enum ErrorCode {
     Foreign,
     /// The default keyspace cannot have this key.
     KeyReserved,
-    /// An earlier savepoint was rolled back to, so this one is gone.
+    /// The transaction was rolled back to an earlier savepoint, so this one is no longer valid.
     SavepointGone,
     /// An option has a value that it cannot have.
     BadOption,
-    /// Another argument is wrong in itself, or the call comes at the wrong time.
+    /// Another argument is wrong in itself, or the call is made at the wrong time.
     Misuse,
     /// The value is not a number of the kind that the operation adds to.
     NotANumber,

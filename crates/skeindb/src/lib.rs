@@ -55,8 +55,8 @@
 //!   writes. A transaction that conflicts again and again succeeds as an exclusive one
 //!   ([`Db::transaction_exclusive`]).
 //! - An [`Iter`] of a [`Keyspace`] is not a snapshot: it yields every key that is present
-//!   throughout, in order and once, and may or may not yield one that comes or goes meanwhile. Those
-//!   of a [`Snapshot`] or a transaction show one moment.
+//!   throughout, in order and once, and may or may not yield one that is inserted or removed
+//!   meanwhile. Those of a [`Snapshot`] or a transaction show one moment.
 //!
 //! # Durability
 //!

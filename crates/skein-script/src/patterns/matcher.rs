@@ -1,7 +1,7 @@
 //! Matches one pattern at one position of a subject, as `match` of Lua 5.1 does.
 //!
 //! Lua's own matcher calls itself for each item of a pattern, so a long one overflows the stack of
-//! the thread. This one keeps the alternatives that it may have to come back to in a list.
+//! the thread. This one keeps the alternatives that it may have to try later in a list.
 //!
 //! ```text
 //!   pattern   a+ (b-) c            frames   Longest{a+}  Open  Shortest{b-}  Close
@@ -79,11 +79,11 @@ pub(super) struct Capture {
 /// The next attempt of the matcher when the items behind this one do not match.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Frame {
-    /// `*`, `+`: gives back one of `extra` bytes behind `start`, and goes on at `next`.
+    /// `*`, `+`: gives back one of `extra` bytes behind `start`, and continues at `next`.
     Longest { start: usize, extra: usize, next: usize },
     /// `-`: takes one byte more at `at`, if the item matches it.
     Shortest { at: usize, item: usize, end: usize },
-    /// `?`: goes on at `next` without the byte.
+    /// `?`: continues at `next` without the byte.
     Without { at: usize, next: usize },
     /// `(`: forgets the last capture.
     Opened,
@@ -137,7 +137,7 @@ pub(super) struct Matcher<'t, M> {
 
 /// How an item has matched.
 enum Item {
-    /// Go on at this position of the subject, with this item.
+    /// Continue at this position of the subject, with this item.
     Next(usize, usize),
     /// The pattern has ended.
     End,
@@ -256,7 +256,7 @@ impl<'t, M: Meter> Matcher<'t, M> {
         Ok(())
     }
 
-    /// Undoes items up to the last one that can match otherwise. Returns where to go on.
+    /// Undoes items up to the last one that can match otherwise. Returns where to continue.
     fn go_back(&mut self) -> Option<(usize, usize)> {
         while let Some(frame) = self.frames.pop() {
             match frame {

@@ -2,8 +2,8 @@
 
 use super::Scripts;
 
-/// Each script goes as deep as it can, in C functions of Lua, in functions of Rust, in the compiler or
-/// in a codec. It ends with a value or an error.
+/// Each script nests calls as deep as it can, in C functions of Lua, in functions of Rust, in the
+/// compiler or in a codec. It ends with a value or an error.
 const DEEP: [&str; 26] = [
     "local function f() return pcall(f) end return tostring(f())",
     "local function f() return xpcall(f, f) end return tostring(f())",

@@ -57,8 +57,9 @@ fn calls_of_string_functions_are_interrupted() {
     }
 }
 
-/// Incident: every coroutine began a count of instructions of its own. Consequence: nested coroutines
-/// never reached a tick, so nothing stopped them. Fix: the count goes along with control.
+/// Incident: every coroutine began a count of instructions of its own. Consequence: nested
+/// coroutines never reached a tick, so nothing stopped them. Fix: the count follows control into
+/// the coroutine.
 #[test]
 fn coroutines_and_collections_are_interrupted() {
     for source in [
@@ -100,8 +101,8 @@ fn compiling_is_bounded_and_interrupted() {
 
 /// Incident: each call of a library began a count of its own, and a command counted as one
 /// instruction. Consequence: `while true do struct.size(format) end` and loops of BITCOUNT or KEYS
-/// blocked all clients for minutes, and SCRIPT KILL and `--max-script-time` came late. Fix: all
-/// calls share one count, results and formats count, and so does the time of commands.
+/// blocked all clients for minutes, and SCRIPT KILL and `--max-script-time` took effect late. Fix:
+/// all calls share one count, results and formats count, and so does the time of commands.
 #[test]
 fn loops_of_calls_are_interrupted_by_their_work() {
     for source in [

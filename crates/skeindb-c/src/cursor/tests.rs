@@ -19,7 +19,7 @@ fn key_of(cursor: &CursorHandle) -> Option<Vec<u8>> {
 /// Walks over all rows and checks each. Every third row has columns.
 fn walk(db: &Db, source: Source, backward: bool) {
     let cursor = CursorHandle::give(source, &db.default_keyspace());
-    // SAFETY: it comes from `give`, and is used once (invariant 5).
+    // SAFETY: `give` has made it, and it is used once (invariant 5).
     let cursor = unsafe { Box::from_raw(cursor) };
     let step = if backward { skein_cursor_prev } else { skein_cursor_next };
     let mut numbers: Vec<usize> = (0..ROWS).collect();

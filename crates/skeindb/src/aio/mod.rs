@@ -83,7 +83,7 @@ fn spawn<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> Result
     Ok(runtime.spawn_blocking(work))
 }
 
-/// Returns the error of work that has no answer. A panic goes on in the caller.
+/// Returns the error of work that has no answer. A panic continues in the caller.
 fn no_answer(error: JoinError) -> Error {
     match error.try_into_panic() {
         Ok(panic) => resume_unwind(panic),

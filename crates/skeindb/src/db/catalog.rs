@@ -275,7 +275,7 @@ impl Db {
     }
 
     /// Drops a keyspace with all its keys. Returns false if no keyspace has this name. The keyspace
-    /// is gone at once, also after a crash; removing its keys takes time for each of them.
+    /// is dropped at once, also after a crash; removing its keys takes time for each of them.
     /// Snapshots still show them. Operations on its handles return [`Error::KeyspaceDropped`].
     ///
     /// # Errors

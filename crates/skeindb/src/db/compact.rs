@@ -19,7 +19,7 @@ pub struct CompactReport {
 }
 
 impl Db {
-    /// Gives back space on disk. Reads and writes go on.
+    /// Gives back space on disk. Reads and writes continue.
     ///
     /// - On disk, pages with few nodes are merged and pages are moved, and the file is cut off behind
     ///   the last one. `skein compact` does the same. A crash at any moment loses nothing.

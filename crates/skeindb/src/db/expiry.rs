@@ -37,7 +37,7 @@ impl Expiry {
     /// Returns the expiry of a present key with this time in milliseconds since 1970.
     pub(super) fn of_present(unix_ms: Option<u64>) -> Self {
         let time = |ms| UNIX_EPOCH.checked_add(Duration::from_millis(ms));
-        // A time that the system cannot count to does not come.
+        // A time that the system cannot represent is never reached.
         unix_ms.and_then(time).map_or(Self::Never, Self::At)
     }
 

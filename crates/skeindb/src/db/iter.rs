@@ -33,8 +33,9 @@ pub(super) enum Source<'a> {
 
 /// An iterator over the rows of a range in the order of their keys, from both ends.
 ///
-/// Each item is a key with its value, or an error: of the engine, after which the iterator ends, or
-/// because the key has columns or a set and no value, after which it goes on.
+/// Each item is a key with its value, or an error. After an error of the engine the iterator ends.
+/// If a key has columns or a set and no value, its item is an error too, and the iterator
+/// continues.
 ///
 /// An iterator of a [`Keyspace`] is not a snapshot: it yields each key that is present throughout
 /// exactly once, and may or may not yield a key that is inserted or removed meanwhile. An iterator

@@ -95,7 +95,7 @@ impl Keyspace {
     }
 
     /// Checks that the keyspace can be used: a program that keeps rows which it has read may ask
-    /// before it goes on with them.
+    /// before it uses them further.
     ///
     /// # Errors
     /// The database is closed, or was opened before a fork; the keyspace was dropped.

@@ -174,7 +174,8 @@ impl Db {
         Ok(self.shared.engine.flush()?)
     }
 
-    /// Writes a checkpoint, so that the next opening has little to replay. Reads and writes go on.
+    /// Writes a checkpoint, so that the next opening has little to replay. Reads and writes
+    /// continue.
     ///
     /// # Errors
     /// The database is closed, writes are stopped, or a file cannot be written.
@@ -199,7 +200,7 @@ impl Db {
         Ok(closed?)
     }
 
-    /// Returns a snapshot: all keyspaces as they are now. Writers go on.
+    /// Returns a snapshot: all keyspaces as they are now. Writers continue.
     ///
     /// ```
     /// # let db = skeindb::Db::in_memory()?;

@@ -13,7 +13,7 @@ use skein_data::OpenProgress;
 
 use crate::{Error, Result};
 
-/// How far a long operation has come.
+/// The progress of a long operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -49,7 +49,7 @@ pub(super) fn watched<R: Send, E: Into<Error> + Send>(
     let sender = Mutex::new(sender);
     let counted = Arc::new(OpenProgress::watched(move |counted| {
         let sender = sender.lock().unwrap_or_else(PoisonError::into_inner);
-        // A receiver that is gone has cancelled the operation.
+        // A receiver that was dropped has cancelled the operation.
         _ = sender.send(counted.seen());
     }));
     // Also if the callback panics.

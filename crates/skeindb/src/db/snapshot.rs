@@ -11,7 +11,7 @@ use super::range_reader::{Chunk, ChunkRequest, read_chunk};
 use super::{DbShared, Entry, Keyspace};
 use crate::{Error, Result};
 
-/// All keyspaces as they were at one moment, while writers go on. Clones are cheap and share it.
+/// All keyspaces as they were at one moment, while writers continue. Clones are cheap and share it.
 ///
 /// It is a transaction that only reads: its reads never fail because of writers, and never delay
 /// them. While it lives, replaced values are kept, in memory or in the file, so drop it soon.
@@ -40,7 +40,7 @@ impl Snapshot {
     }
 
     /// Checks that the snapshot can be read: a program that keeps rows which it has read may ask
-    /// before it goes on with them.
+    /// before it uses them further.
     ///
     /// # Errors
     /// The database is closed, or was opened before a fork; the snapshot was ended because of the

@@ -116,7 +116,7 @@ fn a_commit_holds_no_thread_while_it_waits_for_the_disk() -> Result<()> {
             Ok::<_, Error>(())
         })?;
         storage.disk.reboot(7);
-        // The insertion that failed may have reached the disk before the power went.
+        // The insertion that failed may have reached the disk before the power was cut.
         let left = builder().open()?.keyspace("geese")?;
         assert_eq!(left.len()? - u64::from(left.contains_key("late")?), 3, "{engine:?}");
     }

@@ -85,7 +85,7 @@ fn neither_side_starves() {
     });
 }
 
-/// Reads, snapshots and transactions that only read go on; every kind of write waits.
+/// Reads, snapshots and transactions that only read continue; every kind of write waits.
 #[test]
 fn writers_wait_and_readers_do_not() {
     on_every_kind(|db| {

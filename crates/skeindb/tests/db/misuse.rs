@@ -48,8 +48,9 @@ fn a_closed_database_refuses_everything() {
     }
 }
 
-/// Incident: an iterator with rows that it had read ahead yielded these after the close. Consequence: a
-/// loop went on over a database that was closed. Fix: it ends with the error at once.
+/// Incident: an iterator with rows that it had read ahead yielded these after the close.
+/// Consequence: a loop continued over a database that was closed. Fix: it ends with the error at
+/// once.
 #[test]
 fn rows_that_were_read_ahead_end_with_the_database() {
     on_every_kind(|db| {
@@ -248,7 +249,7 @@ fn snapshots_have_a_limit_in_both_engines() -> skeindb::Result<()> {
     Ok(())
 }
 
-/// The writes of a limited database stop with an error, and the memory comes back.
+/// The writes of a limited database stop with an error, and the memory is freed.
 #[test]
 fn a_memory_limit_refuses_writes() -> skeindb::Result<()> {
     let db = Db::memory_builder().memory_limit(4 << 20).open()?;

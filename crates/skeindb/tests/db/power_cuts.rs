@@ -74,7 +74,7 @@ fn a_keyspace_that_failed_on_a_full_disk_shares_nothing() {
         disk.limit(Path::new("/db"), Some(0));
         let failed = db.keyspace("failed");
         disk.limit(Path::new("/db"), None);
-        // Writes go on when there is room again.
+        // Writes continue when there is room again.
         let next = (0..200).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(20));
             db.keyspace("next").ok()

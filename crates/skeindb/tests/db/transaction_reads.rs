@@ -204,7 +204,7 @@ fn ranges_that_overlap_are_checked_as_one() {
     });
 }
 
-/// A hidden run that a search steps over was read, so a row that comes into it is a conflict.
+/// A hidden run that a search steps over was read, so a row that is inserted into it is a conflict.
 #[test]
 fn a_phantom_within_a_hidden_run_is_a_conflict() {
     on_every_kind(|db| {

@@ -88,8 +88,8 @@ impl History {
         find_cycle(&edges)
     }
 
-    /// Returns the order in which transactions appended to each key. Appends that nobody has read
-    /// come last, if there is at most one.
+    /// Returns the order in which transactions appended to each key. If at most one append was
+    /// never read, it is last.
     fn order_of_appends(&self) -> Result<BTreeMap<usize, Vec<u64>>, String> {
         let mut order: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
         for transaction in self.transactions.values() {

@@ -61,7 +61,7 @@ fn write_integer(out: &mut Vec<u8>, mut value: u64) {
 
 /// Appends a finite value rounded to `digits` digits.
 ///
-/// The digits come from Rust's exact conversion. They are appended in scientific notation, and
+/// The digits are those of Rust's exact conversion. They are appended in scientific notation, and
 /// rearranged where they are.
 fn write_rounded(out: &mut Vec<u8>, magnitude: f64, digits: usize) {
     let start = out.len();

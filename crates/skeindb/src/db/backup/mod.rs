@@ -1,4 +1,4 @@
-//! Backups: a copy of the database in another folder, as of one moment, while writers go on.
+//! Backups: a copy of the database in another folder, as of one moment, while writers continue.
 //!
 //! ```text
 //!   DIR.partial-backup   the copy while it is made; locked (flock), replaced by the next backup
@@ -60,8 +60,8 @@ pub struct BackupReport {
 
 impl Db {
     /// Copies the database to another folder, as it is at one moment: all keyspaces, all kinds of
-    /// contents, and times of expiry. Reads and writes go on. [`Db::open`] opens the copy, and so
-    /// does a server.
+    /// contents, and times of expiry. Reads and writes continue. [`Db::open`] opens the copy, and
+    /// so does a server.
     ///
     /// The folder must be absent or empty. It appears when the copy is whole and durable. Until
     /// then the copy is beside it, in a folder with a name that ends in `.partial-backup`. If a

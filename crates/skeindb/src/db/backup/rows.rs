@@ -17,7 +17,7 @@ const PART_BYTES: usize = RowPiece::BYTES;
 const PART_ROWS: usize = 4096;
 /// The size of the copy's log segments: nothing is logged.
 const SMALL_SEGMENT: u64 = 64 << 10;
-/// The cache of a copy on disk: 16 MiB, since keys come in order.
+/// The cache of a copy on disk: 16 MiB, since keys are inserted in order.
 const CACHE_PAGES: usize = 4096;
 
 /// Makes an empty store with the same trie in an empty folder. Nothing of it is durable before its

@@ -13,8 +13,8 @@
 //! order of their commits. A transaction that only reads runs at the moment of its snapshot.
 //!
 //! A version belongs to one content of one key for ever (promise 6 of an engine), so equal versions
-//! mean that nothing changed. A key that was absent, came and went again counts as unchanged, and
-//! rightly so.
+//! mean that nothing changed. A key that was absent, then inserted and removed again, counts as
+//! unchanged, and rightly so.
 //!
 //! Compared with locks: no transaction waits for another one and none can deadlock; two that meet
 //! are sorted out at the commit, where the later one begins again.
@@ -126,9 +126,9 @@ impl Db {
     }
 
     /// Runs an exclusive transaction: from before `body` to the end of the commit no other thread
-    /// writes, so it cannot conflict, and `body` is called once. Reads go on everywhere. Exclusive
-    /// transactions take turns in the order in which they were asked for, and the writes that waited
-    /// for one go before the next, so neither starves.
+    /// writes, so it cannot conflict, and `body` is called once. Reads continue everywhere.
+    /// Exclusive transactions run in the order of their requests, and the writes that waited for
+    /// one run before the next, so neither starves.
     ///
     /// `body` must write through the transaction alone: any other write on its thread returns
     /// [`Error::WithinExclusive`]. It must not wait for another thread that writes. Keep it short,
