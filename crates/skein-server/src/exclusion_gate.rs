@@ -143,6 +143,11 @@ pub(crate) struct ExclusivePass<'p, 'g> {
 }
 
 impl ExclusivePass<'_, '_> {
+    /// Returns the number of the worker.
+    pub(crate) fn worker(&self) -> usize {
+        self.pass.worker
+    }
+
     /// Shows that no other worker swaps databases while this one is alone. A worker that answers
     /// BUSY does not swap them either.
     #[inline]

@@ -30,9 +30,8 @@ pub(crate) fn run<'c>(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<bool, CommandError>) {
-    let watch = observed::begin(&mut context, command, args);
-    let ran = command.handler().run(&mut context, args, reply);
-    observed::end(&mut context, watch, ran.is_ok());
+    let ran =
+        observed::run(&mut context, command, args, |context| command.handler().run(context, args, reply));
     context.shared.note_made_keys(&mut context.session, command, args);
     match ran {
         // No other worker runs, and nothing waits inside a transaction.

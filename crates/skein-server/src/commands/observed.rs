@@ -1,7 +1,7 @@
 //! The work around each command while somebody listens to changes of keys: a client's reads are
 //! remembered before it reads, and the changes of a command are noted.
 
-use super::{CommandContext, CommandSpec, Handler, ResolvedTag, is_short, resolve};
+use super::{CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, is_short, resolve};
 use crate::command_table::request_keys::keys_of;
 use crate::key_events::{CommandWatch, KeyChanges};
 use crate::resp::RequestArgs;
@@ -10,11 +10,24 @@ use skein_data::{EngineKeys, name_within};
 /// Commands that read keys, although Redis flags their subcommands instead.
 const READ_BY_SUBCOMMAND: [&str; 2] = ["memory", "object"];
 
-/// Begins to observe a request that is about to run. Returns `None` if nobody wants to know.
-/// REQUIRES: if the command writes and somebody wants to know, the caller may write
-/// (`KeyObserver::order`).
+/// Runs a request and notes what it changes, if somebody wants to know. REQUIRES: if the command
+/// writes and somebody wants to know, the caller may write (`KeyObserver::order`).
 #[inline]
-pub(crate) fn begin<'a>(
+pub(crate) fn run<R>(
+    context: &mut CommandContext<'_>,
+    command: &'static CommandSpec,
+    args: &RequestArgs<'_>,
+    handler: impl FnOnce(&mut CommandContext<'_>) -> Result<R, CommandError>,
+) -> Result<R, CommandError> {
+    let watch = begin(context, command, args);
+    let done = handler(context);
+    end(context, watch, done.is_ok());
+    done
+}
+
+/// Begins to observe a request that is about to run. Returns `None` if nobody wants to know.
+#[inline]
+fn begin<'a>(
     context: &mut CommandContext<'_>,
     command: &'static CommandSpec,
     args: &RequestArgs<'a>,
@@ -39,7 +52,7 @@ pub(crate) fn begin<'a>(
 /// Notes what a request has changed. In a transaction whose writes are visible already, this cannot
 /// be undone.
 #[inline]
-pub(crate) fn end(context: &mut CommandContext<'_>, watch: Option<CommandWatch<'_>>, succeeded: bool) {
+fn end(context: &mut CommandContext<'_>, watch: Option<CommandWatch<'_>>, succeeded: bool) {
     if watch.is_none() {
         return;
     }

@@ -22,7 +22,7 @@ use skein_data::{EngineKeys, KeyState, name_within};
 const NOBODY: u64 = 0;
 
 /// The changes of some requests, if somebody wants to know.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct KeyChanges(Option<Box<ChangeLog>>);
 
 /// The events, in order.
@@ -99,6 +99,11 @@ impl KeyChanges {
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// Returns whether all changes were published, if somebody wants to know.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(|log| log.entries.is_empty())
     }
 
     /// Sets the client whose requests run from now on.

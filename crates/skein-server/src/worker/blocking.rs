@@ -17,10 +17,9 @@ use crate::client_registry::ClientLocation;
 use crate::command_table::request_keys::keys_of;
 use crate::commands::blocking::{BlockingCommand, BlockingQuery};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, KeyWait, observed};
-use crate::exclusion_gate::GateBusy;
 use crate::key_events::KeyChanges;
 use crate::planted_bugs::{self, PlantedBug};
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::{ArgList, ReplyWriter, RequestArgs};
 use crate::shared::{ServerShared, WaitAnswer};
 use crate::stored_request::StoredRequest;
 use crate::waiting_clients::WaitingClient;
@@ -28,9 +27,9 @@ use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::Worker;
 use super::connections::WorkerConnections;
-use super::exclusive::{ExclusiveOutcome, HELD_BACK, outcome, publish};
 use super::general::GeneralContext;
 use super::migrations::moves;
+use super::ring::{Alone, HELD_BACK, run_beside, transaction};
 
 /// When the clients of a worker stop to wait: their deadlines, with slot and number.
 #[derive(Debug, Default)]
@@ -146,40 +145,12 @@ fn serve(
         (blocking.nothing)(reply);
     }
     let ticket = keys.commit()?.max(ticket);
-    publish(session, shared, changes);
+    changes.publish_in_order(&mut EngineKeys::Session(session), &shared.key_observer);
     shared.note_made_keys(&mut EngineKeys::Session(session), client.command, &args);
     Ok(ticket)
 }
 
-/// Tries to serve a client at once, and notes what has changed.
-fn try_observed(
-    command: &'static CommandSpec,
-    blocking: &BlockingCommand,
-    context: &mut CommandContext<'_>,
-    query: &BlockingQuery,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<Option<AfterCommand>, CommandError> {
-    let watch = observed::begin(context, command, args);
-    let served = (blocking.at_once)(blocking, context, query, args, reply);
-    observed::end(context, watch, served.is_ok());
-    served
-}
-
 impl GeneralContext<'_> {
-    /// Runs a blocking command: serves the client, or makes it wait.
-    pub(super) fn run_blocking(
-        &mut self,
-        command: &'static CommandSpec,
-        blocking: &BlockingCommand,
-        client: &mut ClientState,
-        slot: usize,
-        names: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
-    ) -> ExclusiveOutcome {
-        outcome(self.try_blocking(command, blocking, client, slot, names, reply))
-    }
-
     /// Tries to serve a client of one key beside other workers. Nobody waits for a key that can serve,
     /// so this passes no other client.
     fn try_beside(
@@ -192,16 +163,16 @@ impl GeneralContext<'_> {
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(Option<AfterCommand>, Ticket), CommandError> {
         let mut stored = StoredRequest::default();
-        let args = stored.of(client, command, names, self.pass.stable())?;
-        let (changes, _order) = self.shared.key_observer.begin(client.id);
-        let session = EngineKeys::Session(self.session);
-        let mut context = CommandContext::new(session, client, self.shared, changes, self.pass.stable());
-        let served = try_observed(command, blocking, &mut context, query, &args, reply);
-        context.changes.publish_in_order(&mut context.session, &self.shared.key_observer);
-        Ok((served?, context.ticket))
+        let args = &stored.of(client, command, names, self.pass.stable())?;
+        let around = (self.shared, self.pass.stable());
+        let (served, ticket) = run_beside(self.session, client, around, (command, args), |context| {
+            (blocking.at_once)(blocking, context, query, args, reply)
+        });
+        Ok((served?, ticket))
     }
 
-    fn try_blocking(
+    /// Runs a blocking command: serves the client, or makes it wait.
+    pub(super) fn run_blocking(
         &mut self,
         command: &'static CommandSpec,
         blocking: &BlockingCommand,
@@ -211,7 +182,8 @@ impl GeneralContext<'_> {
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
         let query = (blocking.query)(names)?;
-        if (blocking.is_of_one_key)(&query) {
+        let is_of_one_key = (blocking.is_of_one_key)(&query);
+        if is_of_one_key {
             let (served, ticket) = self.try_beside(command, blocking, client, &query, names, reply)?;
             if let Some(after) = served {
                 return Ok((after, ticket));
@@ -222,63 +194,77 @@ impl GeneralContext<'_> {
             }
         }
         planted_bugs::keep_early(client.keyspace());
-        let alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
+        let alone = Alone::wait(&mut self.pass, self.shared)?;
         let mut stored = StoredRequest::default();
         let args = &stored.of(client, command, names, alone.stable())?;
-        if moves(self.shared, command, args) {
-            return Ok(HELD_BACK);
-        }
-        let (changes, _order) = self.shared.key_observer.begin(client.id);
-        self.session.freeze();
-        let mut request = None;
-        let (served, changes) = {
-            // While writes are stopped, a client may still wait for a key that is absent.
-            let may_write = self.session.begin().is_ok();
-            let session = if may_write {
-                EngineKeys::Transaction(Box::new(self.session.begin()?))
-            } else {
-                EngineKeys::Session(self.session)
-            };
-            let mut context = CommandContext::new(session, client, self.shared, changes, alone.stable());
-            let looks = !((blocking.is_of_one_key)(&query) && planted_bugs::is_on(PlantedBug::NoSecondLook));
-            let served = if looks {
-                try_observed(command, blocking, &mut context, &query, args, reply)?
-            } else {
-                None
-            };
-            if served.is_none() && query.waits {
-                request = Some((blocking.request)(&mut context, args)?);
+        let moves = moves(self.shared, command, args);
+        let Some(mut ring) = alone.begin(moves, client.id, self.session) else { return Ok(HELD_BACK) };
+        let looks = !(is_of_one_key && planted_bugs::is_on(PlantedBug::NoSecondLook));
+        let tried = ring.run(open(self.session)?, client, |mut context| {
+            let tried = try_alone(&mut context, (command, blocking), (&query, args), looks, reply);
+            (context, tried)
+        });
+        ring.end(self.session);
+        let (tried, ticket) = tried?;
+        match tried {
+            TriedWait::Served(after) => Ok((after, ticket)),
+            TriedWait::Nothing => {
+                (blocking.nothing)(reply);
+                Ok((AfterCommand::Done, Ticket::default()))
             }
-            let CommandContext { session, ticket, changes, .. } = context;
-            match served {
-                Some(after) => (Some((after, session.commit()?.max(ticket))), changes),
-                None => (None, changes),
+            TriedWait::Waits(request) => {
+                let waiting = WaitingClient {
+                    who: ClientLocation { worker: self.worker, slot, client: client.id },
+                    protocol: client.protocol,
+                    command,
+                    database: client.database(),
+                    request,
+                    needs_key: blocking.needs_key,
+                    keys: query.keys.clone().map(|at| args.get(at).to_vec()).collect(),
+                };
+                let wait = KeyWait { until: query.until(Instant::now()), bytes: waiting.memory() };
+                self.shared.waiting.wait(waiting);
+                Ok((AfterCommand::Wait(wait), Ticket::default()))
             }
-        };
-        publish(self.session, self.shared, changes);
-        if let Some(served) = served {
-            self.shared.note_made_keys(&mut EngineKeys::Session(self.session), command, args);
-            serve_waiting(self.session, self.shared);
-            return Ok(served);
         }
-        let Some(request) = request else {
-            (blocking.nothing)(reply);
-            return Ok((AfterCommand::Done, Ticket::default()));
-        };
-        let database = client.database();
-        let client = WaitingClient {
-            who: ClientLocation { worker: self.worker, slot, client: client.id },
-            protocol: client.protocol,
-            command,
-            database,
-            request,
-            needs_key: blocking.needs_key,
-            keys: query.keys.clone().map(|at| args.get(at).to_vec()).collect(),
-        };
-        let wait = KeyWait { until: query.until(Instant::now()), bytes: client.memory() };
-        self.shared.waiting.wait(client);
-        Ok((AfterCommand::Wait(wait), Ticket::default()))
     }
+}
+
+/// The result of a blocking command that runs alone.
+enum TriedWait {
+    Served(AfterCommand),
+    Nothing,
+    /// The client waits with this request.
+    Waits(ArgList),
+}
+
+/// Serves a client if one of its keys can. Otherwise returns the request with which it waits, if it
+/// waits.
+fn try_alone(
+    context: &mut CommandContext<'_>,
+    (command, blocking): (&'static CommandSpec, &BlockingCommand),
+    (query, args): (&BlockingQuery, &RequestArgs<'_>),
+    looks: bool,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<TriedWait, CommandError> {
+    if looks
+        && let Some(after) = observed::run(context, command, args, |context| {
+            (blocking.at_once)(blocking, context, query, args, reply)
+        })?
+    {
+        context.shared.note_made_keys(&mut context.session, command, args);
+        return Ok(TriedWait::Served(after));
+    }
+    if !query.waits {
+        return Ok(TriedWait::Nothing);
+    }
+    Ok(TriedWait::Waits((blocking.request)(context, args)?))
+}
+
+/// Opens a transaction, and none while writes are stopped: a client may still wait for a key that is
+/// absent.
+fn open(session: &mut EngineSession) -> Result<EngineKeys<'_>, CommandError> {
+    if session.begin().is_ok() { transaction(session) } else { Ok(EngineKeys::Session(session)) }
 }
 
 impl Worker {
@@ -291,12 +277,11 @@ impl Worker {
         let shared = Arc::clone(&self.shared);
         let mut pass = shared.gate.enter(self.connections.number);
         if shared.pause.now().is_none()
-            && let Ok(_alone) = pass.alone()
+            && let Ok(alone) = Alone::wait(&mut pass, &shared)
+            && let Some(mut ring) = alone.begin(false, 0, &mut self.session)
         {
-            let (_, _order) = shared.key_observer.begin(0);
-            self.session.freeze();
             self.connections.removed_keys.drain(..).for_each(|key| shared.waiting.note(&key));
-            serve_waiting(&mut self.session, &shared);
+            ring.end(&mut self.session);
         }
         self.connections.holds |= !self.connections.removed_keys.is_empty();
     }

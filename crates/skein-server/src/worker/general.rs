@@ -8,8 +8,7 @@ use crate::commands::monitor::feed;
 use crate::commands::task::{TaskProgress, TaskSlice};
 use crate::commands::transactions::{enqueue, is_queued};
 use crate::commands::{
-    AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, is_cross_protocol,
-    migrate, observed,
+    AfterCommand, CommandError, CommandSpec, Handler, ResolvedTag, is_cross_protocol, migrate,
 };
 use crate::exclusion_gate::SharedPass;
 use crate::key_events::KeyChanges;
@@ -25,7 +24,6 @@ use super::admission::admitted_command;
 use super::blocking::wakes_someone;
 use super::connection::Connection;
 use super::connections::WorkerConnections;
-use super::exclusive::ExclusiveOutcome;
 use super::lowered_limit::evict_excess;
 use super::migrations::writes_moving_key;
 use super::paused_requests::is_held;
@@ -33,6 +31,7 @@ use super::pipelined_writes::is_batched;
 use super::read_ahead::read_ahead;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{RequestTimer, SlicedCommandTime, share};
+use super::ring::{RingOutcome, outcome, run_beside};
 use super::write_allowance::{admit, bytes_added, bytes_added_now, may_grow_memory};
 
 /// The most requests that are timed together.
@@ -324,15 +323,15 @@ impl GeneralContext<'_> {
             return RequestOutcome::default();
         }
         let (next, ticket) = match command.handler() {
-            Handler::Exclusive(_) => self.run_exclusive(command, client, &args, &mut reply),
+            Handler::Exclusive(_) => outcome(self.run_exclusive(command, client, &args, &mut reply)),
             Handler::ExclusiveIf(must, _) if must(&args) => {
-                self.run_exclusive(command, client, &args, &mut reply)
+                outcome(self.run_exclusive(command, client, &args, &mut reply))
             }
-            Handler::Migrate => self.start_migration(command, client, slot, &args, &mut reply),
-            Handler::Exec => self.exec(client, &mut reply),
-            Handler::Script(kind) => self.run_script(kind, client, &args, &mut reply),
+            Handler::Migrate => outcome(self.start_migration(command, client, slot, &args, &mut reply)),
+            Handler::Exec => outcome(self.exec(client, &mut reply)),
+            Handler::Script(kind) => outcome(self.run_script(kind, client, &args, &mut reply)),
             Handler::Blocking(blocking) => {
-                self.run_blocking(command, blocking, client, slot, &args, &mut reply)
+                outcome(self.run_blocking(command, blocking, client, slot, &args, &mut reply))
             }
             _ => self.run_in_room(command, client, &args, &mut reply),
         };
@@ -360,25 +359,19 @@ impl GeneralContext<'_> {
         client: &mut ClientState,
         names: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
-    ) -> ExclusiveOutcome {
+    ) -> RingOutcome {
         let mut stored = StoredRequest::default();
         let args = match stored.of(client, command, names, self.pass.stable()) {
             Ok(args) => args,
             Err(fault) => return (Err(fault), Ticket::default()),
         };
         if wakes_someone(self.shared, command, &args) {
-            return self.run_exclusive(command, client, names, reply);
+            return outcome(self.run_exclusive(command, client, names, reply));
         }
-        let observer = &self.shared.key_observer;
-        let changes = KeyChanges::of(observer, client.id);
-        let order = (changes.is_on() && command.may_write()).then(|| observer.order());
-        let session = EngineKeys::Session(self.session);
-        let mut context = CommandContext::new(session, client, self.shared, changes, self.pass.stable());
-        let watch = observed::begin(&mut context, command, &args);
-        let done = command.handler().run(&mut context, &args, reply);
-        observed::end(&mut context, watch, done.is_ok());
-        context.changes.publish(&mut context.session, observer, order.as_ref());
-        (done, context.ticket)
+        let around = (self.shared, self.pass.stable());
+        run_beside(self.session, client, around, (command, &args), |context| {
+            command.handler().run(context, &args, reply)
+        })
     }
 
     fn continue_with(

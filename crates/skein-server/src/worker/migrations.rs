@@ -9,10 +9,8 @@ use crate::client_registry::ClientLocation;
 use crate::command_table::request_keys::keys_of;
 use crate::commands::migrate::{MigrationQuery, find, remove_moved, reply_no_key};
 use crate::commands::scripts::ScriptCall;
-use crate::commands::{
-    AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, observed,
-};
-use crate::exclusion_gate::{GateBusy, StableDatabases};
+use crate::commands::{AfterCommand, CommandError, CommandSpec, Handler, ResolvedTag, observed};
+use crate::exclusion_gate::StableDatabases;
 use crate::migrations::MigrationJob;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
@@ -20,10 +18,10 @@ use crate::stored_request::StoredRequest;
 use skein_data::{EngineKeys, Ticket};
 
 use super::Worker;
-use super::blocking::{may_wake_someone, serve_waiting};
+use super::blocking::may_wake_someone;
 use super::connections::WorkerConnections;
-use super::exclusive::{ExclusiveOutcome, HELD_BACK, outcome, publish};
 use super::general::GeneralContext;
+use super::ring::{Alone, HELD_BACK};
 
 /// Returns whether a write must not run in a batch: it may wake a waiting client, or write a key that
 /// moves.
@@ -105,44 +103,29 @@ impl GeneralContext<'_> {
         slot: usize,
         names: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
-    ) -> ExclusiveOutcome {
-        outcome(self.try_start_migration(command, client, slot, names, reply))
-    }
-
-    fn try_start_migration(
-        &mut self,
-        command: &'static CommandSpec,
-        client: &mut ClientState,
-        slot: usize,
-        names: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
         let query = MigrationQuery::parse(names)?;
-        let alone = self.pass.alone().map_err(|GateBusy| self.shared.busy_script.refusal())?;
+        let alone = Alone::wait(&mut self.pass, self.shared)?;
         let mut stored = StoredRequest::default();
         let args = &stored.of(client, command, names, alone.stable())?;
-        if moves(self.shared, command, args) {
-            return Ok(HELD_BACK);
-        }
-        let (changes, _order) = self.shared.key_observer.begin(client.id);
-        self.session.freeze();
+        let moves = moves(self.shared, command, args);
+        let Some(mut ring) = alone.begin(moves, client.id, self.session) else { return Ok(HELD_BACK) };
         let who = ClientLocation { worker: self.worker, slot, client: client.id };
-        let session = EngineKeys::Session(self.session);
-        let mut context = CommandContext::new(session, client, self.shared, changes, alone.stable());
-        let watch = observed::begin(&mut context, command, args);
-        let found = find(&mut context, &query, args);
-        observed::end(&mut context, watch, found.is_ok());
-        context.changes.publish_in_order(&mut context.session, &self.shared.key_observer);
-        let keys = found?;
+        let found = ring.run(EngineKeys::Session(self.session), client, |mut context| {
+            let found = observed::run(&mut context, command, args, |context| find(context, &query, args));
+            (context, found)
+        });
+        ring.end(self.session);
+        let (keys, ticket) = found?;
         if keys.is_empty() {
             reply_no_key(reply);
-            return Ok((AfterCommand::Done, context.ticket));
+            return Ok((AfterCommand::Done, ticket));
         }
         let MigrationQuery { target, copy, .. } = query;
         if !copy {
             self.shared.migrations.moving.hold(&keys);
         }
-        Ok((AfterCommand::Migrate(Box::new(MigrationJob { who, target, copy, keys })), context.ticket))
+        Ok((AfterCommand::Migrate(Box::new(MigrationJob { who, target, copy, keys })), ticket))
     }
 }
 
@@ -157,18 +140,16 @@ impl Worker {
         let mut pass = shared.gate.enter(self.connections.number);
         while !self.connections.migrated.is_empty()
             && shared.pause.now().is_none()
-            && let Ok(_alone) = pass.alone()
+            && let Ok(alone) = Alone::wait(&mut pass, &shared)
             && let Some(end) = self.connections.migrated.pop()
+            && let Some(mut ring) = alone.begin(false, end.who.client, &mut self.session)
         {
-            let (mut changes, _order) = shared.key_observer.begin(end.who.client);
-            self.session.freeze();
             let (result, ticket) =
-                remove_moved(&mut EngineKeys::Session(&mut self.session), &end, &mut changes);
-            publish(&mut self.session, &shared, changes);
+                remove_moved(&mut EngineKeys::Session(&mut self.session), &end, &mut ring.changes);
             if shared.waiting.count_needing_keys() > 0 {
                 end.keys.iter().for_each(|moved| shared.waiting.note(&moved.key));
-                serve_waiting(&mut self.session, &shared);
             }
+            ring.end(&mut self.session);
             if !end.copy {
                 shared.migrations.moving.release(&end.keys);
                 // Held requests are checked again.

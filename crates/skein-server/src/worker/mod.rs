@@ -23,7 +23,7 @@
 //! of its requests. While requests are queued, the worker reads no more from its socket.
 //!
 //! Read in this order: `mod` (the turn), `connection`, `connections`, `reply_buffer`,
-//! `pipelined_reads`, `pipelined_writes`, `batched_writes`, `general`, `exclusive`,
+//! `pipelined_reads`, `pipelined_writes`, `batched_writes`, `general`, `ring`, `exclusive`,
 //! `transaction_queue`, `busy`, `epochs`; then the rest in any order.
 //!
 //! Design: `docs/design/server.md`.
@@ -52,6 +52,7 @@ mod prefixed_keys;
 mod read_ahead;
 mod reply_buffer;
 mod request_timer;
+mod ring;
 mod transaction_queue;
 mod write_allowance;
 

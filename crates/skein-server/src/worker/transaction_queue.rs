@@ -12,14 +12,13 @@ use crate::commands::{
     AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, ScriptKind,
 };
 use crate::exclusion_gate::StableDatabases;
-use crate::key_events::KeyChanges;
 use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
-use skein_data::{EngineKeys, EngineSession, Ticket};
+use skein_data::{EngineKeys, EngineSession};
 
-use super::exclusive::{aborted, after, end, feed_script};
+use super::exclusive::{aborted, after, feed_script};
 use super::paused_requests::has_effects;
 use super::request_timer::RequestTimer;
 use super::write_allowance::{admit, bytes_added_now, may_grow_memory};
@@ -134,13 +133,13 @@ impl QueuedScriptLimits {
 }
 
 /// Runs the requests of a transaction. The reply is the array of their replies.
-pub(super) fn run_queue(
-    mut context: CommandContext<'_>,
+pub(super) fn run_queue<'c>(
+    mut context: CommandContext<'c>,
     (multi, limits): (&Multi, &QueuedScriptLimits),
     busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
     timer: &mut RequestTimer<'_>,
-) -> (Result<(AfterCommand, Ticket), CommandError>, KeyChanges) {
+) -> (CommandContext<'c>, Result<AfterCommand, CommandError>) {
     let start = reply.position();
     let most = context.shared.settings.reply_bytes_max.get();
     let is_full = |reply: &ReplyWriter<'_>| reply.position() - start > most;
@@ -173,7 +172,7 @@ pub(super) fn run_queue(
         };
         if let Some(fault) = fault {
             if context.session.is_broken() {
-                return end(context, Err(fault.aborts()));
+                return (context, Err(fault.aborts()));
             }
             reply.truncate(before);
             fault.write(reply);
@@ -191,7 +190,7 @@ pub(super) fn run_queue(
         }
         drop_unwanted(context.client, replies, before, reply);
     }
-    end(context, Ok(after(closes)))
+    (context, Ok(after(closes)))
 }
 
 /// Runs one request of a transaction. Returns whether the connection must be closed after it.
