@@ -44,13 +44,26 @@ impl<const FORWARD: bool> DirectedScan<FORWARD> {
     /// Moves a cursor to the first key of a walk. Returns whether there is a key from there on.
     #[inline]
     pub(crate) fn start<'g, S: Slot>(cursor: &mut impl Cursor<'g, S>, near: Bound<&[u8]>) -> bool {
-        match near {
+        let on = match near {
             Bound::Unbounded if FORWARD => cursor.first(),
             Bound::Unbounded => cursor.last(),
             Bound::Included(key) => Self::seek(cursor, key),
             Bound::Excluded(key) => {
                 Self::seek(cursor, key) && (cursor.key() != Some(key) || Self::step(cursor))
             }
+        };
+        debug_assert!(!on || cursor.key().is_some_and(|key| Self::begins_at(key, near)), "{near:?}");
+        on
+    }
+
+    /// Returns whether a walk that begins at `near` includes `key`.
+    fn begins_at(key: &[u8], near: Bound<&[u8]>) -> bool {
+        match near {
+            Bound::Unbounded => true,
+            Bound::Included(near) if FORWARD => key >= near,
+            Bound::Included(near) => key <= near,
+            Bound::Excluded(near) if FORWARD => key > near,
+            Bound::Excluded(near) => key < near,
         }
     }
 

@@ -180,6 +180,7 @@ impl LogBuffer {
     /// Notes that the last epoch that was taken is durable.
     pub fn made_durable(&self) {
         let mut slots = lock(&self.slots);
+        debug_assert!(slots.durable <= slots.taken && slots.taken <= slots.appended, "{slots:?}");
         slots.durable = slots.taken;
     }
 
@@ -210,6 +211,7 @@ impl LogBuffer {
         let mut slots = lock(&self.slots);
         slots.closed_through = chunk.epoch - 1;
         let slot = &mut slots.by_parity[(chunk.epoch & 1) as usize];
+        debug_assert!(slot.bytes.is_empty() || slot.epoch == chunk.epoch, "invariant 2");
         slot.epoch = chunk.epoch;
         let mut bytes = chunk.bytes;
         bytes.append(&mut slot.bytes);

@@ -179,6 +179,7 @@ impl LogFile {
 
     /// Notes that a part was synced.
     pub fn end_part(&mut self, part: &CommitPart) {
+        debug_assert!(self.durable <= part.end, "parts become durable in the order of their positions");
         self.durable = part.end;
     }
 
@@ -195,6 +196,8 @@ impl LogFile {
 
     /// Reserves `len` bytes for records of `epoch` in the active segment.
     fn reserve(&mut self, epoch: u64, len: u64) -> Result<(OpenSegment, u64)> {
+        // The buffer promises this by its invariants 1 and 3, and recovery relies on it.
+        debug_assert!(epoch >= self.link.last_epoch, "records reach the file in the order of epochs");
         let active = self.active.as_mut().ok_or(LogError::Closed)?;
         let start = active.end;
         active.end += len;
@@ -252,6 +255,7 @@ impl LogFile {
 
     /// Takes out the segments that have only records of epochs before `epoch`, oldest first.
     pub fn take_released(&mut self, epoch: u64) -> Vec<ClosedSegment> {
+        debug_assert!(self.closed.is_sorted_by_key(|segment| segment.last_epoch), "oldest first");
         let keep = self.closed.iter().position(|segment| segment.last_epoch >= epoch);
         self.closed.drain(..keep.unwrap_or(self.closed.len())).collect()
     }
@@ -285,6 +289,11 @@ impl CommitPart {
             mark.append(&mut self.bytes, self.seed);
             self.marked = true;
         }
+        debug_assert_eq!(
+            self.start + self.bytes.len() as u64,
+            self.end.offset,
+            "a part fills the bytes that were reserved for it"
+        );
         self.segment.write_at(&self.bytes, self.start)?;
         for full in &self.also_sync {
             full.sync()?;

@@ -72,6 +72,10 @@ impl ReplyBuffer {
 
     /// Returns the number of bytes before `start` that are not sent yet, for [`keep`](Self::keep).
     pub(crate) fn pending_before(&self, start: usize) -> usize {
+        debug_assert!(
+            (self.sent..=self.buffer.len()).contains(&start),
+            "the bytes from {start} on were sent"
+        );
         start - self.sent
     }
 
@@ -79,6 +83,7 @@ impl ReplyBuffer {
     /// argument is not a position, because the end of an open array moves the bytes before it.
     pub(crate) fn keep(&mut self, pending: usize) {
         let end = self.sent + pending;
+        debug_assert!(end <= self.buffer.len(), "{pending} bytes are to be kept of {}", self.pending());
         self.buffer.truncate(end);
         while self.holds.back().is_some_and(|hold| hold.start >= end) {
             self.holds.pop_back();
@@ -87,6 +92,11 @@ impl ReplyBuffer {
 
     /// Makes all bytes from `start` on wait for `epoch`.
     pub(crate) fn hold(&mut self, start: usize, epoch: u64) {
+        debug_assert!(
+            (self.sent..=self.buffer.len()).contains(&start),
+            "the bytes from {start} on were sent"
+        );
+        debug_assert!(self.holds.back().is_none_or(|last| last.start <= start), "holds are in order");
         if self.holds.back().is_none_or(|last| last.epoch < epoch) {
             self.holds.push_back(EpochHold { start, epoch });
         }
@@ -116,12 +126,14 @@ impl ReplyBuffer {
 
     /// Begins an array of unknown length at `start`.
     pub(crate) fn open(&mut self, start: usize) {
+        debug_assert!(self.open.is_none(), "one array is open at a time");
         self.open = Some(start);
     }
 
     /// Ends the open array. Removes the `unused` bytes at its start.
     pub(crate) fn close(&mut self, unused: usize) {
         let Some(start) = self.open.take() else { return };
+        debug_assert!(start + unused <= self.buffer.len(), "the array has its head");
         // The bytes before the array are moved, not the array: they are few, and the array may be
         // long.
         self.buffer.copy_within(self.sent..start, self.sent + unused);
@@ -160,6 +172,8 @@ impl ReplyBuffer {
     #[inline]
     pub(crate) fn sent(&mut self, count: usize) {
         self.sent += count;
+        debug_assert!(self.sent <= self.open.unwrap_or(self.buffer.len()), "more was sent than may be");
+        debug_assert!(self.holds.front().is_none_or(|hold| self.sent <= hold.start), "held bytes were sent");
         if self.sent == self.buffer.len() && self.open.is_none() {
             self.buffer.clear();
             self.sent = 0;
