@@ -187,9 +187,14 @@ fn collections_larger_than_the_cache_are_read_and_removed() {
     assert_eq!(client.ask("ZRANGE z 0 -1"), "*1|$5|other|");
     let Engine::Disk(engine) = &server.store else { panic!("a disk engine") };
     let members = || engine.store().check().expect("whole spaces").members.expect("a store of rows").keys;
-    let begin = std::time::Instant::now();
-    while members() > 1 {
-        assert!(begin.elapsed().as_secs() < 60, "{} members stay", members());
+    // On a busy machine the removal may take minutes, but it goes on.
+    let (mut least, mut since) = (usize::MAX, std::time::Instant::now());
+    while least > 1 {
+        let left = members();
+        if left < least {
+            (least, since) = (left, std::time::Instant::now());
+        }
+        assert!(since.elapsed().as_secs() < 60, "{left} members stay");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     // The score of `other`, and the mark of the expiry index.
