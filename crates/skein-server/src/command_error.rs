@@ -22,6 +22,9 @@ pub(crate) const NOT_IN_MULTI: CommandError =
     CommandError::text("ERR Command not allowed inside a transaction");
 pub(crate) const OUT_OF_MEMORY: CommandError =
     CommandError::text("OOM command not allowed when used memory > 'maxmemory'.");
+pub(crate) const ARGUMENTS_TOO_LONG: CommandError = CommandError::text(
+    "ERR the arguments of the command are longer than 4 GiB; send them in several commands",
+);
 pub(crate) const NO_AUTH: &str = "NOAUTH Authentication required.";
 
 /// The reason why a command failed, as an error reply. A failed command has written nothing, unless

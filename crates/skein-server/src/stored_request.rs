@@ -14,6 +14,7 @@
 use skein_data::StoredKeyspace;
 
 use crate::client::ClientState;
+use crate::command_error::ARGUMENTS_TOO_LONG;
 use crate::command_table::request_keys::key_places;
 use crate::command_table::{CommandSpec, is};
 use crate::commands::databases::parse_database;
@@ -24,10 +25,6 @@ use crate::resp::{ArgList, RequestArgs};
 
 /// Commands whose key is the bound of a range.
 const OF_RANGES: [&str; 2] = ["sk.next", "sk.prev"];
-
-const TOO_LONG: CommandError = CommandError::text(
-    "ERR the arguments of the command are longer than 4 GiB; send them in several commands",
-);
 
 /// The stored form of a request. Its memory is used again.
 #[derive(Debug, Default)]
@@ -82,7 +79,7 @@ impl StoredRequest {
             check_length(client, to, command, args.get(1))?;
             fits &= stored.push(&to.stored(args.get(1)));
         }
-        if fits { stored.args().ok_or(TOO_LONG) } else { Err(TOO_LONG) }
+        if fits { stored.args().ok_or(ARGUMENTS_TOO_LONG) } else { Err(ARGUMENTS_TOO_LONG) }
     }
 }
 

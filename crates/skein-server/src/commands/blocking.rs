@@ -12,6 +12,7 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use super::command_error::ARGUMENTS_TOO_LONG;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::long_double::LongDouble;
 use crate::resp::{ArgList, ReplyWriter, RequestArgs};
@@ -20,9 +21,6 @@ use skein_data::{CollectionKind, EngineKeys, EngineWriter, RowView, Ticket};
 const BAD_TIMEOUT: CommandError = CommandError::text("ERR timeout is not a float or out of range");
 const NEGATIVE: CommandError = CommandError::text("ERR timeout is negative");
 const TOO_LONG: CommandError = CommandError::text("ERR timeout is out of range");
-
-const TOO_MANY_ARGUMENTS: CommandError =
-    CommandError::text("ERR the arguments are longer than 4 GiB; wait for fewer keys in one command");
 
 /// The longest timeout: Redis's milliseconds have 63 bits.
 const LONGEST: Duration = Duration::from_millis(i64::MAX.unsigned_abs());
@@ -154,7 +152,7 @@ pub(super) fn copy_request<'a>(args: impl Iterator<Item = &'a [u8]>) -> Result<A
     let mut request = ArgList::default();
     for arg in args {
         if !request.push(arg) {
-            return Err(TOO_MANY_ARGUMENTS);
+            return Err(ARGUMENTS_TOO_LONG);
         }
     }
     Ok(request)

@@ -317,12 +317,6 @@ pub(crate) enum AfterCommand {
     Close,
 }
 
-/// Returns whether a request is a line of HTTP, as a web page sends it with `fetch`: the method of
-/// its first line, or the first header.
-pub(crate) fn is_cross_protocol(name: &[u8]) -> bool {
-    is(name, "POST") || is(name, "Host:")
-}
-
 /// The error for a request that names a reserved key.
 pub(crate) const RESERVED_KEY_NAMED: CommandError = CommandError::text(
     "ERR keys that begin with \\xffSK\\x00 are reserved for databases and keyspaces; use another key",

@@ -6,9 +6,25 @@ use crate::commands::channels::check_subscribed;
 use crate::commands::connection::refuse_unauthenticated;
 use crate::commands::monitor::check_monitoring;
 use crate::commands::transactions::refuse_queued;
-use crate::commands::{CommandSpec, ResolvedTag, refuse};
+use crate::commands::{CommandSpec, ResolvedTag, is, refuse};
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
+use crate::warnings::WarningLimiter;
+
+/// Returns whether a request is a line of HTTP, and notes it in the log. Its connection must be closed
+/// at once: a web page may have sent it, with commands behind it.
+pub(super) fn is_attack(
+    resolved: ResolvedTag,
+    args: &RequestArgs<'_>,
+    client: &ClientState,
+    warnings: &WarningLimiter,
+) -> bool {
+    let attacks = !matches!(resolved, ResolvedTag::Command(_)) && is_cross_protocol(args.get(0));
+    if attacks {
+        warnings.cross_protocol(&client.record);
+    }
+    attacks
+}
 
 /// Returns the command of a request that its client may run. Otherwise writes the error.
 pub(super) fn admitted_command(
@@ -43,4 +59,10 @@ pub(super) fn admitted_command(
         return None;
     }
     Some(command)
+}
+
+/// Returns whether a request is a line of HTTP, as a web page sends it with `fetch`: the method of
+/// its first line, or the first header.
+fn is_cross_protocol(name: &[u8]) -> bool {
+    is(name, "POST") || is(name, "Host:")
 }

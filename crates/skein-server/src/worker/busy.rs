@@ -26,14 +26,14 @@ use mio::Events;
 use crate::commands::scripts::BusyServer;
 use crate::commands::transactions::{enqueue, is_queued};
 use crate::commands::while_busy::{self, BusyContext};
-use crate::commands::{CommandError, CommandSpec, ResolvedTag, is_cross_protocol};
+use crate::commands::{CommandError, CommandSpec, ResolvedTag};
 use crate::exclusion_gate::ExclusivePass;
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 
 use super::EVENTS;
-use super::admission::admitted_command;
+use super::admission::{admitted_command, is_attack};
 use super::connection::Connection;
 use super::connections::WorkerConnections;
 use super::reply_buffer::ReplyBuffer;
@@ -137,8 +137,7 @@ fn answer(connection: &mut Connection, output: &mut ReplyBuffer, shared: &Arc<Se
     let args = input.args(0);
     let (pending, replies, start) = (output.pending(), client.replies, output.buffer.len());
     let resolved = ResolvedTag::of(tag);
-    if !matches!(resolved, ResolvedTag::Command(_)) && is_cross_protocol(args.get(0)) {
-        shared.warnings.cross_protocol(&client.record);
+    if is_attack(resolved, &args, client, &shared.warnings) {
         (connection.attacked, connection.closing) = (true, true);
         return;
     }

@@ -7,9 +7,7 @@ use crate::client_registry::ClientLocation;
 use crate::commands::monitor::feed;
 use crate::commands::task::{TaskProgress, TaskSlice};
 use crate::commands::transactions::{enqueue, is_queued};
-use crate::commands::{
-    AfterCommand, CommandError, CommandSpec, Handler, ResolvedTag, is_cross_protocol, migrate,
-};
+use crate::commands::{AfterCommand, CommandError, CommandSpec, Handler, ResolvedTag, migrate};
 use crate::exclusion_gate::SharedPass;
 use crate::key_events::KeyChanges;
 use crate::monitors::RequestSource;
@@ -20,7 +18,7 @@ use crate::shared::{STOPPING, ServerShared};
 use crate::stored_request::StoredRequest;
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
-use super::admission::admitted_command;
+use super::admission::{admitted_command, is_attack};
 use super::blocking::wakes_someone;
 use super::connection::Connection;
 use super::connections::WorkerConnections;
@@ -297,8 +295,7 @@ impl GeneralContext<'_> {
         let args = input.args(at);
         let start = output.buffer.len();
         let mut reply = ReplyWriter::new(&mut output.buffer, client.protocol);
-        if !matches!(resolved, ResolvedTag::Command(_)) && is_cross_protocol(args.get(0)) {
-            self.shared.warnings.cross_protocol(&client.record);
+        if is_attack(resolved, &args, client, &self.shared.warnings) {
             (connection.attacked, connection.closing) = (true, true);
             return RequestOutcome::default();
         }

@@ -29,6 +29,7 @@
 //! Design: `docs/design/server.md`.
 
 mod admission;
+mod batch_account;
 mod batched_writes;
 mod blocking;
 mod busy;

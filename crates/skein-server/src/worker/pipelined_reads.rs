@@ -14,18 +14,17 @@
 //! after the client has read replies. It also stops for a connection whose answer would take long;
 //! that request runs in slices (see `general`).
 
-use crate::commands::monitor::feed;
 use crate::commands::{CommandError, Handler, ReadHandler, handler_of};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EngineKeys, EngineSession, Error, RowView};
 
+use super::batch_account::BatchAccount;
 use super::connection::Connection;
 use super::connection_slots::ConnectionSlots;
 use super::prefixed_keys::PrefixedKeys;
 use super::reply_buffer::ReplyBuffer;
-use super::request_timer::{KindTally, RequestTimer, share};
+use super::request_timer::{RequestTimer, share};
 use crate::key_events::KeyChanges;
-use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::shared::ServerShared;
 use crate::worker_counters::{Lookups, WorkerCounters};
@@ -207,29 +206,18 @@ impl PipelinedReads {
         timer: &RequestTimer<'_>,
     ) -> usize {
         let mut total = 0;
-        let slow = timer.is_slow(nanos_each);
-        let mut tally = KindTally::new(nanos_each);
+        let mut account = BatchAccount::new(nanos_each, monitors, timer);
         for (planned, state) in self.plan.iter().zip(states) {
             if *state == ReadState::Dropped {
                 continue;
             }
             if let Some(connection) = connections[planned.slot as usize].as_deref_mut() {
-                let kind = CommandKind::plain(planned.tag);
-                tally.add(kind, timer);
-                if slow | monitors.is_some() {
-                    let (args, record) = (connection.input.args(0), &connection.client.record);
-                    if slow {
-                        timer.slow(kind, nanos_each, &args, record);
-                    }
-                    if let Some(shared) = monitors {
-                        feed(shared, kind.command(), RequestSource::Client(record), &args);
-                    }
-                }
+                account.add(CommandKind::plain(planned.tag), connection, 0);
                 connection.take(1, timer.began());
                 total += 1;
             }
         }
-        tally.end(timer);
+        account.end();
         for slot in &self.put_off {
             if let Some(connection) = connections[*slot as usize].as_deref_mut() {
                 connection.put_off = true;

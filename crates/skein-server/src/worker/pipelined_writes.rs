@@ -11,16 +11,15 @@
 //! its execution (at a damaged page, for example), all unpublished writes are undone. They are then
 //! repeated one by one, so that only the failing write reports the error.
 
-use crate::commands::monitor::feed;
 use crate::commands::{CommandError, CommandSpec, Handler, ResolvedTag, is_short};
 use crate::exclusion_gate::StableDatabases;
-use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::ReplyWriter;
 use crate::shared::ServerShared;
 use crate::stored_request::StoredRequest;
 use skein_data::{EngineKeys, EngineSession, Error, Ticket};
 
+use super::batch_account::BatchAccount;
 use super::batched_writes::{BatchErrors, BatchProgress, ConnectionWrites, handler, write_all};
 use super::connection::Connection;
 use super::connection_slots::ConnectionSlots;
@@ -28,7 +27,7 @@ use super::migrations::must_leave_batch;
 use super::pipelined_reads::BATCH;
 use super::prefixed_keys::PrefixedKeys;
 use super::reply_buffer::ReplyBuffer;
-use super::request_timer::{KindTally, RequestTimer, share};
+use super::request_timer::{RequestTimer, share};
 use super::write_allowance::{WriteAllowance, bytes_added, may_grow_memory, note_evicted, report_evictions};
 
 /// Smaller batches of writes are not worth a batch of lookups before them.
@@ -269,27 +268,19 @@ impl PipelinedWrites {
     ) -> usize {
         let total = self.parts.iter().map(|run| run.done).sum();
         let nanos_each = share(nanos, total);
-        let (slow, monitored) = (timer.is_slow(nanos_each), shared.monitors.any());
-        let mut tally = KindTally::new(nanos_each);
+        let monitors = shared.monitors.any().then_some(shared);
+        let mut account = BatchAccount::new(nanos_each, monitors, timer);
         for run in &self.parts {
             let Some((connection, _)) = slots.get(run.slot) else { continue };
             for at in 0..run.done {
                 let Some(kind) = connection.input.tag(at).map(CommandKind::plain) else { continue };
-                if self.errors.refused(run.slot, at) {
-                    continue;
-                }
-                tally.add(kind, timer);
-                if slow | monitored {
-                    let (args, record) = (connection.input.args(at), &connection.client.record);
-                    if slow {
-                        timer.slow(kind, nanos_each, &args, record);
-                    }
-                    feed(shared, kind.command(), RequestSource::Client(record), &args);
+                if !self.errors.refused(run.slot, at) {
+                    account.add(kind, connection, at);
                 }
             }
             connection.take(run.done, timer.began());
         }
-        tally.end(timer);
+        account.end();
         total
     }
 

@@ -204,35 +204,3 @@ impl SlicedCommandTime {
         }
     }
 }
-
-/// Counts consecutive requests of one kind in a batch together.
-pub(super) struct KindTally {
-    kind: CommandKind,
-    count: u64,
-    nanos_each: u64,
-}
-
-impl KindTally {
-    pub(super) fn new(nanos_each: u64) -> Self {
-        Self { kind: CommandKind::plain(0), count: 0, nanos_each }
-    }
-
-    /// Counts one more request.
-    #[inline]
-    pub(super) fn add(&mut self, kind: CommandKind, timer: &RequestTimer<'_>) {
-        if kind != self.kind {
-            self.end(timer);
-            self.kind = kind;
-        }
-        self.count += 1;
-    }
-
-    /// Records the requests that are not recorded yet.
-    #[inline]
-    pub(super) fn end(&mut self, timer: &RequestTimer<'_>) {
-        if self.count > 0 {
-            timer.done(self.kind, self.count, self.nanos_each);
-            self.count = 0;
-        }
-    }
-}

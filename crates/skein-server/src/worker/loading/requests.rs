@@ -6,10 +6,11 @@ use crate::client::ClientState;
 use crate::commands::access::denied::fault as denied_fault;
 use crate::commands::connection::refuse_unauthenticated;
 use crate::commands::while_loading::{AfterLoadingCommand, LoadingContext};
-use crate::commands::{CommandError, CommandSpec, ResolvedTag, is_cross_protocol, refuse};
+use crate::commands::{CommandError, CommandSpec, ResolvedTag, refuse};
 use crate::loading::Loading;
 use crate::resp::{ReplyWriter, RequestArgs};
 
+use super::super::admission::is_attack;
 use super::super::connection::Connection;
 use super::super::reply_buffer::ReplyBuffer;
 
@@ -20,7 +21,8 @@ pub(super) fn answer(connection: &mut Connection, output: &mut ReplyBuffer, load
     let start = output.buffer.len();
     let client = &mut connection.client;
     let mut reply = ReplyWriter::new(&mut output.buffer, client.protocol);
-    let closes = match ResolvedTag::of(tag) {
+    let resolved = ResolvedTag::of(tag);
+    let closes = match resolved {
         ResolvedTag::Command(command) => match run(command, tag, client, &args, loading, &mut reply) {
             Ok(closes) => closes,
             Err(fault) => {
@@ -29,8 +31,7 @@ pub(super) fn answer(connection: &mut Connection, output: &mut ReplyBuffer, load
                 false
             }
         },
-        _ if is_cross_protocol(args.get(0)) => {
-            loading.warnings.cross_protocol(&client.record);
+        _ if is_attack(resolved, &args, client, &loading.warnings) => {
             connection.attacked = true;
             true
         }
