@@ -11,8 +11,8 @@ fn anonymous() -> usize {
 }
 
 /// Incident: pages were boxes of 4 KiB, aligned to 4 KiB, which glibc gives 8 KiB. Consequence: the
-/// cache took twice its size in programs that use the library. Fix: pages lie side by side in chunks
-/// that are mapped from the system (`page_arena.rs`).
+/// cache took twice its size in programs that use the library. Fix: pages lie side by side in
+/// chunks that are mapped from the system (`page_arena.rs`).
 #[test]
 fn a_full_cache_takes_its_size() {
     const CACHE: usize = 8_192;

@@ -34,8 +34,8 @@ fn bytes_of_a_row(store: &DiskStore, rows: u64) -> u64 {
     ((store.pages_in_use() * PAGE) as u64).div_ceil(rows)
 }
 
-/// Without packing, rows of random keys of 8 bytes and values of 100 bytes took 173 bytes each after
-/// `compact`, because pages split in the middle.
+/// Without packing, rows of random keys of 8 bytes and values of 100 bytes took 173 bytes each
+/// after `compact`, because pages split in the middle.
 #[test]
 fn rows_of_100_bytes_take_at_most_160_bytes_each() {
     const ROWS: u64 = 50_000;

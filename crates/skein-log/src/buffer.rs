@@ -385,8 +385,8 @@ mod tests {
         assert!(!buffer.is_full());
     }
 
-    /// Incident: two vectors of each log stayed as long as the largest burst, 28 MB in all. Fix: they
-    /// are freed when the records get fewer, and stay while the burst goes on.
+    /// Incident: two vectors of each log stayed as long as the largest burst, 28 MB in all. Fix:
+    /// they are freed when the records get fewer, and stay while the burst goes on.
     #[test]
     fn a_buffer_shrinks_after_a_burst() {
         let buffer = buffer(0, 8 << 20);

@@ -277,8 +277,8 @@ impl Log {
     /// dropped.
     ///
     /// The checkpoint covers [`CheckpointEpochs`] `{ begin: epoch, end: epoch - 1 }`, where `epoch`
-    /// is [`Standstill::epoch`]. `past` is the begin epoch of the newest checkpoint, or 0. If `epoch`
-    /// is not after it, nothing was written since, and that checkpoint is complete.
+    /// is [`Standstill::epoch`]. `past` is the begin epoch of the newest checkpoint, or 0. If
+    /// `epoch` is not after it, nothing was written since, and that checkpoint is complete.
     pub fn stand_still(&self, past: u64) -> Option<Standstill<'_>> {
         self.shared.stand_still(past)
     }

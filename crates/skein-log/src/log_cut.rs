@@ -12,12 +12,13 @@
 //! 1. A log is cut behind its last mark of an epoch up to E, as recovery cuts it. So the copy has
 //!    all records of the epochs up to E, and no others.
 //! 2. The copy gets one epoch more, without data, in which all of its logs take part: the marks of
-//!    a clean close. They prove the whole of every log durable, so that a lost or damaged end of the
-//!    copy is noticed as damage, and is not taken for a torn tail.
-//! 3. Each log's last segment in the copy ends with such a mark, which says that the log was durable
-//!    up to the cut in this segment. So an opening of the copy may write to this segment, and only
-//!    reads or removes the segments before it ([`Recovered::sealed`](crate::Recovered::sealed)).
-//!    These are the segments that copies may share.
+//!    a clean close. They prove the whole of every log durable, so that a lost or damaged end of
+//!    the copy is noticed as damage, and is not taken for a torn tail.
+//! 3. Each log's last segment in the copy ends with such a mark, which says that the log was
+//!    durable up to the cut in this segment. So an opening of the copy may write to this segment,
+//!    and only reads or removes the segments before it
+//!    ([`Recovered::sealed`](crate::Recovered::sealed)). These are the segments that copies may
+//!    share.
 //! 4. Segments are taken by their place in the log, and shared after a comparison of their bytes. A
 //!    number does not identify a segment: two copies that were opened both go on with the next one.
 
@@ -68,9 +69,9 @@ impl LogCut {
         self.segments.values().map(|(_, bytes)| bytes).sum()
     }
 
-    /// Copies the logs into `folder`, which has no segments yet, with a segment manifest. Everything
-    /// in the folder is durable when this returns. `sealed` has segments of an earlier copy, to be
-    /// shared if they are equal.
+    /// Copies the logs into `folder`, which has no segments yet, with a segment manifest.
+    /// Everything in the folder is durable when this returns. `sealed` has segments of an earlier
+    /// copy, to be shared if they are equal.
     ///
     /// REQUIRES: no segment of the cut is removed meanwhile, and no process writes to the files
     /// `sealed` in place, now or later.

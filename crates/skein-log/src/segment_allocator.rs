@@ -5,10 +5,10 @@
 //! a segment before the next one is ready. Then the one after it becomes twice as large, so a burst
 //! waits a few times only.
 //!
-//! If a disk has no room for the next segment, a checkpoint is the way out: it frees whole segments.
-//! While attempts go on and fail, the next segment becomes smaller ([`TRIES_FOR_SIZE`]), because a
-//! small disk may never have room for a large one. It does not become smaller at once: a log that
-//! fills the disk to its end leaves no room for the checkpoint.
+//! If a disk has no room for the next segment, a checkpoint is the way out: it frees whole
+//! segments. While attempts go on and fail, the next segment becomes smaller ([`TRIES_FOR_SIZE`]),
+//! because a small disk may never have room for a large one. It does not become smaller at once: a
+//! log that fills the disk to its end leaves no room for the checkpoint.
 
 use std::collections::VecDeque;
 use std::io;

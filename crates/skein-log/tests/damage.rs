@@ -100,9 +100,9 @@ fn a_missing_end_of_a_log_is_noticed_by_the_others() {
 }
 
 /// Incident: the last segment of a killed process was cut short, and recovery took the missing end
-/// for a torn tail. Consequence: acknowledged records were lost, with the words that no promised write
-/// was. Fix: a segment's header has the length that was durable before the first record, and a
-/// shorter file is damage.
+/// for a torn tail. Consequence: acknowledged records were lost, with the words that no promised
+/// write was. Fix: a segment's header has the length that was durable before the first record, and
+/// a shorter file is damage.
 #[test]
 fn a_last_segment_that_was_cut_short_is_damage() {
     for durability in [Durability::Buffered, Durability::Sync] {

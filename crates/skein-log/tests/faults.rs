@@ -168,8 +168,8 @@ fn too_many_open_files_stop_writes_for_a_while() {
 }
 
 /// Incident: the next segment would have taken 64 MiB, and a disk with less never had room for it.
-/// Consequence: writes waited although there was room for them. Fix: after some attempts the log takes
-/// a smaller segment. The message names the size that found no room.
+/// Consequence: writes waited although there was room for them. Fix: after some attempts the log
+/// takes a smaller segment. The message names the size that found no room.
 #[test]
 fn a_disk_without_room_for_a_large_segment_gets_a_smaller_one() {
     let sim = SimStorage::new();

@@ -80,8 +80,8 @@ impl ValueType {
         })
     }
 
-    /// Returns the version of the format in which this type appeared; 0 for all that Redis 7.0 has. A
-    /// payload of an earlier version cannot have it.
+    /// Returns the version of the format in which this type appeared; 0 for all that Redis 7.0 has.
+    /// A payload of an earlier version cannot have it.
     pub fn since(self) -> u16 {
         match self {
             Self::SetListpack | Self::Stream3 => 11,

@@ -1,5 +1,6 @@
-//! `redis.call`, `redis.pcall` and `redis.acl_check_cmd`: functions on the Lua stack, because scripts
-//! call the first ones often. A function by mlua makes a reference of each argument and result.
+//! `redis.call`, `redis.pcall` and `redis.acl_check_cmd`: functions on the Lua stack, because
+//! scripts call the first ones often. A function by mlua makes a reference of each argument and
+//! result.
 //!
 //! ```text
 //!   arguments on the stack ─► host.argument … host.call ─► RunState::reply ─► values on the stack

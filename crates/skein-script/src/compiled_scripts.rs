@@ -1,7 +1,7 @@
 //! The compiled scripts of an engine: a cache, since a script can be compiled again.
 //!
-//! Compiled scripts share the memory of the engine with the scripts that run. So they have a part of
-//! it. When they exceed it, the older half is forgotten at once: one sort for many scripts.
+//! Compiled scripts share the memory of the engine with the scripts that run. So they have a part
+//! of it. When they exceed it, the older half is forgotten at once: one sort for many scripts.
 
 use std::collections::HashMap;
 

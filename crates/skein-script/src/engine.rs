@@ -145,9 +145,9 @@ impl ScriptEngine {
         Ok(Self { lua, sandbox, compiled, libraries: HashMap::new(), state })
     }
 
-    /// Compiles a script, unless it is compiled already. The work has a bound. `code` is that of its
-    /// [`ScriptHead`](crate::ScriptHead), `digest` that of the whole source. If
-    /// compiled scripts take too much memory, the engine forgets those that were not used for longest.
+    /// Compiles a script, unless it is compiled already. The work has a bound. `code` is that of
+    /// its [`ScriptHead`](crate::ScriptHead), `digest` that of the whole source. If compiled
+    /// scripts take too much memory, the engine forgets those that were not used for longest.
     ///
     /// # Errors
     /// If the code is not Lua, or the memory limit is too low for it.
@@ -345,8 +345,8 @@ impl ScriptEngine {
         self.state.memory.without(|| _ = self.lua.gc_collect());
     }
 
-    /// Cleans up behind a script that was stopped or has failed outside of its own code: the sandbox
-    /// itself may have been stopped, too.
+    /// Cleans up behind a script that was stopped or has failed outside of its own code: the
+    /// sandbox itself may have been stopped, too.
     pub(crate) fn clean_up(&self, ran: &mlua::Result<(bool, Value)>) {
         if self.state.stopped.replace(false) || ran.is_err() {
             // Without a host nothing stops it. It needs no memory.

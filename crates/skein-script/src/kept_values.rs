@@ -1,7 +1,7 @@
 //! Functions of Lua that outlive a run: compiled scripts and the functions of libraries.
 //!
-//! A value of mlua is a slot of a stack that has room for 8,000. Thousands of scripts would fill it,
-//! and then nothing runs any more. So these functions are elements of one table.
+//! A value of mlua is a slot of a stack that has room for 8,000. Thousands of scripts would fill
+//! it, and then nothing runs any more. So these functions are elements of one table.
 
 use std::cell::{Cell, RefCell};
 

@@ -22,8 +22,8 @@
 //!    the same state. (Local variables of a library of functions outlive a call, as in Redis.)
 //! 3. It ends: every 100,000 instructions [`ScriptHost::tick`] may stop it, and no `pcall` of the
 //!    script survives that. Functions that take long count their work as instructions (the crate
-//!    `skein-lua`), and so does the compiler. Encoders, decoders and the conversion of replies count
-//!    theirs (`work_meter`).
+//!    `skein-lua`), and so does the compiler. Encoders, decoders and the conversion of replies
+//!    count theirs (`work_meter`).
 //! 4. Its memory has a limit ([`ScriptEngine::new`]), buffers of encoders included. Once it has
 //!    written, it has a reserve ([`WRITTEN_RESERVE`]).
 //! 5. Its reply has a limit ([`ReplySink::admits`]).

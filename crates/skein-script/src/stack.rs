@@ -98,7 +98,8 @@ impl Stack {
         Self { state }
     }
 
-    /// Returns the first upvalue of the running function, if it is a light user data; otherwise zero.
+    /// Returns the first upvalue of the running function, if it is a light user data; otherwise
+    /// zero.
     pub(crate) fn upvalue(&self) -> *mut c_void {
         // SAFETY: the function accepts any slot, and returns zero for other values.
         unsafe { ffi::lua_touserdata(self.state, ffi::lua_upvalueindex(1)) }

@@ -294,8 +294,8 @@ fn a_logged_text_is_bounded() {
     assert!((1 << 16..1 << 17).contains(&host.logged), "{}", host.logged);
 }
 
-/// Incident: a library of 8,000 functions, or thousands of libraries, used up the references of mlua.
-/// Fix: functions are elements of a table.
+/// Incident: a library of 8,000 functions, or thousands of libraries, used up the references of
+/// mlua. Fix: functions are elements of a table.
 #[test]
 fn an_engine_has_thousands_of_functions() {
     let (mut engine, mut host) = (ScriptEngine::new(32 << 20).unwrap(), Host::default());

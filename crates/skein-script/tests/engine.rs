@@ -328,8 +328,8 @@ fn a_script_leaves_nothing_to_the_next_one() {
     ] {
         assert_eq!(scripts.run(source), reply, "{source}");
     }
-    // Incident: `pairs` and `ipairs` returned the table behind the face, so one script could replace
-    // functions of all later ones, of other users too.
+    // Incident: `pairs` and `ipairs` returned the table behind the face, so one script could
+    // replace functions of all later ones, of other users too.
     for source in [
         "local _, c = pairs(redis) c.call = function() return 'pwned' end",
         "local _, c = ipairs(redis) c.call = function() return 'pwned' end",

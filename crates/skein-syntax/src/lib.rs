@@ -10,9 +10,9 @@
 //! `range` has the bounds, `options` the words behind them, and `syntax_error` the mistakes in
 //! both. [`slots`] has the hash slots of a cluster.
 //!
-//! The server and the module for Redis and Valkey parse requests with this crate, so both accept the
-//! same words and return the same errors. [`number`] is the one parser of integers: the store and the
-//! disk engine parse counters with it, too.
+//! The server and the module for Redis and Valkey parse requests with this crate, so both accept
+//! the same words and return the same errors. [`number`] is the one parser of integers: the store
+//! and the disk engine parse counters with it, too.
 
 pub mod number;
 mod options;

@@ -65,8 +65,8 @@ impl LogLevelHandle {
 }
 
 impl LogArgs {
-    /// Logs to standard error from now on. Lines that cannot be written are lost. Returns the handle
-    /// that changes the level.
+    /// Logs to standard error from now on. Lines that cannot be written are lost. Returns the
+    /// handle that changes the level.
     pub fn start(self) -> LogLevelHandle {
         use std::io::IsTerminal;
 

@@ -166,10 +166,10 @@ typedef struct skein_batch skein_batch;
 
 // A place in a keyspace that moves in the order of the keys, both ways.
 //
-// A new cursor stands nowhere: `skein_cursor_next` moves it to the first row, `skein_cursor_prev` to
-// the last one. A cursor of `skein_cursor_open` is not a snapshot: it shows each key that is present
-// throughout exactly once, and may or may not show a key that is inserted or removed meanwhile.
-// Those of a snapshot or a transaction show one moment.
+// A new cursor stands nowhere: `skein_cursor_next` moves it to the first row, `skein_cursor_prev`
+// to the last one. A cursor of `skein_cursor_open` is not a snapshot: it shows each key that is
+// present throughout exactly once, and may or may not show a key that is inserted or removed
+// meanwhile. Those of a snapshot or a transaction show one moment.
 typedef struct skein_cursor skein_cursor;
 
 // A database.
@@ -383,8 +383,8 @@ skein_status skein_put(const skein_keyspace *keyspace,
                        const void *value,
                        size_t value_len);
 
-// Sets a key to a value that expires: from `expires_unix_ms` milliseconds after 1970 on, the key is
-// absent. A later `skein_put` removes the time.
+// Sets a key to a value that expires: from `expires_unix_ms` milliseconds after 1970 on, the key
+// is absent. A later `skein_put` removes the time.
 skein_status skein_put_until(const skein_keyspace *keyspace,
                              const void *key,
                              size_t key_len,
@@ -393,8 +393,8 @@ skein_status skein_put_until(const skein_keyspace *keyspace,
                              uint64_t expires_unix_ms);
 
 // Reads the value of a key. Returns SKEIN_OK with the value in `*value` and its length in
-// `*value_len`, or SKEIN_NOT_FOUND with NULL and 0. The caller frees the value with `skein_free`. A
-// NUL byte follows it, so `value_len` may be NULL for a value that is text.
+// `*value_len`, or SKEIN_NOT_FOUND with NULL and 0. The caller frees the value with `skein_free`.
+// A NUL byte follows it, so `value_len` may be NULL for a value that is text.
 skein_status skein_get(const skein_keyspace *keyspace,
                        const void *key,
                        size_t key_len,
@@ -440,8 +440,8 @@ skein_status skein_increment(const skein_keyspace *keyspace,
                              int64_t *sum);
 
 // Removes the keys from `*from`, included, to `*to`, excluded, and stores their number in
-// `*removed`, which may be NULL. A NULL bound is open. Other threads may see a part of the removal,
-// and after an error a part may be removed.
+// `*removed`, which may be NULL. A NULL bound is open. Other threads may see a part of the
+// removal, and after an error a part may be removed.
 skein_status skein_delete_range(const skein_keyspace *keyspace,
                                 const skein_slice *from,
                                 const skein_slice *to,
@@ -530,8 +530,8 @@ void skein_snapshot_free(skein_snapshot *snapshot);
 // other handles may be freed before it.
 skein_status skein_cursor_open(const skein_keyspace *keyspace, skein_cursor **cursor);
 
-// Limits a cursor to the keys from `*from`, included, to `*to`, excluded; a NULL bound is open. The
-// cursor then stands nowhere, as a new one.
+// Limits a cursor to the keys from `*from`, included, to `*to`, excluded; a NULL bound is open.
+// The cursor then stands nowhere, as a new one.
 skein_status skein_cursor_set_range(const skein_cursor *cursor,
                                     const skein_slice *from,
                                     const skein_slice *to);
@@ -557,12 +557,12 @@ skein_status skein_cursor_seek_last(const skein_cursor *cursor);
 // it was.
 skein_status skein_cursor_next(const skein_cursor *cursor);
 
-// Moves to the row before; a cursor that stands nowhere moves to the last one. Returns SKEIN_OK, or
-// SKEIN_NOT_FOUND and stands before the first row then. Errors as for `skein_cursor_next`.
+// Moves to the row before; a cursor that stands nowhere moves to the last one. Returns SKEIN_OK,
+// or SKEIN_NOT_FOUND and stands before the first row then. Errors as for `skein_cursor_next`.
 skein_status skein_cursor_prev(const skein_cursor *cursor);
 
-// Returns the key of the row that a cursor stands on; `data` is NULL if it stands on none. The bytes
-// are valid until this cursor moves or is freed.
+// Returns the key of the row that a cursor stands on; `data` is NULL if it stands on none. The
+// bytes are valid until this cursor moves or is freed.
 skein_slice skein_cursor_key(const skein_cursor *cursor);
 
 // Returns the value of the row that a cursor stands on; otherwise as `skein_cursor_key`.
@@ -686,14 +686,14 @@ skein_status skein_transaction(const skein_db *db,
 // Use it for work that reads many rows that others keep changing. Keep it short, because all other
 // writes wait.
 //
-// `body` must write through the transaction alone: another write on its thread returns SKEIN_MISUSE.
-// It must not wait for another thread that writes.
+// `body` must write through the transaction alone: another write on its thread returns
+// SKEIN_MISUSE. It must not wait for another thread that writes.
 skein_status skein_transaction_exclusive(const skein_db *db,
                                          int (*body)(const skein_txn *txn, void *context),
                                          void *context);
 
-// Stores in `*expires_unix_ms` when a key expires, in milliseconds after 1970, or 0 if it does not.
-// Returns SKEIN_OK, or SKEIN_NOT_FOUND with 0 if the key is absent.
+// Stores in `*expires_unix_ms` when a key expires, in milliseconds after 1970, or 0 if it does
+// not. Returns SKEIN_OK, or SKEIN_NOT_FOUND with 0 if the key is absent.
 //
 // `skein_put` removes the time of a key, and `skein_put_until` sets another one. `skein_increment`
 // and `skein_compare_and_swap` keep it, and so does `skein_txn_increment`. A key that was removed,
@@ -710,10 +710,9 @@ skein_status skein_expire_at(const skein_keyspace *keyspace,
                              size_t key_len,
                              uint64_t expires_unix_ms);
 
-// Lets a key not expire. Its value stays. Returns SKEIN_OK, or SKEIN_NOT_FOUND if the key is absent.
-skein_status skein_persist(const skein_keyspace *keyspace,
-                           const void *key,
-                           size_t key_len);
+// Lets a key not expire. Its value stays. Returns SKEIN_OK, or SKEIN_NOT_FOUND if the key is
+// absent.
+skein_status skein_persist(const skein_keyspace *keyspace, const void *key, size_t key_len);
 
 // Stores when a key expires that was present; as `skein_expiry`.
 skein_status skein_snapshot_expiry(const skein_snapshot *snapshot,

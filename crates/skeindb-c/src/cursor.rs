@@ -5,9 +5,9 @@
 //!   unset ──prev──► last row …   ──next─► before the first row
 //! ```
 //!
-//! A cursor knows the key it stands on and some rows ahead of it, which it has read from an iterator
-//! of the library. It keeps no iterator, because one of a transaction borrows it, and the C program
-//! writes to the transaction meanwhile: after a write the rows ahead are read again.
+//! A cursor knows the key it stands on and some rows ahead of it, which it has read from an
+//! iterator of the library. It keeps no iterator, because one of a transaction borrows it, and the
+//! C program writes to the transaction meanwhile: after a write the rows ahead are read again.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -35,10 +35,10 @@ const BYTES_MOST: usize = 256 << 10;
 
 /// A place in a keyspace that moves in the order of the keys, both ways.
 ///
-/// A new cursor stands nowhere: `skein_cursor_next` moves it to the first row, `skein_cursor_prev` to
-/// the last one. A cursor of `skein_cursor_open` is not a snapshot: it shows each key that is present
-/// throughout exactly once, and may or may not show a key that is inserted or removed meanwhile.
-/// Those of a snapshot or a transaction show one moment.
+/// A new cursor stands nowhere: `skein_cursor_next` moves it to the first row, `skein_cursor_prev`
+/// to the last one. A cursor of `skein_cursor_open` is not a snapshot: it shows each key that is
+/// present throughout exactly once, and may or may not show a key that is inserted or removed
+/// meanwhile. Those of a snapshot or a transaction show one moment.
 pub struct CursorHandle(Mutex<Cursor>);
 
 /// Where a cursor reads.
@@ -127,8 +127,8 @@ impl Cursor {
 
     /// Moves to the row that follows in a direction.
     ///
-    /// Rows that were read ahead count only while the database is open: after a close or a fork this
-    /// is an error.
+    /// Rows that were read ahead count only while the database is open: after a close or a fork
+    /// this is an error.
     fn step(&mut self, direction: ScanDirection) -> Result<Status> {
         self.check_usable()?;
         let writes = match &self.source {
@@ -199,7 +199,8 @@ impl Cursor {
         };
         match found {
             Ok(Some(key)) => self.place = Place::On(key, Vec::new()),
-            // Another failure, or another thread removed the key meanwhile: the next step reads again.
+            // Another failure, or another thread removed the key meanwhile: the next step reads
+            // again.
             Ok(None) => self.ahead = RowsAhead::none(direction),
             Err(failure) => return failure,
         }
@@ -301,8 +302,8 @@ pub extern "C" fn skein_cursor_open(
     })
 }
 
-/// Limits a cursor to the keys from `*from`, included, to `*to`, excluded; a NULL bound is open. The
-/// cursor then stands nowhere, as a new one.
+/// Limits a cursor to the keys from `*from`, included, to `*to`, excluded; a NULL bound is open.
+/// The cursor then stands nowhere, as a new one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn skein_cursor_set_range(
     cursor: Option<&CursorHandle>,
@@ -366,8 +367,8 @@ pub extern "C" fn skein_cursor_next(cursor: Option<&CursorHandle>) -> Status {
     answer(|| with_cursor(cursor, |cursor| cursor.step(ScanDirection::Forward)))
 }
 
-/// Moves to the row before; a cursor that stands nowhere moves to the last one. Returns SKEIN_OK, or
-/// SKEIN_NOT_FOUND and stands before the first row then. Errors as for `skein_cursor_next`.
+/// Moves to the row before; a cursor that stands nowhere moves to the last one. Returns SKEIN_OK,
+/// or SKEIN_NOT_FOUND and stands before the first row then. Errors as for `skein_cursor_next`.
 #[unsafe(no_mangle)]
 pub extern "C" fn skein_cursor_prev(cursor: Option<&CursorHandle>) -> Status {
     answer(|| with_cursor(cursor, |cursor| cursor.step(ScanDirection::Backward)))
@@ -381,8 +382,8 @@ fn row(cursor: Option<&CursorHandle>) -> Option<(Slice, Slice)> {
     }
 }
 
-/// Returns the key of the row that a cursor stands on; `data` is NULL if it stands on none. The bytes
-/// are valid until this cursor moves or is freed.
+/// Returns the key of the row that a cursor stands on; `data` is NULL if it stands on none. The
+/// bytes are valid until this cursor moves or is freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn skein_cursor_key(cursor: Option<&CursorHandle>) -> Slice {
     row(cursor).map_or(Slice::NONE, |row| row.0)

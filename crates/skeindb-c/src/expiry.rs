@@ -23,8 +23,8 @@ fn give(expires_unix_ms: Result<&mut u64>, expiry: Expiry) -> Result<Status> {
     Ok(found(expiry != Expiry::Absent))
 }
 
-/// Stores in `*expires_unix_ms` when a key expires, in milliseconds after 1970, or 0 if it does not.
-/// Returns SKEIN_OK, or SKEIN_NOT_FOUND with 0 if the key is absent.
+/// Stores in `*expires_unix_ms` when a key expires, in milliseconds after 1970, or 0 if it does
+/// not. Returns SKEIN_OK, or SKEIN_NOT_FOUND with 0 if the key is absent.
 ///
 /// `skein_put` removes the time of a key, and `skein_put_until` sets another one. `skein_increment`
 /// and `skein_compare_and_swap` keep it, and so does `skein_txn_increment`. A key that was removed,
@@ -58,7 +58,8 @@ pub unsafe extern "C" fn skein_expire_at(
     }
 }
 
-/// Lets a key not expire. Its value stays. Returns SKEIN_OK, or SKEIN_NOT_FOUND if the key is absent.
+/// Lets a key not expire. Its value stays. Returns SKEIN_OK, or SKEIN_NOT_FOUND if the key is
+/// absent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn skein_persist(
     keyspace: Option<&KeyspaceHandle>,

@@ -24,8 +24,8 @@
 //!    program passes it once. This is how handles are freed.
 //! 6. Memory that is not a handle and that the C program frees comes from `malloc`
 //!    ([`memory::allocate`]), so `skein_free` needs no length.
-//! 7. Every function that could panic runs within [`border::call`] or [`border::answer`], so no panic
-//!    crosses into C.
+//! 7. Every function that could panic runs within [`border::call`] or [`border::answer`], so no
+//!    panic crosses into C.
 //! 8. C passes no Rust enum: enumerations are integers that are checked.
 //! 9. Of a struct that has a field `size`, only so many bytes are read or written ([`versioned`]).
 //!

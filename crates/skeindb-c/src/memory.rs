@@ -1,4 +1,5 @@
-//! Pointers: turns the parameters from C into references, and results into handles or malloc's memory.
+//! Pointers: turns the parameters from C into references, and results into handles or malloc's
+//! memory.
 
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::mem::MaybeUninit;

@@ -52,8 +52,8 @@ pub unsafe extern "C" fn skein_put(
     }
 }
 
-/// Sets a key to a value that expires: from `expires_unix_ms` milliseconds after 1970 on, the key is
-/// absent. A later `skein_put` removes the time.
+/// Sets a key to a value that expires: from `expires_unix_ms` milliseconds after 1970 on, the key
+/// is absent. A later `skein_put` removes the time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn skein_put_until(
     keyspace: Option<&KeyspaceHandle>,
@@ -73,8 +73,8 @@ pub unsafe extern "C" fn skein_put_until(
 }
 
 /// Reads the value of a key. Returns SKEIN_OK with the value in `*value` and its length in
-/// `*value_len`, or SKEIN_NOT_FOUND with NULL and 0. The caller frees the value with `skein_free`. A
-/// NUL byte follows it, so `value_len` may be NULL for a value that is text.
+/// `*value_len`, or SKEIN_NOT_FOUND with NULL and 0. The caller frees the value with `skein_free`.
+/// A NUL byte follows it, so `value_len` may be NULL for a value that is text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn skein_get(
     keyspace: Option<&KeyspaceHandle>,
@@ -191,8 +191,8 @@ pub unsafe extern "C" fn skein_increment(
 }
 
 /// Removes the keys from `*from`, included, to `*to`, excluded, and stores their number in
-/// `*removed`, which may be NULL. A NULL bound is open. Other threads may see a part of the removal,
-/// and after an error a part may be removed.
+/// `*removed`, which may be NULL. A NULL bound is open. Other threads may see a part of the
+/// removal, and after an error a part may be removed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn skein_delete_range(
     keyspace: Option<&KeyspaceHandle>,

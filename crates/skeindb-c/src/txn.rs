@@ -391,8 +391,8 @@ pub unsafe extern "C" fn skein_transaction(
 /// Use it for work that reads many rows that others keep changing. Keep it short, because all other
 /// writes wait.
 ///
-/// `body` must write through the transaction alone: another write on its thread returns SKEIN_MISUSE.
-/// It must not wait for another thread that writes.
+/// `body` must write through the transaction alone: another write on its thread returns
+/// SKEIN_MISUSE. It must not wait for another thread that writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn skein_transaction_exclusive(
     db: Option<&DbHandle>,

@@ -126,7 +126,8 @@ impl BatchView {
         })
     }
 
-    /// Sets a key to a value, which expires after `ttl` (seconds or a `timedelta`) if that is given.
+    /// Sets a key to a value, which expires after `ttl` (seconds or a `timedelta`) if that is
+    /// given.
     #[pyo3(signature = (key, value, *, ttl = None))]
     fn insert(
         &self,

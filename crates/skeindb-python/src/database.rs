@@ -95,8 +95,8 @@ impl Database {
     }
 
     /// Begins a transaction. Its commit is durable at `durability`, by default as the database is.
-    /// While an `exclusive` one is open, all other writes wait, so it cannot conflict. End that one on
-    /// the thread that began it; a write beside it there raises `InvalidError`.
+    /// While an `exclusive` one is open, all other writes wait, so it cannot conflict. End that one
+    /// on the thread that began it; a write beside it there raises `InvalidError`.
     #[pyo3(signature = (*, durability = None, exclusive = false))]
     fn transaction(&self, py: Python<'_>, durability: Option<&str>, exclusive: bool) -> Result<Transaction> {
         Transaction::begin(py, &self.core, durability.map(durability_named).transpose()?, exclusive)

@@ -101,8 +101,8 @@ impl ReadView {
         Ok(found.into_iter().map(|value| value.map(|value| PyBytes::new(py, &value))).collect())
     }
 
-    /// When a key expires, as a `datetime` in UTC, or `None` if it does not. Raises `KeyError` if the
-    /// key is absent.
+    /// When a key expires, as a `datetime` in UTC, or `None` if it does not. Raises `KeyError` if
+    /// the key is absent.
     fn expiry(&self, py: Python<'_>, key: BytesArg<'_, '_>) -> Result<Option<SystemTime>> {
         match self.reader.expiry(py, key.as_slice())? {
             Expiry::Absent => Err(absent(py, key.as_slice())),

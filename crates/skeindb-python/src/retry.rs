@@ -26,8 +26,8 @@ pub(crate) fn run<'py>(
                 py.check_signals()?;
                 let transaction = Bound::new(py, transaction)?;
                 let answer = function.call1(py, (&transaction,));
-                // Taken back after an exception, too: its traceback may keep the object. One that the
-                // function has ended itself has nothing left to commit.
+                // Taken back after an exception, too: its traceback may keep the object. One that
+                // the function has ended itself has nothing left to commit.
                 if let Some(back) = transaction.get().end(py) {
                     *lent = back;
                 }

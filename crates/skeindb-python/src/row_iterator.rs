@@ -149,8 +149,8 @@ impl RowIterator {
         }))
     }
 
-    /// Moves to the first key of the range that is not less than `key`, before or behind the present
-    /// place; of a reversed iterator, to the last that is not greater.
+    /// Moves to the first key of the range that is not less than `key`, before or behind the
+    /// present place; of a reversed iterator, to the last that is not greater.
     fn seek(&self, py: Python<'_>, key: BytesArg<'_, '_>) -> Result<()> {
         let mut place = self.place.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
         *place = Place::new(self.range.bounds_from(key.to_vec(), self.reverse), self.reader.changes()?);

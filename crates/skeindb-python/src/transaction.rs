@@ -68,7 +68,8 @@ impl Transaction {
         py.detach(|| drop(transaction));
     }
 
-    /// Returns a savepoint, to which the writes can be rolled back. In a `with`, an exception does so.
+    /// Returns a savepoint, to which the writes can be rolled back. In a `with`, an exception does
+    /// so.
     fn savepoint(&self, py: Python<'_>) -> Result<Savepoint> {
         let place = self.held.read(py, |tx| Ok(tx.savepoint()))?;
         Ok(Savepoint { held: self.held.clone(), place })

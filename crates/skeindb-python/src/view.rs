@@ -56,7 +56,8 @@ impl View {
         }
     }
 
-    /// Sets a key to a value, which expires after `ttl` (seconds or a `timedelta`) if that is given.
+    /// Sets a key to a value, which expires after `ttl` (seconds or a `timedelta`) if that is
+    /// given.
     #[pyo3(signature = (key, value, *, ttl = None))]
     fn insert(
         &self,
@@ -80,8 +81,8 @@ impl View {
         self.writer.insert(py, key.as_slice(), value.as_slice(), Some(times::moment(time)?))
     }
 
-    /// Lets a key expire after `ttl` (seconds or a `timedelta`), and keeps its value. Returns whether
-    /// it is present.
+    /// Lets a key expire after `ttl` (seconds or a `timedelta`), and keeps its value. Returns
+    /// whether it is present.
     fn expire(&self, py: Python<'_>, key: BytesArg<'_, '_>, ttl: &Bound<'_, PyAny>) -> Result<bool> {
         self.writer.set_expiry(py, key.as_slice(), Some(times::after(ttl)?))
     }
@@ -158,8 +159,8 @@ impl View {
         self.writer.increment(py, key.as_slice(), by)
     }
 
-    /// Sets a key to `new` if its value is `expected`, and returns whether it was. `None` stands for
-    /// an absent key.
+    /// Sets a key to `new` if its value is `expected`, and returns whether it was. `None` stands
+    /// for an absent key.
     fn compare_and_swap(
         &self,
         py: Python<'_>,
@@ -188,7 +189,8 @@ impl View {
         Ok(new.map(|new| PyBytes::new(py, &new)))
     }
 
-    /// Removes the keys from `start` to before `stop` that begin with `prefix`, and returns how many.
+    /// Removes the keys from `start` to before `stop` that begin with `prefix`, and returns how
+    /// many.
     #[pyo3(signature = (start = None, stop = None, *, prefix = None))]
     fn remove_range(
         &self,

@@ -38,8 +38,8 @@
 //!
 //! # Choose an engine
 //!
-//! - [`Engine::Memory`], the default: all rows in memory, in an ordered index that keeps many memory
-//!   reads in flight; logs and checkpoints on disk.
+//! - [`Engine::Memory`], the default: all rows in memory, in an ordered index that keeps many
+//!   memory reads in flight; logs and checkpoints on disk.
 //! - [`Engine::Disk`]: rows on the pages of a file that may be larger than memory.
 //! - [`Db::in_memory`]: no folder at all, for tests and caches.
 //!
@@ -61,8 +61,8 @@
 //! # Durability
 //!
 //! [`Durability`] is the promise of a write that has returned. At `Buffered`, the default, it is on
-//! disk within 200 ms, and a crash leaves a prefix of the writes with no holes. At `Sync` it survives
-//! a power cut.
+//! disk within 200 ms, and a crash leaves a prefix of the writes with no holes. At `Sync` it
+//! survives a power cut.
 //!
 //! # Misuse
 //!

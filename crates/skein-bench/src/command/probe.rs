@@ -32,7 +32,8 @@ docs/benchmarks/ explains how each figure is measured and how to read it.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ProbeArgs {
-    /// The size of each of the two arrays; at most a quarter of the free memory [default: 1g, or an eighth of it].
+    /// The size of each of the two arrays; at most a quarter of the free memory [default: 1g, or an
+    /// eighth of it].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     footprint: Option<u64>,
     /// Measure less, in a few seconds.

@@ -1,5 +1,5 @@
-//! The program `skein-bench`, as `skein bench` and `skein probe` start it. One test program, so that
-//! it is linked once.
+//! The program `skein-bench`, as `skein bench` and `skein probe` start it. One test program, so
+//! that it is linked once.
 
 mod bench;
 mod bitbase;

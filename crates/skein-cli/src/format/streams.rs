@@ -9,8 +9,8 @@
 //!   length N  last-generated-id ID  max-deleted-entry-id ID  entries-added N    the last record
 //! ```
 //!
-//! The names are those of `XINFO STREAM FULL`. All fields are in pairs. Times are milliseconds since
-//! 1970.
+//! The names are those of `XINFO STREAM FULL`. All fields are in pairs. Times are milliseconds
+//! since 1970.
 
 use skein_data::StreamPart;
 use skein_rdb::stream::{PendingEntry, StreamConsumer, StreamEntry, StreamGroup, StreamId, StreamPosition};

@@ -173,8 +173,8 @@ fn a_log_that_was_cut_short_is_damage() {
     }
 }
 
-/// Incident: without its file `identity`, a folder with data was called a folder of foreign files, with
-/// the exit code of a wrong option. Fix: it is damage, with the exit code of damage.
+/// Incident: without its file `identity`, a folder with data was called a folder of foreign files,
+/// with the exit code of a wrong option. Fix: it is damage, with the exit code of damage.
 #[test]
 fn a_lost_identity_is_damage() {
     let folder = folder_with_data();

@@ -10,8 +10,8 @@
 //!   cargo has built the tested program already.
 //! - `find` ends after 20,000 files: all of a machine can take minutes.
 //!
-//! The examples use the default port, so the test fails if another server has it. A block that cannot run here has a comment before it that says why:
-//! `<!-- not run: it needs root -->`.
+//! The examples use the default port, so the test fails if another server has it. A block that
+//! cannot run here has a comment before it that says why: `<!-- not run: it needs root -->`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -83,7 +83,8 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The blocks of a page that are marked `sh`, each with the reason why it is not run, if it has one.
+/// The blocks of a page that are marked `sh`, each with the reason why it is not run, if it has
+/// one.
 fn shell_blocks(page: &str) -> Vec<(String, Option<String>)> {
     let (mut blocks, mut reason) = (Vec::new(), None);
     let mut lines = page.lines();

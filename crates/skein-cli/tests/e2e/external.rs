@@ -1,5 +1,5 @@
-//! Subcommands that the program `skein-bench` runs: the places where it is found, its arguments, and
-//! the error without it. Here it is a script; its own tests are in `skein-bench`.
+//! Subcommands that the program `skein-bench` runs: the places where it is found, its arguments,
+//! and the error without it. Here it is a script; its own tests are in `skein-bench`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,6 +1,6 @@
 //! The matrix of a full disk, on a real one: a small tmpfs, the program, each command that writes a
-//! file, each end of the process. `failing_disk.rs` of skein-store has the large matrix, on a simulated
-//! disk.
+//! file, each end of the process. `failing_disk.rs` of skein-store has the large matrix, on a
+//! simulated disk.
 //!
 //! Mounting needs a right that many tests lack; then the tests say so and pass.
 

@@ -46,8 +46,8 @@ impl BufferManager {
     /// the number of each write. The caller must take a checkpoint afterwards.
     ///
     /// # Errors
-    /// A page cannot be read, the cache has no room, or `moved` returned an error. Some pages may not
-    /// have moved.
+    /// A page cannot be read, the cache has no room, or `moved` returned an error. Some pages may
+    /// not have moved.
     pub(crate) fn move_pages_from(
         &self,
         place: PagePlace,

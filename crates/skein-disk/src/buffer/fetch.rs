@@ -1,10 +1,9 @@
 //! Loading pages into the cache. A loaded page stays there while it is referenced.
 //!
 //! # Invariant
-//! Readers reference at most half of the cache, including pages that are being loaded. After a resize
-//! it is half of the former one until those references end. A load first
-//! takes one of that many slots, and its reference keeps the slot. So a writer always finds pages
-//! to evict.
+//! Readers reference at most half of the cache, including pages that are being loaded. After a
+//! resize it is half of the former one until those references end. A load first takes one of that
+//! many slots, and its reference keeps the slot. So a writer always finds pages to evict.
 
 use std::sync::Arc;
 

@@ -31,11 +31,10 @@
 //! # Protocol
 //! 1. The bytes of a frame never change. A write replaces the frame of a page in the table. So no
 //!    reader reads bytes that a writer is changing.
-//! 2. A writer publishes all frames of a write together. The counter `published` rises by one before
-//!    and after a publication, so it is odd during it.
-//!    A walk is valid only if `published` was even at its start and has the same value at its end.
-//!    So a valid walk saw all of a write or nothing of it. Inconsistent pages are damage only if
-//!    the walk is valid.
+//! 2. A writer publishes all frames of a write together. The counter `published` rises by one
+//!    before and after a publication, so it is odd during it. A walk is valid only if `published`
+//!    was even at its start and has the same value at its end. So a valid walk saw all of a write
+//!    or nothing of it. Inconsistent pages are damage only if the walk is valid.
 //! 3. Frames are freed after a grace period, and a walk holds a guard.
 //! 4. No thread waits for the file while it holds a lock that readers of other pages need. A page
 //!    is loaded and written under the lock of its stripe alone, which a share of the pages has in
@@ -48,13 +47,13 @@
 //! # References
 //! A thread that loads a page holds a [`PageReference`], and a referenced page is not evicted. If a
 //! policy proposes such a page, it moves to the end of the queue (section 2.2). Readers reference
-//! at most half of the cache (`fetch.rs`) and read further pages past the cache. So readers cannot take
-//! all room from the writer.
+//! at most half of the cache (`fetch.rs`) and read further pages past the cache. So readers cannot
+//! take all room from the writer.
 //!
 //! # Room
 //! A reader never fails for lack of room: it reads the page without the cache. A writer has its
-//! copies besides the cache, and spills those that are too many. If a changed page cannot be written
-//! and evicted, the writer is refused, because such pages would fill the memory.
+//! copies besides the cache, and spills those that are too many. If a changed page cannot be
+//! written and evicted, the writer is refused, because such pages would fill the memory.
 //!
 //! Design: `docs/design/disk.md`.
 

@@ -14,8 +14,8 @@
 //! no page is loaded twice unless a write replaces it. A fast writer cannot starve a reader: after
 //! [`INVALID_WALKS_MOST`] invalid walks the reader blocks publications during one walk.
 //!
-//! A walk over a [`PageView`] uses several pages at once, so it ends to load pages. A walk that uses
-//! one page at a time loads pages without a restart (`page_walk.rs`).
+//! A walk over a [`PageView`] uses several pages at once, so it ends to load pages. A walk that
+//! uses one page at a time loads pages without a restart (`page_walk.rs`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -58,8 +58,8 @@ impl PageWalk<'_, '_> {
         }
     }
 
-    /// Passes a page of a long value to `look`. A page that is not in memory stops the walk, because
-    /// long values are loaded outside of walks (`long_values.rs`).
+    /// Passes a page of a long value to `look`. A page that is not in memory stops the walk,
+    /// because long values are loaded outside of walks (`long_values.rs`).
     pub(crate) fn with_page<T>(&mut self, id: PageId, look: impl FnOnce(&PageBytes) -> T) -> WalkResult<T> {
         let Some(entry) = self.buffer.table.get(id) else { return Err(WalkStop::no_page(id)) };
         let found = self.find(id, entry).ok_or_else(|| WalkStop::Missing(vec![WantedPages::Page(id)]))?;

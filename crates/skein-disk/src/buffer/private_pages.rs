@@ -7,12 +7,12 @@
 //! ```
 //!
 //! A write may change more pages than the cache has. So only some of them are in memory, those that
-//! were used lately (a clock selects the others). The rest lie at places that nothing else leads to.
-//! They are free again if the write is dropped, or after a crash.
+//! were used lately (a clock selects the others). The rest lie at places that nothing else leads
+//! to. They are free again if the write is dropped, or after a crash.
 //!
 //! # Invariants
-//! 1. A page is in one of the two maps. If a page in memory has a place, too, the place has the same
-//!    bytes.
+//! 1. A page is in one of the two maps. If a page in memory has a place, too, the place has the
+//!    same bytes.
 //! 2. Each place has one reason to be kept. It belongs to the page, until
 //!    [`release`](PrivatePages::release) or the publication takes it.
 
@@ -174,8 +174,8 @@ impl PrivatePages {
         chosen
     }
 
-    /// Takes all pages out, for the publication. Of a page with bytes and a place, only the place is
-    /// left.
+    /// Takes all pages out, for the publication. Of a page with bytes and a place, only the place
+    /// is left.
     pub(super) fn take(&mut self) -> PublishedPages {
         let mut taken = PublishedPages::default();
         for (id, page) in std::mem::take(&mut self.loaded) {

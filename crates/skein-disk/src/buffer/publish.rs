@@ -2,8 +2,8 @@
 //!
 //! These are its steps. The first three may fail, and change nothing then.
 //!
-//! 1. Check that no copy failed to be spilled, and write kept versions of snapshots that are too many
-//!    for the memory (`moments/`).
+//! 1. Check that no copy failed to be spilled, and write kept versions of snapshots that are too
+//!    many for the memory (`moments/`).
 //! 2. Promise a place in the file to each page in memory, so that it can be written later even if
 //!    the disk is full (`page_file/reservation.rs`).
 //! 3. Reserve room in the cache (`evict.rs`).
@@ -63,8 +63,8 @@ impl PageWriter<'_> {
     /// Publishes all changes at once.
     ///
     /// # Errors
-    /// A page could not be spilled, the file cannot grow by a place for each page, or no page can be
-    /// evicted because the file cannot be written. Nothing is changed then.
+    /// A page could not be spilled, the file cannot grow by a place for each page, or no page can
+    /// be evicted because the file cannot be written. Nothing is changed then.
     pub(crate) fn publish(self) -> Result<()> {
         self.publish_then(|| ())
     }

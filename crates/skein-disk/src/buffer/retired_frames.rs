@@ -8,9 +8,9 @@
 //! 1. Only walks in memory hold a guard of the collector. No guard is held across a file operation
 //!    or between two calls of a transaction; those pin the one frame that they need. So a retired
 //!    frame waits for walks, never for the disk or for a user.
-//! 2. Retired frames are counted until they are dropped. If there are as many
-//!    of them as pages of the cache, or [`LEAST`], a reader evicts no page and reads without the cache, and a writer waits a limited time
-//!    for walks before it publishes.
+//! 2. Retired frames are counted until they are dropped. If there are as many of them as pages of
+//!    the cache, or [`LEAST`], a reader evicts no page and reads without the cache, and a writer
+//!    waits a limited time for walks before it publishes.
 //! 3. Frames are passed to the collector in batches. So no frame waits in the batch of a thread
 //!    that never calls the collector again.
 

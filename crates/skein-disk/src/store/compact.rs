@@ -36,9 +36,9 @@ pub struct CompactReport {
 
 impl DiskStore {
     /// Packs the contents into fewer pages, moves pages to free places near the start of the file,
-    /// and cuts the file off behind the last one, in steps of 1,024 pages (4 MiB). Takes a checkpoint
-    /// before, and one or more afterwards. The time grows with the pages of the file and the bytes
-    /// that move. Merged pages are written again, so the file may grow before it shrinks.
+    /// and cuts the file off behind the last one, in steps of 1,024 pages (4 MiB). Takes a
+    /// checkpoint before, and one or more afterwards. The time grows with the pages of the file and
+    /// the bytes that move. Merged pages are written again, so the file may grow before it shrinks.
     ///
     /// Reads continue. A write may wait until a few hundred pages were read. A crash at any moment
     /// leaves the store as it was before or after, with all acknowledged writes. The file may stay
@@ -66,7 +66,8 @@ impl DiskStore {
     /// it: between two steps, and not during a checkpoint.
     ///
     /// # Errors
-    /// As for [`compact`](Self::compact), and [`LogError::Cancelled`](skein_log::LogError::Cancelled).
+    /// As for [`compact`](Self::compact), and
+    /// [`LogError::Cancelled`](skein_log::LogError::Cancelled).
     pub fn compact_with(&self, progress: &OpenProgress) -> Result<CompactReport> {
         self.shared.check_open()?;
         self.shared.compact(progress)
@@ -153,8 +154,8 @@ impl DiskShared {
         Ok(step)
     }
 
-    /// Returns an upper bound on the steps of a walk without concurrent writes. Each step finishes a
-    /// node, frees a page, or moves nodes from one page to another.
+    /// Returns an upper bound on the steps of a walk without concurrent writes. Each step finishes
+    /// a node, frees a page, or moves nodes from one page to another.
     fn work_most(&self) -> usize {
         2 * RECORDS_OF_PAGE * self.buffer.ids()
     }

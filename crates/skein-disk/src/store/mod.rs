@@ -252,10 +252,10 @@ impl DiskStore {
         self.shared.buffer.capacity()
     }
 
-    /// Changes the number of pages that the cache can hold, at least [`CACHE_LEAST`](crate::CACHE_LEAST). Reads and
-    /// writes continue. If the number falls, pages are evicted before this returns, and changed ones
-    /// are written to the file first. Pages that readers use at this moment are evicted later. An
-    /// open transaction keeps the former limit.
+    /// Changes the number of pages that the cache can hold, at least
+    /// [`CACHE_LEAST`](crate::CACHE_LEAST). Reads and writes continue. If the number falls, pages
+    /// are evicted before this returns, and changed ones are written to the file first. Pages that
+    /// readers use at this moment are evicted later. An open transaction keeps the former limit.
     ///
     /// # Errors
     /// The number is too small, or the store is closed: the cache keeps its size. A changed page

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! A store makes its page file first, then the log's segment manifest (`log.roster`), and only then
-//! ends its first checkpoint. So a file with a checkpoint had a manifest, and a manifest had a file.
-//! Without this check, a folder that lost its log would start with the state of its last checkpoint,
-//! and a folder that lost its file would start empty.
+//! ends its first checkpoint. So a file with a checkpoint had a manifest, and a manifest had a
+//! file. Without this check, a folder that lost its log would start with the state of its last
+//! checkpoint, and a folder that lost its file would start empty.
 
 use std::path::Path;
 

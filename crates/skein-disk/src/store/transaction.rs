@@ -199,8 +199,8 @@ impl<'s> DiskTransaction<'s> {
     /// Sets the value of a key. Returns its version.
     ///
     /// # Errors
-    /// The key or the value is too long, the transaction does not fit a record of the log, or a file
-    /// operation failed.
+    /// The key or the value is too long, the transaction does not fit a record of the log, or a
+    /// file operation failed.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<u64> {
         self.set_in(KeySpace::Main, key, value)
     }

@@ -68,8 +68,8 @@ const OPERATIONS: [FaultedOperation; 9] = [
 ];
 const ENDS: [ProcessEnd; 3] = [ProcessEnd::Stop, ProcessEnd::Kill, ProcessEnd::PowerCut];
 
-/// The values that a key may have: one after an acknowledged write, more after a refused one. `None`
-/// is a removed key.
+/// The values that a key may have: one after an acknowledged write, more after a refused one.
+/// `None` is a removed key.
 type AllowedValues = BTreeSet<Option<Vec<u8>>>;
 
 /// A cell of the matrix: a store on a faulty disk, and its possible contents.

@@ -273,8 +273,8 @@ impl SharedLog {
         self.call_back();
     }
 
-    /// Refuses new operations and makes everything durable. Returns the last epoch, or `None` if the
-    /// log was closed before. Afterwards the caller stops the threads.
+    /// Refuses new operations and makes everything durable. Returns the last epoch, or `None` if
+    /// the log was closed before. Afterwards the caller stops the threads.
     pub fn close(&self) -> Result<Option<u64>> {
         let token = self.token();
         if self.is_waiting_for_room()

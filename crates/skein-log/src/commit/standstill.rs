@@ -8,16 +8,16 @@
 //!    is poisoned). A worker that enters is refused and leaves.
 //! 2. All workers that had entered before that state have left: the gate's counters were seen at
 //!    zero after it. A worker that enters later finds the state. Its increment (Acquire) comes
-//!    after the standstill's read of the counter (a read-modify-write, Release; `epoch.rs`, invariant
-//!    2), so it reads the state after the standstill's thread, which saw `NoRoom`.
+//!    after the standstill's read of the counter (a read-modify-write, Release; `epoch.rs`,
+//!    invariant 2), so it reads the state after the standstill's thread, which saw `NoRoom`.
 //! 3. So a picture of the memory has all writes of the epochs before the current one, durable or
 //!    not, and the writes of the current epoch so far. The checkpoint names "before the current
 //!    epoch" as its end. Recovery then takes those epochs for proven, requires no log for them, and
 //!    replays the current epoch as far as it is durable, by versions.
 //! 4. If two standstills have one epoch e, nothing was written between them. The second one is told
-//!    the first one's epoch, and closes e unless a commit is stalled. A commit that is stalled then is
-//!    that of e - 1, because closing e - 1 began e. It was stalled at the first standstill as well,
-//!    and in between it never succeeded, so writes were refused all the time.
+//!    the first one's epoch, and closes e unless a commit is stalled. A commit that is stalled then
+//!    is that of e - 1, because closing e - 1 began e. It was stalled at the first standstill as
+//!    well, and in between it never succeeded, so writes were refused all the time.
 
 use super::SharedLog;
 use super::committer::CommitToken;
@@ -42,8 +42,8 @@ impl Standstill<'_> {
 }
 
 impl SharedLog {
-    /// Waits for a standstill, if possible with an epoch after `past` (4). Returns `None` if writes do
-    /// not wait for space.
+    /// Waits for a standstill, if possible with an epoch after `past` (4). Returns `None` if writes
+    /// do not wait for space.
     pub fn stand_still(&self, past: u64) -> Option<Standstill<'_>> {
         let token = self.token();
         if !stands_still(&self.gate, &self.state) {

@@ -88,8 +88,8 @@ impl<'c> FileCopier<'c> {
         self.copy_from(source, len, &[], target, equal.unwrap_or(0))
     }
 
-    /// Gives a file a second name. Its bytes are synced once more, because a copy that somebody made
-    /// by hand may have never been.
+    /// Gives a file a second name. Its bytes are synced once more, because a copy that somebody
+    /// made by hand may have never been.
     fn link(&self, earlier: &Path, target: &Path) -> io::Result<()> {
         self.to.open(earlier, false)?.sync_data()?;
         self.to.link(earlier, target)

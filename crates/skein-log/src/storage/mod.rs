@@ -80,8 +80,9 @@ pub trait Storage: Send + Sync + std::fmt::Debug + 'static {
     /// Renames a file or folder, and replaces a file of the new name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Gives a file a second name, a hard link. Returns [`io::ErrorKind::AlreadyExists`] if the name
-    /// is taken. Not every file system has links, so callers must be able to copy the file instead.
+    /// Gives a file a second name, a hard link. Returns [`io::ErrorKind::AlreadyExists`] if the
+    /// name is taken. Not every file system has links, so callers must be able to copy the file
+    /// instead.
     fn link(&self, _file: &Path, _name: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

@@ -17,8 +17,8 @@ pub struct ModuleCluster {
     pub primaries: usize,
 }
 
-/// The time after which the other nodes consider a silent node dead. No test waits for it: on a busy
-/// machine, nodes are silent for seconds.
+/// The time after which the other nodes consider a silent node dead. No test waits for it: on a
+/// busy machine, nodes are silent for seconds.
 const NODE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The same, where a node dies.

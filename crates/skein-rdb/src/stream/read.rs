@@ -100,8 +100,9 @@ impl StreamReader {
         Ok(entries)
     }
 
-    /// Returns the number of entries that a group of an old stream has read, if its last entry shows it.
-    /// Old streams do not count; like Redis 7.0, takes all entries of the stream as all that were added.
+    /// Returns the number of entries that a group of an old stream has read, if its last entry
+    /// shows it. Old streams do not count; like Redis 7.0, takes all entries of the stream as all
+    /// that were added.
     fn entries_read_before(&self, id: StreamId) -> Option<u64> {
         let StreamPosition { len, last_id, .. } = self.position;
         match self.first {

@@ -175,8 +175,8 @@ fn other_files_are_refused() {
     assert!(!is_file(b"REDIS001"));
 }
 
-/// Types that no server above writes: lists and sets as Redis 1 wrote them, scores as texts, zipmaps
-/// and ziplists of lists; values and data of modules; fields that expire. Made by hand.
+/// Types that no server above writes: lists and sets as Redis 1 wrote them, scores as texts,
+/// zipmaps and ziplists of lists; values and data of modules; fields that expire. Made by hand.
 #[test]
 fn old_and_foreign_types_are_read_or_named() {
     let file = |body: &[u8]| [&b"REDIS0003"[..], body, b"\xff"].concat();

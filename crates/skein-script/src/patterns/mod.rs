@@ -16,8 +16,8 @@
 //! 2. The list of frames is the engine's ([`RunState::frames`]), and one match uses it at a time: a
 //!    match calls no function of a script. The hook that may run within a match calls the host
 //!    alone.
-//! 3. Subject and pattern are strings in the arguments' slots, or upvalues. They live as long as the
-//!    call, because no function writes to these slots.
+//! 3. Subject and pattern are strings in the arguments' slots, or upvalues. They live as long as
+//!    the call, because no function writes to these slots.
 
 mod class;
 mod matcher;
@@ -38,7 +38,8 @@ pub(crate) use matcher::Frame;
 
 /// Characters that make a text a pattern.
 const SPECIAL: &[u8] = b"^$*+?.([%-";
-/// Places of the first byte that [`find_plain`] looks at before it prepares a search of linear time.
+/// Places of the first byte that [`find_plain`] looks at before it prepares a search of linear
+/// time.
 const CANDIDATES: usize = 32;
 /// The upvalue that points to the state of the engine.
 const STATE: c_int = 1;

@@ -11,7 +11,8 @@ fn replies(source: &str, expected: &str) {
 }
 
 /// Incident: `EVAL_RO "return {unpack({1,2,3},0,2147483647)}" 0` (CVE-2025-46817). Consequence: the
-/// number of results wrapped, and Lua wrote behind its stack. Fix: `skein-lua` counts without a wrap.
+/// number of results wrapped, and Lua wrote behind its stack. Fix: `skein-lua` counts without a
+/// wrap.
 #[test]
 fn cve_2025_46817_unpack_counts_without_a_wrap() {
     for range in [
@@ -55,8 +56,8 @@ fn cve_2025_49844_the_name_of_a_chunk_outlives_its_parser() {
     );
 }
 
-/// CVE-2025-46819: the length of the delimiter of a long string wrapped. A text that could reach this
-/// is longer than any request; shorter ones must be read correctly.
+/// CVE-2025-46819: the length of the delimiter of a long string wrapped. A text that could reach
+/// this is longer than any request; shorter ones must be read correctly.
 #[test]
 fn cve_2025_46819_delimiters_of_long_strings_are_counted() {
     replies("local e = ('='):rep(1e6) return #loadstring('return [' .. e .. '[ab]' .. e .. ']')()", "2");
@@ -65,8 +66,8 @@ fn cve_2025_46819_delimiters_of_long_strings_are_counted() {
     }
 }
 
-/// CVE-2025-46818: scripts changed the metatables of basic types, which later scripts of other users
-/// share.
+/// CVE-2025-46818: scripts changed the metatables of basic types, which later scripts of other
+/// users share.
 #[test]
 fn cve_2025_46818_metatables_of_basic_types_cannot_be_changed() {
     replies("getmetatable('').__index = function() return 'pwned' end", "Attempt to modify a readonly table");

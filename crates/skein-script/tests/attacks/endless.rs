@@ -13,7 +13,8 @@ fn is_stopped(source: &str) {
 }
 
 /// Incident: `table.insert({}, -2147483648, 1)`. Consequence: one call of a C function ran for
-/// minutes, and neither SCRIPT KILL nor `--max-script-time` reached it. Fix: C functions count work.
+/// minutes, and neither SCRIPT KILL nor `--max-script-time` reached it. Fix: C functions count
+/// work.
 #[test]
 fn calls_of_table_functions_are_interrupted() {
     for source in [
@@ -81,9 +82,9 @@ fn coroutines_and_collections_are_interrupted() {
     }
 }
 
-/// Incident: a text of a few hundred kilobytes took minutes to compile, because a chain of `or` costs
-/// the square of its length. Consequence: nothing stopped the compiler. Fix: its work has a bound,
-/// and counts.
+/// Incident: a text of a few hundred kilobytes took minutes to compile, because a chain of `or`
+/// costs the square of its length. Consequence: nothing stopped the compiler. Fix: its work has a
+/// bound, and counts.
 #[test]
 fn compiling_is_bounded_and_interrupted() {
     let costly = format!("return a{}", " or a".repeat(40_000));

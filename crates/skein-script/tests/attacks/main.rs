@@ -1,5 +1,5 @@
-//! Scripts that attack the interpreter: known defects of Lua 5.1 and of Redis's use of it, functions
-//! that take long, and deep everything.
+//! Scripts that attack the interpreter: known defects of Lua 5.1 and of Redis's use of it,
+//! functions that take long, and deep everything.
 //!
 //! `docs/security.md` lists the defects with the tests here.
 

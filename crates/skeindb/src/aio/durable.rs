@@ -1,8 +1,8 @@
 //! Waiting for the disk without a thread.
 //!
 //! A blocking thread runs writes within [`collect`]. There [`defer`] takes each ticket that the
-//! write would wait for. Then a future [`wait`]s for the last of them. The engine reports each durable
-//! epoch to one callback, which wakes all of those futures.
+//! write would wait for. Then a future [`wait`]s for the last of them. The engine reports each
+//! durable epoch to one callback, which wakes all of those futures.
 
 use std::cell::Cell;
 use std::sync::OnceLock;

@@ -7,8 +7,8 @@
 //! - Work that may wait for a lock or a disk runs on the runtime's blocking threads. Reads of
 //!   single keys of the engine in memory run in place: they wait at most for a commit that is
 //!   writing the key's stripe.
-//! - At [`Durability::Sync`](crate::Durability::Sync) no thread is held while a commit waits for the
-//!   disk. The future is woken when the commit's epoch is durable.
+//! - At [`Durability::Sync`](crate::Durability::Sync) no thread is held while a commit waits for
+//!   the disk. The future is woken when the commit's epoch is durable.
 //! - [`AsyncIter`] is a stream that reads a range in chunks.
 //!
 //! # Cancellation
@@ -164,8 +164,8 @@ impl AsyncDb {
         self.run(move |db| db.transaction(body)).await
     }
 
-    /// Runs an exclusive transaction on a blocking thread; see [`Db::transaction_exclusive`]. Writes
-    /// that wait for it hold a blocking thread each.
+    /// Runs an exclusive transaction on a blocking thread; see [`Db::transaction_exclusive`].
+    /// Writes that wait for it hold a blocking thread each.
     ///
     /// # Errors
     /// As for [`Db::transaction_exclusive`] and [`run`](Self::run).

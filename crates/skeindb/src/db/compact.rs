@@ -21,10 +21,10 @@ pub struct CompactReport {
 impl Db {
     /// Gives back space on disk. Reads and writes continue.
     ///
-    /// - On disk, pages with few nodes are merged and pages are moved, and the file is cut off behind
-    ///   the last one. `skein compact` does the same. A crash at any moment loses nothing.
-    /// - In memory, this is a [`checkpoint`](Self::checkpoint), which has live rows alone. Logs that
-    ///   it covers are removed.
+    /// - On disk, pages with few nodes are merged and pages are moved, and the file is cut off
+    ///   behind the last one. `skein compact` does the same. A crash at any moment loses nothing.
+    /// - In memory, this is a [`checkpoint`](Self::checkpoint), which has live rows alone. Logs
+    ///   that it covers are removed.
     ///
     /// ```
     /// use skeindb::{Db, Engine};

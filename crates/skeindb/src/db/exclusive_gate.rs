@@ -13,8 +13,8 @@
 //! 1. `closed` is set by a thread that holds all rooms. So a writer that holds a room and reads
 //!    `false` ends before the exclusive transaction begins, or begins after its end.
 //! 2. Exclusive transactions close the gate in the order in which they asked for it. One that ends
-//!    admits all writers that wait, and the next one closes the gate once these hold their rooms. So
-//!    each side waits for one turn of the other at most, and neither starves.
+//!    admits all writers that wait, and the next one closes the gate once these hold their rooms.
+//!    So each side waits for one turn of the other at most, and neither starves.
 //! 3. No lock is held while the gate is closed, so a transaction may move to another thread, and a
 //!    thread that panics opens the gate by its drop.
 

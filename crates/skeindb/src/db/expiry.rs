@@ -4,8 +4,8 @@
 //! One rule for all writes, at once and in a transaction. A write that is given a whole value sets
 //! the time, too: `insert` and a batch's insert remove it, `insert_until` sets another one. A write
 //! that changes a present value keeps it: `update`, `merge`, `increment`, `compare_and_swap`, and
-//! `insert_if_absent`, which leaves a present key alone. A key that was removed, or has expired, and
-//! is written again has no time.
+//! `insert_if_absent`, which leaves a present key alone. A key that was removed, or has expired,
+//! and is written again has no time.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Each end reads the rest in chunks that grow from some rows to some hundred. An iterator holds no
-//! lock and no position in the engine, so it may be kept for any time and be sent to another thread.
+//! lock and no position in the engine, so it may be kept for any time and be sent to another
+//! thread.
 
 use std::collections::VecDeque;
 use std::iter::FusedIterator;

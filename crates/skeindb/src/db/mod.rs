@@ -11,7 +11,8 @@
 //! ```
 //!
 //! A named keyspace is a range of the engine's keys (`physical_key`), and its name is in the
-//! catalog (`catalog`). The default keyspace has the engine's other keys, which are a server's data.
+//! catalog (`catalog`). The default keyspace has the engine's other keys, which are a server's
+//! data.
 //!
 //! # Invariants
 //! 1. A thread that writes holds a room, and the commit of a transaction or of a batch holds all
@@ -22,8 +23,8 @@
 //!    while it marks the keyspace, so no row is written to a dropped keyspace.
 //! 4. Nobody waits for a disk while it holds a room: at [`Durability::Sync`] the wait follows.
 //! 5. While an exclusive transaction is open, its gate (`exclusive_gate`) is closed: a writer that
-//!    finds it closed leaves its room and waits. Nobody waits there with a room, or with a lock that
-//!    the body of a transaction may need.
+//!    finds it closed leaves its room and waits. Nobody waits there with a room, or with a lock
+//!    that the body of a transaction may need.
 //!
 //! Read in this order:
 //!

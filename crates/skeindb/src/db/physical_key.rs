@@ -6,7 +6,8 @@
 //!   any other bytes                    a key of the default keyspace
 //! ```
 //!
-//! The prefix has 8 bytes, one slice of a Masstree key, so each keyspace is a tree of its own there.
+//! The prefix has 8 bytes, one slice of a Masstree key, so each keyspace is a tree of its own
+//! there.
 
 use std::ops::{Bound, Deref};
 
@@ -27,8 +28,8 @@ const SHORT: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct KeyspaceNumber(pub(super) u32);
 
-/// The prefix of the keys with the names of keyspaces, which must not be evicted; see "Keyspaces" in
-/// `docs/format.md`.
+/// The prefix of the keys with the names of keyspaces, which must not be evicted; see "Keyspaces"
+/// in `docs/format.md`.
 pub const CATALOG: [u8; PREFIX] = *b"\xffSK\0\0\0\0\0";
 
 /// A key of the engine.

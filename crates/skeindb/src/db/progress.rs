@@ -45,7 +45,8 @@ pub(super) fn watched<R: Send, E: Into<Error> + Send>(
     operation: impl FnOnce(&OpenProgress) -> std::result::Result<R, E> + Send,
 ) -> Result<R> {
     let (sender, steps) = sync_channel(0);
-    // Several threads count. The figures are read under the lock, so none is sent after a later one.
+    // Several threads count. The figures are read under the lock, so none is sent after a later
+    // one.
     let sender = Mutex::new(sender);
     let counted = Arc::new(OpenProgress::watched(move |counted| {
         let sender = sender.lock().unwrap_or_else(PoisonError::into_inner);

@@ -67,8 +67,8 @@ pub(super) fn earlier<'b>(a: Bound<&'b [u8]>, b: Bound<&'b [u8]>) -> Bound<&'b [
 }
 
 impl KeyspaceNumber {
-    /// Returns the parts of a range that belong to this keyspace, in order: the default keyspace has
-    /// keys before and behind those of the named ones.
+    /// Returns the parts of a range that belong to this keyspace, in order: the default keyspace
+    /// has keys before and behind those of the named ones.
     pub(super) fn parts((lower, upper): EngineBounds<'_>, number: Self) -> [Option<EngineBounds<'_>>; 2] {
         if !number.is_default() {
             return [Some((lower, upper)), None];

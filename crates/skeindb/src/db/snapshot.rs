@@ -25,8 +25,8 @@ pub struct Snapshot {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        // In a forked child the locks that the end of a snapshot takes may be held for ever. One more
-        // handle keeps the snapshot from ending.
+        // In a forked child the locks that the end of a snapshot takes may be held for ever. One
+        // more handle keeps the snapshot from ending.
         if self.shared.check_process().is_err() {
             std::mem::forget(self.snapshot.clone());
         }

@@ -6,9 +6,9 @@ use skein_data::FoundValue;
 
 /// A value, which derefs to its bytes.
 ///
-/// In memory the bytes are read in place, without a copy. While such a value lives, the engine frees
-/// no memory of rows that are removed, so drop it soon or call [`into_vec`](Self::into_vec). Later
-/// writes do not change it. It stays on its thread.
+/// In memory the bytes are read in place, without a copy. While such a value lives, the engine
+/// frees no memory of rows that are removed, so drop it soon or call [`into_vec`](Self::into_vec).
+/// Later writes do not change it. It stays on its thread.
 ///
 /// ```
 /// # let db = skeindb::Db::in_memory()?;

@@ -1,8 +1,8 @@
 //! The writes of a keyspace.
 //!
-//! A closure of the user is never called while a room is held (invariant 2 of `db`), and so no other
-//! code of theirs, such as `as_ref`: the write reads the row, calls the closure, and writes only if the row's version is still the same. Otherwise it
-//! begins again.
+//! A closure of the user is never called while a room is held (invariant 2 of `db`), and so no
+//! other code of theirs, such as `as_ref`: the write reads the row, calls the closure, and writes
+//! only if the row's version is still the same. Otherwise it begins again.
 
 use std::ops::{Bound, RangeBounds};
 use std::time::SystemTime;

@@ -88,8 +88,8 @@ impl DecodeError {
     }
 
     /// Creates the error of a part of a key, of type `T`. It begins at `position`
-    /// ([`KeyReader::position`](super::KeyReader::position)). `found` continues the sentence "`T` at
-    /// byte `position` has …".
+    /// ([`KeyReader::position`](super::KeyReader::position)). `found` continues the sentence "`T`
+    /// at byte `position` has …".
     pub fn in_key<T: ?Sized>(position: usize, found: impl Into<String>) -> Self {
         Self::new::<T>(position, Problem::Invalid { found: found.into() })
     }

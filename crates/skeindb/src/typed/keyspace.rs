@@ -15,9 +15,10 @@ use crate::{Db, Expiry, Keyspace, Result};
 /// Clones are cheap; all methods work from any thread. A key or value that is passed in may be of
 /// any type that stands for a `K` or `V` ([`AsKey`], [`AsValue`]), such as `str` for `String`.
 ///
-/// The database does not store the types. [`Db::typed`] refuses other types than those of an earlier
-/// call in this process, and types that the first or the last row is not of. Others of the same
-/// widths, such as `u64` and `i64` in two runs of a program, return keys and values that look right.
+/// The database does not store the types. [`Db::typed`] refuses other types than those of an
+/// earlier call in this process, and types that the first or the last row is not of. Others of the
+/// same widths, such as `u64` and `i64` in two runs of a program, return keys and values that look
+/// right.
 ///
 /// ```
 /// use skeindb::TypedKeyspace;
@@ -202,8 +203,8 @@ impl<K: Key, V: StoredValue> TypedKeyspace<K, V> {
         self.keyspace.insert_until(key.to_key_bytes(), encode_value(value)?, expires)
     }
 
-    /// Lets a key expire at a time, and keeps its value; see [`Keyspace::expire_at`]. Returns whether
-    /// the key was present.
+    /// Lets a key expire at a time, and keeps its value; see [`Keyspace::expire_at`]. Returns
+    /// whether the key was present.
     pub fn expire_at(&self, key: &(impl AsKey<K> + ?Sized), time: SystemTime) -> Result<bool> {
         self.keyspace.expire_at(key.to_key_bytes(), time)
     }

@@ -1,6 +1,7 @@
 //! Typed keys and values: encodings of Rust types in bytes, and keyspaces of them.
 //!
-//! [`TypedKeyspace`] is a keyspace with typed keys and values. The bytes of keys are in the order of the keys, so ranges of keys are ranges of bytes.
+//! [`TypedKeyspace`] is a keyspace with typed keys and values. The bytes of keys are in the order
+//! of the keys, so ranges of keys are ranges of bytes.
 //!
 //! ```
 //! use skeindb::typed::{EncodeKey, Key};

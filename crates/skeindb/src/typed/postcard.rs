@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 use super::{AsValue, DecodeError, EncodeError, StoredValue};
 
 /// A value that is stored in the [format of postcard](https://postcard.jamesmunns.com), through
-/// serde. For types of other crates; your own can use `#[derive(StoredValue)]`, with the same bytes.
+/// serde. For types of other crates; your own can use `#[derive(StoredValue)]`, with the same
+/// bytes.
 ///
 /// The format has neither names nor types. So a field that is added, removed or moved changes the
 /// bytes of the whole value. Variants may be added to the end of an enum: store an enum with a

@@ -1,8 +1,8 @@
 //! Slices, vectors and arrays of keys.
 //!
-//! A vector has a byte of 1 before each item and a byte of 0 behind the last one. So a sequence that
-//! another one begins with is less. An array has its items alone. [`bytes`](super::bytes) overrides
-//! the functions for vectors of `u8`.
+//! A vector has a byte of 1 before each item and a byte of 0 behind the last one. So a sequence
+//! that another one begins with is less. An array has its items alone. [`bytes`](super::bytes)
+//! overrides the functions for vectors of `u8`.
 
 use arrayvec::ArrayVec;
 

@@ -50,8 +50,8 @@ impl<T: Key> Key for Option<T> {
     }
 }
 
-/// All bytes are inverted. At the end of a key, too, strings have their own end: without it a string
-/// would still be less than the longer ones that begin with it.
+/// All bytes are inverted. At the end of a key, too, strings have their own end: without it a
+/// string would still be less than the longer ones that begin with it.
 impl<T: EncodeKey> EncodeKey for Reverse<T> {
     fn encode_part(&self, out: &mut Vec<u8>) {
         let start = out.len();

@@ -11,8 +11,8 @@ use crate::common::{keys, on_every_kind};
 /// Rows of the range that others keep changing.
 const ROWS: u32 = 300;
 
-/// Incident: a transaction that read 20,000 rows beside one writer conflicted each time, and gave up
-/// after 1,000 attempts. Consequence: such work was never done. Fix: exclusive transactions.
+/// Incident: a transaction that read 20,000 rows beside one writer conflicted each time, and gave
+/// up after 1,000 attempts. Consequence: such work was never done. Fix: exclusive transactions.
 #[test]
 fn a_long_reader_commits_beside_a_hostile_writer() {
     on_every_kind(|db| {

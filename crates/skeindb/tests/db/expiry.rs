@@ -41,8 +41,9 @@ const KEEPING: [Write; 5] = [
     ("none", |_| Ok(()), |_, _| Ok(())),
 ];
 
-/// Incident: a transaction's `increment` and `update` dropped the time that those of a keyspace keep.
-/// Consequence: sessions and counters that a transaction touched never expired. Fix: one rule.
+/// Incident: a transaction's `increment` and `update` dropped the time that those of a keyspace
+/// keep. Consequence: sessions and counters that a transaction touched never expired. Fix: one
+/// rule.
 #[test]
 fn writes_that_change_a_value_keep_its_time() {
     on_every_kind(|db| {

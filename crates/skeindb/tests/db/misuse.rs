@@ -208,8 +208,8 @@ fn a_folder_with_files_of_others_is_refused() {
 }
 
 /// Incident: the 256th transaction that reads failed in memory, with no way to raise the limit.
-/// Consequence: a program with some hundred threads could not use transactions. Fix: 65,536 snapshots
-/// for each engine.
+/// Consequence: a program with some hundred threads could not use transactions. Fix: 65,536
+/// snapshots for each engine.
 #[test]
 fn snapshots_have_a_limit_in_both_engines() -> skeindb::Result<()> {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,5 @@
-//! A power cut at any operation of the disk: transactions are whole or absent, and acknowledged ones
-//! are present.
+//! A power cut at any operation of the disk: transactions are whole or absent, and acknowledged
+//! ones are present.
 
 use std::path::Path;
 

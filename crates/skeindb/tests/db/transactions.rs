@@ -201,8 +201,8 @@ fn a_batch_is_applied_in_its_order_over_keyspaces() {
     });
 }
 
-/// Incident: a closure that returned the conflict of another transaction was committed before it was
-/// called again. Consequence: writes of a closure that had failed. Fix: any error ends it.
+/// Incident: a closure that returned the conflict of another transaction was committed before it
+/// was called again. Consequence: writes of a closure that had failed. Fix: any error ends it.
 #[test]
 fn a_closure_that_returns_a_conflict_of_another_transaction_writes_nothing() -> skeindb::Result<()> {
     let db = Db::in_memory()?;

@@ -85,8 +85,8 @@ fn has_all_kinds_of_contents_and_all_keyspaces() -> Result<()> {
     Ok(())
 }
 
-/// Each transaction writes the same number to two keyspaces. The copy reads one of them first and the
-/// other last, with writes between, so without one moment it would find a greater number there.
+/// Each transaction writes the same number to two keyspaces. The copy reads one of them first and
+/// the other last, with writes between, so without one moment it would find a greater number there.
 #[test]
 fn shows_one_moment_while_writers_go_on() -> Result<()> {
     for engine in BOTH {

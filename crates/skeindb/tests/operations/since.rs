@@ -264,9 +264,9 @@ fn refusals_leave_nothing() -> Result<()> {
         assert!(text(db.backup_since(&first, first.join("within"))).contains("within the backup"));
         assert!(text(db.backup_since(&first, &first)).contains("within the backup"));
         assert!(text(db.backup_since(name("none"), &first)).contains("not empty"));
-        // Incident: a backup in the database's folder had the name of a checkpoint. Consequence: the
-        // next checkpoint removed a part of it and failed, and the database could not be opened any
-        // more. Fix: such a folder is refused.
+        // Incident: a backup in the database's folder had the name of a checkpoint. Consequence:
+        // the next checkpoint removed a part of it and failed, and the database could not be opened
+        // any more. Fix: such a folder is refused.
         let inside = name("db").join("checkpoint-0000000000000001");
         assert!(text(db.backup(&inside)).contains("it is within the database; choose a folder beside it"));
         assert!(text(db.backup_since(&first, &inside)).contains("within the database"));

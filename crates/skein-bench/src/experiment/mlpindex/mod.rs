@@ -7,7 +7,7 @@
 //! | `table2.rs` | `mlpindex-table2` | operations in memory reads |
 //! | `targets.rs` | `mlpindex-targets` | this project's targets |
 //!
-//! The paper's table 1 is about its skip list: `../skip_list.rs`.
+//! The paper's table 1 is about its skip list: `experiment/skip_list.rs`.
 
 mod fig1;
 mod fig9;

@@ -31,8 +31,8 @@ pub struct CopyPlan {
     pub has_functions: bool,
 }
 
-/// Returns the target's database, if the addresses name one to copy. Returns `None` if all databases
-/// are copied.
+/// Returns the target's database, if the addresses name one to copy. Returns `None` if all
+/// databases are copied.
 ///
 /// # Errors
 /// The target's address has a number, and the source's address does not.

@@ -24,8 +24,8 @@ const BATCHES_UNDER_WAY: usize = 8;
 /// A batch is sent when its commands have this many bytes, even if it has few records.
 const BATCH_BYTES: usize = 256 << 10;
 
-/// Sends records as SET, HSET, ZADD, SADD, RPUSH and XADD commands. A record with several commands counts
-/// as loaded when the last one is answered.
+/// Sends records as SET, HSET, ZADD, SADD, RPUSH and XADD commands. A record with several commands
+/// counts as loaded when the last one is answered.
 pub struct ServerSink<'s> {
     server: ServerTarget<'s>,
     /// The selected database.

@@ -110,8 +110,8 @@ fn a_dump_names_the_databases_that_it_leaves_out() {
     to.stop();
 }
 
-/// A copy of all databases carries the functions, too, from a Redis and to one; a copy of one database
-/// does not.
+/// A copy of all databases carries the functions, too, from a Redis and to one; a copy of one
+/// database does not.
 #[test]
 fn functions_are_copied_with_all_databases() {
     const LIBRARY: &[u8] = b"#!lua name=geese\nredis.register_function('count', function() return 42 end)";

@@ -152,7 +152,8 @@ fn a_list_longer_than_a_reply_is_dumped() {
     server.stop();
 }
 
-/// A stream that is longer than a reply may be is read in pieces that fit, its pending entries, too.
+/// A stream that is longer than a reply may be is read in pieces that fit, its pending entries,
+/// too.
 #[test]
 fn a_stream_longer_than_a_reply_is_dumped() {
     let folder = tempfile::tempdir().unwrap();

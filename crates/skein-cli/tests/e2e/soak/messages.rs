@@ -15,8 +15,8 @@ const BATCH: u64 = 50;
 /// The time between two batches: the messages are a part of the load, not most of it.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Starts the threads. Each returns its number of messages when the server is gone, and panics if one
-/// is missing.
+/// Starts the threads. Each returns its number of messages when the server is gone, and panics if
+/// one is missing.
 pub fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     connect: impl Fn() -> Client,

@@ -14,10 +14,10 @@
 //! not long before it. For each key, the worker knows whether eviction or expiry may have removed
 //! it.
 //!
-//! `.ci/soak [MINUTES [ENGINE...]]` runs it, not `cargo test`. The disk engine (`SKEIN_TEST_ENGINE`)
-//! evicts no keys, and its limit is a cache that holds a tenth of them. A seed repeats the plan:
-//! the sequence of requests, the policies, and the moments of kills, but not the machine's timing.
-//! Read `model` first, then `step`, `write` and `queue`, then `worker`.
+//! `.ci/soak [MINUTES [ENGINE...]]` runs it, not `cargo test`. The disk engine
+//! (`SKEIN_TEST_ENGINE`) evicts no keys, and its limit is a cache that holds a tenth of them. A
+//! seed repeats the plan: the sequence of requests, the policies, and the moments of kills, but not
+//! the machine's timing. Read `model` first, then `step`, `write` and `queue`, then `worker`.
 
 mod generator;
 mod measure;

@@ -34,9 +34,9 @@
 //! 4. A kept version has exactly one reason of its own for its place. A dirty frame has no place
 //!    yet, but the one that was promised to it. The thread that writes the frame adds the reason
 //!    (`frame.rs`). So an old version can be written on a full disk, too.
-//! 5. At most [`BufferManager::kept_most`] frames of kept versions, and the replaced ones of one publication,
-//!    stay in memory. Before the next publication the writer writes the dirty ones among the rest
-//!    to their promised places. If that fails, the publication is refused.
+//! 5. At most [`BufferManager::kept_most`] frames of kept versions, and the replaced ones of one
+//!    publication, stay in memory. Before the next publication the writer writes the dirty ones
+//!    among the rest to their promised places. If that fails, the publication is refused.
 //! 6. A frame that leaves the kept versions is retired through the collector. A reader enters its
 //!    guard before it takes the lock `kept`. So the frame that it finds stays until its guard ends.
 //!

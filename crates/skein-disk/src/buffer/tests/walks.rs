@@ -56,9 +56,9 @@ fn a_walk_that_writes_restart_loads_each_page_once() {
     assert!(walks <= 1 + WRITES && loads <= PAGES as u64 + WRITES, "{walks} walks, {loads} loads");
 }
 
-/// Incident: a reader kept the writer away from long values only. Consequence: a writer that changed
-/// a page of a path for each page that the reader loaded starved it, if the path did not fit the
-/// cache. Fix: the reader counts such loads, too.
+/// Incident: a reader kept the writer away from long values only. Consequence: a writer that
+/// changed a page of a path for each page that the reader loaded starved it, if the path did not
+/// fit the cache. Fix: the reader counts such loads, too.
 #[test]
 fn a_long_walk_ends_although_a_write_is_published_during_each() {
     let storage = SimStorage::new();

@@ -88,9 +88,9 @@ fn last_keys(keys: usize) -> ScanRequest<'static> {
 }
 
 /// Incident: a walk restarted from the root for each page that was missing, and searched all pages
-/// that the cache had no room for. Consequence: a path of N pages that is longer than the cache took
-/// N³ steps: one GET of 8,000 nested keys took 19 s, and the clients of its worker waited for it.
-/// With a larger cache it took N² steps. Fix: a walk that uses one page at a time loads pages
+/// that the cache had no room for. Consequence: a path of N pages that is longer than the cache
+/// took N³ steps: one GET of 8,000 nested keys took 19 s, and the clients of its worker waited for
+/// it. With a larger cache it took N² steps. Fix: a walk that uses one page at a time loads pages
 /// without a restart, overlapping lookups go on where they stopped, and loaded pages are found by
 /// their ids.
 #[test]

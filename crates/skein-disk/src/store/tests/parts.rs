@@ -64,9 +64,9 @@ fn expect_damage(storage: &SimStorage, is_it: impl Fn(&DiskError) -> bool) {
     }
 }
 
-/// Incident: a folder `log` that was lost, or lost its list of segments, was made anew. Consequence:
-/// the store started with the state of its last checkpoint: acknowledged writes were gone, and old
-/// values were back. Fix: a file with a checkpoint must have a log.
+/// Incident: a folder `log` that was lost, or lost its list of segments, was made anew.
+/// Consequence: the store started with the state of its last checkpoint: acknowledged writes were
+/// gone, and old values were back. Fix: a file with a checkpoint must have a log.
 #[test]
 fn a_lost_log_is_damage() {
     for is_whole in [true, false] {
@@ -97,9 +97,9 @@ fn a_lost_page_file_is_damage() {
     assert!(storage.open(&path(FILE), false).is_err(), "no new file is made");
 }
 
-/// Incident: `data.skein` of another store in the folder passed `check`. Consequence: a file that was
-/// put back into the wrong folder looked whole, and no server started with it. Fix: the ids of the
-/// file and of the log's list of segments are compared.
+/// Incident: `data.skein` of another store in the folder passed `check`. Consequence: a file that
+/// was put back into the wrong folder looked whole, and no server started with it. Fix: the ids of
+/// the file and of the log's list of segments are compared.
 #[test]
 fn a_page_file_of_another_store_is_damage() {
     let (storage, other) = (killed(), killed());

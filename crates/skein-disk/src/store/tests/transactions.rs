@@ -171,7 +171,8 @@ fn a_failed_write_breaks_a_transaction_a_refused_one_does_not() {
 }
 
 /// A transaction may change more pages than the cache has. It is whole for readers and after a
-/// crash, and one that is dropped leaves nothing. A caller that need not be atomic commits in parts.
+/// crash, and one that is dropped leaves nothing. A caller that need not be atomic commits in
+/// parts.
 #[test]
 fn a_transaction_larger_than_the_cache_is_spilled() {
     let storage = SimStorage::new();
@@ -349,8 +350,8 @@ fn tickets_are_acknowledged_later() {
     assert_eq!(store.get(b"key").unwrap(), Some(b"lost".to_vec()), "reads continue");
 }
 
-/// Incident: the disk engine parsed counters with the standard library. Consequence: INCR counted on
-/// from "007" and "-0", which Redis and the engine in memory refuse. Fix: one parser for all.
+/// Incident: the disk engine parsed counters with the standard library. Consequence: INCR counted
+/// on from "007" and "-0", which Redis and the engine in memory refuse. Fix: one parser for all.
 #[test]
 fn a_counter_must_have_the_form_that_redis_prints() {
     let store = open_as(&SimStorage::new(), SHAPES[0], Durability::Sync).unwrap();

@@ -6,9 +6,9 @@
 //! - Written bytes are visible immediately, but durable only after `sync_data`. A power cut keeps
 //!   or loses every 512-byte sector written since, each independently, so writes tear and change
 //!   order. The same holds for a change of length.
-//! - Names (created, linked, removed, renamed) are visible immediately, but durable only after `sync_dir`
-//!   of their folder. A power cut keeps or loses each change since, each independently; a rename as
-//!   a whole.
+//! - Names (created, linked, removed, renamed) are visible immediately, but durable only after
+//!   `sync_dir` of their folder. A power cut keeps or loses each change since, each independently;
+//!   a rename as a whole.
 //! - The power can be cut at any operation, counted from the start. The operation may have had its
 //!   effect or a part of it. Until [`SimStorage::reboot`] every operation fails. Handles that were
 //!   opened or shared before the cut stay dead: they belong to a process that the power cut ended.
@@ -136,8 +136,8 @@ impl SimStorage {
     }
 
     /// Ends the process that uses the disk: its handles and open files are dead, and its locks are
-    /// released. Everything that it wrote stays visible, and is lost by the next power cut unless it
-    /// was synced. Cancels faults.
+    /// released. Everything that it wrote stays visible, and is lost by the next power cut unless
+    /// it was synced. Cancels faults.
     pub fn kill(&self) {
         lock(&self.disk).end_process();
     }

@@ -68,7 +68,8 @@ fn append<const N: usize>(out: &mut EncodedBytes, mut little_endian: [u8; N], bi
     out.extend(&little_endian);
 }
 
-/// Appends the lowest bytes of an integer. Bytes beyond the eighth are zero, even for negative ones.
+/// Appends the lowest bytes of an integer. Bytes beyond the eighth are zero, even for negative
+/// ones.
 fn append_integer(out: &mut EncodedBytes, value: f64, size: usize, big_endian: bool) {
     let integer = if value < 0.0 { truncate_to_i64(value) as u64 } else { truncate_to_u64(value) };
     let mut bytes = [0; MAX_INTEGER_SIZE];

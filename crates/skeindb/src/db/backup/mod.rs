@@ -52,7 +52,8 @@ pub struct BackupReport {
     /// Bytes that were copied: of keys, values and members, or of files by a restore and by
     /// [`Db::backup_since`].
     pub bytes: u64,
-    /// Bytes of files that the earlier backup of [`Db::backup_since`] had, and that were not copied.
+    /// Bytes of files that the earlier backup of [`Db::backup_since`] had, and that were not
+    /// copied.
     pub shared_bytes: u64,
     /// The time that it took.
     pub took: Duration,
@@ -86,14 +87,14 @@ impl Db {
     ///
     /// # Errors
     /// The folder has contents, is within the database's own, or cannot be written, another backup
-    /// to it is running, the database is closed, or its snapshot was ended for the memory limit. There
-    /// is no folder then.
+    /// to it is running, the database is closed, or its snapshot was ended for the memory limit.
+    /// There is no folder then.
     pub fn backup(&self, folder: impl AsRef<Path>) -> Result<BackupReport> {
         self.backup_with(folder, |_| ControlFlow::Continue(()))
     }
 
-    /// Refuses a backup within the database's folder: there it could be taken for a checkpoint, which
-    /// could then not be removed.
+    /// Refuses a backup within the database's folder: there it could be taken for a checkpoint,
+    /// which could then not be removed.
     fn refuse_within_itself(&self, folder: &Path) -> Result<()> {
         let own = self.shared.folder.as_deref();
         own.map_or(Ok(()), |own| restore::refuse_within(own, "the database", folder))

@@ -18,9 +18,9 @@ use crate::{Db, Error, Progress, Result};
 const STEP: usize = 1 << 20;
 
 impl Db {
-    /// Makes a database in `folder` from a backup, and leaves the backup as it is. All of the backup
-    /// is checked before, as by [`verify`](Self::verify). Any copy of a database folder will do that
-    /// is not open and has its logs within.
+    /// Makes a database in `folder` from a backup, and leaves the backup as it is. All of the
+    /// backup is checked before, as by [`verify`](Self::verify). Any copy of a database folder will
+    /// do that is not open and has its logs within.
     ///
     /// The folder must be absent or empty, and appears when it is whole, as for
     /// [`backup`](Self::backup).
@@ -41,8 +41,8 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// The backup is damaged (the error is the first damage), is open, has logs in other folders, or
-    /// cannot be read; `folder` has contents or cannot be written. There is no folder then.
+    /// The backup is damaged (the error is the first damage), is open, has logs in other folders,
+    /// or cannot be read; `folder` has contents or cannot be written. There is no folder then.
     pub fn restore(backup: impl AsRef<Path>, folder: impl AsRef<Path>) -> Result<BackupReport> {
         Self::restore_with(backup, folder, |_| ControlFlow::Continue(()))
     }

@@ -1,8 +1,8 @@
 //! Incremental backups: complete folders that share files with an earlier backup.
 //!
 //! `skein_store::Store::copy_files_to` copies the files and says which of them two folders may
-//! share. Here the earlier backup is locked, and the copy is checked before it gets its name, because
-//! its bytes were read from files and not from memory.
+//! share. Here the earlier backup is locked, and the copy is checked before it gets its name,
+//! because its bytes were read from files and not from memory.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -21,19 +21,19 @@ use super::{BACKUP, BackupReport, failed, refused, verify};
 use crate::{Db, Progress, Result};
 
 impl Db {
-    /// Backs up the database to a new folder, as [`backup`](Self::backup) does, and shares files with
-    /// an earlier backup instead of copying them. The new backup is as complete as any: it needs no
-    /// other one to be opened or restored. Each backup may be opened, changed and deleted, and no
-    /// other one changes.
+    /// Backs up the database to a new folder, as [`backup`](Self::backup) does, and shares files
+    /// with an earlier backup instead of copying them. The new backup is as complete as any: it
+    /// needs no other one to be opened or restored. Each backup may be opened, changed and deleted,
+    /// and no other one changes.
     ///
     /// In memory, a backup has the newest checkpoint and the logs since. Files that `previous` has
     /// with the same bytes get a second name (a hard link). So between two checkpoints a backup
     /// takes as much space as the logs have grown, and up to one log segment (64 MiB) more for each
-    /// log. After a checkpoint it takes as much as all rows. All shared bytes are read and compared.
-    /// If the file system refuses a link, the file is copied.
+    /// log. After a checkpoint it takes as much as all rows. All shared bytes are read and
+    /// compared. If the file system refuses a link, the file is copied.
     ///
-    /// - If there is no folder `previous`, nothing is shared. So the first backup of a series needs no
-    ///   call of its own.
+    /// - If there is no folder `previous`, nothing is shared. So the first backup of a series needs
+    ///   no call of its own.
     /// - `previous` may be a backup of another database, of the other engine, or damaged. Then
     ///   little or nothing is shared, and the new backup is whole. So it is after
     ///   [`backup`](Self::backup), because its copies are databases with an id of their own.
@@ -63,9 +63,9 @@ impl Db {
     ///
     /// # Errors
     /// As for [`backup`](Self::backup). Besides: `previous` is a folder without a database, or is
-    /// open, or another call is reading it; the new folder is within it; writes are stopped, also by
-    /// a full disk (`backup` works then); a file of the database is damaged (`backup` works then,
-    /// too).
+    /// open, or another call is reading it; the new folder is within it; writes are stopped, also
+    /// by a full disk (`backup` works then); a file of the database is damaged (`backup` works
+    /// then, too).
     pub fn backup_since(&self, previous: impl AsRef<Path>, folder: impl AsRef<Path>) -> Result<BackupReport> {
         self.backup_since_with(previous, folder, |_| ControlFlow::Continue(()))
     }
@@ -112,8 +112,8 @@ struct EarlierBackup {
 }
 
 impl EarlierBackup {
-    /// Locks a folder that must have a database, and must not be open. Returns `None` if there is no
-    /// folder.
+    /// Locks a folder that must have a database, and must not be open. Returns `None` if there is
+    /// no folder.
     fn lock(folder: &Path) -> Result<Option<Self>> {
         match std::fs::symlink_metadata(folder) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

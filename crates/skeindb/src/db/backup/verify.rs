@@ -13,8 +13,8 @@ use super::super::progress::watched;
 use super::refused;
 use crate::{Db, Engine, Error, Progress, Result};
 
-/// How long a folder may stay locked: until another backup has looked at it, or until a process that
-/// this one has just started has closed the files that it inherited.
+/// How long a folder may stay locked: until another backup has looked at it, or until a process
+/// that this one has just started has closed the files that it inherited.
 const LOCK_WAIT: Duration = Duration::from_millis(200);
 
 /// The contents of a folder that was checked.
@@ -41,8 +41,8 @@ impl VerifyReport {
 }
 
 impl Db {
-    /// Reads all files of a database that is not open, checks every checksum, and on disk every node
-    /// of the tries. It changes nothing. `skein check` does the same.
+    /// Reads all files of a database that is not open, checks every checksum, and on disk every
+    /// node of the tries. It changes nothing. `skein check` does the same.
     ///
     /// ```
     /// use skeindb::Db;
@@ -97,8 +97,8 @@ pub(super) fn no_database(folder: &Path) -> Error {
     refused(folder, "it has no database; name the folder of one")
 }
 
-/// Locks a folder, so that nobody opens it meanwhile. A folder without a lock file was never opened,
-/// and gets none.
+/// Locks a folder, so that nobody opens it meanwhile. A folder without a lock file was never
+/// opened, and gets none.
 pub(super) fn lock_closed(folder: &Path) -> Result<Option<Box<dyn StorageLock>>> {
     let failed = |error| Error::from(skein_store::Error::from(error));
     if !has_file(&OsStorage, folder, "lock").map_err(failed)? {

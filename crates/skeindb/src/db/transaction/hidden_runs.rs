@@ -2,8 +2,8 @@
 //! over each at once.
 //!
 //! A transaction that removes rows from one end, as a queue does, would otherwise read all of them
-//! again at each search. Runs are noted once they have been read, so skipping them skips no check at
-//! the commit: reads stay recorded.
+//! again at each search. Runs are noted once they have been read, so skipping them skips no check
+//! at the commit: reads stay recorded.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! Bugs planted on purpose, each behind a switch, to prove that the checker of histories finds them.
+//! Bugs planted on purpose, each behind a switch, to prove that the checker of histories finds
+//! them.
 //!
 //! Without the feature `planted-bugs` there are no switches, and `is_on` returns false at compile
 //! time.

@@ -130,8 +130,8 @@ impl PrivateWrites {
         Ok(())
     }
 
-    /// Merges the writes into rows of the snapshot, until there are as many rows as the request asks
-    /// for. Visits no more writes than that, and those of removed rows between.
+    /// Merges the writes into rows of the snapshot, until there are as many rows as the request
+    /// asks for. Visits no more writes than that, and those of removed rows between.
     pub(super) fn merge(&self, request: &ChunkRequest<'_>, read: Chunk) -> MergedChunk {
         let forward = request.direction == ScanDirection::Forward;
         let (mut lower, mut upper) = request.bounds;

@@ -43,8 +43,8 @@ fn check(tx: &Transaction, rows: &Keyspace, first: u32, last: u32) -> Result<()>
 }
 
 /// Incident: `first`, `last` and `range(..).next()` merged all of a transaction's writes into each
-/// chunk, 200 ms at 50,000 writes. Consequence: loops of them took the square of the writes. Fix: the
-/// merge is lazy, and runs of removed rows are stepped over.
+/// chunk, 200 ms at 50,000 writes. Consequence: loops of them took the square of the writes. Fix:
+/// the merge is lazy, and runs of removed rows are stepped over.
 #[test]
 fn a_search_visits_a_few_rows_whatever_the_number_of_writes() -> Result<()> {
     let db = Db::in_memory()?;

@@ -1,5 +1,5 @@
-//! The writes of a transaction. A present key keeps its time of expiry as by those of a keyspace; see
-//! `expiry`.
+//! The writes of a transaction. A present key keeps its time of expiry as by those of a keyspace;
+//! see `expiry`.
 
 use std::time::SystemTime;
 
