@@ -156,6 +156,17 @@ impl Catalog {
         Ok(found.trie)
     }
 
+    /// Checks that an entry with this name exists.
+    ///
+    /// # Errors
+    /// It does not, or a page is missing or damaged.
+    pub(crate) fn check_has(self, writer: &mut PageWriter<'_>, name: &str) -> Result<()> {
+        match self.find(writer, name)? {
+            Some(_) => Ok(()),
+            None => Err(writer.fault(WalkStop::Damaged(self.first, format!("the catalog has no `{name}`")))),
+        }
+    }
+
     fn find(self, writer: &mut PageWriter<'_>, name: &str) -> Result<Option<CatalogEntry>> {
         let entries = self.entries(writer).map_err(|stop| writer.fault(stop))?;
         Ok(entries.into_iter().find(|entry| entry.name() == name))

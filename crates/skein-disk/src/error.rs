@@ -46,16 +46,14 @@ pub enum DiskError {
     },
     /// This program does not know the file's format version. Nothing was changed.
     #[error(
-        "{path} has format version {found}, but this program reads versions {oldest} to {known}; use the program that wrote it, or restore a backup if none did: then the file is damaged"
+        "{path} has format version {found}, and this program reads version {known} alone; use the program that wrote it, or restore a backup if none did: then the file is damaged"
     )]
     UnknownFormat {
         /// The file.
         path: PathBuf,
         /// Its version.
         found: u32,
-        /// The oldest version that this program reads.
-        oldest: u32,
-        /// The newest version that this program reads.
+        /// The version that this program reads.
         known: u32,
     },
     /// A page of the file is damaged.

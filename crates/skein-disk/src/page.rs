@@ -8,8 +8,7 @@
 //! The checksum is the CRC-32C of all bytes after it. Other pages refer to this page by its page
 //! id. Its position in the file is another number, its place (`page_file/`). The file may still
 //! have older versions of a page at other places, with the same id. So both numbers are in the
-//! head, and a page that is read from a place where it was not written is noticed. (The place is 0
-//! in a page that an earlier build wrote.)
+//! head, and a page that is read from a place where it was not written is noticed.
 //!
 //! Source: section 2.1 (pages of 4,096 bytes). Checksums are ours.
 
@@ -127,7 +126,7 @@ impl PageBytes {
             return Err(format!("it claims to be page {}, but should be page {}", self.id().0, id.0));
         }
         let written = u32_at(&self.0, PLACE);
-        if written != 0 && written != place.0 {
+        if written != place.0 {
             let at = u64::from(written) * PAGE as u64;
             return Err(format!("it is a version of page {} that was written at byte {at}", id.0));
         }
@@ -178,8 +177,6 @@ mod tests {
         }
         let elsewhere = page.verify(id, PagePlace(10)).unwrap_err();
         assert!(elsewhere.contains("written at byte 36864"), "{elsewhere}");
-        page.seal(PagePlace(0));
-        assert_eq!(page.verify(id, place), Ok(()), "a page of an earlier build does not name its place");
         page.0[KIND] = 99;
         page.seal(place);
         assert!(page.verify(id, place).unwrap_err().contains("kind 99"));

@@ -2,6 +2,7 @@
 //! out, and the file stays unchanged.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use skein_disk::{
@@ -238,7 +239,7 @@ fn foreign_folders_are_refused_unchanged() {
         }
         file.sync_data().unwrap();
     };
-    refused(&newer, TrieShape::Linked, "has format version 10, but this program reads versions 2 to 8");
+    refused(&newer, TrieShape::Linked, "has format version 10, and this program reads version 9 alone");
     for shape in [TrieShape::Hash { n: 16 }, TrieShape::Classical { n: 16 }, TrieShape::FixedLinked { k: 12 }]
     {
         let error = refused(&|_| (), shape, "is a linked trie, but was opened as");
@@ -280,14 +281,14 @@ fn refused_writes_leave_the_file_unchanged() {
 }
 
 /// Writes bytes into the file, and a matching checksum in the same page. The checksum is at
-/// `checksum` and covers the page from `covered` onwards.
-fn forge(storage: &SimStorage, at: usize, bytes: &[u8], checksum: usize, covered: usize) {
+/// `checksum` and covers these ranges of the page.
+fn forge(storage: &SimStorage, at: usize, bytes: &[u8], checksum: usize, covered: &[Range<usize>]) {
     let file = storage.open(Path::new(FILE), true).unwrap();
     let page = at / PAGE * PAGE;
     file.write_at(bytes, at as u64).unwrap();
     let mut all = vec![0; PAGE];
     file.read_at(&mut all, page as u64).unwrap();
-    let sum = crc32c::crc32c(&all[covered..]);
+    let sum = covered.iter().fold(0, |sum, range| crc32c::crc32c_append(sum, &all[range.clone()]));
     file.write_at(&sum.to_le_bytes(), (page + checksum) as u64).unwrap();
     file.sync_data().unwrap();
 }
@@ -327,7 +328,7 @@ fn rows_in_an_integer_trie_and_unknown_values_are_refused() {
     let (storage, _) = closed(TrieShape::Linked);
     let name = storage.contents(Path::new(FILE)).windows(4).position(|bytes| bytes == b"main").unwrap();
     // Before the name: the kind of values, the secret of the hash, the pointer to the root.
-    forge(&storage, name - 8 - 16 - 1, &[7], 0, 4);
+    forge(&storage, name - 8 - 16 - 1, &[7], 0, &[4..PAGE]);
     let before = storage.contents(Path::new(FILE));
     let error = open(&storage).unwrap_err().to_string();
     assert!(error.contains("the kind of values 7 is unknown") && error.contains("is damaged"), "{error}");
@@ -345,7 +346,7 @@ fn a_wrong_key_count_in_the_header_is_found() {
     let newer = PAGE * usize::from(is_older_header(&storage.contents(Path::new(FILE)), 0));
     assert!(inspect("/db", &storage).unwrap().damage.is_empty());
     let wrong = model.len() as u64 + 1;
-    forge(&storage, newer + 64, &wrong.to_le_bytes(), 12, 16);
+    forge(&storage, newer + 64, &wrong.to_le_bytes(), 12, &[8..12, 16..PAGE]);
     let found = inspect("/db", &storage).unwrap();
     assert_eq!(found.tries[0].census.unwrap().keys, model.len());
     let [DiskError::Damaged { offset, what, .. }] = &found.damage[..] else { panic!("{:?}", found.damage) };

@@ -49,7 +49,7 @@ pub enum LogError {
     },
     /// A file has a format that this program does not know. Nothing was changed.
     #[error(
-        "{path} has format version {found}, and this program reads up to {known}; use the program that wrote it, or \
+        "{path} has format version {found}, and this program reads version {known} alone; use the program that wrote it, or \
          restore a backup if none did: then the file is damaged"
     )]
     UnknownFormat {
@@ -57,7 +57,7 @@ pub enum LogError {
         path: PathBuf,
         /// Its version.
         found: u32,
-        /// The newest version that this program reads.
+        /// The version that this program reads.
         known: u32,
     },
     /// A file that was durable is damaged or missing. Nothing was changed.

@@ -9,7 +9,7 @@ use crate::{LogError, Result};
 
 /// The size of a segment's header, in bytes.
 pub const SEGMENT_HEADER: usize = 64;
-/// The format version that this program writes, and the newest that it reads.
+/// The format version: this program reads and writes no other.
 pub const FORMAT_VERSION: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"SKEINLOG";
@@ -26,8 +26,7 @@ pub struct SegmentHeader {
     pub first_epoch: u64,
     /// The start value of the records' checksums.
     pub seed: u32,
-    /// The bytes that were reserved durably before the first record; 0 if that is unknown, because an
-    /// earlier program made the segment.
+    /// The bytes that were reserved durably before the first record.
     pub capacity: u64,
 }
 

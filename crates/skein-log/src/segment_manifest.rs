@@ -23,7 +23,7 @@ use crate::small_file::{self, SmallFileKind};
 use crate::storage::{Storage, make_folder};
 use crate::{LogError, Result};
 
-const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINROS", version: 1, oldest: 1 };
+const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINROS", version: 1 };
 
 /// Returns whether a file of this name belongs to a log folder: a segment, or the manifest. The lock
 /// does not count, because it holds no data.
@@ -51,8 +51,7 @@ impl SegmentManifest {
     /// Returns an error if the file cannot be read, has an unknown version, or is damaged.
     pub fn read(storage: &dyn Storage, folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(Self::NAME);
-        let Some(file) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
-        let body = file.body;
+        let Some(body) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
         if body.len() < 32 || body.len() % 16 != 0 {
             return Err(LogError::damaged(&path, 16, "its fields do not fit its length"));
         }

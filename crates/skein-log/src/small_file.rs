@@ -19,29 +19,18 @@ const HEAD: usize = 16;
 pub struct SmallFileKind {
     /// The first eight bytes.
     pub magic: [u8; 8],
-    /// The format version that this program writes, and the newest that it reads.
+    /// The format version: this program reads and writes no other.
     pub version: u32,
-    /// The oldest format version that it reads.
-    pub oldest: u32,
-}
-
-/// The contents of a small file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SmallFileContents {
-    /// The format version of the file.
-    pub version: u32,
-    /// The bytes after the head.
-    pub body: Vec<u8>,
 }
 
 /// The longest body. A longer file is damaged.
 const BODY_MAX: u64 = 64 << 20;
 
-/// Reads a file. Returns `None` if it does not exist.
+/// Returns the body of a file: the bytes after the head. Returns `None` if the file does not exist.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, has an unknown version, or is damaged.
-pub fn read(storage: &dyn Storage, path: &Path, kind: SmallFileKind) -> Result<Option<SmallFileContents>> {
+/// Returns an error if the file cannot be read, has another version, or is damaged.
+pub fn read(storage: &dyn Storage, path: &Path, kind: SmallFileKind) -> Result<Option<Vec<u8>>> {
     let file = match storage.open(path, false) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -55,12 +44,12 @@ pub fn read(storage: &dyn Storage, path: &Path, kind: SmallFileKind) -> Result<O
     let mut bytes = vec![0; len as usize];
     let read = file.read_at(&mut bytes, 0).map_err(|error| LogError::io("read", path, &error))?;
     bytes.truncate(read);
-    let version = check(path, &bytes, kind)?;
-    Ok(Some(SmallFileContents { version, body: bytes.split_off(HEAD) }))
+    check(path, &bytes, kind)?;
+    Ok(Some(bytes.split_off(HEAD)))
 }
 
-/// Checks a file's head and checksum, and returns its version.
-fn check(path: &Path, bytes: &[u8], kind: SmallFileKind) -> Result<u32> {
+/// Checks a file's head and checksum.
+fn check(path: &Path, bytes: &[u8], kind: SmallFileKind) -> Result<()> {
     if !bytes.starts_with(&kind.magic) {
         return Err(LogError::damaged(path, 0, "its first eight bytes are not the magic number of its kind"));
     }
@@ -73,10 +62,10 @@ fn check(path: &Path, bytes: &[u8], kind: SmallFileKind) -> Result<u32> {
         return Err(LogError::damaged(path, 12, "its checksum does not match its contents"));
     }
     let found = u32_at(bytes, 8);
-    if !(kind.oldest..=kind.version).contains(&found) {
+    if found != kind.version {
         return Err(LogError::UnknownFormat { path: path.to_owned(), found, known: kind.version });
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Writes or replaces a file. The file is durable when this returns.

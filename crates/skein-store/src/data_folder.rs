@@ -107,15 +107,11 @@ impl DataFolder {
         self.change(|identity| identity.checkpoint = begin)
     }
 
-    /// Removes the given-up folders from the identity and marks the data folder with the present
-    /// format version. REQUIRES: the logs could be read, and the records that depend on a given-up
-    /// folder are dropped.
+    /// Removes the given-up folders from the identity. REQUIRES: the logs could be read, and the
+    /// records that depend on a given-up folder are dropped.
     pub(crate) fn take_over(&self) -> Result<()> {
         let kept = |folder: &LogFolder| !self.given_up.contains(folder);
-        self.change(|identity| {
-            identity.log_folders.retain(kept);
-            identity.renew();
-        })
+        self.change(|identity| identity.log_folders.retain(kept))
     }
 
     /// Changes the identity, on disk first.

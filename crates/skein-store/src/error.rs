@@ -208,7 +208,7 @@ pub enum Error {
     },
     /// The file has a format that this program does not know.
     #[error(
-        "{path} has format version {found}, and this program reads up to {known}; use the program that wrote it, or \
+        "{path} has format version {found}, and this program reads version {known} alone; use the program that wrote it, or \
          restore a backup if none did: then the file is damaged"
     )]
     UnknownFormat {
@@ -216,7 +216,7 @@ pub enum Error {
         path: PathBuf,
         /// The version of the file.
         found: u32,
-        /// The newest version that this program reads.
+        /// The version that this program reads.
         known: u32,
     },
     /// A durable file is damaged.

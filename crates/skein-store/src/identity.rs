@@ -17,7 +17,7 @@ const NAME: &str = "identity";
 /// The folder of the logs, unless others are named.
 pub(crate) const LOG: &str = "log";
 /// This file is read before all others, so its version is the version of the whole data folder.
-const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINDB\n", version: 7, oldest: 2 };
+const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINDB\n", version: 8 };
 
 /// New segments are made in the folder.
 const ACTIVE: u32 = 1;
@@ -90,8 +90,6 @@ pub(crate) struct LogFolder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) id: StoreId,
-    /// The version in which the file was written.
-    version: u32,
     /// The begin epoch of the newest checkpoint that is known to count; 0 if there is no such
     /// checkpoint.
     pub(crate) checkpoint: u64,
@@ -101,7 +99,7 @@ pub(crate) struct Identity {
 impl Identity {
     /// Returns the identity of an empty store.
     pub(crate) fn fresh(id: StoreId) -> Self {
-        Self { id, version: KIND.version, checkpoint: 0, log_folders: Vec::new() }
+        Self { id, checkpoint: 0, log_folders: Vec::new() }
     }
 
     /// Returns the identity of a store with one log folder.
@@ -113,10 +111,8 @@ impl Identity {
     /// such file.
     pub(crate) fn read(storage: &dyn Storage, folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(NAME);
-        let Some(file) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
-        let parsed =
-            Self::parse(&file.body, folder).map(|identity| Self { version: file.version, ..identity });
-        parsed.map(Some).ok_or_else(|| Error::damaged(&path, 16, "its fields do not fit its length"))
+        let Some(body) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
+        Self::parse(&body, folder).map(Some).ok_or_else(|| Error::damaged(&path, 16, "its fields do not fit its length"))
     }
 
     fn parse(body: &[u8], folder: &Path) -> Option<Self> {
@@ -131,12 +127,6 @@ impl Identity {
             identity.log_folders.push(LogFolder { id, active, path });
         }
         Some(identity)
-    }
-
-    /// Marks that the folder will hold data that older programs cannot read. The file itself is
-    /// always written in the newest version.
-    pub(crate) fn renew(&mut self) {
-        self.version = KIND.version;
     }
 
     pub(crate) fn write(&self, storage: &dyn Storage, folder: &Path) -> Result<()> {

@@ -6,9 +6,6 @@ use skein_store::StoredKeyspace;
 
 use super::keys::parse_expiry_key;
 
-/// The mark of a complete index: shorter than an entry, so it is none.
-pub(super) const COMPLETE: &[u8] = &[0xff];
-
 /// Entries of the index that an average is made of.
 const SAMPLES: u64 = 16;
 
@@ -33,15 +30,9 @@ pub(crate) trait ExpiryEntries {
     /// Returns the first `most` entries from this position on.
     fn entries_from(&mut self, position: u64, most: usize) -> Result<Vec<Vec<u8>>>;
 
-    /// Returns whether the index has the mark.
-    fn is_complete(&mut self) -> Result<bool> {
-        let place = self.rank_by(|entry| entry < COMPLETE)?;
-        Ok(self.entry_at(place)?.is_some_and(|entry| entry == COMPLETE))
-    }
-
-    /// Returns the number of entries without the mark.
+    /// Returns the number of entries.
     fn count(&mut self) -> Result<u64> {
-        Ok(self.rank_by(|_| true)?.saturating_sub(u64::from(self.is_complete()?)))
+        self.rank_by(|_| true)
     }
 
     /// Returns the number of keys that have expired at `now`.

@@ -13,7 +13,6 @@
 
 mod cleaner;
 mod expiry_entries;
-mod expiry_fill;
 mod keys;
 mod keyspaces;
 mod main_rows;
@@ -108,10 +107,6 @@ impl DiskEngine {
     pub fn with_clock(store: DiskStore, limits: StoreLimits, clock: ExpiryClock) -> Result<Self> {
         if let values @ Values::Bytes = store.options().values {
             return Err(Error::NotOfRows { values });
-        }
-        if let Err(error) = expiry_fill::fill(&store) {
-            // A damaged page or a full disk must not keep readers out.
-            tracing::warn!("the expiry index is not complete, and is filled at the next opening: {error}");
         }
         let any = !store.space(KeySpace::Members)?.is_empty()? || (&store).count()? > 0;
         let core = Arc::new(DiskCore {
@@ -291,9 +286,8 @@ impl DiskEngine {
     }
 
     /// Refuses to give a time to a key that is too long to expire, as the engine in memory does.
-    /// Older programs gave times to such keys, which may keep them.
-    pub(crate) fn check_expiry(key: &[u8], old: Option<u64>, new: Option<u64>) -> skein_store::Result<()> {
-        if new.is_some() && new != old { within(key, EXPIRING_KEY_BYTES_MAX) } else { Ok(()) }
+    pub(crate) fn check_expiry(key: &[u8], expires: Option<u64>) -> skein_store::Result<()> {
+        if expires.is_some() { within(key, EXPIRING_KEY_BYTES_MAX) } else { Ok(()) }
     }
 
     /// Returns the store's statistics, under the names of the engine in memory.

@@ -102,7 +102,7 @@ impl RowWriter for DiskWriter<'_> {
         if version != base {
             return Ok(None);
         }
-        DiskEngine::check_expiry(key, old.expires, expires).map_err(Error::from)?;
+        DiskEngine::check_expiry(key, expires).map_err(Error::from)?;
         // The number of the next write is used once, so it is a new id.
         let id = self.parts().1.version_of_last() + 1;
         let made = self.write_members(key, CollectionHead { kind, id, len: 0 }, old, expires, change)?;

@@ -152,7 +152,7 @@ impl<'w> DiskWriter<'w> {
 
     pub(crate) fn put(&mut self, key: &[u8], value: &[u8], expires: Option<u64>) -> Result<()> {
         self.engine.check_sizes(key, value.len())?;
-        DiskEngine::check_expiry(key, None, expires)?;
+        DiskEngine::check_expiry(key, expires)?;
         let old = self.replaced(key)?;
         let new = RowReferences { expires, collection: None };
         let engine = self.engine;
@@ -297,7 +297,7 @@ impl<'w> DiskWriter<'w> {
         let change = decide(current, engine.rows(), &mut recorder)?;
         let change = recorder.resolve_expiry(key, current, change, engine.rows());
         if let RowChange::Put(row) = &change {
-            DiskEngine::check_expiry(key, old.expires, row.as_ref().expires_at()).map_err(Error::from)?;
+            DiskEngine::check_expiry(key, row.as_ref().expires_at()).map_err(Error::from)?;
         }
         let begin = self.begin_write();
         let (reader, transaction) = self.parts();
@@ -334,7 +334,7 @@ impl<'w> DiskWriter<'w> {
             return Ok(Some(false));
         }
         let old = RowReferences::of(present);
-        DiskEngine::check_expiry(to, None, moved.expires)?;
+        DiskEngine::check_expiry(to, moved.expires)?;
         let begin = self.begin_write();
         let (reader, transaction) = self.parts();
         let bytes = reader.of_row(row.as_ref());

@@ -6,7 +6,7 @@
 use super::chunks::{CHUNK_BYTES, ChunkEntries, EntryChunk};
 use super::fields::{EntryFields, FieldsBuilder};
 use super::id::StreamId;
-use super::records::{CHUNK_NAME, HEAD_NAME, base_in, chunk_name, entries_in};
+use super::records::{HEAD_NAME, base_in, chunk_name, entries_in};
 use super::stream::{Result, StreamWriter};
 
 /// The most entries of the tail.
@@ -115,7 +115,7 @@ impl StreamWriter<'_> {
 
     /// Puts a full tail as a chunk, or joins it with the last one.
     fn settle(&mut self, full: &EntryChunk) -> Result<()> {
-        if let Some(name) = self.last_entry_member()?.filter(|name| name.len() == CHUNK_NAME)
+        if let Some(name) = self.last_entry_member()?
             && let Some(value) = self.members.value(&name)?
             && value.len() + full.as_bytes().len() <= CHUNK_BYTES
             && let Some(base) = base_in(&name)
@@ -169,7 +169,7 @@ impl StreamWriter<'_> {
         let before = entries.clone().count() as u64;
         let kept = without(base, entries, is_removed);
         let removed = before - kept.count();
-        if kept.count() == 0 || name.len() != CHUNK_NAME && removed > 0 {
+        if kept.count() == 0 {
             self.members.remove_value(name)?;
         } else if removed > 0 {
             self.put_trimmed(&kept)?;

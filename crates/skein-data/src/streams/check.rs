@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use super::chunks::{CHUNK_BYTES, ChunkEntries, count_in};
 use super::id::StreamId;
 use super::records::{
-    CHUNK_NAME, StreamRecord, base_in, consumer_name, owned_name, pending_name, read_consumer, read_pending,
+    StreamRecord, base_in, consumer_name, owned_name, pending_name, read_consumer, read_pending,
 };
 use super::stream::StreamReader;
 
@@ -34,7 +34,7 @@ impl StreamReader<'_> {
                         "{} bytes",
                         value.len()
                     );
-                    assert!(name.len() < CHUNK_NAME || count_in(value) == entries.clone().count() as u64);
+                    assert_eq!(count_in(value), entries.clone().count() as u64);
                     len += check_entries(entries, base_in(name).expect("a base"), &mut last);
                 }
                 StreamRecord::Head(_, tail) => {

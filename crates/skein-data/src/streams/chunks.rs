@@ -89,19 +89,12 @@ pub struct ChunkEntries<'c> {
     texts: Texts<'c>,
     /// The fields of the first entry, once it was read.
     first: Option<Texts<'c>>,
-    /// The entry of a member that an earlier version wrote.
-    single: Option<&'c [u8]>,
 }
 
 impl<'c> ChunkEntries<'c> {
     /// Returns the entries in the value of a chunk.
     pub(super) fn packed(base: StreamId, value: &'c [u8]) -> Self {
-        Self { base, texts: Texts::of(value.get(HEAD..).unwrap_or_default()), first: None, single: None }
-    }
-
-    /// Returns the entry of a member that an earlier version wrote.
-    pub(super) fn single(id: StreamId, value: &'c [u8]) -> Self {
-        Self { base: id, texts: Texts::of(&[]), first: None, single: Some(value) }
+        Self { base, texts: Texts::of(value.get(HEAD..).unwrap_or_default()), first: None }
     }
 
     fn read(&mut self, mut entry: &'c [u8]) -> Option<(StreamId, EntryFields<'c>)> {
@@ -123,9 +116,6 @@ impl<'c> Iterator for ChunkEntries<'c> {
     type Item = (StreamId, EntryFields<'c>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(value) = self.single.take() {
-            return Some((self.base, EntryFields::of(value)));
-        }
         let entry = self.texts.next()?;
         self.read(entry)
     }

@@ -13,7 +13,7 @@ use super::chunks::{ChunkEntries, count_in};
 use super::fields::EntryFields;
 use super::id::StreamId;
 use super::members::{self, StreamMembers};
-use super::records::{CHUNK_NAME, NameRange, base_in, behind_base, entries_in};
+use super::records::{NameRange, base_in, behind_base, entries_in};
 use super::stream::{Result, Stream};
 
 impl<M: StreamMembers> Stream<'_, M> {
@@ -186,7 +186,7 @@ fn count_of(entries: ChunkEntries<'_>, (first, last): (StreamId, StreamId)) -> u
 fn count_of_member(name: &[u8], value: &[u8], first: StreamId) -> u64 {
     let is_whole = base_in(name).is_some_and(|base| base >= first);
     match entries_in(name, value) {
-        Some(_) if is_whole && name.len() == CHUNK_NAME => count_in(value),
+        Some(_) if is_whole => count_in(value),
         Some(entries) => count_of(entries, (first, StreamId::MAX)),
         None => 0,
     }

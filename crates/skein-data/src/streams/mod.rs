@@ -23,7 +23,7 @@
 //! # Invariants
 //! 1. The head is there. `len` in it counts the entries, and no entry is behind its last id. Ids
 //!    ascend through the chunks in the order of their names, and then through the tail. No chunk is
-//!    empty. (Members without the 1 have one entry each: earlier versions wrote them.)
+//!    empty.
 //! 2. A pending entry names a consumer that its group has, and the member of tag 5 that belongs to
 //!    it is there, and no other.
 //! 3. `pending` of a group counts its members of tag 4, `pending` of a consumer its members of tag

@@ -13,11 +13,10 @@ const CONSUMER: u8 = 3;
 const PENDING: u8 = 4;
 const OWNED: u8 = 5;
 
-/// The last byte of the name of a chunk. Members of earlier versions, with one entry each, have no
-/// such byte.
+/// The last byte of the name of a chunk.
 const CHUNK: u8 = 1;
 /// The length of the name of a chunk.
-pub(super) const CHUNK_NAME: usize = 18;
+const CHUNK_NAME: usize = 18;
 
 /// The name of the head.
 pub(super) const HEAD_NAME: &[u8] = &[HEAD];
@@ -173,17 +172,17 @@ pub(super) fn read_head(value: &[u8]) -> Option<(StreamHead, Option<EntryChunk>)
     Some((head, value.id().map(|base| EntryChunk::of(base, value.0))))
 }
 
-/// Returns the entries in a member; `None` if it is no member with entries alone.
+/// Returns the entries in a member; `None` if it is no chunk.
 pub(super) fn entries_in<'v>(name: &[u8], value: &'v [u8]) -> Option<ChunkEntries<'v>> {
-    let base = base_in(name)?;
-    let is_chunk = name.len() == CHUNK_NAME;
-    Some(if is_chunk { ChunkEntries::packed(base, value) } else { ChunkEntries::single(base, value) })
+    base_in(name).map(|base| ChunkEntries::packed(base, value))
 }
 
-/// Returns the id in the name of a member with entries: none of its entries is less.
+/// Returns the id in the name of a chunk: none of its entries is less.
 pub(super) fn base_in(name: &[u8]) -> Option<StreamId> {
-    let (&ENTRY, rest) = name.split_first()? else { return None };
-    rest.first_chunk().map(|bytes| StreamId::of_bytes(*bytes))
+    match name {
+        [ENTRY, base @ .., CHUNK] => base.try_into().ok().map(StreamId::of_bytes),
+        _ => None,
+    }
 }
 
 pub(super) fn read_group(value: &[u8]) -> Option<Group> {
@@ -269,8 +268,8 @@ pub(super) fn chunk_name(base: StreamId) -> [u8; CHUNK_NAME] {
     entry_name(base, CHUNK)
 }
 
-/// Returns a name greater than that of any member with entries whose base is `id`, and less than
-/// those of greater bases.
+/// Returns a name greater than that of the chunk whose base is `id`, and less than those of greater
+/// bases.
 pub(super) fn behind_base(id: StreamId) -> [u8; CHUNK_NAME] {
     entry_name(id, u8::MAX)
 }
@@ -329,7 +328,7 @@ impl NameRange {
         Self { end: behind(prefix.clone()), start: prefix }
     }
 
-    /// Returns the members with entries from a name on, up to those with this base.
+    /// Returns the chunks from a name on, up to the one with this base.
     pub(super) fn entries(start: Vec<u8>, last: StreamId) -> Self {
         Self { start, end: behind_base(last).to_vec() }
     }

@@ -14,7 +14,7 @@
 //! - `random` does random operations, checkpoints, reopenings and snapshots.
 //! - `power_cuts` and `io_errors` fail each operation of the disk.
 //! - `keyspaces` compares the numbers of keys of databases with what a scan finds.
-//! - `refusals`, `large_writes`, `short_ranges`, `older_streams`, `stream_chunks` and `visibility`
+//! - `refusals`, `large_writes`, `short_ranges`, `stream_chunks` and `visibility`
 //!   check single promises.
 
 mod contents;
@@ -23,7 +23,6 @@ mod io_errors;
 mod keyspaces;
 mod large_writes;
 mod list_operations;
-mod older_streams;
 mod operations;
 mod power_cuts;
 mod random;

@@ -25,7 +25,7 @@ use super::frame::PageFrame;
 use crate::Result;
 use crate::page::{DiskPageKind, HEAD, PageId, PagePlace};
 use crate::page_buf::PageBuf;
-use crate::page_file::{FileFormat, FileHeader, PER_PAGE};
+use crate::page_file::{FileHeader, PER_PAGE};
 
 /// The counts in the body of a page: behind the next page's place and their length.
 pub(super) const COUNTS_AT: usize = 8;
@@ -50,8 +50,6 @@ pub(crate) struct DurableState {
 /// The moment of a checkpoint: the values that its header records besides the pages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CheckpointMoment {
-    /// The format version that describes the pages.
-    pub(crate) format: FileFormat,
     /// The number of the last write in the pages.
     pub(crate) sequence: u64,
     /// The number of keys in the pages.
@@ -282,7 +280,6 @@ impl BufferManager {
         written: &CheckpointWrites,
     ) -> Result<()> {
         let mut header = FileHeader {
-            format: moment.format,
             generation: durable.header.generation + 1,
             sequence: moment.sequence,
             keys: moment.keys,

@@ -22,7 +22,7 @@ use super::open::CacheOptions;
 use super::{BufferManager, SharedPages, WalkStop};
 use crate::ReplacementPolicy;
 use crate::page::{DiskPageKind, PageBytes, PageId, u64_at};
-use crate::page_file::{FileFormat, ReadMode};
+use crate::page_file::{ReadMode, forge_format};
 
 const FILE: &str = "/db/data";
 
@@ -39,7 +39,6 @@ pub(super) fn open(storage: &SimStorage, pages: usize) -> crate::Result<BufferMa
 
 fn checkpoint(buffer: &BufferManager, sequence: u64) -> crate::Result<()> {
     let moment = || CheckpointMoment {
-        format: FileFormat::OneTrie,
         sequence,
         keys: 0,
         epoch: sequence / 2,
@@ -276,9 +275,11 @@ fn foreign_and_damaged_files_are_refused_unchanged() {
     assert!(foreign.contains("/db/data is not a disk file of SkeinDB: it has 10 bytes"), "{foreign}");
     let foreign = refused(&|storage| storage.open(path, true).unwrap().write_at(&[b'x'; 8_192], 0).unwrap());
     assert!(foreign.contains("its first bytes are not those of such a file"), "{foreign}");
-    let version = refused(&|storage| [0, 4096].iter().for_each(|at| storage.damage(path, at + 8, &[3])));
+    let damaged = refused(&|storage| [0, 4096].iter().for_each(|at| storage.damage(path, at + 8, &[3])));
+    assert!(damaged.contains("the header's checksum does not match its bytes"), "{damaged}");
+    let version = refused(&|storage| forge_format(storage, path, 10));
     assert!(
-        version.contains("has format version") && version.contains("this program reads versions 2 to 8"),
+        version.contains("has format version 10") && version.contains("this program reads version 9 alone"),
         "{version}"
     );
     let short = refused(&|storage| storage.open(path, true).unwrap().set_len(3 * 4096).unwrap());

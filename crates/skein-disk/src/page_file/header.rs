@@ -8,9 +8,8 @@
 //!   4072     counts 4
 //! ```
 //!
-//! - `format`: the least version that describes the file ([`FileFormat`]).
-//! - `checksum`: of the bytes from 16 on; from format 3 on, of the bytes of `format` and then
-//!   these.
+//! - `format`: [`FORMAT_VERSION`].
+//! - `checksum`: of the bytes of `format`, and then of those from 16 on.
 //! - `sequence`: the number of the last write in the pages.
 //! - `epoch`: the first epoch of the log that may have later writes.
 //! - `pages`: the number of page ids.
@@ -36,48 +35,18 @@ const DIRECTORIES: usize = 72;
 const DIRECTORIES_MOST: usize = 1000;
 const COUNTS: usize = DIRECTORIES + 4 * DIRECTORIES_MOST;
 
-/// The format version of a file: the least one that describes the file. So an older program refuses
-/// the files that it would misread, and no others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum FileFormat {
-    /// One trie has all keys.
-    #[default]
-    OneTrie = 2,
-    /// Several key spaces. The header counts the keys of the main one, and its checksum covers the
-    /// format.
-    KeySpaces = 3,
-    /// As `KeySpaces`, and rows may be sets.
-    Sets = 4,
-    /// As `Sets`, and rows may be lists.
-    Lists = 5,
-    /// As `Lists`, and rows may be streams.
-    Streams = 6,
-    /// As `Streams`, and lists and entries of streams may lie in chunks.
-    Chunks = 7,
-    /// As `Chunks`, with the numbers of reserved keys.
-    Counts = 8,
-}
+/// The format version of a file: this program reads and writes no other. Lesser numbers were those
+/// of builds before the first release.
+pub(crate) const FORMAT_VERSION: u32 = 9;
 
-impl FileFormat {
-    pub(crate) const NEWEST: Self = Self::Counts;
-
-    fn of_number(number: u32) -> Option<Self> {
-        let rows = [Self::KeySpaces, Self::Sets, Self::Lists, Self::Streams, Self::Chunks, Self::Counts];
-        std::iter::once(Self::OneTrie).chain(rows).find(|format| *format as u32 == number)
-    }
-}
-
-/// Returns the checksum of a header's page. Formats before `KeySpaces` left the format out.
+/// Returns the checksum of a header's page.
 fn checksum(page: &[u8; PAGE]) -> u32 {
-    let is_old = u32_at(page, FORMAT) < FileFormat::KeySpaces as u32;
-    let format = if is_old { 0 } else { crc32c::crc32c(&page[FORMAT..CHECKSUM]) };
-    crc32c::crc32c_append(format, &page[COVERED..])
+    crc32c::crc32c_append(crc32c::crc32c(&page[FORMAT..CHECKSUM]), &page[COVERED..])
 }
 
 /// The fields of a header.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileHeader {
-    pub(crate) format: FileFormat,
     pub(crate) generation: u64,
     pub(crate) database: [u8; 16],
     pub(crate) sequence: u64,
@@ -100,7 +69,7 @@ impl FileHeader {
     pub(super) fn bytes(&self) -> [u8; PAGE] {
         let mut head = Vec::with_capacity(PAGE);
         head.extend(MAGIC);
-        head.extend((self.format as u32).to_le_bytes());
+        head.extend(FORMAT_VERSION.to_le_bytes());
         head.extend([0; 4]);
         head.extend(self.generation.to_le_bytes());
         head.extend(self.database);
@@ -129,10 +98,10 @@ impl FileHeader {
             return damaged("the header's checksum does not match its bytes");
         }
         let found = u32_at(page, FORMAT);
-        let Some(format) = FileFormat::of_number(found) else {
-            let (path, oldest) = (file.path().to_owned(), FileFormat::OneTrie as u32);
-            return Err(DiskError::UnknownFormat { path, found, oldest, known: FileFormat::NEWEST as u32 });
-        };
+        if found != FORMAT_VERSION {
+            let path = file.path().to_owned();
+            return Err(DiskError::UnknownFormat { path, found, known: FORMAT_VERSION });
+        }
         let generation = u64_at(page, 16);
         let pages = u32_at(page, 56);
         let count = pages.div_ceil(PER_PAGE).div_ceil(PER_PAGE) as usize;
@@ -144,7 +113,6 @@ impl FileHeader {
         let mut database = [0; 16];
         database.copy_from_slice(&page[24..40]);
         Ok(Self {
-            format,
             generation,
             database,
             sequence: u64_at(page, 40),
@@ -157,4 +125,19 @@ impl FileHeader {
             place,
         })
     }
+}
+
+/// Writes another format version into both headers of a file, and the checksum that covers it.
+#[cfg(test)]
+pub(crate) fn forge_format(storage: &dyn skein_log::storage::Storage, path: &std::path::Path, format: u32) {
+    let file = storage.open(path, true).expect("a file");
+    for header in (0..HEADERS).map(|header| u64::from(header) * PAGE as u64) {
+        let mut page = [0; PAGE];
+        assert_eq!(file.read_at(&mut page, header).expect("a header"), PAGE);
+        page[FORMAT..CHECKSUM].copy_from_slice(&format.to_le_bytes());
+        let checksum = checksum(&page);
+        page[CHECKSUM..COVERED].copy_from_slice(&checksum.to_le_bytes());
+        file.write_at(&page, header).expect("a write");
+    }
+    file.sync_data().expect("a sync");
 }

@@ -33,7 +33,9 @@ use skein_log::storage::{Storage, StorageFile};
 
 pub(crate) use free_space::FreeSpaceMap;
 use gate::FileGate;
-pub(crate) use header::{FileFormat, FileHeader, HEADERS, PER_PAGE};
+#[cfg(test)]
+pub(crate) use header::{FORMAT_VERSION, forge_format};
+pub(crate) use header::{FileHeader, HEADERS, PER_PAGE};
 use mapping::{FileMapping, MappedPage};
 pub use read_mode::{ReadMode, SoleWriter};
 pub(crate) use reservation::PlaceReservation;

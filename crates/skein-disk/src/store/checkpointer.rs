@@ -86,9 +86,9 @@ impl DiskShared {
             self.logged.store(0, Ordering::Relaxed);
             let sequence = self.sequence.load(Ordering::Relaxed);
             let keys = self.keys.load(Ordering::Relaxed);
-            let (format, epoch, catalog) = (self.spaces.format(), self.log.epoch(), self.catalog);
+            let (epoch, catalog) = (self.log.epoch(), self.catalog);
             let counts = self.lock_reserved().bytes();
-            CheckpointMoment { format, sequence, keys, epoch, catalog, counts }
+            CheckpointMoment { sequence, keys, epoch, catalog, counts }
         };
         let mut kept_from = 0;
         let ready = |moment: &mut CheckpointMoment| {

@@ -138,9 +138,8 @@ mod tests {
         }
     }
 
-    /// Records of older programs have these bytes, and name no space.
     #[test]
-    fn a_record_of_the_main_space_is_one_of_older_programs() {
+    fn the_bytes_of_a_record_stay_what_they_are() {
         let writes = [write(KeySpace::Main, b"k", Some(b"vv")), write(KeySpace::Main, b"k", None)];
         let mut record = Vec::new();
         writes.iter().zip(7..).for_each(|(write, number)| append(&mut record, number, write));

@@ -21,8 +21,7 @@ use crate::{DiskError, Result};
 
 impl DiskStore {
     /// Opens the store in a folder, or creates it. The store has all acknowledged writes, as far as
-    /// the durability level promises. A folder of an older program gets the key spaces that it
-    /// lacks; then that program does not open it any more.
+    /// the durability level promises.
     ///
     /// # Errors
     /// - The folder is in use, or belongs to the engine in memory.
@@ -80,10 +79,7 @@ impl DiskStore {
             closed: AtomicBool::new(false),
         });
         shared.replay(&recovered, header.epoch)?;
-        if header.sequence > 0 && header.format < shared.spaces.format() {
-            shared.count_reserved()?;
-        }
-        if header.sequence == 0 || header.format != shared.spaces.format() {
+        if header.sequence == 0 {
             // New tries are not logged, so the file must have them before a record names their
             // space (`spaces.rs`, invariant 1). A crash before that leaves the file as it was.
             shared.checkpoint()?;
@@ -103,7 +99,7 @@ impl DiskStore {
     }
 }
 
-/// Opens the tries and finds the catalog's first page. Creates those that the file lacks.
+/// Opens the key spaces and finds the catalog's first page. Creates both in a new file.
 fn open_spaces(
     buffer: &BufferManager,
     first: Option<PageId>,
@@ -114,7 +110,7 @@ fn open_spaces(
         Some(first) => Catalog::at(first),
         None => Catalog::create(&mut writer)?,
     };
-    let spaces = StoreSpaces::open(&mut writer, catalog, options)?;
+    let spaces = StoreSpaces::open(&mut writer, catalog, options, first.is_none())?;
     writer.publish()?;
     Ok((catalog.first(), spaces))
 }

@@ -13,27 +13,19 @@
 //! # Invariants
 //! 1. The counts change with a publication, before another write, a checkpoint or a snapshot begins.
 //!    So those of a checkpoint are of its moment, and replay adds the changes of later writes.
-//! 2. A file of rows has the counts from format 8 on. Opening an older file visits the keys once.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 
 use super::{DiskShared, DiskStore};
-use crate::buffer::FrozenPages;
-use crate::counted::CountedSet;
 use crate::page::{u32_at, u64_at};
-use crate::trie::{DiskTrie, ScanRequest, WalkDirection};
-use crate::{DiskTransaction, KeySpace, Result};
+use crate::{DiskTransaction, KeySpace};
 
-/// The first bytes of reserved keys, and the least bytes behind them.
+/// The first bytes of reserved keys.
 const RESERVED: [u8; 4] = *b"\xffSK\0";
-const AFTER_RESERVED: [u8; 4] = *b"\xffSK\x01";
 /// The least number that is counted by itself. The others are counted under 0.
 const DATABASES: u32 = 0xffff_0000;
 /// Bytes of the counts of a number in a checkpoint.
 pub(crate) const COUNT_BYTES: usize = 40;
-/// Keys and entries that are visited at once.
-const AT_ONCE: usize = 256;
 
 /// Numbers of reserved keys, or the change of such numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -136,40 +128,6 @@ impl ReservedCounts {
         }
         counts
     }
-
-    /// Counts the keys of a file that has no counts.
-    fn count(pages: &mut FrozenPages<'_, '_>, main: &DiskTrie, expiry: CountedSet) -> Result<Self> {
-        let mut counts = Self::default();
-        let mut after: Option<Vec<u8>> = None;
-        let is_ordered = main.shape().is_ordered();
-        let first = if is_ordered { Bound::Included(&RESERVED[..]) } else { Bound::Unbounded };
-        let upper = if is_ordered { Bound::Excluded(&AFTER_RESERVED[..]) } else { Bound::Unbounded };
-        loop {
-            let lower = after.as_deref().map_or(first, Bound::Excluded);
-            let (keys, direction) = (AT_ONCE, WalkDirection::Forward);
-            let request = ScanRequest { lower, upper, direction, keys, bytes: 1 << 20, values: false };
-            let mut found = main.walk(pages, &request).map_err(|stop| pages.fault(stop))?;
-            for entry in &found.entries {
-                counts.note(KeySpace::Main, &entry.key, 1);
-            }
-            after = found.entries.pop().filter(|_| found.more).map(|last| last.key);
-            if after.is_none() {
-                break;
-            }
-        }
-        let mut position = 0;
-        loop {
-            let found = super::key_sets::keys_from(expiry, pages, position, WalkDirection::Forward, AT_ONCE)
-                .map_err(|stop| pages.fault(stop))?;
-            for key in &found {
-                counts.note(KeySpace::Expiry, key, 1);
-            }
-            position += found.len() as u64;
-            if found.len() < AT_ONCE {
-                return Ok(counts);
-            }
-        }
-    }
 }
 
 /// Returns the number under which a reserved key is counted, or `None` for another key.
@@ -181,20 +139,6 @@ fn number_of(key: &[u8]) -> Option<u32> {
 }
 
 impl DiskShared {
-    /// Counts the reserved keys of a file of rows that has no counts.
-    pub(super) fn count_reserved(&self) -> Result<()> {
-        let mut writer = self.buffer.write();
-        let counts = match self.spaces.set(KeySpace::Expiry) {
-            Ok(expiry) => {
-                ReservedCounts::count(&mut FrozenPages::of(&mut writer), self.spaces.main(), expiry)?
-            }
-            // A file of plain bytes has no reserved keys.
-            Err(_) => ReservedCounts::default(),
-        };
-        *self.lock_reserved() = counts;
-        Ok(())
-    }
-
     /// Adds the changes of a write that is being published.
     pub(super) fn add_reserved(&self, changes: &ReservedCounts) {
         if !changes.is_empty() {

@@ -9,19 +9,14 @@
 //! ```
 //!
 //! # Invariants
-//! 1. A store has the same spaces from its opening to its end. The file has all of them before the
-//!    first write is logged: opening creates the missing ones and takes a checkpoint. So no record
-//!    of the log names a space that the file lacks.
-//! 2. A header that leads to a space besides `main` has [`FileFormat::NEWEST`], or had
-//!    [`FileFormat::KeySpaces`] before it was opened. An older program refuses such a file: it
-//!    would change keys and not their members, or meet rows that it does not know.
+//! 1. A file has all spaces of its store from its first checkpoint on, which ends before the first
+//!    write is logged. So no record of the log names a space that the file lacks.
 
 use super::DiskOptions;
 use super::log_record::LoggedWrite;
 use crate::buffer::PageWriter;
 use crate::catalog::Catalog;
 use crate::counted::CountedSet;
-use crate::page_file::FileFormat;
 use crate::trie::{DiskTrie, TrieShape};
 use crate::{DiskError, KeySpace, Result, TrieKind, Values};
 
@@ -41,23 +36,36 @@ struct RowSpaces {
 }
 
 impl StoreSpaces {
-    /// Opens the tries of all spaces, and creates the missing ones.
+    /// Opens all spaces. Creates them if the file is new.
     ///
     /// # Errors
-    /// The main trie is of another kind than the options, a page cannot be read or is damaged, or
-    /// no page can be allocated.
-    pub(super) fn open(writer: &mut PageWriter<'_>, catalog: Catalog, options: &DiskOptions) -> Result<Self> {
+    /// The main trie is of another kind than the options, a space is missing, a page cannot be read
+    /// or is damaged, or no page can be allocated.
+    pub(super) fn open(
+        writer: &mut PageWriter<'_>,
+        catalog: Catalog,
+        options: &DiskOptions,
+        is_new: bool,
+    ) -> Result<Self> {
         let kind = options.kind();
+        let check = |writer: &mut PageWriter<'_>, space: KeySpace| {
+            if is_new { Ok(()) } else { catalog.check_has(writer, space.name()) }
+        };
         let open = |writer: &mut PageWriter<'_>, space: KeySpace, kind| {
+            check(writer, space)?;
             catalog.open(writer, space.name(), kind, skein_log::random_id())
+        };
+        let open_set = |writer: &mut PageWriter<'_>, space: KeySpace| {
+            check(writer, space)?;
+            catalog.open_set(writer, space.name())
         };
         let main = open(writer, KeySpace::Main, kind)?;
         if kind.values == Values::Bytes {
             return Ok(Self { main, rows: None });
         }
         let members = open(writer, KeySpace::Members, TrieKind { shape: TrieShape::Linked, ..kind })?;
-        let scores = catalog.open_set(writer, KeySpace::Scores.name())?;
-        let expiry = catalog.open_set(writer, KeySpace::Expiry.name())?;
+        let scores = open_set(writer, KeySpace::Scores)?;
+        let expiry = open_set(writer, KeySpace::Expiry)?;
         Ok(Self { main, rows: Some(RowSpaces { members, scores, expiry }) })
     }
 
@@ -139,11 +147,6 @@ impl StoreSpaces {
     pub(super) fn sets(&self) -> impl Iterator<Item = (KeySpace, CountedSet)> {
         let of = |rows: &RowSpaces| [(KeySpace::Scores, rows.scores), (KeySpace::Expiry, rows.expiry)];
         self.rows.iter().flat_map(of)
-    }
-
-    /// Returns the format version of a file with these spaces.
-    pub(super) fn format(&self) -> FileFormat {
-        if self.rows.is_some() { FileFormat::NEWEST } else { FileFormat::OneTrie }
     }
 }
 

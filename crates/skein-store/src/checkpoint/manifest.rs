@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 pub(crate) const NAME: &str = "manifest";
 
-const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINMAN", version: 1, oldest: 1 };
+const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINMAN", version: 1 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PartInfo {
@@ -67,8 +67,7 @@ impl CheckpointManifest {
     /// the checkpoint does not count.
     pub(crate) fn read(storage: &dyn Storage, folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(NAME);
-        let Some(file) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
-        let body = file.body;
+        let Some(body) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
         let mut reader = ByteReader(&body);
         let mut parse = || {
             let id = StoreId(reader.bytes(16)?.try_into().ok()?);

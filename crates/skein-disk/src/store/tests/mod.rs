@@ -4,10 +4,10 @@
 
 mod damage;
 mod deep;
+mod formats;
 mod groups;
 mod long;
 mod members;
-mod older_folders;
 mod parts;
 mod replay;
 mod reserved;

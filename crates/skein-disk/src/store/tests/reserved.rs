@@ -7,7 +7,6 @@ use skein_log::Durability;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-use super::older_folders::forge_format;
 use super::{FOLDER, SHAPES};
 use crate::store::{DiskOptions, DiskStore, ReservedCount};
 use crate::trie::{ScanRequest, TrieShape, WalkDirection};
@@ -195,29 +194,4 @@ fn counts_of_many_databases_are_kept() {
     assert_eq!(store.reserved_count(None).keys, 1_023);
     assert!((1..=1_023).all(|at| store.reserved_count(Some(DATABASE + at)).keys == 1));
     assert_counts(&store, "opened");
-}
-
-/// A file from before there were counts is counted once.
-#[test]
-fn an_older_file_is_counted_once() {
-    for shape in SHAPES {
-        let (storage, mut next) = (SimStorage::new(), random(5));
-        let store = open(&storage, shape).unwrap();
-        for step in 0..100 {
-            write(&store, &mut next).unwrap();
-            if step == 50 {
-                store.checkpoint().unwrap();
-            }
-        }
-        storage.cut_power_at(storage.operations() + 1);
-        drop(store);
-        storage.no_faults();
-        storage.reboot(1);
-        forge_format(&storage, 7);
-        let store = open(&storage, shape).unwrap();
-        assert_counts(&store, "opened");
-        write(&store, &mut next).unwrap();
-        store.close().unwrap();
-        assert_counts(&open(&storage, shape).unwrap(), "opened again");
-    }
 }

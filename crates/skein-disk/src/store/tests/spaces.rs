@@ -7,7 +7,6 @@ use skein_log::Durability;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-use super::older_folders::{NEWEST, formats};
 use super::{FOLDER, SHAPES, contents, open_options};
 use crate::store::log_record::{self, LoggedWrite};
 use crate::store::{DiskOptions, DiskStore, inspect};
@@ -80,7 +79,6 @@ fn each_space_has_its_own_keys() {
         let census = store.check().unwrap();
         assert_eq!((census.main.keys, census.members.unwrap().keys), (60, 70), "{shape}");
         store.close().unwrap();
-        assert_eq!(formats(&storage), [NEWEST; 2]);
         let tries = inspect(FOLDER, &storage).unwrap();
         assert!(tries.damage.is_empty(), "{:?}", tries.damage);
         let tries = tries.tries.into_iter().map(|trie| (trie.name, trie.shape, trie.census.unwrap().keys));
@@ -192,7 +190,6 @@ fn a_store_of_plain_bytes_has_only_the_main_space() {
     assert_eq!(store.space(KeySpace::Main).unwrap().get(b"goose").unwrap(), Some(b"honks".to_vec()));
     assert_eq!(store.check().unwrap().members, None);
     store.close().unwrap();
-    assert_eq!(formats(&storage), [2, 2], "older programs read the file");
 }
 
 /// Only a bug can log a write to a space that the file lacks. Replay must not ignore it.
