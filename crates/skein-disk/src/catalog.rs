@@ -280,8 +280,7 @@ fn parse(record: &[u8]) -> std::result::Result<CatalogEntry, String> {
     if kind == COUNTED_SET {
         return Ok(CatalogEntry::Set(NamedCountedSet { name, set: CountedSet::at(root.page) }));
     }
-    let shape =
-        TrieShape::of_numbers(kind, n).ok_or_else(|| format!("the kind of trie {kind} is unknown"))?;
+    let shape = TrieShape::of_numbers(kind, n)?;
     let values = head[VALUES];
     let values =
         Values::of_number(values).ok_or_else(|| format!("the kind of values {values} is unknown"))?;

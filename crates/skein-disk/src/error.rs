@@ -192,6 +192,7 @@ pub enum DiskError {
         value: String,
     },
     /// A trie in the paper's layout keeps only integers of 32 bits.
+    #[cfg(feature = "paper")]
     #[error(
         "the value `{value}` is not an integer from -2147483648 to 2147483647 in decimal digits, and a trie of the paper's layout keeps no other values; use a trie \
          of the default layout"
@@ -201,6 +202,7 @@ pub enum DiskError {
         value: String,
     },
     /// The number of a write is greater than a version in the paper's layout can be.
+    #[cfg(feature = "paper")]
     #[error(
         "the write has number {version}, and a trie of the paper's layout keeps versions from 1 to {limit}; load its keys into a trie of the default layout"
     )]

@@ -1,8 +1,8 @@
 //! The type of every byte-string index: an engine, and all that the indexes have in common.
 //!
 //! ```text
-//!   Masstree<S, ..> = ByteIndex<S, MasstreeEngine<..>>        a method of OrderedIndex
-//!   Wormhole<S, ..> = ByteIndex<S, WormholeEngine<..>>          1. checks the guard
+//!   Masstree<S> = ByteIndex<S, MasstreeEngine<..>>            a method of OrderedIndex
+//!   Wormhole<S> = ByteIndex<S, WormholeEngine<..>>              1. checks the guard
 //!     ⋮                  ├─ engine: the structure               2. checks key length and budget
 //!                        └─ base: collector, arena,             3. calls the engine
 //!                                 count of keys, budget         4. turns words into values
@@ -40,12 +40,13 @@ impl<S: Slot, E: StandardEngine<S>> ByteIndex<S, E> {
 
     /// Creates an empty index that shares a collector, and so its guards, with other indexes.
     pub fn with_collector(collector: Arc<Collector>) -> Self {
-        Self::with_variant(collector)
+        Self::with_base(IndexBase::new(collector, E::HUGE_PAGES))
     }
 }
 
 impl<S: Slot, E: IndexEngine<S>> ByteIndex<S, E> {
     /// Creates an empty index of any variant but those for one thread.
+    #[cfg(feature = "paper")]
     pub fn with_variant(collector: Arc<Collector>) -> Self {
         const { assert!(!E::ONE_THREAD, "an index without locks has an `unsafe` constructor") };
         Self::with_base(IndexBase::new(collector, E::HUGE_PAGES))

@@ -5,12 +5,13 @@
 //!     ├─ WormholeStandard               all as they should be
 //!     └─ WormholeBase<WIDTH>            some of them different
 //!
-//!   Wormhole<S, WormholeBase>           an index of that variant
+//!   WormholeVariant<S, WormholeBase>    an index of that variant
+//!   Wormhole<S>                         the standard variant
 //! ```
 //!
 //! The settings are constants, so they cost the standard variant nothing, and code that a variant
 //! does not need is not compiled into it. Only this crate declares variants, because every
-//! combination of settings needs its tests.
+//! combination of settings needs its tests. All but the standard ones are behind the feature `paper`.
 
 use std::fmt::Debug;
 

@@ -27,10 +27,10 @@ use std::sync::Arc;
 
 use models::{get, put, remove, scan};
 use skein_index::cuckoo_trie::CuckooTrieShape;
-use skein_index::cuckoo_trie::variant::CuckooOfLeastBits;
+use skein_index::cuckoo_trie::variant::{CuckooOfLeastBits, CuckooTrieVariant};
 use skein_index::{Collector, CuckooTrie, Inline};
 
-type CuckooModelIndex = CuckooTrie<Inline<u64>, CuckooOfLeastBits<1>>;
+type CuckooModelIndex = CuckooTrieVariant<Inline<u64>, CuckooOfLeastBits<1>>;
 type CuckooModelKeys = &'static [&'static str];
 
 fn new() -> CuckooModelIndex {

@@ -20,10 +20,10 @@ use std::sync::Arc;
 #[cfg_attr(feature = "planted-bugs", allow(unused_imports))]
 use models::{PREEMPTIONS, get, put, remove, scan};
 #[cfg_attr(feature = "planted-bugs", allow(unused_imports))]
-use skein_index::masstree::variant::MasstreeOfWidth;
+use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeVariant};
 use skein_index::{Collector, Cursor, Inline, Masstree, OrderedIndex};
 
-type MasstreeModel = Masstree<Inline<u64>, MasstreeOfWidth<3>>;
+type MasstreeModel = MasstreeVariant<Inline<u64>, MasstreeOfWidth<3>>;
 
 /// Runs [`models::model`] with the usual bound on interruptions.
 fn model(

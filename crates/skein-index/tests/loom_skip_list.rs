@@ -21,10 +21,10 @@ mod planted;
 use std::sync::Arc;
 
 use models::{PREEMPTIONS, get, put, remove, scan};
-use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf};
+use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf, SkipListVariant};
 use skein_index::{Collector, ComputeAction, Inline, OrderedIndex, SkipList};
 
-type SkipListModel = SkipList<Inline<u64>, SkipListOf<2, 0>>;
+type SkipListModel = SkipListVariant<Inline<u64>, SkipListOf<2, 0>>;
 
 fn new() -> SkipListModel {
     SkipListModel::with_variant(Arc::new(Collector::new())).with_seed(SEED)
@@ -206,7 +206,7 @@ fn a_claimed_place_against_neighbours() {
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn writes_in_place_against_each_other() {
-    type Bare = SkipList<Inline<u64>, BareSkipListOf<2, 0>>;
+    type Bare = SkipListVariant<Inline<u64>, BareSkipListOf<2, 0>>;
     let new = || Bare::with_variant(Arc::new(Collector::new())).with_seed(SEED);
     models::model(
         new,

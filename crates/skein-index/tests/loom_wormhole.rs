@@ -18,10 +18,10 @@ mod models;
 use std::sync::Arc;
 
 use models::{PREEMPTIONS, get, put, remove, scan};
-use skein_index::wormhole::variant::WormholeOfWidth;
+use skein_index::wormhole::variant::{WormholeOfWidth, WormholeVariant};
 use skein_index::{Collector, Inline, Wormhole};
 
-type WormholeModel = Wormhole<Inline<u64>, WormholeOfWidth<4>>;
+type WormholeModel = WormholeVariant<Inline<u64>, WormholeOfWidth<4>>;
 
 fn model(
     preemptions: usize,

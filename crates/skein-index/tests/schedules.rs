@@ -36,11 +36,11 @@ use random::TestRandom;
 use shuttle::rand::RngCore;
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
-use skein_index::cuckoo_trie::variant::CuckooOfLeastBits;
-use skein_index::masstree::variant::MasstreeOfWidth;
-use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf};
-use skein_index::wormhole::variant::WormholeOfWidth;
-use skein_index::{Collector, CuckooTrie, Cursor, Inline, Masstree, MlpIndex, SkipList, Wormhole};
+use skein_index::cuckoo_trie::variant::{CuckooOfLeastBits, CuckooTrieVariant};
+use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeVariant};
+use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf, SkipListVariant};
+use skein_index::wormhole::variant::{WormholeOfWidth, WormholeVariant};
+use skein_index::{Collector, Cursor, Inline, MlpIndex};
 
 const SEED: u64 = 20;
 /// The number of preemptions of a schedule with few.
@@ -217,33 +217,33 @@ macro_rules! long {
 /// present.
 const LONG: ScheduleKeys = &[long!("a"), long!("ab"), long!("b"), b"b"];
 
-fn wormhole() -> Wormhole<Inline<u64>, WormholeOfWidth<4>> {
-    Wormhole::with_variant(Arc::new(Collector::new()))
+fn wormhole() -> WormholeVariant<Inline<u64>, WormholeOfWidth<4>> {
+    WormholeVariant::with_variant(Arc::new(Collector::new()))
 }
 
-fn masstree() -> Masstree<Inline<u64>, MasstreeOfWidth<3>> {
-    Masstree::with_variant(Arc::new(Collector::new()))
+fn masstree() -> MasstreeVariant<Inline<u64>, MasstreeOfWidth<3>> {
+    MasstreeVariant::with_variant(Arc::new(Collector::new()))
 }
 
 /// Four buckets at first, so that the table grows and shrinks with the keys.
-fn cuckoo_trie() -> CuckooTrie<Inline<u64>, CuckooOfLeastBits<2>> {
-    CuckooTrie::with_variant(Arc::new(Collector::new()))
+fn cuckoo_trie() -> CuckooTrieVariant<Inline<u64>, CuckooOfLeastBits<2>> {
+    CuckooTrieVariant::with_variant(Arc::new(Collector::new()))
 }
 
 /// Towers of three levels, the same in each run.
-fn skip_list() -> SkipList<Inline<u64>, SkipListOf<3, 0>> {
-    SkipList::with_variant(Arc::new(Collector::new())).with_seed(SEED)
+fn skip_list() -> SkipListVariant<Inline<u64>, SkipListOf<3, 0>> {
+    SkipListVariant::with_variant(Arc::new(Collector::new())).with_seed(SEED)
 }
 
 /// The same without versions.
-fn bare_skip_list() -> SkipList<Inline<u64>, BareSkipListOf<3, 0>> {
-    SkipList::with_variant(Arc::new(Collector::new())).with_seed(SEED)
+fn bare_skip_list() -> SkipListVariant<Inline<u64>, BareSkipListOf<3, 0>> {
+    SkipListVariant::with_variant(Arc::new(Collector::new())).with_seed(SEED)
 }
 
 /// Four buckets that do not grow (`mlp_index/table.rs`), so full that nodes move to make room for
 /// others.
 fn mlp_index() -> MlpIndex<Inline<u64>> {
-    MlpIndex::with_variant(Arc::new(Collector::new()))
+    MlpIndex::with_collector(Arc::new(Collector::new()))
 }
 
 #[test]

@@ -7,14 +7,11 @@
 
 #![cfg(not(skein_loom))]
 
-use skein_index::cuckoo_trie::variant::CuckooOfLeastBits;
-use skein_index::masstree::variant::MasstreeOfWidth;
-use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf};
-use skein_index::wormhole::variant::WormholeOfWidth;
-use skein_index::{
-    Boxed, Collector, ComputeAction, CuckooTrie, Cursor, Guard, Masstree, MlpIndex, OrderedIndex, SkipList,
-    Wormhole,
-};
+use skein_index::cuckoo_trie::variant::{CuckooOfLeastBits, CuckooTrieVariant};
+use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeVariant};
+use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf, SkipListVariant};
+use skein_index::wormhole::variant::{WormholeOfWidth, WormholeVariant};
+use skein_index::{Boxed, Collector, ComputeAction, Cursor, Guard, MlpIndex, OrderedIndex};
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -250,9 +247,9 @@ fn collector() -> Arc<Collector> {
 }
 
 // Narrow nodes if the index has a choice, so that few keys need many nodes.
-small!(masstree, Masstree::<_, MasstreeOfWidth<3>>::with_variant);
-small!(wormhole, Wormhole::<_, WormholeOfWidth<4>>::with_variant);
-small!(cuckoo_trie, CuckooTrie::<_, CuckooOfLeastBits<1>>::with_variant);
-small!(skip_list, SkipList::<_, SkipListOf<2, 0>>::with_variant);
-small!(bare_skip_list, SkipList::<_, BareSkipListOf<2, 0>>::with_variant);
+small!(masstree, MasstreeVariant::<_, MasstreeOfWidth<3>>::with_variant);
+small!(wormhole, WormholeVariant::<_, WormholeOfWidth<4>>::with_variant);
+small!(cuckoo_trie, CuckooTrieVariant::<_, CuckooOfLeastBits<1>>::with_variant);
+small!(skip_list, SkipListVariant::<_, SkipListOf<2, 0>>::with_variant);
+small!(bare_skip_list, SkipListVariant::<_, BareSkipListOf<2, 0>>::with_variant);
 small!(mlp_index, MlpIndex::with_collector);

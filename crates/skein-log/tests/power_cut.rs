@@ -180,8 +180,7 @@ fn write_one_key(log: &Log, worker: usize, len: usize, latch: &Mutex<u64>, ackno
 /// earlier write are removed durably.
 #[test]
 fn small_files_are_whole_after_two_cuts() {
-    const KIND: small_file::SmallFileKind =
-        small_file::SmallFileKind { magic: *b"GOOSE   ", version: 1 };
+    const KIND: small_file::SmallFileKind = small_file::SmallFileKind { magic: *b"GOOSE   ", version: 1 };
     let path = Path::new("/data/small");
     let bodies: [&[u8]; 3] = [b"old", &[1; 1_500], &[2; 700]];
     let mut kept = [0; 3];

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use skein_index::index::MAX_KEY_LEN;
 use skein_index::memory::Arena;
-use skein_index::wormhole::variant::WormholeForOneThread;
-use skein_index::{Collector, Inline, MemoryUsage, OrderedIndex, ScanDirection, Wormhole, walk};
+use skein_index::wormhole::variant::{WormholeForOneThread, WormholeVariant};
+use skein_index::{Collector, Inline, MemoryUsage, OrderedIndex, ScanDirection, walk};
 
 pub use crate::expiry_knowledge::ExpiryKnowledge;
 use crate::pending::{KeyNameChange, PendingChanges};
@@ -23,7 +23,7 @@ use crate::pending::{KeyNameChange, PendingChanges};
 /// inserts take an eighth more time.
 const WIDTH: usize = 112;
 
-type NameIndex = Wormhole<Inline<bool>, WormholeForOneThread<WIDTH>>;
+type NameIndex = WormholeVariant<Inline<bool>, WormholeForOneThread<WIDTH>>;
 
 impl ExpiryKnowledge {
     fn word(self) -> Inline<bool> {

@@ -112,7 +112,9 @@ impl Identity {
     pub(crate) fn read(storage: &dyn Storage, folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(NAME);
         let Some(body) = small_file::read(storage, &path, KIND)? else { return Ok(None) };
-        Self::parse(&body, folder).map(Some).ok_or_else(|| Error::damaged(&path, 16, "its fields do not fit its length"))
+        Self::parse(&body, folder)
+            .map(Some)
+            .ok_or_else(|| Error::damaged(&path, 16, "its fields do not fit its length"))
     }
 
     fn parse(body: &[u8], folder: &Path) -> Option<Self> {

@@ -14,6 +14,8 @@
 //! the same words and return the same errors. [`number`] is the one parser of integers: the store
 //! and the disk engine parse counters with it, too.
 
+#![forbid(unsafe_code)]
+
 pub mod number;
 mod options;
 mod range;

@@ -6,6 +6,7 @@
 //! - [`progress`]: progress bars on a terminal, and counts in words,
 //! - [`units`]: sizes, durations and permissions on the command line,
 //! - [`help`]: a check of help texts, for tests.
+#![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic on a full disk; see `console`")]
 
 pub mod console;

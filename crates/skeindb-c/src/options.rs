@@ -165,6 +165,14 @@ mod tests {
     use super::*;
     use crate::versioned;
 
+    #[test]
+    fn every_index_has_a_number() {
+        for kind in IndexKind::ALL {
+            let numbers = INDEXES.iter().filter(|(_, index)| *index == Some(kind)).count();
+            assert_eq!(numbers, 1, "numbers of {kind} in `INDEXES`");
+        }
+    }
+
     /// Padding would have no value in a program in C.
     #[test]
     fn options_have_no_padding() {

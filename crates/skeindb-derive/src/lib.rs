@@ -4,6 +4,8 @@
 //! From these, `key` generates the encodings of keys. `stored_value` generates the values of serde.
 //! All paths in the generated code begin with `::skeindb`.
 
+#![forbid(unsafe_code)]
+
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
 

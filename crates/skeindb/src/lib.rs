@@ -87,6 +87,8 @@
 //! - `tls`: TLS for [`client`].
 //! - `tokio`: the module `aio`, operations as futures, and streams over ranges.
 
+#![forbid(unsafe_code)]
+
 pub use db::CATALOG as KEYSPACE_CATALOG;
 #[cfg(feature = "planted-bugs")]
 pub use db::planted_bugs;

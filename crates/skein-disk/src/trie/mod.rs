@@ -38,6 +38,7 @@ mod check;
 mod core;
 mod cursor;
 mod decoded_node;
+#[cfg(feature = "paper")]
 mod fixed;
 mod forest;
 mod hash;
@@ -69,6 +70,7 @@ pub(crate) use batch_lookup::LookupProgress;
 pub use check::TrieCensus;
 use core::{TrieCore, valid};
 pub use cursor::TrieCursor;
+#[cfg(feature = "paper")]
 use fixed::FixedTrie;
 use hash::KeyHashing;
 pub(crate) use merge::MergeStep;
@@ -100,6 +102,7 @@ enum TrieLayout {
         /// For the hash trie.
         hashing: Option<KeyHashing>,
     },
+    #[cfg(feature = "paper")]
     Fixed(FixedTrie),
 }
 
@@ -112,6 +115,7 @@ impl DiskTrie {
     pub(crate) fn create(writer: &mut PageWriter<'_>, shape: TrieShape, secret: [u8; 16]) -> Result<Self> {
         let root = match shape.parts()? {
             (symbols, ShapeLayout::Compressed(layout)) => TrieCore::create(writer, symbols, layout)?.root,
+            #[cfg(feature = "paper")]
             (_, ShapeLayout::Fixed(form)) => fixed::create(writer, form)?,
         };
         Self::open(shape, root, secret)
@@ -124,6 +128,7 @@ impl DiskTrie {
             (symbols, ShapeLayout::Compressed(layout)) => {
                 TrieLayout::Compressed { core: TrieCore { symbols, layout, root }, hashing }
             }
+            #[cfg(feature = "paper")]
             (symbols, ShapeLayout::Fixed(form)) => {
                 TrieLayout::Fixed(FixedTrie::open(symbols, form, root, hashing))
             }
@@ -138,6 +143,7 @@ impl DiskTrie {
     pub(crate) fn root(&self) -> RecordId {
         match &self.nodes {
             TrieLayout::Compressed { core, .. } => core.root,
+            #[cfg(feature = "paper")]
             TrieLayout::Fixed(fixed) => fixed.root(),
         }
     }
@@ -146,6 +152,7 @@ impl DiskTrie {
     fn key_most(&self) -> usize {
         match self.nodes {
             TrieLayout::Compressed { .. } => KEY_MOST,
+            #[cfg(feature = "paper")]
             TrieLayout::Fixed(_) => fixed::KEY_MOST,
         }
     }
@@ -167,6 +174,7 @@ impl DiskTrie {
         let version = match &self.nodes {
             TrieLayout::Compressed { core, hashing: None } => core.get(pages, key, out)?,
             TrieLayout::Compressed { core, hashing: Some(hashing) } => hashing.get(core, pages, key, out)?,
+            #[cfg(feature = "paper")]
             TrieLayout::Fixed(fixed) => fixed.get(pages, key, out)?,
         };
         version.map(|version| valid(version, key)).transpose()
@@ -192,13 +200,17 @@ impl DiskTrie {
         out: &mut Vec<u8>,
         mut found: impl FnMut(usize, Option<(u64, Range<usize>)>) -> WalkResult<()>,
     ) -> WalkResult<()> {
-        let TrieLayout::Compressed { core, hashing } = &self.nodes else {
-            for (which, key) in keys.iter().enumerate() {
-                let start = out.len();
-                let version = self.get_into(&mut &*view, key, out)?;
-                found(which, version.map(|version| (version, start..out.len())))?;
+        let (core, hashing) = match &self.nodes {
+            TrieLayout::Compressed { core, hashing } => (core, hashing),
+            #[cfg(feature = "paper")]
+            TrieLayout::Fixed(_) => {
+                for (which, key) in keys.iter().enumerate() {
+                    let start = out.len();
+                    let version = self.get_into(&mut &*view, key, out)?;
+                    found(which, version.map(|version| (version, start..out.len())))?;
+                }
+                return Ok(());
             }
-            return Ok(());
         };
         let end = |which: usize, result: batch_lookup::LookupEnd<'_>| {
             let (start, key) = (out.len(), keys[which]);
@@ -256,6 +268,7 @@ impl DiskTrie {
             TrieLayout::Compressed { core, hashing } => {
                 batch_lookup::look_up(core, hashing.as_ref(), view, keys, progress, |_, _| Ok(()))
             }
+            #[cfg(feature = "paper")]
             TrieLayout::Fixed(_) => Ok(()),
         }
     }
@@ -299,6 +312,7 @@ impl DiskTrie {
             TrieLayout::Compressed { core, hashing: Some(hashing) } => {
                 hashing.set(core, writer, key, version, value)
             }
+            #[cfg(feature = "paper")]
             TrieLayout::Fixed(fixed) => fixed.set(writer, key, version, value),
         };
         set.map_err(|stop| writer.fault(stop))
@@ -315,6 +329,7 @@ impl DiskTrie {
         let removed = match &self.nodes {
             TrieLayout::Compressed { core, hashing: None } => core.remove(writer, key),
             TrieLayout::Compressed { core, hashing: Some(hashing) } => hashing.remove(core, writer, key),
+            #[cfg(feature = "paper")]
             TrieLayout::Fixed(fixed) => fixed.remove(writer, key),
         };
         removed.map_err(|stop| writer.fault(stop))
@@ -332,6 +347,7 @@ impl DiskTrie {
         self.ordered()?;
         match &self.nodes {
             TrieLayout::Compressed { core, .. } => core.collect(pages, request),
+            #[cfg(feature = "paper")]
             TrieLayout::Fixed(fixed) => fixed.collect(pages, request),
         }
     }
@@ -351,6 +367,7 @@ impl DiskTrie {
         match &self.nodes {
             TrieLayout::Compressed { core, hashing: None } => core.collect(pages, request),
             TrieLayout::Compressed { core, hashing: Some(hashing) } => hashing.collect(core, pages, request),
+            #[cfg(feature = "paper")]
             TrieLayout::Fixed(fixed) => fixed.walk(pages, request),
         }
     }
@@ -379,6 +396,7 @@ impl DiskTrie {
             TrieLayout::Compressed { core, .. } => {
                 core.merge(writer, before).map_err(|stop| writer.fault(stop))
             }
+            #[cfg(feature = "paper")]
             TrieLayout::Fixed(_) => {
                 Ok(MergeStep { pages: 0, nodes: 0, is_changed: false, before: None, is_done: true })
             }
@@ -402,6 +420,7 @@ impl DiskTrie {
                 }
                 Ok(census)
             }
+            #[cfg(feature = "paper")]
             TrieLayout::Fixed(fixed) => fixed.check(pages, claim),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+#[cfg(feature = "paper")]
 use super::fixed::{self, FixedLayout};
 use super::node::ChildLayout;
 use super::symbols::TrieSymbols;
@@ -9,10 +10,11 @@ use crate::{DiskError, Result};
 
 /// The structure of a trie and its parameters.
 ///
-/// The fixed shapes have the paper's layout: nodes of one length with one symbol each. They keep
-/// only integers of 32 bits, in keys of up to 1,024 bytes, and take kilobytes per key if keys share
-/// little. They exist for comparisons with the paper; use the other shapes.
+/// With the feature `paper` there are shapes in the paper's layout, for comparisons with it. Their
+/// nodes have one length and one symbol each. They keep only integers of 32 bits, in keys of up to
+/// 1,024 bytes, and take kilobytes per key if keys share little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TrieShape {
     /// Each node with children has an array of `n` pointers (section 3.1).
     Classical {
@@ -26,17 +28,20 @@ pub enum TrieShape {
         /// As for the classical trie.
         n: u16,
     },
+    #[cfg(feature = "paper")]
     /// The classical trie in the paper's layout: `8 + 8n` bytes per node.
     FixedClassical {
         /// As for the classical trie.
         n: u16,
     },
+    #[cfg(feature = "paper")]
     /// The linked trie in the paper's layout: `16 + 9k` bytes per node, and a node for each
     /// character of a key.
     FixedLinked {
         /// Children of a node, 1 to 256. Further children are in chained nodes.
         k: u16,
     },
+    #[cfg(feature = "paper")]
     /// The hash trie in the paper's layout, with the keys at the ends of the paths.
     FixedHash {
         /// As for the classical trie.
@@ -48,6 +53,7 @@ pub enum TrieShape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ShapeLayout {
     Compressed(ChildLayout),
+    #[cfg(feature = "paper")]
     Fixed(FixedLayout),
 }
 
@@ -57,8 +63,11 @@ impl fmt::Display for TrieShape {
             Self::Classical { n } => write!(f, "a classical trie of {n} children"),
             Self::Linked => f.write_str("a linked trie"),
             Self::Hash { n } => write!(f, "a hash trie of {n} children"),
+            #[cfg(feature = "paper")]
             Self::FixedClassical { n } => write!(f, "a classical trie of {n} children in the paper's layout"),
+            #[cfg(feature = "paper")]
             Self::FixedLinked { k } => write!(f, "a linked trie of {k} children in the paper's layout"),
+            #[cfg(feature = "paper")]
             Self::FixedHash { n } => write!(f, "a hash trie of {n} children in the paper's layout"),
         }
     }
@@ -67,12 +76,21 @@ impl fmt::Display for TrieShape {
 impl TrieShape {
     /// Returns whether the trie keeps keys in order, so that it supports scans.
     pub fn is_ordered(self) -> bool {
-        !matches!(self, Self::Hash { .. } | Self::FixedHash { .. })
+        match self {
+            Self::Hash { .. } => false,
+            #[cfg(feature = "paper")]
+            Self::FixedHash { .. } => false,
+            _ => true,
+        }
     }
 
     /// Returns whether the trie keeps only integers of 32 bits.
     pub fn has_integers_alone(self) -> bool {
-        matches!(self, Self::FixedClassical { .. } | Self::FixedLinked { .. } | Self::FixedHash { .. })
+        match self {
+            Self::Classical { .. } | Self::Linked | Self::Hash { .. } => false,
+            #[cfg(feature = "paper")]
+            Self::FixedClassical { .. } | Self::FixedLinked { .. } | Self::FixedHash { .. } => true,
+        }
     }
 
     /// Returns how keys are cut into symbols, and the layout of children.
@@ -84,10 +102,12 @@ impl TrieShape {
         let characters = TrieSymbols::of_bits(8);
         match self {
             Self::Linked => Ok((characters, ShapeLayout::Compressed(ChildLayout::List))),
+            #[cfg(feature = "paper")]
             Self::FixedLinked { k } => Ok((characters, ShapeLayout::Fixed(list(k)?))),
             Self::Classical { n } | Self::Hash { n } => {
                 Ok((symbols(n)?, ShapeLayout::Compressed(ChildLayout::Array(n.into()))))
             }
+            #[cfg(feature = "paper")]
             Self::FixedClassical { n } | Self::FixedHash { n } => {
                 Ok((symbols(n)?, ShapeLayout::Fixed(FixedLayout::Array(n.into()))))
             }
@@ -108,23 +128,30 @@ impl TrieShape {
             Self::Classical { n } => (1, n),
             Self::Linked => (2, 0),
             Self::Hash { n } => (3, n),
+            #[cfg(feature = "paper")]
             Self::FixedClassical { n } => (4, n),
+            #[cfg(feature = "paper")]
             Self::FixedLinked { k } => (5, k),
+            #[cfg(feature = "paper")]
             Self::FixedHash { n } => (6, n),
         }
     }
 
-    /// Returns the shape for a kind and a parameter, or `None` if there is no such kind.
-    pub(crate) fn of_numbers(kind: u8, parameter: u16) -> Option<Self> {
-        let (n, k) = (parameter, parameter);
+    /// Returns the shape for a kind and a parameter, or the reason why there is none.
+    pub(crate) fn of_numbers(kind: u8, parameter: u16) -> std::result::Result<Self, String> {
         match kind {
-            1 => Some(Self::Classical { n }),
-            2 => Some(Self::Linked),
-            3 => Some(Self::Hash { n }),
-            4 => Some(Self::FixedClassical { n }),
-            5 => Some(Self::FixedLinked { k }),
-            6 => Some(Self::FixedHash { n }),
-            _ => None,
+            1 => Ok(Self::Classical { n: parameter }),
+            2 => Ok(Self::Linked),
+            3 => Ok(Self::Hash { n: parameter }),
+            #[cfg(feature = "paper")]
+            4 => Ok(Self::FixedClassical { n: parameter }),
+            #[cfg(feature = "paper")]
+            5 => Ok(Self::FixedLinked { k: parameter }),
+            #[cfg(feature = "paper")]
+            6 => Ok(Self::FixedHash { n: parameter }),
+            #[cfg(not(feature = "paper"))]
+            4..=6 => Err("a trie has the paper's layout; read it with a build of `skein-disk` that has the feature `paper`".to_owned()),
+            _ => Err(format!("the kind of trie {kind} is unknown")),
         }
     }
 }
@@ -142,6 +169,7 @@ fn symbols(n: u16) -> Result<TrieSymbols> {
     })
 }
 
+#[cfg(feature = "paper")]
 /// Returns the layout of nodes with `k` pointers and characters.
 fn list(k: u16) -> Result<FixedLayout> {
     if (1..=256).contains(&k) {
@@ -155,4 +183,5 @@ fn list(k: u16) -> Result<FixedLayout> {
 }
 
 // So every possible node fits a page.
+#[cfg(feature = "paper")]
 const _: () = assert!(fixed::fits(FixedLayout::Array(256)) && fixed::fits(FixedLayout::List(256)));

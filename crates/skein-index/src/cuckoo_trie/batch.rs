@@ -16,7 +16,7 @@
 
 use arrayvec::ArrayVec;
 
-use super::CuckooTrie;
+use super::CuckooTrieVariant;
 use super::hints::HintSums;
 use super::lookup::{LookupPath, LookupStep};
 use super::table::LinearHashSize;
@@ -29,7 +29,7 @@ const GROUP: usize = 32;
 /// Unfinished lookups, with their positions in the group.
 type LookupPaths<'k> = ArrayVec<(usize, LookupPath<'k>), GROUP>;
 
-impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrieVariant<S, V> {
     /// Looks up all keys. Calls `found` with the position of each key and the word of its value.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
         for (group, keys) in keys.chunks(GROUP).enumerate() {
@@ -107,14 +107,13 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use super::super::CuckooTrie;
     use super::super::tests::trie;
     use super::super::variant::CuckooOfLeastBits;
     use super::*;
     use crate::index::{MAX_KEY_LEN, OrderedIndex};
     use crate::slot::Inline;
 
-    type Index = CuckooTrie<Inline<u64>, CuckooOfLeastBits<4>>;
+    type Index = CuckooTrieVariant<Inline<u64>, CuckooOfLeastBits<4>>;
 
     fn get_many(index: &Index, keys: &[&[u8]]) -> Vec<Option<u64>> {
         let guard = index.collector().enter();

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::CuckooTrie;
+use super::CuckooTrieVariant;
 use super::entry::{CuckooNodeKind, JUMP_MAX, UNDER_JUMP};
 use super::lanes::SLOTS;
 use super::search::NamedNode;
@@ -47,7 +47,7 @@ macro_rules! ensure {
     };
 }
 
-impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrieVariant<S, V> {
     /// Verifies the whole structure.
     ///
     /// # Errors

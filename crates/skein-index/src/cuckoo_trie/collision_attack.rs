@@ -6,14 +6,13 @@ use std::collections::{BTreeMap, HashMap};
 use super::symbols::{KeySymbols, SYMBOLS};
 use super::table::CuckooTable;
 use super::tests::trie;
-use super::variant::CuckooOfLeastBits;
-use super::*;
+use super::variant::{CuckooOfLeastBits, CuckooTrieVariant};
 use crate::hash::peelable::EMPTY_HASH;
 use crate::index::OrderedIndex;
 use crate::slot::Inline;
 
 /// An index with hashes of 23 bits.
-type Attacked = CuckooTrie<Inline<u64>, CuckooOfLeastBits<2>>;
+type Attacked = CuckooTrieVariant<Inline<u64>, CuckooOfLeastBits<2>>;
 
 /// Returns pieces of ten bytes, sixteen symbols, that lead from the hash `from` to the hash
 /// `target` under this table's seeds. Each joins a beginning of eight symbols with an ending that

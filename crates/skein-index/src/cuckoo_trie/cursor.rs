@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
-use super::CuckooTrie;
+use super::CuckooTrieVariant;
 use super::entry::CuckooNodeKind;
 use super::leaf_walk::LeafWalk;
 use super::prefixes::KeyPrefixes;
@@ -33,7 +33,7 @@ enum CuckooCursorState {
 /// A position in a [`CuckooTrie`].
 #[derive(Debug)]
 pub struct CuckooTrieCursor<'g, S: Slot, G: Guard, V: CuckooSettings> {
-    index: &'g CuckooTrie<S, V>,
+    index: &'g CuckooTrieVariant<S, V>,
     guard: PhantomData<&'g G>,
     walk: LeafWalk,
     state: CuckooCursorState,
@@ -44,7 +44,7 @@ pub struct CuckooTrieCursor<'g, S: Slot, G: Guard, V: CuckooSettings> {
 unsafe impl<S: Slot, G: Guard + Sync, V: CuckooSettings> Send for CuckooTrieCursor<'_, S, G, V> {}
 
 impl<'g, S: Slot, G: Guard, V: CuckooSettings> CuckooTrieCursor<'g, S, G, V> {
-    pub(super) fn new(index: &'g CuckooTrie<S, V>, _guard: &'g G) -> Self {
+    pub(super) fn new(index: &'g CuckooTrieVariant<S, V>, _guard: &'g G) -> Self {
         Self { index, guard: PhantomData, walk: LeafWalk::new(), state: CuckooCursorState::Fresh }
     }
 

@@ -19,7 +19,7 @@
 
 use arrayvec::ArrayVec;
 
-use super::CuckooTrie;
+use super::CuckooTrieVariant;
 use super::lanes::{Lanes, SLOTS};
 use super::table::CuckooTable;
 use super::transaction::{CuckooAbort, CuckooSlot, CuckooTransaction, NODES_MAX};
@@ -55,7 +55,7 @@ struct PathBucket {
     slot: usize,
 }
 
-impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrieVariant<S, V> {
     /// Makes room in one of the buckets of a hash, by moving entries or by growing the table, or
     /// lets another thread do so.
     #[cold]

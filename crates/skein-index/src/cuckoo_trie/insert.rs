@@ -16,7 +16,7 @@
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
-use super::CuckooTrie;
+use super::CuckooTrieVariant;
 use super::displacement::RoomRequests;
 use super::entry::{CuckooNodeBody, CuckooNodeKind, JUMP_MAX, UNDER_JUMP};
 use super::hints::HintTrail;
@@ -42,7 +42,7 @@ struct LoweredLeaf {
     color: u8,
 }
 
-impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrieVariant<S, V> {
     /// Applies the decision of `change` to `key`, which must not be too long.
     pub(super) fn write<'g, G: Guard>(
         &'g self,

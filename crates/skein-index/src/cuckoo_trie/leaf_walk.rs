@@ -25,7 +25,7 @@
 
 use arrayvec::ArrayVec;
 
-use super::CuckooTrie;
+use super::CuckooTrieVariant;
 use super::bucket::BucketVersion;
 use super::entry::{CuckooEntry, CuckooNodeKind};
 use super::prefixes::KeyPrefix;
@@ -127,7 +127,11 @@ impl LeafWalk {
     }
 
     /// Continues with everything below a node.
-    pub(super) fn enter<S: Slot, V: CuckooSettings>(&mut self, index: &CuckooTrie<S, V>, at: &NamedNode) {
+    pub(super) fn enter<S: Slot, V: CuckooSettings>(
+        &mut self,
+        index: &CuckooTrieVariant<S, V>,
+        at: &NamedNode,
+    ) {
         self.add(index, index.engine.table.places(), &at.node, at.hash, 1);
     }
 
@@ -141,7 +145,7 @@ impl LeafWalk {
     /// Returns the word of the next leaf's record, or 0 at the end of the walk or if the walk is
     /// broken.
     #[inline(always)]
-    pub(super) fn next<S: Slot, V: CuckooSettings>(&mut self, index: &CuckooTrie<S, V>) -> u64 {
+    pub(super) fn next<S: Slot, V: CuckooSettings>(&mut self, index: &CuckooTrieVariant<S, V>) -> u64 {
         // Only a long scan reads more before the last leaf is used. A short one may need no more.
         let low = if self.goal == LEAVES_AHEAD { LEAVES_AHEAD / 2 } else { 0 };
         if self.end - self.next <= low && !self.pending.is_empty() {
@@ -167,7 +171,7 @@ impl LeafWalk {
 
     /// Reads leaves until `goal` are ready, and doubles the goal for the next time.
     #[inline(never)]
-    fn read_ahead<S: Slot, V: CuckooSettings>(&mut self, index: &CuckooTrie<S, V>) {
+    fn read_ahead<S: Slot, V: CuckooSettings>(&mut self, index: &CuckooTrieVariant<S, V>) {
         while self.end - self.next < self.goal {
             let Some(part) = self.pending.pop() else { return };
             match part {
@@ -198,7 +202,11 @@ impl LeafWalk {
     /// Reads a child and some of those after it, and prefetches others. Returns false if a node has
     /// changed.
     #[inline(always)]
-    fn look<S: Slot, V: CuckooSettings>(&mut self, index: &CuckooTrie<S, V>, first: PrefetchedChild) -> bool {
+    fn look<S: Slot, V: CuckooSettings>(
+        &mut self,
+        index: &CuckooTrieVariant<S, V>,
+        first: PrefetchedChild,
+    ) -> bool {
         let (size, most) = (index.engine.table.places(), self.goal.min(CHILDREN_AT_ONCE));
         let mut batch = ArrayVec::<PrefetchedChild, CHILDREN_AT_ONCE>::new();
         batch.push(first);
@@ -232,7 +240,7 @@ impl LeafWalk {
     #[inline(always)]
     fn add<S: Slot, V: CuckooSettings>(
         &mut self,
-        index: &CuckooTrie<S, V>,
+        index: &CuckooTrieVariant<S, V>,
         size: LinearHashSize,
         node: &FoundNode,
         hash: u32,
@@ -280,7 +288,7 @@ impl LeafWalk {
     #[inline(always)]
     fn prefetch_children<S: Slot, V: CuckooSettings>(
         &mut self,
-        index: &CuckooTrie<S, V>,
+        index: &CuckooTrieVariant<S, V>,
         size: LinearHashSize,
         rest: PendingChildren,
         few: usize,
@@ -302,7 +310,7 @@ impl LeafWalk {
     #[inline(always)]
     fn prefetch_child<S: Slot, V: CuckooSettings>(
         &mut self,
-        index: &CuckooTrie<S, V>,
+        index: &CuckooTrieVariant<S, V>,
         child: PrefetchedChild,
     ) {
         index.engine.table.prefetch(child.name.pair);
@@ -312,7 +320,7 @@ impl LeafWalk {
 
 impl SeenBucket {
     #[inline(always)]
-    fn changed<S: Slot, V: CuckooSettings>(self, index: &CuckooTrie<S, V>) -> bool {
+    fn changed<S: Slot, V: CuckooSettings>(self, index: &CuckooTrieVariant<S, V>) -> bool {
         index.engine.table.bucket(self.bucket).changed(self.version)
     }
 }

@@ -25,7 +25,7 @@
 
 use skein_sync::spin::Backoff;
 
-use super::CuckooTrie;
+use super::CuckooTrieVariant;
 use super::entry::{CuckooNodeKind, UNDER_JUMP};
 use super::hints::Hint;
 use super::lanes::EntryQuery;
@@ -39,7 +39,7 @@ use crate::index::MAX_KEY_LEN;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrieVariant<S, V> {
     /// Returns the word of `key`'s value.
     #[inline(always)]
     pub(super) fn lookup(&self, key: &[u8]) -> Option<u64> {
@@ -211,7 +211,7 @@ fn prefetch<V: CuckooSettings>(table: &CuckooTable<V>, name: KeyPrefix) {
     }
 }
 
-impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrieVariant<S, V> {
     /// Finds the next node of a path, and prefetches the one after it.
     #[inline(always)]
     pub(super) fn step(&self, path: &mut LookupPath<'_>, size: LinearHashSize) -> LookupStep {

@@ -78,6 +78,9 @@ mod table;
 #[cfg(all(test, not(skein_loom)))]
 mod tests;
 mod transaction;
+#[cfg(not(feature = "paper"))]
+mod variant;
+#[cfg(feature = "paper")]
 pub mod variant;
 
 use skein_sync::reclaim::Guard;
@@ -87,7 +90,7 @@ pub use cursor::CuckooTrieCursor;
 use entry::CuckooNodeKind;
 pub use prefixes::{PREFETCH_DEPTH, PREFETCH_DEPTH_MAX};
 use table::CuckooTable;
-use variant::{CuckooSettings, CuckooStandard};
+use variant::{CuckooSettings, CuckooStandard, CuckooTrieVariant};
 
 use crate::byte_index::ByteIndex;
 use crate::counter::Counter;
@@ -98,9 +101,8 @@ use crate::slot::Slot;
 
 /// An ordered index over byte strings; see the head of the module.
 ///
-/// `V` selects a [`variant`], the [`CuckooStandard`] if you name none. The table holds at most
-/// about 860 million entries: one and a quarter for each random key, and more for keys with long
-/// shared prefixes. Writes beyond that limit are refused.
+/// The table holds at most about 860 million entries: one and a quarter for each random key, and
+/// more for keys with long shared prefixes. Writes beyond that limit are refused.
 ///
 /// ```
 /// use skein_index::{CuckooTrie, Inline, OrderedIndex};
@@ -112,7 +114,7 @@ use crate::slot::Slot;
 /// assert_eq!(index.get(b"geese", &guard), None);
 /// # Ok::<(), skein_index::IndexError>(())
 /// ```
-pub type CuckooTrie<S, V = CuckooStandard> = ByteIndex<S, CuckooEngine<V>>;
+pub type CuckooTrie<S> = ByteIndex<S, CuckooEngine<CuckooStandard>>;
 
 /// The fields of a [`CuckooTrie`] beside those that all indexes have.
 #[derive(Debug)]
@@ -123,7 +125,7 @@ pub struct CuckooEngine<V: CuckooSettings> {
 
 impl<S: Slot> StandardEngine<S> for CuckooEngine<CuckooStandard> {}
 
-impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrieVariant<S, V> {
     /// Sets for how many nodes ahead a search prefetches buckets, by default [`PREFETCH_DEPTH`].
     /// Values outside 1 to [`PREFETCH_DEPTH_MAX`] are clamped.
     ///
@@ -159,18 +161,18 @@ impl<S: Slot, V: CuckooSettings> IndexEngine<S> for CuckooEngine<V> {
     }
 
     #[inline(always)]
-    fn lookup(index: &CuckooTrie<S, V>, key: &[u8]) -> Option<u64> {
+    fn lookup(index: &CuckooTrieVariant<S, V>, key: &[u8]) -> Option<u64> {
         index.lookup(key)
     }
 
     #[inline(always)]
-    fn lookup_many(index: &CuckooTrie<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
+    fn lookup_many(index: &CuckooTrieVariant<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
         index.lookup_many(keys, found);
     }
 
     #[inline(always)]
     fn write<'g, G: Guard>(
-        index: &'g CuckooTrie<S, V>,
+        index: &'g CuckooTrieVariant<S, V>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
@@ -179,20 +181,27 @@ impl<S: Slot, V: CuckooSettings> IndexEngine<S> for CuckooEngine<V> {
     }
 
     #[inline(always)]
-    fn remove<'g, G: Guard>(index: &'g CuckooTrie<S, V>, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+    fn remove<'g, G: Guard>(
+        index: &'g CuckooTrieVariant<S, V>,
+        key: &[u8],
+        guard: &'g G,
+    ) -> Option<S::Ref<'g>> {
         index.take_out(key, guard)
     }
 
     #[inline(always)]
-    fn cursor<'g, G: Guard>(index: &'g CuckooTrie<S, V>, guard: &'g G) -> CuckooTrieCursor<'g, S, G, V> {
+    fn cursor<'g, G: Guard>(
+        index: &'g CuckooTrieVariant<S, V>,
+        guard: &'g G,
+    ) -> CuckooTrieCursor<'g, S, G, V> {
         CuckooTrieCursor::new(index, guard)
     }
 
-    fn separators(index: &CuckooTrie<S, V>, parts: usize) -> Vec<Vec<u8>> {
+    fn separators(index: &CuckooTrieVariant<S, V>, parts: usize) -> Vec<Vec<u8>> {
         index.separators(parts)
     }
 
-    unsafe fn free_all(index: &mut CuckooTrie<S, V>) {
+    unsafe fn free_all(index: &mut CuckooTrieVariant<S, V>) {
         index.engine.table.each(|_, _, entry| {
             if entry.kind() != CuckooNodeKind::Leaf {
                 return;

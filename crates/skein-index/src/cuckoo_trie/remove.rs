@@ -15,7 +15,7 @@
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
-use super::CuckooTrie;
+use super::CuckooTrieVariant;
 use super::entry::{CuckooEntry, CuckooNodeBody, CuckooNodeKind, JUMP_MAX, UNDER_JUMP};
 use super::hints::HintTrail;
 use super::prefixes::KeyPrefixes;
@@ -28,7 +28,7 @@ use crate::index;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrieVariant<S, V> {
     /// Removes a key, which must not be too long. Returns its value.
     pub(super) fn take_out<'g, G: Guard>(&'g self, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
         let mut backoff = Backoff::new();

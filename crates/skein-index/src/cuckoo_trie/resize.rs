@@ -14,7 +14,7 @@
 
 use skein_sync::spin::Backoff;
 
-use super::CuckooTrie;
+use super::CuckooTrieVariant;
 use super::bucket::WORDS;
 use super::lanes::SLOTS;
 use super::table::{CuckooTable, LinearHashSize};
@@ -39,7 +39,7 @@ const SHRINK_PERCENT: usize = 50;
 /// How often to make room for a merge before it is postponed.
 const MERGE_TRIES: usize = if cfg!(skein_loom) { SLOTS } else { 2 * SLOTS };
 
-impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrieVariant<S, V> {
     fn grow_percent(&self) -> usize {
         if self.engine.table.depths.start().is_some() { GROW_PERCENT } else { GROW_PERCENT_LONG_KEYS }
     }

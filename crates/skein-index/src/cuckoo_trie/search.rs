@@ -14,7 +14,7 @@
 
 use skein_sync::spin::Backoff;
 
-use super::CuckooTrie;
+use super::CuckooTrieVariant;
 use super::bucket::BucketVersion;
 use super::entry::{CuckooEntry, CuckooNodeKind};
 use super::lanes::{EntryQuery, SLOTS};
@@ -70,7 +70,7 @@ pub(super) struct SearchEnd {
     pub(super) shared: u32,
 }
 
-impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrieVariant<S, V> {
     #[inline(always)]
     pub(super) fn root(&self) -> NamedNode {
         let (entry, version) = self.engine.table.bucket(ROOT).entry(0);

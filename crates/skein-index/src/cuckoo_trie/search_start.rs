@@ -19,7 +19,7 @@
 
 use skein_sync::atomic::{AtomicU64, Ordering};
 
-use super::CuckooTrie;
+use super::CuckooTrieVariant;
 use super::entry::CuckooNodeKind;
 use super::hints::{HintSums, HintTrail};
 use super::lanes::EntryQuery;
@@ -33,7 +33,7 @@ use super::variant::CuckooSettings;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrieVariant<S, V> {
     /// Returns the path of a lookup from the best node to begin at, or `None` if that is the root.
     #[inline(always)]
     pub(super) fn lookup_path<'k>(&self, key: &'k [u8], size: LinearHashSize) -> Option<LookupPath<'k>> {

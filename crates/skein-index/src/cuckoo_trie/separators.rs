@@ -1,6 +1,6 @@
 //! Keys that split the index into parts of about the same size.
 
-use super::CuckooTrie;
+use super::CuckooTrieVariant;
 use super::entry::CuckooNodeKind;
 use super::variant::CuckooSettings;
 use crate::slot::Slot;
@@ -8,7 +8,7 @@ use crate::slot::Slot;
 /// The keys to sample per part. More keys make the parts more even.
 const PER_PART: usize = 64;
 
-impl<S: Slot, V: CuckooSettings> CuckooTrie<S, V> {
+impl<S: Slot, V: CuckooSettings> CuckooTrieVariant<S, V> {
     /// Returns at most `parts - 1` keys, in order. The caller must hold a guard.
     ///
     /// The bucket of a leaf follows from a hash, so the leaves in the first buckets are a fair

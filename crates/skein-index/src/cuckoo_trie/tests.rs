@@ -8,13 +8,13 @@ use super::entry::CuckooNodeKind;
 use super::prefixes::KeyPrefixes;
 use super::table::CuckooTable;
 use super::transaction::CuckooAbort;
-use super::variant::CuckooOfLeastBits;
+use super::variant::{CuckooOfLeastBits, CuckooTrieVariant};
 use super::*;
 use crate::index::OrderedIndex;
 use crate::slot::Inline;
 
-pub(super) fn trie<V: CuckooSettings>() -> CuckooTrie<Inline<u64>, V> {
-    CuckooTrie::with_variant(Arc::new(Collector::new()))
+pub(super) fn trie<V: CuckooSettings>() -> CuckooTrieVariant<Inline<u64>, V> {
+    CuckooTrieVariant::with_variant(Arc::new(Collector::new()))
 }
 
 /// Returns distinct numbers in random order.
@@ -189,7 +189,7 @@ fn path(n: u64) -> Vec<u8> {
     format!("/usr/share/doc/{}/examples/{:03}/{}", n % 7, n % 97, String::from_utf8_lossy(&name)).into_bytes()
 }
 
-fn hint(index: &CuckooTrie<Inline<u64>, CuckooOfLeastBits<4>>, key: &[u8]) -> Option<hints::Hint> {
+fn hint(index: &CuckooTrieVariant<Inline<u64>, CuckooOfLeastBits<4>>, key: &[u8]) -> Option<hints::Hint> {
     let mut sums = hints::HintSums::new();
     index.engine.table.hints.prefetch(key, &mut sums);
     index.engine.table.hints.deepest(&sums, u32::MAX)
@@ -200,7 +200,7 @@ fn lookups_with_stale_hints_return_correct_values() {
     let mut index = trie::<CuckooOfLeastBits<4>>();
     let count = 20_000;
     let guard = index.base.collector.enter();
-    let found = |index: &CuckooTrie<Inline<u64>, CuckooOfLeastBits<4>>, n: u64| {
+    let found = |index: &CuckooTrieVariant<Inline<u64>, CuckooOfLeastBits<4>>, n: u64| {
         index.get(&path(n), &index.base.collector.enter())
     };
     for n in 0..count {
@@ -266,7 +266,7 @@ fn a_wrong_hint_does_not_change_answers() {
     }
     assert!(!index.engine.table.hints.is_empty());
     // Stores the nodes of one place as hints for keys of the other.
-    let noted = |index: &CuckooTrie<Inline<u64>, CuckooOfLeastBits<4>>, n: u64| {
+    let noted = |index: &CuckooTrieVariant<Inline<u64>, CuckooOfLeastBits<4>>, n: u64| {
         let (mut trail, mut last) = (hints::HintTrail::new(true), 0);
         let each = |named: &search::NamedNode| {
             trail.meet(named);

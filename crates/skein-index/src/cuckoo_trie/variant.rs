@@ -1,6 +1,11 @@
 //! The variants of the trie, for tests and measurements.
 
+use super::CuckooEngine;
+use crate::byte_index::ByteIndex;
 use crate::variant::{Variant, variants};
+
+/// A trie with other settings than [`CuckooTrie`](crate::CuckooTrie).
+pub type CuckooTrieVariant<S, V> = ByteIndex<S, CuckooEngine<V>>;
 
 /// The settings of a trie.
 pub trait CuckooSettings: Variant {
@@ -14,7 +19,10 @@ pub trait CuckooSettings: Variant {
 variants! { CuckooSettings:
     /// The trie to use.
     CuckooStandard {}
+}
 
+#[cfg(feature = "paper")]
+variants! { CuckooSettings:
     /// A trie with a small table, which reaches every case with few keys: for tests.
     CuckooOfLeastBits<const LEAST_BITS: u32 = 1> {
         const LEAST_BITS: u32 = LEAST_BITS;

@@ -16,7 +16,7 @@
 
 use skein_sync::reclaim::{Guard, check_guard};
 
-use super::Masstree;
+use super::MasstreeVariant;
 use super::key::KeySlice;
 use super::link::SlotLink;
 use super::lookup::{BorderVisit, SliceLookup, look_up};
@@ -179,7 +179,7 @@ enum LookupProgress {
     Restart,
 }
 
-impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
+impl<S: Slot, V: MasstreeSettings> MasstreeVariant<S, V> {
     /// Looks up many keys. The caller holds a guard.
     #[inline]
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {

@@ -1,6 +1,6 @@
 //! The structural checker: walks the whole tree and tests every invariant of a quiet tree.
 
-use super::Masstree;
+use super::MasstreeVariant;
 use super::border::BorderEntry;
 use super::key_lengths::LINK;
 use super::link::SlotLink;
@@ -57,7 +57,7 @@ macro_rules! ensure {
     };
 }
 
-impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
+impl<S: Slot, V: MasstreeSettings> MasstreeVariant<S, V> {
     /// Checks the structure of the tree. The mutable borrow excludes other users.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 
 use skein_sync::reclaim::Guard;
 
-use super::Masstree;
+use super::MasstreeVariant;
 use super::frame::{BorderFrame, BorderNeighbour};
 use super::key::KeySlice;
 use super::key_lengths::LINK;
@@ -42,7 +42,7 @@ enum MasstreeCursorState {
 
 /// A cursor of a [`Masstree`].
 pub struct MasstreeCursor<'g, S: Slot, G: Guard, V: MasstreeSettings> {
-    tree: &'g Masstree<S, V>,
+    tree: &'g MasstreeVariant<S, V>,
     guard: PhantomData<&'g G>,
     frames: Vec<BorderFrame<V>>,
     key: Vec<u8>,
@@ -66,7 +66,7 @@ enum DescentTarget<'k> {
 }
 
 impl<'g, S: Slot, G: Guard, V: MasstreeSettings> MasstreeCursor<'g, S, G, V> {
-    pub(super) fn new(tree: &'g Masstree<S, V>, _guard: &'g G) -> Self {
+    pub(super) fn new(tree: &'g MasstreeVariant<S, V>, _guard: &'g G) -> Self {
         Self {
             tree,
             guard: PhantomData,

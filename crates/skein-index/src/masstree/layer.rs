@@ -20,7 +20,7 @@
 
 use skein_sync::version::Version;
 
-use super::Masstree;
+use super::MasstreeVariant;
 use super::border::BorderEntry;
 use super::key::KeySlice;
 use super::key_lengths::LINK;
@@ -33,7 +33,7 @@ use super::suffix::SuffixBlock;
 use super::variant::MasstreeSettings;
 use crate::slot::Slot;
 
-impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
+impl<S: Slot, V: MasstreeSettings> MasstreeVariant<S, V> {
     /// Returns the entry for the rest of a key from `offset` on, and its value. Allocates a suffix
     /// block if the rest has more than eight bytes.
     pub(super) fn entry_for(&self, key: &[u8], offset: usize, value: u64) -> BorderEntry {
@@ -140,7 +140,7 @@ mod tests {
     use crate::index::OrderedIndex;
     use crate::slot::Inline;
 
-    type Tree = Masstree<Inline<u64>, MasstreeOfWidth<3>>;
+    type Tree = MasstreeVariant<Inline<u64>, MasstreeOfWidth<3>>;
 
     fn put(tree: &Tree, key: &[u8]) {
         tree.insert(key, Inline(1), &tree.collector().enter()).expect("a short key");

@@ -22,7 +22,7 @@
 
 use skein_sync::reclaim::Guard;
 
-use super::Masstree;
+use super::MasstreeVariant;
 use super::border::{BorderEntry, SlicePosition};
 use super::key::KeySlice;
 use super::key_lengths::LINK;
@@ -61,7 +61,7 @@ enum LayerCleanup {
     Retry,
 }
 
-impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
+impl<S: Slot, V: MasstreeSettings> MasstreeVariant<S, V> {
     /// Cleans up the layer that `key` leads to at `offset`, and then the layers above it that
     /// become small.
     #[cold]

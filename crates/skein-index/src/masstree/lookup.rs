@@ -20,7 +20,7 @@
 
 use skein_sync::version::Version;
 
-use super::Masstree;
+use super::MasstreeVariant;
 use super::key::KeySlice;
 use super::key_lengths::LINK;
 use super::link::SlotLink;
@@ -139,7 +139,7 @@ pub(super) fn find_border<V: MasstreeSettings>(root: Node<V>, slice: u64) -> Opt
     }
 }
 
-impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
+impl<S: Slot, V: MasstreeSettings> MasstreeVariant<S, V> {
     /// Returns the word of `key`'s value.
     #[inline]
     pub(super) fn lookup(&self, key: &[u8]) -> Option<u64> {

@@ -65,6 +65,9 @@ mod search;
 mod split;
 mod suffix;
 mod teardown;
+#[cfg(not(feature = "paper"))]
+mod variant;
+#[cfg(feature = "paper")]
 pub mod variant;
 mod write;
 
@@ -78,7 +81,7 @@ pub use batch::{GROUP, MasstreeLocation};
 pub use check::MasstreeStats;
 pub use cursor::MasstreeCursor;
 use node::Node;
-use variant::{MasstreeSettings, MasstreeStandard};
+use variant::{MasstreeSettings, MasstreeStandard, MasstreeVariant};
 
 use crate::byte_index::ByteIndex;
 use crate::engine::{IndexBase, IndexEngine, StandardEngine};
@@ -86,9 +89,6 @@ use crate::index::{ComputeAction, Computed, IndexError};
 use crate::slot::Slot;
 
 /// An ordered index over byte strings; see the [module](self).
-///
-/// `V` selects a variant, the [`MasstreeStandard`] if you name none. [`variant`] has others: each
-/// disables one design feature, to measure its worth, or is for tests.
 ///
 /// ```
 /// use skein_index::{Inline, Masstree, OrderedIndex};
@@ -100,7 +100,7 @@ use crate::slot::Slot;
 /// assert_eq!(tree.get(b"geese", &guard), None);
 /// # Ok::<(), skein_index::IndexError>(())
 /// ```
-pub type Masstree<S, V = MasstreeStandard> = ByteIndex<S, MasstreeEngine<V>>;
+pub type Masstree<S> = ByteIndex<S, MasstreeEngine<MasstreeStandard>>;
 
 /// The fields of a [`Masstree`] beside those that all indexes have.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ pub struct MasstreeEngine<V: MasstreeSettings> {
 
 impl<S: Slot> StandardEngine<S> for MasstreeEngine<MasstreeStandard> {}
 
-impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
+impl<S: Slot, V: MasstreeSettings> MasstreeVariant<S, V> {
     /// Returns the root of the first layer. It may be stale for a moment.
     #[inline(always)]
     fn root(&self) -> Node<V> {
@@ -146,18 +146,18 @@ impl<S: Slot, V: MasstreeSettings> IndexEngine<S> for MasstreeEngine<V> {
     }
 
     #[inline(always)]
-    fn lookup(index: &Masstree<S, V>, key: &[u8]) -> Option<u64> {
+    fn lookup(index: &MasstreeVariant<S, V>, key: &[u8]) -> Option<u64> {
         index.lookup(key)
     }
 
     #[inline(always)]
-    fn lookup_many(index: &Masstree<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
+    fn lookup_many(index: &MasstreeVariant<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
         index.lookup_many(keys, found);
     }
 
     #[inline(always)]
     fn write<'g, G: Guard>(
-        index: &'g Masstree<S, V>,
+        index: &'g MasstreeVariant<S, V>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
@@ -166,15 +166,15 @@ impl<S: Slot, V: MasstreeSettings> IndexEngine<S> for MasstreeEngine<V> {
     }
 
     #[inline(always)]
-    fn cursor<'g, G: Guard>(index: &'g Masstree<S, V>, guard: &'g G) -> MasstreeCursor<'g, S, G, V> {
+    fn cursor<'g, G: Guard>(index: &'g MasstreeVariant<S, V>, guard: &'g G) -> MasstreeCursor<'g, S, G, V> {
         MasstreeCursor::new(index, guard)
     }
 
-    fn separators(index: &Masstree<S, V>, parts: usize) -> Vec<Vec<u8>> {
+    fn separators(index: &MasstreeVariant<S, V>, parts: usize) -> Vec<Vec<u8>> {
         index.separators(parts)
     }
 
-    unsafe fn free_all(index: &mut Masstree<S, V>) {
+    unsafe fn free_all(index: &mut MasstreeVariant<S, V>) {
         // SAFETY: the caller's promise.
         unsafe { teardown::free_all(index) };
     }

@@ -8,7 +8,7 @@
 
 use skein_sync::version::Version;
 
-use super::Masstree;
+use super::MasstreeVariant;
 use super::key_lengths::LINK;
 use super::link::SlotLink;
 use super::lookup::layer_root;
@@ -48,7 +48,7 @@ struct TreePiece<V: MasstreeSettings> {
     weight: f64,
 }
 
-impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
+impl<S: Slot, V: MasstreeSettings> MasstreeVariant<S, V> {
     /// Returns at most `parts - 1` keys, in order. The caller holds a guard.
     pub(super) fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
         if parts < 2 {
@@ -197,7 +197,8 @@ mod tests {
     /// before.
     #[test]
     fn cuts_are_in_order_beside_writers() {
-        let tree = Masstree::<Inline<u64>, MasstreeOfWidth<3>>::with_variant(Arc::new(Collector::new()));
+        let tree =
+            MasstreeVariant::<Inline<u64>, MasstreeOfWidth<3>>::with_variant(Arc::new(Collector::new()));
         let guard = tree.collector().enter();
         let key = |number: u64| number.to_be_bytes();
         for number in 0..64 {

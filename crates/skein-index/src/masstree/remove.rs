@@ -8,7 +8,7 @@
 
 use skein_sync::reclaim::Guard;
 
-use super::Masstree;
+use super::MasstreeVariant;
 use super::latch::NodeLatch;
 use super::merge::{is_sparse, merge_border};
 use super::node::{Node, width_for};
@@ -48,7 +48,7 @@ pub(super) fn cleanup_needed<V: MasstreeSettings>(latch: &NodeLatch<V>, offset: 
     CleanupNeeded::Nothing
 }
 
-impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
+impl<S: Slot, V: MasstreeSettings> MasstreeVariant<S, V> {
     /// Carries out the cleanup after a removal of `key` from `node`, in the layer at `offset`.
     #[inline]
     pub(super) fn clean_up<G: Guard>(

@@ -19,7 +19,7 @@
 
 use skein_sync::version::Version;
 
-use super::Masstree;
+use super::MasstreeVariant;
 use super::border::BorderEntry;
 use super::key_lengths::{KeyLengths, REUSED};
 use super::latch::NodeLatch;
@@ -64,7 +64,7 @@ impl<V: MasstreeSettings> OverfullBorder<V> {
     }
 }
 
-impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
+impl<S: Slot, V: MasstreeSettings> MasstreeVariant<S, V> {
     /// Splits a full border node, full-width and locked, and inserts `new` at `position`.
     pub(super) fn split_border(&self, left: NodeLatch<V>, position: usize, new: BorderEntry) {
         let (lengths, permutation) = (left.key_lengths(), left.permutation());

@@ -1,6 +1,6 @@
 //! Dropping the tree: frees every value, block and node, without recursion.
 
-use super::Masstree;
+use super::MasstreeVariant;
 use super::link::SlotLink;
 use super::node::Node;
 use super::variant::MasstreeSettings;
@@ -11,7 +11,7 @@ use crate::slot::Slot;
 ///
 /// # Safety
 /// The tree's contents are not used again.
-pub(super) unsafe fn free_all<S: Slot, V: MasstreeSettings>(tree: &mut Masstree<S, V>) {
+pub(super) unsafe fn free_all<S: Slot, V: MasstreeSettings>(tree: &mut MasstreeVariant<S, V>) {
     let mut waiting = vec![tree.root()];
     while let Some(node) = waiting.pop() {
         // SAFETY: the tree is borrowed mutably, so no other thread reaches its nodes; each is

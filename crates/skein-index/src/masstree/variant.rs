@@ -3,7 +3,12 @@
 //! Each variant but those for tests disables a design feature, to measure its worth (Masstree,
 //! section 6.2, figure 8).
 
+use super::MasstreeEngine;
+use crate::byte_index::ByteIndex;
 use crate::variant::{Variant, variants};
+
+/// A tree with other settings than [`Masstree`](crate::Masstree).
+pub type MasstreeVariant<S, V> = ByteIndex<S, MasstreeEngine<V>>;
 
 /// The settings of a tree.
 pub trait MasstreeSettings: Variant {
@@ -23,7 +28,10 @@ pub trait MasstreeSettings: Variant {
 variants! { MasstreeSettings:
     /// The tree to use, with the paper's width of 15.
     MasstreeStandard {}
+}
 
+#[cfg(feature = "paper")]
+variants! { MasstreeSettings:
     /// A tree with narrow nodes, which reaches every case with few keys: for tests.
     ///
     /// A node narrower than 10 cannot hold all lengths of one slice (keys that differ only in

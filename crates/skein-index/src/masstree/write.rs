@@ -12,7 +12,7 @@
 
 use skein_sync::reclaim::Guard;
 
-use super::Masstree;
+use super::MasstreeVariant;
 use super::border::SlicePosition;
 use super::key::KeySlice;
 use super::latch::NodeLatch;
@@ -80,7 +80,7 @@ impl<V: MasstreeSettings> UnlinkedParts<V> {
     }
 }
 
-impl<S: Slot, V: MasstreeSettings> Masstree<S, V> {
+impl<S: Slot, V: MasstreeSettings> MasstreeVariant<S, V> {
     /// Descends as far as the key leads, and repairs stale links on the path.
     #[inline]
     pub(super) fn find_location(&self, key: &[u8]) -> BorderLocation<V> {

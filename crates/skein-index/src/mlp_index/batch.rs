@@ -13,7 +13,7 @@
 
 use arrayvec::ArrayVec;
 
-use super::MlpIndex;
+use super::MlpIndexVariant;
 use super::key::ShortKey;
 use super::levels::deepest_first;
 use super::name::{LEVEL_MIN, MlpBucketPair};
@@ -33,7 +33,7 @@ struct PendingLookup {
     pair: MlpBucketPair,
 }
 
-impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndexVariant<S, V> {
     /// Looks up all keys. Calls `found` with the position of each key and the word of its value.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
         self.lookup_many_by(keys, |key| ShortKey::of(key), found);

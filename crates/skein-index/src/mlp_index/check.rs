@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::MlpIndex;
+use super::MlpIndexVariant;
 use super::key::ShortKey;
 use super::name::{LEVEL_MIN, MlpBucketPair, SECONDARY, places, places_of};
 use super::node::{MlpNode, MlpNodeBody};
@@ -36,7 +36,7 @@ pub struct MlpIndexShape {
 /// All nodes by level and key. The keys of inner nodes have length 0.
 type NodesByLevel = BTreeMap<(u32, ShortKey), MlpNode>;
 
-impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndexVariant<S, V> {
     /// Verifies the whole structure: every node is where it belongs, each inner node has its
     /// children and the least key of the first one, every node is a child of some node or has a bit
     /// in the flat bitmap, and the counts are right.

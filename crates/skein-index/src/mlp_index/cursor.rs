@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
-use super::MlpIndex;
+use super::MlpIndexVariant;
 use super::key::{MAX_LEN, ShortKey};
 use super::variant::MlpSettings;
 use super::walk::MlpWalk;
@@ -27,14 +27,14 @@ enum MlpCursorState {
 /// A position in an [`MlpIndex`].
 #[derive(Debug)]
 pub struct MlpCursor<'g, S: Slot, G: Guard, V: MlpSettings> {
-    index: &'g MlpIndex<S, V>,
+    index: &'g MlpIndexVariant<S, V>,
     guard: PhantomData<&'g G>,
     walk: MlpWalk,
     state: MlpCursorState,
 }
 
 impl<'g, S: Slot, G: Guard, V: MlpSettings> MlpCursor<'g, S, G, V> {
-    pub(super) fn new(index: &'g MlpIndex<S, V>, _guard: &'g G) -> Self {
+    pub(super) fn new(index: &'g MlpIndexVariant<S, V>, _guard: &'g G) -> Self {
         Self { index, guard: PhantomData, walk: MlpWalk::new(), state: MlpCursorState::Fresh }
     }
 

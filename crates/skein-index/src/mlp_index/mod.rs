@@ -74,6 +74,9 @@ mod tests;
 mod top_bitmap;
 mod transaction;
 mod typed;
+#[cfg(not(feature = "paper"))]
+mod variant;
+#[cfg(feature = "paper")]
 pub mod variant;
 mod versions;
 mod walk;
@@ -90,7 +93,7 @@ use node::{MlpNode, MlpNodeBody};
 use table::MlpTable;
 use top_bitmap::TopBitmap;
 pub use typed::{MlpError, MlpKey, MlpMap, MlpRange, PinnedMlpMap, ShortBytes};
-use variant::{MlpSettings, MlpStandard};
+use variant::{MlpIndexVariant, MlpSettings, MlpStandard};
 
 use crate::byte_index::ByteIndex;
 use crate::engine::{IndexBase, IndexEngine, StandardEngine};
@@ -104,8 +107,7 @@ const SMALL_MODELS: bool = cfg!(all(skein_loom, not(feature = "shuttle")));
 /// An ordered index over byte strings of up to [`MAX_LEN`] bytes; see the head of the module.
 ///
 /// An empty index takes about 2.2 MiB. Each key takes one slot or two, 23 to 46 bytes with its
-/// value, because 70 % of the slots are in use. `V` selects a [`variant`], the [`MlpStandard`] if
-/// you name none.
+/// value, because 70 % of the slots are in use.
 ///
 /// ```
 /// use skein_index::{Inline, MlpIndex, OrderedIndex};
@@ -118,7 +120,7 @@ const SMALL_MODELS: bool = cfg!(all(skein_loom, not(feature = "shuttle")));
 /// assert!(index.insert(b"nine byte", Inline(2), &guard).is_err());
 /// # Ok::<(), skein_index::IndexError>(())
 /// ```
-pub type MlpIndex<S, V = MlpStandard> = ByteIndex<S, MlpEngine<V>>;
+pub type MlpIndex<S> = ByteIndex<S, MlpEngine<MlpStandard>>;
 
 /// The fields of an [`MlpIndex`] beside those that all indexes have.
 #[derive(Debug)]
@@ -130,7 +132,7 @@ pub struct MlpEngine<V: MlpSettings> {
 
 impl<S: Slot> StandardEngine<S> for MlpEngine<MlpStandard> {}
 
-impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndexVariant<S, V> {
     /// Calls `each` with the bucket, the first word and the content of all nodes. The caller must
     /// be the only user of the index.
     fn each_node(&mut self, mut each: impl FnMut(u32, u64, MlpNode)) {
@@ -159,18 +161,18 @@ impl<S: Slot, V: MlpSettings> IndexEngine<S> for MlpEngine<V> {
     }
 
     #[inline(always)]
-    fn lookup(index: &MlpIndex<S, V>, key: &[u8]) -> Option<u64> {
+    fn lookup(index: &MlpIndexVariant<S, V>, key: &[u8]) -> Option<u64> {
         index.lookup(key)
     }
 
     #[inline(always)]
-    fn lookup_many(index: &MlpIndex<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
+    fn lookup_many(index: &MlpIndexVariant<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
         index.lookup_many(keys, found);
     }
 
     #[inline(always)]
     fn write<'g, G: Guard>(
-        index: &'g MlpIndex<S, V>,
+        index: &'g MlpIndexVariant<S, V>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
@@ -180,20 +182,24 @@ impl<S: Slot, V: MlpSettings> IndexEngine<S> for MlpEngine<V> {
     }
 
     #[inline(always)]
-    fn remove<'g, G: Guard>(index: &'g MlpIndex<S, V>, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+    fn remove<'g, G: Guard>(
+        index: &'g MlpIndexVariant<S, V>,
+        key: &[u8],
+        guard: &'g G,
+    ) -> Option<S::Ref<'g>> {
         index.take_out(ShortKey::of(key)?, None, guard)
     }
 
     #[inline(always)]
-    fn cursor<'g, G: Guard>(index: &'g MlpIndex<S, V>, guard: &'g G) -> MlpCursor<'g, S, G, V> {
+    fn cursor<'g, G: Guard>(index: &'g MlpIndexVariant<S, V>, guard: &'g G) -> MlpCursor<'g, S, G, V> {
         MlpCursor::new(index, guard)
     }
 
-    fn separators(index: &MlpIndex<S, V>, parts: usize) -> Vec<Vec<u8>> {
+    fn separators(index: &MlpIndexVariant<S, V>, parts: usize) -> Vec<Vec<u8>> {
         index.separators(parts)
     }
 
-    unsafe fn free_all(index: &mut MlpIndex<S, V>) {
+    unsafe fn free_all(index: &mut MlpIndexVariant<S, V>) {
         index.each_node(|_, _, node| {
             if let MlpNodeBody::Leaf { value, .. } = node.body {
                 // SAFETY: the index is borrowed mutably and owns the word, which is not used after

@@ -15,7 +15,7 @@
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
-use super::MlpIndex;
+use super::MlpIndexVariant;
 use super::claims::KeyClaim;
 use super::key::ShortKey;
 use super::node::{MlpNode, MlpNodeBody};
@@ -25,7 +25,7 @@ use super::transaction::{MlpAbort, MlpTransaction};
 use super::variant::MlpSettings;
 use crate::slot::{Slot, retire_value};
 
-impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndexVariant<S, V> {
     /// Removes a key, once no other writer claims it. Returns its value.
     pub(super) fn take_out<'g, G: Guard>(
         &'g self,

@@ -14,7 +14,7 @@
 use skein_sync::mutex::{lock, try_lock};
 use skein_sync::spin::Backoff;
 
-use super::MlpIndex;
+use super::MlpIndexVariant;
 use super::image::SLOTS;
 use super::levels::{BATCH_SHIFT, LevelCounts, ONE_IN, ONE_IN_BATCH};
 use super::node::level_in;
@@ -46,7 +46,7 @@ impl ResizeState {
     }
 }
 
-impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndexVariant<S, V> {
     fn has_load(&self, share: usize) -> bool {
         100 * self.engine.table.used.sum() >= share * self.engine.table.size().buckets() as usize * SLOTS
     }

@@ -20,7 +20,7 @@
 use arrayvec::ArrayVec;
 use skein_sync::spin::Backoff;
 
-use super::MlpIndex;
+use super::MlpIndexVariant;
 use super::key::{BYTES, ShortKey};
 use super::levels::{ALL, BATCH_SHIFT, deepest_first};
 use super::name::{HEADER, LEVEL_MIN, MlpBucketPair, NameHashSeeds, rotated, rotated_back};
@@ -68,7 +68,7 @@ pub(super) struct MlpPath {
     pub(super) stop: Option<FoundRawNode>,
 }
 
-impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndexVariant<S, V> {
     /// Returns the levels that a lookup prefetches.
     #[inline(always)]
     pub(super) fn levels(&self) -> u32 {

@@ -1,6 +1,6 @@
 //! Keys that split the index into parts of similar size.
 
-use super::MlpIndex;
+use super::MlpIndexVariant;
 use super::node::{MlpNode, MlpNodeBody};
 use super::table::LEAST;
 use super::variant::MlpSettings;
@@ -9,7 +9,7 @@ use crate::slot::Slot;
 /// The buckets to sample. A table of the least size is sampled as a whole.
 const SAMPLE: u32 = LEAST;
 
-impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndexVariant<S, V> {
     /// Returns at most `parts - 1` keys, in order, from the keys in some buckets. The bucket of a
     /// key follows from a hash, so these keys are a fair sample.
     pub(super) fn separators(&self, parts: usize) -> Vec<Vec<u8>> {

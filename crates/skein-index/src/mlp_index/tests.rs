@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::MlpIndex;
 use super::table::LEAST;
-use super::variant::{MlpBucketPerKey, MlpCrowded, MlpCrowdedAndFixed};
+use super::variant::{MlpBucketPerKey, MlpCrowded, MlpCrowdedAndFixed, MlpIndexVariant};
 use crate::index::{IndexError, OrderedIndex};
 use crate::slot::Inline;
 
@@ -57,7 +57,7 @@ fn keys_counted_upward_are_leaves_of_the_last_byte() {
 
 #[test]
 fn crowded_names_make_the_table_grow_and_are_all_found() {
-    let mut index = MlpIndex::<Inline<u64>, MlpCrowded>::with_variant(std::sync::Arc::default());
+    let mut index = MlpIndexVariant::<Inline<u64>, MlpCrowded>::with_variant(std::sync::Arc::default());
     let mut model = BTreeMap::new();
     let guard = index.collector().enter();
     for number in 0..3_000_u64 {
@@ -82,8 +82,8 @@ fn crowded_names_make_the_table_grow_and_are_all_found() {
 
 /// Fills a bucket of a crowded table of the least size. Both buckets of each name are the same one.
 /// It holds three leaves, and an inner node over a leaf and an inner node of twenty children.
-fn full_bucket() -> (MlpIndex<Inline<u64>, MlpCrowdedAndFixed>, u64, Vec<u64>) {
-    let index = MlpIndex::with_variant(std::sync::Arc::default());
+fn full_bucket() -> (MlpIndexVariant<Inline<u64>, MlpCrowdedAndFixed>, u64, Vec<u64>) {
+    let index = MlpIndexVariant::with_variant(std::sync::Arc::default());
     let neighbours = (1..4_u64).map(|number| number << (40 + 11));
     let wide = (1..21).map(|symbol| 2 << 32 | symbol << 24);
     let (alone, others) = (1_u64 << 32, neighbours.chain(wide).collect::<Vec<_>>());
@@ -141,7 +141,8 @@ fn a_node_left_with_a_single_child_is_joined_later() {
 /// A full table of the least size: refused keys are absent, and everything else is as in a map.
 #[test]
 fn a_full_table_refuses_keys_and_no_removals() {
-    let mut index = MlpIndex::<Inline<u64>, MlpCrowdedAndFixed>::with_variant(std::sync::Arc::default());
+    let mut index =
+        MlpIndexVariant::<Inline<u64>, MlpCrowdedAndFixed>::with_variant(std::sync::Arc::default());
     let (mut model, mut refused, mut singles) = (BTreeMap::new(), 0, 0);
     for turn in 0..if cfg!(miri) { 300 } else { 30_000_u64 } {
         let guard = index.collector().enter();
@@ -179,7 +180,7 @@ fn a_full_table_refuses_keys_and_no_removals() {
 /// The variant for tests of resizing changes the size with every inserted and every removed key.
 #[test]
 fn a_table_of_a_bucket_per_key_is_split_and_merged_each_time() {
-    let mut index = MlpIndex::<Inline<u64>, MlpBucketPerKey>::with_variant(std::sync::Arc::default());
+    let mut index = MlpIndexVariant::<Inline<u64>, MlpBucketPerKey>::with_variant(std::sync::Arc::default());
     let keys: u64 = if cfg!(miri) { 50 } else { 5_000 };
     let all: Vec<u64> =
         (0..keys).map(|number| if number % 2 == 0 { number } else { spread(number) }).collect();

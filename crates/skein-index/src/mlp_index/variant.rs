@@ -1,6 +1,11 @@
 //! The variants of the index, for tests and measurements.
 
+use super::MlpEngine;
+use crate::byte_index::ByteIndex;
 use crate::variant::{Variant, variants};
+
+/// An index with other settings than [`MlpIndex`](crate::MlpIndex).
+pub type MlpIndexVariant<S, V> = ByteIndex<S, MlpEngine<V>>;
 
 /// The settings of an index.
 pub trait MlpSettings: Variant {
@@ -23,7 +28,10 @@ pub trait MlpSettings: Variant {
 variants! { MlpSettings:
     /// The index to use.
     MlpStandard {}
+}
 
+#[cfg(feature = "paper")]
+variants! { MlpSettings:
     /// The index whose searches do not prefetch.
     MlpWithoutPrefetch {
         const PREFETCH: bool = false;

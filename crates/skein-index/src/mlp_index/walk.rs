@@ -15,7 +15,7 @@
 
 use arrayvec::ArrayVec;
 
-use super::MlpIndex;
+use super::MlpIndexVariant;
 use super::children::ChildSet;
 use super::key::ShortKey;
 use super::levels::deepest_first;
@@ -75,7 +75,7 @@ impl MlpWalk {
     /// Prepares the walk to continue from a key.
     pub(super) fn seek<S: Slot, V: MlpSettings>(
         &mut self,
-        index: &MlpIndex<S, V>,
+        index: &MlpIndexVariant<S, V>,
         key: ShortKey,
         inclusive: bool,
         forward: bool,
@@ -117,7 +117,12 @@ impl MlpWalk {
     }
 
     /// Continues with the children of a node, and prefetches some of them.
-    fn enter<S: Slot, V: MlpSettings>(&mut self, index: &MlpIndex<S, V>, node: &MlpNode, children: ChildSet) {
+    fn enter<S: Slot, V: MlpSettings>(
+        &mut self,
+        index: &MlpIndexVariant<S, V>,
+        node: &MlpNode,
+        children: ChildSet,
+    ) {
         let mut frame = WalkFrame { node: *node, rest: children, to_prefetch: children };
         self.prefetch_least(index, node);
         (0..self.ahead).for_each(|_| frame.prefetch_next(index, self.forward));
@@ -125,7 +130,7 @@ impl MlpWalk {
     }
 
     /// Prefetches the deeper nodes along the least key below a node, which is known.
-    fn prefetch_least<S: Slot, V: MlpSettings>(&self, index: &MlpIndex<S, V>, node: &MlpNode) {
+    fn prefetch_least<S: Slot, V: MlpSettings>(&self, index: &MlpIndexVariant<S, V>, node: &MlpNode) {
         let MlpNodeBody::Inner { depth, .. } = node.body else { return };
         let further = index.levels() & u32::MAX << (depth + 2);
         if self.forward && further != 0 {
@@ -140,7 +145,7 @@ impl MlpWalk {
     #[inline]
     pub(super) fn next<S: Slot, V: MlpSettings>(
         &mut self,
-        index: &MlpIndex<S, V>,
+        index: &MlpIndexVariant<S, V>,
     ) -> Result<Option<(ShortKey, u64)>, Inconclusive> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
@@ -160,7 +165,7 @@ impl MlpWalk {
     #[inline]
     fn next_node<S: Slot, V: MlpSettings>(
         &mut self,
-        index: &MlpIndex<S, V>,
+        index: &MlpIndexVariant<S, V>,
     ) -> Result<Option<FoundRawNode>, Inconclusive> {
         loop {
             while let Some(frame) = self.frames.last_mut() {
@@ -177,7 +182,7 @@ impl MlpWalk {
     }
 
     /// Returns the next name of three symbols, and prefetches those after it.
-    fn next_start<S: Slot, V: MlpSettings>(&mut self, index: &MlpIndex<S, V>) -> Option<TopPrefix> {
+    fn next_start<S: Slot, V: MlpSettings>(&mut self, index: &MlpIndexVariant<S, V>) -> Option<TopPrefix> {
         while self.starts.len() < self.ahead {
             let next = self.last_start.and_then(|last| index.engine.top.beyond(last, self.forward));
             self.last_start = next;
@@ -201,7 +206,7 @@ impl WalkFrame {
         Some(symbol)
     }
 
-    fn prefetch_next<S: Slot, V: MlpSettings>(&mut self, index: &MlpIndex<S, V>, forward: bool) {
+    fn prefetch_next<S: Slot, V: MlpSettings>(&mut self, index: &MlpIndexVariant<S, V>, forward: bool) {
         let symbol = if forward { self.to_prefetch.first() } else { self.to_prefetch.last() };
         if let Some(symbol) = symbol {
             self.to_prefetch.remove(symbol);

@@ -15,7 +15,7 @@
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
-use super::MlpIndex;
+use super::MlpIndexVariant;
 use super::children::ChildSet;
 use super::claims::KeyClaim;
 use super::key::ShortKey;
@@ -41,7 +41,7 @@ enum WriteAttempt<'g, S: Slot> {
     Claimed(KeyClaim<'g>),
 }
 
-impl<S: Slot, V: MlpSettings> MlpIndex<S, V> {
+impl<S: Slot, V: MlpSettings> MlpIndexVariant<S, V> {
     /// Applies the decision of `change` to a key.
     pub(super) fn write<'g, G: Guard>(
         &'g self,

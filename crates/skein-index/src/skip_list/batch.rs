@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use arrayvec::ArrayVec;
 
-use super::SkipList;
+use super::SkipListVariant;
 use super::link::TowerLink;
 use super::node::{Node, SearchKey};
 use super::variant::SkipListSettings;
@@ -54,7 +54,7 @@ impl<V: SkipListSettings> SkipListLookup<'_, V> {
     }
 }
 
-impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipListVariant<S, V> {
     /// Looks up all keys and passes each key's position and its value's word to `found`. The caller
     /// must hold a guard.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
@@ -107,6 +107,7 @@ impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use super::super::SkipList;
     use super::super::variant::SkipListOf;
     use super::*;
     use crate::index::OrderedIndex;
@@ -143,7 +144,7 @@ mod tests {
 
     #[test]
     fn batches_find_stable_keys_while_their_neighbours_change() {
-        let list = SkipList::<Inline<u64>, SkipListOf<4, 0>>::with_variant(std::sync::Arc::default());
+        let list = SkipListVariant::<Inline<u64>, SkipListOf<4, 0>>::with_variant(std::sync::Arc::default());
         let put = |n| list.insert(&key(n), Inline(n), &list.collector().enter()).unwrap();
         (0..600).step_by(10).for_each(|n| assert_eq!(put(n), None));
         let done = AtomicBool::new(false);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::SkipList;
+use super::SkipListVariant;
 use super::node::Node;
 use super::node_state::SkipNodeState;
 use super::variant::SkipListSettings;
@@ -33,7 +33,7 @@ macro_rules! ensure {
     };
 }
 
-impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipListVariant<S, V> {
     /// Verifies the whole structure and returns its counts.
     ///
     /// # Errors

@@ -18,7 +18,7 @@
 
 use skein_sync::reclaim::Guard;
 
-use super::SkipList;
+use super::SkipListVariant;
 use super::link::TowerLink;
 use super::node::{Node, SearchKey};
 use super::node_state::SkipNodeState;
@@ -26,7 +26,7 @@ use super::variant::SkipListSettings;
 use crate::index::{ComputeAction, Computed};
 use crate::slot::Slot;
 
-impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipListVariant<S, V> {
     /// Calls `change` once with the value of `key` and carries out its decision, before any other
     /// write to the key. REQUIRES: the key is not too long.
     pub(super) fn write<'g, G: Guard>(

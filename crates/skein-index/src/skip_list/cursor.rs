@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use skein_sync::reclaim::Guard;
 
-use super::SkipList;
+use super::SkipListVariant;
 use super::node::{Node, SearchKey};
 use super::preceding_nodes::PrecedingNodes;
 use super::scan_prefetch::ScanPrefetcher;
@@ -28,7 +28,7 @@ enum SkipListCursorState<V: SkipListSettings> {
 /// A position in a [`SkipList`], or in a [`SkipListSnapshot`](super::SkipListSnapshot) of it.
 #[derive(Debug)]
 pub struct SkipListCursor<'g, S: Slot, G: Guard, V: SkipListSettings> {
-    list: &'g SkipList<S, V>,
+    list: &'g SkipListVariant<S, V>,
     guard: PhantomData<&'g G>,
     /// The cursor does not show writes after this moment.
     moment: u64,
@@ -43,12 +43,12 @@ unsafe impl<S: Slot, G: Guard + Sync, V: SkipListSettings> Send for SkipListCurs
 
 impl<'g, S: Slot, G: Guard, V: SkipListSettings> SkipListCursor<'g, S, G, V> {
     /// Returns a cursor over the current state of the list.
-    pub(super) fn now(list: &'g SkipList<S, V>, guard: &'g G) -> Self {
+    pub(super) fn now(list: &'g SkipListVariant<S, V>, guard: &'g G) -> Self {
         Self::new(list, NOW, guard)
     }
 
     /// Returns a cursor over the list as it was at a moment.
-    pub(super) fn new(list: &'g SkipList<S, V>, moment: u64, _guard: &'g G) -> Self {
+    pub(super) fn new(list: &'g SkipListVariant<S, V>, moment: u64, _guard: &'g G) -> Self {
         let (ahead, behind) = (ScanPrefetcher::new(), PrecedingNodes::new());
         Self { list, guard: PhantomData, moment, state: SkipListCursorState::Fresh, ahead, behind }
     }
@@ -83,7 +83,10 @@ impl<'g, S: Slot, G: Guard, V: SkipListSettings> SkipListCursor<'g, S, G, V> {
     }
 
     /// Moves to the last present key among the nodes that `fill` collects or before them.
-    fn move_to_last_key(&mut self, fill: impl FnOnce(&mut PrecedingNodes<V>, &SkipList<S, V>)) -> bool {
+    fn move_to_last_key(
+        &mut self,
+        fill: impl FnOnce(&mut PrecedingNodes<V>, &SkipListVariant<S, V>),
+    ) -> bool {
         self.ahead.clear();
         fill(&mut self.behind, self.list);
         self.step_back()

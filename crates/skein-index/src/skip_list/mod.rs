@@ -63,6 +63,9 @@ mod separators;
 mod snapshot;
 mod snapshot_gate;
 mod teardown;
+#[cfg(not(feature = "paper"))]
+mod variant;
+#[cfg(feature = "paper")]
 pub mod variant;
 mod write;
 
@@ -80,7 +83,7 @@ use node::Node;
 use node_state::SkipNodeState;
 use snapshot::SnapshotRegistry;
 use snapshot_gate::SnapshotGate;
-use variant::{SkipListSettings, SkipListStandard};
+use variant::{SkipListSettings, SkipListStandard, SkipListVariant};
 
 use crate::byte_index::ByteIndex;
 use crate::engine::{IndexBase, IndexEngine, StandardEngine};
@@ -89,8 +92,6 @@ use crate::slot::Slot;
 
 /// An ordered index over byte strings, with snapshots. The head of the module explains how it
 /// works.
-///
-/// `V` selects a [`variant`], the [`SkipListStandard`] if you name none.
 ///
 /// ```
 /// use skein_index::{Inline, OrderedIndex, SkipList};
@@ -102,7 +103,7 @@ use crate::slot::Slot;
 /// assert_eq!(index.get(b"geese", &guard), None);
 /// # Ok::<(), skein_index::IndexError>(())
 /// ```
-pub type SkipList<S, V = SkipListStandard> = ByteIndex<S, SkipListEngine<V>>;
+pub type SkipList<S> = ByteIndex<S, SkipListEngine<SkipListStandard>>;
 
 /// The fields of a [`SkipList`] beside those that all indexes have.
 #[derive(Debug)]
@@ -124,7 +125,7 @@ unsafe impl<V: SkipListSettings> Send for SkipListEngine<V> {}
 // SAFETY: as above.
 unsafe impl<V: SkipListSettings> Sync for SkipListEngine<V> {}
 
-impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipListVariant<S, V> {
     /// Sets the seed of the heights: returns the index, in which equal keys get equal towers. For
     /// tests only: a client that knows the seed can choose keys with bad towers.
     ///
@@ -172,28 +173,28 @@ impl<S: Slot, V: SkipListSettings> IndexEngine<S> for SkipListEngine<V> {
 
     fn new(base: &IndexBase) -> Self {
         Self {
-            head: Node::new(&base.arena, SkipList::<S, V>::LEVELS, b"", SkipNodeState::GONE, 0),
+            head: Node::new(&base.arena, SkipListVariant::<S, V>::LEVELS, b"", SkipNodeState::GONE, 0),
             top: AtomicU64::new(1),
-            heights: Heights::new(SkipList::<S, V>::LEVELS),
+            heights: Heights::new(SkipListVariant::<S, V>::LEVELS),
             gate: SnapshotGate::new(),
             snapshots: SnapshotRegistry::new(SNAPSHOTS),
         }
     }
 
     #[inline(always)]
-    fn lookup(index: &SkipList<S, V>, key: &[u8]) -> Option<u64> {
+    fn lookup(index: &SkipListVariant<S, V>, key: &[u8]) -> Option<u64> {
         let node = index.node_of(key)?;
         node.state().value(node)
     }
 
     #[inline(always)]
-    fn lookup_many(index: &SkipList<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
+    fn lookup_many(index: &SkipListVariant<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
         index.lookup_many(keys, found);
     }
 
     #[inline(always)]
     fn write<'g, G: Guard>(
-        index: &'g SkipList<S, V>,
+        index: &'g SkipListVariant<S, V>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
@@ -203,7 +204,7 @@ impl<S: Slot, V: SkipListSettings> IndexEngine<S> for SkipListEngine<V> {
 
     #[inline(always)]
     fn put<'g, G: Guard>(
-        index: &'g SkipList<S, V>,
+        index: &'g SkipListVariant<S, V>,
         key: &[u8],
         value: S,
         guard: &'g G,
@@ -214,21 +215,25 @@ impl<S: Slot, V: SkipListSettings> IndexEngine<S> for SkipListEngine<V> {
     }
 
     #[inline(always)]
-    fn remove<'g, G: Guard>(index: &'g SkipList<S, V>, key: &[u8], guard: &'g G) -> Option<S::Ref<'g>> {
+    fn remove<'g, G: Guard>(
+        index: &'g SkipListVariant<S, V>,
+        key: &[u8],
+        guard: &'g G,
+    ) -> Option<S::Ref<'g>> {
         // SAFETY: as for `put`.
         index.take(key, guard).map(|word| unsafe { S::borrow(word) })
     }
 
     #[inline(always)]
-    fn cursor<'g, G: Guard>(index: &'g SkipList<S, V>, guard: &'g G) -> SkipListCursor<'g, S, G, V> {
+    fn cursor<'g, G: Guard>(index: &'g SkipListVariant<S, V>, guard: &'g G) -> SkipListCursor<'g, S, G, V> {
         SkipListCursor::now(index, guard)
     }
 
-    fn separators(index: &SkipList<S, V>, parts: usize) -> Vec<Vec<u8>> {
+    fn separators(index: &SkipListVariant<S, V>, parts: usize) -> Vec<Vec<u8>> {
         index.separators(parts)
     }
 
-    unsafe fn free_all(index: &mut SkipList<S, V>) {
+    unsafe fn free_all(index: &mut SkipListVariant<S, V>) {
         // SAFETY: the caller's promise.
         unsafe { teardown::free_all(index) };
     }

@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 
 use arrayvec::ArrayVec;
 
-use super::SkipList;
+use super::SkipListVariant;
 use super::node::{Node, SearchKey};
 use super::variant::SkipListSettings;
 use crate::slot::Slot;
@@ -48,7 +48,7 @@ impl<V: SkipListSettings> PrecedingNodes<V> {
     }
 
     /// Collects the last nodes before a key; with `inclusive`, also the node of the key.
-    pub(super) fn fill<S: Slot>(&mut self, list: &SkipList<S, V>, key: &[u8], inclusive: bool) {
+    pub(super) fn fill<S: Slot>(&mut self, list: &SkipListVariant<S, V>, key: &[u8], inclusive: bool) {
         let target = SearchKey::of(key);
         self.collect(list, |node| match node.compare(&target) {
             Ordering::Equal if inclusive => Ordering::Less,
@@ -57,11 +57,11 @@ impl<V: SkipListSettings> PrecedingNodes<V> {
     }
 
     /// Collects the last nodes of the list.
-    pub(super) fn fill_from_end<S: Slot>(&mut self, list: &SkipList<S, V>) {
+    pub(super) fn fill_from_end<S: Slot>(&mut self, list: &SkipListVariant<S, V>) {
         self.collect(list, |_| Ordering::Less);
     }
 
-    fn collect<S: Slot>(&mut self, list: &SkipList<S, V>, order: impl Fn(Node<V>) -> Ordering) {
+    fn collect<S: Slot>(&mut self, list: &SkipListVariant<S, V>, order: impl Fn(Node<V>) -> Ordering) {
         self.clear();
         let mut start = list.engine.head;
         list.descend::<false>(&order, |level, last, _| {

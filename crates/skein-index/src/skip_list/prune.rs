@@ -2,7 +2,7 @@
 
 use skein_sync::reclaim::Guard;
 
-use super::SkipList;
+use super::SkipListVariant;
 use super::node::Node;
 use super::node_state::SkipNodeState;
 use super::retained_versions::RetainedVersion;
@@ -10,7 +10,7 @@ use super::variant::SkipListSettings;
 use crate::memory::MemoryPart;
 use crate::slot::{Slot, retire_value};
 
-impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipListVariant<S, V> {
     /// Passes a note on to another snapshot that sees its version, or prunes the version if no
     /// snapshot does. The caller must own the note.
     #[cold]

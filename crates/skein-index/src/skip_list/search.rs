@@ -37,7 +37,7 @@ use std::cmp::Ordering;
 use skein_sync::atomic::Ordering as Memory;
 use skein_sync::spin::Backoff;
 
-use super::SkipList;
+use super::SkipListVariant;
 use super::link::TowerLink;
 use super::node::{Node, SearchKey};
 use super::variant::SkipListSettings;
@@ -72,7 +72,7 @@ impl<V: SkipListSettings> TowerPath<V> {
     }
 }
 
-impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipListVariant<S, V> {
     /// Returns the number of levels at which searches begin: at least the height of every linked
     /// node.
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Separators: keys that divide the list into parts of about the same size. They are sampled from
 //! the highest level that has enough nodes.
 
-use super::SkipList;
+use super::SkipListVariant;
 use super::node::Node;
 use super::variant::SkipListSettings;
 use crate::slot::Slot;
@@ -9,7 +9,7 @@ use crate::slot::Slot;
 /// Sampled nodes per part. More nodes give more even parts.
 const PER_PART: usize = 64;
 
-impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipListVariant<S, V> {
     /// Returns at most `parts - 1` keys, in order. The caller must hold a guard.
     pub(super) fn separators(&self, parts: usize) -> Vec<Vec<u8>> {
         let wanted = parts.saturating_mul(PER_PART);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use skein_sync::mutex::{Mutex, lock};
 use skein_sync::reclaim::{Collector, Guard, check_guard};
 
-use super::SkipList;
+use super::SkipListVariant;
 use super::cursor::SkipListCursor;
 use super::retained_versions::{RetainedVersion, RetentionNotes, RetentionSlot};
 use super::snapshot_gate::{LiveSnapshot, SLOTS};
@@ -80,7 +80,7 @@ impl<V: SkipListSettings> SnapshotRegistry<V> {
     }
 }
 
-impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipListVariant<S, V> {
     /// Takes a snapshot. It contains every write that returned before this call and no write that
     /// starts after it. If it contains a write, it also contains every write that some thread had
     /// seen before that write.
@@ -172,15 +172,15 @@ impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
 
 /// The list of a snapshot.
 enum SnapshotList<'i, S: Slot, V: SkipListSettings> {
-    Borrowed(&'i SkipList<S, V>),
-    Owned(Arc<SkipList<S, V>>),
+    Borrowed(&'i SkipListVariant<S, V>),
+    Owned(Arc<SkipListVariant<S, V>>),
 }
 
 impl<S: Slot, V: SkipListSettings> Deref for SnapshotList<'_, S, V> {
-    type Target = SkipList<S, V>;
+    type Target = SkipListVariant<S, V>;
 
     #[inline]
-    fn deref(&self) -> &SkipList<S, V> {
+    fn deref(&self) -> &SkipListVariant<S, V> {
         match self {
             Self::Borrowed(list) => list,
             Self::Owned(list) => list,

@@ -1,6 +1,6 @@
 //! Dropping the index: frees every node with its versions and values.
 
-use super::SkipList;
+use super::SkipListVariant;
 use super::node_state::SkipNodeState;
 use super::variant::SkipListSettings;
 use crate::memory::MemoryPart;
@@ -10,7 +10,7 @@ use crate::slot::Slot;
 ///
 /// # Safety
 /// The index's contents are not used again.
-pub(super) unsafe fn free_all<S: Slot, V: SkipListSettings>(index: &mut SkipList<S, V>) {
+pub(super) unsafe fn free_all<S: Slot, V: SkipListSettings>(index: &mut SkipListVariant<S, V>) {
     // A leaked snapshot leaves its notes.
     index.engine.snapshots.slots().iter().for_each(|slot| drop(slot.close()));
     let mut waiting = Some(index.engine.head);

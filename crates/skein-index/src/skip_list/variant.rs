@@ -1,6 +1,11 @@
 //! The variants of the list, for tests and measurements.
 
+use super::SkipListEngine;
+use crate::byte_index::ByteIndex;
 use crate::variant::{Variant, variants};
+
+/// A list with other settings than [`SkipList`](crate::SkipList).
+pub type SkipListVariant<S, V> = ByteIndex<S, SkipListEngine<V>>;
 
 /// The settings of a list.
 pub trait SkipListSettings: Variant {
@@ -20,7 +25,10 @@ pub trait SkipListSettings: Variant {
 variants! { SkipListSettings:
     /// The list to use.
     SkipListStandard {}
+}
 
+#[cfg(feature = "paper")]
+variants! { SkipListSettings:
     /// A list with towers of up to `LEVELS` levels, and cursors that prefetch through level
     /// `AHEAD`.
     SkipListOf<const LEVELS: usize = 32, const AHEAD: usize = 3> {

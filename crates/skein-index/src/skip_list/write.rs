@@ -13,7 +13,7 @@
 
 use skein_sync::reclaim::Guard;
 
-use super::SkipList;
+use super::SkipListVariant;
 use super::link::TowerLink;
 use super::node::{Node, SearchKey};
 use super::node_state::SkipNodeState;
@@ -43,7 +43,7 @@ struct SupersededState {
     is_empty: bool,
 }
 
-impl<S: Slot, V: SkipListSettings> SkipList<S, V> {
+impl<S: Slot, V: SkipListSettings> SkipListVariant<S, V> {
     /// Sets the value of `key` and returns the word that it had. REQUIRES: the key is not too long.
     pub(super) fn put<G: Guard>(&self, key: &[u8], value: S, guard: &G) -> Option<u64> {
         let (target, height) = (SearchKey::of(key), self.engine.heights.of(key));

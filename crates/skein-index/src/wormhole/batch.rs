@@ -13,7 +13,7 @@
 //! A single lookup performs these reads one after the other. A group of [`GROUP`] lookups has that
 //! many of each in flight.
 
-use super::Wormhole;
+use super::WormholeVariant;
 use super::leaf::{home, looks_like};
 use super::lookup::{LeafGuess, PrefixBounds};
 use super::table::{MetaTrieNode, PrefixTable};
@@ -35,7 +35,7 @@ struct WormholeLookup<'k> {
     probe: (usize, u64),
 }
 
-impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
+impl<S: Slot, V: WormholeSettings> WormholeVariant<S, V> {
     /// Looks up all keys. Calls `found` with each key's position and the word of its value.
     pub(super) fn lookup_many(&self, keys: &[&[u8]], mut found: impl FnMut(usize, Option<u64>)) {
         let table = self.engine.meta.table();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Wormhole;
+use super::WormholeVariant;
 use super::item::{TrieItem, TrieItemChild};
 use super::leaf::{LINES, SLOTS, WormholeLeaf, home};
 use super::line::LINE;
@@ -49,7 +49,7 @@ struct ExpectedTrieNode {
     children: Vec<(TrieItemChild, WormholeLeaf)>,
 }
 
-impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
+impl<S: Slot, V: WormholeSettings> WormholeVariant<S, V> {
     /// Verifies the whole structure.
     ///
     /// # Errors
@@ -163,7 +163,7 @@ fn check_item(item: TrieItem, prefix: &[u8], expected: &ExpectedTrieNode) -> Res
 
 /// Verifies a leaf's slots, ranks and keys. Returns the number of its keys.
 fn check_leaf<S: Slot, V: WormholeSettings>(
-    index: &Wormhole<S, V>,
+    index: &WormholeVariant<S, V>,
     leaf: WormholeLeaf,
     next: Option<WormholeLeaf>,
 ) -> Result<usize, String> {

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 use skein_sync::reclaim::Guard;
 use skein_sync::version::Version;
 
-use super::Wormhole;
+use super::WormholeVariant;
 use super::latch::LeafLatch;
 use super::leaf::{LeafSide, WormholeLeaf};
 use super::leaf_view::{LeafStart, LeafUnready, LeafView};
@@ -36,7 +36,7 @@ enum WormholeCursorState {
 /// A position in a [`Wormhole`].
 #[derive(Debug)]
 pub struct WormholeCursor<'g, S: Slot, G: Guard, V: WormholeSettings> {
-    index: &'g Wormhole<S, V>,
+    index: &'g WormholeVariant<S, V>,
     guard: PhantomData<&'g G>,
     view: Option<LeafView<V>>,
     state: WormholeCursorState,
@@ -47,7 +47,7 @@ pub struct WormholeCursor<'g, S: Slot, G: Guard, V: WormholeSettings> {
 unsafe impl<S: Slot, G: Guard + Sync, V: WormholeSettings> Send for WormholeCursor<'_, S, G, V> {}
 
 impl<'g, S: Slot, G: Guard, V: WormholeSettings> WormholeCursor<'g, S, G, V> {
-    pub(super) fn new(index: &'g Wormhole<S, V>, _guard: &'g G) -> Self {
+    pub(super) fn new(index: &'g WormholeVariant<S, V>, _guard: &'g G) -> Self {
         Self { index, guard: PhantomData, view: None, state: WormholeCursorState::Fresh }
     }
 
@@ -116,7 +116,7 @@ impl<'g, S: Slot, G: Guard, V: WormholeSettings> WormholeCursor<'g, S, G, V> {
     /// Returns the state of a cursor on the record at the view's position.
     #[inline(always)]
     fn on(view: &LeafView<V>, record: KeyRecord) -> WormholeCursorState {
-        WormholeCursorState::On(record, Wormhole::<S, V>::word(view.leaf, view.slot(), record))
+        WormholeCursorState::On(record, WormholeVariant::<S, V>::word(view.leaf, view.slot(), record))
     }
 
     /// Stands on the record at the view's position, or on the next record in the given direction.

@@ -16,7 +16,7 @@
 //! split, and the trie does not show it yet), moves left (the leaf was merged), or restarts with
 //! full comparisons of prefixes.
 
-use super::Wormhole;
+use super::WormholeVariant;
 use super::leaf::{LeafSide, WormholeLeaf};
 use super::search::LeafSearch;
 use super::table::{MetaTrieNode, PrefixTable, is_item};
@@ -70,7 +70,7 @@ impl PrefixBounds {
     }
 }
 
-impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
+impl<S: Slot, V: WormholeSettings> WormholeVariant<S, V> {
     /// Returns the bounds at the start of a search.
     #[inline(always)]
     pub(super) fn initial_bounds(&self, table: &PrefixTable, key: &[u8]) -> PrefixBounds {
@@ -277,7 +277,7 @@ impl GuessWalk {
     /// Moves on from a leaf whose range does not include the key.
     pub(super) fn turn<S: Slot, V: WormholeSettings>(
         &mut self,
-        index: &Wormhole<S, V>,
+        index: &WormholeVariant<S, V>,
         key: &[u8],
         side: LeafSide,
     ) {
@@ -289,7 +289,7 @@ impl GuessWalk {
     }
 
     /// Moves on from a deleted leaf. Its keys are in a leaf to the left.
-    pub(super) fn leave<S: Slot, V: WormholeSettings>(&mut self, index: &Wormhole<S, V>, key: &[u8]) {
+    pub(super) fn leave<S: Slot, V: WormholeSettings>(&mut self, index: &WormholeVariant<S, V>, key: &[u8]) {
         self.steps += 1;
         self.leaf = match self.leaf.prev() {
             Some(prev) if !self.steps.is_multiple_of(STEPS_MAX) => prev,

@@ -18,7 +18,7 @@
 use skein_sync::reclaim::Guard;
 use skein_sync::spin::Backoff;
 
-use super::Wormhole;
+use super::WormholeVariant;
 use super::latch::LeafLatch;
 use super::leaf::{LeafRanks, SLOTS, WormholeLeaf};
 use super::variant::WormholeSettings;
@@ -29,7 +29,7 @@ fn fit<V: WormholeSettings>(left: usize, right: usize) -> bool {
     left + right <= V::WIDTH * 7 / 8 || left == 0 || right == 0
 }
 
-impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
+impl<S: Slot, V: WormholeSettings> WormholeVariant<S, V> {
     /// Merges the leaf with a neighbour after a removal, if they fit in one leaf.
     pub(super) fn merge_if_small(&self, latch: LeafLatch<V>, guard: &impl Guard) {
         let count = latch.count();

@@ -16,7 +16,7 @@
 //! An *anchor* is the lower bound of a leaf's keys. The trie holds all prefixes of all anchors.
 //! Reading order: `leaf/`, `item.rs` and `table.rs` (the structures), `meta_trie.rs` (changes of
 //! the trie), `lookup.rs`, `write.rs`, `split.rs`, `merge.rs`, then `leaf_view.rs` and `cursor.rs`
-//! (scans), `batch.rs`.
+//! (scans), `batch.rs`. `one_thread.rs` has the constructors of the variant for one thread.
 //!
 //! Source: Wu, Ni, Jiang, "Wormhole: A Fast Ordered Index for In-memory Data Management" (EuroSys
 //! 2019), sections 2 and 3. Design: `docs/design/wormhole.md`.
@@ -56,6 +56,8 @@ mod line;
 mod lookup;
 mod merge;
 mod meta_trie;
+#[cfg(feature = "paper")]
+mod one_thread;
 mod search;
 mod split;
 mod table;
@@ -63,32 +65,30 @@ mod teardown;
 #[cfg(all(test, not(skein_loom)))]
 mod tests;
 mod value;
+#[cfg(not(feature = "paper"))]
+mod variant;
+#[cfg(feature = "paper")]
 pub mod variant;
 mod write;
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 
-use skein_sync::reclaim::{Collector, Guard};
+use skein_sync::reclaim::Guard;
 use skein_sync::version::Version;
 
 pub use check::WormholeStats;
 pub use cursor::WormholeCursor;
 use leaf::WormholeLeaf;
 use meta_trie::MetaTrie;
-use variant::{WormholeForOneThread, WormholeSettings, WormholeStandard};
+use variant::{WormholeSettings, WormholeStandard, WormholeVariant};
 
 use crate::byte_index::ByteIndex;
 use crate::engine::{IndexBase, IndexEngine, StandardEngine};
 use crate::hash::PrefixHash;
 use crate::index::{ComputeAction, Computed, IndexError};
-use crate::memory::Arena;
 use crate::slot::Slot;
 
 /// An ordered index over byte strings; see the [module](self).
-///
-/// `V` selects a variant, the [`WormholeStandard`] if you name none. [`variant`] has others: most
-/// disable design features, to measure their worth, or are for tests.
 ///
 /// ```
 /// use skein_index::{Inline, OrderedIndex, Wormhole};
@@ -100,7 +100,7 @@ use crate::slot::Slot;
 /// assert_eq!(index.get(b"geese", &guard), None);
 /// # Ok::<(), skein_index::IndexError>(())
 /// ```
-pub type Wormhole<S, V = WormholeStandard> = ByteIndex<S, WormholeEngine<V>>;
+pub type Wormhole<S> = ByteIndex<S, WormholeEngine<WormholeStandard>>;
 
 /// The fields of a [`Wormhole`] beside those that all indexes have.
 #[derive(Debug)]
@@ -122,35 +122,6 @@ unsafe impl<V: WormholeSettings> Send for WormholeEngine<V> {}
 // SAFETY: as above.
 unsafe impl<V: WormholeSettings> Sync for WormholeEngine<V> {}
 
-impl<S: Slot> Wormhole<S, WormholeForOneThread> {
-    /// Creates an empty index for one thread, without locks and versions (the paper's
-    /// *Wormhole-unsafe*). Compared with the concurrent index, it shows the cost of concurrency.
-    ///
-    /// # Safety
-    /// From now on only one thread at a time uses the index, and nothing is written while a cursor
-    /// is in use.
-    pub unsafe fn single_threaded(collector: Arc<Collector>) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::single_threaded_in(Arena::new(), collector) }
-    }
-}
-
-impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
-    /// Creates an empty index for one thread, like [`single_threaded`](Wormhole::single_threaded),
-    /// with its memory in `arena`.
-    ///
-    /// Inserts of new keys are fastest with leaves of seven eighths of 128 keys: in a leaf that is
-    /// nearly full, most records spill into other lines.
-    ///
-    /// # Safety
-    /// As for `single_threaded`. When the index is dropped, no other object of the arena is in use,
-    /// and no object of the arena is used after that.
-    pub unsafe fn single_threaded_in(arena: Arena, collector: Arc<Collector>) -> Self {
-        const { assert!(V::ONE_THREAD, "an index for one thread needs the variant `WormholeForOneThread`") };
-        Self::with_base(IndexBase::with_arena(arena, collector))
-    }
-}
-
 impl<S: Slot, V: WormholeSettings> IndexEngine<S> for WormholeEngine<V> {
     type EngineCursor<'g, G: Guard + 'g>
         = WormholeCursor<'g, S, G, V>
@@ -171,18 +142,18 @@ impl<S: Slot, V: WormholeSettings> IndexEngine<S> for WormholeEngine<V> {
     }
 
     #[inline(always)]
-    fn lookup(index: &Wormhole<S, V>, key: &[u8]) -> Option<u64> {
+    fn lookup(index: &WormholeVariant<S, V>, key: &[u8]) -> Option<u64> {
         index.lookup(key)
     }
 
     #[inline(always)]
-    fn lookup_many(index: &Wormhole<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
+    fn lookup_many(index: &WormholeVariant<S, V>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>)) {
         index.lookup_many(keys, found);
     }
 
     #[inline(always)]
     fn write<'g, G: Guard>(
-        index: &'g Wormhole<S, V>,
+        index: &'g WormholeVariant<S, V>,
         key: &[u8],
         change: impl FnOnce(Option<S::Ref<'_>>) -> ComputeAction<S>,
         guard: &'g G,
@@ -195,11 +166,11 @@ impl<S: Slot, V: WormholeSettings> IndexEngine<S> for WormholeEngine<V> {
     }
 
     #[inline(always)]
-    fn cursor<'g, G: Guard>(index: &'g Wormhole<S, V>, guard: &'g G) -> WormholeCursor<'g, S, G, V> {
+    fn cursor<'g, G: Guard>(index: &'g WormholeVariant<S, V>, guard: &'g G) -> WormholeCursor<'g, S, G, V> {
         WormholeCursor::new(index, guard)
     }
 
-    fn separators(index: &Wormhole<S, V>, parts: usize) -> Vec<Vec<u8>> {
+    fn separators(index: &WormholeVariant<S, V>, parts: usize) -> Vec<Vec<u8>> {
         let anchors: Vec<&[u8]> = std::iter::successors(index.engine.first.next(), |leaf| leaf.next())
             .map(WormholeLeaf::anchor)
             .collect();
@@ -212,7 +183,7 @@ impl<S: Slot, V: WormholeSettings> IndexEngine<S> for WormholeEngine<V> {
         unsafe { self.meta.free() };
     }
 
-    unsafe fn free_all(index: &mut Wormhole<S, V>) {
+    unsafe fn free_all(index: &mut WormholeVariant<S, V>) {
         // SAFETY: the caller's promise.
         unsafe { teardown::free_all(index) };
     }

@@ -19,7 +19,7 @@
 
 use skein_sync::reclaim::Guard;
 
-use super::Wormhole;
+use super::WormholeVariant;
 use super::latch::LeafLatch;
 use super::leaf::{LeafRanks, WormholeLeaf};
 use super::search::common_len;
@@ -33,7 +33,7 @@ struct LeafCut<'k> {
     anchor: &'k [u8],
 }
 
-impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
+impl<S: Slot, V: WormholeSettings> WormholeVariant<S, V> {
     /// Splits a full leaf and adds a record to one half.
     #[cold]
     pub(super) fn split(&self, latch: LeafLatch<V>, (record, word): (KeyRecord, u64), guard: &impl Guard) {

@@ -1,6 +1,6 @@
 //! Dropping the index: frees every leaf with its records and values. The trie was freed before.
 
-use super::Wormhole;
+use super::WormholeVariant;
 use super::variant::WormholeSettings;
 use crate::memory::MemoryPart;
 use crate::slot::Slot;
@@ -9,7 +9,7 @@ use crate::slot::Slot;
 ///
 /// # Safety
 /// The index's contents are not used again.
-pub(super) unsafe fn free_all<S: Slot, V: WormholeSettings>(index: &mut Wormhole<S, V>) {
+pub(super) unsafe fn free_all<S: Slot, V: WormholeSettings>(index: &mut WormholeVariant<S, V>) {
     let mut waiting = Some(index.engine.first);
     while let Some(leaf) = waiting {
         waiting = leaf.next();
@@ -18,8 +18,8 @@ pub(super) unsafe fn free_all<S: Slot, V: WormholeSettings>(index: &mut Wormhole
             // SAFETY: the index is borrowed mutably, so no other thread reaches its contents; each
             // object is visited once.
             unsafe {
-                drop(S::from_word(Wormhole::<S, V>::word(leaf, slot.into(), record)));
-                Wormhole::<S, V>::free_record(record, MemoryPart::Keys);
+                drop(S::from_word(WormholeVariant::<S, V>::word(leaf, slot.into(), record)));
+                WormholeVariant::<S, V>::free_record(record, MemoryPart::Keys);
             }
         }
         // SAFETY: as above.

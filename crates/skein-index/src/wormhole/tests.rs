@@ -3,19 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::WormholeStats;
 use super::cursor::WormholeCursor;
 use super::leaf_view::LeafStart;
 use super::variant::{
-    WormholeForOneThread, WormholeOfWidth, WormholeSettings, WormholeStandard, WormholeWithoutShortAnchors,
+    WormholeForOneThread, WormholeOfWidth, WormholeSettings, WormholeStandard, WormholeVariant,
+    WormholeWithoutShortAnchors,
 };
-use super::{Wormhole, WormholeStats};
 use crate::hash::PrefixHash;
 use crate::index::{Cursor, IndexError, OrderedIndex};
 use crate::memory::Arena;
 use crate::slot::Inline;
 use skein_sync::reclaim::{Collector, Guard};
 
-type SmallWormhole = Wormhole<Inline<u64>, WormholeOfWidth>;
+type SmallWormhole = WormholeVariant<Inline<u64>, WormholeOfWidth>;
 
 const LEN: usize = 12;
 
@@ -57,8 +58,8 @@ fn colliding(count: usize) -> Vec<[u8; LEN]> {
     strings
 }
 
-fn filled<V: WormholeSettings>(keys: &[Vec<u8>]) -> Wormhole<Inline<u64>, V> {
-    let index = Wormhole::with_variant(Arc::new(Collector::new()));
+fn filled<V: WormholeSettings>(keys: &[Vec<u8>]) -> WormholeVariant<Inline<u64>, V> {
+    let index = WormholeVariant::with_variant(Arc::new(Collector::new()));
     for (key, value) in keys.iter().zip(0..) {
         index.insert(key, Inline(value), &index.collector().enter()).unwrap();
     }
@@ -68,7 +69,7 @@ fn filled<V: WormholeSettings>(keys: &[Vec<u8>]) -> Wormhole<Inline<u64>, V> {
 /// Checks that every key is found, singly and in batches; then removes all keys and checks that the
 /// memory is returned.
 fn finds_all_and_empties<V: WormholeSettings>(
-    mut index: Wormhole<Inline<u64>, V>,
+    mut index: WormholeVariant<Inline<u64>, V>,
     keys: &[Vec<u8>],
 ) -> WormholeStats {
     let shape = index.check().unwrap();
@@ -233,8 +234,8 @@ fn the_budget_holds_while_the_table_grows() {
 #[test]
 fn flags_stay_with_their_keys() {
     // SAFETY: one thread, and no write while a cursor is in use; the arena is the index's.
-    let index: Wormhole<Inline<bool>, WormholeForOneThread<8>> =
-        unsafe { Wormhole::single_threaded_in(Arena::new(), Arc::new(Collector::new())) };
+    let index: WormholeVariant<Inline<bool>, WormholeForOneThread<8>> =
+        unsafe { WormholeVariant::single_threaded_in(Arena::new(), Arc::new(Collector::new())) };
     let colliding = colliding(200);
     let (mut model, mut state) = (BTreeMap::new(), 7_u64);
     let mut below = |end: usize| {

@@ -3,14 +3,14 @@
 //! A value of one bit in the leaf saves eight bytes per key. The slot and its bit are two stores,
 //! and a split moves both, so only a single-threaded index keeps values this way.
 
-use super::Wormhole;
+use super::WormholeVariant;
 use super::leaf::WormholeLeaf;
 use super::search::FoundRecord;
 use super::variant::WormholeSettings;
 use crate::record::KeyRecord;
 use crate::slot::Slot;
 
-impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
+impl<S: Slot, V: WormholeSettings> WormholeVariant<S, V> {
     /// Whether values are bits in the leaves.
     pub(super) const IN_LEAF: bool = S::IS_FLAG && V::ONE_THREAD;
 

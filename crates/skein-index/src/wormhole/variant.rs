@@ -3,7 +3,12 @@
 //! Most variants disable design features, to measure their worth (Wormhole, section 4.1, figure
 //! 11).
 
+use super::WormholeEngine;
+use crate::byte_index::ByteIndex;
 use crate::variant::{Variant, variants};
+
+/// An index with other settings than [`Wormhole`](crate::Wormhole).
+pub type WormholeVariant<S, V> = ByteIndex<S, WormholeEngine<V>>;
 
 /// The settings of an index.
 pub trait WormholeSettings: Variant {
@@ -32,7 +37,10 @@ pub trait WormholeSettings: Variant {
 variants! { WormholeSettings:
     /// The index to use, with the paper's leaves of 128 keys.
     WormholeStandard {}
+}
 
+#[cfg(feature = "paper")]
+variants! { WormholeSettings:
     /// An index with small leaves, which reaches every case with few keys: for tests.
     WormholeOfWidth<const WIDTH: usize = 4> {
         const WIDTH: usize = WIDTH;
@@ -94,7 +102,7 @@ variants! { WormholeSettings:
     }
 
     /// The index without locks and versions (*Wormhole-unsafe*).
-    /// [`Wormhole::single_threaded`](crate::Wormhole::single_threaded) creates it.
+    /// [`WormholeVariant::single_threaded`] creates it.
     WormholeForOneThread<const WIDTH: usize = 128> {
         const WIDTH: usize = WIDTH;
         const ONE_THREAD: bool = true;

@@ -12,7 +12,7 @@
 
 use skein_sync::reclaim::Guard;
 
-use super::Wormhole;
+use super::WormholeVariant;
 use super::latch::LeafLatch;
 use super::leaf::{LeafSide, WormholeLeaf};
 use super::lookup::{GuessWalk, LeafGuess};
@@ -26,7 +26,7 @@ use crate::slot::{Slot, retire_value};
 /// keyed hash. For 128 tags of 16 bits, chance practically never causes that.
 const COLLISIONS_MAX: usize = 8;
 
-impl<S: Slot, V: WormholeSettings> Wormhole<S, V> {
+impl<S: Slot, V: WormholeSettings> WormholeVariant<S, V> {
     /// Locks the leaf that covers `key`. Returns it with the key's tag there.
     fn lock_for(&self, key: &[u8]) -> (LeafLatch<V>, u16) {
         let target = self.locate(key);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::support::conformance::{IndexFamily, conformance};
-use skein_index::mlp_index::variant::MlpBucketPerKey;
-use skein_index::skip_list::variant::BareSkipListOf;
+use skein_index::mlp_index::variant::{MlpBucketPerKey, MlpIndexVariant};
+use skein_index::skip_list::variant::{BareSkipListOf, SkipListVariant};
 use skein_index::{Collector, CuckooTrie, Masstree, MlpIndex, SkipList, Slot, Wormhole};
 
 struct OfMasstree;
@@ -67,10 +67,10 @@ impl IndexFamily for OfSkipList {
 struct OfBareSkipList;
 
 impl IndexFamily for OfBareSkipList {
-    type Index<S: Slot> = SkipList<S, BareSkipListOf>;
+    type Index<S: Slot> = SkipListVariant<S, BareSkipListOf>;
 
     fn index<S: Slot>() -> Self::Index<S> {
-        SkipList::with_variant(Arc::new(Collector::new()))
+        SkipListVariant::with_variant(Arc::new(Collector::new()))
     }
 
     fn with_budget<S: Slot>(bytes: usize) -> Self::Index<S> {
@@ -97,11 +97,11 @@ impl IndexFamily for OfMlpIndex {
 struct OfResizingMlpIndex;
 
 impl IndexFamily for OfResizingMlpIndex {
-    type Index<S: Slot> = MlpIndex<S, MlpBucketPerKey>;
+    type Index<S: Slot> = MlpIndexVariant<S, MlpBucketPerKey>;
     const LONGEST: usize = skein_index::mlp_index::MAX_LEN;
 
     fn index<S: Slot>() -> Self::Index<S> {
-        MlpIndex::with_variant(Arc::new(Collector::new()))
+        MlpIndexVariant::with_variant(Arc::new(Collector::new()))
     }
 
     fn with_budget<S: Slot>(bytes: usize) -> Self::Index<S> {

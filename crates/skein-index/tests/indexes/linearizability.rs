@@ -6,12 +6,12 @@ use std::sync::{Arc, Barrier};
 
 use crate::support::history::{FinishedCall, HistoryCall, HistoryClock, explains, perform};
 use crate::support::random::TestRandom;
-use skein_index::cuckoo_trie::variant::CuckooOfLeastBits;
-use skein_index::masstree::variant::MasstreeOfWidth;
-use skein_index::mlp_index::variant::{MlpBucketPerKey, MlpCrowded};
-use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf};
-use skein_index::wormhole::variant::WormholeOfWidth;
-use skein_index::{Collector, CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
+use skein_index::cuckoo_trie::variant::{CuckooOfLeastBits, CuckooTrieVariant};
+use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeVariant};
+use skein_index::mlp_index::variant::{MlpBucketPerKey, MlpCrowded, MlpIndexVariant};
+use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf, SkipListVariant};
+use skein_index::wormhole::variant::{WormholeOfWidth, WormholeVariant};
+use skein_index::{Collector, Inline, OrderedIndex};
 
 const THREADS: usize = 3;
 const OPERATIONS: usize = 5;
@@ -29,34 +29,34 @@ fn run<I: OrderedIndex<Inline<u64>>>(
     (0..OPERATIONS).map(operation).collect()
 }
 
-fn masstree() -> Masstree<Inline<u64>, MasstreeOfWidth<3>> {
-    Masstree::with_variant(Arc::new(Collector::new()))
+fn masstree() -> MasstreeVariant<Inline<u64>, MasstreeOfWidth<3>> {
+    MasstreeVariant::with_variant(Arc::new(Collector::new()))
 }
 
-fn wormhole() -> Wormhole<Inline<u64>, WormholeOfWidth<4>> {
-    Wormhole::with_variant(Arc::new(Collector::new()))
+fn wormhole() -> WormholeVariant<Inline<u64>, WormholeOfWidth<4>> {
+    WormholeVariant::with_variant(Arc::new(Collector::new()))
 }
 
-fn cuckoo_trie() -> CuckooTrie<Inline<u64>, CuckooOfLeastBits<1>> {
-    CuckooTrie::with_variant(Arc::new(Collector::new()))
+fn cuckoo_trie() -> CuckooTrieVariant<Inline<u64>, CuckooOfLeastBits<1>> {
+    CuckooTrieVariant::with_variant(Arc::new(Collector::new()))
 }
 
 /// Two levels, so that nodes are linked on several levels and walks are long.
-fn skip_list() -> SkipList<Inline<u64>, SkipListOf<2, 0>> {
-    SkipList::with_variant(Arc::new(Collector::new()))
+fn skip_list() -> SkipListVariant<Inline<u64>, SkipListOf<2, 0>> {
+    SkipListVariant::with_variant(Arc::new(Collector::new()))
 }
 
-fn bare_skip_list() -> SkipList<Inline<u64>, BareSkipListOf<2, 0>> {
-    SkipList::with_variant(Arc::new(Collector::new()))
+fn bare_skip_list() -> SkipListVariant<Inline<u64>, BareSkipListOf<2, 0>> {
+    SkipListVariant::with_variant(Arc::new(Collector::new()))
 }
 
-fn mlp_index() -> MlpIndex<Inline<u64>, MlpCrowded> {
-    MlpIndex::with_variant(Arc::new(Collector::new()))
+fn mlp_index() -> MlpIndexVariant<Inline<u64>, MlpCrowded> {
+    MlpIndexVariant::with_variant(Arc::new(Collector::new()))
 }
 
 /// Every insert and every removal resizes the table.
-fn resizing_mlp_index() -> MlpIndex<Inline<u64>, MlpBucketPerKey> {
-    MlpIndex::with_variant(Arc::new(Collector::new()))
+fn resizing_mlp_index() -> MlpIndexVariant<Inline<u64>, MlpBucketPerKey> {
+    MlpIndexVariant::with_variant(Arc::new(Collector::new()))
 }
 
 fn check<I: OrderedIndex<Inline<u64>>>(make: fn() -> I, keys: &[&[u8]], others: &[&[u8]], rounds: u64) {

@@ -9,10 +9,10 @@ use crate::support::random::TestRandom;
 use crate::support::{any_key, compare_all, shared_keys, spread_key, times};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeSettings, MasstreeStandard};
+use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeSettings, MasstreeStandard, MasstreeVariant};
 use skein_index::{Collector, ComputeAction, Inline, Masstree, OrderedIndex};
 
-type LocatedTree<V> = Masstree<Inline<u64>, V>;
+type LocatedTree<V> = MasstreeVariant<Inline<u64>, V>;
 
 /// One step: a batch of keys is located, other keys are written meanwhile, then the batch is
 /// written.

@@ -9,39 +9,42 @@ use crate::support::{
 };
 use proptest::prelude::*;
 use skein_index::cuckoo_trie::variant::{
-    CuckooOfLeastBits, CuckooSettings, CuckooStandard, CuckooWithoutPrefetch,
+    CuckooOfLeastBits, CuckooSettings, CuckooStandard, CuckooTrieVariant, CuckooWithoutPrefetch,
 };
-use skein_index::masstree::variant::{MasstreeBase, MasstreeOfWidth, MasstreeSettings, MasstreeStandard};
+use skein_index::masstree::variant::{
+    MasstreeBase, MasstreeOfWidth, MasstreeSettings, MasstreeStandard, MasstreeVariant,
+};
 use skein_index::mlp_index::variant::{
-    MlpBucketPerKey, MlpCrowded, MlpCrowdedBucketPerKey, MlpSettings, MlpStandard, MlpWithAllLevelsUnfetched,
+    MlpBucketPerKey, MlpCrowded, MlpCrowdedBucketPerKey, MlpIndexVariant, MlpSettings, MlpStandard,
+    MlpWithAllLevelsUnfetched,
 };
 use skein_index::skip_list::variant::{
-    BareSkipListOf, SkipListOf, SkipListSettings, SkipListStandard, SkipListWithoutPrefetch,
+    BareSkipListOf, SkipListOf, SkipListSettings, SkipListStandard, SkipListVariant, SkipListWithoutPrefetch,
 };
 use skein_index::wormhole::variant::{
-    WormholeBaseWithoutShortAnchors, WormholeOfWidth, WormholeSettings, WormholeStandard,
+    WormholeBaseWithoutShortAnchors, WormholeOfWidth, WormholeSettings, WormholeStandard, WormholeVariant,
     WormholeWithFourProbes, WormholeWithTwoProbes,
 };
-use skein_index::{Collector, CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
+use skein_index::{Collector, Inline, Masstree, OrderedIndex};
 
 fn masstree<V: MasstreeSettings>(operations: &[IndexOperation]) {
-    check(Masstree::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
+    check(MasstreeVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
 fn wormhole<V: WormholeSettings>(operations: &[IndexOperation]) {
-    check(Wormhole::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
+    check(WormholeVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
 fn cuckoo_trie<V: CuckooSettings>(operations: &[IndexOperation]) {
-    check(CuckooTrie::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
+    check(CuckooTrieVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
 fn skip_list<V: SkipListSettings>(operations: &[IndexOperation]) {
-    check(SkipList::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
+    check(SkipListVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
 fn mlp_index<V: MlpSettings>(operations: &[IndexOperation]) {
-    check(MlpIndex::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
+    check(MlpIndexVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), operations);
 }
 
 /// Runs the operations, compares, and removes every other key. Checks the structure at each stage,

@@ -12,17 +12,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::support::checked::CheckedIndex;
 use crate::support::random::TestRandom;
 use crate::support::{returned, shared_keys, times};
-use skein_index::cuckoo_trie::variant::{CuckooOfLeastBits, CuckooSettings, CuckooStandard};
-use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeSettings, MasstreeStandard};
+use skein_index::cuckoo_trie::variant::{
+    CuckooOfLeastBits, CuckooSettings, CuckooStandard, CuckooTrieVariant,
+};
+use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeSettings, MasstreeStandard, MasstreeVariant};
 use skein_index::mlp_index::variant::{
-    MlpBucketPerKey, MlpCrowded, MlpSettings, MlpStandard, MlpWithoutPrefetch,
+    MlpBucketPerKey, MlpCrowded, MlpIndexVariant, MlpSettings, MlpStandard, MlpWithoutPrefetch,
 };
-use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf, SkipListSettings, SkipListStandard};
-use skein_index::wormhole::variant::{WormholeOfWidth, WormholeSettings, WormholeStandard};
-use skein_index::{
-    Boxed, Collector, ComputeAction, CuckooTrie, Cursor, Guard, Inline, Masstree, MlpIndex, OrderedIndex,
-    SkipList, Slot, Wormhole,
+use skein_index::skip_list::variant::{
+    BareSkipListOf, SkipListOf, SkipListSettings, SkipListStandard, SkipListVariant,
 };
+use skein_index::wormhole::variant::{WormholeOfWidth, WormholeSettings, WormholeStandard, WormholeVariant};
+use skein_index::{Boxed, Collector, ComputeAction, Cursor, Guard, Inline, Masstree, OrderedIndex, Slot};
 
 /// The messages of the checks on a writer's keys and on the keys that stay.
 const NOT_AS_LEFT: &str = "a key is not as its writer left it";
@@ -190,12 +191,12 @@ fn stress<I: CheckedIndex>(mut index: I, keys: &[Vec<u8>], operations: usize) {
 }
 
 fn masstree<V: MasstreeSettings>(keys: &[Vec<u8>], operations: usize) {
-    stress(Masstree::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
+    stress(MasstreeVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
 }
 
 #[cfg(not(feature = "planted-bugs"))]
 fn wormhole<V: WormholeSettings>(keys: &[Vec<u8>], operations: usize) {
-    stress(Wormhole::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
+    stress(WormholeVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
 }
 
 #[test]
@@ -230,7 +231,7 @@ fn wormhole_of_small_leaves_with_long_keys() {
 
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie<V: CuckooSettings>(keys: &[Vec<u8>], operations: usize) {
-    stress(CuckooTrie::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
+    stress(CuckooTrieVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
 }
 
 #[test]
@@ -267,7 +268,7 @@ fn cuckoo_trie_with_long_keys() {
 
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list<V: SkipListSettings>(keys: &[Vec<u8>], operations: usize) {
-    stress(SkipList::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
+    stress(SkipListVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
 }
 
 #[test]
@@ -299,7 +300,7 @@ fn skip_list_without_versions() {
 
 #[cfg(not(feature = "planted-bugs"))]
 fn mlp_index<V: MlpSettings>(keys: &[Vec<u8>], operations: usize) {
-    stress(MlpIndex::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
+    stress(MlpIndexVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, operations);
 }
 
 #[test]
@@ -378,7 +379,7 @@ fn narrow_masstree_with_paths() {
 fn increments_are_not_lost() {
     const THREADS: usize = 4;
     let rounds = times(20_000);
-    let index = Masstree::<Inline<u64>, MasstreeOfWidth<3>>::with_variant(Arc::new(Collector::new()));
+    let index = MasstreeVariant::<Inline<u64>, MasstreeOfWidth<3>>::with_variant(Arc::new(Collector::new()));
     let keys = shared_keys::paths(12);
     let taken = AtomicUsize::new(0);
     std::thread::scope(|scope| {

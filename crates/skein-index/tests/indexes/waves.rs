@@ -18,13 +18,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::support::checked::CheckedIndex;
 use crate::support::random::TestRandom;
 use crate::support::{returned, shared_keys, times};
-use skein_index::cuckoo_trie::variant::CuckooOfLeastBits;
-use skein_index::masstree::variant::MasstreeOfWidth;
-use skein_index::skip_list::variant::{SkipListOf, SkipListSettings, SkipListStandard};
-use skein_index::wormhole::variant::{WormholeOfWidth, WormholeSettings, WormholeStandard};
-use skein_index::{
-    Collector, CuckooTrie, Cursor, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole,
-};
+use skein_index::cuckoo_trie::variant::{CuckooOfLeastBits, CuckooTrieVariant};
+use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeVariant};
+use skein_index::skip_list::variant::{SkipListOf, SkipListSettings, SkipListStandard, SkipListVariant};
+use skein_index::wormhole::variant::{WormholeOfWidth, WormholeSettings, WormholeStandard, WormholeVariant};
+use skein_index::{Collector, Cursor, Inline, MlpIndex, OrderedIndex};
 
 const WRITERS: usize = 2;
 const PRESENT: u64 = 2;
@@ -170,19 +168,23 @@ fn waves<I: CheckedIndex>(mut index: I, mut keys: Vec<Vec<u8>>, waves: usize) {
 }
 
 fn wormhole<V: WormholeSettings>(keys: Vec<Vec<u8>>, count: usize) {
-    waves(Wormhole::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, count);
+    waves(WormholeVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, count);
 }
 
 #[cfg(not(feature = "planted-bugs"))]
 fn masstree(keys: Vec<Vec<u8>>, count: usize) {
-    waves(Masstree::<Inline<u64>, MasstreeOfWidth<3>>::with_variant(Arc::new(Collector::new())), keys, count);
+    waves(
+        MasstreeVariant::<Inline<u64>, MasstreeOfWidth<3>>::with_variant(Arc::new(Collector::new())),
+        keys,
+        count,
+    );
 }
 
 /// The table starts with eight buckets.
 #[cfg(not(feature = "planted-bugs"))]
 fn cuckoo_trie(keys: Vec<Vec<u8>>, count: usize) {
     waves(
-        CuckooTrie::<Inline<u64>, CuckooOfLeastBits<3>>::with_variant(Arc::new(Collector::new())),
+        CuckooTrieVariant::<Inline<u64>, CuckooOfLeastBits<3>>::with_variant(Arc::new(Collector::new())),
         keys,
         count,
     );
@@ -190,7 +192,7 @@ fn cuckoo_trie(keys: Vec<Vec<u8>>, count: usize) {
 
 #[cfg(not(feature = "planted-bugs"))]
 fn skip_list<V: SkipListSettings>(keys: Vec<Vec<u8>>, count: usize) {
-    waves(SkipList::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, count);
+    waves(SkipListVariant::<Inline<u64>, V>::with_variant(Arc::new(Collector::new())), keys, count);
 }
 
 #[test]

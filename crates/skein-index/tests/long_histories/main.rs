@@ -39,12 +39,12 @@ use keys::{HistoryKeySet, sets};
 use random::TestRandom;
 use record::{HistoryIndex, HistoryRecorder, UniqueValue};
 use round::{HistoryTally, round};
-use skein_index::cuckoo_trie::variant::CuckooOfLeastBits;
+use skein_index::cuckoo_trie::variant::{CuckooOfLeastBits, CuckooTrieVariant};
 use skein_index::index::MAX_KEY_LEN;
-use skein_index::masstree::variant::MasstreeOfWidth;
-use skein_index::mlp_index::variant::{MlpBucketPerKey, MlpCrowded};
-use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf};
-use skein_index::wormhole::variant::WormholeOfWidth;
+use skein_index::masstree::variant::{MasstreeOfWidth, MasstreeVariant};
+use skein_index::mlp_index::variant::{MlpBucketPerKey, MlpCrowded, MlpIndexVariant};
+use skein_index::skip_list::variant::{BareSkipListOf, SkipListOf, SkipListVariant};
+use skein_index::wormhole::variant::{WormholeOfWidth, WormholeVariant};
 use skein_index::{Boxed, Collector, CuckooTrie, Masstree, MlpIndex, SkipList, Wormhole, mlp_index};
 
 /// The number of rounds for each variant of an index in a plain run.
@@ -151,26 +151,26 @@ type HistorySlot = Boxed<UniqueValue>;
 // zeros.
 variants! {
     masstree, 3 {
-        Masstree<HistorySlot, MasstreeOfWidth<3>>, MAX_KEY_LEN, false, with_variant;
-        Masstree<HistorySlot, MasstreeOfWidth<10>>, MAX_KEY_LEN, true, with_variant;
+        MasstreeVariant<HistorySlot, MasstreeOfWidth<3>>, MAX_KEY_LEN, false, with_variant;
+        MasstreeVariant<HistorySlot, MasstreeOfWidth<10>>, MAX_KEY_LEN, true, with_variant;
         Masstree<HistorySlot>, MAX_KEY_LEN, true, with_collector;
     }
     wormhole, 2 {
-        Wormhole<HistorySlot, WormholeOfWidth<4>>, MAX_KEY_LEN, true, with_variant;
+        WormholeVariant<HistorySlot, WormholeOfWidth<4>>, MAX_KEY_LEN, true, with_variant;
         Wormhole<HistorySlot>, MAX_KEY_LEN, true, with_collector;
     }
     cuckoo_trie, 2 {
-        CuckooTrie<HistorySlot, CuckooOfLeastBits<1>>, MAX_KEY_LEN, true, with_variant;
+        CuckooTrieVariant<HistorySlot, CuckooOfLeastBits<1>>, MAX_KEY_LEN, true, with_variant;
         CuckooTrie<HistorySlot>, MAX_KEY_LEN, true, with_collector;
     }
     mlp, 3 {
-        MlpIndex<HistorySlot, MlpCrowded>, mlp_index::MAX_LEN, true, with_variant;
-        MlpIndex<HistorySlot, MlpBucketPerKey>, mlp_index::MAX_LEN, true, with_variant;
+        MlpIndexVariant<HistorySlot, MlpCrowded>, mlp_index::MAX_LEN, true, with_variant;
+        MlpIndexVariant<HistorySlot, MlpBucketPerKey>, mlp_index::MAX_LEN, true, with_variant;
         MlpIndex<HistorySlot>, mlp_index::MAX_LEN, true, with_collector;
     }
     skip_list, 3 {
-        SkipList<HistorySlot, SkipListOf<2, 0>>, MAX_KEY_LEN, true, with_variant;
-        SkipList<HistorySlot, BareSkipListOf<2, 0>>, MAX_KEY_LEN, true, with_variant;
+        SkipListVariant<HistorySlot, SkipListOf<2, 0>>, MAX_KEY_LEN, true, with_variant;
+        SkipListVariant<HistorySlot, BareSkipListOf<2, 0>>, MAX_KEY_LEN, true, with_variant;
         SkipList<HistorySlot>, MAX_KEY_LEN, true, with_collector;
     }
 }

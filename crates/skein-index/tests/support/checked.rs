@@ -1,10 +1,10 @@
 //! Indexes with a checker that verifies their whole structure.
-use skein_index::cuckoo_trie::variant::CuckooSettings;
-use skein_index::masstree::variant::MasstreeSettings;
-use skein_index::mlp_index::variant::MlpSettings;
-use skein_index::skip_list::variant::SkipListSettings;
-use skein_index::wormhole::variant::WormholeSettings;
-use skein_index::{CuckooTrie, Inline, Masstree, MlpIndex, OrderedIndex, SkipList, Wormhole};
+use skein_index::cuckoo_trie::variant::{CuckooSettings, CuckooTrieVariant};
+use skein_index::masstree::variant::{MasstreeSettings, MasstreeVariant};
+use skein_index::mlp_index::variant::{MlpIndexVariant, MlpSettings};
+use skein_index::skip_list::variant::{SkipListSettings, SkipListVariant};
+use skein_index::wormhole::variant::{WormholeSettings, WormholeVariant};
+use skein_index::{Inline, OrderedIndex};
 
 /// An index with a checker.
 pub trait CheckedIndex: OrderedIndex<Inline<u64>> {
@@ -12,31 +12,31 @@ pub trait CheckedIndex: OrderedIndex<Inline<u64>> {
     fn verify(&mut self);
 }
 
-impl<V: MasstreeSettings> CheckedIndex for Masstree<Inline<u64>, V> {
+impl<V: MasstreeSettings> CheckedIndex for MasstreeVariant<Inline<u64>, V> {
     fn verify(&mut self) {
         self.check().unwrap();
     }
 }
 
-impl<V: WormholeSettings> CheckedIndex for Wormhole<Inline<u64>, V> {
+impl<V: WormholeSettings> CheckedIndex for WormholeVariant<Inline<u64>, V> {
     fn verify(&mut self) {
         self.check().unwrap();
     }
 }
 
-impl<V: CuckooSettings> CheckedIndex for CuckooTrie<Inline<u64>, V> {
+impl<V: CuckooSettings> CheckedIndex for CuckooTrieVariant<Inline<u64>, V> {
     fn verify(&mut self) {
         self.check().unwrap();
     }
 }
 
-impl<V: SkipListSettings> CheckedIndex for SkipList<Inline<u64>, V> {
+impl<V: SkipListSettings> CheckedIndex for SkipListVariant<Inline<u64>, V> {
     fn verify(&mut self) {
         self.check().unwrap();
     }
 }
 
-impl<V: MlpSettings> CheckedIndex for MlpIndex<Inline<u64>, V> {
+impl<V: MlpSettings> CheckedIndex for MlpIndexVariant<Inline<u64>, V> {
     fn verify(&mut self) {
         let shape = self.check().unwrap();
         if V::BUCKET_PER_KEY {

@@ -1,5 +1,5 @@
 //! The store under crashes and failures, against a model. Writes: `transactions`, `groups`,
-//! `reserved`. Folders: `replay`, `parts`, `older_folders`. Limits of a cache: `deep`, `long`,
+//! `reserved`. Folders: `replay`, `parts`, `formats`. Limits of a cache: `deep`, `long`,
 //! `members`. Spaces: `spaces`. Snapshots: `snapshots`. Damage: `damage`, `shared`.
 
 mod damage;

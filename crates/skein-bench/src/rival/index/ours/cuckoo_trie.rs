@@ -4,8 +4,10 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use linkme::distributed_slice;
-use skein_index::cuckoo_trie::variant::{CuckooSettings, CuckooStandard, CuckooWithoutPrefetch};
-use skein_index::{Collector, CuckooTrie, Inline, OrderedIndex};
+use skein_index::cuckoo_trie::variant::{
+    CuckooSettings, CuckooStandard, CuckooTrieVariant, CuckooWithoutPrefetch,
+};
+use skein_index::{Collector, Inline, OrderedIndex};
 
 use super::{OurIndex, OurIndexKind};
 use crate::rival::index::{ENTRIES, RegisteredIndex};
@@ -37,7 +39,7 @@ static WITH_ROOM: RegisteredIndex =
 struct CuckooTrieOf<V, const R: bool>(PhantomData<V>);
 
 impl<V: CuckooSettings, const R: bool> OurIndexKind for CuckooTrieOf<V, R> {
-    type Index = CuckooTrie<Inline<u64>, V>;
+    type Index = CuckooTrieVariant<Inline<u64>, V>;
     const NAME: &'static str = match (V::PREFETCH, R) {
         (true, false) => NAME,
         (true, true) => ROOM,
@@ -46,7 +48,7 @@ impl<V: CuckooSettings, const R: bool> OurIndexKind for CuckooTrieOf<V, R> {
     const ABOUT: &'static str = "CuckooTrie<Inline<u64>>, as it comes but for what its name says";
 
     fn empty() -> Self::Index {
-        CuckooTrie::with_variant(Arc::new(Collector::new()))
+        CuckooTrieVariant::with_variant(Arc::new(Collector::new()))
     }
 
     fn expecting(expected: usize) -> Self::Index {

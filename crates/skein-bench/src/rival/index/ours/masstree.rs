@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use linkme::distributed_slice;
 use skein_index::masstree::variant::{
-    MasstreeSettings, MasstreeStandard, MasstreeWithPlainNodes, MasstreeWithoutHugePages,
+    MasstreeSettings, MasstreeStandard, MasstreeVariant, MasstreeWithPlainNodes, MasstreeWithoutHugePages,
     MasstreeWithoutIntegers, MasstreeWithoutPermutation, MasstreeWithoutPrefetch,
 };
-use skein_index::{Collector, Inline, Masstree};
+use skein_index::{Collector, Inline};
 
 use super::{OurIndex, OurIndexKind};
 use crate::rival::index::{ENTRIES, RegisteredIndex};
@@ -46,7 +46,7 @@ static NO_HUGE_PAGES: RegisteredIndex =
 struct MasstreeOf<V>(PhantomData<V>);
 
 impl<V: MasstreeSettings> OurIndexKind for MasstreeOf<V> {
-    type Index = Masstree<Inline<u64>, V>;
+    type Index = MasstreeVariant<Inline<u64>, V>;
     const NAME: &'static str = match (V::PREFETCH, V::PERMUTATION, V::INTEGERS, V::HUGE_PAGES) {
         (false, false, ..) => "masstree - prefetch - permutation",
         (false, ..) => "masstree - prefetch",
@@ -58,6 +58,6 @@ impl<V: MasstreeSettings> OurIndexKind for MasstreeOf<V> {
     const ABOUT: &'static str = "Masstree<Inline<u64>>, as it comes but for what its name says";
 
     fn empty() -> Self::Index {
-        Masstree::with_variant(Arc::new(Collector::new()))
+        MasstreeVariant::with_variant(Arc::new(Collector::new()))
     }
 }

@@ -4,8 +4,10 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use linkme::distributed_slice;
-use skein_index::mlp_index::variant::{MlpSettings, MlpStandard, MlpWithAllLevels, MlpWithoutPrefetch};
-use skein_index::{Collector, Inline, MlpIndex, OrderedIndex};
+use skein_index::mlp_index::variant::{
+    MlpIndexVariant, MlpSettings, MlpStandard, MlpWithAllLevels, MlpWithoutPrefetch,
+};
+use skein_index::{Collector, Inline, OrderedIndex};
 
 use super::{OurIndex, OurIndexKind};
 use crate::rival::index::{ENTRIES, RegisteredIndex};
@@ -36,7 +38,7 @@ static NO_PREFETCH: RegisteredIndex =
 struct MlpIndexOf<V>(PhantomData<V>);
 
 impl<V: MlpSettings> OurIndexKind for MlpIndexOf<V> {
-    type Index = MlpIndex<Inline<u64>, V>;
+    type Index = MlpIndexVariant<Inline<u64>, V>;
     const NAME: &'static str = match (V::ALL_LEVELS, V::PREFETCH) {
         (true, _) => LEVELS,
         (_, false) => SERIAL,
@@ -47,7 +49,7 @@ impl<V: MlpSettings> OurIndexKind for MlpIndexOf<V> {
     const KEY_BYTES: (usize, usize) = (8, 8);
 
     fn empty() -> Self::Index {
-        MlpIndex::with_variant(Arc::new(Collector::new()))
+        MlpIndexVariant::with_variant(Arc::new(Collector::new()))
     }
 
     fn parts(index: &mut Self::Index) -> Result<Vec<(&'static str, usize)>, String> {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use linkme::distributed_slice;
 use skein_index::skip_list::variant::{
-    BareSkipListOf, SkipListOf, SkipListSettings, SkipListStandard, SkipListWithoutPrefetch,
+    BareSkipListOf, SkipListOf, SkipListSettings, SkipListStandard, SkipListVariant, SkipListWithoutPrefetch,
 };
-use skein_index::{Collector, Inline, OrderedIndex, SkipList};
+use skein_index::{Collector, Inline, OrderedIndex};
 
 use super::{OurIndex, OurIndexKind};
 use crate::rival::index::{ENTRIES, RegisteredIndex};
@@ -27,32 +27,32 @@ pub const BARE: &str = "bare skip list";
 pub const BARE_PLAIN: &str = "bare skip list, plain cursor";
 
 #[distributed_slice(ENTRIES)]
-static WHOLE: RegisteredIndex = RegisteredIndex::shared::<OurIndex<SkipListVariant<SkipListStandard>>>(4);
+static WHOLE: RegisteredIndex = RegisteredIndex::shared::<OurIndex<SkipListRival<SkipListStandard>>>(4);
 
 #[distributed_slice(ENTRIES)]
 static PLAIN_CURSOR: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<SkipListVariant<SkipListOf<32, 0>>>>(320).as_step_of(NAME);
+    RegisteredIndex::shared::<OurIndex<SkipListRival<SkipListOf<32, 0>>>>(320).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
 static K_OF_4: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<SkipListVariant<SkipListOf<32, 4>>>>(321).as_step_of(NAME);
+    RegisteredIndex::shared::<OurIndex<SkipListRival<SkipListOf<32, 4>>>>(321).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
 static NO_PREFETCH: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<SkipListVariant<SkipListWithoutPrefetch>>>(322).as_step_of(NAME);
+    RegisteredIndex::shared::<OurIndex<SkipListRival<SkipListWithoutPrefetch>>>(322).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
 static WITHOUT_VERSION: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<SkipListVariant<BareSkipListOf>>>(323).as_step_of(NAME);
+    RegisteredIndex::shared::<OurIndex<SkipListRival<BareSkipListOf>>>(323).as_step_of(NAME);
 
 #[distributed_slice(ENTRIES)]
 static WITHOUT_VERSION_PLAIN: RegisteredIndex =
-    RegisteredIndex::shared::<OurIndex<SkipListVariant<BareSkipListOf<32, 0>>>>(324).as_step_of(NAME);
+    RegisteredIndex::shared::<OurIndex<SkipListRival<BareSkipListOf<32, 0>>>>(324).as_step_of(NAME);
 
-struct SkipListVariant<V>(PhantomData<V>);
+struct SkipListRival<V>(PhantomData<V>);
 
-impl<V: SkipListSettings> OurIndexKind for SkipListVariant<V> {
-    type Index = SkipList<Inline<u64>, V>;
+impl<V: SkipListSettings> OurIndexKind for SkipListRival<V> {
+    type Index = SkipListVariant<Inline<u64>, V>;
     const NAME: &'static str = match (V::VERSIONS, V::AHEAD, V::PREFETCH) {
         (false, 0, _) => BARE_PLAIN,
         (false, ..) => BARE,
@@ -64,7 +64,7 @@ impl<V: SkipListSettings> OurIndexKind for SkipListVariant<V> {
     const ABOUT: &'static str = "SkipList<Inline<u64>>, as it comes but for what its name says";
 
     fn empty() -> Self::Index {
-        SkipList::with_variant(Arc::new(Collector::new()))
+        SkipListVariant::with_variant(Arc::new(Collector::new()))
     }
 
     fn parts(index: &mut Self::Index) -> Result<Vec<(&'static str, usize)>, String> {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use linkme::distributed_slice;
 use skein_index::wormhole::variant::{
-    WormholeBase, WormholeForOneThread, WormholeSettings, WormholeStandard, WormholeWithFourProbes,
-    WormholeWithIncrementalHash, WormholeWithLeafTags, WormholeWithTags, WormholeWithTwoProbes,
-    WormholeWithoutShortAnchors,
+    WormholeBase, WormholeForOneThread, WormholeSettings, WormholeStandard, WormholeVariant,
+    WormholeWithFourProbes, WormholeWithIncrementalHash, WormholeWithLeafTags, WormholeWithTags,
+    WormholeWithTwoProbes, WormholeWithoutShortAnchors,
 };
-use skein_index::{Collector, Inline, OrderedIndex, Wormhole};
+use skein_index::{Collector, Inline, OrderedIndex};
 
 use super::{OurIndex, OurIndexKind};
 use crate::rival::index::{ENTRIES, RegisteredIndex};
@@ -63,7 +63,7 @@ static ALONE: RegisteredIndex = RegisteredIndex::alone::<OurIndex<WormholeAlone>
 struct WormholeOf<V>(PhantomData<V>);
 
 impl<V: WormholeSettings> OurIndexKind for WormholeOf<V> {
-    type Index = Wormhole<Inline<u64>, V>;
+    type Index = WormholeVariant<Inline<u64>, V>;
     const NAME: &'static str = match (V::TAGS, V::INCREMENTAL_HASH, V::LEAF_TAGS, V::POSITION) {
         (false, ..) => "wormhole, base",
         (_, false, ..) => "wormhole + tags",
@@ -77,7 +77,7 @@ impl<V: WormholeSettings> OurIndexKind for WormholeOf<V> {
     const ABOUT: &'static str = "Wormhole<Inline<u64>>, as it comes but for what its name says";
 
     fn empty() -> Self::Index {
-        Wormhole::with_variant(Arc::new(Collector::new()))
+        WormholeVariant::with_variant(Arc::new(Collector::new()))
     }
 
     fn parts(index: &mut Self::Index) -> Result<Vec<(&'static str, usize)>, String> {
@@ -88,14 +88,14 @@ impl<V: WormholeSettings> OurIndexKind for WormholeOf<V> {
 struct WormholeAlone;
 
 impl OurIndexKind for WormholeAlone {
-    type Index = Wormhole<Inline<u64>, WormholeForOneThread>;
+    type Index = WormholeVariant<Inline<u64>, WormholeForOneThread>;
     const NAME: &'static str = FOR_ONE_THREAD;
     const ABOUT: &'static str = "Wormhole without locks and versions";
 
     fn empty() -> Self::Index {
         // SAFETY: the entry is registered for one thread, and the bench's scans end before it
         // writes.
-        unsafe { Wormhole::single_threaded(Arc::new(Collector::new())) }
+        unsafe { WormholeVariant::single_threaded(Arc::new(Collector::new())) }
     }
 
     fn parts(index: &mut Self::Index) -> Result<Vec<(&'static str, usize)>, String> {
@@ -105,7 +105,7 @@ impl OurIndexKind for WormholeAlone {
 
 /// Verifies the index and returns the bytes that it holds, by part; its nodes are its leaves.
 fn parts<V: WormholeSettings>(
-    index: &mut Wormhole<Inline<u64>, V>,
+    index: &mut WormholeVariant<Inline<u64>, V>,
 ) -> Result<Vec<(&'static str, usize)>, String> {
     let trie = index.check()?.trie_bytes;
     let memory = index.memory();
