@@ -6,8 +6,8 @@
 //! ```
 //!
 //! [`request`] parses requests, [`queue`] keeps requests for later, [`reply`] writes replies,
-//! [`number`] and [`double`] read and write numbers for both. These modules know neither sockets
-//! nor commands.
+//! [`number`] and [`double`] read and write numbers for both. [`whole`] checks written replies. These
+//! modules know neither sockets nor commands.
 //!
 //! Design: `docs/design/server.md`.
 
@@ -21,6 +21,7 @@ pub(crate) mod number;
 pub(crate) mod queue;
 pub(crate) mod reply;
 pub(crate) mod request;
+pub(crate) mod whole;
 
 pub(crate) use arg_list::ArgList;
 pub(crate) use limits::{ProtocolError, RequestLimits};

@@ -13,6 +13,7 @@ use crate::key_events::KeyChanges;
 use crate::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::pause::PausedRequests;
+use crate::resp::whole::are_whole_replies;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::{STOPPING, ServerShared};
 use crate::stored_request::StoredRequest;
@@ -245,7 +246,7 @@ impl GeneralContext<'_> {
         slot: usize,
         at: usize,
     ) -> RequestOutcome {
-        let (pending, replies, start) = (output.pending(), connection.client.replies, output.buffer.len());
+        let (pending, replies) = (output.pending(), connection.client.replies);
         if matches!(resolved, ResolvedTag::Command(command) if command.name == "client") {
             // CLIENT LIST and CLIENT INFO show the bytes of this very request, too.
             connection.note_sizes(output, connection.memory(output));
@@ -268,13 +269,18 @@ impl GeneralContext<'_> {
         }
         let kind = || CommandKind::of_tagged(tag, &connection.input.args(at));
         let is_counted = std::mem::take(&mut connection.client.error_is_counted);
-        if output.buffer.get(start) == Some(&b'-') {
+        let reply = output.since(pending);
+        if reply.first() == Some(&b'-') {
             match kind() {
                 Some(script) if is_counted => self.timer.failed_again(script),
-                kind => self.timer.error(kind, &output.buffer[start..], outcome.done),
+                kind => self.timer.error(kind, reply, outcome.done),
             }
         }
         let ended = connection.task.is_none() && !connection.waits && connection.blocked.is_none();
+        // EXEC leaves out the parts of its reply that CLIENT REPLY mutes.
+        let may_be_part =
+            matches!(resolved, ResolvedTag::Command(command) if matches!(command.handler(), Handler::Exec));
+        debug_assert!(!ended || may_be_part || are_whole_replies(reply), "{}", reply.escape_ascii());
         if ended && connection.client.drops_reply(replies) {
             output.keep(pending);
         }
@@ -432,9 +438,7 @@ impl GeneralContext<'_> {
         if connection.task.is_none()
             && let Some(long) = connection.long.take()
         {
-            let kept = output.pending() > pending;
-            let reply = if kept { &output.buffer[start..] } else { &[] };
-            self.timer.check(long.kind, reply);
+            self.timer.check(long.kind, output.since(pending));
             long.end(&self.timer, &connection.client.record);
         }
         ticket

@@ -70,6 +70,12 @@ impl ReplyBuffer {
         self.buffer.len() - self.sent
     }
 
+    /// Returns the bytes that were appended since this many were pending. Positions do not serve for
+    /// this: the end of an open array moves the bytes before it.
+    pub(crate) fn since(&self, pending: usize) -> &[u8] {
+        &self.buffer[self.sent + pending..]
+    }
+
     /// Returns the number of bytes before `start` that are not sent yet, for [`keep`](Self::keep).
     pub(crate) fn pending_before(&self, start: usize) -> usize {
         debug_assert!(

@@ -16,6 +16,7 @@ use crate::observe::latency_events::LatencyEvent;
 use crate::observe::slowlog::ClippedRequest;
 use crate::observe::{ServerObserver, WorkerObserver};
 use crate::resp::RequestArgs;
+use crate::resp::whole::are_whole_replies;
 use crate::settings::ObserveSettings;
 
 /// The length of a turn. After it, no request begins on a connection that had its part of the turn:
@@ -124,6 +125,7 @@ impl<'w> RequestTimer<'w> {
     /// Counts the error of a request that was done, if its reply is one.
     #[inline]
     pub(super) fn check(&self, kind: CommandKind, reply: &[u8]) {
+        debug_assert!(are_whole_replies(reply), "{}", reply.escape_ascii());
         if reply.first() == Some(&b'-') {
             self.observed.failed(kind, reply);
         }

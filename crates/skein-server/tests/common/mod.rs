@@ -245,3 +245,18 @@ pub fn wait_for(mut what: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+/// Checks that `more` takes less than `most` times as long as `less`. Another process may disturb one
+/// of them, so the ratio of any of five attempts counts.
+#[track_caller]
+pub fn assert_ratio(about: &str, most: u32, less: impl FnMut() -> Duration, more: impl FnMut() -> Duration) {
+    let (mut less, mut more, mut seen) = (less, more, Vec::new());
+    for _ in 0..5 {
+        let (few, many) = (less(), more());
+        if many < few * most {
+            return;
+        }
+        seen.push((few, many));
+    }
+    panic!("{about}: {seen:?}, and the second should take less than {most} times as long");
+}

@@ -28,6 +28,21 @@ fn part(info: &str, name: &str, part: &str) -> u64 {
     value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {part}: {line}"))
 }
 
+/// Incident: the end of KEYS moves the unsent replies before its own, and its reply was looked for at
+/// the position from before. Consequence: if a byte of an earlier reply there was `-`, INFO counted a
+/// failed KEYS. Fix: the reply is what was appended, counted from the end.
+#[test]
+fn replies_before_a_long_one_are_not_its_error() {
+    let (_running, mut client) = start(ServerOptions { workers: 1, ..options() });
+    let dashes = "-".repeat(40);
+    client.send(format!("ECHO {dashes}\r\nKEYS *\r\n").as_bytes());
+    assert_eq!(client.reply(), format!("$40\r\n{dashes}\r\n").into_bytes());
+    assert_eq!(client.reply(), b"*0\r\n");
+    let info = client.ask("INFO commandstats errorstats");
+    assert_eq!(part(&info, "cmdstat_keys", "failed_calls"), 0, "{info}");
+    assert!(!info.contains("errorstat_"), "{info}");
+}
+
 #[test]
 fn commands_are_counted_however_they_run() {
     let (_running, mut client) = start(ServerOptions { workers: 1, ..options() });
