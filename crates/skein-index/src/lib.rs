@@ -35,6 +35,16 @@
 //! implementation for all indexes), `engine` (the part that an index implements), then the `mod.rs`
 //! of one index.
 
+// Modules:
+// - index, engine, byte_index: the contract, the part that an index implements, and the rest.
+// - masstree, wormhole, cuckoo_trie, mlp_index, skip_list: an index each.
+// - buckets: tables of buckets, for the Cuckoo Trie and MlpIndex. hash: hashes of prefixes.
+//   tagged_pointer, record: an address with a tag, and a key with its value in one block, for
+//   Wormhole and the Cuckoo Trie.
+// - pinned, range, walk, key_bounds: an index with its guard, and ranges in its three forms.
+// - slot, collect, serialize: values, indexes from iterators, serde.
+// - memory, counter: arenas, and a counter that threads do not share.
+// - variant: how an index declares its variants.
 mod buckets;
 mod byte_index;
 mod collect;

@@ -13,7 +13,9 @@
 //!
 //! Read the files in this order: `link.rs`, `node.rs`, `node_state.rs`; then `search.rs`,
 //! `write.rs`, `compute.rs`; then `snapshot_gate.rs`, `retained_versions.rs`, `snapshot.rs`,
-//! `prune.rs`; for scans `cursor.rs`, `scan_prefetch.rs` and `preceding_nodes.rs`. Design:
+//! `prune.rs`; for scans `cursor.rs`, `scan_prefetch.rs` and `preceding_nodes.rs`. Beside these:
+//! `batch.rs` (lookups that overlap), `separators.rs` (parts for parallel scans), `teardown.rs`
+//! (drop), `check.rs` (all invariants), `variant.rs` (for measurements). Design:
 //! `docs/design/skip-list.md`.
 //!
 //! # Protocol

@@ -1,4 +1,5 @@
-//! CRC-32C by the processor's instruction, if it has one. One file per architecture.
+//! CRC-32C by the processor's instruction, if it has one. One file per architecture: `x86_64`,
+//! `aarch64`, and `other` for the rest and for Miri.
 //!
 //! The code is assembly. Intrinsics could be used only in functions that are compiled for
 //! processors with the instruction, and such functions are never inlined into others.

@@ -9,6 +9,8 @@
 //! Searches the lines of the table and of leaves. All eight words are compared, because a processor
 //! cannot predict which word matches, and a misprediction costs more than the comparisons.
 //!
+//! `x86_64` has the comparison in SSE2; other processors compare word by word.
+//!
 //! The result is a hint: before the caller follows a word, it loads the word itself and checks its
 //! tag again.
 //!
