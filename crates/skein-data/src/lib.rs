@@ -76,7 +76,7 @@ pub use skein_disk::{DiskError, DiskStats, PAGE};
 pub use skein_store::Error as RowError;
 
 pub use collections::{
-    ColumnsReader, ElementsView, ListReader, MembersView, OpenedReader, RowView, ScoreRangeView, SetReader,
+    ColumnsReader, ElementsView, ListReader, MembersView, RowView, ScoreRangeView, SetReader,
 };
 pub use conditional::PresentRows;
 pub use database_table::DatabaseTable;

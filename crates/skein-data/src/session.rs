@@ -3,7 +3,8 @@
 use std::ops::{Bound, ControlFlow};
 
 use skein_disk::{DiskStore, ScanEntries, ScanRequest};
-use skein_store::{RowRef, StoredKeyspace};
+use skein_model::StoredKeyspace;
+use skein_store::RowRef;
 
 use crate::disk::{DiskEngine, DiskRowReader, DiskWriter, StoreSource, live};
 use crate::range_steps::{REMOVALS, RangeRemovalStep, count_keys, present};
@@ -32,6 +33,7 @@ impl EngineSession {
             Engine::Memory(store) => {
                 let mut session = store.session();
                 session.spread_columns(true);
+                session.pack_members(true);
                 if admits_all {
                     session.admit_all();
                 }

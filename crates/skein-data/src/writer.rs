@@ -10,9 +10,10 @@
 //! that fails during its execution breaks the transaction and undoes all of it. So the caller must
 //! ask [`EngineWriter::published`] after each step to know which writes cannot be undone any more.
 
+use skein_model::{CollectionKind, ListEnd, MemberWrites, RowLimits};
 use skein_store::{
-    CollectionHead, CollectionKind, ListEnd, MemberStore, MemoryCollection, Recorder, RowAllocator,
-    RowChange, RowRef, RowUpdate, RowWriter, StoredCollection,
+    CollectionHead, MemoryCollection, Recorder, RowAllocator, RowChange, RowRef, RowUpdate, RowWriter,
+    StoredCollection,
 };
 
 use crate::disk::DiskWriter;
@@ -183,6 +184,13 @@ impl RowWriter for EngineWriter<'_, '_> {
         }
     }
 
+    fn row_limits(&self) -> RowLimits {
+        match self {
+            Self::Memory(writer) => writer.row_limits(),
+            Self::Disk(disk) => disk.row_limits(),
+        }
+    }
+
     fn begin_at<R>(&mut self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> Result<R> {
         match self {
             Self::Memory(writer) => Ok(writer.begin_at(key, look)?),
@@ -194,7 +202,7 @@ impl RowWriter for EngineWriter<'_, '_> {
         &mut self,
         key: &[u8],
         collection: &EngineCollection,
-        change: impl FnOnce(&mut dyn MemberStore) -> Result<R, E>,
+        change: impl FnOnce(&mut dyn MemberWrites) -> Result<R, E>,
     ) -> Result<Option<R>, E> {
         match (self, collection) {
             (Self::Memory(writer), EngineCollection::Memory(found)) => {
@@ -211,7 +219,7 @@ impl RowWriter for EngineWriter<'_, '_> {
         kind: CollectionKind,
         base: Option<u64>,
         expires: Option<u64>,
-        change: impl FnOnce(&mut dyn MemberStore) -> Result<R, E>,
+        change: impl FnOnce(&mut dyn MemberWrites) -> Result<R, E>,
     ) -> Result<Option<(R, u64)>, E> {
         match self {
             Self::Memory(writer) => writer.make_collection(key, kind, base, expires, change),

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use skein_log::small_file::{self, SmallFileKind};
 use skein_log::storage::{OsStorage, Storage, has_file};
+use skein_model::encoding::ByteReader;
 
 use crate::checkpoint;
-use crate::encoding::ByteReader;
 use crate::{Error, Result};
 
 const NAME: &str = "identity";

@@ -13,9 +13,9 @@ use skein_index::{
     LocalGuard, Masstree, MemoryUsage, MlpIndex, OrderedIndex, ScanDirection, SkipList, Slot, Wormhole,
     masstree, mlp_index, walk, walk_chunk,
 };
+use skein_model::KEY_BYTES_MAX;
 
 use crate::Error;
-use crate::limits::KEY_BYTES_MAX;
 
 pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 

@@ -175,6 +175,7 @@ fn check_payload(rows: &RowAllocator, payload: &[u8]) -> std::result::Result<(),
             .ok_or_else(|| "its columns are not well-formed".into()),
         RecordEffect::Value(_)
         | RecordEffect::Collection(..)
+        | RecordEffect::Packed(_)
         | RecordEffect::Remove
         | RecordEffect::Delta(_) => Ok(()),
     }

@@ -39,15 +39,10 @@ mod clock;
 mod collection;
 mod commit_log;
 mod data_folder;
-mod encoding;
-mod error;
 mod expiry;
 mod identity;
 mod index;
 mod inspect;
-mod keyspace;
-mod limits;
-mod lists;
 mod log_folders;
 mod memory;
 mod options;
@@ -62,39 +57,34 @@ mod store;
 mod store_core;
 mod store_keys;
 mod stripes;
-mod texts;
 
 pub use batch::{Batch, BatchWrite};
 pub use checkpoint::CheckpointReport;
 pub use clock::ExpiryClock;
-pub use collection::{
-    CollectionKind, ColumnsReader, MEMBER_BYTES_MAX, Member, MemberOrder, MembersView, SET_SCORE,
-    ScoreRangeView, SetReader, SortedSet,
-};
-pub use error::{Error, Result};
+pub use collection::{ColumnsReader, MembersView, ScoreRangeView, SetReader, SortedSet};
 pub use identity::{check_no_identity_lost, is_data_folder, is_data_folder_on};
 pub use index::IndexKind;
 pub use inspect::{CheckpointFound, StoreInspection, inspect, inspect_with};
-pub use keyspace::{
-    AFTER_RESERVED, DATABASES_MAX, KEYSPACE_PREFIX, KeyspaceChange, KeyspaceStats, KeyspaceTotal,
-    KeyspaceTotals, RESERVED, StoredKeyspace, is_reserved, name_within,
-};
-pub use limits::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX, SNAPSHOTS_MAX, VALUE_BYTES_MAX};
-pub use lists::{ChunkElements, ElementPlace, ListEnd, ListLayout, ListMembers, ListWriter};
 pub use memory::MemoryUse;
 pub use options::{CloseCheckpoint, Durability, Eviction, StoreLimits, StoreOptions};
 pub use recovery::RecoveryReport;
 pub use removal_observer::{RemovalBatch, RemovalObserver};
 pub use row::{CollectionHead, ColumnIter, Row, RowAllocator, RowBuffer, RowRef, encode_value};
 pub use session::{
-    EachNamed, MemberStore, MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder, RowChange, RowUpdate,
-    RowWriter, Session, SetWriter, StoredCollection, Writer,
+    MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder, RowChange, RowUpdate, RowWriter, Session,
+    StoredCollection, Writer,
 };
 pub use skein_index::{ScanDirection, successor};
 pub use skein_log::storage::LockHolder;
 pub use skein_log::{OpenProgress, OpenProgressSeen, Ticket};
+pub use skein_model::{
+    AFTER_RESERVED, ChunkElements, CollectionKind, DATABASES_MAX, EXPIRING_KEY_BYTES_MAX, EachNamed,
+    EachRanked, Error, FoundMember, KEY_BYTES_MAX, KEYSPACE_PREFIX, KeyspaceChange, KeyspaceStats, ListEnd,
+    ListLayout, ListWriter, MEMBER_BYTES_MAX, Member, MemberOrder, MemberWrites, Members, PackedMembers,
+    RESERVED, Result, RowLimits, SET_SCORE, SNAPSHOTS_MAX, SetWriter, StoredKeyspace, Texts, VALUE_BYTES_MAX,
+    is_reserved, name_within, push_number, push_text, read_number,
+};
 pub use store::{
     CloseReport, ColumnFound, FileCopyReport, FileCopyTarget, KeyEntry, PinnedValue, Snapshot,
     SnapshotRelease, Store, StoreStats,
 };
-pub use texts::{Texts, push_number, push_text, read_number};

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use skein_log::storage::{LOCK_WAIT, OsStorage, Storage};
 use skein_log::{LogOptions, OpenProgress};
+use skein_model::{KEY_BYTES_MAX, RowLimits, SNAPSHOTS_MAX, VALUE_BYTES_MAX};
 use skein_sync::threads;
 
 use crate::clock::ExpiryClock;
 use crate::index::IndexKind;
-use crate::limits::{KEY_BYTES_MAX, SNAPSHOTS_MAX, VALUE_BYTES_MAX};
 use crate::row::UseNotes;
 use crate::{Error, Result};
 
@@ -117,6 +117,9 @@ pub struct StoreLimits {
     /// The longest value in bytes, or all columns of a row with their names; at most (and by
     /// default) [`VALUE_BYTES_MAX`].
     pub value_bytes: usize,
+    /// The largest set, sorted or not, and the largest list that stays in the row of its key, if a
+    /// writer packs members; see [`Session::pack_members`](crate::Session::pack_members).
+    pub row_members: RowLimits,
     /// The limit for live memory (index, rows, buffers of the logs). At the limit keys are evicted,
     /// or writes that add memory are rejected. `None`, the default, for no limit.
     pub memory_bytes: Option<usize>,
@@ -140,6 +143,7 @@ impl Default for StoreLimits {
         Self {
             key_bytes: KEY_BYTES_MAX,
             value_bytes: VALUE_BYTES_MAX,
+            row_members: RowLimits::DEFAULT,
             memory_bytes: None,
             eviction: Eviction::None,
             never_evicted: None,

@@ -6,9 +6,10 @@
 //! before their own: `Merge`, for rows whose columns are in blocks, and `Expiry`, for a new time of
 //! a large row.
 
-use crate::collection::CollectionKind;
-use crate::encoding::{ByteReader, EXPIRES, flagged, put_expiry, put_kind};
-use crate::row::table::{self, Column, ColumnTable};
+use skein_model::column_table::{self as table, Column, ColumnTable};
+use skein_model::encoding::{ByteReader, EXPIRES, flagged, put_expiry, put_kind};
+use skein_model::{CollectionKind, PackedMembers};
+
 use crate::row::{Row, RowAllocator, RowRef, TABLE_BYTES_MAX};
 
 const VALUE: u8 = 1;
@@ -43,6 +44,8 @@ pub(crate) enum RecordEffect<'a> {
     Remove,
     /// The key holds the collection with this id.
     Collection(CollectionKind, u64),
+    /// The key holds these members.
+    Packed(PackedMembers<'a>),
     /// The version just before was changed.
     Delta(RowDelta<'a>),
 }
@@ -92,10 +95,23 @@ pub(crate) fn write_row(out: &mut Vec<u8>, key: &[u8], row: RowRef<'_>) {
     } else if let Some(collection) = row.collection() {
         head(out, collection.kind().record_code(), key, row.version(), row.expires_at());
         out.extend_from_slice(&collection.id().to_le_bytes());
+    } else if let Some((packed, code)) = packed_in(row) {
+        head(out, code, key, row.version(), row.expires_at());
+        out.extend_from_slice(packed.as_bytes());
     } else {
         head(out, COLUMNS, key, row.version(), row.expires_at());
         write_tables(out, row);
     }
+}
+
+/// Returns the members in a row, with the code of such rows in records and checkpoints.
+pub(crate) fn packed_in(row: RowRef<'_>) -> Option<(PackedMembers<'_>, u8)> {
+    row.packed().and_then(|packed| Some((packed, packed.kind().packed_code()?)))
+}
+
+/// Returns the members in the body of a row with this code.
+pub(crate) fn packed_of(code: u8, body: &[u8]) -> Option<PackedMembers<'_>> {
+    PackedMembers::parse(CollectionKind::of_packed_code(code)?, body)
 }
 
 /// Appends the tables of a row of columns.
@@ -181,7 +197,10 @@ impl<'a> StoreRecord<'a> {
             COLUMNS => RecordEffect::Columns(body),
             MERGE if expires.is_none() => RecordEffect::Delta(RowDelta::Merge(body)),
             EXPIRY if body.is_empty() => RecordEffect::Delta(RowDelta::Expiry(expires)),
-            other => RecordEffect::Collection(CollectionKind::of_record_code(other)?, id_of(body)?),
+            other => match CollectionKind::of_record_code(other) {
+                Some(kind) => RecordEffect::Collection(kind, id_of(body)?),
+                None => RecordEffect::Packed(packed_of(other, body)?),
+            },
         };
         Some(Self { member, key, version, expires, effect })
     }

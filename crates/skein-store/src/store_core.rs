@@ -6,13 +6,12 @@
 use std::sync::{Arc, OnceLock};
 
 use skein_index::{ComputeAction, Computed, Guard, IndexError};
+use skein_model::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX, is_reserved};
 use skein_sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::commit_log::CommitLog;
 use crate::expiry::OperationTime;
 use crate::index::IndexPlace;
-use crate::keyspace::is_reserved;
-use crate::limits::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX};
 use crate::memory::{MemoryBalance, MemoryBudget, MemoryUse};
 use crate::options::{StoreLimits, StoreOptions};
 use crate::removal_observer::RemovalObserver;

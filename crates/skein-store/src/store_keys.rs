@@ -15,15 +15,13 @@ mod loader;
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex};
 
+use skein_model::{AFTER_RESERVED, KeyspaceChange, KeyspaceStats, KeyspaceTotals, RESERVED, StoredKeyspace};
 use skein_sync::locks::lock;
 
 use crate::ScanDirection;
 use crate::collection::MemberIndex;
 use crate::expiry::{ExpiryIndex, OperationTime};
 use crate::index::{IndexKind, KeyBounds};
-use crate::keyspace::{
-    AFTER_RESERVED, KeyspaceChange, KeyspaceStats, KeyspaceTotals, RESERVED, StoredKeyspace,
-};
 use crate::options::StoreLimits;
 use crate::row::{RowAllocator, RowIndex, RowRef};
 use crate::snapshot::StoreSnapshots;

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use super::stored::OpenedReader;
+use skein_model::Members as _;
+
+use super::sorted_set::SetReader;
 use super::views::MembersView;
 use crate::Result;
 
@@ -13,14 +15,14 @@ pub enum ColumnsReader<'r> {
     /// Columns in memory, or in the row itself.
     Memory(skein_store::ColumnsReader<'r>),
     /// Spread columns of the disk engine.
-    Stored(OpenedReader<'r>),
+    Stored(SetReader<'r>),
 }
 
 impl ColumnsReader<'_> {
     pub(super) fn check(&self) -> Result<()> {
         match self {
             Self::Memory(_) => Ok(()),
-            Self::Stored(opened) => opened.check(),
+            Self::Stored(members) => members.check(),
         }
     }
 
@@ -29,7 +31,7 @@ impl ColumnsReader<'_> {
     pub fn len(&self) -> usize {
         match self {
             Self::Memory(columns) => columns.len(),
-            Self::Stored(opened) => usize::try_from(opened.reader().len()).unwrap_or(usize::MAX),
+            Self::Stored(members) => usize::try_from(members.len()).unwrap_or(usize::MAX),
         }
     }
 
@@ -50,7 +52,8 @@ impl ColumnsReader<'_> {
     pub fn get(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
         match self {
             Self::Memory(columns) => columns.get(name).map(Cow::Borrowed),
-            Self::Stored(opened) => opened.read(|reader| reader.value(name)).map(Cow::Owned),
+            // The reader keeps its errors.
+            Self::Stored(members) => members.value(name).unwrap_or_default().map(Cow::Owned),
         }
     }
 
@@ -59,7 +62,7 @@ impl ColumnsReader<'_> {
     pub fn walk(&self, after: Option<&[u8]>, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) {
         match self {
             Self::Memory(columns) => columns.walk(after, each),
-            Self::Stored(opened) => opened.read(|reader| reader.walk_names(after, &mut each)),
+            Self::Stored(members) => members.walk_names(after, &mut each).unwrap_or_default(),
         }
     }
 
@@ -68,7 +71,7 @@ impl ColumnsReader<'_> {
     pub fn view(&self) -> Option<MembersView> {
         match self {
             Self::Memory(columns) => columns.view().map(MembersView::memory_of),
-            Self::Stored(opened) => Some(opened.read(MembersView::stored)),
+            Self::Stored(members) => members.view_members(),
         }
     }
 

@@ -3,11 +3,11 @@
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
 
-use skein_store::{ChunkElements, ElementPlace, ListEnd, ListLayout, ListMembers, Member, ScanDirection};
+use skein_model::{ChunkElements, ListEnd, ListLayout, Members as _, ScanDirection};
 
 use super::sorted_set::SetReader;
 use super::views::MembersView;
-use crate::{Result, RowError};
+use crate::Result;
 
 /// The list of a key, as of one moment; see [`RowView::list`](super::RowView::list).
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl<'r> ListReader<'r> {
 
     fn layout(&self) -> Option<&ListLayout> {
         // Reads of members do not fail: `SetReader` keeps the error.
-        self.layout.get_or_init(|| ListLayout::read(&mut &*self.members).unwrap_or_default()).as_ref()
+        self.layout.get_or_init(|| ListLayout::read(self.members).unwrap_or_default()).as_ref()
     }
 
     /// Returns the number of elements. It is 0 if the key was replaced meanwhile. Takes O(log n).
@@ -50,22 +50,23 @@ impl<'r> ListReader<'r> {
     /// Calls `each` with the elements from an index on, until it breaks.
     pub fn walk_from(&self, index: u64, mut each: impl FnMut(&[u8]) -> ControlFlow<()>) {
         let Some((after, mut skipped)) = self.place(index) else { return };
-        self.members.values_after(after.as_deref(), |name, value| {
+        let walked = self.members.walk_names(after.as_deref(), &mut |name, value| {
             let mut elements = ChunkElements::of(name, value);
             elements.by_ref().take(std::mem::take(&mut skipped)).for_each(drop);
             elements.try_for_each(&mut each)
         });
+        walked.unwrap_or_default();
     }
 
     /// Calls `each` with the elements from an end on, until it breaks.
     pub fn walk(&self, end: ListEnd, mut each: impl FnMut(&[u8]) -> ControlFlow<()>) {
-        let Some(last) = self.members.len().checked_sub(1) else { return };
         if end == ListEnd::Front {
             return self.walk_from(0, each);
         }
+        let Some(last) = self.members.len().checked_sub(1) else { return };
         self.members.walk(last, ScanDirection::Backward, |_, member| {
             let name = member.to_vec();
-            let Some(value) = self.members.value(&name) else { return ControlFlow::Break(()) };
+            let Ok(Some(value)) = self.members.value(&name) else { return ControlFlow::Break(()) };
             let elements: Vec<&[u8]> = ChunkElements::of(&name, &value).collect();
             elements.into_iter().rev().try_for_each(&mut each)
         });
@@ -83,7 +84,7 @@ impl<'r> ListReader<'r> {
             (Some(after), skipped)
         });
         let mut next = None;
-        self.members.values_after(after, |name, value| {
+        let walked = self.members.walk_names(after, &mut |name, value| {
             let mut passed = std::mem::take(&mut skipped);
             for element in ChunkElements::of(name, value).skip(passed) {
                 passed += 1;
@@ -94,6 +95,7 @@ impl<'r> ListReader<'r> {
             }
             ControlFlow::Continue(())
         });
+        walked.unwrap_or_default();
         next
     }
 
@@ -111,55 +113,15 @@ impl<'r> ListReader<'r> {
     /// # Errors
     /// The first violated invariant.
     pub fn check(&self) -> std::result::Result<(), String> {
-        ListLayout::check(&mut &*self.members).unwrap_or(Ok(()))
+        ListLayout::check(self.members).unwrap_or(Ok(()))
     }
 
     /// Returns the name after which a walk finds the element at an index, and the number of
     /// elements that lie between. `None` if there is no such element.
     fn place(&self, index: u64) -> Option<(Option<Vec<u8>>, usize)> {
         let layout = self.layout()?;
-        let place = layout.find(&mut &*self.members, index).ok()??;
-        Some((self.name_before(layout, place), usize::try_from(place.offset()).ok()?))
-    }
-
-    fn name_before(&self, layout: &ListLayout, place: ElementPlace) -> Option<Vec<u8>> {
-        if matches!(layout, ListLayout::Packed(_)) {
-            return Some(place.name_before().to_vec());
-        }
-        let mut name = None;
-        self.members.walk(place.rank().checked_sub(1)?, ScanDirection::Forward, |_, member| {
-            name = Some(member.to_vec());
-            ControlFlow::Break(())
-        });
-        name
-    }
-}
-
-/// A `SetReader` keeps its errors, so these methods return none.
-impl ListMembers for &SetReader<'_> {
-    fn member_count(&self) -> u64 {
-        self.len()
-    }
-
-    fn walk_from(
-        &mut self,
-        rank: u64,
-        direction: ScanDirection,
-        each: &mut dyn FnMut(Member<'_>) -> ControlFlow<()>,
-    ) -> std::result::Result<(), RowError> {
-        self.walk(rank, direction, |_, member| each(member));
-        Ok(())
-    }
-
-    fn rank_of(&mut self, name: &[u8]) -> std::result::Result<u64, RowError> {
-        Ok(self.rank_by(|_, member| member.cmp_bytes(name).is_lt()))
-    }
-
-    fn with_value(&mut self, name: &[u8], look: &mut dyn FnMut(&[u8])) -> std::result::Result<(), RowError> {
-        if let Some(value) = self.value(name) {
-            look(&value);
-        }
-        Ok(())
+        let place = layout.find(self.members, index).ok()??;
+        Some((Some(place.name_before().to_vec()), usize::try_from(place.offset()).ok()?))
     }
 }
 

@@ -2,8 +2,8 @@
 //! elements of a list, in memory or on disk.
 //!
 //! ```text
-//!   RowView ─┬─ columns(|reader| …)      ColumnsReader ─┬─ in memory: a row, a locked collection
-//!            ├─ set_of(|reader| …)       SetReader      │  on disk: a StoredReader of one moment
+//!   RowView ─┬─ columns(|reader| …)      ColumnsReader ─┬─ in the row, or a locked collection
+//!            ├─ set_of(|reader| …)       SetReader      │  on disk: StoredMembers of one moment
 //!            └─ list(|reader| …)         ListReader    ─┘
 //!                                          │
 //!                                          └─ view ─► MembersView, ScoreRangeView: read in steps
@@ -13,8 +13,7 @@
 //! that lent the reader returns the error, so no caller can miss it. Views are read outside of such
 //! a method, so their steps return errors themselves.
 //!
-//! Read `stored` first (what the disk engine offers), then `columns`, `sorted_set`, `list` and
-//! `views`.
+//! Read `stored` first (what the disk engine offers), then `sorted_set`, `columns`, `list` and `views`.
 //!
 //! Design: `docs/design/data-model.md`.
 
@@ -29,8 +28,7 @@ use std::ops::{ControlFlow, Deref};
 pub use columns::ColumnsReader;
 pub use list::{ElementsView, ListReader};
 pub use sorted_set::SetReader;
-pub use stored::OpenedReader;
-pub(crate) use stored::{CollectionSource, StoredReader};
+pub(crate) use stored::{CollectionSource, KeptMembers, StoredMembers};
 pub use views::{MembersView, ScoreRangeView};
 
 use skein_store::{CollectionKind, RowRef};
@@ -86,12 +84,12 @@ impl<'r> RowView<'r> {
     }
 
     /// Opens the collection of the row, if it lies outside of memory and is of this kind.
-    fn open(self, kind: CollectionKind) -> Result<Option<OpenedReader<'r>>> {
+    fn open(self, kind: CollectionKind) -> Result<Option<SetReader<'r>>> {
         let Some(source) = self.source else { return Ok(None) };
         let Some(head) = self.row.stored_collection().filter(|head| head.kind == kind) else {
             return Ok(None);
         };
-        source.open(head).map(|reader| Some(OpenedReader::new(reader)))
+        source.open(head).map(|members| Some(SetReader::stored(members)))
     }
 
     /// Returns about how many bytes the members of a collection have that lies outside of memory:
@@ -103,11 +101,12 @@ impl<'r> RowView<'r> {
         let (Some(source), Some(head)) = (self.source, self.row.stored_collection()) else { return Ok(0) };
         let reader = source.open(head)?;
         let (mut seen, mut bytes) = (0_u64, 0_u64);
-        reader.walk_names(None, &mut |name, value| {
+        let walked = reader.walk_names(None, &mut |name, value| {
             seen += 1;
             bytes += (name.len() + value.len()) as u64;
             if seen < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
+        });
+        walked.map_err(Error::from)?;
         let all = u128::from(bytes) * u128::from(reader.len()) / u128::from(seen.max(1));
         Ok(u64::try_from(all).unwrap_or(u64::MAX))
     }
@@ -192,10 +191,9 @@ impl<'r> RowView<'r> {
         look: impl FnOnce(&SetReader<'_>) -> R,
     ) -> Result<Option<R>> {
         if let Some(set) = self.row.set_of(kind) {
-            return Ok(Some(look(&SetReader::Memory(set.read()))));
+            return Ok(Some(look(&SetReader::in_memory(set.read()))));
         }
-        let Some(opened) = self.open(kind)? else { return Ok(None) };
-        let reader = SetReader::Stored(opened);
+        let Some(reader) = self.open(kind)? else { return Ok(None) };
         let answer = look(&reader);
         reader.check().map(|()| Some(answer))
     }

@@ -1,16 +1,15 @@
 //! Views: a collection as it was at one moment, read in steps while writers continue.
 //!
 //! A view of the disk engine reads a snapshot. In an open transaction it is a copy of the members,
-//! because a snapshot has no writes of an open transaction.
+//! because a snapshot has no writes of an open transaction. Of members in a row it is a copy, too.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
-use std::sync::Arc;
 
-use skein_store::{Member, ScanDirection};
+use skein_model::{Member, Members, ScanDirection, score_in};
 
-use super::stored::StoredReader;
-use crate::Result;
+use super::stored::KeptMembers;
+use crate::{Result, RowError};
 
 /// The members of a key as they were at one moment, by name; see
 /// [`ColumnsReader::view`](super::ColumnsReader::view). A view keeps what writers replace
@@ -19,7 +18,7 @@ pub struct MembersView(NamedMembers);
 
 enum NamedMembers {
     Memory(skein_store::MembersView),
-    Stored { reader: Arc<dyn StoredReader + Send + Sync>, after: Option<Vec<u8>>, left: u64 },
+    Stored { members: KeptMembers, after: Option<Vec<u8>>, left: u64 },
     Copied { members: BTreeMap<Vec<u8>, Vec<u8>>, bytes: usize, after: Option<Vec<u8>>, left: u64 },
 }
 
@@ -34,17 +33,18 @@ impl MembersView {
         Self(NamedMembers::Memory(view))
     }
 
-    pub(super) fn stored(reader: &dyn StoredReader) -> Result<Self> {
-        Self::stored_after(reader, None, reader.len())
-    }
-
-    /// Takes a view of the next `left` members after `after`.
-    pub(super) fn stored_after(reader: &dyn StoredReader, after: Option<Vec<u8>>, left: u64) -> Result<Self> {
-        if let Some(reader) = reader.keep() {
-            return Ok(Self(NamedMembers::Stored { reader, after, left }));
+    /// Takes a view of the next `left` members after `after`: of those that are `kept`, or a copy.
+    pub(super) fn stored(
+        present: &dyn Members,
+        kept: Option<KeptMembers>,
+        after: Option<Vec<u8>>,
+        left: u64,
+    ) -> std::result::Result<Self, RowError> {
+        if let Some(members) = kept {
+            return Ok(Self(NamedMembers::Stored { members, after, left }));
         }
         let (mut members, mut bytes) = (BTreeMap::new(), 0);
-        reader.walk_names(after.as_deref(), &mut |name, value| {
+        present.walk_names(after.as_deref(), &mut |name, value| {
             bytes += size_of::<(Vec<u8>, Vec<u8>)>() + name.len() + value.len();
             members.insert(name.to_vec(), value.to_vec());
             if members.len() as u64 >= left { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -81,9 +81,10 @@ impl MembersView {
     ) -> Result<bool> {
         match &mut self.0 {
             NamedMembers::Memory(view) => Ok(view.step(most, each)),
-            NamedMembers::Stored { reader, after, left } => {
+            NamedMembers::Stored { members, after, left } => {
                 let mut walk = StepOfView { most, left, after: None };
-                reader.walk_names(after.as_deref(), &mut |name, value| walk.show(name, each(name, value)))?;
+                members
+                    .walk_names(after.as_deref(), &mut |name, value| walk.show(name, each(name, value)))?;
                 Ok(walk.finish(after))
             }
             NamedMembers::Copied { members, after, left, .. } => {
@@ -115,7 +116,7 @@ impl MembersView {
     pub fn get(&self, name: &[u8]) -> Result<Option<Vec<u8>>> {
         match &self.0 {
             NamedMembers::Memory(view) => Ok(view.get(name)),
-            NamedMembers::Stored { reader, .. } => reader.value(name),
+            NamedMembers::Stored { members, .. } => Ok(members.value(name)?),
             NamedMembers::Copied { members, .. } => Ok(members.get(name).cloned()),
         }
     }
@@ -130,7 +131,7 @@ impl MembersView {
 
     /// Returns the score in a value that a step of a view of a sorted set shows.
     pub fn score_in(value: &[u8]) -> f64 {
-        skein_store::MembersView::score_in(value)
+        score_in(value)
     }
 }
 
@@ -172,7 +173,7 @@ pub struct ScoreRangeView(ScoredMembersView);
 
 enum ScoredMembersView {
     Memory(skein_store::ScoreRangeView),
-    Stored { reader: Arc<dyn StoredReader + Send + Sync>, rank: u64, left: u64, direction: ScanDirection },
+    Stored { members: KeptMembers, rank: u64, left: u64, direction: ScanDirection },
     Copied { members: Vec<(f64, Vec<u8>)>, next: usize },
 }
 
@@ -187,22 +188,24 @@ impl ScoreRangeView {
         Self(ScoredMembersView::Memory(view))
     }
 
+    /// Takes a view of `count` members from a rank on: of those that are `kept`, or a copy.
     pub(super) fn stored(
-        reader: &dyn StoredReader,
+        present: &dyn Members,
+        kept: Option<KeptMembers>,
         rank: u64,
         count: u64,
         direction: ScanDirection,
-    ) -> Result<Self> {
+    ) -> std::result::Result<Self, RowError> {
         let left = count.min(match direction {
-            ScanDirection::Forward => reader.len().saturating_sub(rank),
-            ScanDirection::Backward => rank.saturating_add(1).min(reader.len()),
+            ScanDirection::Forward => present.len().saturating_sub(rank),
+            ScanDirection::Backward => rank.saturating_add(1).min(present.len()),
         });
-        if let Some(reader) = reader.keep() {
-            return Ok(Self(ScoredMembersView::Stored { reader, rank, left, direction }));
+        if let Some(members) = kept {
+            return Ok(Self(ScoredMembersView::Stored { members, rank, left, direction }));
         }
         let mut members = Vec::new();
         if left > 0 {
-            reader.walk_scores(rank, direction, &mut |score, member| {
+            present.walk_ranks(rank, direction, &mut |score, member| {
                 members.push((score, member.to_vec()));
                 if (members.len() as u64) < left { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
@@ -231,10 +234,10 @@ impl ScoreRangeView {
     ) -> Result<bool> {
         match &mut self.0 {
             ScoredMembersView::Memory(view) => Ok(view.step(most, each)),
-            ScoredMembersView::Stored { reader, rank, left, direction } => {
+            ScoredMembersView::Stored { members, rank, left, direction } => {
                 let (most, mut shown) = ((most as u64).min(*left), 0);
                 if most > 0 {
-                    reader.walk_scores(*rank, *direction, &mut |score, member| {
+                    members.walk_ranks(*rank, *direction, &mut |score, member| {
                         shown += 1;
                         match each(score, member) {
                             ControlFlow::Continue(()) if shown < most => ControlFlow::Continue(()),

@@ -1,15 +1,19 @@
 //! The members of a collection while a transaction changes it.
 
 use std::cell::RefCell;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 
 use skein_disk::{DiskTransaction, KeySpace, ScanRequest, WalkDirection};
-use skein_store::{CollectionHead, EachNamed, Member, MemberOrder, MemberStore, SET_SCORE, ScanDirection};
+use skein_model::{
+    EachNamed, EachRanked, FoundMember, Member, MemberOrder, MemberWrites, Members, SET_SCORE, ScanDirection,
+    score_in,
+};
+use skein_store::CollectionHead;
 
 use super::DiskEngine;
 use super::keys::{member_key, name_in, score_key};
-use super::reader::{bounds_of, rank_in, walk_members, walk_ranks};
-use crate::{Error, MembersView, RowError};
+use super::reader::{DiskCollection, bounds_of, rows};
+use crate::RowError;
 
 /// Members that one step of a removal lists.
 const LISTED: usize = 256;
@@ -18,8 +22,7 @@ const LISTED_BYTES: usize = 64 << 10;
 /// The members of a collection within an open transaction.
 pub(super) struct DiskMembers<'m, 'w> {
     engine: &'m DiskEngine,
-    transaction: &'m mut DiskTransaction<'w>,
-    head: CollectionHead,
+    collection: DiskCollection<RefCell<&'m mut DiskTransaction<'w>>>,
     cleared: bool,
     /// The former contents of the members that were changed, in the order of the changes.
     changes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
@@ -35,8 +38,7 @@ impl<'m, 'w> DiskMembers<'m, 'w> {
     ) -> Self {
         Self {
             engine,
-            transaction,
-            head,
+            collection: DiskCollection { reads: RefCell::new(transaction), head },
             cleared: false,
             changes: Vec::new(),
             key: Vec::new(),
@@ -46,7 +48,7 @@ impl<'m, 'w> DiskMembers<'m, 'w> {
 
     /// Returns the head with the present number of members.
     pub(super) fn head(&self) -> CollectionHead {
-        self.head
+        self.collection.head
     }
 
     pub(super) fn is_changed(&self) -> bool {
@@ -55,19 +57,19 @@ impl<'m, 'w> DiskMembers<'m, 'w> {
 
     /// Returns whether the collection has no members, or is to be removed as a whole.
     pub(super) fn is_gone(&self) -> bool {
-        self.head.len == 0 || self.cleared
+        self.collection.head.len == 0 || self.cleared
     }
 
     /// Restores the former contents of all members, the last change first.
     pub(super) fn undo(&mut self) -> crate::Result<()> {
         self.cleared = false;
         for (name, before) in std::mem::take(&mut self.changes).into_iter().rev() {
-            if !self.head.kind.is_set() {
+            if !self.collection.head.kind.is_set() {
                 self.write_value(&name, before.as_deref())?;
                 continue;
             }
-            let now = self.read(&name)?.then(|| MembersView::score_in(&self.value));
-            let before = before.map(|value| MembersView::score_in(&value));
+            let now = self.read(&name)?.then(|| score_in(&self.value));
+            let before = before.map(|value| score_in(&value));
             self.write_score(&name, now, before)?;
         }
         self.changes.clear();
@@ -76,8 +78,8 @@ impl<'m, 'w> DiskMembers<'m, 'w> {
 
     /// Reads a member into `value`. Returns whether it is present.
     fn read(&mut self, name: &[u8]) -> crate::Result<bool> {
-        let key = member_key(&mut self.key, self.head.id, name);
-        Ok(self.transaction.get_in(KeySpace::Members, key, &mut self.value)?.is_some())
+        let key = member_key(&mut self.key, self.collection.head.id, name);
+        Ok(self.collection.reads.get_mut().get_in(KeySpace::Members, key, &mut self.value)?.is_some())
     }
 
     /// Puts or removes a member, and notes its former contents, which are in `value` if it was
@@ -89,24 +91,25 @@ impl<'m, 'w> DiskMembers<'m, 'w> {
         }
         self.engine.note_references();
         self.changes.push((name.to_vec(), was_there.then(|| self.value.clone())));
-        let key = member_key(&mut self.key, self.head.id, name);
+        let key = member_key(&mut self.key, self.collection.head.id, name);
         match value {
-            Some(value) => _ = self.transaction.set_in(KeySpace::Members, key, value)?,
-            None => _ = self.transaction.remove_in(KeySpace::Members, key)?,
+            Some(value) => _ = self.collection.reads.get_mut().set_in(KeySpace::Members, key, value)?,
+            None => _ = self.collection.reads.get_mut().remove_in(KeySpace::Members, key)?,
         }
-        self.head.len = (self.head.len + u64::from(value.is_some())).saturating_sub(u64::from(was_there));
+        self.collection.head.len =
+            (self.collection.head.len + u64::from(value.is_some())).saturating_sub(u64::from(was_there));
         Ok(())
     }
 
     /// Puts or removes a member with a value that is not its score.
     fn write_value(&mut self, name: &[u8], value: Option<&[u8]>) -> crate::Result<()> {
-        let before = self.head.len;
+        let before = self.collection.head.len;
         self.write(name, value)?;
-        if before != self.head.len && self.head.kind.has_ranks() {
-            let key = score_key(&mut self.key, self.head.id, SET_SCORE, name);
+        if before != self.collection.head.len && self.collection.head.kind.has_ranks() {
+            let key = score_key(&mut self.key, self.collection.head.id, SET_SCORE, name);
             let changed = match value {
-                Some(_) => self.transaction.insert_key(KeySpace::Scores, key),
-                None => self.transaction.remove_key(KeySpace::Scores, key),
+                Some(_) => self.collection.reads.get_mut().insert_key(KeySpace::Scores, key),
+                None => self.collection.reads.get_mut().remove_key(KeySpace::Scores, key),
             };
             changed?;
         }
@@ -114,79 +117,70 @@ impl<'m, 'w> DiskMembers<'m, 'w> {
     }
 
     fn write_score(&mut self, name: &[u8], before: Option<f64>, score: Option<f64>) -> crate::Result<()> {
-        let (kind, score_bytes) = (self.head.kind, score.map(f64::to_le_bytes));
+        let (kind, score_bytes) = (self.collection.head.kind, score.map(f64::to_le_bytes));
         self.write(name, score_bytes.as_ref().map(|score| kind.value_of(score)))?;
         if let Some(before) = before {
-            let key = score_key(&mut self.key, self.head.id, before, name);
-            self.transaction.remove_key(KeySpace::Scores, key)?;
+            let key = score_key(&mut self.key, self.collection.head.id, before, name);
+            self.collection.reads.get_mut().remove_key(KeySpace::Scores, key)?;
         }
         if let Some(score) = score {
-            let key = score_key(&mut self.key, self.head.id, score, name);
-            self.transaction.insert_key(KeySpace::Scores, key)?;
+            let key = score_key(&mut self.key, self.collection.head.id, score, name);
+            self.collection.reads.get_mut().insert_key(KeySpace::Scores, key)?;
         }
         Ok(())
     }
 }
 
-fn rows<T>(done: crate::Result<T>) -> Result<T, RowError> {
-    done.map_err(Error::into_rows)
+impl Members for DiskMembers<'_, '_> {
+    fn len(&self) -> u64 {
+        self.collection.len()
+    }
+
+    fn with_value(&self, name: &[u8], look: &mut dyn FnMut(&[u8])) -> Result<bool, RowError> {
+        self.collection.with_value(name, look)
+    }
+
+    fn walk_names(&self, after: Option<&[u8]>, each: EachNamed<'_>) -> Result<(), RowError> {
+        self.collection.walk_names(after, each)
+    }
+
+    fn rank_by(&self, before: &dyn Fn(f64, Member<'_>) -> bool) -> Result<u64, RowError> {
+        self.collection.rank_by(before)
+    }
+
+    fn walk_ranks(&self, rank: u64, direction: ScanDirection, each: EachRanked<'_>) -> Result<(), RowError> {
+        self.collection.walk_ranks(rank, direction, each)
+    }
 }
 
-impl MemberStore for DiskMembers<'_, '_> {
-    fn len(&self) -> u64 {
-        self.head.len
+impl MemberWrites for DiskMembers<'_, '_> {
+    fn find<'m>(&mut self, member: &'m [u8]) -> Result<FoundMember<'m>, RowError> {
+        Ok(FoundMember::new(member, self.score(member)?, 0))
     }
 
-    fn score(&mut self, member: &[u8]) -> Result<Option<f64>, RowError> {
-        Ok(rows(self.read(member))?.then(|| MembersView::score_in(&self.value)))
+    fn put_score(&mut self, found: FoundMember<'_>, score: f64) -> Result<(), RowError> {
+        rows(self.write_score(found.name(), found.score(), Some(score)))
     }
 
-    fn put_score(&mut self, member: &[u8], before: Option<f64>, score: f64) -> Result<(), RowError> {
-        rows(self.write_score(member, before, Some(score)))
-    }
-
-    fn remove_score(&mut self, member: &[u8], score: f64) -> Result<(), RowError> {
-        rows(self.write_score(member, Some(score), None))
-    }
-
-    fn rank_by(&mut self, before: &dyn Fn(f64, Member<'_>) -> bool) -> Result<u64, RowError> {
-        rows(rank_in(&&RefCell::new(&mut *self.transaction), self.head, before))
-    }
-
-    fn walk(
-        &mut self,
-        rank: u64,
-        direction: ScanDirection,
-        each: &mut dyn FnMut(f64, Member<'_>) -> ControlFlow<()>,
-    ) -> Result<(), RowError> {
-        rows(walk_ranks(&&RefCell::new(&mut *self.transaction), self.head, rank, direction, each))
-    }
-
-    fn walk_names(&mut self, each: EachNamed<'_>) -> Result<(), RowError> {
-        rows(walk_members(&&RefCell::new(&mut *self.transaction), self.head.id, None, each))
-    }
-
-    fn value(&mut self, name: &[u8]) -> Result<Option<&[u8]>, RowError> {
-        Ok(rows(self.read(name))?.then_some(&self.value[..]))
+    fn remove_score(&mut self, found: FoundMember<'_>) -> Result<(), RowError> {
+        rows(self.write_score(found.name(), found.score(), None))
     }
 
     fn put_value(&mut self, name: &[u8], value: &[u8]) -> Result<bool, RowError> {
-        let before = self.head.len;
+        let before = self.len();
         rows(self.write_value(name, Some(value)))?;
-        Ok(self.head.len > before)
+        Ok(self.len() > before)
     }
 
     fn remove_value(&mut self, name: &[u8]) -> Result<bool, RowError> {
-        let before = self.head.len;
+        let before = self.len();
         rows(self.write_value(name, None))?;
-        Ok(self.head.len < before)
+        Ok(self.len() < before)
     }
 
     fn set_cleared(&mut self, cleared: bool) -> bool {
         std::mem::replace(&mut self.cleared, cleared)
     }
-
-    fn expect(&mut self, _members: &mut dyn Iterator<Item = &[u8]>) {}
 
     fn check_sizes(&self, key: &[u8], bytes: usize) -> Result<(), RowError> {
         self.engine.check_sizes(key, bytes)
@@ -241,7 +235,7 @@ pub(super) fn remove_members(
         for entry in &found.entries {
             if order != MemberOrder::Unranked {
                 let is_stored = order == MemberOrder::ByScore;
-                let score = if is_stored { MembersView::score_in(&entry.value) } else { SET_SCORE };
+                let score = if is_stored { score_in(&entry.value) } else { SET_SCORE };
                 let key = score_key(&mut key, id, score, name_in(&entry.key));
                 transaction.remove_key(KeySpace::Scores, key)?;
             }

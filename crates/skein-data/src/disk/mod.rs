@@ -255,6 +255,10 @@ impl DiskEngine {
         self.core.expired.fetch_add(1, Ordering::Relaxed);
     }
 
+    fn limits(&self) -> &StoreLimits {
+        &self.core.limits
+    }
+
     pub(crate) fn rows(&self) -> &RowAllocator {
         &self.core.rows
     }

@@ -4,16 +4,17 @@
 //! store takes a snapshot and reads the row again in it.
 
 use std::cell::RefCell;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use skein_disk::{DiskSnapshot, DiskTransaction, KeySpace, ScanEntries, ScanRequest, WalkDirection};
-use skein_store::{CollectionHead, EachNamed, Member, RowRef, ScanDirection};
+use skein_model::{EachNamed, EachRanked, Member, Members, ScanDirection};
+use skein_store::{CollectionHead, RowRef};
 
 use super::keys::{member_key, name_in, parse_score_key, walk_direction};
 use super::{DiskEngine, DiskRowReader, live};
-use crate::Result;
-use crate::collections::{CollectionSource, StoredReader};
+use crate::collections::{CollectionSource, KeptMembers, StoredMembers};
+use crate::{Error, Result, RowError};
 
 /// Entries and bytes that one walk reads.
 const WALK_KEYS: usize = 256;
@@ -42,6 +43,34 @@ pub(super) trait DiskReads {
 
     /// Returns the snapshot that is read, if it is one.
     fn snapshot(&self) -> Option<Arc<DiskSnapshot>>;
+}
+
+impl<R: DiskReads> DiskReads for &R {
+    fn get(&self, space: KeySpace, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
+        (**self).get(space, key, value)
+    }
+
+    fn range(&self, space: KeySpace, request: &ScanRequest<'_>) -> Result<ScanEntries> {
+        (**self).range(space, request)
+    }
+
+    fn key_rank_by(&self, space: KeySpace, is_before: &mut dyn FnMut(&[u8]) -> bool) -> Result<u64> {
+        (**self).key_rank_by(space, is_before)
+    }
+
+    fn keys_from(
+        &self,
+        space: KeySpace,
+        position: u64,
+        direction: WalkDirection,
+        most: usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        (**self).keys_from(space, position, direction, most)
+    }
+
+    fn snapshot(&self) -> Option<Arc<DiskSnapshot>> {
+        (**self).snapshot()
+    }
 }
 
 impl DiskReads for Arc<DiskSnapshot> {
@@ -79,12 +108,7 @@ pub(super) fn bounds_of(id: u64) -> ([u8; 8], Option<[u8; 8]>) {
 
 /// Calls `each` with the members of a collection after the one named `after`, in the order of
 /// names, until it breaks.
-pub(super) fn walk_members(
-    reads: &impl DiskReads,
-    id: u64,
-    after: Option<&[u8]>,
-    each: EachNamed<'_>,
-) -> Result<()> {
+fn walk_members(reads: &impl DiskReads, id: u64, after: Option<&[u8]>, each: EachNamed<'_>) -> Result<()> {
     let ((start, end), mut key) = (bounds_of(id), Vec::new());
     let mut lower = match after {
         Some(name) => Bound::Excluded(member_key(&mut key, id, name).to_vec()),
@@ -119,7 +143,7 @@ fn first_position(reads: &impl DiskReads, id: u64) -> Result<u64> {
 }
 
 /// Returns the number of members of a sorted set for which `before` is true.
-pub(super) fn rank_in(
+fn rank_in(
     reads: &impl DiskReads,
     head: CollectionHead,
     before: &dyn Fn(f64, Member<'_>) -> bool,
@@ -136,12 +160,12 @@ pub(super) fn rank_in(
 }
 
 /// Calls `each` with the members of a sorted set from rank `rank` on, until it breaks.
-pub(super) fn walk_ranks(
+fn walk_ranks(
     reads: &impl DiskReads,
     head: CollectionHead,
     rank: u64,
     direction: ScanDirection,
-    each: &mut dyn FnMut(f64, Member<'_>) -> ControlFlow<()>,
+    each: EachRanked<'_>,
 ) -> Result<()> {
     if rank >= head.len {
         return Ok(());
@@ -166,41 +190,51 @@ pub(super) fn walk_ranks(
 }
 
 /// A collection as of one moment.
-struct DiskCollection<R> {
-    reads: R,
-    head: CollectionHead,
+pub(super) struct DiskCollection<R> {
+    pub(super) reads: R,
+    pub(super) head: CollectionHead,
 }
 
-impl<R: DiskReads> StoredReader for DiskCollection<R> {
+/// Returns the result of a read as one of rows.
+pub(super) fn rows<T>(done: Result<T>) -> std::result::Result<T, RowError> {
+    done.map_err(Error::into_rows)
+}
+
+impl<R: DiskReads> Members for DiskCollection<R> {
     fn len(&self) -> u64 {
         self.head.len
     }
 
-    fn value(&self, name: &[u8]) -> Result<Option<Vec<u8>>> {
+    fn with_value(&self, name: &[u8], look: &mut dyn FnMut(&[u8])) -> std::result::Result<bool, RowError> {
         let (mut key, mut value) = (Vec::new(), Vec::new());
         let key = member_key(&mut key, self.head.id, name);
-        let is_there = self.head.len > 0 && self.reads.get(KeySpace::Members, key, &mut value)?;
-        Ok(is_there.then_some(value))
+        let is_there = self.head.len > 0 && rows(self.reads.get(KeySpace::Members, key, &mut value))?;
+        if is_there {
+            look(&value);
+        }
+        Ok(is_there)
     }
 
-    fn walk_names(&self, after: Option<&[u8]>, each: EachNamed<'_>) -> Result<()> {
-        if self.head.len == 0 { Ok(()) } else { walk_members(&self.reads, self.head.id, after, each) }
+    fn walk_names(&self, after: Option<&[u8]>, each: EachNamed<'_>) -> std::result::Result<(), RowError> {
+        if self.head.len == 0 { Ok(()) } else { rows(walk_members(&self.reads, self.head.id, after, each)) }
     }
 
-    fn rank_by(&self, before: &dyn Fn(f64, Member<'_>) -> bool) -> Result<u64> {
-        if self.head.len == 0 { Ok(0) } else { rank_in(&self.reads, self.head, before) }
+    fn rank_by(&self, before: &dyn Fn(f64, Member<'_>) -> bool) -> std::result::Result<u64, RowError> {
+        if self.head.len == 0 { Ok(0) } else { rows(rank_in(&self.reads, self.head, before)) }
     }
 
-    fn walk_scores(
+    fn walk_ranks(
         &self,
         rank: u64,
         direction: ScanDirection,
-        each: &mut dyn FnMut(f64, Member<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
-        walk_ranks(&self.reads, self.head, rank, direction, each)
+        each: EachRanked<'_>,
+    ) -> std::result::Result<(), RowError> {
+        rows(walk_ranks(&self.reads, self.head, rank, direction, each))
     }
+}
 
-    fn keep(&self) -> Option<Arc<dyn StoredReader + Send + Sync>> {
+impl<R: DiskReads> StoredMembers for DiskCollection<R> {
+    fn keep(&self) -> Option<KeptMembers> {
         let reads = self.reads.snapshot()?;
         Some(Arc::new(DiskCollection { reads, head: self.head }))
     }
@@ -215,7 +249,7 @@ pub(crate) struct StoreSource<'d> {
 }
 
 impl CollectionSource for StoreSource<'_> {
-    fn open(&self, head: CollectionHead) -> Result<Box<dyn StoredReader + '_>> {
+    fn open(&self, head: CollectionHead) -> Result<Box<dyn StoredMembers + '_>> {
         let reads = Arc::new(self.engine.store().snapshot()?);
         let mut buffer = DiskRowReader::default();
         let row = live(buffer.row(self.key, |value| reads.get_into(self.key, value))?, self.now);
@@ -229,7 +263,7 @@ impl CollectionSource for StoreSource<'_> {
 pub(crate) struct SnapshotSource<'s>(pub(crate) &'s Arc<DiskSnapshot>);
 
 impl CollectionSource for SnapshotSource<'_> {
-    fn open(&self, head: CollectionHead) -> Result<Box<dyn StoredReader + '_>> {
+    fn open(&self, head: CollectionHead) -> Result<Box<dyn StoredMembers + '_>> {
         Ok(Box::new(DiskCollection { reads: self.0.clone(), head }))
     }
 }
@@ -237,7 +271,7 @@ impl CollectionSource for SnapshotSource<'_> {
 /// Opens collections in an open transaction.
 pub(crate) struct TransactionSource<'r, 't, 'w>(pub(crate) &'r RefCell<&'t mut DiskTransaction<'w>>);
 
-impl DiskReads for &RefCell<&mut DiskTransaction<'_>> {
+impl DiskReads for RefCell<&mut DiskTransaction<'_>> {
     fn get(&self, space: KeySpace, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         Ok(self.borrow_mut().get_in(space, key, value)?.is_some())
     }
@@ -266,7 +300,7 @@ impl DiskReads for &RefCell<&mut DiskTransaction<'_>> {
 }
 
 impl CollectionSource for TransactionSource<'_, '_, '_> {
-    fn open(&self, head: CollectionHead) -> Result<Box<dyn StoredReader + '_>> {
+    fn open(&self, head: CollectionHead) -> Result<Box<dyn StoredMembers + '_>> {
         Ok(Box::new(DiskCollection { reads: self.0, head }))
     }
 }

@@ -3,10 +3,8 @@
 //! The head of a collection is in its main row, so each change of a collection writes this row
 //! again. Its version shows that the collection has changed.
 
-use skein_store::{
-    CollectionHead, CollectionKind, MemberStore, Recorder, RowAllocator, RowChange, RowRef, RowUpdate,
-    RowWriter,
-};
+use skein_model::{CollectionKind, MemberWrites, RowLimits};
+use skein_store::{CollectionHead, Recorder, RowAllocator, RowChange, RowRef, RowUpdate, RowWriter};
 
 use super::main_rows::{RowReferences, write_main_row};
 use super::members::DiskMembers;
@@ -23,7 +21,7 @@ impl DiskWriter<'_> {
         head: CollectionHead,
         old: RowReferences,
         expires: Option<u64>,
-        change: impl FnOnce(&mut dyn MemberStore) -> Result<R, E>,
+        change: impl FnOnce(&mut dyn MemberWrites) -> Result<R, E>,
     ) -> Result<(R, u64), E> {
         let (engine, begin) = (self.engine, self.begin_write());
         let (reader, transaction) = self.parts();
@@ -68,6 +66,11 @@ impl RowWriter for DiskWriter<'_> {
         true
     }
 
+    fn row_limits(&self) -> RowLimits {
+        let limits = self.engine.limits();
+        limits.row_members.within(limits.value_bytes)
+    }
+
     fn begin_at<R>(&mut self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> Result<R> {
         DiskEngine::check_key(key)?;
         let now = self.now();
@@ -78,7 +81,7 @@ impl RowWriter for DiskWriter<'_> {
         &mut self,
         key: &[u8],
         collection: &CollectionHead,
-        change: impl FnOnce(&mut dyn MemberStore) -> Result<R, E>,
+        change: impl FnOnce(&mut dyn MemberWrites) -> Result<R, E>,
     ) -> Result<Option<R>, E> {
         let old = self.begin_at(key, RowReferences::of)?;
         let Some(head) = old.collection.filter(|found| found.id == collection.id) else { return Ok(None) };
@@ -92,7 +95,7 @@ impl RowWriter for DiskWriter<'_> {
         kind: CollectionKind,
         base: Option<u64>,
         expires: Option<u64>,
-        change: impl FnOnce(&mut dyn MemberStore) -> Result<R, E>,
+        change: impl FnOnce(&mut dyn MemberWrites) -> Result<R, E>,
     ) -> Result<Option<(R, u64)>, E> {
         self.engine.check_sizes(key, 0).map_err(Error::from)?;
         let now = self.now();

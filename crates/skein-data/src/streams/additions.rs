@@ -120,7 +120,7 @@ impl StreamWriter<'_> {
             && value.len() + full.as_bytes().len() <= CHUNK_BYTES
             && let Some(base) = base_in(&name)
         {
-            let mut joined = EntryChunk::of(base, value);
+            let mut joined = EntryChunk::of(base, &value);
             joined.append(full.entries());
             // Times relative to another base may be longer.
             if joined.as_bytes().len() <= CHUNK_BYTES {
@@ -164,7 +164,7 @@ impl StreamWriter<'_> {
 
     /// Removes some entries of a member. Returns their number.
     fn remove_from(&mut self, name: &[u8], is_removed: impl FnMut(StreamId) -> bool) -> Result<u64> {
-        let Some(value) = self.members.value(name)?.map(<[u8]>::to_vec) else { return Ok(0) };
+        let Some(value) = self.members.value(name)? else { return Ok(0) };
         let Some((entries, base)) = entries_in(name, &value).zip(base_in(name)) else { return Ok(0) };
         let before = entries.clone().count() as u64;
         let kept = without(base, entries, is_removed);

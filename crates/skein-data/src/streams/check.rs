@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use skein_model::Members as _;
+
 use super::chunks::{CHUNK_BYTES, ChunkEntries, count_in};
 use super::id::StreamId;
 use super::records::{
@@ -19,10 +21,11 @@ impl StreamReader<'_> {
         let (mut pending, mut owned) = (BTreeMap::<u32, u64>::new(), 0u64);
         let mut names: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
         let (head, mut last) = (self.head(), StreamId::MIN);
-        self.members.values_after(None, |name, value| {
+        let walked = self.members.walk_names(None, &mut |name, value| {
             names.push((name.to_vec(), value.to_vec()));
             ControlFlow::Continue(())
         });
+        walked.expect("the reader keeps its errors");
         let find = |name: &[u8]| {
             names.binary_search_by(|(found, _)| found[..].cmp(name)).ok().map(|at| &names[at].1[..])
         };

@@ -5,18 +5,18 @@
 //!   a ≤ ids < b        b ≤ ids
 //! ```
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 
-use skein_store::ScanDirection;
+use skein_model::{Members, ScanDirection};
 
 use super::chunks::{ChunkEntries, count_in};
 use super::fields::EntryFields;
 use super::id::StreamId;
-use super::members::{self, StreamMembers};
+use super::members;
 use super::records::{NameRange, base_in, behind_base, entries_in};
 use super::stream::{Result, Stream};
 
-impl<M: StreamMembers> Stream<'_, M> {
+impl<M: Deref<Target: Members>> Stream<'_, M> {
     /// Calls `each` with the entries of an inclusive range of ids, until it breaks.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl<M: StreamMembers> Stream<'_, M> {
         }
         let mut flow = ControlFlow::Continue(());
         if let Some(names) = self.members_of(range)? {
-            members::walk(&mut self.members, &names, direction, &mut |name, value| {
+            members::walk(&*self.members, &names, direction, &mut |name, value| {
                 if let Some(entries) = entries_in(name, value) {
                     flow = show(entries, range, direction, &mut each);
                 }
@@ -70,8 +70,8 @@ impl<M: StreamMembers> Stream<'_, M> {
     /// Returns the name of the member with entries at a rank.
     pub(super) fn entry_member(&mut self, rank: u64) -> Result<Option<Vec<u8>>> {
         let mut found = None;
-        self.members.walk_from(rank, ScanDirection::Forward, &mut |name| {
-            found = base_in(name).map(|_| name.to_vec());
+        self.members.walk_ranks(rank, ScanDirection::Forward, &mut |_, member| {
+            found = Some(member.to_vec()).filter(|name| base_in(name).is_some());
             ControlFlow::Break(())
         })?;
         Ok(found)
@@ -100,7 +100,7 @@ impl<M: StreamMembers> Stream<'_, M> {
         let mut count = tail;
         // The member before, until it is known where it ends.
         let mut open: Option<(Vec<u8>, Vec<u8>)> = None;
-        members::walk(&mut self.members, &names, ScanDirection::Forward, &mut |name, value| {
+        members::walk(&*self.members, &names, ScanDirection::Forward, &mut |name, value| {
             if let Some((name, value)) = open.replace((name.to_vec(), value.to_vec())) {
                 count += count_of_member(&name, &value, first);
             }
@@ -121,7 +121,7 @@ impl<M: StreamMembers> Stream<'_, M> {
             return Ok(field_of(tail.entries(), id).map(read));
         }
         let Some(name) = self.member_with(id)? else { return Ok(None) };
-        let value = self.members.value_of(&name)?.unwrap_or_default();
+        let value = self.members.value(&name)?.unwrap_or_default();
         let entries = entries_in(&name, &value);
         Ok(entries.and_then(|entries| field_of(entries, id)).map(read))
     }
@@ -151,7 +151,7 @@ impl<M: StreamMembers> Stream<'_, M> {
             ScanDirection::Backward => self.last_entry_member()?,
         };
         let Some(name) = name else { return Ok(of_tail) };
-        let value = self.members.value_of(&name)?.unwrap_or_default();
+        let value = self.members.value(&name)?.unwrap_or_default();
         Ok(entries_in(&name, &value).and_then(|entries| edge_of(entries, direction)))
     }
 }

@@ -108,7 +108,7 @@ impl StreamWriter<'_> {
     /// Removes the records of a range, and with each the one that `other` names.
     fn remove_all(&mut self, range: &NameRange, other: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Result<()> {
         loop {
-            let names = first_names(&mut self.members, range, ScanDirection::Forward, LISTED)?;
+            let names = first_names(&*self.members, range, ScanDirection::Forward, LISTED)?;
             for name in &names {
                 self.members.remove_value(name)?;
                 if let Some(other) = other(name) {

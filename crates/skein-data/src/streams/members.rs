@@ -1,12 +1,10 @@
-//! Access to the members of a stream: those of a reader, and those that a write changes.
+//! Walks over ranges of a stream's members, by name.
 
-use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use skein_store::{MemberStore, ScanDirection};
+use skein_model::{Members, ScanDirection};
 
 use super::records::NameRange;
-use crate::collections::SetReader;
 
 type Result<T> = std::result::Result<T, skein_store::Error>;
 
@@ -20,31 +18,9 @@ const FIRST_NAMES: usize = 2;
 /// The most names that it collects at a time.
 const NAMES_MAX: usize = 256;
 
-/// The members of a stream, by name. A reader of the disk engine keeps its errors for the end of
-/// the read; a writer returns them.
-pub trait StreamMembers {
-    /// Returns the value of a name.
-    ///
-    /// # Errors
-    /// Those of the engine.
-    fn value_of(&mut self, name: &[u8]) -> Result<Option<Vec<u8>>>;
-
-    /// Returns the number of members before a name, which may be absent. Takes O(log n).
-    ///
-    /// # Errors
-    /// Those of the engine.
-    fn rank_of(&mut self, name: &[u8]) -> Result<u64>;
-
-    /// Calls `each` with the names from this rank on, until it breaks.
-    ///
-    /// # Errors
-    /// Those of the engine.
-    fn walk_from(&mut self, rank: u64, direction: ScanDirection, each: EachName<'_>) -> Result<()>;
-}
-
 /// Calls `each` with the names of a range, until it breaks.
 pub(super) fn walk_names(
-    members: &mut impl StreamMembers,
+    members: &(impl Members + ?Sized),
     range: &NameRange,
     direction: ScanDirection,
     each: EachName<'_>,
@@ -54,14 +30,15 @@ pub(super) fn walk_names(
         ScanDirection::Backward => members.rank_of(&range.end)?.checked_sub(1),
     };
     let Some(rank) = rank else { return Ok(()) };
-    members.walk_from(rank, direction, &mut |name| {
+    members.walk_ranks(rank, direction, &mut |_, member| {
+        let name = &member.to_vec()[..];
         if range.start[..] <= *name && *name < range.end[..] { each(name) } else { ControlFlow::Break(()) }
     })
 }
 
 /// Calls `each` with the names of a range and their values, until it breaks.
 pub(super) fn walk(
-    members: &mut impl StreamMembers,
+    members: &(impl Members + ?Sized),
     range: &NameRange,
     direction: ScanDirection,
     each: EachRecord<'_>,
@@ -70,7 +47,7 @@ pub(super) fn walk(
     loop {
         let names = first_names(members, &range, direction, most)?;
         for name in &names {
-            let value = members.value_of(name)?.unwrap_or_default();
+            let value = members.value(name)?.unwrap_or_default();
             if each(name, &value).is_break() {
                 return Ok(());
             }
@@ -88,7 +65,7 @@ pub(super) fn walk(
 
 /// Returns up to `most` names of a range.
 pub(super) fn first_names(
-    members: &mut impl StreamMembers,
+    members: &(impl Members + ?Sized),
     range: &NameRange,
     direction: ScanDirection,
     most: usize,
@@ -99,33 +76,4 @@ pub(super) fn first_names(
         if names.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     Ok(names)
-}
-
-impl StreamMembers for &SetReader<'_> {
-    fn value_of(&mut self, name: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(self.value(name))
-    }
-
-    fn rank_of(&mut self, name: &[u8]) -> Result<u64> {
-        Ok(self.rank_by(|_, member| member.cmp_bytes(name) == Ordering::Less))
-    }
-
-    fn walk_from(&mut self, rank: u64, direction: ScanDirection, each: EachName<'_>) -> Result<()> {
-        self.walk(rank, direction, |_, member| each(&member.to_vec()));
-        Ok(())
-    }
-}
-
-impl StreamMembers for &mut dyn MemberStore {
-    fn value_of(&mut self, name: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(self.value(name)?.map(<[u8]>::to_vec))
-    }
-
-    fn rank_of(&mut self, name: &[u8]) -> Result<u64> {
-        self.rank_by(&|_, member| member.cmp_bytes(name) == Ordering::Less)
-    }
-
-    fn walk_from(&mut self, rank: u64, direction: ScanDirection, each: EachName<'_>) -> Result<()> {
-        MemberStore::walk(&mut **self, rank, direction, &mut |_, member| each(&member.to_vec()))
-    }
 }

@@ -64,7 +64,8 @@ pub use stream::{StreamReader, StreamWriter};
 pub use version::EntriesVersion;
 pub use view::EntriesView;
 
-use skein_store::{CollectionKind, MemberStore, RowWriter as _};
+use skein_model::{CollectionKind, MemberWrites};
+use skein_store::RowWriter as _;
 
 use crate::{EngineWriter, Error};
 
@@ -106,7 +107,7 @@ impl EngineWriter<'_, '_> {
 /// Changes the stream of these members, and writes its head at the end.
 fn change_members<R, E: From<skein_store::Error>>(
     key: &[u8],
-    members: &mut dyn MemberStore,
+    members: &mut dyn MemberWrites,
     change: impl FnOnce(&mut StreamWriter<'_>) -> Result<R, E>,
 ) -> Result<R, E> {
     let mut stream = StreamWriter::open(key, members)?;

@@ -11,10 +11,10 @@
 //! come first: Redis has no command that sets the times of a consumer, except `RESTORE` of a new
 //! stream.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 
+use skein_model::{Members, ScanDirection};
 use skein_rdb::stream::{StreamConsumer, StreamEntry, StreamGroup, StreamPosition};
-use skein_store::ScanDirection;
 
 use super::fields::{EntryFields, FieldsBuilder};
 use super::groups::GroupStart;
@@ -23,7 +23,6 @@ use super::records::{ENTRIES_READ_UNKNOWN, PendingEntry};
 use super::stream::{Result, Stream, StreamReader, StreamWriter};
 use crate::row_piece::StreamContents;
 use crate::streams::NewId;
-use crate::streams::members::StreamMembers;
 use crate::{EngineWriter, Error};
 
 /// The pending entries that one step writes.
@@ -80,7 +79,7 @@ pub fn stream_parts(
     Ok(if broke.is_break() { broke } else { each(StreamPart::Position(stream.position())) })
 }
 
-impl<M: StreamMembers> Stream<'_, M> {
+impl<M: Deref<Target: Members>> Stream<'_, M> {
     /// Returns the counters.
     pub fn position(&self) -> StreamPosition {
         let head = self.head();

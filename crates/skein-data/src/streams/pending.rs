@@ -261,7 +261,7 @@ impl StreamWriter<'_> {
     /// Returns up to `most` ids that end the names of a range.
     pub(super) fn ids(&mut self, range: &NameRange, most: usize) -> Result<Vec<StreamId>> {
         let mut ids = Vec::new();
-        walk_names(&mut self.members, range, ScanDirection::Forward, &mut |name| {
+        walk_names(&*self.members, range, ScanDirection::Forward, &mut |name| {
             ids.extend(id_at_end(name));
             if ids.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;

@@ -1,12 +1,12 @@
 //! Reads of a stream, of a reader or within a write.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 
-use skein_store::{MemberStore, ScanDirection};
+use skein_model::{MemberWrites, Members, ScanDirection};
 
 use super::chunks::EntryChunk;
 use super::id::StreamId;
-use super::members::{self, StreamMembers};
+use super::members;
 use super::records::{
     Consumer, ENTRIES_READ_UNKNOWN, Group, HEAD_NAME, NameRange, PendingEntry, StreamHead, consumer_name,
     group_name, id_at_end, pending_name, read_consumer, read_group, read_head, read_pending,
@@ -37,12 +37,12 @@ pub type StreamReader<'r> = Stream<'r, &'r SetReader<'r>>;
 
 /// A stream that is being changed; see
 /// [`EngineWriter::change_stream`](crate::EngineWriter::change_stream).
-pub type StreamWriter<'w> = Stream<'w, &'w mut dyn MemberStore>;
+pub type StreamWriter<'w> = Stream<'w, &'w mut dyn MemberWrites>;
 
-impl<'k, M: StreamMembers> Stream<'k, M> {
+impl<'k, M: Deref<Target: Members>> Stream<'k, M> {
     /// Opens the stream of a key, which is named for errors; a new one if it has no members.
-    pub(crate) fn open(key: &'k [u8], mut members: M) -> Result<Self> {
-        let (stored, tail) = members.value_of(HEAD_NAME)?.and_then(|value| read_head(&value)).unzip();
+    pub(crate) fn open(key: &'k [u8], members: M) -> Result<Self> {
+        let (stored, tail) = members.value(HEAD_NAME)?.and_then(|value| read_head(&value)).unzip();
         let head = stored.unwrap_or_default();
         Ok(Self { key, members, head, tail: tail.flatten(), has_new_tail: false, stored })
     }
@@ -83,7 +83,7 @@ impl<'k, M: StreamMembers> Stream<'k, M> {
     /// # Errors
     /// Those of the engine.
     pub fn group(&mut self, name: &[u8]) -> Result<Option<Group>> {
-        Ok(self.members.value_of(&group_name(name))?.and_then(|value| read_group(&value)))
+        Ok(self.members.value(&group_name(name))?.and_then(|value| read_group(&value)))
     }
 
     /// Returns all groups and their names, in the order of their names.
@@ -99,7 +99,7 @@ impl<'k, M: StreamMembers> Stream<'k, M> {
     /// # Errors
     /// Those of the engine.
     pub fn consumer(&mut self, group: &Group, name: &[u8]) -> Result<Option<Consumer>> {
-        let value = self.members.value_of(&consumer_name(group.number, name))?;
+        let value = self.members.value(&consumer_name(group.number, name))?;
         Ok(value.and_then(|value| read_consumer(&value)))
     }
 
@@ -128,7 +128,7 @@ impl<'k, M: StreamMembers> Stream<'k, M> {
         read: impl Fn(&[u8]) -> Option<R>,
     ) -> Result<Vec<(Vec<u8>, R)>> {
         let mut found = Vec::new();
-        members::walk(&mut self.members, range, ScanDirection::Forward, &mut |name, value| {
+        members::walk(&*self.members, range, ScanDirection::Forward, &mut |name, value| {
             let own = name.get(prefix..).unwrap_or_default().to_vec();
             found.extend(read(value).map(|record| (own, record)));
             ControlFlow::Continue(())
@@ -141,7 +141,7 @@ impl<'k, M: StreamMembers> Stream<'k, M> {
     /// # Errors
     /// Those of the engine.
     pub fn pending_entry(&mut self, group: &Group, id: StreamId) -> Result<Option<PendingEntry>> {
-        let value = self.members.value_of(&pending_name(group.number, id))?;
+        let value = self.members.value(&pending_name(group.number, id))?;
         Ok(value.and_then(|value| read_pending(&value)))
     }
 
@@ -156,7 +156,7 @@ impl<'k, M: StreamMembers> Stream<'k, M> {
         mut each: impl FnMut(StreamId, PendingEntry) -> ControlFlow<()>,
     ) -> Result<()> {
         let range = NameRange::pending(group.number, first);
-        members::walk(&mut self.members, &range, ScanDirection::Forward, &mut |name, value| match (
+        members::walk(&*self.members, &range, ScanDirection::Forward, &mut |name, value| match (
             id_at_end(name),
             read_pending(value),
         ) {
@@ -171,7 +171,7 @@ impl<'k, M: StreamMembers> Stream<'k, M> {
     /// Those of the engine.
     pub fn last_pending(&mut self, group: &Group) -> Result<Option<StreamId>> {
         let range = NameRange::pending(group.number, StreamId::MIN);
-        let names = members::first_names(&mut self.members, &range, ScanDirection::Backward, 1)?;
+        let names = members::first_names(&*self.members, &range, ScanDirection::Backward, 1)?;
         Ok(names.first().and_then(|name| id_at_end(name)))
     }
 
@@ -187,7 +187,7 @@ impl<'k, M: StreamMembers> Stream<'k, M> {
         most: usize,
     ) -> Result<Vec<StreamId>> {
         let range = NameRange::owned(group.number, consumer.number, first);
-        let names = members::first_names(&mut self.members, &range, ScanDirection::Forward, most)?;
+        let names = members::first_names(&*self.members, &range, ScanDirection::Forward, most)?;
         Ok(names.iter().filter_map(|name| id_at_end(name)).collect())
     }
 

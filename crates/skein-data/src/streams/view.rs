@@ -2,12 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use skein_store::ScanDirection;
+use skein_model::{Members as _, ScanDirection};
 
 use super::entries::show;
 use super::fields::EntryFields;
 use super::id::StreamId;
-use super::members::StreamMembers as _;
 use super::records::{HEAD_NAME, StreamRecord, behind_base};
 use super::stream::StreamReader;
 use crate::Result;
@@ -66,8 +65,9 @@ impl StreamReader<'_> {
 impl StreamReader<'_> {
     /// Calls `each` with the names and values of all records behind the one named `after`, until it
     /// breaks; [`StreamRecord`](super::StreamRecord) reads them.
-    pub fn records_after(&self, after: Option<&[u8]>, each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) {
-        self.members.values_after(after, each);
+    pub fn records_after(&self, after: Option<&[u8]>, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) {
+        // The reader keeps its errors.
+        self.members.walk_names(after, &mut each).unwrap_or_default();
     }
 }
 

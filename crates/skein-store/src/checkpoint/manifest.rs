@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use skein_log::CheckpointEpochs;
 use skein_log::small_file::{self, SmallFileKind};
 use skein_log::storage::Storage;
+use skein_model::encoding::ByteReader;
 
-use crate::encoding::ByteReader;
 use crate::identity::StoreId;
 use crate::{Error, Result};
 

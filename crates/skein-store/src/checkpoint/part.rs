@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use skein_log::storage::{Storage, StorageFile};
+use skein_model::CollectionKind;
+use skein_model::encoding::{ByteReader, EXPIRES, flagged, put_expiry};
 
 use super::manifest::PartInfo;
-use crate::collection::{Collection, CollectionKind, MemberIndex};
-use crate::encoding::{ByteReader, EXPIRES, flagged, put_expiry};
+use crate::collection::{Collection, MemberIndex};
 use crate::identity::StoreId;
 use crate::record::{self, MEMBER};
 use crate::row::{Row, RowRef};
@@ -72,10 +73,12 @@ impl PartWriter {
     /// Appends a row of the main index or, if `member`, of the member index.
     pub(super) fn row(&mut self, member: bool, key: &[u8], row: RowRef<'_>) -> Result<()> {
         let start = self.block.len();
-        let kind = match row.collection().map(Collection::kind) {
-            Some(kind) => kind.part_code(),
-            None if row.has_columns() => COLUMNS,
-            None => VALUE,
+        let packed = record::packed_in(row);
+        let kind = match (row.collection().map(Collection::kind), packed) {
+            (Some(kind), _) => kind.part_code(),
+            (None, Some((_, code))) => code,
+            (None, None) if row.has_columns() => COLUMNS,
+            (None, None) => VALUE,
         };
         self.block.push(flagged(kind, row.expires_at()) | if member { MEMBER } else { 0 });
         self.block.extend_from_slice(&(key.len() as u16).to_le_bytes());
@@ -84,10 +87,14 @@ impl PartWriter {
         self.block.extend_from_slice(key);
         put_expiry(&mut self.block, row.expires_at());
         let body = self.block.len();
-        match (row.value(), row.collection()) {
-            (Some(value), _) => self.block.extend_from_slice(value),
-            (None, Some(collection)) => self.block.extend_from_slice(&collection.id().to_le_bytes()),
-            (None, None) => record::write_tables(&mut self.block, row),
+        if let Some((packed, _)) = packed {
+            self.block.extend_from_slice(packed.as_bytes());
+        } else if let Some(value) = row.value() {
+            self.block.extend_from_slice(value);
+        } else if let Some(collection) = row.collection() {
+            self.block.extend_from_slice(&collection.id().to_le_bytes());
+        } else {
+            record::write_tables(&mut self.block, row);
         }
         let body_len = (self.block.len() - body) as u32;
         self.block[start + 3..start + 7].copy_from_slice(&body_len.to_le_bytes());
@@ -154,6 +161,9 @@ impl PartRow<'_> {
         let mut row = match self.kind {
             VALUE => rows.value_until(&[self.body], self.expires).ok()?,
             COLUMNS => record::row_of_tables(rows, self.body, self.expires)?,
+            code if CollectionKind::of_packed_code(code).is_some() => {
+                rows.packed(record::packed_of(code, self.body)?, self.expires).ok()?
+            }
             code => {
                 let kind = CollectionKind::of_part_code(code)?;
                 let collection = members.collection(kind, record::id_of(self.body)?);
@@ -170,7 +180,11 @@ impl PartRow<'_> {
         let known = |kind: &u8| match *kind {
             VALUE => true,
             COLUMNS => !member,
-            code => !member && CollectionKind::of_part_code(code).is_some(),
+            code => {
+                let of_kind =
+                    CollectionKind::of_part_code(code).or_else(|| CollectionKind::of_packed_code(code));
+                !member && of_kind.is_some()
+            }
         };
         let kind = Some(byte & !(EXPIRES | MEMBER)).filter(known)?;
         let key_len = reader.u16()? as usize;

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, RwLock};
 
 use skein_index::LocalGuard;
+use skein_model::{CollectionKind, KEY_BYTES_MAX};
 use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use skein_sync::background::ThreadSignal;
 use skein_sync::locks::{alone, get_mut, lock, shared};
@@ -10,14 +11,13 @@ use skein_sync::locks::{alone, get_mut, lock, shared};
 use super::frozen::FrozenMoment;
 use super::sweep_queue::{DeadCollection, SweepQueue};
 use super::views::CollectionViews;
-use super::{CollectionKind, NameGroups, ScoreIndex};
+use super::{NameGroups, ScoreIndex};
 use crate::index::{IndexKind, NODE_SHARE};
-use crate::limits::KEY_BYTES_MAX;
 use crate::row::{RowAllocator, RowIndex, RowRef};
 use crate::snapshot::StoreSnapshots;
 
 /// Bytes of the collection's id before each of its members.
-pub(crate) const ID: usize = size_of::<u64>();
+pub(crate) const ID: usize = skein_model::COLLECTION_ID;
 
 /// Bytes of a collection, including its reference counts and the allocator's overhead.
 const COLLECTION: usize = (size_of::<Collection>() + 3 * size_of::<usize>()).next_multiple_of(16);

@@ -12,7 +12,7 @@
 //! rebuilds it. So adding a member costs the same in any set: one lookup in the member index, and
 //! one descent in the tree.
 //!
-//! There are three kinds (`kind`). A *sorted set* is read through `sorted_set`. A *set* is one
+//! There are several kinds (`CollectionKind` of `skein-model`). A *sorted set* is read through `sorted_set`. A *set* is one
 //! whose members all have the score 1 and no value. A *hash* is a row of columns that has too many
 //! for one row (`columns_reader`); its columns are called spread. Its members are the names of the
 //! columns. The member index has them in order, so a hash has no score index, only a count. It has
@@ -33,7 +33,7 @@
 //!    too.
 //!
 //! # Files
-//! Read `kind`, `members`, `score_index`, `sorted_set`, `columns_reader` and `name_groups`, then
+//! Read `members`, `score_index`, `sorted_set`, `columns_reader` and `name_groups`, then
 //! `views` and `frozen`, then `sweep_queue`, `sweep` and `recover`. Writes are in
 //! `session/member_writer.rs`.
 //!
@@ -52,7 +52,6 @@
 
 mod columns_reader;
 mod frozen;
-mod kind;
 mod members;
 mod name_groups;
 pub(crate) mod recover;
@@ -63,15 +62,8 @@ mod sweep_queue;
 mod views;
 
 pub use columns_reader::ColumnsReader;
-pub(crate) use kind::score_in;
-pub use kind::{CollectionKind, MemberOrder, SET_SCORE};
 pub(crate) use members::{Collection, CollectionState, ID, MemberIndex, member_key, score_of, weight};
 use name_groups::NameGroups;
-pub use score_index::Member;
 pub(crate) use score_index::ScoreIndex;
 pub use sorted_set::{SetReader, SortedSet};
 pub use views::{MembersView, ScoreRangeView};
-
-/// The longest member of a set and the longest name of a spread column, in bytes: with the
-/// id of the collection it must fit the member index.
-pub const MEMBER_BYTES_MAX: usize = crate::limits::KEY_BYTES_MAX - ID;

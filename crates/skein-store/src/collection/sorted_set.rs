@@ -1,113 +1,170 @@
-//! Reads sorted sets.
+//! Reads sorted sets, sets and lists: locked in memory, or packed in their row.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::RwLockReadGuard;
 
-use skein_sync::locks::shared;
+use skein_model::{EachNamed, EachRanked, Member, Members, PackedMembers};
 
-use super::members::{CollectionState, member_key, score_of};
+use super::Collection;
+use super::members::{CollectionState, member_key};
 use super::views::{MembersView, ScoreRangeView};
-use super::{Collection, Member};
-use crate::{RowRef, ScanDirection};
+use crate::{Result, RowRef, ScanDirection};
 
 /// The sorted set of a key; see [`RowRef::sorted_set`](crate::RowRef::sorted_set).
 #[derive(Clone, Copy, Debug)]
-pub struct SortedSet<'g> {
-    collection: &'g Collection,
-    /// The main row.
-    row: RowRef<'g>,
+pub struct SortedSet<'g>(SetPlace<'g>);
+
+#[derive(Clone, Copy, Debug)]
+enum SetPlace<'g> {
+    /// In the row.
+    Row(PackedMembers<'g>),
+    /// A collection, and its main row.
+    Members(&'g Collection, RowRef<'g>),
 }
 
 impl<'g> SortedSet<'g> {
     pub(crate) fn new(collection: &'g Collection, row: RowRef<'g>) -> Self {
-        Self { collection, row }
+        Self(SetPlace::Members(collection, row))
+    }
+
+    pub(crate) fn packed(packed: PackedMembers<'g>) -> Self {
+        Self(SetPlace::Row(packed))
     }
 
     /// Returns a reader of the present set. Writers of the set wait until it is dropped, so keep it
     /// for one command only, and do not write or read another set meanwhile.
+    #[inline]
     pub fn read(self) -> SetReader<'g> {
-        SetReader { collection: self.collection, row: self.row, state: self.collection.read() }
-    }
-
-    /// Returns how many commands have changed the set since it was loaded into memory. Compare the
-    /// numbers of one set only.
-    pub fn changes(self) -> u64 {
-        shared(self.collection.state()).changes
-    }
-
-    /// Returns whether both are the same set, whatever their members.
-    pub fn is(self, other: SortedSet<'_>) -> bool {
-        std::ptr::eq(self.collection, other.collection)
+        SetReader(match self.0 {
+            SetPlace::Row(packed) => ReaderPlace::Row(packed),
+            SetPlace::Members(collection, row) => {
+                ReaderPlace::Locked(LockedMembers { collection, row, state: collection.read() })
+            }
+        })
     }
 }
 
-/// A sorted set whose lock is held shared. It is empty if the key was replaced meanwhile.
+/// A sorted set whose lock is held shared, or that is in a row. It is empty if the key was replaced
+/// meanwhile.
 #[derive(Debug)]
-pub struct SetReader<'g> {
+pub struct SetReader<'g>(ReaderPlace<'g>);
+
+#[derive(Debug)]
+enum ReaderPlace<'g> {
+    Row(PackedMembers<'g>),
+    Locked(LockedMembers<'g>),
+}
+
+/// The members of a collection whose lock is held shared.
+#[derive(Debug)]
+struct LockedMembers<'g> {
     collection: &'g Collection,
+    /// The main row.
     row: RowRef<'g>,
     state: RwLockReadGuard<'g, CollectionState>,
 }
 
+impl Members for LockedMembers<'_> {
+    fn len(&self) -> u64 {
+        self.state.score_index.len()
+    }
+
+    fn with_value(&self, name: &[u8], look: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        let members = self.collection.members();
+        let guard = members.enter();
+        let row = if self.state.dead {
+            self.collection.frozen_member(name, &guard)
+        } else {
+            let mut key = Vec::new();
+            members.index.get(member_key(&mut key, self.collection.id(), name), &guard)
+        };
+        if let Some(row) = row {
+            look(row.value().unwrap_or_default());
+        }
+        Ok(row.is_some())
+    }
+
+    fn walk_names(&self, after: Option<&[u8]>, each: EachNamed<'_>) -> Result<()> {
+        let each = |member: &[u8], row: RowRef<'_>| each(member, row.value().unwrap_or_default());
+        if self.state.dead {
+            self.collection.walk_frozen(after, each);
+        } else {
+            self.collection.walk_members(after, each);
+        }
+        Ok(())
+    }
+
+    fn rank_by(&self, before: &dyn Fn(f64, Member<'_>) -> bool) -> Result<u64> {
+        Ok(self.state.score_index.rank_by(before))
+    }
+
+    fn walk_ranks(&self, rank: u64, direction: ScanDirection, each: EachRanked<'_>) -> Result<()> {
+        self.state.score_index.walk(rank, direction, each);
+        Ok(())
+    }
+
+    fn rank(&self, score: f64, member: &[u8]) -> Result<u64> {
+        Ok(self.state.score_index.rank(score, member))
+    }
+}
+
 impl SetReader<'_> {
+    /// Returns the members, whose reads do not fail.
+    #[inline]
+    pub fn members(&self) -> &dyn Members {
+        match &self.0 {
+            ReaderPlace::Row(packed) => packed,
+            ReaderPlace::Locked(locked) => locked,
+        }
+    }
+
+    /// Returns whether the members are in the row of their key. Then there are few, and no view of
+    /// them is needed.
+    pub fn in_row(&self) -> bool {
+        matches!(self.0, ReaderPlace::Row(_))
+    }
+
+    /// Returns the collection and its length, for a view; `None` if the members are in the row.
+    fn viewed(&self) -> Option<&LockedMembers<'_>> {
+        match &self.0 {
+            ReaderPlace::Row(_) => None,
+            ReaderPlace::Locked(locked) => Some(locked),
+        }
+    }
+
     /// Returns the number of members.
     pub fn len(&self) -> u64 {
-        self.state.score_index.len()
+        self.members().len()
     }
 
     /// Returns whether there are no members.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.members().is_empty()
     }
 
     /// Returns the score of a member. This takes a lookup.
     pub fn score(&self, member: &[u8]) -> Option<f64> {
-        self.look(member, |row| score_of(self.collection.kind(), row))
-    }
-
-    /// Returns the value of a member: the element at a position of a list. This takes a lookup.
-    pub fn value(&self, member: &[u8]) -> Option<Vec<u8>> {
-        self.look(member, |row| row.value().map(<[u8]>::to_vec)).flatten()
-    }
-
-    fn look<R>(&self, member: &[u8], read: impl FnOnce(RowRef<'_>) -> R) -> Option<R> {
-        let members = self.collection.members();
-        let guard = members.enter();
-        if self.state.dead {
-            return self.collection.frozen_member(member, &guard).map(read);
-        }
-        let mut key = Vec::new();
-        members.index.get(member_key(&mut key, self.collection.id(), member), &guard).map(read)
+        self.members().score(member).unwrap_or_default()
     }
 
     /// Calls `each` with the members in the order of their bytes until it breaks; only those after
     /// `after`, if given.
     pub fn members_after(&self, after: Option<&[u8]>, mut each: impl FnMut(&[u8], f64) -> ControlFlow<()>) {
-        let kind = self.collection.kind();
-        self.values_after(after, |member, value| each(member, kind.score_in(value)));
-    }
-
-    /// Calls `each` with the members and their values, in the order of the members' bytes, until it
-    /// breaks; only those after `after`, if given.
-    pub fn values_after(&self, after: Option<&[u8]>, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) {
-        let each = |member: &[u8], row: RowRef<'_>| each(member, row.value().unwrap_or_default());
-        if self.state.dead {
-            return self.collection.walk_frozen(after, each);
-        }
-        self.collection.walk_members(after, each);
+        let each = &mut |member: &[u8], value: &[u8]| each(member, MembersView::score_in(value));
+        self.members().walk_names(after, each).unwrap_or_default();
     }
 
     /// Returns the number of members before this entry, which may be absent. Takes O(log n), as the
     /// functions below.
     pub fn rank(&self, score: f64, member: &[u8]) -> u64 {
-        self.state.score_index.rank(score, member)
+        self.members().rank(score, member).unwrap_or_default()
     }
 
     /// Returns the number of members for which `before` is true. In the order of scores (of
     /// members' bytes for equal scores) it must be true for the first members and false for all
     /// others; otherwise the answer is any number of members.
     pub fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64 {
-        self.state.score_index.rank_by(before)
+        self.members().rank_by(&before).unwrap_or_default()
     }
 
     /// Calls `each` with the members from rank `rank` on (the first is 0), forward or backward,
@@ -116,13 +173,14 @@ impl SetReader<'_> {
         &self,
         rank: u64,
         direction: ScanDirection,
-        each: impl FnMut(f64, Member<'_>) -> ControlFlow<()>,
+        mut each: impl FnMut(f64, Member<'_>) -> ControlFlow<()>,
     ) {
-        self.state.score_index.walk(rank, direction, each);
+        self.members().walk_ranks(rank, direction, &mut each).unwrap_or_default();
     }
 
     /// Takes a view of `count` members from rank `rank` on, forward or backward, as they are now:
-    /// to read them in steps while writers continue. Takes O(log n).
+    /// to read them in steps while writers continue. Returns `None` if they are in the row of their
+    /// key. Takes O(log n).
     ///
     /// ```
     /// # use skein_store::*;
@@ -155,25 +213,26 @@ impl SetReader<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn view(&self, rank: u64, count: u64, direction: ScanDirection) -> Option<ScoreRangeView> {
+        let locked = self.viewed()?;
         let count = count.min(match direction {
             ScanDirection::Forward => self.len().saturating_sub(rank),
             ScanDirection::Backward => rank.saturating_add(1),
         });
-        let collection = self.row.shared_collection()?;
-        Some(ScoreRangeView::new(collection, &self.state.score_index, rank, count, direction))
+        let collection = locked.row.shared_collection()?;
+        Some(ScoreRangeView::new(collection, &locked.state.score_index, rank, count, direction))
     }
 
     /// Takes a view of the next `count` members after `after` as they are now, by their bytes.
-    /// Takes O(1).
+    /// Returns `None` if they are in the row of their key. Takes O(1).
     pub fn view_members_after(&self, after: Option<Vec<u8>>, count: u64) -> Option<MembersView> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        Some(MembersView::after(self.row.shared_collection()?, from, count))
+        Some(MembersView::after(self.viewed()?.row.shared_collection()?, from, count))
     }
 
     /// Takes a view of all members as they are now, by their bytes: to look them up or read them in
     /// steps while writers continue. The value of a member is its score, 8 bytes, little-endian.
-    /// Takes O(1).
+    /// Returns `None` if they are in the row of their key. Takes O(1).
     pub fn view_members(&self) -> Option<MembersView> {
-        Some(MembersView::new(self.row.shared_collection()?, self.len()))
+        self.view_members_after(None, self.len())
     }
 }

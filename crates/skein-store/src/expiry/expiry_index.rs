@@ -23,9 +23,9 @@ use std::sync::{Arc, Mutex};
 
 use skein_index::memory::CachePadded;
 use skein_index::{Guard, Inline, Masstree, MemoryUsage, OrderedIndex, ScanDirection, walk};
+use skein_model::{KeyspaceChange, KeyspaceTotals, StoredKeyspace};
 use skein_sync::locks::lock;
 
-use crate::keyspace::{KeyspaceChange, KeyspaceTotals, StoredKeyspace};
 use crate::row::{RowIndex, RowRef};
 
 const TIME: usize = size_of::<u64>();

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use skein_model::EXPIRING_KEY_BYTES_MAX;
 
-use crate::limits::EXPIRING_KEY_BYTES_MAX;
 use crate::store::expiry_thread::{GRACE_MS, remove_overdue};
 use crate::{
     Batch, Durability, Error, ExpiryClock, IndexKind, RowAllocator, RowChange, RowWriter as _, ScanDirection,

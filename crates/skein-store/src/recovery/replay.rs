@@ -124,6 +124,9 @@ impl<'s> Replay<'s> {
             RecordEffect::Collection(kind, id) => {
                 Row::of_collection(rows, keys.members.collection(kind, id), record.expires)
             }
+            RecordEffect::Packed(packed) => {
+                rows.packed(packed, record.expires).map_err(|error| error.to_string())?
+            }
             RecordEffect::Delta(delta) => {
                 return self.change(record.key, record.version, delta, &guards.main);
             }

@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use skein_index::Guard;
 use skein_index::memory::{Arena, MemoryPart};
+use skein_model::column_table::{self as table, Column};
+use skein_model::{PackedMembers, VALUE_BYTES_MAX};
 use skein_sync::atomic::{AtomicBool, Ordering};
 
 use super::age_clock::AgeClock;
-use super::collection::CollectionHead;
-use super::table::{self, Column};
+use super::collection::{CollectionHead, PACKED_BYTES_MAX};
 use super::{Row, RowRef};
 use crate::index::weigh_retired;
-use crate::limits::VALUE_BYTES_MAX;
 use crate::{Error, Result};
 
 /// Makes the rows of one store, in the memory of the store.
@@ -60,6 +60,16 @@ impl RowAllocator {
     /// `expires` (milliseconds since 1970) or for ever.
     pub fn stored_collection(&self, head: CollectionHead, expires: Option<u64>) -> Row {
         Row::of_stored(self, head, expires)
+    }
+
+    /// Makes a row that has the members of a small collection, until `expires` (milliseconds since
+    /// 1970) or for ever.
+    ///
+    /// # Errors
+    /// The members are longer than a row with members may be.
+    pub fn packed(&self, packed: PackedMembers<'_>, expires: Option<u64>) -> Result<Row> {
+        Error::check_value_len(packed.as_bytes().len(), PACKED_BYTES_MAX)?;
+        Ok(Row::of_packed(self, packed, expires))
     }
 
     /// Makes a row with the contents of `row` that expires at `expires`, or never. It shares the

@@ -14,10 +14,10 @@
 use std::ptr::NonNull;
 
 use skein_index::memory::MemoryPart;
+use skein_model::column_table::{self as table, Column, ColumnTable};
 use skein_sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::alloc::{self, RowAllocator};
-use super::table::{self, Column, ColumnTable};
 
 /// The header before a block's table.
 #[repr(C)]

@@ -5,6 +5,7 @@
 //!   kind u8 │ one table of columns                    kind 2, see `table`
 //!   kind u8 │ id u64 │ count u64                      kinds 3 to 5, the head of a sorted set, a
 //!                                                     hash or a set, see `collection`
+//!   kind u8 │ members                                 kinds 11 to 13, see `PackedMembers`
 //!   kind u8 + 0x80 │ expires at u64 │ the same        of a row that expires
 //! ```
 //!
@@ -15,11 +16,14 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+use skein_model::column_table::{self as table, Column, ColumnTable};
+use skein_model::encoding::{ByteReader, EXPIRES, put_kind};
+use skein_model::{CollectionKind, PackedMembers};
+
 use super::age_clock::VERSION_MASK;
-use super::collection::CollectionHead;
-use super::table::{self, Column, ColumnTable};
+use super::collection::{CollectionHead, PACKED_BYTES_MAX, packed_len};
 use super::{BODY, BODY_LEN_MAX, RowKind, RowRef, TAG, tag_of};
-use crate::encoding::{ByteReader, EXPIRES, put_kind};
+use crate::record::packed_in;
 
 const VALUE: u8 = 1;
 const COLUMNS: u8 = 2;
@@ -60,8 +64,14 @@ impl RowBuffer {
                 ColumnTable::parse(body).filter(|(_, rest)| rest.is_empty()).map(|_| RowKind::Table)?
             }
             code => {
-                let head = CollectionHead::parse(code.into(), body)?;
-                self.fill(version, tag_of(RowKind::Other, head.code() as usize, expires), body, expires);
+                let field = match CollectionKind::of_packed_code(code) {
+                    Some(kind) if body.len() <= PACKED_BYTES_MAX => {
+                        PackedMembers::parse(kind, body).map(|_| packed_len(kind, body.len()))
+                    }
+                    Some(_) => None,
+                    None => CollectionHead::parse(code.into(), body).map(|head| head.code() as usize),
+                };
+                self.fill(version, tag_of(RowKind::Other, field?, expires), body, expires);
                 return Some(self.row());
             }
         };
@@ -136,6 +146,10 @@ impl RowRef<'_> {
         if let Some(value) = self.value() {
             return encode_value(value, self.expires_at(), out);
         }
+        if let Some((packed, code)) = packed_in(self) {
+            put_kind(out, code, self.expires_at());
+            return out.extend_from_slice(packed.as_bytes());
+        }
         if let Some(head) = self.stored_collection() {
             put_kind(out, head.code() as u8, self.expires_at());
             return out.extend_from_slice(&head.to_bytes());
@@ -159,9 +173,10 @@ pub fn encode_value(value: &[u8], expires: Option<u64>, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RowAllocator;
     use crate::row::collection::HEAD;
     use crate::row::{Row, TABLE_BYTES_MAX};
-    use crate::{CollectionKind, RowAllocator};
+    use skein_model::CollectionKind;
 
     fn bytes_of(row: &Row) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -1,12 +1,15 @@
 //! Rows that stand for a collection. In memory (`collection`) such a row owns a reference to it. An
-//! engine that keeps collections elsewhere has their heads in rows.
+//! engine that keeps collections elsewhere has their heads in rows. Small collections are in the row
+//! itself, whatever the engine.
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 
+use skein_model::{CollectionKind, PackedMembers};
 use skein_sync::locks::shared;
 
 use super::{BODY, LEN_MASK, Row, RowAllocator, RowKind, RowRef};
-use crate::collection::{Collection, CollectionKind, ColumnsReader, SortedSet};
+use crate::collection::{Collection, ColumnsReader, SortedSet};
 
 /// Bytes of a [`CollectionHead`] in a row.
 pub(super) const HEAD: usize = 2 * size_of::<u64>();
@@ -43,10 +46,27 @@ impl CollectionHead {
     }
 }
 
-/// Returns the bytes of the body of rows of kind `other`, by their code.
-pub(super) fn body_len(code: u32) -> usize {
+/// The bits of a code in the length field of a row of kind `other`. Those above are the length of
+/// packed members.
+const CODE_BITS: u32 = 5;
+const CODE_MASK: u32 = (1 << CODE_BITS) - 1;
+
+/// The most bytes of packed members.
+pub(super) const PACKED_BYTES_MAX: usize = (LEN_MASK >> CODE_BITS) as usize;
+
+/// Returns the length field of a row with packed members. REQUIRES: a kind that has such rows.
+pub(super) fn packed_len(kind: CollectionKind, bytes: usize) -> usize {
+    bytes << CODE_BITS | usize::from(kind.packed_code().unwrap_or_default())
+}
+
+/// Returns the bytes of the body of rows of kind `other`, by their length field.
+#[inline]
+pub(super) fn body_len(field: u32) -> usize {
+    let code = field & CODE_MASK;
     if CollectionKind::is_row_code(code) {
         size_of::<*const Collection>()
+    } else if field > CODE_MASK {
+        (field >> CODE_BITS) as usize
     } else if CollectionKind::of_stored_code(code).is_some() {
         HEAD
     } else {
@@ -77,6 +97,16 @@ impl Row {
         row
     }
 
+    /// Makes a row that has the members of a small collection. REQUIRES: they are at most
+    /// [`PACKED_BYTES_MAX`] bytes.
+    pub(crate) fn of_packed(rows: &RowAllocator, packed: PackedMembers<'_>, expires: Option<u64>) -> Self {
+        let bytes = packed.as_bytes();
+        let row = Self::with_body(rows, RowKind::Other, packed_len(packed.kind(), bytes.len()), expires);
+        // SAFETY: the body is as long as the bytes, and fresh, so it does not overlap them.
+        unsafe { row.start.add(BODY).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+        row
+    }
+
     /// Releases the reference to a collection, if the row has one. REQUIRES: the row is being
     /// dropped.
     pub(super) fn drop_collection(&mut self) {
@@ -88,9 +118,25 @@ impl Row {
 }
 
 impl<'g> RowRef<'g> {
+    /// Returns the code of a row of kind `other`.
+    #[inline]
+    fn code(self) -> u32 {
+        self.tag() & CODE_MASK
+    }
+
+    /// Returns the members of a small collection, if the row has them.
+    #[inline]
+    pub fn packed(self) -> Option<PackedMembers<'g>> {
+        if self.kind() != RowKind::Other {
+            return None;
+        }
+        let kind = CollectionKind::of_packed_code(self.code() as u8)?;
+        Some(PackedMembers::trusted(kind, self.body()))
+    }
+
     /// Returns the collection to which the row owns a reference.
     fn pointer(self) -> Option<*const Collection> {
-        let is_pointer = self.kind() == RowKind::Other && CollectionKind::is_row_code(self.tag() & LEN_MASK);
+        let is_pointer = self.kind() == RowKind::Other && CollectionKind::is_row_code(self.code());
         // SAFETY: the body of these codes is a pointer (invariant 6), and the row lives for `'g`
         // (invariant 5).
         is_pointer.then(|| unsafe { self.start.add(BODY).cast::<*const Collection>().read_unaligned() })
@@ -118,9 +164,7 @@ impl<'g> RowRef<'g> {
     /// Returns the head of a collection that the engine keeps outside of memory; `None` for other
     /// rows.
     pub fn stored_collection(self) -> Option<CollectionHead> {
-        (self.kind() == RowKind::Other)
-            .then(|| CollectionHead::parse(self.tag() & LEN_MASK, self.body()))
-            .flatten()
+        (self.kind() == RowKind::Other).then(|| CollectionHead::parse(self.code(), self.body())).flatten()
     }
 
     /// Returns the kind of the collection that the row stands for, wherever its members are.
@@ -128,20 +172,24 @@ impl<'g> RowRef<'g> {
         if self.kind() != RowKind::Other {
             return None;
         }
-        match self.collection() {
-            Some(collection) => Some(collection.kind()),
-            None => self.stored_collection().map(|head| head.kind),
+        if let Some(collection) = self.collection() {
+            return Some(collection.kind());
         }
+        let packed = CollectionKind::of_packed_code(self.code() as u8);
+        packed.or_else(|| self.stored_collection().map(|head| head.kind))
     }
 
-    /// Returns the sorted set of the key, if it is in memory; `None` for other rows.
+    /// Returns the sorted set of the key, if it is in memory or in the row; `None` for other rows.
     pub fn sorted_set(self) -> Option<SortedSet<'g>> {
         self.set_of(CollectionKind::SortedSet)
     }
 
     /// Returns the set of this kind, sorted or not, or the list, if the key holds it and it is in
-    /// memory. Without stored scores, all members have the score [`SET_SCORE`](crate::SET_SCORE).
+    /// memory or in the row. Without stored scores, all members have the score [`SET_SCORE`](crate::SET_SCORE).
     pub fn set_of(self, kind: CollectionKind) -> Option<SortedSet<'g>> {
+        if let Some(packed) = self.packed().filter(|packed| packed.kind() == kind) {
+            return Some(SortedSet::packed(packed));
+        }
         let set = self.collection().filter(|set| set.kind() == kind && kind.has_ranks())?;
         Some(SortedSet::new(set, self))
     }

@@ -4,8 +4,9 @@
 
 use std::ptr::NonNull;
 
+use skein_model::column_table::ColumnTable;
+
 use super::block::ColumnBlock;
-use super::table::ColumnTable;
 use super::{BLOCKS, BLOCKS_COUNT, BODY, RowKind, RowRef};
 
 impl<'g> RowRef<'g> {

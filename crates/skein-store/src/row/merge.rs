@@ -7,8 +7,9 @@
 
 use std::ptr::NonNull;
 
+use skein_model::column_table::{self as table, Column, ColumnTable};
+
 use super::block::ColumnBlock;
-use super::table::{self, Column, ColumnTable};
 use super::{
     BLOCKS, BLOCKS_COUNT, BLOCKS_FOOTPRINT, BODY, Row, RowAllocator, RowKind, RowRef, TABLE_BYTES_MAX,
 };

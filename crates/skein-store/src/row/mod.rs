@@ -9,7 +9,7 @@
 //!    bits, and the stamp of the last use: see `age_clock`)
 //!
 //!   value      the bytes
-//!   table      columns in one sequence of bytes (see `table`)
+//!   table      columns in one sequence of bytes (`ColumnTable`)
 //!   blocks     count u32 │ footprint u64 │ pointers to column blocks (see `block`), each 8 bytes
 //!   other      the length field is a code, which gives the contents and the length of the body
 //!              code 0: a tombstone, without a body; exists only during a recovery
@@ -17,6 +17,8 @@
 //!              collection (see `collection`), 8 bytes
 //!              codes 3, 4, 5: the same, if an engine keeps them outside of memory; the body is a
 //!              `CollectionHead`: id u64 │ count u64
+//!              codes 11, 12, 13: a small sorted set, set or list; the body is its members
+//!              (`PackedMembers`). The length is above the 5 bits of the code
 //! ```
 //!
 //! From its time of expiry on, a row counts as absent: readers check the time (`OperationTime`).
@@ -28,7 +30,7 @@
 //!
 //! # Files
 //!
-//! `alloc` makes and frees rows. `table` and `block` are the two forms of columns, `merge` makes
+//! `alloc` makes and frees rows. A table (`ColumnTable`) and `block` are the two forms of columns, `merge` makes
 //! rows of columns, `columns` reads them. `buffer` encodes rows for the disk engine. `collection`
 //! has rows that stand for a collection. `usage` counts the memory of a row, `age_clock` its last use,
 //! `use_count` its frequency of use.
@@ -56,7 +58,6 @@ mod collection;
 mod columns;
 mod merge;
 mod stamp;
-pub(crate) mod table;
 mod usage;
 mod use_count;
 
@@ -72,9 +73,9 @@ pub use buffer::{RowBuffer, encode_value};
 pub use collection::CollectionHead;
 pub use columns::ColumnIter;
 
-use crate::collection::CollectionKind;
+use skein_model::{CollectionKind, VALUE_BYTES_MAX};
+
 use crate::index::StoreIndex;
-use crate::limits::VALUE_BYTES_MAX;
 use crate::{Error, Result};
 pub(crate) use age_clock::UseNotes;
 use age_clock::{AgeClock, VERSION_MASK};
@@ -213,13 +214,17 @@ impl Row {
     fn until(rows: &RowAllocator, row: RowRef<'_>, expires: Option<u64>) -> Self {
         match row.kind() {
             RowKind::Blocks => Self::from_blocks(rows, row.blocks().to_vec(), expires),
-            RowKind::Other => match row.shared_collection() {
-                Some(collection) => Self::of_collection(rows, collection, expires),
-                None => match row.stored_collection() {
-                    Some(head) => Self::of_stored(rows, head, expires),
-                    None => Self::tombstone(rows, 0),
-                },
-            },
+            RowKind::Other => {
+                if let Some(collection) = row.shared_collection() {
+                    Self::of_collection(rows, collection, expires)
+                } else if let Some(packed) = row.packed() {
+                    Self::of_packed(rows, packed, expires)
+                } else if let Some(head) = row.stored_collection() {
+                    Self::of_stored(rows, head, expires)
+                } else {
+                    Self::tombstone(rows, 0)
+                }
+            }
             kind => Self::of_bytes(rows, kind, &[row.body()], expires),
         }
     }

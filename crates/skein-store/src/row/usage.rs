@@ -7,14 +7,15 @@ use super::{BLOCKS_FOOTPRINT, RowKind, RowRef, alloc};
 use crate::index::NODE_SHARE;
 
 impl RowRef<'_> {
-    /// Returns the bytes of the contents: of the value, or of all columns and their names.
+    /// Returns the bytes of the contents: of the value, of all columns and their names, or of the
+    /// members in the row.
     pub fn content_len(self) -> usize {
         match self.kind() {
             RowKind::Value => self.len(),
             RowKind::Table | RowKind::Blocks => {
                 (0..self.table_count()).map(|i| self.table(i).content_len()).sum()
             }
-            RowKind::Other => 0,
+            RowKind::Other => self.packed().map_or(0, |packed| packed.as_bytes().len()),
         }
     }
 

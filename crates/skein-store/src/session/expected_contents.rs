@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 
+use skein_model::column_table::Column;
+
 use super::Writer;
 use super::group::GroupOp;
 use super::hashes::check_name;
 use crate::row::RowRef;
-use crate::row::table::Column;
 use crate::{Error, Result};
 
 /// The contents of a key after some writes of a group.

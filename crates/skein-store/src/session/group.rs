@@ -25,6 +25,7 @@
 use std::collections::HashMap;
 
 use skein_log::LogOperation;
+use skein_model::column_table::Column;
 
 use super::hashes::put_checked_columns;
 use super::row_columns::{check_columns, decide_put};
@@ -32,7 +33,6 @@ use super::undo_journal::UndoJournal;
 use super::writer::KEYS_PER_PREFETCH;
 use super::{RowWriter as _, Session, Writer};
 use crate::batch::{Batch, BatchWrite};
-use crate::row::table::Column;
 use crate::store_core::StoreCore;
 use crate::{Error, Result, Ticket};
 

@@ -16,14 +16,14 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::RowWriter;
-use super::member_store::{MemberStore, StoredCollection};
+use skein_model::column_table::{self as table, Column};
+use skein_model::{CollectionKind, MEMBER_BYTES_MAX, MemberWrites};
+
 use super::recorder::Recorder;
 use super::row_columns::{check_columns, decide_put, decide_removal, decide_update};
+use super::row_writer::{RowWriter, StoredCollection};
 use super::whole_rows::{replace_by_collection, replace_row};
 use super::writer::{RowChange, RowUpdate};
-use crate::collection::{CollectionKind, MEMBER_BYTES_MAX};
-use crate::row::table::{self, Column};
 use crate::row::{Row, RowAllocator, RowRef};
 use crate::{Error, Result};
 
@@ -83,7 +83,7 @@ fn change_columns<W: RowWriter + ?Sized, E: From<Error> + From<W::Error>>(
             None => Some(updated),
             Some(ColumnsElsewhere::Spread(row, base)) => spread_row(writer, key, &row, base)?,
             Some(ColumnsElsewhere::Hash(collection, version)) => {
-                let change = |members: &mut dyn MemberStore| in_hash(&mut HashWriter { members });
+                let change = |members: &mut dyn MemberWrites| in_hash(&mut HashWriter { members });
                 let changed = writer.change_collection(key, &collection, change)?;
                 changed.map(|changed| RowUpdate { existed: true, changed, version })
             }
@@ -102,7 +102,7 @@ fn spread_row<W: RowWriter + ?Sized>(
     base: Option<u64>,
 ) -> std::result::Result<Option<RowUpdate>, W::Error> {
     let row = row.as_ref();
-    let put_all = |members: &mut dyn MemberStore| {
+    let put_all = |members: &mut dyn MemberWrites| {
         let mut hash = HashWriter { members };
         Ok(row.columns().try_for_each(|(name, value)| hash.put(name, value).map(drop))?)
     };
@@ -222,7 +222,7 @@ pub(super) fn update_column<W: RowWriter + ?Sized, E: From<Error> + From<W::Erro
         },
         |hash| {
             let present = hash.members.value(column)?;
-            let Some(value) = (decide.borrow_mut())(present)? else { return Ok(false) };
+            let Some(value) = (decide.borrow_mut())(present.as_deref())? else { return Ok(false) };
             let set = [(column, &value[..])];
             check_columns(key, &set)?;
             hash.members.check_sizes(key, table::content_len(&set))?;
@@ -235,7 +235,7 @@ pub(super) fn update_column<W: RowWriter + ?Sized, E: From<Error> + From<W::Erro
 
 /// A hash with spread columns, while its lock is held exclusively.
 struct HashWriter<'w> {
-    members: &'w mut dyn MemberStore,
+    members: &'w mut dyn MemberWrites,
 }
 
 impl HashWriter<'_> {
@@ -244,8 +244,9 @@ impl HashWriter<'_> {
         for (name, value) in columns {
             check_name(name)?;
             if let Err(refused) = self.members.admit_growth() {
-                let present = self.members.value(name)?;
-                if present.is_none_or(|present| present.len() < value.len()) {
+                let mut present = None;
+                self.members.with_value(name, &mut |value| present = Some(value.len()))?;
+                if present.is_none_or(|present| present < value.len()) {
                     return Err(refused);
                 }
             }

@@ -1,20 +1,20 @@
 //! Writes to the members of a collection of any kind. The holder of a collection's lock changes its
 //! members, and its main row when the collection begins or ends.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use skein_index::{ComputeAction, Computed, IndexError, LocalGuard};
 use skein_log::{LogOperation, OperationGroup};
+use skein_model::{CollectionKind, SET_SCORE};
 use skein_sync::locks::alone;
 
 use super::Writer;
 use super::member_changes::MemberChanges;
 use super::undo_journal::ReplacedRow;
 use super::writer::{Exchanged, RowChange, exchange};
-use crate::collection::{
-    Collection, CollectionKind, CollectionState, ID, SET_SCORE, member_key, score_of, weight,
-};
+use crate::collection::{Collection, CollectionState, ID, member_key, score_of, weight};
 use crate::record;
 use crate::record_buffer::RecordBuffer;
 use crate::row::{PinnedRow, Row, RowRef};
@@ -52,9 +52,7 @@ impl<'s> Writer<'s> {
             state,
             records: &mut self.records,
             over_budget,
-            key: Vec::new(),
-            seen: None,
-            is_seen: false,
+            looked_up: RefCell::default(),
             epoch,
             changed: &mut changed,
             leaving: &mut BTreeMap::new(),
@@ -197,6 +195,16 @@ fn change_and_keep<'w>(
     unsafe { compute_at(&core.keys.members.index, keeper, key, None, change, guard) }
 }
 
+/// The member that was looked up or selected last.
+#[derive(Debug, Default)]
+struct LookedUp {
+    /// Its key.
+    key: Vec<u8>,
+    /// The version of its row (`None` if it is absent), if the member was looked up for its value and
+    /// not written since.
+    seen: Option<Option<u64>>,
+}
+
 /// The members of a collection whose lock is held, and their records.
 ///
 /// If a change removes a member, the member keeps its place in the index until the change is
@@ -210,12 +218,7 @@ pub(super) struct MemberWriter<'w> {
     records: &'w mut RecordBuffer,
     /// The error for writes that add memory, if memory is used up.
     pub(super) over_budget: Option<&'w Error>,
-    /// The key of the member that was looked up last.
-    key: Vec<u8>,
-    /// The version of its row, if it is present.
-    pub(super) seen: Option<u64>,
-    /// Whether `seen` is of the member in `key`, which was not written since.
-    pub(super) is_seen: bool,
+    looked_up: RefCell<LookedUp>,
     epoch: u64,
     changed: &'w mut MemberChanges<PinnedRow>,
     /// Members that the change has removed, with the versions of their rows. The rows are removed
@@ -237,9 +240,7 @@ impl<'w> MemberWriter<'w> {
             state: self.state,
             records: self.records,
             over_budget: self.over_budget,
-            key: Vec::new(),
-            seen: None,
-            is_seen: false,
+            looked_up: RefCell::default(),
             epoch: self.epoch,
             changed: self.changed,
             leaving: self.leaving,
@@ -250,27 +251,37 @@ impl<'w> MemberWriter<'w> {
 
     /// Selects a member without looking it up. The next call of `put` applies to it.
     pub(super) fn select(&mut self, member: &[u8]) {
-        self.is_seen = false;
-        member_key(&mut self.key, self.collection.id(), member);
+        let looked_up = self.looked_up.get_mut();
+        looked_up.seen = None;
+        member_key(&mut looked_up.key, self.collection.id(), member);
     }
 
     /// Looks up a member. The next call of `put`, `remove` or `take_out` applies to it.
-    pub(super) fn look(&mut self, member: &[u8]) -> Option<RowRef<'w>> {
-        self.is_seen = false;
-        let key = member_key(&mut self.key, self.collection.id(), member);
+    pub(super) fn look(&self, member: &[u8]) -> Option<RowRef<'w>> {
+        let mut looked_up = self.looked_up.borrow_mut();
+        looked_up.seen = None;
+        let key = member_key(&mut looked_up.key, self.collection.id(), member);
         if self.leaving.contains_key(member) {
             return None;
         }
         self.collection.members().index.get(key, self.guard)
     }
 
+    /// Looks up a member for its value. [`look_again`](Self::look_again) finds it at once.
+    pub(super) fn look_for_value(&self, member: &[u8]) -> Option<RowRef<'w>> {
+        let found = self.look(member);
+        self.looked_up.borrow_mut().seen = Some(found.map(RowRef::version));
+        found
+    }
+
     /// Looks up a member, unless it was the last one that was looked up for its value. Returns the
     /// version of its row; `None` if it is absent.
     pub(super) fn look_again(&mut self, name: &[u8]) -> Option<u64> {
-        if self.is_seen && self.key.get(ID..) == Some(name) {
-            return self.seen;
+        let looked_up = self.looked_up.get_mut();
+        match looked_up.seen.filter(|_| looked_up.key.get(ID..) == Some(name)) {
+            Some(seen) => seen,
+            None => self.look(name).map(RowRef::version),
         }
-        self.look(name).map(RowRef::version)
     }
 
     /// Notes, for views, that the score of a member is about to change; `None` if it is absent.
@@ -321,9 +332,10 @@ impl<'w> MemberWriter<'w> {
 
     /// Puts the member that was looked up or selected last. Returns whether it is new.
     pub(super) fn put(&mut self, value: &[u8]) -> Result<bool> {
-        self.is_seen = false;
         self.state.elements = None;
-        let (core, members, key) = (self.core, self.collection.members(), &self.key[..]);
+        let LookedUp { key, seen } = self.looked_up.get_mut();
+        *seen = None;
+        let (core, members, key) = (self.core, self.collection.members(), &key[..]);
         let mut row = members.rows.value(&[value])?;
         let after = weight(&key[ID..], row.as_ref());
         let start = self.records.begin(|out| record::write_member(out, key, value));
@@ -358,15 +370,16 @@ impl<'w> MemberWriter<'w> {
     /// Removes the member that was looked up last, whose row has version `seen`. The row stays
     /// until the end of the change.
     pub(super) fn remove(&mut self, seen: u64) {
-        self.is_seen = false;
         self.state.elements = None;
-        self.leaving.insert(self.key[ID..].to_vec(), seen);
+        let looked_up = self.looked_up.get_mut();
+        looked_up.seen = None;
+        self.leaving.insert(looked_up.key[ID..].to_vec(), seen);
     }
 
     /// Removes the rows of the members that the change has removed.
     fn remove_leaving(&mut self) -> Result<()> {
         while let Some((member, seen)) = self.leaving.pop_first() {
-            member_key(&mut self.key, self.collection.id(), &member);
+            self.select(&member);
             if let Err(refused) = self.take_out(seen) {
                 self.leaving.insert(member, seen);
                 return Err(refused);
@@ -400,8 +413,9 @@ impl<'w> MemberWriter<'w> {
 
     /// Removes the row of the member that was looked up last, which has version `seen`.
     pub(super) fn take_out(&mut self, seen: u64) -> Result<()> {
-        self.is_seen = false;
-        let (members, key, version) = (self.collection.members(), &self.key[..], seen + 1);
+        let looked_up = self.looked_up.get_mut();
+        looked_up.seen = None;
+        let (members, key, version) = (self.collection.members(), &looked_up.key[..], seen + 1);
         let start = self.records.begin(|out| record::write_remove_member(out, key));
         let remove = |_: Option<RowRef<'_>>| ComputeAction::Remove;
         let removed = if self.keeps {
@@ -429,7 +443,7 @@ impl<'w> MemberWriter<'w> {
     fn done(&mut self, start: usize, version: u64, before: Option<PinnedRow>) {
         self.records.commit(start, version, self.epoch);
         self.state.changes += u64::from(self.changed.is_empty());
-        self.changed.note(&self.key[ID..], before, version);
+        self.changed.note(&self.looked_up.get_mut().key[ID..], before, version);
     }
 
     pub(super) fn kind(&self) -> CollectionKind {

@@ -1,11 +1,14 @@
 //! The collections in memory, as the writes of every engine see them.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::member_store::{EachNamed, MemberStore, StoredCollection};
+use skein_model::{
+    CollectionKind, EachNamed, EachRanked, FoundMember, Member, MemberWrites, Members, SET_SCORE,
+};
+
 use super::member_writer::MemberWriter;
-use crate::collection::{Collection, CollectionKind, Member, SET_SCORE, score_of};
+use super::row_writer::StoredCollection;
+use crate::collection::{Collection, score_of};
 use crate::row::RowRef;
 use crate::{Result, ScanDirection};
 
@@ -23,61 +26,61 @@ impl StoredCollection for MemoryCollection {
     }
 }
 
-impl MemberStore for MemberWriter<'_> {
+impl Members for MemberWriter<'_> {
     fn len(&self) -> u64 {
         self.state.len()
     }
 
-    fn score(&mut self, member: &[u8]) -> Result<Option<f64>> {
-        let kind = self.kind();
-        let found = self.look(member).map(|row| (score_of(kind, row), row.version()));
-        self.seen = found.map(|(_, version)| version);
-        Ok(found.map(|(score, _)| score))
+    fn with_value(&self, name: &[u8], look: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        let found = self.look_for_value(name);
+        if let Some(row) = found {
+            look(row.value().unwrap_or_default());
+        }
+        Ok(found.is_some())
     }
 
-    fn put_score(&mut self, member: &[u8], before: Option<f64>, score: f64) -> Result<()> {
-        self.note_score(member, before, Some(score));
-        self.put(self.kind().value_of(&score.to_le_bytes()))?;
-        if let Some(before) = before {
-            self.state.score_index.remove(before, member);
-        }
-        self.state.score_index.insert(score, member);
+    fn walk_names(&self, after: Option<&[u8]>, each: EachNamed<'_>) -> Result<()> {
+        self.collection.walk_members(after, |name, row| each(name, row.value().unwrap_or_default()));
         Ok(())
     }
 
-    fn remove_score(&mut self, member: &[u8], score: f64) -> Result<()> {
-        if let Some(seen) = self.seen {
-            self.note_score(member, Some(score), None);
-            self.remove(seen);
-            self.state.score_index.remove(score, member);
-        }
-        Ok(())
-    }
-
-    fn rank_by(&mut self, before: &dyn Fn(f64, Member<'_>) -> bool) -> Result<u64> {
+    fn rank_by(&self, before: &dyn Fn(f64, Member<'_>) -> bool) -> Result<u64> {
         Ok(self.state.score_index.rank_by(before))
     }
 
-    fn walk(
-        &mut self,
-        rank: u64,
-        direction: ScanDirection,
-        each: &mut dyn FnMut(f64, Member<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
+    fn walk_ranks(&self, rank: u64, direction: ScanDirection, each: EachRanked<'_>) -> Result<()> {
         self.state.score_index.walk(rank, direction, each);
         Ok(())
     }
+}
 
-    fn walk_names(&mut self, each: EachNamed<'_>) -> Result<()> {
-        self.collection.walk_members(None, |name, row| each(name, row.value().unwrap_or_default()));
+impl MemberWrites for MemberWriter<'_> {
+    fn find<'m>(&mut self, member: &'m [u8]) -> Result<FoundMember<'m>> {
+        let kind = self.kind();
+        let found = self.look(member).map(|row| (score_of(kind, row), row.version()));
+        let (score, version) = found.unzip();
+        Ok(FoundMember::new(member, score, version.unwrap_or_default()))
+    }
+
+    fn put_score(&mut self, found: FoundMember<'_>, score: f64) -> Result<()> {
+        self.note_score(found.name(), found.score(), Some(score));
+        self.select(found.name());
+        self.put(self.kind().value_of(&score.to_le_bytes()))?;
+        if let Some(before) = found.score() {
+            self.state.score_index.remove(before, found.name());
+        }
+        self.state.score_index.insert(score, found.name());
         Ok(())
     }
 
-    fn value(&mut self, name: &[u8]) -> Result<Option<&[u8]>> {
-        let found = self.look(name);
-        self.seen = found.map(RowRef::version);
-        self.is_seen = true;
-        Ok(found.and_then(RowRef::value))
+    fn remove_score(&mut self, found: FoundMember<'_>) -> Result<()> {
+        if let Some(score) = found.score() {
+            self.note_score(found.name(), Some(score), None);
+            self.select(found.name());
+            self.remove(found.version());
+            self.state.score_index.remove(score, found.name());
+        }
+        Ok(())
     }
 
     fn put_value(&mut self, name: &[u8], value: &[u8]) -> Result<bool> {

@@ -12,8 +12,9 @@
 //!
 //! 1. `writer` has single-key writes; `writer/update.rs` has read-modify-writes.
 //! 2. `row_writer` has the writes that every engine offers. `row_columns` makes rows of columns.
-//!    `hashes` and `sorted_sets` (sorted or not) write collections, through a `MemberStore` of the
-//!    engine (`member_store`). `whole_rows` replaces and renames, `values` adds and compares.
+//!    `change_or_make` finds the members of a collection, in the row or in the engine, for the writes
+//!    of `skein-model`; `hashes` does so for columns. `whole_rows` replaces and renames, `move_member`
+//!    and `move_element` move, `values` adds and compares.
 //! 3. `member_writer` and `memory_members` change the collections in memory.
 //! 4. `group` and `open_batch` write several keys together. `expected_contents` checks a group,
 //!    `undo_journal` and `member_changes` undo it.
@@ -28,16 +29,15 @@ mod expected_contents;
 mod group;
 mod hashes;
 mod member_changes;
-mod member_store;
 mod member_writer;
 mod memory_members;
 mod move_element;
+mod move_member;
 mod open_batch;
 mod prefetched_places;
 mod recorder;
 mod row_columns;
 mod row_writer;
-mod sorted_sets;
 mod undo_journal;
 mod values;
 mod whole_rows;
@@ -46,12 +46,10 @@ mod writer;
 use std::ops::ControlFlow;
 
 pub use hashes::ROW_COLUMNS_MAX;
-pub use member_store::{EachNamed, MemberStore, StoredCollection};
 pub use memory_members::MemoryCollection;
 pub use open_batch::OpenBatch;
 pub use recorder::Recorder;
-pub use row_writer::RowWriter;
-pub use sorted_sets::SetWriter;
+pub use row_writer::{RowWriter, StoredCollection};
 pub use writer::{RowChange, RowUpdate, Writer};
 
 use crate::expiry::OperationTime;
@@ -104,6 +102,8 @@ pub struct Session {
     frozen: Option<u64>,
     /// See [`Session::spread_columns`].
     spread: bool,
+    /// See [`Session::pack_members`].
+    packs: bool,
     /// See [`Session::admit_all`].
     admits: bool,
     room: eviction::RoomEstimate,
@@ -120,6 +120,7 @@ impl Session {
             log_shard,
             frozen: None,
             spread: false,
+            packs: false,
             admits,
             room,
             evicted: None,
@@ -206,6 +207,34 @@ impl Session {
         self.spread = spread;
     }
 
+    /// Sets whether writes of this session keep the members of a small new set, sorted or not, or list
+    /// in the row of its key, within [`StoreLimits::row_members`](crate::StoreLimits::row_members);
+    /// initially they do not.
+    ///
+    /// Such a row takes a tenth of the memory, and each write copies it. A collection that outgrows
+    /// the limits becomes members of its own, and stays so. All functions that read and write
+    /// collections handle both forms. Collections in rows are changed in place by any session.
+    ///
+    /// ```
+    /// # use skein_store::*;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let store = Store::open(folder.path(), StoreOptions::default())?;
+    /// let mut session = store.session();
+    /// session.pack_members(true);
+    /// let (written, _) = session.write(|writer| {
+    ///     writer.change_set::<_, Error>(b"geese", true, |set| set.put(b"grey", 3.5))
+    /// })?;
+    /// written?;
+    /// session.get_with(b"geese", |row| {
+    ///     let set = row.and_then(|row| row.sorted_set()).expect("it was put").read();
+    ///     assert_eq!((set.len(), set.score(b"grey"), set.in_row()), (1, Some(3.5), true));
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pack_members(&mut self, packs: bool) {
+        self.packs = packs;
+    }
+
     fn enter(&self) -> Result<Writer<'_>> {
         self.enter_at(self.frozen)
     }
@@ -217,7 +246,7 @@ impl Session {
         } else {
             Writer::enter(self.core(), self.log_shard, frozen)?
         };
-        (writer.frozen, writer.spread) = (frozen, self.spread);
+        (writer.frozen, writer.spread, writer.packs) = (frozen, self.spread, self.packs);
         Ok(writer)
     }
 

@@ -1,7 +1,8 @@
 //! Moves an element from an end of a list to an end of a list.
 
+use skein_model::ListEnd;
+
 use super::RowWriter;
-use crate::lists::ListEnd;
 
 /// Moves an element; see [`RowWriter::move_element`].
 pub(super) fn move_element<W: RowWriter + ?Sized>(

@@ -22,10 +22,10 @@
 use std::ops::ControlFlow;
 
 use skein_log::{LogOperation, OperationGroup};
+use skein_model::column_table::Column;
 
 use super::{Session, Writer};
 use crate::index::KeyBounds;
-use crate::row::table::Column;
 use crate::{Result, RowRef, ScanDirection, Ticket};
 
 /// Reads and writes of one [`Session`] that form one group: all of its writes are on disk or none,

@@ -1,10 +1,11 @@
 //! Writes to columns in the row of their key: each makes the next row from the present one.
 
+use skein_model::VALUE_BYTES_MAX;
+use skein_model::column_table::{self as table, Column};
+
 use super::recorder::Recorder;
 use super::writer::RowChange;
-use crate::limits::VALUE_BYTES_MAX;
 use crate::record;
-use crate::row::table::{self, Column};
 use crate::row::{Row, RowAllocator, RowRef};
 use crate::{Error, Result};
 

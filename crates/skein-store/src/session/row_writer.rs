@@ -1,19 +1,18 @@
 //! The writes to rows, which every engine offers. All are built on few primitives. The files beside
 //! this one have the writes that are longer than a call.
 
+use skein_model::column_table::Column;
+use skein_model::{CollectionKind, ListEnd, ListWriter, MemberWrites, RowLimits, SetWriter};
+
 use super::change_or_make::change_or_make;
 use super::hashes::{put_columns, remove_columns, replace_columns, update_column};
-use super::member_store::{MemberStore, StoredCollection};
 use super::move_element::move_element;
+use super::move_member::move_member;
 use super::recorder::Recorder;
-use super::sorted_sets::{SetWriter, move_member};
 use super::values;
 use super::whole_rows::{copy_row, rename_row, replace_by_collection};
 use super::writer::{RowChange, RowUpdate};
-use crate::collection::CollectionKind;
-use crate::lists::{ListEnd, ListWriter};
-use crate::row::table::Column;
-use crate::row::{RowAllocator, RowRef};
+use crate::row::{CollectionHead, RowAllocator, RowRef};
 use crate::{Error, Result};
 
 /// Writes to rows and collections. An engine implements the primitives: the methods without a body.
@@ -35,6 +34,10 @@ pub trait RowWriter {
     /// [`Session::spread_columns`](crate::Session::spread_columns).
     fn spreads_columns(&self) -> bool;
 
+    /// Returns the limits within which writes keep a collection in the row of its key; see
+    /// [`Session::pack_members`](crate::Session::pack_members).
+    fn row_limits(&self) -> RowLimits;
+
     /// Begins a write to a key, and calls `look` with its present row.
     ///
     /// # Errors
@@ -55,7 +58,7 @@ pub trait RowWriter {
         &mut self,
         key: &[u8],
         collection: &Self::Collection,
-        change: impl FnOnce(&mut dyn MemberStore) -> std::result::Result<R, E>,
+        change: impl FnOnce(&mut dyn MemberWrites) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<R>, E>;
 
     /// Makes a collection with the members that `change` puts, and puts a main row for it until
@@ -73,7 +76,7 @@ pub trait RowWriter {
         kind: CollectionKind,
         base: Option<u64>,
         expires: Option<u64>,
-        change: impl FnOnce(&mut dyn MemberStore) -> std::result::Result<R, E>,
+        change: impl FnOnce(&mut dyn MemberWrites) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<(R, u64)>, E>;
 
     /// Updates a key as [`update`](Self::update) does; the closure must also record its decision.
@@ -331,7 +334,7 @@ pub trait RowWriter {
         kind: CollectionKind,
         key: &[u8],
         make: bool,
-        change: impl FnMut(&mut dyn MemberStore) -> std::result::Result<R, E>,
+        change: impl FnMut(&mut dyn MemberWrites) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<R>, E> {
         change_or_make(self, kind, key, make, change)
     }
@@ -346,7 +349,7 @@ pub trait RowWriter {
         kind: CollectionKind,
         key: &[u8],
         expires: Option<u64>,
-        change: impl FnMut(&mut dyn MemberStore) -> std::result::Result<R, E>,
+        change: impl FnMut(&mut dyn MemberWrites) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
         replace_by_collection(self, key, kind, expires, change)
     }
@@ -474,5 +477,24 @@ pub trait RowWriter {
         mut change: impl FnMut(&mut SetWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
         replace_by_collection(self, key, kind, expires, |members| change(&mut SetWriter::new(members)))
+    }
+}
+
+/// A collection of an engine, which a row of a key stands for.
+pub trait StoredCollection: Sized {
+    /// Returns the collection that the row stands for, if it does.
+    fn of(row: RowRef<'_>) -> Option<Self>;
+
+    /// Returns the kind of the collection.
+    fn kind(&self) -> CollectionKind;
+}
+
+impl StoredCollection for CollectionHead {
+    fn of(row: RowRef<'_>) -> Option<Self> {
+        row.stored_collection()
+    }
+
+    fn kind(&self) -> CollectionKind {
+        self.kind
     }
 }

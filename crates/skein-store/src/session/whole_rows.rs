@@ -1,15 +1,13 @@
 //! Writes that replace all contents of a key, for every engine.
 
-use std::ops::ControlFlow;
+use skein_model::column_table::{self as table, Column};
+use skein_model::{CollectionKind, MemberWrites};
 
-use super::member_store::{MemberStore, StoredCollection};
+use super::change_or_make::{change_packed, copied_from, next_row, put_copied};
 use super::row_columns::check_columns;
-use super::row_writer::RowWriter;
-use super::sorted_sets::SetWriter;
+use super::row_writer::{RowWriter, StoredCollection};
 use super::writer::RowChange;
 use crate::Error;
-use crate::collection::{CollectionKind, score_in};
-use crate::row::table::{self, Column};
 use crate::row::{Row, RowAllocator, RowRef};
 
 /// Replaces the contents by columns in one row; see [`RowWriter::replace_columns`].
@@ -37,8 +35,15 @@ pub(super) fn replace_by_collection<W: RowWriter + ?Sized, R, E: From<Error> + F
     key: &[u8],
     kind: CollectionKind,
     expires: Option<u64>,
-    mut change: impl FnMut(&mut dyn MemberStore) -> std::result::Result<R, E>,
+    mut change: impl FnMut(&mut dyn MemberWrites) -> std::result::Result<R, E>,
 ) -> std::result::Result<R, E> {
+    let limits = writer.row_limits();
+    if limits.admit(kind)
+        && let Some((answer, members)) = change_packed(kind, None, limits, &mut change)?
+    {
+        writer.update::<W::Error>(key, |_, rows| Ok(next_row(&members, rows, expires)?))?;
+        return Ok(answer);
+    }
     loop {
         let base = writer.begin_at(key, |row| row.map(RowRef::version))?;
         let made = writer.make_collection(key, kind, base, expires, &mut change)?;
@@ -114,33 +119,13 @@ pub(super) fn copy_row<W: RowWriter + ?Sized>(
     if !replace && writer.begin_at(to, |present| present.is_some())? {
         return Ok(Some(false));
     }
-    let members = writer.change_collection::<_, W::Error>(from, &collection, |members| {
-        let mut copied = Vec::new();
-        members.walk_names(&mut |name, value| {
-            copied.push((name.to_vec(), value.to_vec()));
-            ControlFlow::Continue(())
-        })?;
-        Ok(copied)
-    })?;
+    let members =
+        writer.change_collection::<_, W::Error>(from, &collection, |members| Ok(copied_from(members)?))?;
     // The caller excludes writers, so only an expired collection is dead.
     let Some(members) = members else { return Ok(None) };
     let kind = collection.kind();
-    replace_by_collection::<W, _, W::Error>(writer, to, kind, expires, |store| {
-        members.iter().try_for_each(|(name, value)| put_member(store, kind, name, value))?;
+    replace_by_collection::<W, _, W::Error>(writer, to, kind, expires, |into| {
+        put_copied(kind, &members, into)?;
         Ok(Some(true))
     })
-}
-
-/// Puts a member of a collection of another key.
-fn put_member(
-    members: &mut dyn MemberStore,
-    kind: CollectionKind,
-    name: &[u8],
-    value: &[u8],
-) -> crate::Result<()> {
-    if kind.is_set() {
-        SetWriter::new(members).put(name, score_in(value)).map(drop)
-    } else {
-        members.put_value(name, value).map(drop)
-    }
 }

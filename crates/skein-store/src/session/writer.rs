@@ -103,6 +103,8 @@ pub struct Writer<'s> {
     pub(super) renames: bool,
     /// Rows with too many columns are spread; see [`super::Session::spread_columns`].
     pub(super) spread: bool,
+    /// See [`super::Session::pack_members`].
+    pub(super) packs: bool,
     /// Bytes of rows that were removed from the index since the writer entered the epoch.
     pub(super) removed_bytes: usize,
     /// The keys that were evicted, if somebody wants to know.
@@ -145,6 +147,7 @@ impl<'s> Writer<'s> {
             keeps,
             renames: false,
             spread: false,
+            packs: false,
             removed_bytes: 0,
             evicted: None,
             failed: None,

@@ -1,9 +1,10 @@
 //! The simple methods that write, usable from any thread. At `Sync` they return when the write is
 //! durable.
 
+use skein_model::column_table::Column;
+
 use super::Store;
 use crate::index::KeyBounds;
-use crate::row::table::Column;
 use crate::{Batch, Durability, Result, RowWriter, Session, Ticket, Writer};
 
 impl Store {

@@ -155,18 +155,20 @@ fn entries(store: &Store) -> Vec<FormatEntry> {
                     found.push((member.to_vec(), score.to_bits()));
                     ControlFlow::Continue(())
                 });
-                set.read().values_after(None, |_, value| {
+                let values = &mut |_: &[u8], value: &[u8]| {
                     found.push((value.to_vec(), 0));
                     ControlFlow::Continue(())
-                });
+                };
+                set.read().members().walk_names(None, values).unwrap();
             }
             // A later program may cut a list into other chunks.
             if let Some(list) = of_kind(CollectionKind::List) {
                 found.clear();
-                list.read().values_after(None, |name, value| {
+                let elements = &mut |name: &[u8], value: &[u8]| {
                     found.extend(ChunkElements::of(name, value).map(|element| (element.to_vec(), 0)));
                     ControlFlow::Continue(())
-                });
+                };
+                list.read().members().walk_names(None, elements).unwrap();
             }
             found
         })

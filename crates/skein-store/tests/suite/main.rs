@@ -23,6 +23,7 @@ mod making_room;
 mod nested_writes;
 mod open_batches;
 mod open_progress;
+mod packed_members;
 mod power_cut_harness;
 mod power_failures;
 mod racing_removals;

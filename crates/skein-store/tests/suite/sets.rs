@@ -129,12 +129,13 @@ fn contents(session: &Session) -> SetsModel {
 
 #[test]
 fn random_writes_agree_with_a_model() {
-    for durability in LEVELS {
+    for (durability, packs) in LEVELS.into_iter().flat_map(|level| [(level, false), (level, true)]) {
         let folder = tempfile::tempdir().unwrap();
         let (mut random, mut model) = (StoreTestRng(11), SetsModel::new());
         for round in 0..6 {
             let store = open(folder.path(), durability);
             let mut session = store.session();
+            session.pack_members(packs);
             assert_eq!(contents(&session), model);
             for _ in 0..300 {
                 step(&mut session, &mut random, &mut model);
@@ -158,7 +159,8 @@ fn a_snapshot_shows_the_members_of_its_moment() {
     let Ok(first) = store.snapshot() else { return };
     drop(first);
     let (mut session, mut random, mut model) = (store.session(), StoreTestRng(5), SetsModel::new());
-    for _ in 0..10 {
+    for round in 0..20 {
+        session.pack_members(round >= 10);
         (0..100).for_each(|_| step(&mut session, &mut random, &mut model));
         let (snapshot, then) = (store.snapshot().unwrap(), model.clone());
         (0..100).for_each(|_| step(&mut session, &mut random, &mut model));
@@ -171,9 +173,14 @@ fn a_snapshot_shows_the_members_of_its_moment() {
 /// Writes that need another type of contents, or replace it.
 #[test]
 fn a_set_is_neither_a_sorted_set_nor_columns() {
+    [false, true].into_iter().for_each(is_of_one_kind);
+}
+
+fn is_of_one_kind(packs: bool) {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     let mut session = store.session();
+    session.pack_members(packs);
     assert_eq!(add(&mut session, b"s", &[b"a", b"b", b"a"]), 2);
     let found = |wrong: Result<(), Error>| match wrong {
         Err(Error::WrongKind { found, needed }) => (found, needed),
@@ -203,9 +210,14 @@ fn a_set_is_neither_a_sorted_set_nor_columns() {
 
 #[test]
 fn a_rejected_member_leaves_the_set_as_it_was() {
+    [false, true].into_iter().for_each(survives_a_rejected_member);
+}
+
+fn survives_a_rejected_member(packs: bool) {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), Durability::Buffered);
     let mut session = store.session();
+    session.pack_members(packs);
     add(&mut session, b"s", &[b"a", b"b"]);
     let long = vec![b'x'; MEMBER_BYTES_MAX + 1];
     let change = |writer: &mut Writer<'_>| {

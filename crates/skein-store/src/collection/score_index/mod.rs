@@ -33,10 +33,10 @@ mod walk;
 use std::ops::ControlFlow;
 
 use node::{NewScoreEntry, RunTotals, ScoreChildren, ScoreNode, ScoreSplit, ScoreSubtree as _, WIDTH};
-pub use run::Member;
 use run::{ScoreEntry, ScoreRun, compare};
 
 use crate::ScanDirection;
+use skein_model::Member;
 
 /// Bytes of a run in its node: itself, its count, its separator, and the allocator's overhead of
 /// its two blocks.

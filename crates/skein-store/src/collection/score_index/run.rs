@@ -15,76 +15,10 @@
 
 use std::cmp::Ordering;
 
+use skein_model::Member;
 use skein_sync::cache::{CACHE_LINE, prefetch_read};
 
 const SCORE: usize = size_of::<f64>();
-
-/// A member, in two consecutive parts.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Member<'a> {
-    head: &'a [u8],
-    tail: &'a [u8],
-}
-
-impl<'a> Member<'a> {
-    /// Returns a member in one part.
-    pub fn of(bytes: &'a [u8]) -> Self {
-        Self { head: &[], tail: bytes }
-    }
-
-    /// Returns the two parts in order.
-    pub fn parts(self) -> [&'a [u8]; 2] {
-        [self.head, self.tail]
-    }
-
-    /// Returns the length in bytes.
-    pub fn len(self) -> usize {
-        self.head.len() + self.tail.len()
-    }
-
-    /// Returns whether the member has no bytes. An empty member is valid.
-    pub fn is_empty(self) -> bool {
-        self.len() == 0
-    }
-
-    /// Returns a copy of the bytes.
-    pub fn to_vec(self) -> Vec<u8> {
-        self.parts().concat()
-    }
-
-    /// Compares the member with these bytes.
-    #[inline]
-    pub fn cmp_bytes(self, other: &[u8]) -> Ordering {
-        if self.head.is_empty() {
-            return self.tail.cmp(other);
-        }
-        match other.split_at_checked(self.head.len()) {
-            None => self.head.cmp(other),
-            Some((head, tail)) => self.head.cmp(head).then_with(|| self.tail.cmp(tail)),
-        }
-    }
-
-    /// Returns the length of the common prefix.
-    fn common(self, other: Self) -> usize {
-        let ours = self.head.iter().chain(self.tail);
-        ours.zip(other.head.iter().chain(other.tail)).take_while(|(a, b)| a == b).count()
-    }
-
-    /// Returns the bytes from `start` on. The member must have at least `start` bytes.
-    fn from(self, start: usize) -> Self {
-        match start.checked_sub(self.head.len()) {
-            None => Self { head: &self.head[start..], tail: self.tail },
-            Some(start) => Self::of(&self.tail[start..]),
-        }
-    }
-
-    /// Returns the first `end` bytes. The member must have at least `end` bytes.
-    fn up_to(self, end: usize) -> Vec<u8> {
-        let mut bytes = self.to_vec();
-        bytes.truncate(end);
-        bytes
-    }
-}
 
 /// An entry: score and member.
 pub(super) type ScoreEntry<'a> = (f64, Member<'a>);
@@ -138,8 +72,9 @@ impl ScoreRun {
         let mut run = Self { ends: Vec::with_capacity(count), data: prefix, prefix: skipped as u32 };
         for (score, member) in entries {
             run.data.extend_from_slice(&score.to_le_bytes());
-            run.data.extend_from_slice(member.from(skipped).head);
-            run.data.extend_from_slice(member.from(skipped).tail);
+            for part in member.from(skipped).parts() {
+                run.data.extend_from_slice(part);
+            }
             run.ends.push(run.data.len() as u32);
         }
         run
@@ -175,7 +110,7 @@ impl ScoreRun {
         let entry = &self.data[self.start(at)..self.ends[at] as usize];
         let (score, tail) = entry.split_at(SCORE);
         let score = f64::from_le_bytes(score.try_into().unwrap_or_default());
-        (score, Member { head: &self.data[..self.prefix as usize], tail })
+        (score, Member::in_parts(&self.data[..self.prefix as usize], tail))
     }
 
     /// Returns the entries from `from` up to `to`, exclusive.
@@ -224,7 +159,7 @@ impl ScoreRun {
             } else if other > score {
                 Ordering::Greater
             } else {
-                head.then_with(|| name.tail.cmp(rest))
+                head.then_with(|| name.parts()[1].cmp(rest))
             };
             is_before(order)
         })

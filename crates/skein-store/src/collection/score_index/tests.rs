@@ -6,7 +6,9 @@
 use std::ops::ControlFlow;
 
 use super::node::{RunTotals, ScoreChildren, ScoreNode, ScoreSubtree, WIDTH};
-use super::run::{Member, ScoreRun, compare};
+use skein_model::Member;
+
+use super::run::{ScoreRun, compare};
 use super::{ScoreIndex, ScoreRoot};
 use crate::ScanDirection;
 

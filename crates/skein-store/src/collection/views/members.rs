@@ -4,11 +4,11 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
+use skein_model::score_in;
 use skein_sync::locks::{lock, shared};
 
 use super::{Collection, FormerEntries, FormerEntry, PLACE, RegisteredView, ViewOrder};
 use crate::collection::members::member_key;
-use crate::collection::score_in;
 use crate::{RowRef, ScanDirection};
 
 /// The members of a key as they were at one moment, by name; see

@@ -3,12 +3,13 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
+use skein_model::Member;
 use skein_sync::locks::{lock, shared};
 
 use super::{Collection, FormerEntries, FormerEntry, RegisteredView, ViewOrder};
 use crate::ScanDirection;
+use crate::collection::ScoreIndex;
 use crate::collection::sweep_queue::DeadCollection;
-use crate::collection::{Member, ScoreIndex};
 
 /// Members of a sorted set as they were at one moment, in the order of their scores; see
 /// [`SetReader::view`](crate::SetReader::view). No writer waits for the view between two steps. It

@@ -9,18 +9,17 @@ use std::sync::Arc;
 
 use skein_index::{ComputeAction, Guard};
 use skein_log::LogOperation;
+use skein_model::{CollectionKind, ListEnd, MemberWrites, RowLimits};
 
 use super::{RowChange, RowUpdate, Writer, release_collection};
-use crate::collection::{Collection, CollectionKind};
+use crate::collection::Collection;
 use crate::index::IndexPlace;
-use crate::lists::ListEnd;
 use crate::row::{RowAllocator, RowRef};
-use crate::session::member_store::MemberStore;
 use crate::session::memory_members::MemoryCollection;
 use crate::session::move_element::move_element;
+use crate::session::move_member::move_member;
 use crate::session::recorder::Recorder;
 use crate::session::row_writer::RowWriter;
-use crate::session::sorted_sets::move_member;
 use crate::session::undo_journal::ReplacedRow;
 use crate::session::whole_rows::rename_row;
 use crate::store_core::StoreCore;
@@ -93,6 +92,11 @@ impl RowWriter for Writer<'_> {
         self.spread && (self.is_admitted() || self.over_budget.is_none())
     }
 
+    fn row_limits(&self) -> RowLimits {
+        let limits = &self.core.options.limits;
+        if self.packs { limits.row_members.within(limits.value_bytes) } else { RowLimits::NONE }
+    }
+
     fn begin_at<R>(&mut self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> Result<R> {
         self.begin_write()?;
         Ok(self.get_with(key, look))
@@ -102,7 +106,7 @@ impl RowWriter for Writer<'_> {
         &mut self,
         key: &[u8],
         collection: &MemoryCollection,
-        change: impl FnOnce(&mut dyn MemberStore) -> std::result::Result<R, E>,
+        change: impl FnOnce(&mut dyn MemberWrites) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<R>, E> {
         self.change_members(key, &collection.0, |mut members| change(&mut members))
     }
@@ -113,7 +117,7 @@ impl RowWriter for Writer<'_> {
         kind: CollectionKind,
         base: Option<u64>,
         expires: Option<u64>,
-        change: impl FnOnce(&mut dyn MemberStore) -> std::result::Result<R, E>,
+        change: impl FnOnce(&mut dyn MemberWrites) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<(R, u64)>, E> {
         self.make_members(key, kind, base, expires, |mut members| change(&mut members))
     }

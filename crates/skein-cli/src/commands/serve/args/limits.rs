@@ -89,6 +89,7 @@ impl LimitArgs {
             never_evicted: Some(skeindb::KEYSPACE_CATALOG.to_vec()),
             snapshots: self.max_snapshots.unwrap_or(defaults.snapshots),
             snapshot_bytes: self.max_snapshot_memory.map(saturate),
+            row_members: defaults.row_members,
         }
     }
 

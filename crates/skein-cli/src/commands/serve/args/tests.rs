@@ -247,6 +247,7 @@ fn every_store_option_reaches_its_field() {
             never_evicted: Some(skeindb::KEYSPACE_CATALOG.to_vec()),
             snapshots: 80,
             snapshot_bytes: Some(90 << 20),
+            row_members: defaults.limits.row_members,
         },
         clock: store.clock.clone(),
         expiry_interval: defaults.expiry_interval,

@@ -31,8 +31,8 @@ const DATABASE_NUMBERS: u32 = 0xffff_0000;
 /// Returns whether a key begins with [`RESERVED`].
 ///
 /// ```
-/// assert!(skein_store::is_reserved(b"\xffSK\0\0\0\0\x01goose"));
-/// assert!(!skein_store::is_reserved(b"goose"));
+/// assert!(skein_model::is_reserved(b"\xffSK\0\0\0\0\x01goose"));
+/// assert!(!skein_model::is_reserved(b"goose"));
 /// ```
 #[inline]
 pub fn is_reserved(key: &[u8]) -> bool {
@@ -43,7 +43,7 @@ pub fn is_reserved(key: &[u8]) -> bool {
 /// Returns the name that a key of the store has within its keyspace.
 ///
 /// ```
-/// use skein_store::{StoredKeyspace, name_within};
+/// use skein_model::{StoredKeyspace, name_within};
 ///
 /// let stored = StoredKeyspace::of_database(3).stored(b"goose");
 /// assert_eq!((name_within(&stored), name_within(b"duck")), (&b"goose"[..], &b"duck"[..]));
@@ -56,7 +56,7 @@ pub fn name_within(stored: &[u8]) -> &[u8] {
 /// A keyspace, by the prefix of its keys.
 ///
 /// ```
-/// use skein_store::StoredKeyspace;
+/// use skein_model::StoredKeyspace;
 ///
 /// let third = StoredKeyspace::of_database(3);
 /// let stored = third.stored(b"goose");

@@ -3,11 +3,9 @@
 use std::ops::ControlFlow;
 
 use super::chunk::Chunk;
-use super::layout::{
-    ListLayout, ListMembers, ORDINALS, PackedLayout, chunk_name, is_chunk_name, position_in,
-};
+use super::layout::{ListLayout, ORDINALS, chunk_name, is_chunk_name, position_in};
 use super::{CHUNK_BYTES, MIDDLE};
-use crate::{Result, ScanDirection};
+use crate::{Member, Members, Result, ScanDirection};
 
 impl ListLayout {
     /// Checks that the members are a list as the module describes it, and that each chunk is found.
@@ -15,31 +13,30 @@ impl ListLayout {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn check(members: &mut (impl ListMembers + ?Sized)) -> Result<std::result::Result<(), String>> {
+    pub fn check(members: &(impl Members + ?Sized)) -> Result<std::result::Result<(), String>> {
         let Some(layout) = Self::read(members)? else {
-            let left = members.member_count();
+            let left = members.len();
             return Ok(if left == 0 { Ok(()) } else { Err(format!("{left} members without an element")) });
         };
-        let Self::Packed(packed) = &layout else { return Ok(Ok(())) };
-        let mut checked = packed.check_ordinals();
+        let mut checked = layout.check_ordinals();
         let mut names = Vec::new();
-        members.walk_from(packed.before, ScanDirection::Forward, &mut |member| {
+        members.walk_ranks(layout.before, ScanDirection::Forward, &mut |_, member| {
             names.push(member.to_vec());
             ControlFlow::Continue(())
         })?;
         let (mut index, mut before) = (0, None);
-        for (rank, name) in (packed.before..).zip(&names) {
+        for (rank, name) in (layout.before..).zip(&names) {
             let mut chunk = Chunk::empty();
             members.with_value(name, &mut |value| chunk = Chunk::of(value))?;
-            let position = position_in(crate::Member::of(name));
+            let position = position_in(Member::of(name));
             checked = checked.and_then(|()| check_chunk(name, &chunk));
             if let Some(expected) = before
-                && rank > packed.before + 1
-                && packed.ordinals.ordinal(position) != expected
+                && rank > layout.before + 1
+                && layout.ordinals.ordinal(position) != expected
             {
                 checked = checked.and(Err(format!("the chunk at {position} has not ordinal {expected}")));
             }
-            before = Some(packed.ordinals.ordinal(position) + chunk.count().cast_signed());
+            before = Some(layout.ordinals.ordinal(position) + chunk.count().cast_signed());
             for offset in [0, chunk.count().saturating_sub(1)] {
                 let found = layout.find(members, index + offset)?;
                 let place = found.map(|place| (place.position, place.rank, place.offset));
@@ -57,7 +54,7 @@ impl ListLayout {
     }
 }
 
-impl PackedLayout {
+impl ListLayout {
     fn check_ordinals(&self) -> std::result::Result<(), String> {
         if (self.before > 0) == self.ordinals.is_plain() {
             return Err(format!("stored ordinals without steps, or steps without {ORDINALS:?}"));

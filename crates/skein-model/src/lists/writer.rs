@@ -3,50 +3,20 @@
 use std::ops::{ControlFlow, Range};
 
 use super::chunk::{Chunk, ChunkElements};
-use super::layout::{
-    ElementPlace, ListLayout, ListMembers, PackedLayout, chunk_name, is_chunk_name, position_in,
-};
+use super::layout::{ElementPlace, ListLayout, chunk_name, position_in};
 use super::ordinals::Shift;
 use super::{CLEARED_MIN, EDGE_BYTES, EDGE_COUNT, ListEnd, MIDDLE};
-use crate::collection::Member;
-use crate::session::MemberStore;
-use crate::{Result, ScanDirection};
-
-impl ListMembers for dyn MemberStore + '_ {
-    fn member_count(&self) -> u64 {
-        self.len()
-    }
-
-    fn walk_from(
-        &mut self,
-        rank: u64,
-        direction: ScanDirection,
-        each: &mut dyn FnMut(Member<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.walk(rank, direction, &mut |_, member| each(member))
-    }
-
-    fn rank_of(&mut self, name: &[u8]) -> Result<u64> {
-        self.rank_by(&|_, member| member.cmp_bytes(name).is_lt())
-    }
-
-    fn with_value(&mut self, name: &[u8], look: &mut dyn FnMut(&[u8])) -> Result<()> {
-        if let Some(value) = self.value(name)? {
-            look(value);
-        }
-        Ok(())
-    }
-}
+use crate::{MemberWrites, Result};
 
 /// The chunks that a walk lists first, before it reads them.
 const FIRST_LISTED: usize = 2;
 /// The most chunks that it lists at a time.
 const LISTED_MAX: usize = 256;
 
-/// A list that is being changed; see [`RowWriter::change_list`](crate::RowWriter::change_list).
+/// A list that is being changed, by a write to its key.
 pub struct ListWriter<'w> {
     key: &'w [u8],
-    pub(super) members: &'w mut (dyn MemberStore + 'w),
+    pub(super) members: &'w mut (dyn MemberWrites + 'w),
     /// The chunk that [`get`](Self::get) has read.
     read: Vec<u8>,
 }
@@ -69,7 +39,8 @@ impl EdgeChunk {
 }
 
 impl<'w> ListWriter<'w> {
-    pub(crate) fn new(key: &'w [u8], members: &'w mut (dyn MemberStore + 'w)) -> Self {
+    /// Returns a writer of the list with these members. Errors name `key`.
+    pub fn new(key: &'w [u8], members: &'w mut (dyn MemberWrites + 'w)) -> Self {
         Self { key, members, read: Vec::new() }
     }
 
@@ -299,14 +270,12 @@ impl<'w> ListWriter<'w> {
     /// Those of the engine.
     pub fn find(&mut self, element: &[u8]) -> Result<Option<u64>> {
         let (mut before, mut found) = (0, None);
-        if self.packed()?.is_some() {
-            self.walk_chunks(ListEnd::Front, |_, chunk| {
-                let offset = chunk.elements().position(|other| other == element);
-                found = offset.map(|offset| before + offset as u64);
-                before += chunk.count();
-                if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })?;
-        }
+        self.walk_chunks(ListEnd::Front, |_, chunk| {
+            let offset = chunk.elements().position(|other| other == element);
+            found = offset.map(|offset| before + offset as u64);
+            before += chunk.count();
+            if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
         Ok(found)
     }
 
@@ -316,7 +285,7 @@ impl<'w> ListWriter<'w> {
     /// # Errors
     /// Those of the engine.
     pub fn remove_equal(&mut self, element: &[u8], end: ListEnd, count: u64) -> Result<u64> {
-        let Some(layout) = self.packed()?.filter(|_| count > 0) else { return Ok(0) };
+        let Some(layout) = ListLayout::read(self.members)?.filter(|_| count > 0) else { return Ok(0) };
         let mut found = Vec::new();
         self.walk_chunks(end, |position, chunk| {
             let wanted = usize::try_from(count - found.len() as u64).unwrap_or(usize::MAX);
@@ -336,7 +305,7 @@ impl<'w> ListWriter<'w> {
     }
 
     /// Removes the elements at these positions and offsets, which ascend.
-    fn remove_places(&mut self, mut layout: PackedLayout, places: &[(u64, u64)]) -> Result<()> {
+    fn remove_places(&mut self, mut layout: ListLayout, places: &[(u64, u64)]) -> Result<()> {
         let mut shifts = Vec::new();
         for of_chunk in places.chunk_by(|one, other| one.0 == other.0) {
             let position = of_chunk[0].0;
@@ -402,71 +371,37 @@ impl<'w> ListWriter<'w> {
         self.members.admit_growth()
     }
 
-    /// Returns the chunk at an end, after the list was packed.
+    /// Returns the chunk at an end.
     fn edge(&mut self, end: ListEnd) -> Result<Option<EdgeChunk>> {
         let rank = match end {
             ListEnd::Front => 0,
             ListEnd::Back => self.members.len().saturating_sub(1),
         };
-        let (mut found, mut is_packed) = (None, true);
+        let mut found = None;
         if !self.members.is_empty() {
-            self.members.walk(rank, end.inwards(), &mut |_, member| {
+            self.members.walk_ranks(rank, end.inwards(), &mut |_, member| {
                 if member.is_empty() {
                     return ControlFlow::Continue(());
                 }
-                is_packed = member.len() == chunk_name(0).len();
                 found = Some(position_in(member));
                 ControlFlow::Break(())
             })?;
-        }
-        if !is_packed {
-            self.pack()?;
-            return self.edge(end);
         }
         let Some(position) = found else { return Ok(None) };
         Ok(Some(EdgeChunk { position, chunk: self.chunk(position)? }))
     }
 
-    /// Returns the layout, after the list was packed; `None` if the list is empty.
-    fn packed(&mut self) -> Result<Option<PackedLayout>> {
-        match ListLayout::read(self.members)? {
-            None => Ok(None),
-            Some(ListLayout::Packed(layout)) => Ok(Some(layout)),
-            Some(ListLayout::Single(_)) => {
-                self.pack()?;
-                self.packed()
-            }
-        }
-    }
-
-    fn find_index(&mut self, index: u64) -> Result<Option<(PackedLayout, ElementPlace)>> {
-        let Some(layout) = self.packed()? else { return Ok(None) };
-        let layout = ListLayout::Packed(layout);
+    fn find_index(&mut self, index: u64) -> Result<Option<(ListLayout, ElementPlace)>> {
+        let Some(layout) = ListLayout::read(self.members)? else { return Ok(None) };
         let place = layout.find(self.members, index)?;
-        let ListLayout::Packed(layout) = layout else { return Ok(None) };
         Ok(place.map(|place| (layout, place)))
-    }
-
-    /// Packs the elements of a list of an earlier version. REQUIRES: the write has not changed the
-    /// list.
-    fn pack(&mut self) -> Result<()> {
-        let mut single = Vec::new();
-        self.members.walk_names(&mut |name, value| {
-            if !is_chunk_name(name) {
-                single.push((name.to_vec(), value.to_vec()));
-            }
-            ControlFlow::Continue(())
-        })?;
-        for (name, _) in &single {
-            self.members.remove_value(name)?;
-        }
-        self.push(ListEnd::Back, single.iter().map(|(_, element)| &element[..]))
     }
 
     /// Returns the chunk at a position.
     pub(super) fn chunk(&mut self, position: u64) -> Result<Chunk> {
-        let value = self.members.value(&chunk_name(position))?;
-        Ok(value.map_or_else(Chunk::empty, Chunk::of))
+        let mut chunk = Chunk::empty();
+        self.members.with_value(&chunk_name(position), &mut |value| chunk = Chunk::of(value))?;
+        Ok(chunk)
     }
 }
 

@@ -34,7 +34,7 @@ pub fn push_text(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// Returns the number of bytes that [`push_text`] appends.
-pub(crate) fn text_len(text: &[u8]) -> usize {
+pub fn text_len(text: &[u8]) -> usize {
     let bits = usize::BITS - (text.len() | 1).leading_zeros();
     bits.div_ceil(7) as usize + text.len()
 }

@@ -30,9 +30,6 @@
 //!    behind the last chunk are rests, which the next chunk behind it removes.
 //! 4. So the positions of the steps ascend, and their ordinals, too.
 //!
-//! Members with names of 8 bytes are lists of earlier versions, with one element each. They are
-//! read as they are, and packed by the first write.
-//!
 //! Read `chunk` first (the bytes of a chunk), then `ordinals`, `layout` (from an index to an
 //! element), `writer` (all changes) and `placing` (where changed chunks go).
 //!
@@ -50,18 +47,22 @@ mod writer;
 mod tests;
 
 pub use chunk::ChunkElements;
-pub use layout::{ElementPlace, ListLayout, ListMembers};
+pub(crate) use chunk::{append_chunk, chunk_len, is_chunk};
+pub(crate) use layout::{ChunkName, is_chunk_name};
+pub use layout::{ElementPlace, ListLayout};
 pub use writer::ListWriter;
 
 use crate::ScanDirection;
 
 /// The position of the first chunk of a list.
 const MIDDLE: u64 = 1 << 63;
+/// The name of the only chunk of a list in a row.
+pub(crate) const ROW_CHUNK: ChunkName = layout::chunk_name(MIDDLE);
 /// The positions for an element: room for 16 chunks between two elements, and for 2^47 pushes at
 /// each end.
 const STEP: u64 = 1 << 16;
 /// The most bytes of a chunk with several elements.
-const CHUNK_BYTES: usize = 2000;
+pub(crate) const CHUNK_BYTES: usize = 2000;
 /// The most bytes of a chunk that grows by pushes.
 const EDGE_BYTES: usize = 360;
 /// The most elements of such a chunk.

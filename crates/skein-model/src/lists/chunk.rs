@@ -146,37 +146,48 @@ pub(super) fn count_in(value: &[u8]) -> u64 {
     value.first_chunk().map_or(0, |head| u64::from(u16::from_le_bytes(*head)))
 }
 
-/// The elements in a member of a list, in order.
-#[derive(Clone, Debug)]
-pub enum ChunkElements<'c> {
-    /// Those of a chunk.
-    Packed(Texts<'c>),
-    /// The element of a member that an earlier version wrote.
-    Single(Option<&'c [u8]>),
+/// Returns the number of elements in the member with this name and value.
+pub(crate) fn chunk_len(name: &[u8], value: &[u8]) -> u64 {
+    if is_chunk_name(name) { count_in(value) } else { 0 }
 }
 
+/// Returns whether these bytes are a chunk that a list may have.
+pub(crate) fn is_chunk(value: &[u8]) -> bool {
+    let mut elements = Texts::of(value.get(HEAD..).unwrap_or_default());
+    let count = elements.by_ref().count() as u64;
+    count > 0 && count == count_in(value) && elements.as_bytes().is_empty()
+}
+
+/// Appends the elements of a chunk to another one.
+pub(crate) fn append_chunk(to: &mut Vec<u8>, value: &[u8]) {
+    if to.is_empty() {
+        to.extend_from_slice(&[0; HEAD]);
+    }
+    let count = count_in(to) + count_in(value);
+    to.extend_from_slice(value.get(HEAD..).unwrap_or_default());
+    to[..HEAD].copy_from_slice(&(count as u16).to_le_bytes());
+}
+
+/// The elements in a member of a list, in order.
+#[derive(Clone, Debug)]
+pub struct ChunkElements<'c>(Texts<'c>);
+
 impl<'c> ChunkElements<'c> {
-    /// Returns the elements in the member with this name and value.
+    /// Returns the elements in the member with this name and value. The one with the ordinals has
+    /// none.
     pub fn of(name: &[u8], value: &'c [u8]) -> Self {
-        match name.len() {
-            0 => Self::Single(None),
-            _ if is_chunk_name(name) => Self::Packed(Texts::of(value.get(HEAD..).unwrap_or_default())),
-            _ => Self::Single(Some(value)),
-        }
+        let elements = if is_chunk_name(name) { value.get(HEAD..).unwrap_or_default() } else { &[] };
+        Self(Texts::of(elements))
     }
 
-    /// Returns a cursor behind so many elements of the member with this name.
+    /// Returns a cursor behind so many elements of the chunk with this name.
     pub fn cursor(name: &[u8], passed: usize) -> Vec<u8> {
-        let mut cursor = name.to_vec();
-        if is_chunk_name(name) {
-            // A chunk has fewer elements than bytes, and those of one element are the longer ones.
-            cursor.extend_from_slice(&(passed as u16).to_be_bytes());
-        }
-        cursor
+        // A chunk has fewer elements than bytes, and those of one element are the longer ones.
+        [name, &(passed as u16).to_be_bytes()].concat()
     }
 
-    /// Returns the name after which a walk begins with the member that a cursor is in, and the
-    /// number of its elements that are passed.
+    /// Returns the name after which a walk begins with the chunk that a cursor is in, and the number
+    /// of its elements that are passed. A cursor from elsewhere leads to some place of the list.
     pub fn place_of(cursor: &[u8]) -> (&[u8], usize) {
         match cursor.split_last_chunk::<HEAD>() {
             Some((name, passed)) if is_chunk_name(name) => {
@@ -188,15 +199,12 @@ impl<'c> ChunkElements<'c> {
 
     /// Returns the elements that [`as_bytes`](Self::as_bytes) has kept.
     pub fn rest(bytes: &'c [u8]) -> Self {
-        Self::Packed(Texts::of(bytes))
+        Self(Texts::of(bytes))
     }
 
     /// Returns the bytes of the elements of a chunk that are left.
     pub fn as_bytes(&self) -> &'c [u8] {
-        match self {
-            Self::Packed(texts) => texts.as_bytes(),
-            Self::Single(_) => &[],
-        }
+        self.0.as_bytes()
     }
 }
 
@@ -205,10 +213,7 @@ impl<'c> Iterator for ChunkElements<'c> {
 
     #[inline]
     fn next(&mut self) -> Option<&'c [u8]> {
-        match self {
-            Self::Packed(texts) => texts.next(),
-            Self::Single(element) => element.take(),
-        }
+        self.0.next()
     }
 }
 
@@ -261,16 +266,25 @@ mod tests {
         let cursor = ChunkElements::cursor(&name, 300);
         assert_eq!(ChunkElements::place_of(&cursor), (&name[..8], 300));
         assert!(name[..8] < name[..]);
-        let older = ChunkElements::cursor(&[1; 8], 1);
-        assert_eq!(ChunkElements::place_of(&older), (&[1; 8][..], 0));
+        assert_eq!(ChunkElements::place_of(b"no cursor"), (&b"no cursor"[..], 0));
     }
 
     #[test]
-    fn members_of_earlier_versions_hold_one_element() {
-        assert_eq!(ChunkElements::of(&[1; 8], b"abc").collect::<Vec<_>>(), [b"abc"]);
+    fn the_member_with_the_ordinals_has_no_elements() {
         assert_eq!(ChunkElements::of(b"", b"ordinals").count(), 0);
         let packed = chunk(&[b"a", b"b"]);
         let name = super::super::layout::chunk_name(7);
         assert_eq!(ChunkElements::of(&name, packed.as_bytes()).collect::<Vec<_>>(), [b"a", b"b"]);
+    }
+
+    #[test]
+    fn chunks_are_joined_and_recognized() {
+        let (one, other) = (chunk(&[b"a", b""]), chunk(&[b"c"]));
+        let mut joined = Vec::new();
+        append_chunk(&mut joined, one.as_bytes());
+        append_chunk(&mut joined, other.as_bytes());
+        assert_eq!(joined, chunk(&[b"a", b"", b"c"]).as_bytes());
+        assert!(is_chunk(&joined) && !is_chunk(&joined[..joined.len() - 1]));
+        assert!(!is_chunk(b"") && !is_chunk(Chunk::empty().as_bytes()) && !is_chunk(&[2, 0, 1, b'a']));
     }
 }

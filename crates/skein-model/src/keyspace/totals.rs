@@ -92,7 +92,7 @@ impl KeyspaceTotal {
 /// The totals of all reserved keys, and of the keyspaces of databases.
 ///
 /// ```
-/// use skein_store::{KeyspaceChange, KeyspaceTotals, StoredKeyspace};
+/// use skein_model::{KeyspaceChange, KeyspaceTotals, StoredKeyspace};
 ///
 /// let (totals, third) = (KeyspaceTotals::default(), StoredKeyspace::of_database(3));
 /// let one = KeyspaceChange { keys: 1, ..KeyspaceChange::default() };

@@ -262,25 +262,32 @@ pub enum Error {
 
 impl Error {
     /// Returns the error of a failed file operation on `path`.
-    pub(crate) fn io(doing: &'static str, path: &Path, error: &io::Error) -> Self {
+    pub fn io(doing: &'static str, path: &Path, error: &io::Error) -> Self {
         if error.kind() == NOT_A_FILE {
             return Self::damaged(path, 0, error.to_string());
         }
         Self::Io { doing, path: path.to_owned(), cause: error.to_string(), kind: error.kind() }
     }
 
-    /// Errors if a value, or the columns of a row, of `len` bytes are longer than `limit`.
+    /// Checks the length of a value, or of the columns of a row.
+    ///
+    /// # Errors
+    /// `ValueTooLong` if `len` bytes are more than `limit`.
     #[inline]
-    pub(crate) fn check_value_len(len: usize, limit: usize) -> Result<()> {
+    pub fn check_value_len(len: usize, limit: usize) -> Result<()> {
         if len > limit { Err(Self::ValueTooLong { len, limit }) } else { Ok(()) }
     }
 
-    /// Errors if a write needs a record of `len` bytes and records cannot be that long.
-    pub(crate) fn check_record_len(len: usize) -> Result<()> {
+    /// Checks the length of the record of a write.
+    ///
+    /// # Errors
+    /// `WriteTooLong` if records cannot have `len` bytes.
+    pub fn check_record_len(len: usize) -> Result<()> {
         if len > MAX_PAYLOAD { Err(Self::WriteTooLong { len, limit: MAX_PAYLOAD }) } else { Ok(()) }
     }
 
-    pub(crate) fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> Self {
+    /// Returns the error of a damaged file.
+    pub fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), offset, what: what.into() }
     }
 }

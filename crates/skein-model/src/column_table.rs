@@ -12,10 +12,11 @@ const COUNT: usize = 4;
 const ENDS: usize = 8;
 
 /// A name and a value.
-pub(crate) type Column<'a> = (&'a [u8], &'a [u8]);
+pub type Column<'a> = (&'a [u8], &'a [u8]);
 
+/// A table of columns, in the order of their names.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ColumnTable<'a> {
+pub struct ColumnTable<'a> {
     bytes: &'a [u8],
     count: usize,
 }
@@ -30,20 +31,20 @@ fn u32_at(bytes: &[u8], at: usize) -> usize {
 
 /// Returns the bytes of a table of `count` columns whose names and values together have `content`
 /// bytes.
-pub(crate) const fn size_of(count: usize, content: usize) -> usize {
+pub const fn size_of(count: usize, content: usize) -> usize {
     COUNT + ENDS * count + content
 }
 
 impl<'a> ColumnTable<'a> {
     /// Wraps a table that [`write()`] wrote into this process's memory, without checks.
     #[inline]
-    pub(crate) fn trusted(bytes: &'a [u8]) -> Self {
+    pub fn trusted(bytes: &'a [u8]) -> Self {
         Self { bytes, count: u32_at(bytes, 0) }
     }
 
     /// Parses a table at the front of `bytes`, which are from disk and may hold anything. Also
     /// returns the bytes after it. Returns `None` if the table is not well-formed.
-    pub(crate) fn parse(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
+    pub fn parse(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let count = bytes.get(..COUNT).map(|_| u32_at(bytes, 0))?;
         let heads = COUNT + count.checked_mul(ENDS)?;
         if bytes.len() < heads || count == 0 {
@@ -66,17 +67,19 @@ impl<'a> ColumnTable<'a> {
         (1..count).all(|i| table.name(i - 1) < table.name(i)).then_some((table, &bytes[len..]))
     }
 
+    /// Returns the number of columns.
     #[inline]
-    pub(crate) fn count(self) -> usize {
+    pub fn count(self) -> usize {
         self.count
     }
 
     /// Returns the bytes of names and values.
-    pub(crate) fn content_len(self) -> usize {
+    pub fn content_len(self) -> usize {
         self.bytes.len() - size_of(self.count, 0)
     }
 
-    pub(crate) fn bytes(self) -> &'a [u8] {
+    /// Returns all bytes of the table.
+    pub fn bytes(self) -> &'a [u8] {
         self.bytes
     }
 
@@ -90,20 +93,25 @@ impl<'a> ColumnTable<'a> {
         if i == 0 { (0, 0) } else { self.ends(i - 1) }
     }
 
+    /// Returns the name of column `i`.
     #[inline]
-    pub(crate) fn name(self, i: usize) -> &'a [u8] {
+    pub fn name(self, i: usize) -> &'a [u8] {
         let names = COUNT + ENDS * self.count;
         &self.bytes[names + self.starts(i).0..names + self.ends(i).0]
     }
 
+    /// Returns column `i`.
     #[inline]
-    pub(crate) fn column(self, i: usize) -> Column<'a> {
+    pub fn column(self, i: usize) -> Column<'a> {
         let values = COUNT + ENDS * self.count + self.ends(self.count - 1).0;
         (self.name(i), &self.bytes[values + self.starts(i).1..values + self.ends(i).1])
     }
 
-    /// Returns the position of `name`, or in `Err` the position at which it would be inserted.
-    pub(crate) fn find(self, name: &[u8]) -> Result<usize, usize> {
+    /// Returns the position of `name`.
+    ///
+    /// # Errors
+    /// There is no such column: the position at which it would be inserted.
+    pub fn find(self, name: &[u8]) -> Result<usize, usize> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = usize::midpoint(low, high);
@@ -117,13 +125,13 @@ impl<'a> ColumnTable<'a> {
     }
 
     /// Returns all columns, in the order of their names.
-    pub(crate) fn columns(self) -> impl Iterator<Item = Column<'a>> {
+    pub fn columns(self) -> impl Iterator<Item = Column<'a>> {
         (0..self.count).map(move |i| self.column(i))
     }
 }
 
 /// Writes a table of `columns` (strictly ascending by name) to `out`, which has exactly its size.
-pub(crate) fn write(columns: &[Column<'_>], out: &mut [u8]) {
+pub fn write(columns: &[Column<'_>], out: &mut [u8]) {
     let names_len: usize = columns.iter().map(|(name, _)| name.len()).sum();
     let (heads, content) = out.split_at_mut(size_of(columns.len(), 0));
     let (names, values) = content.split_at_mut(names_len);
@@ -140,12 +148,12 @@ pub(crate) fn write(columns: &[Column<'_>], out: &mut [u8]) {
 }
 
 /// Returns the bytes of the names and values of these columns.
-pub(crate) fn content_len(columns: &[Column<'_>]) -> usize {
+pub fn content_len(columns: &[Column<'_>]) -> usize {
     columns.iter().map(|(name, value)| name.len() + value.len()).sum()
 }
 
 /// Returns the bytes of the table of these columns.
-pub(crate) fn size(columns: &[Column<'_>]) -> usize {
+pub fn size(columns: &[Column<'_>]) -> usize {
     size_of(columns.len(), content_len(columns))
 }
 

@@ -7,9 +7,7 @@ use std::ops::{ControlFlow, Range};
 use proptest::prelude::*;
 
 use super::{ListEnd, ListLayout, ListWriter};
-use crate::collection::Member;
-use crate::session::{EachNamed, MemberStore};
-use crate::{Result, ScanDirection};
+use crate::{EachNamed, EachRanked, FoundMember, Member, MemberWrites, Members, Result, ScanDirection};
 
 /// Members in a map. A list uses no scores.
 #[derive(Default)]
@@ -22,33 +20,28 @@ struct MapMembers {
     changes: u32,
 }
 
-impl MemberStore for MapMembers {
+impl Members for MapMembers {
     fn len(&self) -> u64 {
         self.members.len() as u64
     }
 
-    fn score(&mut self, _: &[u8]) -> Result<Option<f64>> {
-        unreachable!("a list has no scores")
+    fn with_value(&self, name: &[u8], look: &mut dyn FnMut(&[u8])) -> Result<bool> {
+        let value = self.members.get(name);
+        value.inspect(|value| look(value));
+        Ok(value.is_some())
     }
 
-    fn put_score(&mut self, _: &[u8], _: Option<f64>, _: f64) -> Result<()> {
-        unreachable!("a list has no scores")
+    fn walk_names(&self, after: Option<&[u8]>, each: EachNamed<'_>) -> Result<()> {
+        let rest = self.members.iter().filter(|(name, _)| after.is_none_or(|after| &name[..] > after));
+        let _ = rest.into_iter().try_for_each(|(name, value)| each(name, value));
+        Ok(())
     }
 
-    fn remove_score(&mut self, _: &[u8], _: f64) -> Result<()> {
-        unreachable!("a list has no scores")
-    }
-
-    fn rank_by(&mut self, before: &dyn Fn(f64, Member<'_>) -> bool) -> Result<u64> {
+    fn rank_by(&self, before: &dyn Fn(f64, Member<'_>) -> bool) -> Result<u64> {
         Ok(self.members.keys().take_while(|name| before(1.0, Member::of(name))).count() as u64)
     }
 
-    fn walk(
-        &mut self,
-        rank: u64,
-        direction: ScanDirection,
-        each: &mut dyn FnMut(f64, Member<'_>) -> ControlFlow<()>,
-    ) -> Result<()> {
+    fn walk_ranks(&self, rank: u64, direction: ScanDirection, each: EachRanked<'_>) -> Result<()> {
         assert!(rank < self.len(), "rank {rank} of {}", self.len());
         let rank = rank as usize;
         let mut show = |name: &Vec<u8>| each(1.0, Member::of(name));
@@ -58,14 +51,19 @@ impl MemberStore for MapMembers {
         };
         Ok(())
     }
+}
 
-    fn walk_names(&mut self, each: EachNamed<'_>) -> Result<()> {
-        let _ = self.members.iter().try_for_each(|(name, value)| each(name, value));
-        Ok(())
+impl MemberWrites for MapMembers {
+    fn find<'m>(&mut self, _: &'m [u8]) -> Result<FoundMember<'m>> {
+        unreachable!("a list has no scores")
     }
 
-    fn value(&mut self, name: &[u8]) -> Result<Option<&[u8]>> {
-        Ok(self.members.get(name).map(Vec::as_slice))
+    fn put_score(&mut self, _: FoundMember<'_>, _: f64) -> Result<()> {
+        unreachable!("a list has no scores")
+    }
+
+    fn remove_score(&mut self, _: FoundMember<'_>) -> Result<()> {
+        unreachable!("a list has no scores")
     }
 
     fn put_value(&mut self, name: &[u8], value: &[u8]) -> Result<bool> {
@@ -92,8 +90,6 @@ impl MemberStore for MapMembers {
         self.elements = Some(elements);
     }
 
-    fn expect(&mut self, _: &mut dyn Iterator<Item = &[u8]>) {}
-
     fn check_sizes(&self, _: &[u8], _: usize) -> Result<()> {
         Ok(())
     }
@@ -117,9 +113,8 @@ impl MapMembers {
             return answer;
         }
         let noted = self.elements;
-        let members: &mut dyn MemberStore = self;
-        assert_eq!(ListLayout::check(members).unwrap(), Ok(()));
-        let len = ListLayout::read(members).unwrap().map_or(0, |layout| layout.len());
+        assert_eq!(ListLayout::check(self).unwrap(), Ok(()));
+        let len = ListLayout::read(self).unwrap().map_or(0, |layout| layout.len());
         assert_eq!(noted.unwrap_or(len), len, "the noted length");
         answer
     }
@@ -260,14 +255,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_list_is_a_vector(single in 0..50u64, changes in prop::collection::vec(change(), 1..30)) {
-        let mut list = MapMembers::default();
-        let mut model: Vec<Vec<u8>> = (0..single).map(number).collect();
-        for (at, element) in (0..).zip(&model) {
-            let gap: u64 = if at > 20 { 3 << 16 } else { 1 << 10 };
-            list.members.insert(((1 << 63) + at * gap).to_be_bytes().to_vec(), element.clone());
-        }
-        prop_assert_eq!(list.all(), model.clone());
+    fn a_list_is_a_vector(changes in prop::collection::vec(change(), 1..30)) {
+        let (mut list, mut model) = (MapMembers::default(), Vec::new());
         for change in &changes {
             apply(&mut list, &mut model, change);
             prop_assert_eq!(list.all(), model.clone());

@@ -31,6 +31,9 @@ struct KindTraits {
     record: u8,
     /// The kind of its rows in a checkpoint.
     part: u8,
+    /// The code of a row that has its members packed, in memory and on disk, and the kind of its log
+    /// records; `None` if such rows do not exist.
+    packed: Option<u8>,
     /// The order of its members besides that of their names.
     order: MemberOrder,
     /// The contents of its keys, for messages.
@@ -55,21 +58,51 @@ impl CollectionKind {
     const fn traits(self) -> KindTraits {
         use MemberOrder::{ByName, ByScore, Unranked};
         match self {
-            Self::SortedSet => {
-                KindTraits { row: 1, stored: 3, record: 6, part: 3, order: ByScore, contents: "a sorted set" }
-            }
-            Self::Hash => {
-                KindTraits { row: 2, stored: 4, record: 7, part: 4, order: Unranked, contents: "columns" }
-            }
-            Self::Set => {
-                KindTraits { row: 6, stored: 5, record: 8, part: 5, order: ByName, contents: "a set" }
-            }
-            Self::List => {
-                KindTraits { row: 8, stored: 7, record: 9, part: 6, order: ByName, contents: "a list" }
-            }
-            Self::Stream => {
-                KindTraits { row: 10, stored: 9, record: 10, part: 7, order: ByName, contents: "a stream" }
-            }
+            Self::SortedSet => KindTraits {
+                row: 1,
+                stored: 3,
+                record: 6,
+                part: 3,
+                packed: Some(11),
+                order: ByScore,
+                contents: "a sorted set",
+            },
+            Self::Hash => KindTraits {
+                row: 2,
+                stored: 4,
+                record: 7,
+                part: 4,
+                packed: None,
+                order: Unranked,
+                contents: "columns",
+            },
+            Self::Set => KindTraits {
+                row: 6,
+                stored: 5,
+                record: 8,
+                part: 5,
+                packed: Some(12),
+                order: ByName,
+                contents: "a set",
+            },
+            Self::List => KindTraits {
+                row: 8,
+                stored: 7,
+                record: 9,
+                part: 6,
+                packed: Some(13),
+                order: ByName,
+                contents: "a list",
+            },
+            Self::Stream => KindTraits {
+                row: 10,
+                stored: 9,
+                record: 10,
+                part: 7,
+                packed: None,
+                order: ByName,
+                contents: "a stream",
+            },
         }
     }
 
@@ -103,42 +136,61 @@ impl CollectionKind {
         if self == Self::Set { &[] } else { score }
     }
 
-    pub(crate) fn contents(self) -> &'static str {
+    /// Returns the contents of its keys, for messages.
+    pub fn contents(self) -> &'static str {
         self.traits().contents
     }
 
+    /// Returns the code of a row in memory that owns a pointer to the collection.
     #[inline]
-    pub(crate) const fn row_code(self) -> u32 {
+    pub const fn row_code(self) -> u32 {
         self.traits().row
     }
 
-    pub(crate) const fn stored_code(self) -> u32 {
+    /// Returns the code of a row whose members are outside of memory.
+    pub const fn stored_code(self) -> u32 {
         self.traits().stored
     }
 
-    pub(crate) const fn record_code(self) -> u8 {
+    /// Returns the kind of its log records.
+    pub const fn record_code(self) -> u8 {
         self.traits().record
     }
 
-    pub(crate) const fn part_code(self) -> u8 {
+    /// Returns the kind of its rows in a checkpoint.
+    pub const fn part_code(self) -> u8 {
         self.traits().part
+    }
+
+    /// Returns the code of a row that has the members packed; `None` if there are no such rows.
+    #[inline]
+    pub const fn packed_code(self) -> Option<u8> {
+        self.traits().packed
+    }
+
+    /// Returns the kind whose packed rows have this code.
+    pub fn of_packed_code(code: u8) -> Option<Self> {
+        Self::find(|kind| kind.packed == Some(code))
     }
 
     /// Returns whether this is the code of a row that owns a pointer to a collection.
     #[inline]
-    pub(crate) fn is_row_code(code: u32) -> bool {
+    pub fn is_row_code(code: u32) -> bool {
         code < u32::BITS && ROW_CODES >> code & 1 == 1
     }
 
-    pub(crate) fn of_stored_code(code: u32) -> Option<Self> {
+    /// Returns the kind with this [`stored_code`](Self::stored_code).
+    pub fn of_stored_code(code: u32) -> Option<Self> {
         Self::find(|kind| kind.stored == code)
     }
 
-    pub(crate) fn of_record_code(code: u8) -> Option<Self> {
+    /// Returns the kind with this [`record_code`](Self::record_code).
+    pub fn of_record_code(code: u8) -> Option<Self> {
         Self::find(|kind| kind.record == code)
     }
 
-    pub(crate) fn of_part_code(code: u8) -> Option<Self> {
+    /// Returns the kind with this [`part_code`](Self::part_code).
+    pub fn of_part_code(code: u8) -> Option<Self> {
         Self::find(|kind| kind.part == code)
     }
 
@@ -150,7 +202,7 @@ impl CollectionKind {
 /// Returns the score in the value of a set's member. The members of a set that is not sorted have
 /// no value.
 #[inline]
-pub(crate) fn score_in(value: &[u8]) -> f64 {
+pub fn score_in(value: &[u8]) -> f64 {
     value.try_into().map_or(SET_SCORE, f64::from_le_bytes)
 }
 

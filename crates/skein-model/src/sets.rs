@@ -1,44 +1,18 @@
-//! Writes to sets, sorted or not, for every engine. The members of a set that is not sorted all
-//! have one score, so the writes are the same.
+//! Writes to sets, sorted or not, over the members that an engine stores. The members of a set that is
+//! not sorted all have one score, so the writes are the same.
 
 use std::ops::ControlFlow;
 
-use super::RowWriter;
-use super::change_or_make::collection_in;
-use super::member_store::MemberStore;
-use crate::collection::{CollectionKind, MEMBER_BYTES_MAX, Member, SET_SCORE};
-use crate::{Error, Result, ScanDirection};
+use crate::{Error, MEMBER_BYTES_MAX, Member, MemberWrites, Result, SET_SCORE, ScanDirection};
 
-/// Moves a member to another set; see [`RowWriter::move_member`].
-pub(super) fn move_member<W: RowWriter + ?Sized>(
-    writer: &mut W,
-    kind: CollectionKind,
-    from: &[u8],
-    to: &[u8],
-    member: &[u8],
-) -> std::result::Result<bool, W::Error> {
-    let found = writer.begin_at(from, |row| collection_in(row, kind))??;
-    let Some(collection) = found else { return Ok(false) };
-    writer.begin_at(to, |row| collection_in::<W::Collection>(row, kind).map(drop))??;
-    // The caller excludes writers, so only an expired set is gone.
-    let score = writer.change_collection::<_, W::Error>(from, &collection, |set| Ok(set.score(member)?))?;
-    let Some(score) = score.flatten() else { return Ok(false) };
-    if from != to {
-        // First, because only this write may be refused.
-        writer.change_set_of::<_, W::Error>(kind, to, true, |set| Ok(set.put(member, score)?))?;
-        writer.change_set_of::<_, W::Error>(kind, from, false, |set| Ok(set.remove(member)?))?;
-    }
-    Ok(true)
-}
-
-/// A set that is being changed, sorted or not; see
-/// [`RowWriter::change_set`](super::RowWriter::change_set).
+/// A set that is being changed, sorted or not, by a write to its key.
 pub struct SetWriter<'w> {
-    members: &'w mut dyn MemberStore,
+    members: &'w mut dyn MemberWrites,
 }
 
 impl<'w> SetWriter<'w> {
-    pub(super) fn new(members: &'w mut dyn MemberStore) -> Self {
+    /// Returns a writer of the set with these members.
+    pub fn new(members: &'w mut dyn MemberWrites) -> Self {
         Self { members }
     }
 
@@ -66,7 +40,7 @@ impl<'w> SetWriter<'w> {
         self.members.expect(&mut members);
     }
 
-    /// As [`SetReader::rank_by`](crate::SetReader::rank_by).
+    /// As [`Members::rank_by`](crate::Members::rank_by).
     ///
     /// # Errors
     /// Those of the engine.
@@ -74,7 +48,7 @@ impl<'w> SetWriter<'w> {
         self.members.rank_by(&before)
     }
 
-    /// As [`SetReader::walk`](crate::SetReader::walk).
+    /// As [`Members::walk_ranks`](crate::Members::walk_ranks).
     ///
     /// # Errors
     /// Those of the engine. Members that were read before the error have been passed to `each`.
@@ -84,7 +58,7 @@ impl<'w> SetWriter<'w> {
         direction: ScanDirection,
         mut each: impl FnMut(f64, Member<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.members.walk(rank, direction, &mut each)
+        self.members.walk_ranks(rank, direction, &mut each)
     }
 
     /// Sets the score of a member and returns its previous score.
@@ -122,19 +96,19 @@ impl<'w> SetWriter<'w> {
     ) -> std::result::Result<(), E> {
         check_member(member)?;
         self.clear_now()?;
-        let before = self.members.score(member)?;
+        let found = self.members.find(member)?;
         // Turns -0.0 into 0.0, so that there is one zero.
-        let Some(score) = decide(before)?.map(|score| score + 0.0) else { return Ok(()) };
-        if before == Some(score) {
+        let Some(score) = decide(found.score())?.map(|score| score + 0.0) else { return Ok(()) };
+        if found.score() == Some(score) {
             return Ok(());
         }
         if score.is_nan() {
             return Err(Error::NotANumber.into());
         }
-        if before.is_none() {
+        if found.score().is_none() {
             self.members.admit_growth()?;
         }
-        Ok(self.members.put_score(member, before, score)?)
+        Ok(self.members.put_score(found, score)?)
     }
 
     /// Removes all members as fast as the removal of the key: a background thread frees them. They
@@ -163,9 +137,11 @@ impl<'w> SetWriter<'w> {
     /// # Errors
     /// Those of the engine.
     pub fn remove(&mut self, member: &[u8]) -> Result<Option<f64>> {
-        let Some(score) = self.members.score(member)? else { return Ok(None) };
-        self.members.remove_score(member, score)?;
-        Ok(Some(score))
+        let found = self.members.find(member)?;
+        if found.score().is_some() {
+            self.members.remove_score(found)?;
+        }
+        Ok(found.score())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::chunk::Chunk;
-use super::layout::{ElementPlace, ListMembers as _, ORDINALS, PackedLayout, chunk_name, position_in};
+use super::layout::{ElementPlace, ListLayout, ORDINALS, chunk_name, position_in};
 use super::ordinals::Ordinals;
 use super::writer::{EdgeChunk, ListWriter};
 use super::{CHUNK_BYTES, EDGE_BYTES, EDGE_COUNT, ListEnd, MIDDLE, STEP};
@@ -164,7 +164,7 @@ impl ListWriter<'_> {
     /// Puts a chunk that was changed, in pieces if it is too large.
     pub(super) fn put_pieces(
         &mut self,
-        layout: &mut PackedLayout,
+        layout: &mut ListLayout,
         place: ElementPlace,
         chunk: &Chunk,
     ) -> Result<()> {
@@ -195,12 +195,7 @@ impl ListWriter<'_> {
 
     /// Gives the chunks around one new positions, because there is no room for its pieces: few of
     /// them, or more where they are crowded.
-    fn place_around(
-        &mut self,
-        layout: &mut PackedLayout,
-        place: ElementPlace,
-        pieces: &[Chunk],
-    ) -> Result<()> {
+    fn place_around(&mut self, layout: &mut ListLayout, place: ElementPlace, pieces: &[Chunk]) -> Result<()> {
         let mut side = 1;
         loop {
             let first = place.rank.saturating_sub(side).max(layout.before);
@@ -219,7 +214,7 @@ impl ListWriter<'_> {
     /// Gives the chunks at a range of ranks positions `step` apart, and puts pieces for one of them.
     fn place_window(
         &mut self,
-        layout: &mut PackedLayout,
+        layout: &mut ListLayout,
         (first, end): (u64, u64),
         (start, step): (u64, u64),
         (replaced, pieces): (u64, &[Chunk]),
@@ -297,7 +292,7 @@ impl ListWriter<'_> {
             return Ok(());
         }
         let value = ordinals.to_bytes();
-        if self.members.value(ORDINALS)? != Some(&value[..]) {
+        if self.members.value(ORDINALS)?.as_ref() != Some(&value) {
             self.members.put_value(ORDINALS, &value)?;
         }
         Ok(())
@@ -307,7 +302,7 @@ impl ListWriter<'_> {
     pub(super) fn position_at(&mut self, rank: u64) -> Result<Option<u64>> {
         let mut found = None;
         if rank < self.members.len() {
-            self.members.walk(rank, ScanDirection::Forward, &mut |_, member| {
+            self.members.walk_ranks(rank, ScanDirection::Forward, &mut |_, member| {
                 found = Some(position_in(member));
                 ControlFlow::Break(())
             })?;
@@ -334,7 +329,7 @@ impl ListWriter<'_> {
             return Ok(positions);
         }
         let rank = if end == ListEnd::Front { before + passed } else { members - 1 - passed };
-        self.members.walk(rank, direction, &mut |_, member| {
+        self.members.walk_ranks(rank, direction, &mut |_, member| {
             if !member.is_empty() {
                 positions.push(position_in(member));
             }
@@ -347,7 +342,7 @@ impl ListWriter<'_> {
     fn chunks_begin_at(&mut self) -> Result<u64> {
         let mut is_stored = false;
         if !self.members.is_empty() {
-            self.members.walk(0, ScanDirection::Forward, &mut |_, member| {
+            self.members.walk_ranks(0, ScanDirection::Forward, &mut |_, member| {
                 is_stored = member.is_empty();
                 ControlFlow::Break(())
             })?;

@@ -1,0 +1,54 @@
+//! The data model below the engines: what depends neither on rows in memory nor on pages.
+//!
+//! ```text
+//!   a command ─► SetWriter, ListWriter ─► MemberWrites ─┬─ RowMembers     packed in the row of the key
+//!                                                       ├─ skein-store    entries of an index, locked
+//!   a reader ──► ListLayout, rank_by, … ► Members ──────┴─ skein-data     entries of the disk's spaces
+//! ```
+//!
+//! A collection is members with names, values and ranks. [`Members`] reads them at one moment, and
+//! [`MemberWrites`] changes them within one write, wherever they lie. So each kind of collection is
+//! written once, over these two, for all engines.
+//!
+//! # Where to start
+//!
+//! 1. `kind`: the kinds of collections. `member`, `members`: their members.
+//! 2. `packed`: small collections in the row of their key.
+//! 3. `sets` and `lists`: the writes of these kinds. `texts`: the bytes that they share.
+//! 4. `column_table` and `encoding`: the bytes of rows. `keyspace`: ranges of keys.
+//! 5. `limits` and `error`.
+//!
+//! Design: `docs/design/model.md`. Bytes on disk: `docs/format.md`.
+
+#![forbid(unsafe_code)]
+
+pub mod column_table;
+pub mod encoding;
+mod error;
+mod keyspace;
+mod kind;
+mod limits;
+mod lists;
+mod member;
+mod members;
+mod packed;
+mod sets;
+mod texts;
+
+pub use column_table::{Column, ColumnTable};
+pub use error::{Error, Result};
+pub use keyspace::{
+    AFTER_RESERVED, DATABASES_MAX, KEYSPACE_PREFIX, KeyspaceChange, KeyspaceStats, KeyspaceTotal,
+    KeyspaceTotals, RESERVED, StoredKeyspace, is_reserved, name_within,
+};
+pub use kind::{CollectionKind, MemberOrder, SET_SCORE, score_in};
+pub use limits::{
+    COLLECTION_ID, EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX, MEMBER_BYTES_MAX, SNAPSHOTS_MAX, VALUE_BYTES_MAX,
+};
+pub use lists::{ChunkElements, ElementPlace, ListEnd, ListLayout, ListWriter};
+pub use member::Member;
+pub use members::{EachNamed, EachRanked, FoundMember, MemberWrites, Members, copy_members};
+pub use packed::{PackedMembers, RowLimits, RowMembers};
+pub use sets::SetWriter;
+pub use skein_index::ScanDirection;
+pub use texts::{Texts, push_number, push_text, read_number, text_len};
