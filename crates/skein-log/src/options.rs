@@ -22,6 +22,26 @@ pub enum Durability {
     Sync,
 }
 
+impl Durability {
+    /// All levels, the weakest first.
+    pub const ALL: [Self; 3] = [Self::None, Self::Buffered, Self::Sync];
+
+    /// Returns the name of the level, as in the options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Buffered => "buffered",
+            Self::Sync => "sync",
+        }
+    }
+}
+
+impl std::fmt::Display for Durability {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
 /// The epochs during which the newest complete checkpoint was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckpointEpochs {

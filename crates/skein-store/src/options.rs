@@ -88,6 +88,22 @@ impl Eviction {
     }
 }
 
+impl Eviction {
+    /// Describes the policy, for helps that list all.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::None => "rejects writes that add data",
+            Self::Lru => "evicts keys that were not used for the longest time",
+            Self::Lfu => "evicts keys that are used seldom",
+            Self::Random => "evicts any keys",
+            Self::VolatileLru => "as allkeys-lru, of the keys that expire",
+            Self::VolatileLfu => "as allkeys-lfu, of the keys that expire",
+            Self::VolatileRandom => "as allkeys-random, of the keys that expire",
+            Self::Ttl => "evicts the keys that expire first",
+        }
+    }
+}
+
 impl std::str::FromStr for Eviction {
     type Err = Error;
 

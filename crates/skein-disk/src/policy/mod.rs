@@ -24,15 +24,27 @@ pub enum ReplacementPolicy {
     S3Fifo,
 }
 
+impl ReplacementPolicy {
+    /// All policies.
+    pub const ALL: [Self; 2] = [Self::Lru, Self::S3Fifo];
+
+    /// Returns the name of the policy, as in the options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lru => "lru",
+            Self::S3Fifo => "s3-fifo",
+        }
+    }
+}
+
 impl FromStr for ReplacementPolicy {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "lru" => Ok(Self::Lru),
-            "s3-fifo" => Ok(Self::S3Fifo),
-            other => Err(format!("there is no policy '{other}'; there are lru and s3-fifo")),
-        }
+        Self::ALL.into_iter().find(|policy| policy.name() == name).ok_or_else(|| {
+            let known = Self::ALL.map(Self::name).join(" and ");
+            format!("there is no policy '{name}'; there are {known}")
+        })
     }
 }
 
