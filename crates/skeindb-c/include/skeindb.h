@@ -76,6 +76,21 @@
 // At the memory limit, the keys that expire first are removed.
 #define SKEIN_EVICTION_TTL 2
 
+// At the memory limit, keys that are used seldom are removed.
+#define SKEIN_EVICTION_LFU 3
+
+// At the memory limit, any keys are removed.
+#define SKEIN_EVICTION_RANDOM 4
+
+// As SKEIN_EVICTION_LRU, of the keys that expire.
+#define SKEIN_EVICTION_VOLATILE_LRU 5
+
+// As SKEIN_EVICTION_LFU, of the keys that expire.
+#define SKEIN_EVICTION_VOLATILE_LFU 6
+
+// As SKEIN_EVICTION_RANDOM, of the keys that expire.
+#define SKEIN_EVICTION_VOLATILE_RANDOM 7
+
 // Version of this header. `skein_version_number` has that of the library.
 #define SKEIN_VERSION_MAJOR 0
 

@@ -43,6 +43,16 @@ pub const SKEIN_EVICTION_NONE: u32 = 0;
 pub const SKEIN_EVICTION_LRU: u32 = 1;
 /// At the memory limit, the keys that expire first are removed.
 pub const SKEIN_EVICTION_TTL: u32 = 2;
+/// At the memory limit, keys that are used seldom are removed.
+pub const SKEIN_EVICTION_LFU: u32 = 3;
+/// At the memory limit, any keys are removed.
+pub const SKEIN_EVICTION_RANDOM: u32 = 4;
+/// As SKEIN_EVICTION_LRU, of the keys that expire.
+pub const SKEIN_EVICTION_VOLATILE_LRU: u32 = 5;
+/// As SKEIN_EVICTION_LFU, of the keys that expire.
+pub const SKEIN_EVICTION_VOLATILE_LFU: u32 = 6;
+/// As SKEIN_EVICTION_RANDOM, of the keys that expire.
+pub const SKEIN_EVICTION_VOLATILE_RANDOM: u32 = 7;
 
 /// Options for opening a database. A field that is 0 has its default, so this is enough:
 ///
@@ -100,15 +110,15 @@ fn amount(name: &str, amount: u64) -> Result<Option<usize>> {
 
 /// Returns the durability with this number.
 pub(crate) fn durability(number: u32) -> Result<Option<Durability>> {
-    let choices = [
-        (SKEIN_DURABILITY_DEFAULT, None),
-        (SKEIN_DURABILITY_NONE, Some(Durability::None)),
-        (SKEIN_DURABILITY_BUFFERED, Some(Durability::Buffered)),
-        (SKEIN_DURABILITY_SYNC, Some(Durability::Sync)),
-    ];
-    choice("durability", number, &choices)
+    choice("durability", number, &DURABILITIES)
 }
 
+const DURABILITIES: [(u32, Option<Durability>); 4] = [
+    (SKEIN_DURABILITY_DEFAULT, None),
+    (SKEIN_DURABILITY_NONE, Some(Durability::None)),
+    (SKEIN_DURABILITY_BUFFERED, Some(Durability::Buffered)),
+    (SKEIN_DURABILITY_SYNC, Some(Durability::Sync)),
+];
 const ENGINES: [(u32, Option<Engine>); 3] = [
     (SKEIN_ENGINE_DEFAULT, None),
     (SKEIN_ENGINE_MEMORY, Some(Engine::Memory)),
@@ -122,10 +132,15 @@ const INDEXES: [(u32, Option<IndexKind>); 6] = [
     (SKEIN_INDEX_MLP, Some(IndexKind::Mlp)),
     (SKEIN_INDEX_SKIP_LIST, Some(IndexKind::SkipList)),
 ];
-const EVICTIONS: [(u32, Option<Eviction>); 3] = [
+const EVICTIONS: [(u32, Option<Eviction>); 8] = [
     (SKEIN_EVICTION_NONE, None),
     (SKEIN_EVICTION_LRU, Some(Eviction::Lru)),
     (SKEIN_EVICTION_TTL, Some(Eviction::Ttl)),
+    (SKEIN_EVICTION_LFU, Some(Eviction::Lfu)),
+    (SKEIN_EVICTION_RANDOM, Some(Eviction::Random)),
+    (SKEIN_EVICTION_VOLATILE_LRU, Some(Eviction::VolatileLru)),
+    (SKEIN_EVICTION_VOLATILE_LFU, Some(Eviction::VolatileLfu)),
+    (SKEIN_EVICTION_VOLATILE_RANDOM, Some(Eviction::VolatileRandom)),
 ];
 
 impl Options {
@@ -178,6 +193,26 @@ mod tests {
     fn options_have_no_padding() {
         let fields = size_of::<usize>() + 3 * size_of::<u64>() + 6 * size_of::<u32>();
         assert_eq!(size_of::<Options>(), fields);
+    }
+
+    /// Incident: three of eight eviction policies had a number. Consequence: a program in C could not
+    /// choose the others. Fix: this test holds the numbers against the lists of the library.
+    #[test]
+    fn every_value_of_the_library_has_a_number() {
+        fn numbers<T: Copy + PartialEq + std::fmt::Debug>(
+            choices: &[(u32, Option<T>)],
+            all: &[T],
+            default: Option<T>,
+        ) {
+            let known: Vec<T> = choices.iter().filter_map(|(_, choice)| choice.or(default)).collect();
+            assert!(all.iter().all(|one| known.contains(one)), "{all:?} are more than {known:?}");
+            for (at, (number, _)) in choices.iter().enumerate() {
+                assert_eq!(*number as usize, at, "{choices:?}");
+            }
+        }
+        numbers(&EVICTIONS, &Eviction::ALL, Some(Eviction::default()));
+        numbers(&INDEXES, &IndexKind::ALL, None);
+        numbers(&DURABILITIES, &Durability::ALL, None);
     }
 
     #[test]

@@ -53,22 +53,14 @@ impl DbCore {
     }
 
     pub(crate) fn durability_name(&self) -> &'static str {
-        match self.durability {
-            Durability::None => "none",
-            Durability::Buffered => "buffered",
-            Durability::Sync => "sync",
-        }
+        self.durability.name()
     }
 }
 
 /// Returns the durability of a name.
 pub(crate) fn durability_named(name: &str) -> Result<Durability> {
-    match name {
-        "none" => Ok(Durability::None),
-        "buffered" => Ok(Durability::Buffered),
-        "sync" => Ok(Durability::Sync),
-        _ => Err(Failure::Invalid(format!(
-            "there is no durability {name:?}; use 'sync', 'buffered' or 'none'"
-        ))),
-    }
+    Durability::ALL.into_iter().find(|level| level.name() == name).ok_or_else(|| {
+        let known = Durability::ALL.map(|level| format!("'{level}'")).join(", ");
+        Failure::Invalid(format!("there is no durability {name:?}; use one of {known}"))
+    })
 }

@@ -113,7 +113,7 @@ def open(
     index: Literal["masstree", "wormhole", "cuckoo-trie", "mlp", "skip-list"] | None = None,
     cache_bytes: int | None = None,
     memory_limit: int | None = None,
-    eviction: Literal["noeviction", "allkeys-lru", "volatile-ttl"] | None = None,
+    eviction: str | None = None,
     max_snapshots: int | None = None,
     max_snapshot_memory: int | None = None,
     create: bool = True,
@@ -131,6 +131,8 @@ def open(
     cache_bytes: memory for pages of the engine on disk; 256 MiB by default.
     memory_limit: the most memory of the engine in memory. At the limit writes raise `LimitError`, or
         keys are evicted as `eviction` says.
+    eviction: a policy of Redis's `maxmemory-policy`, such as "allkeys-lru" or "volatile-ttl". The error
+        for an unknown name lists all.
     max_snapshots: the most snapshots and transactions at a time; one more raises `LimitError`. At most
         65,536, which is the default.
     max_snapshot_memory: the most bytes that the engine in memory keeps for snapshots: rows that were
@@ -161,7 +163,7 @@ def memory(
     *,
     index: Literal["masstree", "wormhole", "cuckoo-trie", "mlp", "skip-list"] | None = None,
     memory_limit: int | None = None,
-    eviction: Literal["noeviction", "allkeys-lru", "volatile-ttl"] | None = None,
+    eviction: str | None = None,
     max_snapshots: int | None = None,
     max_snapshot_memory: int | None = None,
 ) -> Database:
