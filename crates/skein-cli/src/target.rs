@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use skein_data::{DiskEngine, Engine, EngineError};
 use skein_disk::{DiskStore, Durability, Values, is_disk_folder};
 use skein_log::storage::OsStorage;
+use skein_server::config::{Named as _, Word, option_of_field};
 use skein_store::{Error, Store, StoreLimits, StoreOptions, check_no_identity_lost, is_data_folder};
 
 use crate::console;
@@ -13,8 +15,8 @@ use crate::exit::{Exit, Failure};
 use crate::foreign_folder::refuse_foreign;
 use crate::remote::{AccessOptions, ServerArgs, ServerTarget};
 
-/// The address where `skein serve` listens by default.
-pub const DEFAULT_ADDRESS: &str = "127.0.0.1:6380";
+pub use skein_server::config::DEFAULT_ADDRESS;
+
 /// The port of `DEFAULT_ADDRESS`.
 pub const DEFAULT_PORT: u16 = 6380;
 
@@ -157,46 +159,9 @@ pub fn open_store(folder: &Path, options: StoreOptions) -> skein_store::Result<S
     Ok(store)
 }
 
-/// The libraries' names of options, and the names on the command line.
-const NAMES: &[(&str, &str)] = &[
-    ("log_folders", "--log-dir"),
-    ("give_up_log_folders", "--give-up-log-dir"),
-    ("segment_bytes", "--log-segment-size"),
-    ("cache-pages", "--cache-pages"),
-    ("n", "--trie-size"),
-    ("limits.key_bytes", "--max-key"),
-    ("limits.value_bytes", "--max-value"),
-    ("limits.snapshots", "--max-snapshots"),
-    ("acl_log_max", "--max-acl-log"),
-    ("clients_max", "--max-clients"),
-    ("databases", "--databases"),
-    ("request_bytes_max", "--max-request"),
-    ("arg_bytes_max", "--max-argument"),
-    ("args_max", "--max-arguments"),
-    ("pipeline_max", "--max-pipeline"),
-    ("output_bytes_max", "--max-output"),
-    ("reply_bytes_max", "--max-reply"),
-    ("scan_cursors_max", "--max-scan-cursors"),
-    ("script_memory_max", "--max-script-memory"),
-    ("script_time_max", "--max-script-time"),
-    ("busy_reply_threshold", "--busy-reply-threshold"),
-    ("slowlog_len", "--slowlog-max-len"),
-    ("keyspace_events", "--notify-keyspace-events"),
-    ("tracking_keys_max", "--tracking-table-max-keys"),
-    ("stop_timeout", "--stop-timeout"),
-    ("idle_timeout", "--idle-timeout"),
-    ("unix_socket.path", "--unix-socket"),
-    ("tls.clients", "--tls-auth-clients"),
-    ("tls_handshake_timeout", "--tls-handshake-timeout"),
-    ("unix_socket.mode", "--unix-socket-mode"),
-    ("keepalive", "--tcp-keepalive"),
-    ("output_limit.soft_time", "--output-soft-time"),
-    ("subscriber_limit.soft_time", "--subscriber-soft-time"),
-];
-
-/// Returns an option's name on the command line.
-pub fn flag(name: &'static str) -> &'static str {
-    NAMES.iter().find(|(known, _)| *known == name).map_or(name, |(_, flag)| flag)
+/// Returns the name on the command line of an option that an error of a library names.
+pub fn flag(field: &'static str) -> String {
+    option_of_field(field).map_or_else(|| field.to_owned(), |option| format!("--{}", option.name))
 }
 
 /// Converts a store's error into a command's failure.
@@ -224,33 +189,15 @@ pub fn engine_failure(error: &EngineError) -> Failure {
     }
 }
 
-/// `--durability`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum DurabilityArg {
-    /// Nothing is logged; a clean stop and SAVE write everything.
-    None,
-    /// On disk within 200 ms.
-    Buffered,
-    /// On disk before the reply.
-    Sync,
+/// Returns the parser of `--durability`.
+pub fn durability_parser() -> impl TypedValueParser<Value = Durability> {
+    let named = |name: String| Durability::ALL.into_iter().find(|level| level.name() == name);
+    let parser = PossibleValuesParser::new(Durability::all().into_iter().map(|(_, word)| possible(word)));
+    parser.try_map(move |name| named(name).ok_or("there is no such durability"))
 }
 
-impl std::fmt::Display for DurabilityArg {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str(match self {
-            Self::None => "none",
-            Self::Buffered => "buffered",
-            Self::Sync => "sync",
-        })
-    }
-}
-
-impl From<DurabilityArg> for Durability {
-    fn from(level: DurabilityArg) -> Self {
-        match level {
-            DurabilityArg::None => Self::None,
-            DurabilityArg::Buffered => Self::Buffered,
-            DurabilityArg::Sync => Self::Sync,
-        }
-    }
+/// Returns a name that an option takes, with its meaning for `--help`.
+pub fn possible(word: Word) -> PossibleValue {
+    let value = PossibleValue::new(word.name);
+    if word.about.is_empty() { value } else { value.help(word.about) }
 }

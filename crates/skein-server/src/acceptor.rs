@@ -99,7 +99,7 @@ impl Acceptor {
             // only speed is lost.
             let _ = stream.set_nodelay(true);
             // If this fails, the client is accepted all the same.
-            let _ = keep_alive(stream, self.shared.settings.keepalive_s.get());
+            let _ = keep_alive(stream, self.shared.settings.keepalive.seconds() as usize);
         }
         self.shared.accepted.fetch_add(1, Ordering::Relaxed);
         self.to_least_loaded(stream);

@@ -34,6 +34,17 @@ pub enum ClientMemoryLimit {
     Percent(u8),
 }
 
+/// As CONFIG shows it: bytes, percent of `maxmemory`, or 0.
+impl std::fmt::Display for ClientMemoryLimit {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unlimited => out.write_str("0"),
+            Self::Bytes(bytes) => bytes.fmt(out),
+            Self::Percent(percent) => write!(out, "{percent}%"),
+        }
+    }
+}
+
 /// The limit, which CONFIG SET changes, and the count of disconnected clients.
 #[derive(Debug, Default)]
 pub(crate) struct ClientEviction {

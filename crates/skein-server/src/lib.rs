@@ -15,7 +15,7 @@
 //! - `command_table`: a row for each command. `commands`: the handlers. `docs/commands.md` defines
 //!   the replies.
 //! - `engine`: the interface to the engines. `exclusion_gate`: lets one worker run alone.
-//! - `settings`: the settings that can change while the server runs. `config`: its options.
+//! - [`config`]: the options, a row each. `settings`: those that can change while the server runs.
 //! - `acl`: users and rights. `client_registry`: the connected clients.
 //! - `observe`: counts and times, for INFO, SLOWLOG and LATENCY. `metrics`: the same for
 //!   Prometheus.
@@ -41,7 +41,7 @@ mod client_registry;
 mod command_error;
 mod command_table;
 mod commands;
-mod config;
+pub mod config;
 mod databases;
 mod error;
 mod exclusion_gate;
@@ -88,7 +88,7 @@ mod worker_counters;
 pub use acl::DefaultChannels;
 pub use bound_server::BoundServer;
 pub use client_eviction::ClientMemoryLimit;
-pub use config::{LogControl, OptionValue, OptionsFile, OutputLimit, ServerOptions};
+pub use config::{LogControl, OptionValue, OptionsFile, OutputLimit, ServeOptions, ServerOptions};
 pub use error::StartError;
 pub use open_files::read_at_most;
 pub use resp::double::{parse_double, write_double};

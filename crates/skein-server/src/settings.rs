@@ -1,5 +1,5 @@
-//! The settings that can change while the server runs: atomic numbers, initialized from
-//! [`ServerOptions`] and changed by CONFIG SET.
+//! The settings that can change while the server runs: atomic values, initialized from
+//! [`ServerOptions`] and changed by CONFIG SET. The rows of the options make them ([`LiveOptions`]).
 //!
 //! ```text
 //!   ServerOptions ──start──► LiveSettings ◄── CONFIG SET (any worker)
@@ -9,80 +9,54 @@
 //! A worker copies the settings that it needs for each request once per group
 //! ([`LiveSettings::limits`]). So a change applies from its next group on.
 
+mod cells;
 mod encodings;
-mod observe;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use skein_sync::locks::lock;
+
+use crate::config::LiveOptions;
 use crate::resp::RequestLimits;
 use crate::{OutputLimit, ServerOptions};
+pub(crate) use cells::{Live, LiveNumber, LiveSwitch, LiveTime};
 pub(crate) use encodings::{EncodingLimits, EncodingSettings};
-pub(crate) use observe::ObserveSettings;
 
-/// A number that any thread may read and set.
-#[derive(Debug)]
-pub(crate) struct LiveSetting(AtomicUsize);
-
-impl LiveSetting {
-    pub(crate) fn new(value: usize) -> Self {
-        Self(AtomicUsize::new(value))
-    }
-
-    #[inline]
-    pub(crate) fn get(&self) -> usize {
-        // Relaxed, like below: a setting is independent of others and ordered with nothing.
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set(&self, value: usize) {
-        self.0.store(value, Ordering::Relaxed);
-    }
-}
+/// The default percentiles of INFO latencystats.
+const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 
 /// Redis's default.
 const REPLICA_LIMIT: OutputLimit =
     OutputLimit { hard_bytes: 256 << 20, soft_bytes: 64 << 20, soft_time: Duration::from_secs(60) };
 
-/// The settings, in the units of [`ServerOptions`]; times are in seconds.
+/// The settings: those of options, to which this dereferences, and those of CONFIG alone.
 #[derive(Debug)]
 pub(crate) struct LiveSettings {
-    pub clients_max: LiveSetting,
-    pub acl_log_max: LiveSetting,
-    pub request_bytes_max: LiveSetting,
-    pub arg_bytes_max: LiveSetting,
-    pub args_max: LiveSetting,
-    pub pipeline_max: LiveSetting,
-    pub output_bytes_max: LiveSetting,
-    pub reply_bytes_max: LiveSetting,
-    /// 0 for never.
-    pub idle_timeout_s: LiveSetting,
-    /// 0 for never.
-    pub tls_handshake_s: LiveSetting,
-    /// 0 for no probes.
-    pub keepalive_s: LiveSetting,
-    /// Keys that are remembered for CLIENT TRACKING; 0 for any number.
-    pub tracking_keys_max: LiveSetting,
-    /// When a client that does not read its replies is disconnected.
-    pub output: OutputSettings,
-    /// The same for a client with subscriptions.
-    pub subscriber_output: OutputSettings,
-    /// The same for replicas. Kept for CONFIG GET: this server has no replicas.
-    pub replica_output: OutputSettings,
-    /// The milliseconds after which a script lets other clients receive BUSY; 0 for never.
-    pub busy_reply_ms: LiveSetting,
-    /// Not 0: scripts may call DEBUG, for tests.
-    pub debug_in_scripts: LiveSetting,
+    options: LiveOptions,
+    /// When a replica that does not read is disconnected. Kept for CONFIG GET: this server has no
+    /// replicas.
+    pub replica_limit: OutputSettings,
+    /// Scripts may call DEBUG, for tests.
+    pub debug_in_scripts: LiveSwitch,
     /// The sizes that decide the answer of OBJECT ENCODING.
     pub encodings: EncodingSettings,
-    /// The settings of observation.
-    pub observing: ObserveSettings,
+    /// `latency-tracking-info-percentiles`
+    percentiles: Mutex<Vec<f64>>,
     /// The values of parameters without effect that CONFIG SET has kept, by name.
     pub kept: Mutex<BTreeMap<String, String>>,
     /// The parameters that CONFIG SET has changed, for CONFIG REWRITE.
     pub set_by_clients: Mutex<BTreeSet<&'static str>>,
+}
+
+impl Deref for LiveSettings {
+    type Target = LiveOptions;
+
+    fn deref(&self) -> &LiveOptions {
+        &self.options
+    }
 }
 
 /// The settings that a worker checks for each connection.
@@ -113,23 +87,27 @@ pub(crate) struct OutputBounds {
 }
 
 /// The limits of one class of clients. With more waiting bytes than this, a client is disconnected:
-/// at once (`hard`), or after `soft_s` seconds. 0 for never.
+/// at once (`hard`), or after `soft_time`. 0 for never.
 #[derive(Debug)]
 pub(crate) struct OutputSettings {
-    pub hard: LiveSetting,
-    pub soft: LiveSetting,
-    pub soft_s: LiveSetting,
+    pub hard: LiveNumber,
+    pub soft: LiveNumber,
+    pub soft_time: LiveTime,
+}
+
+impl Live for OutputLimit {
+    type Cell = OutputSettings;
+
+    fn cell(&self) -> OutputSettings {
+        OutputSettings {
+            hard: self.hard_bytes.cell(),
+            soft: self.soft_bytes.cell(),
+            soft_time: self.soft_time.cell(),
+        }
+    }
 }
 
 impl OutputSettings {
-    fn new(limit: OutputLimit) -> Self {
-        Self {
-            hard: LiveSetting::new(limit.hard_bytes),
-            soft: LiveSetting::new(limit.soft_bytes),
-            soft_s: LiveSetting::new(usize::try_from(limit.soft_time.as_secs()).unwrap_or(usize::MAX)),
-        }
-    }
-
     fn bounds(&self) -> OutputBounds {
         let or_never = |bytes| if bytes == 0 { usize::MAX } else { bytes };
         OutputBounds { hard: or_never(self.hard.get()), soft: or_never(self.soft.get()) }
@@ -143,31 +121,31 @@ impl OutputSettings {
 
 impl LiveSettings {
     pub(crate) fn new(options: &ServerOptions) -> Self {
-        let seconds = |time: Duration| usize::try_from(time.as_secs()).unwrap_or(usize::MAX);
-        let millis = |time: Duration| usize::try_from(time.as_millis()).unwrap_or(usize::MAX);
         Self {
-            clients_max: LiveSetting::new(options.clients_max),
-            acl_log_max: LiveSetting::new(options.acl_log_max),
-            request_bytes_max: LiveSetting::new(options.request_bytes_max),
-            arg_bytes_max: LiveSetting::new(options.arg_bytes_max),
-            args_max: LiveSetting::new(options.args_max),
-            pipeline_max: LiveSetting::new(options.pipeline_max),
-            output_bytes_max: LiveSetting::new(options.output_bytes_max),
-            reply_bytes_max: LiveSetting::new(options.reply_bytes_max),
-            idle_timeout_s: LiveSetting::new(seconds(options.idle_timeout)),
-            tls_handshake_s: LiveSetting::new(seconds(options.tls_handshake_timeout)),
-            keepalive_s: LiveSetting::new(seconds(options.keepalive)),
-            tracking_keys_max: LiveSetting::new(options.tracking_keys_max),
-            output: OutputSettings::new(options.output_limit),
-            subscriber_output: OutputSettings::new(options.subscriber_limit),
-            replica_output: OutputSettings::new(REPLICA_LIMIT),
-            busy_reply_ms: LiveSetting::new(millis(options.busy_reply_threshold)),
-            debug_in_scripts: LiveSetting::new(0),
+            options: LiveOptions::new(options),
+            replica_limit: REPLICA_LIMIT.cell(),
+            debug_in_scripts: false.cell(),
             encodings: EncodingSettings::new(),
-            observing: ObserveSettings::new(options),
+            percentiles: Mutex::new(PERCENTILES.to_vec()),
             kept: Mutex::default(),
             set_by_clients: Mutex::default(),
         }
+    }
+
+    /// Returns the nanoseconds from which an operation is an event for LATENCY.
+    pub(crate) fn event_nanos(&self) -> u64 {
+        match self.latency_threshold.millis() {
+            0 => u64::MAX,
+            millis => millis.saturating_mul(1_000_000),
+        }
+    }
+
+    pub(crate) fn percentiles(&self) -> Vec<f64> {
+        lock(&self.percentiles).clone()
+    }
+
+    pub(crate) fn set_percentiles(&self, percentiles: Vec<f64>) {
+        *lock(&self.percentiles) = percentiles;
     }
 
     /// Returns the settings that a worker needs for its next group.
@@ -182,8 +160,8 @@ impl LiveSettings {
         WorkerLimits {
             requests,
             output: self.output_bytes_max.get(),
-            normal: self.output.bounds(),
-            subscriber: self.subscriber_output.bounds(),
+            normal: self.output_limit.bounds(),
+            subscriber: self.subscriber_limit.bounds(),
         }
     }
 }

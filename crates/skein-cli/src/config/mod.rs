@@ -5,7 +5,7 @@
 //!   command line ───────────────────────────────►┴─► clap ─► ServeArgs
 //! ```
 //!
-//! clap has the only definition of the options. Keys are the options' long names, and values are
+//! The rows of `skein_server::config` define the options, and clap's arguments follow from them. Keys are the options' long names, and values are
 //! written as on the command line. The command line wins: an entry is left out if the command line
 //! has its option, or one that excludes it.
 
@@ -18,6 +18,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use skein_server::OptionsFile;
+use skein_server::config::FieldValue;
 
 use crate::exit::Failure;
 
@@ -92,7 +93,7 @@ pub fn matches(command: Command, args: Vec<OsString>) -> Result<(ArgMatches, Opt
         }
     };
     let Some((SERVE, given)) = matches.subcommand() else { return Ok((matches, OptionOrigins::default())) };
-    let Some(file) = given.get_one::<PathBuf>("config").cloned() else {
+    let Some(FieldValue::Path(file)) = given.get_one::<FieldValue>("config").cloned() else {
         return Ok((matches, OptionOrigins::default()));
     };
     let text = file::read(&file)

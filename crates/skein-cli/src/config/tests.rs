@@ -47,10 +47,10 @@ fn a_file_sets_options_and_the_command_line_wins() {
 
 #[test]
 fn lists_are_replaced_whole_and_exclusions_are_left_out() {
-    let folders = |line| read("log-dir = [\"a\", \"b\"]", line).expect("arguments").log_dir;
+    let folders = |line| read("log-dir = [\"a\", \"b\"]", line).expect("arguments").options.log_dir;
     assert_eq!(folders(""), ["a", "b"].map(PathBuf::from));
     assert_eq!(folders("--log-dir c"), [PathBuf::from("c")]);
-    assert_eq!(read("log-dir = \"a\"", "").expect("arguments").log_dir, [PathBuf::from("a")]);
+    assert_eq!(read("log-dir = \"a\"", "").expect("arguments").options.log_dir, [PathBuf::from("a")]);
     // --cache-pages excludes --cache, whichever of them the file has.
     for text in ["cache = \"1g\"\nengine = \"disk\"", "cache-pages = 70\nengine = \"disk\""] {
         assert!(read(text, "--cache-pages 100").is_ok(), "{text}");
@@ -76,7 +76,7 @@ fn errors_name_file_line_value_and_bound() {
         ("workers = 0", "invalid value '0' for '--workers <N>': 0 is not in 1..=1024 (FILE:1)"),
         (
             "durability = \"some\"",
-            "invalid value 'some' for '--durability <DURABILITY>' [possible values: none, buffered, sync] (FILE:1)",
+            "invalid value 'some' for '--durability <LEVEL>' [possible values: none, buffered, sync] (FILE:1)",
         ),
         ("enable-debug-command = \"yes\"", "FILE:1: enable-debug-command is \"yes\"; write true or false"),
         ("max-clients = true", "FILE:1: max-clients is true; write one text or one number"),

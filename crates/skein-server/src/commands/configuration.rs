@@ -1,26 +1,28 @@
-//! CONFIG: the server's settings under Redis's names.
+//! CONFIG: the server's settings under Redis's names. Their rows are in `config`.
 
-mod clients;
-mod kept;
-mod memory;
-mod observing;
-mod output_limit;
-mod redis_parameters;
+pub(crate) mod clients;
+pub(crate) mod kept;
+pub(crate) mod memory;
+pub(crate) mod observing;
+pub(crate) mod output_limit;
 mod rewrite;
 mod table;
 mod tls;
-mod users;
+pub(crate) mod users;
 mod values;
 
 use super::command_error::SYNTAX;
 use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::command_table::subcommands;
+use crate::config::{CONFIG_PARAMETERS, Parameter};
 use crate::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
+pub(crate) use clients::check_clients;
+pub(crate) use kept::KeptKind;
 use skein_sync::locks::lock;
-use table::{ConfigParameter, PARAMETERS};
+pub(crate) use table::{ApplyChange, IMMUTABLE, TlsFile};
 
 const HELP: &[&str] = &[
     "CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -67,18 +69,19 @@ pub(super) fn config(
 fn get(shared: &ServerShared, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     // As in Redis, a name without wildcards is returned as the client wrote it, and the first
     // matching pattern names the parameter.
-    let mut names: Vec<Option<&[u8]>> = vec![None; PARAMETERS.len()];
+    let mut names: Vec<Option<&[u8]>> = vec![None; CONFIG_PARAMETERS.len()];
     for pattern in args.from(2) {
         let plain = !pattern.iter().any(|byte| b"[*?".contains(byte));
         let glob = Glob::new(&pattern.to_ascii_lowercase());
-        for (parameter, name) in PARAMETERS.iter().zip(&mut names).filter(|(_, name)| name.is_none()) {
-            let full = parameter.name.as_bytes();
+        for ((full, _), name) in CONFIG_PARAMETERS.iter().zip(&mut names).filter(|(_, name)| name.is_none()) {
+            let full = full.as_bytes();
             *name = glob.matches(full, &mut 0).then_some(if plain { pattern } else { full });
         }
     }
-    let found = PARAMETERS.iter().zip(names);
-    let found: Vec<_> =
-        found.filter_map(|(parameter, name)| Some((name?, parameter.value(shared)))).collect();
+    let found = CONFIG_PARAMETERS.iter().zip(names);
+    let found: Vec<_> = found
+        .filter_map(|((full, parameter), name)| Some((name?, table::value(parameter, full, shared))))
+        .collect();
     reply.map(found.len());
     for (name, value) in found {
         reply.bulk(name);
@@ -93,47 +96,57 @@ fn set(shared: &ServerShared, args: &RequestArgs<'_>) -> Result<(), CommandError
         return Err(SYNTAX);
     }
     let _one = lock(&shared.configuring);
-    let mut named: Vec<(&'static ConfigParameter, &[u8])> = Vec::new();
+    let mut named: Vec<NamedValue<'_>> = Vec::new();
     for at in (2..args.len()).step_by(2) {
-        let Some(&parameter) = PARAMETERS.iter().find(|known| is(args.get(at), known.name)) else {
+        let Some((name, row)) = CONFIG_PARAMETERS.iter().find(|(known, _)| is(args.get(at), known)) else {
             let before = &b"ERR Unknown option or number of arguments for CONFIG SET - '"[..];
             return Err(CommandError::owned([before, args.get(at), b"'"].concat()));
         };
-        let unchanged = parameter.value(shared).as_bytes() == args.get(at + 1);
-        if parameter.is_fixed(shared) && !unchanged {
-            return Err(failed(parameter, parameter.refusal()));
+        let text = args.get(at + 1);
+        if table::is_fixed(row, shared) && table::value(row, name, shared).as_bytes() != text {
+            return Err(failed(name, table::refusal(row)));
         }
-        if named.iter().any(|(other, _)| other.name == parameter.name) {
-            return Err(failed(parameter, "duplicate parameter"));
+        if named.iter().any(|other| other.name == *name) {
+            return Err(failed(name, "duplicate parameter"));
         }
-        named.push((parameter, args.get(at + 1)));
+        named.push(NamedValue { name, row, text });
     }
     let mut changes = Vec::new();
-    for &(parameter, value) in &named {
-        changes.push(parameter.change(shared, value).map_err(|why| failed(parameter, &why))?);
+    for NamedValue { name, row, text } in &named {
+        changes.push(table::change(row, name, shared, text).map_err(|why| failed(name, &why))?);
     }
     changes.extend(tls::change(shared, &named)?);
     for apply in changes {
         apply(shared);
     }
-    let set = named.iter().map(|(parameter, _)| *parameter).filter(|parameter| !parameter.is_fixed(shared));
-    lock(&shared.settings.set_by_clients).extend(set.map(|parameter| parameter.name));
+    let set = named.iter().filter(|named| !table::is_fixed(named.row, shared)).map(|named| named.name);
+    lock(&shared.settings.set_by_clients).extend(set);
     Ok(())
+}
+
+/// A parameter of CONFIG SET, under the name that the client gave, with its new value.
+struct NamedValue<'a> {
+    name: &'static str,
+    row: &'static Parameter,
+    text: &'a [u8],
 }
 
 /// Returns the value of a parameter, which is empty for an unknown name.
 pub(crate) fn value_of(shared: &ServerShared, name: &str) -> String {
-    let known = PARAMETERS.iter().find(|parameter| parameter.name == name);
-    known.map_or_else(String::new, |parameter| parameter.value(shared))
+    let known = CONFIG_PARAMETERS.iter().find(|(known, _)| *known == name);
+    known.map_or_else(String::new, |(_, row)| table::value(row, name, shared))
+}
+
+fn yes_or_no(on: bool) -> &'static str {
+    if on { "yes" } else { "no" }
 }
 
 /// Returns how many parameters accept this value.
 #[cfg(fuzzing)]
 pub(crate) fn takers(text: &[u8]) -> usize {
-    PARAMETERS.iter().filter(|parameter| parameter.takes(text)).count()
+    CONFIG_PARAMETERS.iter().filter(|(_, row)| table::takes(row, text)).count()
 }
 
-fn failed(parameter: &ConfigParameter, why: &str) -> CommandError {
-    let name = parameter.name;
+fn failed(name: &str, why: &str) -> CommandError {
     CommandError::owned(format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}"))
 }

@@ -59,7 +59,7 @@ pub(super) fn debug(
         context.shared.store.pause_expiry(!parse_switch(args)?);
         reply.ok();
     } else if is(subcommand, "SET-DISABLE-DENY-SCRIPTS") && args.len() == 3 {
-        context.shared.settings.debug_in_scripts.set(parse_switch(args)?.into());
+        context.shared.settings.debug_in_scripts.set(parse_switch(args)?);
         reply.ok();
     } else {
         return Err(unknown_or_wrong("debug", args));

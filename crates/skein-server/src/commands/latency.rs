@@ -41,7 +41,7 @@ pub(super) fn latency(
     let events = &context.shared.observing.events;
     match subcommand("latency", subcommands::LATENCY, args)? {
         "doctor" => {
-            let millis = context.shared.settings.observing.event_ms.get() as u64;
+            let millis = context.shared.settings.latency_threshold.millis();
             reply.text(&doctor::report(millis, &events.all()));
         }
         "graph" => write_graph(events, args.get(2), reply)?,

@@ -30,7 +30,7 @@ pub(super) fn errors(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLin
 }
 
 pub(super) fn latencies(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
-    let percentiles = shared.settings.observing.percentiles();
+    let percentiles = shared.settings.percentiles();
     for (kind, seen) in shared.seen().kinds().filter(|(_, seen)| seen.latency.total() > 0) {
         let part = |percent: &f64| format!("p{percent}={:.3}", micros(seen.latency.percentile(*percent)));
         let parts: Vec<String> = percentiles.iter().map(part).collect();

@@ -2,27 +2,27 @@
 //! answers and in which order ZSCAN replies; SkeinDB stores every collection in the same way, and
 //! DUMP chooses by the defaults.
 
-use super::LiveSetting;
+use super::{Live as _, LiveNumber};
 
 /// The sizes that can change while the server runs, as CONFIG SET names them.
 #[derive(Debug)]
 pub(crate) struct EncodingSettings {
-    pub hash_entries: LiveSetting,
-    pub hash_value: LiveSetting,
-    pub set_integers: LiveSetting,
-    pub sorted_set_entries: LiveSetting,
-    pub sorted_set_value: LiveSetting,
+    pub hash_entries: LiveNumber,
+    pub hash_value: LiveNumber,
+    pub set_integers: LiveNumber,
+    pub sorted_set_entries: LiveNumber,
+    pub sorted_set_value: LiveNumber,
 }
 
 impl EncodingSettings {
     pub(super) fn new() -> Self {
         let default = EncodingLimits::DEFAULT;
         Self {
-            hash_entries: LiveSetting::new(default.hash_entries),
-            hash_value: LiveSetting::new(default.hash_value),
-            set_integers: LiveSetting::new(default.set_integers),
-            sorted_set_entries: LiveSetting::new(default.sorted_set_entries),
-            sorted_set_value: LiveSetting::new(default.sorted_set_value),
+            hash_entries: default.hash_entries.cell(),
+            hash_value: default.hash_value.cell(),
+            set_integers: default.set_integers.cell(),
+            sorted_set_entries: default.sorted_set_entries.cell(),
+            sorted_set_value: default.sorted_set_value.cell(),
         }
     }
 

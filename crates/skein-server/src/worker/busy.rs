@@ -152,7 +152,7 @@ fn answer(connection: &mut Connection, output: &mut ReplyBuffer, shared: &Arc<Se
         Ok(Some(closes)) => {
             connection.closing |= closes;
             let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            let tracking = shared.settings.observing.tracking();
+            let tracking = shared.settings.latency_tracking.get();
             observed.done(CommandKind::of(tag, &args), 1, nanos, tracking);
         }
         Ok(None) => {}

@@ -36,13 +36,13 @@ pub(super) struct TimeoutSweep {
 pub(super) fn is_wanted(shared: &ServerShared) -> bool {
     let settings = &shared.settings;
     has_timeouts(settings, shared.tls.is_some())
-        || settings.output.is_limited()
-        || (shared.sends_unasked() && settings.subscriber_output.is_limited())
+        || settings.output_limit.is_limited()
+        || (shared.sends_unasked() && settings.subscriber_limit.is_limited())
 }
 
 /// Returns whether any timeout can apply, except the one for unread replies.
 pub(super) fn has_timeouts(settings: &LiveSettings, tls: bool) -> bool {
-    settings.idle_timeout_s.get() > 0 || (tls && settings.tls_handshake_s.get() > 0)
+    settings.idle_timeout.seconds() > 0 || (tls && settings.tls_handshake_timeout.seconds() > 0)
 }
 
 /// Returns the reason to disconnect a client that has been idle for too long. Only time in which
@@ -54,11 +54,11 @@ pub(super) fn idle_reason(
     now: Duration,
 ) -> Option<&'static str> {
     let (age, idle) = connection.client.record.age_and_idle(now);
-    let handshake_max = settings.tls_handshake_s.get() as u64;
+    let handshake_max = settings.tls_handshake_timeout.seconds();
     if handshake_max > 0 && age >= handshake_max && connection.stream.is_handshaking() {
         return Some("its TLS handshake took longer than the limit");
     }
-    let idle_max = settings.idle_timeout_s.get() as u64;
+    let idle_max = settings.idle_timeout.seconds();
     (idle_max > 0 && waited && idle > idle_max).then_some("it was idle for longer than the timeout")
 }
 
@@ -111,8 +111,8 @@ impl WorkerConnections {
             return None;
         }
         let since = *connection.over_soft_limit.get_or_insert(now);
-        let soft_s = if subscribes { &settings.subscriber_output.soft_s } else { &settings.output.soft_s };
-        let longer = now.saturating_sub(since).as_secs() > soft_s.get() as u64;
+        let limit = if subscribes { &settings.subscriber_limit } else { &settings.output_limit };
+        let longer = now.saturating_sub(since).as_secs() > limit.soft_time.seconds();
         longer.then_some("its waiting replies exceeded the soft limit for too long")
     }
 }

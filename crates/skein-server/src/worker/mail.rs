@@ -111,7 +111,7 @@ impl WorkerConnections {
     fn end_long(&self, long: Option<Box<SlicedCommandTime>>, reply: &[u8], record: &ClientRecord) {
         let Some(long) = long else { return };
         let observed = &self.shared.mailboxes[self.number].observed;
-        let settings = &self.shared.settings.observing;
+        let settings = &self.shared.settings;
         let timer = RequestTimer::new(&self.shared.observing, settings, observed, Instant::now());
         timer.check(long.kind, reply);
         long.end(&timer, record);
@@ -153,7 +153,7 @@ impl WorkerConnections {
         let (mut connection, output) = handed_over.into_parts();
         if let Some(stream) = connection.stream.tcp() {
             // If this fails, the client is served all the same.
-            let _ = keep_alive(stream, self.shared.settings.keepalive_s.get());
+            let _ = keep_alive(stream, self.shared.settings.keepalive.seconds() as usize);
         }
         let (shared, worker, registry) = (&self.shared, self.number, self.poll.registry());
         let slot = self.slots.insert(|slot| {

@@ -205,7 +205,7 @@ impl Worker {
             connections,
             worker: number,
             pass: shared.gate.enter(number),
-            timer: RequestTimer::new(&shared.observing, &shared.settings.observing, &mailbox.observed, now),
+            timer: RequestTimer::new(&shared.observing, &shared.settings, &mailbox.observed, now),
             held: None,
             holds: false,
         };

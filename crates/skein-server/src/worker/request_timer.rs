@@ -17,7 +17,7 @@ use crate::observe::slowlog::ClippedRequest;
 use crate::observe::{ServerObserver, WorkerObserver};
 use crate::resp::RequestArgs;
 use crate::resp::whole::are_whole_replies;
-use crate::settings::ObserveSettings;
+use crate::settings::LiveSettings;
 
 /// The length of a turn. After it, no request begins on a connection that had its part of the turn:
 /// one client may have sent a thousand slow requests that are each too fast for slices.
@@ -26,7 +26,7 @@ const TURN: Duration = Duration::from_millis(4);
 /// Measures requests while a worker runs them.
 pub(super) struct RequestTimer<'w> {
     observing: &'w ServerObserver,
-    settings: &'w ObserveSettings,
+    settings: &'w LiveSettings,
     observed: &'w WorkerObserver,
     /// The start of the current lap (`last`), and of the first one (`began`).
     last: Instant,
@@ -49,7 +49,7 @@ pub(super) fn share(nanos: u64, count: usize) -> u64 {
 impl<'w> RequestTimer<'w> {
     pub(super) fn new(
         observing: &'w ServerObserver,
-        settings: &'w ObserveSettings,
+        settings: &'w LiveSettings,
         observed: &'w WorkerObserver,
         now: Instant,
     ) -> Self {
@@ -60,7 +60,7 @@ impl<'w> RequestTimer<'w> {
             last: now,
             began: now,
             event: settings.event_nanos(),
-            tracking: settings.tracking(),
+            tracking: settings.latency_tracking.get(),
         }
     }
 
@@ -144,13 +144,13 @@ impl<'w> RequestTimer<'w> {
     /// of the limit counts for itself.
     #[inline]
     pub(super) fn is_slow(&self, nanos: u64) -> bool {
-        nanos >= self.settings.slow_nanos()
+        nanos >= self.settings.slowlog_slower_than.nanos()
     }
 
     /// Returns whether the limit of the slow log is so low that nearly every request must be timed
     /// alone.
     pub(super) fn is_strict(&self) -> bool {
-        self.settings.slow_nanos() < 1_000_000
+        self.settings.slowlog_slower_than.nanos() < 1_000_000
     }
 
     /// Adds a latency event if a command that ran by itself took long enough.

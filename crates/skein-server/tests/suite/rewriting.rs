@@ -49,3 +49,22 @@ fn config_set_does_not_wait_for_the_options_file() {
     go_on.send(()).expect("it waits");
     assert_eq!(one.reply(), b"+OK\r\n");
 }
+
+/// Incident: CONFIG SET of `busy-reply-threshold` and of its earlier name `lua-time-limit` made
+/// CONFIG REWRITE write one option twice. Consequence: "duplicate key", and no value was written any
+/// more until a restart. Fix: both names are one row, which is written once.
+#[test]
+fn an_option_with_two_names_is_written_once() {
+    let (begun, begins) = channel();
+    let (go_on, goes_on) = channel();
+    let file = SlowOptionsFile { begun, go_on: Mutex::new(goes_on) };
+    let options_file: Option<Arc<dyn OptionsFile>> = Some(Arc::new(file));
+    let running = start_with(ServerOptions { options_file, ..options() }, Durability::Buffered);
+    let mut client = running.connect();
+    assert_eq!(client.ask("CONFIG SET lua-time-limit 40"), "+OK|");
+    assert_eq!(client.ask("CONFIG SET busy-reply-threshold 50"), "+OK|");
+    go_on.send(()).expect("it waits");
+    assert_eq!(client.ask("CONFIG REWRITE"), "+OK|");
+    let written = begins.recv_timeout(PATIENCE).expect("it is written");
+    assert_eq!(written, [("busy-reply-threshold", OptionValue::Text("50ms".to_owned()))]);
+}

@@ -11,7 +11,7 @@ use skein_data::{
     DATABASES_MAX, DatabaseTable, Engine, EngineError, EngineSession, EngineWriter, StoredKeyspace,
     is_reserved,
 };
-use skein_disk::DiskError;
+use skein_disk::{DiskError, Durability};
 use skein_store::{Error, StoreOptions};
 
 use super::bytes_store::BytesSink;
@@ -20,7 +20,7 @@ use super::report::LoadReport;
 use super::{RecordSink, WANTS_SERVER};
 use crate::exit::Failure;
 use crate::format::TextRecord;
-use crate::target::{self, DurabilityArg, FolderContents, FolderTarget};
+use crate::target::{self, FolderContents, FolderTarget};
 
 /// Batches that may wait for a thread.
 const BATCHES_WAITING: usize = 4;
@@ -53,13 +53,13 @@ struct LoadThread {
 /// Opens the folder, or creates it.
 pub fn open(
     folder: &FolderTarget<'_>,
-    durability: DurabilityArg,
+    durability: Durability,
     batch: usize,
     report: &LoadReport,
 ) -> Result<Box<dyn RecordSink>, Failure> {
-    let options = StoreOptions { durability: durability.into(), ..StoreOptions::default() };
+    let options = StoreOptions { durability, ..StoreOptions::default() };
     let logs = options.logs;
-    Ok(match folder.open_contents(durability.into(), |folder| folder.open(options))? {
+    Ok(match folder.open_contents(durability, |folder| folder.open(options))? {
         FolderContents::Rows(engine) => {
             let threads = if matches!(engine, Engine::Memory(_)) { logs } else { 1 };
             Box::new(RowsSink::start(engine, threads, batch, report)?)

@@ -14,13 +14,15 @@
 use std::io;
 use std::path::PathBuf;
 
+use skein_disk::Durability;
+
 use crate::console;
 use crate::exit::{Exit, Failure};
 use crate::format::{Format, LineValue, ReadOptions, TextReader, TextRecord};
 use crate::interrupt::Interrupt;
 use crate::progress::{self, InputProgress};
 use crate::remote::ClusterTarget;
-use crate::target::{DataTarget, DurabilityArg, TargetArgs};
+use crate::target::{self, DataTarget, TargetArgs};
 
 mod bytes_store;
 mod cluster;
@@ -117,8 +119,8 @@ pub struct LoadArgs {
     to_cluster: Vec<String>,
     /// The durability while loading into a data folder; at the end, everything is on disk in any
     /// case.
-    #[arg(long, value_enum, default_value = "buffered", requires = "data")]
-    durability: DurabilityArg,
+    #[arg(long, default_value = "buffered", value_parser = target::durability_parser(), requires = "data")]
+    durability: Durability,
     /// The number of records that are sent or written at once.
     #[arg(long, value_name = "N", default_value = "512", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     batch: u32,

@@ -46,17 +46,17 @@ pub fn run(args: &ServeArgs, log: LogLevelHandle) -> Result<Exit, Failure> {
     let options = ServerOptions {
         log: Some(log),
         options_file: args.origins.options_file(),
-        data_folder: std::path::absolute(&args.data).ok(),
+        data_folder: std::path::absolute(&args.options.data).ok(),
         ..options
     };
     let (workers, stop_timeout) = (options.workers, options.stop_timeout);
-    for folder in [&args.data].into_iter().chain(&args.log_dir) {
+    for folder in [&args.options.data].into_iter().chain(&args.options.log_dir) {
         folder_permissions::check(folder)?;
     }
-    refuse_foreign(&args.data)?;
+    refuse_foreign(&args.options.data)?;
     let signals = Signals::new([SIGTERM, SIGINT]);
     let signals = signals.map_err(|error| Failure::during("cannot listen for signals", &error))?;
-    let progress = open_progress::progress(args.hold_loading.clone());
+    let progress = open_progress::progress(args.options.hold_loading.clone());
     // Before the folder is opened, so that a port in use leaves nothing behind.
     let bound = Server::bind(options, progress.clone()).and_then(BoundServer::answer_loading);
     let bound = bound.map_err(|error| args::start_failure(&error))?;
@@ -100,16 +100,16 @@ fn open(
     let progress = progress.clone();
     let engine = match options {
         EngineOptions::Memory(options) => {
-            match target::open_store(&args.data, StoreOptions { progress, ..*options }) {
+            match target::open_store(&args.options.data, StoreOptions { progress, ..*options }) {
                 Err(StoreError::Cancelled) => return Ok(None),
                 opened => opened.map_err(|error| target::store_failure(&error))?.into(),
             }
         }
         EngineOptions::Disk(options, limits) => {
             let options = DiskOptions { progress, ..options };
-            let opened = match DiskStore::open(&args.data, options.clone()) {
-                Err(DiskError::TrieDiffers { .. }) if !args.engine.names_trie() => {
-                    disk::open_with_own_trie(&args.data, options)
+            let opened = match DiskStore::open(&args.options.data, options.clone()) {
+                Err(DiskError::TrieDiffers { .. }) if !args.names_trie() => {
+                    disk::open_with_own_trie(&args.options.data, options)
                 }
                 opened => opened,
             };
@@ -178,7 +178,7 @@ fn greet(args: &ServeArgs, engine: &Engine, workers: usize, server: &Server) {
     let address = server.local_addr();
     let tls = server.tls_addr().map(|address| format!(", and on {address} for TLS"));
     let metrics = server.metrics_addr().map(|address| format!("metrics at http://{address}/metrics\n"));
-    let data = std::path::absolute(&args.data).unwrap_or_else(|_| args.data.clone());
+    let data = std::path::absolute(&args.options.data).unwrap_or_else(|_| args.options.data.clone());
     let (what, found) = match engine {
         Engine::Memory(store) => (format!("index {}", store.options().index), recovered(store.recovery())),
         Engine::Disk(disk) => (format!("disk engine, {}", disk.store().shape()), replayed(disk)),
@@ -190,13 +190,17 @@ fn greet(args: &ServeArgs, engine: &Engine, workers: usize, server: &Server) {
          {}connect with: redis-cli{}{}\n",
         env!("CARGO_PKG_VERSION"),
         counted(workers as u64, "worker"),
-        args.durability,
+        args.options.durability,
         data.display(),
-        args.unix_socket.as_ref().map(|path| format!(" and on {}", path.display())).unwrap_or_default(),
+        args.options
+            .unix_socket
+            .as_ref()
+            .map(|path| format!(" and on {}", path.display()))
+            .unwrap_or_default(),
         tls.unwrap_or_default(),
         metrics.unwrap_or_default(),
         connect_options(address),
-        if args.password_file.is_some() { " --askpass" } else { "" },
+        if args.options.password_file.is_some() { " --askpass" } else { "" },
     ));
 }
 

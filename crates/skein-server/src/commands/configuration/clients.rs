@@ -1,4 +1,4 @@
-//! `maxmemory-clients`: the memory that all clients may take together.
+//! `maxmemory-clients`: the memory that all clients may take together; and the check of `maxclients`.
 
 use skein_syntax::number::parse_i64;
 
@@ -8,15 +8,11 @@ use crate::ClientMemoryLimit;
 use crate::shared::ServerShared;
 
 /// Returns bytes, or percent of `maxmemory`.
-pub(super) fn limit(shared: &ServerShared) -> String {
-    match shared.client_eviction.limit() {
-        ClientMemoryLimit::Unlimited => "0".to_owned(),
-        ClientMemoryLimit::Bytes(bytes) => bytes.to_string(),
-        ClientMemoryLimit::Percent(percent) => format!("{percent}%"),
-    }
+pub(crate) fn limit(shared: &ServerShared) -> String {
+    shared.client_eviction.limit().to_string()
 }
 
-pub(super) fn change_limit(text: &[u8]) -> Result<ApplyChange, String> {
+pub(crate) fn change_limit(text: &[u8]) -> Result<ApplyChange, String> {
     let wrong = || "argument must be a memory or percent value".to_owned();
     let limit = match text.strip_suffix(b"%") {
         Some(digits) => match parse_i64(digits) {
@@ -31,4 +27,15 @@ pub(super) fn change_limit(text: &[u8]) -> Result<ApplyChange, String> {
         },
     };
     Ok(Box::new(move |shared| shared.client_eviction.set(limit)))
+}
+
+/// Errors, in Redis's words, if the limit on open files does not allow this number of clients.
+pub(crate) fn check_clients(shared: &ServerShared, clients: u64) -> Result<(), String> {
+    let fitting = shared.files.make(usize::try_from(clients).unwrap_or(usize::MAX)) as u64;
+    if fitting >= clients {
+        return Ok(());
+    }
+    Err(format!(
+        "The operating system is not able to handle the specified number of clients, try with {fitting}"
+    ))
 }

@@ -11,7 +11,7 @@ use skein_sync::locks::lock;
 
 /// The values that a parameter takes.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum KeptKind {
+pub(crate) enum KeptKind {
     /// `yes` or `no`.
     Switch,
     /// A number between bounds, both included.
@@ -39,12 +39,12 @@ fn shared_name(name: &str) -> String {
 }
 
 /// Returns the kept value, if one was set.
-pub(super) fn value(shared: &ServerShared, name: &str) -> Option<String> {
+pub(crate) fn value(shared: &ServerShared, name: &str) -> Option<String> {
     lock(&shared.settings.kept).get(&shared_name(name)).cloned()
 }
 
 /// Checks a value and returns the change that keeps it.
-pub(super) fn change(
+pub(crate) fn change(
     shared: &ServerShared,
     name: &'static str,
     kind: KeptKind,
@@ -63,7 +63,7 @@ pub(super) fn change(
 }
 
 /// Returns the value as CONFIG GET shows it, or Redis's error text.
-pub(super) fn checked(kind: KeptKind, text: &[u8]) -> Result<String, String> {
+pub(crate) fn checked(kind: KeptKind, text: &[u8]) -> Result<String, String> {
     let word = || String::from_utf8_lossy(text).into_owned();
     match kind {
         KeptKind::Switch => one_of(&["yes", "no"], text).ok_or("argument must be 'yes' or 'no'".to_owned()),
@@ -129,20 +129,20 @@ fn strength(durability: Durability) -> u8 {
 }
 
 /// Returns the value of `appendfsync` for the durability of the server.
-pub(super) fn append_fsync(shared: &ServerShared) -> String {
+pub(crate) fn append_fsync(shared: &ServerShared) -> String {
     ["no", "everysec", "always"][usize::from(strength(shared.durability))].to_owned()
 }
 
-pub(super) fn append_only(shared: &ServerShared) -> String {
+pub(crate) fn append_only(shared: &ServerShared) -> String {
     if shared.durability == Durability::None { "no" } else { "yes" }.to_owned()
 }
 
-pub(super) fn change_append_only(shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
+pub(crate) fn change_append_only(shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
     let wanted = checked(KeptKind::Switch, text)?;
     weaker(shared, "appendonly", u8::from(wanted == "yes"))
 }
 
-pub(super) fn change_append_fsync(shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
+pub(crate) fn change_append_fsync(shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
     let words = ["everysec", "always", "no"];
     let wanted = one_of(&words, text).ok_or_else(|| not_one_of(&words))?;
     let strength = match &*wanted {

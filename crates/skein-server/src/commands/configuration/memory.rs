@@ -8,23 +8,23 @@ use super::values::{NumberUnit, parse};
 use crate::shared::ServerShared;
 use skein_data::Eviction;
 
-pub(super) fn limit(shared: &ServerShared) -> String {
+pub(crate) fn limit(shared: &ServerShared) -> String {
     shared.store.memory_limit().0.unwrap_or(0).to_string()
 }
 
-pub(super) fn policy(shared: &ServerShared) -> String {
+pub(crate) fn policy(shared: &ServerShared) -> String {
     shared.store.memory_limit().1.to_string()
 }
 
 /// Parses a number of bytes; 0 means no limit, or the cache's size at the start.
-pub(super) fn change_limit(shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
+pub(crate) fn change_limit(shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
     let bytes = parse(text, NumberUnit::Bytes, (0, usize::MAX))?;
     let limit = (bytes > 0).then_some(bytes);
     check(shared, limit, shared.store.memory_limit().1)?;
     Ok(Box::new(move |shared| set(shared, limit, shared.store.memory_limit().1)))
 }
 
-pub(super) fn change_policy(shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
+pub(crate) fn change_policy(shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
     let named = std::str::from_utf8(text).map(str::to_ascii_lowercase).unwrap_or_default();
     let eviction = Eviction::from_str(&named).map_err(|_| {
         let known = Eviction::ALL.map(Eviction::name).join(", ");

@@ -5,7 +5,7 @@
 
 use super::table::ApplyChange;
 use super::values::bytes;
-use crate::config::SECONDS;
+use crate::config::SECONDS_MAX;
 use crate::settings::{LiveSettings, OutputSettings};
 use crate::shared::ServerShared;
 
@@ -36,25 +36,25 @@ impl ClientClass {
 
     fn of(self, settings: &LiveSettings) -> &OutputSettings {
         match self {
-            Self::Normal => &settings.output,
-            Self::Replica => &settings.replica_output,
-            Self::Pubsub => &settings.subscriber_output,
+            Self::Normal => &settings.output_limit,
+            Self::Replica => &settings.replica_limit,
+            Self::Pubsub => &settings.subscriber_limit,
         }
     }
 }
 
 /// Returns the value for CONFIG GET.
-pub(super) fn value(shared: &ServerShared) -> String {
+pub(crate) fn value(shared: &ServerShared) -> String {
     let shown = CLASSES.map(|(name, class)| {
         let limits = class.of(&shared.settings);
-        format!("{name} {} {} {}", limits.hard.get(), limits.soft.get(), limits.soft_s.get())
+        format!("{name} {} {} {}", limits.hard.get(), limits.soft.get(), limits.soft_time.seconds())
     });
     shown.join(" ")
 }
 
 /// Parses the limits. If a class is given several times, the last one counts; a class that is not
 /// given keeps its limits.
-pub(super) fn change(text: &[u8]) -> Result<ApplyChange, String> {
+pub(crate) fn change(text: &[u8]) -> Result<ApplyChange, String> {
     let words: Vec<&[u8]> =
         if text.is_empty() { Vec::new() } else { text.split(|byte| *byte == b' ').collect() };
     if !words.len().is_multiple_of(WORDS) {
@@ -66,7 +66,7 @@ pub(super) fn change(text: &[u8]) -> Result<ApplyChange, String> {
             return Err("Invalid client class specified in buffer limit configuration.".to_owned());
         };
         let plain = words[3].iter().all(u8::is_ascii_digit);
-        let seconds = bytes(words[3]).filter(|seconds| plain && *seconds <= SECONDS.1);
+        let seconds = bytes(words[3]).filter(|seconds| plain && *seconds as u64 <= SECONDS_MAX);
         let (Some(hard), Some(soft), Some(seconds)) = (bytes(words[1]), bytes(words[2]), seconds) else {
             return Err(
                 "Error in hard, soft or soft_seconds setting in buffer limit configuration.".to_owned()
@@ -82,7 +82,7 @@ pub(super) fn change(text: &[u8]) -> Result<ApplyChange, String> {
             let settings = class.of(&shared.settings);
             settings.hard.set(hard);
             settings.soft.set(soft);
-            settings.soft_s.set(seconds);
+            settings.soft_time.set_micros(seconds as u64 * 1_000_000);
         }
         shared.wake_workers();
     }))

@@ -7,14 +7,15 @@
 //!
 //! Other options in the file stay unchanged, even if the command line overrode them.
 
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use skein_sync::locks::lock;
 
-use super::table::PARAMETERS;
+use super::table;
 use crate::commands::CommandError;
-use crate::config::OptionValue;
+use crate::config::{CONFIG_PARAMETERS, ConfigKind, OPTIONS, OptionValue, Parameter, ValueKind};
 use crate::shared::ServerShared;
 
 /// Options and their new values.
@@ -40,27 +41,31 @@ fn options_set(shared: &ServerShared) -> Result<RewrittenOptions, CommandError> 
     let _one = lock(&shared.configuring);
     let set = lock(&shared.settings.set_by_clients);
     let mut options = RewrittenOptions::new();
-    for parameter in PARAMETERS.iter().filter(|parameter| set.contains(decides(parameter.name))) {
-        if let Some(path) = parameter.tls_path(shared) {
-            check_path(parameter.name, &path).map_err(|why| failed(&why))?;
+    for (name, row) in
+        CONFIG_PARAMETERS.iter().filter(|(name, row)| set.contains(row.written_with.unwrap_or(name)))
+    {
+        if let Some(path) = table::tls_path(row, shared) {
+            check_path(name, &path).map_err(|why| failed(&why))?;
         }
-        if parameter.is_kept() {
-            continue;
+        let known = options.len();
+        if row.is_option() {
+            options.extend(options_of(row, &table::value(row, name, shared)));
         }
-        if let Some(more) = options_of(parameter.name, &parameter.value(shared)) {
-            options.extend(more);
-        } else {
-            tracing::warn!(parameter = parameter.name, "CONFIG REWRITE cannot write this parameter");
+        for part in OPTIONS.iter() {
+            if let ConfigKind::Part { of, value } = part.config
+                && of == *name
+            {
+                options.extend(options_of(part, &value(&shared.settings).to_string()));
+            }
+        }
+        if options.len() == known && !matches!(row.config, ConfigKind::Kept { .. }) {
+            tracing::warn!(parameter = name, "CONFIG REWRITE cannot write this parameter");
         }
     }
+    // A parameter with two names has one option.
+    let mut written = BTreeSet::new();
+    options.retain(|(name, _)| written.insert(*name));
     Ok(options)
-}
-
-/// Returns the parameter that must have been set for this one to be written. If `tls-auth-clients`
-/// is not in the file, its default depends on the presence of a CA file, so a new CA file alone
-/// would change it.
-fn decides(name: &str) -> &str {
-    if name == "tls-auth-clients" { "tls-ca-cert-file" } else { name }
 }
 
 /// Errors if a path is not UTF-8: the options file is text, and would hold a different path.
@@ -72,86 +77,25 @@ fn check_path(name: &str, path: &Path) -> Result<(), String> {
     Err(format!("{name} {path} is not UTF-8, and the options file must be UTF-8; rename the file"))
 }
 
-/// Returns a parameter with this value as options, or `None` if there is no option for it.
-fn options_of(name: &str, value: &str) -> Option<RewrittenOptions> {
-    let number = || value.parse().map_or_else(|_| text(value), OptionValue::Number);
-    let seconds = || text(&format!("{value}s"));
-    Some(vec![match name {
-        "acl-pubsub-default" => ("acl-pubsub-default", text(value)),
-        "acllog-max-len" => ("max-acl-log", number()),
-        "busy-reply-threshold" | "lua-time-limit" => ("busy-reply-threshold", text(&format!("{value}ms"))),
-        "client-output-buffer-limit" => return output_limit(value),
-        "client-query-buffer-limit" => ("max-request", number()),
-        "latency-monitor-threshold" => ("latency-threshold", text(&format!("{value}ms"))),
-        "latency-tracking" => ("no-latency-tracking", OptionValue::Switch(value == "no")),
-        "loglevel" => ("log-level", text(log_level(value))),
-        "max-arguments" => ("max-arguments", number()),
-        "max-output" => ("max-output", number()),
-        "max-pipeline" => ("max-pipeline", number()),
-        "max-reply" => ("max-reply", number()),
-        "maxclients" => ("max-clients", number()),
-        "maxmemory" => return Some(memory_limit(number())),
-        "maxmemory-clients" => ("max-client-memory", text(value)),
-        "maxmemory-policy" => ("max-memory-policy", text(value)),
-        "proto-max-bulk-len" => ("max-argument", number()),
-        "notify-keyspace-events" => ("notify-keyspace-events", text(value)),
-        "slowlog-log-slower-than" => ("slowlog-slower-than", text(&slower_than(value))),
-        "slowlog-max-len" => ("slowlog-max-len", number()),
-        "tcp-keepalive" => ("tcp-keepalive", seconds()),
-        "timeout" => ("idle-timeout", seconds()),
-        "tls-auth-clients" => ("tls-auth-clients", text(value)),
-        "tls-ca-cert-file" => ("tls-ca", text(value)),
-        "tls-cert-file" => ("tls-cert", text(value)),
-        "tls-handshake-timeout" => ("tls-handshake-timeout", seconds()),
-        "tls-key-file" => ("tls-key", text(value)),
-        "tracking-table-max-keys" => ("tracking-table-max-keys", number()),
-        _ => return None,
-    }])
-}
-
-/// Writes the limit. Other options for the size of the disk engine's cache would contradict it.
-fn memory_limit(bytes: OptionValue) -> RewrittenOptions {
-    vec![("max-memory", bytes), ("cache-pages", OptionValue::Absent), ("cache", OptionValue::Absent)]
-}
-
-fn text(value: &str) -> OptionValue {
-    OptionValue::Text(value.to_owned())
-}
-
-/// Converts the numbers of `normal` and of `pubsub`. Those of replicas are kept without effect, so
-/// they are no options.
-fn output_limit(value: &str) -> Option<RewrittenOptions> {
-    let words: Vec<&str> = value.split(' ').collect();
-    let mut options = Vec::new();
-    for limits in words.chunks(4) {
-        let &[class, hard, soft, seconds] = limits else {
-            return None;
-        };
-        let names = match class {
-            "normal" => ["output-hard-limit", "output-soft-limit", "output-soft-time"],
-            "pubsub" => ["subscriber-hard-limit", "subscriber-soft-limit", "subscriber-soft-time"],
-            _ => continue,
-        };
-        options.push((names[0], OptionValue::Number(hard.parse().ok()?)));
-        options.push((names[1], OptionValue::Number(soft.parse().ok()?)));
-        options.push((names[2], text(&format!("{seconds}s"))));
-    }
-    Some(options)
-}
-
-/// Converts microseconds; a negative number means never.
-fn slower_than(micros: &str) -> String {
-    if micros.starts_with('-') { "never".to_owned() } else { format!("{micros}us") }
-}
-
-/// Converts Redis's log level to the option's.
-fn log_level(level: &str) -> &'static str {
-    match level {
-        "debug" => "trace",
-        "verbose" => "debug",
-        "notice" => "info",
-        _ => "warn",
-    }
+/// Returns an option with the value that CONFIG shows. The options that it excludes go, because they
+/// would contradict it.
+fn options_of(row: &Parameter, value: &str) -> RewrittenOptions {
+    let text = |value: &str| OptionValue::Text(value.to_owned());
+    let value = match (row.kind, row.config) {
+        (ValueKind::Number | ValueKind::Size, _) => {
+            value.parse().map_or_else(|_| text(value), OptionValue::Number)
+        }
+        (ValueKind::TimeOrNever, _) if value.starts_with('-') => text("never"),
+        (_, ConfigKind::Time(_, unit)) => text(&format!("{value}{}", unit.facts().1)),
+        (ValueKind::Time, _) => text(&format!("{value}s")),
+        (ValueKind::Switch, _) => OptionValue::Switch(value == "yes"),
+        (ValueKind::SwitchOff, _) => OptionValue::Switch(value == "no"),
+        _ => text(row.to_option.map_or(value, |convert| convert(value))),
+    };
+    let excludes =
+        |other: &&Parameter| other.excludes.contains(&row.name) || row.excludes.contains(&other.name);
+    let others = OPTIONS.iter().filter(excludes).map(|other| (other.name, OptionValue::Absent));
+    [(row.name, value)].into_iter().chain(others).collect()
 }
 
 #[cfg(test)]
@@ -165,18 +109,17 @@ mod tests {
 
     #[test]
     fn every_parameter_that_changes_is_written() {
-        for parameter in PARAMETERS.iter().filter(|parameter| parameter.changes() && !parameter.is_kept()) {
-            let value = if parameter.name == "client-output-buffer-limit" {
-                "normal 1 2 3 slave 1 2 3 pubsub 1 2 3"
-            } else {
-                "1"
-            };
-            let written = options_of(parameter.name, value).is_some();
+        for (name, row) in CONFIG_PARAMETERS.iter() {
+            if !table::changes(row) || matches!(row.config, ConfigKind::Kept { .. }) {
+                continue;
+            }
+            let part =
+                |option: &Parameter| matches!(option.config, ConfigKind::Part { of, .. } if of == *name);
+            let written = row.is_option() || OPTIONS.iter().any(part);
             // The sizes of Redis's encodings are no options.
-            let is_size =
-                ["-listpack-", "-ziplist-", "-intset-"].iter().any(|of| parameter.name.contains(of));
-            let is_option = !is_size && !NOT_WRITTEN.contains(&parameter.name);
-            assert_eq!(written, is_option, "{}", parameter.name);
+            let is_size = ["-listpack-", "-ziplist-", "-intset-"].iter().any(|of| name.contains(of));
+            let is_option = !is_size && !NOT_WRITTEN.contains(name);
+            assert_eq!(written, is_option, "{name}");
         }
     }
 
@@ -190,28 +133,27 @@ mod tests {
 
     #[test]
     fn values_have_the_units_of_the_options() {
-        let number = OptionValue::Number;
-        for (name, value, options) in [
-            ("timeout", "60", vec![("idle-timeout", text("60s"))]),
-            ("maxmemory", "1024", memory_limit(number(1024))),
-            ("latency-tracking", "no", vec![("no-latency-tracking", OptionValue::Switch(true))]),
-            ("slowlog-log-slower-than", "1500", vec![("slowlog-slower-than", text("1500us"))]),
-            ("slowlog-log-slower-than", "-1", vec![("slowlog-slower-than", text("never"))]),
-            ("loglevel", "verbose", vec![("log-level", text("debug"))]),
-            (
-                "client-output-buffer-limit",
-                "normal 10 5 60 slave 3 2 1 pubsub 7 6 5",
-                vec![
-                    ("output-hard-limit", number(10)),
-                    ("output-soft-limit", number(5)),
-                    ("output-soft-time", text("60s")),
-                    ("subscriber-hard-limit", number(7)),
-                    ("subscriber-soft-limit", number(6)),
-                    ("subscriber-soft-time", text("5s")),
-                ],
-            ),
+        let (number, text) = (OptionValue::Number, |text: &str| OptionValue::Text(text.to_owned()));
+        for (name, value, expected) in [
+            ("idle-timeout", "60", text("60s")),
+            ("busy-reply-threshold", "77", text("77ms")),
+            ("max-memory", "1024", number(1024)),
+            ("no-latency-tracking", "no", OptionValue::Switch(true)),
+            ("slowlog-slower-than", "1500", text("1500us")),
+            ("slowlog-slower-than", "-1", text("never")),
+            ("log-level", "verbose", text("debug")),
+            ("output-hard-limit", "10", number(10)),
+            ("output-soft-time", "60", text("60s")),
+            ("subscriber-soft-limit", "6", number(6)),
+            ("subscriber-soft-time", "5", text("5s")),
+            ("max-client-memory", "5%", text("5%")),
         ] {
-            assert_eq!(options_of(name, value), Some(options), "{name} {value}");
+            let row = OPTIONS.iter().find(|option| option.name == name).expect("an option");
+            let written = options_of(row, value);
+            assert_eq!(written[0], (name, expected), "{name} {value}");
+            let absent: Vec<&str> = written[1..].iter().map(|(name, _)| *name).collect();
+            let excluded: &[&str] = if name == "max-memory" { &["cache-pages", "cache"] } else { &[] };
+            assert_eq!(absent, excluded, "{name}");
         }
     }
 }

@@ -4,8 +4,8 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use super::failed;
-use super::table::{ApplyChange, ConfigParameter};
+use super::table::{ApplyChange, tls_file};
+use super::{NamedValue, failed};
 use crate::commands::CommandError;
 use crate::shared::ServerShared;
 
@@ -17,14 +17,14 @@ use crate::shared::ServerShared;
 /// reason.
 pub(super) fn change(
     shared: &ServerShared,
-    named: &[(&ConfigParameter, &[u8])],
+    named: &[NamedValue<'_>],
 ) -> Result<Option<ApplyChange>, CommandError> {
     let Some(port) = &shared.tls else { return Ok(None) };
     let (mut files, mut first) = (port.files(), None);
-    for (parameter, path) in named {
-        let Some(file) = parameter.tls_file() else { continue };
-        (file.put)(&mut files, OsStr::from_bytes(path).into());
-        first.get_or_insert(*parameter);
+    for named in named {
+        let Some(file) = tls_file(named.row) else { continue };
+        (file.put)(&mut files, OsStr::from_bytes(named.text).into());
+        first.get_or_insert(named.name);
     }
     let Some(first) = first else { return Ok(None) };
     let config = files.config().map_err(|error| {

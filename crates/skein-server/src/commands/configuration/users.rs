@@ -7,12 +7,12 @@ use crate::shared::ServerShared;
 
 /// `requirepass`: the hash of the default user's password as a rule of ACL SETUSER. The password
 /// itself is not kept.
-pub(super) fn password(shared: &ServerShared) -> String {
+pub(crate) fn password(shared: &ServerShared) -> String {
     shared.acl.users.default_user().hashes().first().map_or_else(String::new, |hash| format!("#{hash}"))
 }
 
 /// Parses a new password. As in Redis, an empty text means no password.
-pub(super) fn change_password(text: &[u8]) -> Result<ApplyChange, String> {
+pub(crate) fn change_password(text: &[u8]) -> Result<ApplyChange, String> {
     // The value that CONFIG GET returns can be set again.
     let hash = text.strip_prefix(b"#").and_then(PasswordHash::parse);
     let hash = hash.or_else(|| (!text.is_empty()).then(|| PasswordHash::of(text)));
@@ -31,12 +31,12 @@ const CHANNELS: [(&str, DefaultChannels); 2] =
     [("allchannels", DefaultChannels::All), ("resetchannels", DefaultChannels::None)];
 
 /// `acl-pubsub-default`: the rule of channels with which a new user begins.
-pub(super) fn channels(shared: &ServerShared) -> String {
+pub(crate) fn channels(shared: &ServerShared) -> String {
     let now = shared.acl.users.default_channels();
     CHANNELS.iter().find(|(_, channels)| *channels == now).map_or("", |(name, _)| *name).to_owned()
 }
 
-pub(super) fn change_channels(text: &[u8]) -> Result<ApplyChange, String> {
+pub(crate) fn change_channels(text: &[u8]) -> Result<ApplyChange, String> {
     let found = CHANNELS.into_iter().find(|(name, _)| text.eq_ignore_ascii_case(name.as_bytes()));
     let Some((_, channels)) = found else {
         let names = CHANNELS.map(|(name, _)| name).join(", ");

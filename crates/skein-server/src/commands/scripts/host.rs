@@ -203,7 +203,7 @@ impl ScriptCommands<'_, '_> {
     /// Returns whether a command is DEBUG, and scripts may call it.
     fn may_debug(&self, command: &CommandSpec) -> bool {
         let shared = self.context.as_ref().map(|context| context.shared);
-        command.name == "debug" && shared.is_some_and(|shared| shared.settings.debug_in_scripts.get() != 0)
+        command.name == "debug" && shared.is_some_and(|shared| shared.settings.debug_in_scripts.get())
     }
 
     /// Returns the most bytes of a command's arguments: as much as the script may take itself, since
@@ -221,7 +221,7 @@ impl ScriptCommands<'_, '_> {
         let called = self.called.take();
         if let Some((kind, true)) = called {
             let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-            observed.done(kind, 1, nanos, context.shared.settings.observing.tracking());
+            observed.done(kind, 1, nanos, context.shared.settings.latency_tracking.get());
         }
         if let Some(error) = reply.strip_prefix(b"-") {
             match called {
@@ -250,8 +250,8 @@ impl ScriptCommands<'_, '_> {
     /// one.
     fn attend(&mut self) -> Option<Stop> {
         let shared = Arc::clone(self.context.as_ref()?.shared);
-        let threshold = shared.settings.busy_reply_ms.get();
-        if !self.is_busy && threshold > 0 && self.began.elapsed().as_millis() >= threshold as u128 {
+        let threshold = shared.settings.busy_reply_threshold.millis();
+        if !self.is_busy && threshold > 0 && self.began.elapsed().as_millis() >= u128::from(threshold) {
             self.begin_busy(&shared);
         }
         if self.is_busy {

@@ -10,7 +10,7 @@ use crate::client_registry::{ClientLocation, ClientRecord};
 use crate::commands::resolve;
 use crate::observe::{CommandTotals, ServerObserver, WorkerObserver};
 use crate::resp::RequestLimits;
-use crate::settings::ObserveSettings;
+use crate::settings::LiveSettings;
 use crate::transport::Transport;
 use crate::{DefaultChannels, ServerOptions};
 
@@ -83,7 +83,7 @@ proptest! {
         let mut sent = vec![String::new(); requests.len()];
         let total: usize = requests.iter().map(Vec::len).sum();
         let (mut reads, mut answered, mut round) = (PipelinedReads::default(), 0, 0);
-        let settings = ObserveSettings::new(&ServerOptions::default());
+        let settings = LiveSettings::new(&ServerOptions::default());
         let (observing, observed) = (ServerObserver::default(), WorkerObserver::default());
         let mut timer = RequestTimer::new(&observing, &settings, &observed, Instant::now());
         let mut misses = 0;

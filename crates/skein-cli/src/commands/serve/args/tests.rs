@@ -2,6 +2,7 @@
 //! libraries and in `tests/e2e/options.rs`.)
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Parser;
 use skein_disk::{ReadMode, ReplacementPolicy, SNAPSHOTS_MOST, TrieShape, Values};
@@ -183,7 +184,7 @@ fn a_request_can_be_never_slow() {
 fn tls_needs_a_certificate_and_a_key() {
     let tls = |line: &str| {
         let line = ServeLine::try_parse_from(["serve"].into_iter().chain(line.split_whitespace()));
-        line.map(|line| line.args.tls.port().ok().flatten().expect("a port"))
+        line.map(|line| super::tls::port(&line.args.options).ok().flatten().expect("a port"))
     };
     let given = "--tls-listen [::1]:78 --tls-cert c --tls-key k";
     let expected = skein_server::Tls {
