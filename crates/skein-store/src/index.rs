@@ -22,6 +22,9 @@ pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 /// Decides what to do with the present row of a key. It is called at most once.
 pub(crate) type RowDecision<'d, S> = &'d mut dyn FnMut(Option<<S as Slot>::Ref<'_>>) -> ComputeAction<S>;
 
+/// Visits a row of a scan, and breaks to end the scan.
+type RowVisitor<'v, S> = &'v mut dyn FnMut(&[u8], <S as Slot>::Ref<'_>) -> ControlFlow<()>;
+
 /// The place of a key, in an index that can start a write there.
 pub(crate) type IndexPlace = masstree::MasstreeLocation;
 
@@ -312,12 +315,20 @@ impl<S: Slot> StoreIndex<S> {
         direction: ScanDirection,
         mut each: impl FnMut(&[u8], S::Ref<'_>) -> ControlFlow<()>,
     ) {
-        scan_chunks(
-            self.collector(),
-            bounds,
-            direction,
-            |guard, near, far| each!(self, index => walk_chunk(&mut index.cursor(guard), near, far, direction, KEYS_PER_GUARD, &mut each)),
-        );
+        self.scan_all(bounds, direction, &mut each);
+    }
+
+    /// As [`scan`](Self::scan). The callback is a trait object: so the walks of all indexes are
+    /// compiled once, and not once for each caller.
+    fn scan_all(&self, bounds: KeyBounds<'_>, direction: ScanDirection, each: RowVisitor<'_, S>) {
+        let (near, far) = direction.near_and_far(bounds);
+        let mut near = near.map(<[u8]>::to_vec);
+        loop {
+            let (guard, from) = (self.collector().enter(), near.as_ref().map(Vec::as_slice));
+            let last = each!(self, index => walk_chunk(&mut index.cursor(&guard), from, far, direction, KEYS_PER_GUARD, &mut *each));
+            let Some(key) = last else { return };
+            near = Bound::Excluded(key);
+        }
     }
 
     /// Returns the first rows within `(near, far)`, at most `most` (not 0).
@@ -391,21 +402,6 @@ fn retire_nothing(count: usize, guard: &impl Guard) {
     for _ in 0..count.min(RETIRED_TOGETHER) {
         // SAFETY: any pointer is valid here, because it is never followed.
         unsafe { guard.defer_retire(std::ptr::null_mut(), reclaim) };
-    }
-}
-
-/// Calls `chunk` repeatedly, each time with a fresh guard and from the end of the previous chunk,
-/// until the far end of `bounds`.
-fn scan_chunks(
-    collector: &Collector,
-    bounds: KeyBounds<'_>,
-    direction: ScanDirection,
-    mut chunk: impl FnMut(&LocalGuard<'_>, Bound<&[u8]>, Bound<&[u8]>) -> Option<Vec<u8>>,
-) {
-    let (near, far) = direction.near_and_far(bounds);
-    let mut near = near.map(<[u8]>::to_vec);
-    while let Some(key) = chunk(&collector.enter(), near.as_ref().map(Vec::as_slice), far) {
-        near = Bound::Excluded(key);
     }
 }
 
