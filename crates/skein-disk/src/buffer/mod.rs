@@ -8,6 +8,7 @@
 //!               private_pages.rs  the copies, in memory or spilled to the file
 //!               publish.rs        all copies replace the former pages at once
 //!               frozen_pages.rs   walks over all pages while writes wait
+//!   both        publication_count.rs  tells a walk whether it saw all of each write
 //!
 //!   page_table.rs     page id ─► frame and place in the file
 //!   frame.rs          a page in memory; its bytes never change
@@ -74,6 +75,7 @@ mod page_table;
 mod page_view;
 mod page_walk;
 mod private_pages;
+mod publication_count;
 mod publish;
 mod resize;
 mod retired_frames;
@@ -107,6 +109,7 @@ pub(crate) use open::{CacheOptions, read_state};
 use page_table::{PageTable, PageTableEntry};
 pub(crate) use page_view::{SharedPages, WalkStop, WantedPages};
 pub(crate) use page_walk::PageWalk;
+use publication_count::PublicationCount;
 pub(crate) use resize::check_capacity;
 use retired_frames::RetiredFrames;
 use uncached_page::UncachedPage;
@@ -175,8 +178,7 @@ pub(crate) struct BufferManager {
     reports_uses: bool,
     stripes: [Mutex<()>; STRIPES],
     places: Arc<Mutex<FreeSpaceMap>>,
-    /// Twice the number of publications; odd during a publication.
-    published: AtomicU64,
+    published: PublicationCount,
     /// Held during a publication, and by a reader after too many invalid walks.
     publishing: Mutex<()>,
     /// Held by the writer.

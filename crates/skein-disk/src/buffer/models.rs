@@ -7,8 +7,9 @@ use loom::sync::{Arc, Mutex, MutexGuard};
 use loom::thread;
 
 use super::cache_room::CacheRoom;
+use super::publication_count::PublicationCount;
 use super::*;
-use skein_sync::atomic::{AtomicBool, AtomicU32, fence};
+use skein_sync::atomic::{AtomicBool, AtomicU32};
 
 /// Room of two pages; one of them is in memory. A load takes room while a resize removes one.
 #[test]
@@ -52,7 +53,7 @@ struct ModelPage {
 /// Two pages, which a publication changes together.
 struct ModelBuffer {
     pages: [ModelPage; 2],
-    published: AtomicU64,
+    published: PublicationCount,
     publishing: Mutex<()>,
     live: AtomicBool,
 }
@@ -113,7 +114,7 @@ impl ModelBuffer {
     fn new() -> Arc<Self> {
         Arc::new(Self {
             pages: [ModelPage::new(1, 1), ModelPage::new(0, 1)],
-            published: AtomicU64::new(0),
+            published: PublicationCount::new(),
             publishing: Mutex::new(()),
             live: AtomicBool::new(false),
         })
@@ -137,20 +138,18 @@ impl ModelBuffer {
     fn publish(&self) {
         let _publishing = self.lock_to_publish();
         let _stripe = self.pages[1].stripe.lock().unwrap();
-        self.published.fetch_add(1, Ordering::Relaxed);
-        fence(Ordering::Release);
-        self.pages[1].place.swap(2, Ordering::AcqRel);
-        self.pages[0].frame.swap(2, Ordering::SeqCst);
-        self.pages[1].frame.swap(0, Ordering::SeqCst);
-        self.published.fetch_add(1, Ordering::Release);
+        self.published.publish(|| {
+            self.pages[1].place.swap(2, Ordering::AcqRel);
+            self.pages[0].frame.swap(2, Ordering::SeqCst);
+            self.pages[1].frame.swap(0, Ordering::SeqCst);
+        });
     }
 
     /// As `BufferManager::walk_once`. Returns the versions if the walk is valid and complete.
     fn walk(&self) -> Option<[u32; 2]> {
-        let before = self.published.load(Ordering::Acquire);
+        let before = self.published.begin_walk();
         let seen = [&self.pages[0], &self.pages[1]].map(|page| page.frame.load(Ordering::Acquire));
-        fence(Ordering::Acquire);
-        let is_valid = before.is_multiple_of(2) && self.published.load(Ordering::Relaxed) == before;
+        let is_valid = self.published.is_valid_walk(before);
         for (page, _) in self.pages.iter().zip(seen).filter(|(_, frame)| *frame == 0) {
             page.load();
         }
@@ -161,7 +160,7 @@ impl ModelBuffer {
     fn take(&self) -> u64 {
         let _publishing = self.publishing.lock().unwrap();
         self.live.store(true, Ordering::Relaxed);
-        self.published.load(Ordering::Relaxed) / 2
+        self.published.now() / 2
     }
 }
 

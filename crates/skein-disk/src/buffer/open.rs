@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use skein_log::storage::Storage;
-use skein_sync::atomic::AtomicU64;
 use skein_sync::reclaim::Collector;
 
 use super::cache_room::CacheRoom;
 use super::checkpoint::{COUNTS_AT, COUNTS_OF_PAGE, DurableState};
 use super::moments::Moments;
 use super::page_table::PageTable;
+use super::publication_count::PublicationCount;
 use super::resize::check_capacity;
 use super::retired_frames::RetiredFrames;
 use super::writer::PageWriterState;
@@ -78,7 +78,7 @@ impl BufferManager {
             policy: Mutex::new(policy),
             stripes: [const { Mutex::new(()) }; STRIPES],
             places: Arc::new(Mutex::new(places)),
-            published: AtomicU64::new(0),
+            published: PublicationCount::new(),
             publishing: Mutex::new(()),
             writing: Mutex::new(writing),
             durable: Mutex::new(durable),

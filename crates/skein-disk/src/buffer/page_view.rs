@@ -21,7 +21,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::MutexGuard;
 
-use skein_sync::atomic::{Ordering, fence};
+use skein_sync::atomic::Ordering;
 use skein_sync::cache::prefetch_read;
 use skein_sync::locks::lock;
 use skein_sync::reclaim::{LocalGuard, PROTECT};
@@ -197,13 +197,13 @@ struct WriterExclusion<'b> {
 
 impl<'b> WriterExclusion<'b> {
     fn begin(buffer: &'b BufferManager) -> Self {
-        let begun = buffer.published.load(Ordering::Relaxed);
+        let begun = buffer.published.now();
         Self { buffer, begun, long_loads: 0, page_loads: 0, lock: None }
     }
 
     /// Counts a load between two walks, if writes were published since the read began.
     fn count_load(&mut self, is_long: bool) {
-        if self.lock.is_some() || self.buffer.published.load(Ordering::Relaxed) == self.begun {
+        if self.lock.is_some() || self.buffer.published.now() == self.begun {
             return;
         }
         let (count, most) =
@@ -244,8 +244,7 @@ impl BufferManager {
             // After too many invalid walks, no write is published during this one.
             let publish_lock = (invalid_walks > INVALID_WALKS_MOST).then(|| lock(&self.publishing));
             let round = if publish_lock.is_some() { WalkRound::Publishing } else { WalkRound::Optimistic };
-            // Acquire: as in `walk_once`.
-            let moment = self.published.load(Ordering::Acquire);
+            let moment = self.published.begin_walk();
             let (result, is_valid) = walk(&mut fetched, round);
             drop(publish_lock);
             match result {
@@ -277,8 +276,7 @@ impl BufferManager {
         walk: &mut impl FnMut(&PageView<'_>) -> std::result::Result<T, WalkStop>,
     ) -> (std::result::Result<T, WalkStop>, bool) {
         let guard = self.collector.enter();
-        // Acquire: pairs with the Release at the end of a publication.
-        let before = self.published.load(Ordering::Acquire);
+        let before = self.published.begin_walk();
         let view = PageView {
             buffer: self,
             _guard: &guard,
@@ -288,17 +286,9 @@ impl BufferManager {
             used: RefCell::default(),
         };
         let result = walk(&view);
-        let is_valid = self.is_unchanged_since(before);
+        let is_valid = self.published.is_valid_walk(before);
         self.note_walk(view.hits.get(), view.used.into_inner());
         (result, is_valid)
-    }
-
-    /// Returns whether a walk that began at `moment` is valid so far.
-    pub(super) fn is_unchanged_since(&self, moment: u64) -> bool {
-        // Acquire: orders the loads of the walk before the one below; pairs with the Release fence
-        // at the start of a publication.
-        fence(Ordering::Acquire);
-        moment.is_multiple_of(2) && self.published.load(Ordering::Relaxed) == moment
     }
 
     /// Notes the page accesses of a walk.
@@ -321,9 +311,7 @@ impl BufferManager {
             WantedPages::Long(_) => None,
         });
         let dangling = pages.into_iter().find(|id| !self.is_page(*id))?;
-        // Acquire: orders the loads of `is_page` before the one below, like those of a walk.
-        fence(Ordering::Acquire);
-        (self.published.load(Ordering::Relaxed) == moment).then_some(dangling)
+        self.published.is_unchanged_since(moment).then_some(dangling)
     }
 
     fn fetch_for_walk<'b>(&'b self, wanted: &[WantedPages], fetched: &mut FetchedPages<'b>) -> Result<()> {

@@ -19,7 +19,6 @@
 
 use std::ptr::NonNull;
 
-use skein_sync::atomic::Ordering;
 use skein_sync::reclaim::{LocalGuard, PROTECT};
 
 use super::page_table::PageTableEntry;
@@ -90,7 +89,7 @@ impl PageWalk<'_, '_> {
     /// Loads a page if the walk is valid so far.
     #[cold]
     fn load(&mut self, id: PageId) -> WalkResult<()> {
-        if self.round == WalkRound::Publishing || !self.buffer.is_unchanged_since(self.moment) {
+        if self.round == WalkRound::Publishing || !self.buffer.published.is_valid_walk(self.moment) {
             return Err(WalkStop::Missing(vec![WantedPages::Page(id)]));
         }
         if !self.buffer.is_page(id) {
@@ -113,13 +112,12 @@ impl BufferManager {
         mut walk: impl FnMut(&mut PageWalk<'_, 'b>) -> WalkResult<T>,
     ) -> Result<T> {
         self.repeat_walk(|fetched, round| {
-            // Acquire: pairs with the Release at the end of a publication.
-            let moment = self.published.load(Ordering::Acquire);
+            let moment = self.published.begin_walk();
             let (buffer, guard) = (self, None);
             let mut pages = PageWalk { buffer, guard, fetched, round, moment, hits: 0, used: Vec::new() };
             let result = walk(&mut pages);
             let PageWalk { hits, used, .. } = pages;
-            let is_valid = self.is_unchanged_since(moment);
+            let is_valid = self.published.is_valid_walk(moment);
             self.note_walk(hits, used);
             (result, is_valid)
         })

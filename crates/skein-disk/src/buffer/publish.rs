@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 use std::ptr;
 use std::sync::{Arc, MutexGuard};
 
-use skein_sync::atomic::{Ordering, fence};
+use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 
 use super::frame::PageFrame;
@@ -140,27 +140,23 @@ impl PageWriter<'_> {
 }
 
 impl BufferManager {
-    /// Replaces pages in the table, between two increments of `published`.
+    /// Replaces pages in the table, as one publication.
     fn replace_pages(&self, new: &PublicationPages, published: impl FnOnce()) -> ReplacedPages {
         let _publishing = self.lock_to_publish(|| new.frames().map(|(id, _)| id));
         let _stripes = self.lock_stripes(&new.spilled);
-        // Relaxed, with the fence: a thread that sees one of the places or frames below also sees
-        // the odd number.
-        self.published.fetch_add(1, Ordering::Relaxed);
-        fence(Ordering::Release);
-        // Before the frames: at each moment the page has one of the two.
-        let places = new.spilled.iter().map(|&(id, place)| self.table.get(id)?.set_place(Some(place)));
-        let places = places.collect();
-        let frames = new.frames().map(|(id, frame)| match self.table.get(id) {
-            // Release at least: a thread that finds the frame sees its bytes.
-            Some(entry) => entry.frame.swap(frame, Ordering::SeqCst),
-            None => ptr::null_mut(),
+        let replaced = self.published.publish(|| {
+            // Before the frames: at each moment the page has one of the two.
+            let places = new.spilled.iter().map(|&(id, place)| self.table.get(id)?.set_place(Some(place)));
+            let places = places.collect();
+            let frames = new.frames().map(|(id, frame)| match self.table.get(id) {
+                // Release at least: a thread that finds the frame sees its bytes.
+                Some(entry) => entry.frame.swap(frame, Ordering::SeqCst),
+                None => ptr::null_mut(),
+            });
+            ReplacedPages { frames: frames.collect(), places }
         });
-        let frames = frames.collect();
-        // Release: pairs with the Acquire at the start of a walk.
-        self.published.fetch_add(1, Ordering::Release);
         published();
-        ReplacedPages { frames, places }
+        replaced
     }
 
     /// Removes the place of a freed page, and the frame of a reader that has loaded it meanwhile.

@@ -196,7 +196,7 @@ impl BufferManager {
 
     /// Returns the number of publications so far. Exact under the writer's lock or `publishing`.
     pub(super) fn publications(&self) -> u64 {
-        self.published.load(Ordering::Relaxed) / 2
+        self.published.now() / 2
     }
 
     /// Takes the lock `publishing` for the writer, when the versions of the pages that it replaces
