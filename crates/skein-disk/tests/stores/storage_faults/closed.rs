@@ -8,7 +8,7 @@ use skein_log::LogError;
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-use crate::{StorageFaultModel, assert_has, key, options, set};
+use super::{StorageFaultModel, assert_has, key, options, set};
 
 fn mapping() -> ReadMode {
     // SAFETY: the test's own folder.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use skein_disk::{DiskError, DiskStore, Durability};
 use skein_log::storage::Storage;
 
-use crate::faulty::FaultyStorage;
-use crate::{StorageFaultModel, assert_has, key, options, set};
+use super::faulty::FaultyStorage;
+use super::{StorageFaultModel, assert_has, key, options, set};
 
 const KEYS: u32 = 3_000;
 

@@ -6,7 +6,7 @@ use skein_disk::{DiskOptions, DiskStore, Durability, PAGE, Values, inspect};
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimStorage;
 
-use crate::{StorageFaultModel, assert_has, options, set};
+use super::{StorageFaultModel, assert_has, options, set};
 
 /// Incident: the two headers were written in turn, so the state of a file depended on one page.
 /// Consequence: one flipped bit in the newer header silently restored the previous checkpoint: at

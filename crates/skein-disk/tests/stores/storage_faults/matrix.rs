@@ -19,8 +19,8 @@ use skein_disk::{
 use skein_log::storage::Storage;
 use skein_log::storage::sim::SimError;
 
-use crate::faulty::FaultyStorage;
-use crate::{key, options};
+use super::faulty::FaultyStorage;
+use super::{key, options};
 
 const KEYS: u32 = 120;
 

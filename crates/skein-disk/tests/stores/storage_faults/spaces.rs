@@ -7,8 +7,8 @@ use skein_disk::{DiskError, DiskOptions, DiskStore, Durability, KeySpace, TrieSh
 use skein_log::storage::Storage;
 use skein_log::storage::sim::{SimError, SimStorage};
 
-use crate::faulty::FaultyStorage;
-use crate::{key, options};
+use super::faulty::FaultyStorage;
+use super::{key, options};
 
 const PADDING: usize = 1_000;
 
