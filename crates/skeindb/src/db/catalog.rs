@@ -15,12 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use skein_data::{
-    Batch, BatchWrite, EngineSession, IndexKind, ScanDirection, StoredKeyspace, Ticket, successor,
+    Batch, BatchWrite, EngineSession, KEYSPACE_PREFIX, ScanDirection, StoredKeyspace, Ticket, successor,
 };
 use skein_sync::locks::lock;
 
 use super::exclusive_gate::Admission;
-use super::physical_key::{CATALOG, KeyspaceNumber, PREFIX};
+use super::physical_key::{CATALOG, KeyspaceKeys as _};
 use super::{Db, DbShared, Keyspace};
 use crate::{Error, Result};
 
@@ -32,7 +32,7 @@ const DROPPED: u8 = 0xff;
 /// The state that all handles of a keyspace share.
 #[derive(Debug)]
 pub(super) struct KeyspaceState {
-    pub(super) number: KeyspaceNumber,
+    pub(super) number: StoredKeyspace,
     name: Mutex<String>,
     dropped: AtomicBool,
     /// The types of keys and values with which `Db::typed` has opened it in this process.
@@ -43,7 +43,7 @@ pub(super) struct KeyspaceState {
 pub(crate) type RowTypes = (&'static str, &'static str);
 
 impl KeyspaceState {
-    fn new(number: KeyspaceNumber, name: &str) -> Arc<Self> {
+    fn new(number: StoredKeyspace, name: &str) -> Arc<Self> {
         let (name, dropped) = (Mutex::new(name.into()), AtomicBool::new(false));
         Arc::new(Self { number, name, dropped, types: Mutex::default() })
     }
@@ -91,7 +91,7 @@ pub(super) struct Catalog {
 struct KnownKeyspaces {
     by_name: BTreeMap<String, Arc<KeyspaceState>>,
     /// Dropped keyspaces that may have keys left.
-    dropped: Vec<KeyspaceNumber>,
+    dropped: Vec<StoredKeyspace>,
     last: u32,
     /// A server has left rows of its own, or keys of other databases than 0, at the opening.
     has_server_keys: bool,
@@ -99,7 +99,7 @@ struct KnownKeyspaces {
 
 impl Default for Catalog {
     fn default() -> Self {
-        Self { default: KeyspaceState::new(KeyspaceNumber::DEFAULT, ""), known: Mutex::default() }
+        Self { default: KeyspaceState::new(StoredKeyspace::DEFAULT, ""), known: Mutex::default() }
     }
 }
 
@@ -111,8 +111,8 @@ fn next_key() -> Vec<u8> {
     [&CATALOG[..], &[NEXT]].concat()
 }
 
-fn dropped_key(number: KeyspaceNumber) -> Vec<u8> {
-    [&CATALOG[..], &[DROPPED], &number.0.to_be_bytes()].concat()
+fn dropped_key(number: StoredKeyspace) -> Vec<u8> {
+    [&CATALOG[..], &[DROPPED], &number.number().to_be_bytes()].concat()
 }
 
 fn number_in(bytes: &[u8]) -> Option<u32> {
@@ -137,11 +137,12 @@ impl KnownKeyspaces {
             // The functions of a server.
             [] => {}
             [NEXT] => self.last = self.last.max(number_in(value).unwrap_or(0).saturating_sub(1)),
-            [DROPPED, number @ ..] => self.dropped.extend(number_in(number).map(KeyspaceNumber)),
+            [DROPPED, number @ ..] => self.dropped.extend(number_in(number).map(StoredKeyspace::of_number)),
             name => {
                 if let (Ok(name), Some(number)) = (str::from_utf8(name), number_in(value)) {
                     self.last = self.last.max(number);
-                    self.by_name.insert(name.into(), KeyspaceState::new(KeyspaceNumber(number), name));
+                    self.by_name
+                        .insert(name.into(), KeyspaceState::new(StoredKeyspace::of_number(number), name));
                 }
             }
         }
@@ -160,7 +161,7 @@ impl Catalog {
         let upper = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let bounds = (Bound::Included(&CATALOG[..]), upper);
         engine.session().scan(bounds, ScanDirection::Forward, usize::MAX, |key, row| {
-            known.take_over(key.get(PREFIX..).unwrap_or_default(), row.value().unwrap_or_default());
+            known.take_over(key.get(KEYSPACE_PREFIX..).unwrap_or_default(), row.value().unwrap_or_default());
             ControlFlow::Continue(())
         })?;
         known.has_server_keys = engine.keyspace_stats(StoredKeyspace::DEFAULT).keys != engine.len();
@@ -191,7 +192,7 @@ impl Db {
         if let Some(state) = known.by_name.get(name) {
             return Ok(self.handle(state));
         }
-        if self.shared.engine.index() == Some(IndexKind::Mlp) {
+        if self.shared.engine.key_bytes_max() <= KEYSPACE_PREFIX {
             return Err(Error::NoKeyspaces);
         }
         let number = known.last.checked_add(1).ok_or(Error::KeyspaceName {
@@ -199,7 +200,7 @@ impl Db {
             why: "4,294,967,295 keyspaces were created before",
         })?;
         let next = number.saturating_add(1);
-        let state = KeyspaceState::new(KeyspaceNumber(number), name);
+        let state = KeyspaceState::new(StoredKeyspace::of_number(number), name);
         // Also if this fails: a number may be on disk although its writer got an error.
         known.last = number;
         self.change_catalog(
@@ -263,7 +264,7 @@ impl Db {
         if known.by_name.contains_key(to) {
             return Err(Error::KeyspaceExists { name: to.into() });
         }
-        let number = state.number.0.to_be_bytes().into();
+        let number = state.number.number().to_be_bytes().into();
         self.change_catalog(
             &[(name_key(from), BatchWrite::Remove), (name_key(to), BatchWrite::Put(number, None))],
             || {
@@ -338,7 +339,7 @@ impl Db {
 
 impl DbShared {
     /// Removes all keys of a dropped keyspace, and then the record of the drop.
-    fn remove_keys_of(&self, number: KeyspaceNumber) -> Result<()> {
+    fn remove_keys_of(&self, number: StoredKeyspace) -> Result<()> {
         let (mut lower, upper) = number.bounds((Bound::Unbounded, Bound::Unbounded));
         let step = |session: &mut EngineSession, lower: &Bound<Vec<u8>>| {
             session.remove_some((lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice)))

@@ -14,6 +14,7 @@ use std::ops::Bound;
 
 use skein_data::ScanDirection;
 
+use super::physical_key::KeyspaceKeys as _;
 use super::range_reader::{Chunk, ChunkRequest, OwnedBounds, RowRead, borrowed, earlier, later};
 use super::{Keyspace, Snapshot, Transaction};
 use crate::Result;

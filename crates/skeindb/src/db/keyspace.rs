@@ -3,14 +3,14 @@
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use skein_data::{EngineError, RowError, ScanDirection, successor};
+use skein_data::{EngineError, RowError, ScanDirection, StoredKeyspace, successor};
 use skein_store::KEY_BYTES_MAX;
 
 use super::catalog::{KeyspaceState, RowTypes};
 use super::entry::Entry;
 use super::iter::{Iter, Keys, Source, Values};
-use super::physical_key::{KeyspaceNumber, PhysicalKey};
-use super::range_reader::{Chunk, ChunkRequest, borrowed, read_chunk};
+use super::physical_key::{KeyspaceKeys as _, PhysicalKey};
+use super::range_reader::{Chunk, ChunkRequest, borrowed, parts_of, read_chunk};
 use super::{DbShared, Value};
 use crate::{Error, Result};
 
@@ -70,7 +70,7 @@ impl Keyspace {
         self.state.name()
     }
 
-    pub(super) fn number(&self) -> KeyspaceNumber {
+    pub(super) fn number(&self) -> StoredKeyspace {
         self.state.number
     }
 
@@ -298,7 +298,7 @@ impl Keyspace {
         self.check_usable()?;
         let (range, mut session) = (self.number().bounds(bounds), self.shared.engine.session());
         let mut count = 0;
-        for (lower, upper) in KeyspaceNumber::parts(borrowed(&range), self.number()).into_iter().flatten() {
+        for (lower, upper) in parts_of(borrowed(&range), self.number()).into_iter().flatten() {
             let mut lower = lower.map(<[u8]>::to_vec);
             loop {
                 let bounds = (lower.as_ref().map(Vec::as_slice), upper);

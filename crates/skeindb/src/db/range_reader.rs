@@ -2,9 +2,9 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use skein_data::{EngineBounds, RowView, ScanDirection};
+use skein_data::{AFTER_RESERVED, EngineBounds, RESERVED, RowView, ScanDirection, StoredKeyspace};
 
-use super::physical_key::{AFTER_RESERVED, KeyspaceNumber, RESERVED};
+use super::physical_key::KeyspaceKeys as _;
 use crate::{Error, Result};
 
 /// The bounds of a range of the engine's keys.
@@ -18,7 +18,7 @@ const RESERVED_ROWS: usize = 512;
 /// The part of a range that is to be read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChunkRequest<'r> {
-    pub(super) number: KeyspaceNumber,
+    pub(super) number: StoredKeyspace,
     /// Of the engine's keys.
     pub(super) bounds: EngineBounds<'r>,
     pub(super) direction: ScanDirection,
@@ -66,17 +66,18 @@ pub(super) fn earlier<'b>(a: Bound<&'b [u8]>, b: Bound<&'b [u8]>) -> Bound<&'b [
     }
 }
 
-impl KeyspaceNumber {
-    /// Returns the parts of a range that belong to this keyspace, in order: the default keyspace
-    /// has keys before and behind those of the named ones.
-    pub(super) fn parts((lower, upper): EngineBounds<'_>, number: Self) -> [Option<EngineBounds<'_>>; 2] {
-        if !number.is_default() {
-            return [Some((lower, upper)), None];
-        }
-        let before = (lower, earlier(upper, Bound::Excluded(&RESERVED[..])));
-        let behind = (later(lower, Bound::Included(&AFTER_RESERVED[..])), upper);
-        [Some(before), Some(behind)]
+/// Returns the parts of a range that belong to a keyspace, in order: the default keyspace has keys
+/// before and behind those of the named ones.
+pub(super) fn parts_of(
+    (lower, upper): EngineBounds<'_>,
+    keyspace: StoredKeyspace,
+) -> [Option<EngineBounds<'_>>; 2] {
+    if !keyspace.is_default() {
+        return [Some((lower, upper)), None];
     }
+    let before = (lower, earlier(upper, Bound::Excluded(&RESERVED[..])));
+    let behind = (later(lower, Bound::Included(&AFTER_RESERVED[..])), upper);
+    [Some(before), Some(behind)]
 }
 
 /// Reads a chunk with `scan`, which is the scan of a session, a snapshot or a transaction.
@@ -87,7 +88,7 @@ pub(super) fn read_chunk(
         &mut dyn FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> skein_data::Result<()>,
 ) -> Result<Chunk> {
-    let mut parts = KeyspaceNumber::parts(request.bounds, request.number);
+    let mut parts = parts_of(request.bounds, request.number);
     if request.direction == ScanDirection::Backward {
         parts.reverse();
     }

@@ -12,8 +12,8 @@ use skein_data::{EngineError, EngineWriter, RowChange, RowRef, RowWriter as _, S
 use super::Keyspace;
 use super::expiry::unix_ms;
 use super::keyspace::{key_bounds, prefix_bounds};
-use super::physical_key::KeyspaceNumber;
-use super::range_reader::borrowed;
+use super::physical_key::KeyspaceKeys as _;
+use super::range_reader::{borrowed, parts_of};
 use crate::{Error, Result};
 
 /// Rows that are loaded with one append to the log, and the bytes after which it follows earlier.
@@ -297,7 +297,7 @@ impl Keyspace {
         self.check_usable()?;
         let range = self.number().bounds(bounds);
         let mut removed = 0;
-        for (lower, upper) in KeyspaceNumber::parts(borrowed(&range), self.number()).into_iter().flatten() {
+        for (lower, upper) in parts_of(borrowed(&range), self.number()).into_iter().flatten() {
             let mut lower = lower.map(<[u8]>::to_vec);
             loop {
                 let step = self.shared().write(self, |session| {

@@ -7,16 +7,15 @@
 
 use std::collections::HashMap;
 
-use skein_data::{EngineBounds, ScanDirection};
+use skein_data::{EngineBounds, ScanDirection, StoredKeyspace};
 
 use super::key_intervals::{KeyIntervals, Position};
-use crate::db::physical_key::KeyspaceNumber;
 use crate::db::range_reader::OwnedBounds;
 
 /// Intervals of the snapshot without a visible row, by keyspace: the default one has others between
 /// its keys.
 #[derive(Debug, Default)]
-pub(super) struct HiddenRuns(HashMap<KeyspaceNumber, KeyIntervals<()>>);
+pub(super) struct HiddenRuns(HashMap<StoredKeyspace, KeyIntervals<()>>);
 
 /// The rest of a range behind a hidden run at its near end.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,14 +26,14 @@ pub(super) enum Visible {
 }
 
 impl HiddenRuns {
-    pub(super) fn note(&mut self, number: KeyspaceNumber, lower: Position, upper: Position) {
+    pub(super) fn note(&mut self, number: StoredKeyspace, lower: Position, upper: Position) {
         self.0.entry(number).or_default().add(lower, upper, (), |(), ()| ());
     }
 
     /// Returns the part of a range behind the hidden run at the end where a scan begins.
     pub(super) fn skip(
         &self,
-        number: KeyspaceNumber,
+        number: StoredKeyspace,
         bounds: EngineBounds<'_>,
         direction: ScanDirection,
     ) -> Visible {
@@ -54,7 +53,7 @@ impl HiddenRuns {
     }
 
     /// Notes that a key may be visible, because it was written or its removal was undone.
-    pub(super) fn show(&mut self, number: KeyspaceNumber, key: &[u8]) {
+    pub(super) fn show(&mut self, number: StoredKeyspace, key: &[u8]) {
         if let Some(runs) = self.0.get_mut(&number) {
             runs.cut_out(key);
         }

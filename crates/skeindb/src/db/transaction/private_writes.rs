@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::atomic::{self, AtomicU64};
 
-use skein_data::{Batch, BatchWrite, EngineBounds, ScanDirection};
+use skein_data::{Batch, BatchWrite, EngineBounds, ScanDirection, StoredKeyspace};
 
 use crate::db::Keyspace;
-use crate::db::physical_key::KeyspaceNumber;
-use crate::db::range_reader::{Chunk, ChunkRequest, RowRead};
+use crate::db::physical_key::KeyspaceKeys as _;
+use crate::db::range_reader::{Chunk, ChunkRequest, RowRead, parts_of};
 use crate::{Error, Result};
 
 /// The last write to each key of the engine.
@@ -38,7 +38,7 @@ struct PrivateWrite {
 /// A key, and the write to it that a later one has replaced, if there was one.
 #[derive(Debug)]
 struct UndoneWrite {
-    number: KeyspaceNumber,
+    number: StoredKeyspace,
     key: Vec<u8>,
     old: Option<PrivateWrite>,
 }
@@ -109,7 +109,7 @@ impl PrivateWrites {
     pub(super) fn rollback_to(
         &mut self,
         place: Place,
-        mut undone: impl FnMut(KeyspaceNumber, &[u8]),
+        mut undone: impl FnMut(StoredKeyspace, &[u8]),
     ) -> Result<()> {
         if place.identity != self.identity {
             return Err(Error::Foreign { what: "savepoint", of: "transaction" });
@@ -148,7 +148,8 @@ impl PrivateWrites {
         let mut bytes = 0;
         while own.peek().is_some() || rows.peek().is_some() {
             if merged.chunk.rows.len() >= request.rows || bytes >= request.bytes {
-                merged.chunk.more_after = merged.chunk.rows.last().map(|(key, _)| request.number.key_of(key));
+                merged.chunk.more_after =
+                    merged.chunk.rows.last().map(|(key, _)| request.number.stored(key).into_owned());
                 return merged;
             }
             let order = match (own.peek(), rows.peek()) {
@@ -184,10 +185,10 @@ impl PrivateWrites {
     fn within(
         &self,
         bounds: EngineBounds<'_>,
-        number: KeyspaceNumber,
+        number: StoredKeyspace,
         forward: bool,
     ) -> impl Iterator<Item = (&Vec<u8>, &BatchWrite)> {
-        let mut parts = KeyspaceNumber::parts(bounds, number);
+        let mut parts = parts_of(bounds, number);
         if !forward {
             parts.reverse();
         }

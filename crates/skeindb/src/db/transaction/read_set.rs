@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::ops::ControlFlow;
 
-use skein_data::{EngineBounds, PresentRows};
+use skein_data::{EngineBounds, PresentRows, StoredKeyspace};
 
 use super::key_intervals::{KeyIntervals, Position};
 use super::planted_bugs::{self, PlantedBug};
-use crate::db::physical_key::KeyspaceNumber;
-use crate::db::range_reader::{OwnedBounds, borrowed};
+use crate::db::range_reader::{OwnedBounds, borrowed, parts_of};
 
 /// The reads of a transaction.
 #[derive(Debug, Default)]
@@ -18,7 +17,7 @@ pub(super) struct ReadSet {
     keys: HashMap<Vec<u8>, Option<u64>>,
     /// The parts of each keyspace that were read as ranges. Each row counts once, so a part that is
     /// read many times is checked once.
-    ranges: HashMap<KeyspaceNumber, KeyIntervals<RangeDigest>>,
+    ranges: HashMap<StoredKeyspace, KeyIntervals<RangeDigest>>,
 }
 
 /// A row that was read within a range.
@@ -78,7 +77,7 @@ impl ReadSet {
     }
 
     /// Notes a range that was read, with all rows of the snapshot within it.
-    pub(super) fn note_range(&mut self, number: KeyspaceNumber, bounds: EngineBounds<'_>, rows: &[RowSeen]) {
+    pub(super) fn note_range(&mut self, number: StoredKeyspace, bounds: EngineBounds<'_>, rows: &[RowSeen]) {
         let ranges = self.ranges.entry(number).or_default();
         let mut digest = RangeDigest::default();
         for row in rows.iter().filter(|row| !ranges.contains(&row.key)) {
@@ -113,7 +112,7 @@ impl ReadSet {
 
 /// Returns whether the rows within a range have this digest.
 fn is_unchanged(
-    number: KeyspaceNumber,
+    number: StoredKeyspace,
     bounds: &OwnedBounds,
     read: RangeDigest,
     present: &mut PresentRows<'_, '_>,
@@ -121,7 +120,7 @@ fn is_unchanged(
     let mut digest = RangeDigest::default();
     // More rows than were read cannot be the same.
     let most = usize::try_from(read.rows).unwrap_or(usize::MAX).saturating_add(1);
-    for bounds in KeyspaceNumber::parts(borrowed(bounds), number).into_iter().flatten() {
+    for bounds in parts_of(borrowed(bounds), number).into_iter().flatten() {
         present.scan(bounds, most, |key, version| {
             digest.add(hash_of(key, version));
             if digest.rows > read.rows { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -172,7 +172,7 @@ impl ReadState {
         }
         let (mut lower, mut upper) = Position::of((lower, upper));
         if let Some((first, _)) = chunk.rows.first() {
-            let first = request.number.key_of(first);
+            let first = request.number.stored(first).into_owned();
             if forward { upper = Position::before(&first) } else { lower = Position::behind(&first) }
         }
         self.hidden.note(request.number, lower, upper);
