@@ -23,22 +23,26 @@ pub enum EngineKeys<'k> {
     Transaction(Box<EngineTransaction<'k>>),
 }
 
+/// Calls a method that a session and a transaction both have.
+macro_rules! each {
+    ($self:expr, $keys:ident => $call:expr) => {
+        match $self {
+            EngineKeys::Session($keys) => $call,
+            EngineKeys::Transaction($keys) => $call,
+        }
+    };
+}
+
 impl EngineKeys<'_> {
     /// Returns the engine, for operations that are not about keys: statistics, checkpoints.
     pub fn engine(&self) -> &Engine {
-        match self {
-            Self::Session(session) => session.engine(),
-            Self::Transaction(transaction) => transaction.engine(),
-        }
+        each!(self, within => within.engine())
     }
 
     /// Returns the time that decides which keys have expired, in milliseconds since 1970. It is the
     /// same for all operations that are done together.
     pub fn now(&self) -> u64 {
-        match self {
-            Self::Session(session) => session.now(),
-            Self::Transaction(transaction) => transaction.now(),
-        }
+        each!(self, within => within.now())
     }
 
     /// Returns the numbers of keys of a keyspace: of the default one, or of that of a database. They
@@ -82,26 +86,17 @@ impl EngineKeys<'_> {
 
     /// Calls `look` with the row of a key.
     pub fn get_with<R>(&mut self, key: &[u8], look: impl FnOnce(Result<Option<RowView<'_>>>) -> R) -> R {
-        match self {
-            Self::Session(session) => session.get_with(key, look),
-            Self::Transaction(transaction) => transaction.get_with(key, look),
-        }
+        each!(self, within => within.get_with(key, look))
     }
 
     /// Calls `look` with the row of a key. This does not count as a use of the key.
     pub fn peek_with<R>(&mut self, key: &[u8], look: impl FnOnce(Result<Option<RowView<'_>>>) -> R) -> R {
-        match self {
-            Self::Session(session) => session.peek_with(key, look),
-            Self::Transaction(transaction) => transaction.peek_with(key, look),
-        }
+        each!(self, within => within.peek_with(key, look))
     }
 
     /// Returns the state of a key. This does not count as a use of the key.
     pub fn key_state(&mut self, key: &[u8]) -> KeyState {
-        match self {
-            Self::Session(session) => session.key_state(key),
-            Self::Transaction(transaction) => transaction.key_state(key),
-        }
+        each!(self, within => within.key_state(key))
     }
 
     /// Returns whether this is a transaction whose writes others see, and cannot be undone, before
@@ -137,10 +132,7 @@ impl EngineKeys<'_> {
         bytes_most: usize,
         found: impl FnMut(usize, Option<RowView<'_>>),
     ) -> Result<()> {
-        match self {
-            Self::Session(session) => session.get_many_atomic(keys, bytes_most, found),
-            Self::Transaction(transaction) => transaction.get_many_atomic(keys, bytes_most, found),
-        }
+        each!(self, within => within.get_many_atomic(keys, bytes_most, found))
     }
 
     /// See [`EngineSession::removal_counter`]. In a transaction no key is watched.
@@ -156,10 +148,7 @@ impl EngineKeys<'_> {
     /// # Errors
     /// A page cannot be read or is damaged.
     pub fn count_present(&mut self, keys: &[&[u8]], is_use: bool) -> Result<usize> {
-        match self {
-            Self::Session(session) => session.count_present(keys, is_use),
-            Self::Transaction(transaction) => transaction.count_present(keys, is_use),
-        }
+        each!(self, within => within.count_present(keys, is_use))
     }
 
     /// Calls `each` with the names and rows of a keyspace within bounds, in order, until it breaks.
@@ -176,18 +165,18 @@ impl EngineKeys<'_> {
         most: usize,
         each: impl FnMut(&[u8], RowView<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        scan_pieces(keyspace, bounds, direction, each, |piece, each| match self {
-            Self::Session(session) => session.scan(piece, direction, most, each),
-            Self::Transaction(transaction) => transaction.scan(piece, direction, most, each),
-        })
+        scan_pieces(
+            keyspace,
+            bounds,
+            direction,
+            each,
+            |piece, each| each!(self, within => within.scan(piece, direction, most, each)),
+        )
     }
 
     /// Returns whether the engine keeps keys in order.
     pub fn is_ordered(&self) -> bool {
-        match self {
-            Self::Session(session) => session.is_ordered(),
-            Self::Transaction(transaction) => transaction.is_ordered(),
-        }
+        each!(self, within => within.is_ordered())
     }
 
     /// Calls `each` with the names and rows of a keyspace within bounds, in order if the engine
@@ -209,10 +198,7 @@ impl EngineKeys<'_> {
         // Of all keys, or behind a key, which may be any.
         let after = bounds.0.map(|name| keyspace.stored(name));
         let (bounds, each) = ((after.as_ref().map(|key| &**key), bounds.1), within(keyspace, each));
-        match self {
-            Self::Session(session) => session.walk(bounds, most, each),
-            Self::Transaction(transaction) => transaction.walk(bounds, most, each),
-        }
+        each!(self, within => within.walk(bounds, most, each))
     }
 
     /// Counts the first `most` keys of a range of names. Returns the count, and the last name if
@@ -228,10 +214,7 @@ impl EngineKeys<'_> {
     ) -> Result<(usize, Option<Vec<u8>>)> {
         let mut count = 0;
         for piece in KeyspacePieces::new(keyspace, bounds).in_order().into_iter().flatten() {
-            let (more, last) = match self {
-                Self::Session(session) => session.count_first(piece, most - count),
-                Self::Transaction(transaction) => transaction.count_first(piece, most - count),
-            }?;
+            let (more, last) = each!(self, within => within.count_first(piece, most - count))?;
             count += more;
             if let Some(last) = last {
                 return Ok((count, Some(last[keyspace.prefix_bytes()..].to_vec())));
@@ -283,10 +266,7 @@ impl EngineKeys<'_> {
                 return Ok(RangeRemovalStep { count: 0, rest: None, ticket: Ticket::default() });
             }
         };
-        let mut step = match self {
-            Self::Session(session) => session.remove_some(first),
-            Self::Transaction(transaction) => transaction.remove_some(first),
-        }?;
+        let mut step = each!(self, within => within.remove_some(first))?;
         step.rest = match step.rest {
             Some(rest) => Some(rest.map(|key| key[keyspace.prefix_bytes()..].to_vec())),
             None => then.map(|_| Bound::Included(AFTER_RESERVED.to_vec())),
@@ -302,10 +282,7 @@ impl EngineKeys<'_> {
     ) -> Result<RangeRemovalStep> {
         let after = bounds.0.map(|name| keyspace.stored(name));
         let bounds = (after.as_ref().map(|key| &**key), bounds.1);
-        let mut step = match self {
-            Self::Session(session) => session.remove_some_of(keyspace, bounds),
-            Self::Transaction(transaction) => transaction.remove_some_of(keyspace, bounds),
-        }?;
+        let mut step = each!(self, within => within.remove_some_of(keyspace, bounds))?;
         step.rest = step.rest.map(|rest| rest.map(|key| key[keyspace.prefix_bytes()..].to_vec()));
         Ok(step)
     }

@@ -133,6 +133,29 @@ impl From<DiskEngine> for Engine {
     }
 }
 
+/// Calls a method that both engines have.
+macro_rules! each {
+    ($self:expr, $engine:ident => $call:expr) => {
+        match $self {
+            Engine::Memory($engine) => $call,
+            Engine::Disk($engine) => $call,
+        }
+    };
+}
+
+/// Calls a method that the stores of both engines have: about the log and checkpoints.
+macro_rules! each_store {
+    ($self:expr, $store:ident => $call:expr) => {
+        match $self {
+            Engine::Memory($store) => $call,
+            Engine::Disk(disk) => {
+                let $store = disk.store();
+                $call
+            }
+        }
+    };
+}
+
 impl Engine {
     /// Opens a session. Each thread needs its own. The caller keeps the memory limit by
     /// [`make_room`](EngineSession::make_room).
@@ -155,19 +178,13 @@ impl Engine {
 
     /// Returns the number of keys. It is exact while nobody writes.
     pub fn len(&self) -> usize {
-        match self {
-            Self::Memory(store) => store.len(),
-            Self::Disk(disk) => disk.len(),
-        }
+        each!(self, engine => engine.len())
     }
 
     /// Returns the numbers of keys of a keyspace: of the default one, or of that of a database. They
     /// are exact while nobody writes.
     pub fn keyspace_stats(&self, keyspace: StoredKeyspace) -> KeyspaceStats {
-        match self {
-            Self::Memory(store) => store.keyspace_stats(keyspace),
-            Self::Disk(disk) => disk.keyspace_stats(keyspace),
-        }
+        each!(self, engine => engine.keyspace_stats(keyspace))
     }
 
     /// Returns the longest key that can be written, in bytes.
@@ -188,18 +205,12 @@ impl Engine {
 
     /// Returns the guarantee of an acknowledged write.
     pub fn durability(&self) -> Durability {
-        match self {
-            Self::Memory(store) => store.durability(),
-            Self::Disk(disk) => disk.store().durability(),
-        }
+        each_store!(self, store => store.durability())
     }
 
     /// Returns the last durable epoch: all writes up to it are durable.
     pub fn durable_epoch(&self) -> u64 {
-        match self {
-            Self::Memory(store) => store.durable_epoch(),
-            Self::Disk(disk) => disk.store().durable_epoch(),
-        }
+        each_store!(self, store => store.durable_epoch())
     }
 
     /// Blocks until the ticket's writes are durable. At [`Durability::None`] it returns at once.
@@ -207,27 +218,18 @@ impl Engine {
     /// # Errors
     /// Writes are stopped, or the engine is closed.
     pub fn wait_durable(&self, ticket: Ticket) -> Result<()> {
-        match self {
-            Self::Memory(store) => Ok(store.wait_durable(ticket)?),
-            Self::Disk(disk) => Ok(disk.store().wait_durable(ticket)?),
-        }
+        each_store!(self, store => Ok(store.wait_durable(ticket)?))
     }
 
     /// Requests that the ticket's writes become durable soon, without blocking.
     pub fn request_durable(&self, ticket: Ticket) {
-        match self {
-            Self::Memory(store) => store.request_durable(ticket),
-            Self::Disk(disk) => disk.store().request_durable(ticket),
-        }
+        each_store!(self, store => store.request_durable(ticket));
     }
 
     /// Calls `callback` whenever the durable epoch has advanced or writes have stopped, from any
     /// thread. It must be short, and may call only [`durable_epoch`](Self::durable_epoch).
     pub fn on_durable(&self, callback: impl Fn() + Send + Sync + 'static) {
-        match self {
-            Self::Memory(store) => store.on_durable(callback),
-            Self::Disk(disk) => disk.store().on_durable(callback),
-        }
+        each_store!(self, store => store.on_durable(callback));
     }
 
     /// Returns the error that stopped the log, if it has stopped. Then no further write becomes
@@ -265,18 +267,12 @@ impl Engine {
     /// Tells `observer` from now on which expired keys a thread of the engine removes. Only the first
     /// call has an effect.
     pub fn observe_removals(&self, observer: Arc<dyn RemovalObserver>) {
-        match self {
-            Self::Memory(store) => store.observe_removals(observer),
-            Self::Disk(disk) => disk.observe_removals(observer),
-        }
+        each!(self, engine => engine.observe_removals(observer));
     }
 
     /// Asks a thread for a checkpoint. Returns `false` if one is being written already.
     pub fn checkpoint_in_background(&self) -> bool {
-        match self {
-            Self::Memory(store) => store.checkpoint_in_background(),
-            Self::Disk(disk) => disk.store().checkpoint_in_background(),
-        }
+        each_store!(self, store => store.checkpoint_in_background())
     }
 
     /// Stops all writing and makes everything durable. A second call does nothing.
@@ -393,10 +389,7 @@ impl Engine {
     /// Lets the thread that removes expired keys pause, or resume. They are hidden from readers
     /// either way. For tests of clients.
     pub fn pause_expiry(&self, is_paused: bool) {
-        match self {
-            Self::Memory(store) => store.pause_expiry(is_paused),
-            Self::Disk(disk) => disk.pause_expiry(is_paused),
-        }
+        each!(self, engine => engine.pause_expiry(is_paused));
     }
 
     /// Returns the index of the engine in memory.

@@ -28,6 +28,16 @@ pub enum EngineWriter<'w, 's> {
     Disk(&'w mut DiskWriter<'s>),
 }
 
+/// Calls a method that the writers of both engines have.
+macro_rules! each {
+    ($self:expr, $engine:ident => $call:expr) => {
+        match $self {
+            EngineWriter::Memory($engine) => $call,
+            EngineWriter::Disk($engine) => $call,
+        }
+    };
+}
+
 impl EngineWriter<'_, '_> {
     /// Publishes the writes so far if they are many. Call it between two commands.
     ///
@@ -70,10 +80,7 @@ impl EngineWriter<'_, '_> {
 
     /// Loads the index nodes of keys that are about to be written into the cache, if that helps.
     pub fn prefetch(&mut self, keys: &[&[u8]]) {
-        match self {
-            Self::Memory(writer) => writer.prefetch(keys),
-            Self::Disk(disk) => disk.prefetch(keys),
-        }
+        each!(self, engine => engine.prefetch(keys));
     }
 
     /// Returns the state of a key with the writes so far. This does not count as a use of the key.
@@ -92,10 +99,7 @@ impl EngineWriter<'_, '_> {
     /// # Errors
     /// As [`put`](Self::put).
     pub fn remove_expired(&mut self, key: &[u8]) -> Result<bool> {
-        match self {
-            Self::Memory(writer) => Ok(writer.remove_expired(key)?),
-            Self::Disk(disk) => disk.remove_expired(key),
-        }
+        each!(self, engine => Ok(engine.remove_expired(key)?))
     }
 
     /// Sets a key to a value. Replaces any earlier value.
@@ -113,10 +117,7 @@ impl EngineWriter<'_, '_> {
 
     /// Returns the time that decides which keys have expired, in milliseconds since 1970.
     pub fn now(&self) -> u64 {
-        match self {
-            Self::Memory(writer) => writer.now(),
-            Self::Disk(disk) => disk.now(),
-        }
+        each!(self, engine => engine.now())
     }
 
     /// Sets a key to a value until a time (milliseconds since 1970).
@@ -171,31 +172,19 @@ impl RowWriter for EngineWriter<'_, '_> {
     type Collection = EngineCollection;
 
     fn check_sizes(&self, key: &[u8], bytes: usize) -> skein_store::Result<()> {
-        match self {
-            Self::Memory(writer) => writer.check_sizes(key, bytes),
-            Self::Disk(disk) => disk.check_sizes(key, bytes),
-        }
+        each!(self, engine => engine.check_sizes(key, bytes))
     }
 
     fn spreads_columns(&self) -> bool {
-        match self {
-            Self::Memory(writer) => writer.spreads_columns(),
-            Self::Disk(disk) => disk.spreads_columns(),
-        }
+        each!(self, engine => engine.spreads_columns())
     }
 
     fn row_limits(&self) -> RowLimits {
-        match self {
-            Self::Memory(writer) => writer.row_limits(),
-            Self::Disk(disk) => disk.row_limits(),
-        }
+        each!(self, engine => engine.row_limits())
     }
 
     fn begin_at<R>(&mut self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> Result<R> {
-        match self {
-            Self::Memory(writer) => Ok(writer.begin_at(key, look)?),
-            Self::Disk(disk) => disk.begin_at(key, look),
-        }
+        each!(self, engine => Ok(engine.begin_at(key, look)?))
     }
 
     fn change_collection<R, E: From<skein_store::Error> + From<Error>>(
@@ -221,17 +210,11 @@ impl RowWriter for EngineWriter<'_, '_> {
         expires: Option<u64>,
         change: impl FnOnce(&mut dyn MemberWrites) -> Result<R, E>,
     ) -> Result<Option<(R, u64)>, E> {
-        match self {
-            Self::Memory(writer) => writer.make_collection(key, kind, base, expires, change),
-            Self::Disk(disk) => disk.make_collection(key, kind, base, expires, change),
-        }
+        each!(self, engine => engine.make_collection(key, kind, base, expires, change))
     }
 
     fn rename(&mut self, from: &[u8], to: &[u8], replace: bool) -> Result<Option<bool>> {
-        match self {
-            Self::Memory(writer) => Ok(writer.rename(from, to, replace)?),
-            Self::Disk(disk) => disk.rename(from, to, replace),
-        }
+        each!(self, engine => Ok(engine.rename(from, to, replace)?))
     }
 
     fn move_member(&mut self, kind: CollectionKind, from: &[u8], to: &[u8], member: &[u8]) -> Result<bool> {
@@ -257,9 +240,6 @@ impl RowWriter for EngineWriter<'_, '_> {
             &mut Recorder<'_>,
         ) -> std::result::Result<RowChange, E>,
     ) -> std::result::Result<RowUpdate, E> {
-        match self {
-            Self::Memory(writer) => writer.update_recorded(key, decide),
-            Self::Disk(disk) => disk.update_recorded(key, decide),
-        }
+        each!(self, engine => engine.update_recorded(key, decide))
     }
 }
