@@ -58,7 +58,6 @@ impl<'a> ByteReader<'a> {
     }
 
     /// Reads the time of expiry that follows this kind. Returns `None` if it is cut short.
-    #[expect(clippy::option_option, reason = "the time may be absent, and it may be cut short")]
     pub fn expiry(&mut self, kind: u8) -> Option<Option<u64>> {
         if kind & EXPIRES == 0 { Some(None) } else { self.u64().map(Some) }
     }

@@ -24,8 +24,12 @@ pub(super) const fn chunk_name(position: u64) -> ChunkName {
 }
 
 const fn name_with(position: u64, last: u8) -> ChunkName {
-    let [a, b, c, d, e, f, g, h] = position.to_be_bytes();
-    [a, b, c, d, e, f, g, h, last]
+    let (position, mut name, mut at) = (position.to_be_bytes(), [last; POSITION + 1], 0);
+    while at < POSITION {
+        name[at] = position[at];
+        at += 1;
+    }
+    name
 }
 
 /// Returns whether this is the name of a chunk.
@@ -90,9 +94,9 @@ impl ListLayout {
         let (mut before, mut ends) = (0, Vec::with_capacity(2));
         members.walk_ranks(0, ScanDirection::Forward, &mut |_, member| {
             if member.is_empty() {
-                before = 1
+                before = 1;
             } else {
-                ends.push(position_in(member))
+                ends.push(position_in(member));
             }
             if ends.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;

@@ -36,9 +36,9 @@ fn ranked(members: &dyn Members, rank: u64, direction: ScanDirection) -> Vec<(f6
 
 fn score() -> impl Strategy<Value = f64> {
     prop_oneof![
-        4 => (-3..40_i64).prop_map(|score| score as f64),
+        4 => (-3..40_i32).prop_map(f64::from),
         1 => prop::sample::select(vec![f64::NEG_INFINITY, f64::INFINITY, 0.5, -1e300, 9_007_199_254_740_993.0]),
-        1 => any::<i64>().prop_map(|score| score as f64),
+        1 => any::<f64>().prop_filter("a number", |score| !score.is_nan()).prop_map(|score| score.trunc() + 0.0),
     ]
 }
 
@@ -161,8 +161,8 @@ fn a_member_costs_its_bytes_and_one_or_two_more() {
                 ListWriter::new(b"list", members).push(ListEnd::Back, elements).unwrap();
             }
             _ => {
-                for (at, name) in names.iter().enumerate() {
-                    let score = if kind == CollectionKind::Set { SET_SCORE } else { at as f64 };
+                for (at, name) in (0..10_u8).zip(&names) {
+                    let score = if kind == CollectionKind::Set { SET_SCORE } else { f64::from(at) };
                     SetWriter::new(members).put(name, score).unwrap();
                 }
             }
@@ -177,14 +177,11 @@ fn what_exceeds_a_limit_has_outgrown_the_row() {
     let limits = RowLimits { members: 3, bytes: 20 };
     let outgrows = |kind, elements: &[&[u8]]| {
         let mut members = RowMembers::new(kind, None, limits);
-        let written = match kind {
-            CollectionKind::List => {
-                ListWriter::new(b"list", &mut members).push(ListEnd::Front, elements.iter().copied())
-            }
-            _ => {
-                let mut set = SetWriter::new(&mut members);
-                elements.iter().try_for_each(|name| set.put(name, 1.0).map(drop))
-            }
+        let written = if kind == CollectionKind::List {
+            ListWriter::new(b"list", &mut members).push(ListEnd::Front, elements.iter().copied())
+        } else {
+            let mut set = SetWriter::new(&mut members);
+            elements.iter().try_for_each(|name| set.put(name, 1.0).map(drop))
         };
         assert_eq!(written.is_err(), members.is_outgrown());
         members.is_outgrown()

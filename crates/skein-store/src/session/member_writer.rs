@@ -200,9 +200,10 @@ fn change_and_keep<'w>(
 struct LookedUp {
     /// Its key.
     key: Vec<u8>,
-    /// The version of its row (`None` if it is absent), if the member was looked up for its value and
-    /// not written since.
-    seen: Option<Option<u64>>,
+    /// The version of its row, if it is present.
+    seen: Option<u64>,
+    /// Whether the member was looked up for its value and not written since, so that `seen` is valid.
+    is_seen: bool,
 }
 
 /// The members of a collection whose lock is held, and their records.
@@ -252,14 +253,14 @@ impl<'w> MemberWriter<'w> {
     /// Selects a member without looking it up. The next call of `put` applies to it.
     pub(super) fn select(&mut self, member: &[u8]) {
         let looked_up = self.looked_up.get_mut();
-        looked_up.seen = None;
+        looked_up.is_seen = false;
         member_key(&mut looked_up.key, self.collection.id(), member);
     }
 
     /// Looks up a member. The next call of `put`, `remove` or `take_out` applies to it.
     pub(super) fn look(&self, member: &[u8]) -> Option<RowRef<'w>> {
         let mut looked_up = self.looked_up.borrow_mut();
-        looked_up.seen = None;
+        looked_up.is_seen = false;
         let key = member_key(&mut looked_up.key, self.collection.id(), member);
         if self.leaving.contains_key(member) {
             return None;
@@ -270,7 +271,8 @@ impl<'w> MemberWriter<'w> {
     /// Looks up a member for its value. [`look_again`](Self::look_again) finds it at once.
     pub(super) fn look_for_value(&self, member: &[u8]) -> Option<RowRef<'w>> {
         let found = self.look(member);
-        self.looked_up.borrow_mut().seen = Some(found.map(RowRef::version));
+        let mut looked_up = self.looked_up.borrow_mut();
+        (looked_up.seen, looked_up.is_seen) = (found.map(RowRef::version), true);
         found
     }
 
@@ -278,10 +280,10 @@ impl<'w> MemberWriter<'w> {
     /// version of its row; `None` if it is absent.
     pub(super) fn look_again(&mut self, name: &[u8]) -> Option<u64> {
         let looked_up = self.looked_up.get_mut();
-        match looked_up.seen.filter(|_| looked_up.key.get(ID..) == Some(name)) {
-            Some(seen) => seen,
-            None => self.look(name).map(RowRef::version),
+        if looked_up.is_seen && looked_up.key.get(ID..) == Some(name) {
+            return looked_up.seen;
         }
+        self.look(name).map(RowRef::version)
     }
 
     /// Notes, for views, that the score of a member is about to change; `None` if it is absent.
@@ -333,8 +335,8 @@ impl<'w> MemberWriter<'w> {
     /// Puts the member that was looked up or selected last. Returns whether it is new.
     pub(super) fn put(&mut self, value: &[u8]) -> Result<bool> {
         self.state.elements = None;
-        let LookedUp { key, seen } = self.looked_up.get_mut();
-        *seen = None;
+        let LookedUp { key, is_seen, .. } = self.looked_up.get_mut();
+        *is_seen = false;
         let (core, members, key) = (self.core, self.collection.members(), &key[..]);
         let mut row = members.rows.value(&[value])?;
         let after = weight(&key[ID..], row.as_ref());
@@ -372,7 +374,7 @@ impl<'w> MemberWriter<'w> {
     pub(super) fn remove(&mut self, seen: u64) {
         self.state.elements = None;
         let looked_up = self.looked_up.get_mut();
-        looked_up.seen = None;
+        looked_up.is_seen = false;
         self.leaving.insert(looked_up.key[ID..].to_vec(), seen);
     }
 
@@ -414,7 +416,7 @@ impl<'w> MemberWriter<'w> {
     /// Removes the row of the member that was looked up last, which has version `seen`.
     pub(super) fn take_out(&mut self, seen: u64) -> Result<()> {
         let looked_up = self.looked_up.get_mut();
-        looked_up.seen = None;
+        looked_up.is_seen = false;
         let (members, key, version) = (self.collection.members(), &looked_up.key[..], seen + 1);
         let start = self.records.begin(|out| record::write_remove_member(out, key));
         let remove = |_: Option<RowRef<'_>>| ComputeAction::Remove;
