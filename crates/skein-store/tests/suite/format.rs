@@ -34,6 +34,9 @@ fn write_all(folder: &Path) {
         write_sets(first, part);
         write_lists(second, part);
         write_streams(first, part);
+        first.pack_members(true);
+        write_packed(first, part);
+        first.pack_members(false);
         if part == "checkpoint" {
             store.checkpoint().unwrap();
         }
@@ -125,6 +128,32 @@ fn write_lists(session: &mut Session, part: &str) {
     written.unwrap().0.unwrap();
 }
 
+/// Writes small collections, which are in the row of their key.
+fn write_packed(session: &mut Session, part: &str) {
+    let of_part = |name: &str| format!("small {name} of the {part}").into_bytes();
+    let written = session.write(|w| {
+        for set in [b"small set".to_vec(), of_part("set")] {
+            w.change_set_of::<_, Error>(CollectionKind::Set, &set, true, |set| {
+                set.add(part.as_bytes()).and_then(|_| set.add(b"").map(drop))
+            })?;
+        }
+        for set in [b"small sorted set".to_vec(), of_part("sorted set")] {
+            w.change_set::<_, Error>(&set, true, |set| {
+                set.put(part.as_bytes(), 0.5)?;
+                set.put(b"whole", 70_000.0)?;
+                set.put(b"less", -3.0).map(drop)
+            })?;
+        }
+        for list in [b"small list".to_vec(), of_part("list")] {
+            w.change_list::<_, Error>(&list, true, |list| {
+                list.push(ListEnd::Front, [part.as_bytes(), b""].into_iter())
+            })?;
+        }
+        w.expire(&of_part("list"), Some(FAR))
+    });
+    written.unwrap().0.unwrap();
+}
+
 /// Writes streams. Their members are records of the data model.
 fn write_streams(session: &mut Session, part: &str) {
     let of_part = format!("stream of the {part}").into_bytes();
@@ -209,9 +238,9 @@ fn the_kept_folder_is_read() {
 }
 
 /// The rows in the checkpoint of the kept folder.
-const CHECKPOINT_ROWS: u64 = 103;
+const CHECKPOINT_ROWS: u64 = 109;
 /// The version of `identity`.
-const IDENTITY: u32 = 8;
+const IDENTITY: u32 = 9;
 
 /// Returns the version of a kind of file, as in `docs/format.md`.
 fn version_of(path: &Path) -> u32 {
