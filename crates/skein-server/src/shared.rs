@@ -16,7 +16,7 @@ use crate::checkpoint_requests::CheckpointRequests;
 use crate::client_eviction::ClientEviction;
 use crate::client_registry::{ClientLocation, ClientRegistry};
 use crate::command_error::CommandError;
-use crate::command_table::CommandSpec;
+use crate::command_table::Command;
 use crate::command_table::request_keys::keys_of;
 use crate::databases::Databases;
 use crate::exclusion_gate::ExclusionGate;
@@ -273,7 +273,7 @@ impl ServerShared {
     pub(crate) fn note_made_keys(
         &self,
         engine_keys: &mut EngineKeys<'_>,
-        command: &CommandSpec,
+        command: &Command,
         args: &RequestArgs<'_>,
     ) {
         if !command.may_wake(&self.waiting) {

@@ -16,15 +16,12 @@ use skein_data::StoredKeyspace;
 use crate::client::ClientState;
 use crate::command_error::ARGUMENTS_TOO_LONG;
 use crate::command_table::request_keys::key_places;
-use crate::command_table::{CommandSpec, is};
+use crate::command_table::{Command, Flag, KeyReach};
 use crate::commands::databases::parse_database;
 use crate::commands::{CommandError, Handler};
 use crate::exclusion_gate::StableDatabases;
 use crate::planted_bugs;
 use crate::resp::{ArgList, RequestArgs};
-
-/// Commands whose key is the bound of a range.
-const OF_RANGES: [&str; 2] = ["sk.next", "sk.prev"];
 
 /// The stored form of a request. Its memory is used again.
 #[derive(Debug, Default)]
@@ -40,12 +37,12 @@ impl StoredRequest {
     pub(crate) fn of<'s>(
         &'s mut self,
         client: &ClientState,
-        command: &'static CommandSpec,
+        command: &'static Command,
         args: &RequestArgs<'s>,
         _: StableDatabases<'s>,
     ) -> Result<RequestArgs<'s>, CommandError> {
         let keyspace = planted_bugs::take_early().unwrap_or_else(|| client.keyspace());
-        if keyspace.is_default() && !command.may_name_database() {
+        if keyspace.is_default() && command.other_database.is_none() {
             return Ok(*args);
         }
         self.rewrite(client, keyspace, command, args)
@@ -56,14 +53,14 @@ impl StoredRequest {
         &'s mut self,
         client: &ClientState,
         keyspace: StoredKeyspace,
-        command: &'static CommandSpec,
+        command: &'static Command,
         args: &RequestArgs<'s>,
     ) -> Result<RequestArgs<'s>, CommandError> {
         let places = places_of(command, args);
         if places.is_empty() {
             return Ok(*args);
         }
-        let other = if command.may_name_database() { named_database(client, command, args) } else { None };
+        let other = named_database(client, command, args);
         let (stored, mut fits) = (&mut self.0, true);
         stored.clear();
         for (at, arg) in args.from(0).enumerate() {
@@ -75,7 +72,8 @@ impl StoredRequest {
             check_length(client, keyspace, command, arg)?;
             fits &= stored.push(&keyspace.stored(arg));
         }
-        if let Some(to) = other.filter(|_| command.name == "move") {
+        // A command that names no key there has it as one more argument.
+        if let Some(to) = other.filter(|_| command.keys == (1, 1, 1)) {
             check_length(client, to, command, args.get(1))?;
             fits &= stored.push(&to.stored(args.get(1)));
         }
@@ -84,14 +82,15 @@ impl StoredRequest {
 }
 
 /// Returns the arguments that are keys, in ascending order.
-fn places_of(command: &'static CommandSpec, args: &RequestArgs<'_>) -> Vec<usize> {
-    let handler = command.handler();
-    if OF_RANGES.contains(&command.name) || matches!(handler, Handler::Exec | Handler::Script(_)) {
+fn places_of(command: &'static Command, args: &RequestArgs<'_>) -> Vec<usize> {
+    let handler = command.handler;
+    // The bound of a range is in the names of the keyspace.
+    if command.reach != KeyReach::Named || matches!(handler, Handler::Exec | Handler::Script(_)) {
         return Vec::new();
     }
     let mut places = match handler {
         // The names of groups may look like options.
-        Handler::Blocking(blocking) if command.name.starts_with("xread") => {
+        Handler::Blocking(blocking) if command.searches_keys() => {
             (blocking.query)(args).map(|query| query.keys.collect()).unwrap_or_default()
         }
         _ => key_places(command, args).unwrap_or_default(),
@@ -101,23 +100,10 @@ fn places_of(command: &'static CommandSpec, args: &RequestArgs<'_>) -> Vec<usize
     places
 }
 
-/// Returns the keyspace of the database to which COPY or MOVE writes, if the request names a valid
-/// one.
-fn named_database(
-    client: &ClientState,
-    command: &CommandSpec,
-    args: &RequestArgs<'_>,
-) -> Option<StoredKeyspace> {
-    let mut number = (command.name == "move").then(|| args.get(2));
-    let mut rest = args.from(3);
-    while command.name == "copy"
-        && let Some(word) = rest.next()
-    {
-        if is(word, "DB") {
-            number = rest.next();
-        }
-    }
-    let database = parse_database(number?, client.databases().count()).ok()?;
+/// Returns the keyspace of the other database to which a request writes, if it names a valid one.
+fn named_database(client: &ClientState, command: &Command, args: &RequestArgs<'_>) -> Option<StoredKeyspace> {
+    let number = command.other_database?(args)?;
+    let database = parse_database(number, client.databases().count()).ok()?;
     Some(client.databases().keyspace(database))
 }
 
@@ -125,11 +111,11 @@ fn named_database(
 fn check_length(
     client: &ClientState,
     keyspace: StoredKeyspace,
-    command: &CommandSpec,
+    command: &Command,
     name: &[u8],
 ) -> Result<(), CommandError> {
     let most = client.databases().name_bytes_max(keyspace);
-    if name.len() <= most || keyspace.is_default() || !command.has_flag("denyoom") {
+    if name.len() <= most || keyspace.is_default() || !command.has(Flag::DenyOom) {
         return Ok(());
     }
     Err(CommandError::owned(format!(
@@ -143,7 +129,7 @@ fn check_length(
 /// Returns a stored request with its keys in another keyspace, for a client that waits while its
 /// database is swapped.
 pub(crate) fn in_other_keyspace(
-    command: &'static CommandSpec,
+    command: &'static Command,
     request: &RequestArgs<'_>,
     to: StoredKeyspace,
 ) -> ArgList {

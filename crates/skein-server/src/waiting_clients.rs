@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use skein_sync::locks::lock;
 
 use crate::client_registry::ClientLocation;
-use crate::command_table::CommandSpec;
+use crate::command_table::Command;
 use crate::planted_bugs::{self, PlantedBug};
 use crate::resp::{ArgList, Protocol};
 use crate::stored_request::{in_other_keyspace, moved_key};
@@ -38,7 +38,7 @@ use skein_data::StoredKeyspace;
 pub(crate) struct WaitingClient {
     pub who: ClientLocation,
     pub protocol: Protocol,
-    pub command: &'static CommandSpec,
+    pub command: &'static Command,
     /// The database of its keys.
     pub database: u32,
     /// With the keys of the store.

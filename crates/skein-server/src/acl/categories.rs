@@ -1,8 +1,9 @@
-//! The categories of commands, with Redis's names, and the commands in each.
+//! The categories of commands, with Redis's names. They follow from the flags of a command and from its
+//! group, unless its row names others.
 
 use std::fmt;
 
-use crate::command_table::CommandSpec;
+use crate::command_table::{Command, CommandFlags, Flag, Group, Subcommand};
 
 /// Every category that a rule may name, in Redis's order. Some have no command in this server.
 pub(crate) const NAMES: [&str; 21] = [
@@ -67,108 +68,45 @@ impl Categories {
 
     /// Returns the categories of these names, which spaces separate.
     pub(super) fn named(names: &str) -> Self {
-        let each = names.split_ascii_whitespace().map(|name| (name, true));
-        Self::of(&each.collect::<Vec<_>>())
+        let found = names.split_ascii_whitespace().filter_map(|name| Category::find(name.as_bytes()));
+        Self(found.fold(0, |bits, Category(at)| bits | 1 << at))
     }
 
-    fn of(names: &[(&str, bool)]) -> Self {
-        let chosen = names.iter().filter(|(_, of_it)| *of_it);
-        Self(
-            chosen
-                .filter_map(|(name, _)| Category::find(name.as_bytes()))
-                .fold(0, |bits, Category(at)| bits | 1 << at),
-        )
+    fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
-}
 
-/// Commands whose group is wrong about `@keyspace`: those to add (`KEYSPACE`) and those to remove.
-const KEYSPACE: &[&str] = &["dbsize", "flushall", "flushdb", "restore-asking", "swapdb"];
-const NO_KEYSPACE: &[&str] = &["object", "sort", "sort_ro", "wait", "waitaof"];
-/// Commands on lists, sets and sorted sets.
-const SORTS: &[&str] = &["sort", "sort_ro"];
-/// Commands that are dangerous without being `@admin`.
-const DANGEROUS: &[&str] = &[
-    "flushall",
-    "flushdb",
-    "info",
-    "keys",
-    "restore",
-    "restore-asking",
-    "sk.delrange",
-    "sort",
-    "sort_ro",
-    "swapdb",
-];
-const CONNECTION: &[&str] = &["command", "wait", "waitaof"];
-const NO_CONNECTION: &[&str] = &["client"];
-/// Subcommands for administrators. A name that ends in `|` means all of its subcommands except
-/// HELP.
-const ADMIN: &[&str] = &[
-    "acl|",
-    "client|kill",
-    "client|list",
-    "client|no-evict",
-    "client|pause",
-    "client|unblock",
-    "client|unpause",
-    "config|",
-    "latency|",
-    "slowlog|",
-];
-/// Subcommands that write.
-const WRITE: &[&str] = &["function|delete", "function|flush", "function|load", "function|restore"];
-/// Subcommands of those commands that are open to all users.
-const NO_ADMIN: &[&str] = &["acl|cat", "acl|genpass", "acl|whoami"];
+    /// Returns the categories of a command itself. As in Redis, one with subcommands has those of its
+    /// row alone.
+    pub(super) fn of_command(command: &Command) -> Self {
+        if command.subcommands.is_empty() {
+            Self::of(command, command.flags)
+        } else {
+            Self::of_flags(CommandFlags::NONE).and(Self::named(command.categories.unwrap_or_default()))
+        }
+    }
 
-/// Returns the categories of a command itself. For commands of Redis, `redis_names` has them instead.
-pub(super) fn of_command(command: &CommandSpec) -> Categories {
-    let admin = command.has_flag("admin") || command.name == "lastsave";
-    let named = |names: &[&str]| names.contains(&command.name);
-    let group = |name: &str| command.group == name;
-    Categories::of(&[
-        ("keyspace", (group("generic") && !named(NO_KEYSPACE)) || named(KEYSPACE)),
-        ("read", command.has_flag("readonly") && !group("scripting")),
-        ("write", command.has_flag("write")),
-        ("set", group("set") || named(SORTS)),
-        ("sortedset", group("sorted-set") || named(SORTS)),
-        ("list", group("list") || named(SORTS)),
-        ("hash", group("hash")),
-        ("string", group("string")),
-        ("bitmap", group("bitmap")),
-        ("hyperloglog", group("hyperloglog")),
-        ("geo", group("geo")),
-        ("pubsub", group("pubsub")),
-        ("admin", admin),
-        ("fast", command.has_flag("fast")),
-        ("slow", !command.has_flag("fast")),
-        ("blocking", command.has_flag("blocking")),
-        ("dangerous", admin || named(DANGEROUS)),
-        ("connection", (group("connection") && !named(NO_CONNECTION)) || named(CONNECTION)),
-        ("transaction", group("transactions")),
-        // Redis puts subcommands into the category instead of their commands.
-        ("scripting", group("scripting") && command.subcommands.is_empty()),
-    ])
-}
+    /// Returns the categories of a subcommand.
+    pub(super) fn of_subcommand(command: &Command, subcommand: &Subcommand) -> Self {
+        Self::of(command, subcommand.flags)
+    }
 
-/// Returns the categories of a subcommand that Redis does not have. As in Redis, all of them are slow.
-pub(super) fn of_subcommand(command: &CommandSpec, subcommand: &str) -> Categories {
-    let full = format!("{}|{subcommand}", command.name);
-    let named = |names: &[&str]| {
-        let of_all = |name: &&&str| name.ends_with('|') && full.starts_with(**name) && subcommand != "help";
-        names.contains(&&*full) || names.iter().any(|name| of_all(&name))
-    };
-    let admin = named(ADMIN) && !named(NO_ADMIN);
-    let object = command.name == "object";
-    let connection = command.group == "connection" || CONNECTION.contains(&command.name);
-    Categories::of(&[
-        ("keyspace", object),
-        ("pubsub", command.group == "pubsub"),
-        ("read", (object && subcommand != "help") || full == "memory|usage"),
-        ("admin", admin),
-        ("slow", true),
-        ("dangerous", admin),
-        ("connection", connection),
-        ("write", named(WRITE)),
-        ("scripting", command.group == "scripting"),
-    ])
+    fn of(command: &Command, flags: CommandFlags) -> Self {
+        let beside = Self::named(command.categories.unwrap_or(command.group.category()));
+        // As in Redis, scripts that only read are not in the category.
+        let reads = flags.has(Flag::ReadOnly) && command.group != Group::Scripting;
+        Self::of_flags(flags).and(beside).and(Self::named(if reads { "read" } else { "" }))
+    }
+
+    fn of_flags(flags: CommandFlags) -> Self {
+        let implied = [
+            (Flag::Write, "write"),
+            (Flag::Admin, "admin dangerous"),
+            (Flag::PubSub, "pubsub"),
+            (Flag::Blocking, "blocking"),
+        ];
+        let speed = Self::named(if flags.has(Flag::Fast) { "fast" } else { "slow" });
+        let implied = implied.iter().filter(|(flag, _)| flags.has(*flag));
+        implied.fold(speed, |all, (_, names)| all.and(Self::named(names)))
+    }
 }

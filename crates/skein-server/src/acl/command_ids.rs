@@ -1,20 +1,18 @@
 //! Numbers for commands and subcommands, and sets of these numbers.
 //!
 //! ```text
-//!   get  set  ...  client  client|id  client|getname  ...  config  config|get │ cluster  cluster|slots
-//!   0    1         60      61         62                   80      81         │ 300      301
+//!   get  set  ...  client  client|id  client|getname  ...  config  config|get │ psync  replconf  sync
+//!   0    1         60      61         62                   80      81         │ 300    301       302
 //!                                                            in this server ──┴── in Redis 7.0 only
 //! ```
 //!
-//! Rules may name commands of Redis that this server does not have (`redis_names`), so that the users
+//! Rules may name commands of Redis that this server does not have (`OF_REPLICAS`), so that the users
 //! of a Redis can be loaded. Such a command has a number after all others, and no row in the table.
 
 use std::sync::LazyLock;
 
-use super::categories::{self, Categories, Category};
-use super::redis_names::REDIS_NAMES;
-use crate::command_table::key_specs::names;
-use crate::command_table::{COMMANDS, CommandSpec, find, subcommands};
+use super::categories::{Categories, Category};
+use crate::command_table::{COMMANDS, Command, OF_REPLICAS, find, subcommands};
 use crate::resp::RequestArgs;
 
 /// A command or a subcommand, as rules name it.
@@ -35,26 +33,6 @@ struct CommandIds {
 impl CommandIds {
     fn add(&mut self, name: String, categories: Categories) {
         self.entries.push(CommandIdEntry { name, categories });
-    }
-
-    /// Adds the commands that only Redis has.
-    fn add_absent(&mut self) {
-        let mut absent: Vec<(&str, &str)> = Vec::new();
-        for (categories, names) in REDIS_NAMES {
-            let is_absent = |name: &&str| {
-                let command = name.split('|').next().unwrap_or_default();
-                find(command.as_bytes()).is_none()
-            };
-            absent.extend(names.split_ascii_whitespace().filter(is_absent).map(|name| (name, *categories)));
-        }
-        // By parts, so that the subcommands follow their command.
-        absent.sort_unstable_by_key(|(name, _)| name.split('|').collect::<Vec<_>>());
-        for (name, categories) in absent {
-            if !name.contains('|') {
-                self.first.push(self.entries.len());
-            }
-            self.add(name.to_owned(), Categories::named(categories));
-        }
     }
 
     /// Returns the number after that of the last subcommand of a command.
@@ -82,23 +60,17 @@ static IDS: LazyLock<CommandIds> = LazyLock::new(|| {
     let mut ids = CommandIds { first: Vec::with_capacity(COMMANDS.len()), entries: Vec::new() };
     for command in &COMMANDS {
         ids.first.push(ids.entries.len());
-        let categories = of_redis(command.name).unwrap_or_else(|| categories::of_command(command));
-        ids.add(command.name.to_owned(), categories);
-        for (name, _) in command.subcommands {
-            let full = format!("{}|{name}", command.name);
-            let categories = of_redis(&full).unwrap_or_else(|| categories::of_subcommand(command, name));
-            ids.add(full, categories);
+        ids.add(command.name.to_owned(), Categories::of_command(command));
+        for subcommand in command.subcommands {
+            ids.add(subcommand.full_name(command), Categories::of_subcommand(command, subcommand));
         }
     }
-    ids.add_absent();
+    for name in OF_REPLICAS {
+        ids.first.push(ids.entries.len());
+        ids.add(name.to_owned(), Categories::named("admin dangerous slow"));
+    }
     ids
 });
-
-/// Returns the categories of a command or a subcommand that Redis has.
-fn of_redis(name: &str) -> Option<Categories> {
-    let (categories, _) = REDIS_NAMES.iter().find(|(_, list)| names(list, name))?;
-    Some(Categories::named(categories))
-}
 
 /// A command with all of its subcommands, or one subcommand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,7 +132,7 @@ impl CommandTarget {
     }
 
     /// Returns the row of the command. REQUIRES: the server has it.
-    pub(crate) fn row(self) -> &'static CommandSpec {
+    pub(crate) fn row(self) -> &'static Command {
         &COMMANDS[self.command]
     }
 

@@ -32,7 +32,6 @@ mod file;
 mod log;
 mod password;
 mod patterns;
-mod redis_names;
 mod required_access;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod round_trip;

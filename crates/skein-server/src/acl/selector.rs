@@ -9,6 +9,7 @@ use super::command_ids::{CommandSet, CommandTarget};
 use super::patterns::{self, AllKeys, KeyAccess, KeyPattern, is_word};
 use super::required_access::{AccessedKeys, accessed_keys};
 use super::rules::{AclRuleError, CommandRule};
+use crate::command_table::{ChannelArgs, Flag};
 use crate::glob::Glob;
 use crate::resp::RequestArgs;
 
@@ -171,7 +172,7 @@ impl AclSelector {
     /// # Errors
     /// The reason if it may not.
     pub(super) fn check(&self, target: CommandTarget, args: &RequestArgs<'_>) -> Result<(), Denial> {
-        if !target.row().has_flag("no_auth") && !self.commands.allow(target, args) {
+        if !target.row().has(Flag::NoAuth) && !self.commands.allow(target, args) {
             return Err(Denial::Command(target.name()));
         }
         self.check_channels(target, args)?;
@@ -200,11 +201,11 @@ impl AclSelector {
         if self.all_channels {
             return Ok(());
         }
-        let (most, literally) = match target.row().name {
-            "publish" | "spublish" => (1, false),
-            "subscribe" | "ssubscribe" => (usize::MAX, false),
-            "psubscribe" => (usize::MAX, true),
-            _ => return Ok(()),
+        let (most, literally) = match target.row().channels {
+            ChannelArgs::None => return Ok(()),
+            ChannelArgs::One => (1, false),
+            ChannelArgs::All => (usize::MAX, false),
+            ChannelArgs::Patterns => (usize::MAX, true),
         };
         match args.from(1).take(most).position(|name| !self.allows_channel(name, literally)) {
             Some(at) => Err(Denial::Channel(at, args.get(1 + at).to_vec())),

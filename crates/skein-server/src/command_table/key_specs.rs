@@ -1,20 +1,22 @@
-//! Key specifications: where the keys of a request are, and what the command does with them, for
-//! COMMAND INFO and COMMAND GETKEYSANDFLAGS.
+//! Key specifications: where the keys of a request are, and what the command does with them.
 //!
 //! ```text
-//!   ZUNIONSTORE dest 2 a b     at(1) range(0, 1, 0)      OW update    ─► dest
-//!                              at(2) counted(0, 1, 1)    RO access    ─► a b
+//!   ZUNIONSTORE dest 2 a b     key(1, "OW update")              ─► dest
+//!                              counted_keys(2, "RO access")     ─► a b
 //! ```
 //!
-//! The table has all commands of Redis 7.0, also those that this server does not have. Other commands
-//! have one specification, made of the positions in their rows. Rights and handlers use
-//! `request_keys` instead, which needs no search by name.
+//! A row has them (`Command::key` and its relatives). All else follows: first key, last key and step,
+//! the keys of a request (`request_keys`), the rights that they need (`acl::required_access`), and
+//! which absent keys are missed (`key_events::missed_keys`).
 //!
-//! Source: the reply of `COMMAND` of redis-server 7.0.15, without its notes.
+//! Flags are words of Redis: `RO`, `RW`, `OW` or `RM` (reads, reads and writes, overwrites, removes);
+//! `access`, `insert`, `update`, `delete` (what of the value is used or changed); `variable_flags`
+//! (the row says how they depend on the request); `incomplete`; `not_key` (a channel).
 
 use skein_syntax::number::parse_i64;
 
-use super::{CommandSpec, is};
+use super::is;
+use super::words::has_word;
 use crate::resp::RequestArgs;
 
 /// Where the search for keys begins.
@@ -54,176 +56,108 @@ pub(crate) struct KeySpec {
     pub find: KeyFind,
 }
 
-const fn spec(flags: &'static str, begin: KeyBegin, find: KeyFind) -> KeySpec {
-    KeySpec { flags, begin, find }
+/// How a command looks its keys up, for the event of an absent key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyLookup {
+    /// As a reader the keys that it only reads, `RO`.
+    ByAccess,
+    /// As a reader all keys but those that it overwrites, `OW`: Redis looks for them before it writes.
+    AsReader,
+    /// Without a notice.
+    Unnoticed,
 }
 
-const fn at(index: i32) -> KeyBegin {
-    KeyBegin::Index(index)
+/// The keys that a request may read or write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyReach {
+    /// Those that it names.
+    Named,
+    /// Any key: it may find all of them. A key that it names is a bound.
+    Every,
+    /// Those between arguments 1 and 2.
+    Between,
+    /// Those with a prefix, argument 1.
+    Prefixed,
 }
 
-const fn range(last: i32, step: i32, limit: i32) -> KeyFind {
+/// Returns the keys from the beginning to `last`: [`KeyFind::Range`].
+pub(crate) const fn range(last: i32, step: i32, limit: i32) -> KeyFind {
     KeyFind::Range { last, step, limit }
 }
 
-const fn counted(number: i32, first: i32, step: i32) -> KeyFind {
-    KeyFind::Counted { number, first, step }
+/// The most specifications of a command.
+const SPECS_MAX: usize = 3;
+
+/// The specifications of a command, in Redis's order.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeySpecs {
+    specs: [KeySpec; SPECS_MAX],
+    len: usize,
 }
 
-/// Specifications, and the names of the commands and subcommands that have them.
-#[rustfmt::skip]
-const SPECS: &[(&[KeySpec], &str)] = &[
-    (&[spec("RW insert", at(1), range(0, 1, 0))],
-      "append hsetnx linsert lpush lpushx pfadd rpush rpushx sadd"),
-    (&[spec("RO access", at(1), range(0, 1, 0))],
-      "bitcount bitfield_ro bitpos dump expiretime geodist geohash geopos georadius_ro \
-       georadiusbymember_ro geosearch get getbit getrange hget hgetall hkeys hmget \
-       hrandfield hscan hvals lindex lpos lrange pexpiretime pttl smembers smismember \
-       srandmember sscan substr ttl xpending xrange xrevrange zcount zlexcount zmscore \
-       zrandmember zrange zrangebylex zrangebyscore zrank zrevrange zrevrangebylex \
-       zrevrangebyscore zrevrank zscan zscore"),
-    (&[spec("RW access update variable_flags", at(1), range(0, 1, 0))],
-      "bitfield set"),
-    (&[spec("OW update", at(2), range(0, 1, 0)),
-       spec("RO access", at(3), range(-1, 1, 0))],
-      "bitop"),
-    (&[spec("RW access delete", at(1), range(0, 1, 0)),
-       spec("RW insert", at(2), range(0, 1, 0))],
-      "blmove brpoplpush lmove rpoplpush smove"),
-    (&[spec("RW access delete", at(2), counted(0, 1, 1))],
-      "blmpop bzmpop"),
-    (&[spec("RW access delete", at(1), range(-2, 1, 0))],
-      "blpop brpop bzpopmax bzpopmin"),
-    (&[spec("RO access", at(1), range(0, 1, 0)),
-       spec("OW update", at(2), range(0, 1, 0))],
-      "copy"),
-    (&[spec("RW access update", at(1), range(0, 1, 0))],
-      "decr decrby getex getset hincrby hincrbyfloat incr incrby incrbyfloat move setbit \
-       zincrby"),
-    (&[spec("RM delete", at(1), range(-1, 1, 0))],
-      "del unlink"),
-    (&[spec("RW access update", at(2), counted(0, 1, 1))],
-      "eval evalsha fcall"),
-    (&[spec("RO access", at(2), counted(0, 1, 1))],
-      "eval_ro evalsha_ro fcall_ro"),
-    (&[spec("RO", at(1), range(-1, 1, 0))],
-      "exists touch watch"),
-    (&[spec("RW update", at(1), range(0, 1, 0))],
-      "expire expireat geoadd hmset hset lset persist pexpire pexpireat setrange xack xadd \
-       xclaim xsetid zadd"),
-    (&[spec("RO access", at(1), range(0, 1, 0)),
-       spec("OW update", KeyBegin::Keyword("STORE", 6), range(0, 1, 0)),
-       spec("OW update", KeyBegin::Keyword("STOREDIST", 6), range(0, 1, 0))],
-      "georadius"),
-    (&[spec("RO access", at(1), range(0, 1, 0)),
-       spec("OW update", KeyBegin::Keyword("STORE", 5), range(0, 1, 0)),
-       spec("OW update", KeyBegin::Keyword("STOREDIST", 5), range(0, 1, 0))],
-      "georadiusbymember"),
-    (&[spec("OW update", at(1), range(0, 1, 0)),
-       spec("RO access", at(2), range(0, 1, 0))],
-      "geosearchstore zrangestore"),
-    (&[spec("RW access delete", at(1), range(0, 1, 0))],
-      "getdel lpop rpop spop zpopmax zpopmin"),
-    (&[spec("RW delete", at(1), range(0, 1, 0))],
-      "hdel lrem ltrim srem xautoclaim xdel xtrim zrem zremrangebylex zremrangebyrank \
-       zremrangebyscore"),
-    (&[spec("RO", at(1), range(0, 1, 0))],
-      "hexists hlen hstrlen llen scard sismember strlen type xlen zcard"),
-    (&[spec("RO access", at(1), range(1, 1, 0))],
-      "lcs"),
-    (&[spec("RW access delete", at(1), counted(0, 1, 1))],
-      "lmpop zmpop"),
-    (&[spec("RO", at(2), range(0, 1, 0))],
-      "memory|usage object|encoding object|freq object|idletime object|refcount"),
-    (&[spec("RO access", at(1), range(-1, 1, 0))],
-      "mget sdiff sinter sunion"),
-    (&[spec("RW access delete", at(3), range(0, 1, 0)),
-       spec("RW access delete incomplete", KeyBegin::Keyword("KEYS", -2), range(-1, 1, 0))],
-      "migrate"),
-    (&[spec("OW update", at(1), range(-1, 2, 0))],
-      "mset"),
-    (&[spec("OW insert", at(1), range(-1, 2, 0))],
-      "msetnx"),
-    (&[spec("RW access", at(1), range(-1, 1, 0))],
-      "pfcount"),
-    (&[spec("RW access", at(2), range(0, 1, 0))],
-      "pfdebug"),
-    (&[spec("RW access insert", at(1), range(0, 1, 0)),
-       spec("RO access", at(2), range(-1, 1, 0))],
-      "pfmerge"),
-    (&[spec("OW update", at(1), range(0, 1, 0))],
-      "psetex restore restore-asking setex"),
-    (&[spec("RW access delete", at(1), range(0, 1, 0)),
-       spec("OW update", at(2), range(0, 1, 0))],
-      "rename"),
-    (&[spec("RW access delete", at(1), range(0, 1, 0)),
-       spec("OW insert", at(2), range(0, 1, 0))],
-      "renamenx"),
-    (&[spec("OW update", at(1), range(0, 1, 0)),
-       spec("RO access", at(2), range(-1, 1, 0))],
-      "sdiffstore sunionstore"),
-    (&[spec("OW insert", at(1), range(0, 1, 0))],
-      "setnx"),
-    (&[spec("RO access", at(1), counted(0, 1, 1))],
-      "sintercard zdiff zinter zintercard zunion"),
-    (&[spec("RW update", at(1), range(0, 1, 0)),
-       spec("RO access", at(2), range(-1, 1, 0))],
-      "sinterstore"),
-    (&[spec("RO access", at(1), range(0, 1, 0)),
-       spec("RO access", KeyBegin::Unknown, KeyFind::Unknown),
-       spec("OW update", KeyBegin::Unknown, KeyFind::Unknown)],
-      "sort"),
-    (&[spec("RO access", at(1), range(0, 1, 0)),
-       spec("RO access", KeyBegin::Unknown, KeyFind::Unknown)],
-      "sort_ro"),
-    (&[spec("not_key", at(1), range(0, 1, 0))],
-      "spublish"),
-    (&[spec("not_key", at(1), range(-1, 1, 0))],
-      "ssubscribe sunsubscribe"),
-    (&[spec("RW insert", at(2), range(0, 1, 0))],
-      "xgroup|create xgroup|createconsumer"),
-    (&[spec("RW delete", at(2), range(0, 1, 0))],
-      "xgroup|delconsumer xgroup|destroy"),
-    (&[spec("RW update", at(2), range(0, 1, 0))],
-      "xgroup|setid"),
-    (&[spec("RO access", at(2), range(0, 1, 0))],
-      "xinfo|consumers xinfo|groups xinfo|stream"),
-    (&[spec("RO access", KeyBegin::Keyword("STREAMS", 1), range(-1, 1, 2))],
-      "xread"),
-    (&[spec("RO access", KeyBegin::Keyword("STREAMS", 4), range(-1, 1, 2))],
-      "xreadgroup"),
-    (&[spec("OW update", at(1), range(0, 1, 0)),
-       spec("RO access", at(2), counted(0, 1, 1))],
-      "zdiffstore zinterstore zunionstore"),
-];
+impl KeySpecs {
+    pub(crate) const NONE: Self = Self {
+        specs: [KeySpec { flags: "", begin: KeyBegin::Unknown, find: KeyFind::Unknown }; SPECS_MAX],
+        len: 0,
+    };
 
-/// Whether a list of words has this one.
-pub(crate) fn names(list: &str, name: &str) -> bool {
-    list.split_ascii_whitespace().any(|other| other == name)
-}
-
-/// Returns the specifications of a command or a subcommand of Redis.
-fn of_redis(name: &str) -> Option<&'static [KeySpec]> {
-    SPECS.iter().find(|(_, list)| names(list, name)).map(|(specs, _)| *specs)
-}
-
-/// Returns the specifications of a subcommand.
-pub(crate) fn of_subcommand(full_name: &str) -> &'static [KeySpec] {
-    of_redis(full_name).unwrap_or_default()
-}
-
-/// Returns the specifications of a command.
-pub(crate) fn of_command(command: &CommandSpec) -> Vec<KeySpec> {
-    if let Some(known) = of_redis(command.name) {
-        return known.to_vec();
+    pub(super) const fn with(mut self, spec: KeySpec) -> Self {
+        self.specs[self.len] = spec;
+        self.len += 1;
+        self
     }
-    let (first, last, step) = command.keys;
-    // With subcommands, the keys are those of a subcommand.
-    if first == 0 || !command.subcommands.is_empty() {
-        return Vec::new();
+
+    pub(crate) const fn as_slice(&self) -> &[KeySpec] {
+        self.specs.split_at(self.len).0
     }
-    let flags = if command.has_flag("readonly") { "RO access" } else { "RW access update" };
-    vec![spec(flags, at(first), range(if last < 0 { last } else { last - first }, step, 0))]
+
+    /// Returns first key, last key (negative: counted from the end) and step; all 0 if no keys are at
+    /// fixed positions. As in Redis, the ranges that follow each other count as one.
+    pub(crate) const fn positions(&self) -> (i32, i32, i32) {
+        let (mut found, mut at) = ((0, 0, 0), 0);
+        while at < self.len {
+            if let Some((first, last, step)) = self.specs[at].fixed() {
+                if found.0 == 0 {
+                    found = (first, last, step);
+                } else if found.1 == first - 1 && step == 1 {
+                    found.1 = last;
+                }
+            }
+            at += 1;
+        }
+        found
+    }
+
+    /// Returns the argument with a number of keys, which follow it; 0 if there is none.
+    pub(super) const fn count_at(&self) -> usize {
+        let mut at = 0;
+        while at < self.len {
+            if let (KeyBegin::Index(index), KeyFind::Counted { .. }) =
+                (self.specs[at].begin, self.specs[at].find)
+            {
+                return index as usize;
+            }
+            at += 1;
+        }
+        0
+    }
+
+    /// Returns whether not all keys are at fixed positions.
+    pub(super) const fn are_movable(&self) -> bool {
+        let mut at = 0;
+        while at < self.len {
+            if self.specs[at].fixed().is_none() && !self.specs[at].has("not_key") {
+                return true;
+            }
+            at += 1;
+        }
+        false
+    }
+
+    /// Returns whether the command may write a key.
+    pub(super) const fn write(&self) -> bool {
+        self.len > 0 && !self.specs[0].has("RO")
+    }
 }
 
 impl KeySpec {
@@ -259,10 +193,23 @@ impl KeySpec {
         Some((usize::try_from(first).ok()?..=usize::try_from(last).ok()?).step_by(step).collect())
     }
 
-    /// Returns whether the arguments are keys, and not channels.
-    #[cfg(test)]
-    fn is_of_keys(&self) -> bool {
-        !names(self.flags, "not_key")
+    /// Returns whether the keys are searched behind a word.
+    pub(super) const fn is_searched(&self) -> bool {
+        matches!(self.begin, KeyBegin::Keyword(..))
+    }
+
+    const fn has(&self, flag: &str) -> bool {
+        has_word(self.flags, flag)
+    }
+
+    /// Returns first key, last key and step, if they are at fixed positions and no channels.
+    const fn fixed(&self) -> Option<(i32, i32, i32)> {
+        match (self.begin, self.find) {
+            (KeyBegin::Index(first), KeyFind::Range { last, step, .. }) if !self.has("not_key") => {
+                Some((first, if last < 0 { last } else { first + last }, step))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -285,7 +232,7 @@ fn after_keyword(word: &str, from: i32, request: &RequestArgs<'_>) -> Option<usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command_table::{COMMANDS, request_keys::keys_of};
+    use crate::command_table::{COMMANDS, find, request_keys::keys_of};
     use crate::resp::ArgList;
 
     fn request(words: &str) -> ArgList {
@@ -298,9 +245,8 @@ mod tests {
     fn found(words: &str) -> Option<Vec<String>> {
         let list = request(words);
         let args = list.args().expect("a request");
-        let name = String::from_utf8_lossy(args.get(0)).to_lowercase();
         let mut keys = Vec::new();
-        for spec in of_redis(&name)? {
+        for spec in COMMANDS[find(args.get(0))?].key_specs.as_slice() {
             if let Some(positions) = spec.positions(&args) {
                 keys.extend(positions.iter().map(|at| String::from_utf8_lossy(args.get(*at)).into_owned()));
             }
@@ -332,27 +278,27 @@ mod tests {
         assert_eq!(found("SK.GET k"), None);
     }
 
-    /// The two descriptions of keys agree.
+    /// The keys of requests, for which some rows name a function, are those of the specifications.
     #[test]
-    fn rows_and_specifications_agree() {
+    fn requests_and_specifications_agree() {
         let tails = ["2 b 1 c", "a 2 b c", "a b c d", "x 2 b c", "1 a x y"];
         for command in COMMANDS.iter().filter(|command| command.subcommands.is_empty()) {
             for tail in tails {
                 let list = request(&format!("{} {tail}", command.name));
                 let args = list.args().expect("a request");
-                let specs = of_command(command);
+                let specs = command.key_specs.as_slice();
                 let counts = specs.iter().any(|spec| matches!(spec.find, KeyFind::Counted { .. }));
                 let Some(keys) = keys_of(command, &args) else { continue };
-                let by_rows = keys.all();
+                let by_request = keys.all();
                 let by_specs: Vec<&[u8]> = specs
                     .iter()
-                    .filter(|spec| spec.is_of_keys())
+                    .filter(|spec| !spec.has("not_key"))
                     .filter_map(|spec| spec.positions(&args))
                     .flatten()
                     .map(|at| args.get(at))
                     .collect();
                 let name = command.name;
-                assert!(counts || by_rows == by_specs, "{name} {tail}: {by_rows:?} {by_specs:?}");
+                assert!(counts || by_request == by_specs, "{name} {tail}: {by_request:?} {by_specs:?}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The keys of a request, from the row of its command.
+//! The keys of a request, from the key specifications of its command.
 //!
 //! ```text
 //!   MSET k v k v           first, last, step      ─► k k
@@ -13,7 +13,7 @@ use std::ops::Range;
 use skein_syntax::number::parse_i64;
 
 use super::migration_args::MigrationArgs;
-use super::{CommandSpec, is};
+use super::{Command, is};
 use crate::resp::RequestArgs;
 
 /// The keys of a request.
@@ -43,7 +43,7 @@ struct KeyPlaces {
 
 /// Returns the keys of a request, or `None` if the count of keys is not a number or exceeds the
 /// number of arguments, or if a request of MIGRATE has a key and a list of keys.
-pub(crate) fn keys_of<'a>(command: &CommandSpec, request: &RequestArgs<'a>) -> Option<RequestKeys<'a>> {
+pub(crate) fn keys_of<'a>(command: &Command, request: &RequestArgs<'a>) -> Option<RequestKeys<'a>> {
     let KeyPlaces { placed, counted, plain } = find_places(command, request)?;
     Some(RequestKeys {
         placed: placed.into_iter().map(|at| request.get(at)).collect(),
@@ -53,28 +53,18 @@ pub(crate) fn keys_of<'a>(command: &CommandSpec, request: &RequestArgs<'a>) -> O
 }
 
 /// Returns the arguments that are keys, in no particular order; `None` as [`keys_of`].
-pub(crate) fn key_places(command: &CommandSpec, request: &RequestArgs<'_>) -> Option<Vec<usize>> {
+pub(crate) fn key_places(command: &Command, request: &RequestArgs<'_>) -> Option<Vec<usize>> {
     let KeyPlaces { mut placed, counted, .. } = find_places(command, request)?;
     placed.extend(counted);
     Some(placed)
 }
 
-fn find_places(command: &CommandSpec, request: &RequestArgs<'_>) -> Option<KeyPlaces> {
+fn find_places(command: &Command, request: &RequestArgs<'_>) -> Option<KeyPlaces> {
     let mut placed = at_places(command.keys, request);
-    match command.name {
-        "sort" => placed.extend(stored_key(request)),
-        "georadius" => placed.extend(stored_keys(request, 6)),
-        "georadiusbymember" => placed.extend(stored_keys(request, 5)),
-        "migrate" => {
-            placed = MigrationArgs::of(request).keys.collect();
-            if placed.is_empty() {
-                return None;
-            }
-        }
-        "xread" | "xreadgroup" => placed.extend(read_streams(command, request)),
-        // The key in the other database, which `stored_request` adds.
-        "move" if request.len() == 4 => placed.push(3),
-        _ => {}
+    match command.key_finder {
+        Some(find) => find(request, &mut placed)?,
+        None if command.searches_keys() => placed.extend(searched(command, request)),
+        None => {}
     }
     if command.key_count == 0 {
         return Some(KeyPlaces { placed, counted: 0..0, plain: true });
@@ -84,6 +74,40 @@ fn find_places(command: &CommandSpec, request: &RequestArgs<'_>) -> Option<KeyPl
     let most = request.len().saturating_sub(first);
     let count = usize::try_from(count).ok().filter(|count| (1..=most).contains(count))?;
     Some(KeyPlaces { placed, counted: first..first + count, plain })
+}
+
+/// Adds the keys that no specification can find to those at fixed positions, or replaces these. `None`
+/// as [`keys_of`].
+pub(crate) type KeyFinder = fn(&RequestArgs<'_>, &mut Vec<usize>) -> Option<()>;
+
+/// Adds the key that a request of SORT stores to.
+pub(crate) fn sort_target(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> Option<()> {
+    placed.extend(stored_key(request));
+    Some(())
+}
+
+/// Adds the keys that a request of GEORADIUS stores to.
+pub(crate) fn radius_targets(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> Option<()> {
+    placed.extend(stored_keys(request, 6));
+    Some(())
+}
+
+/// Adds the keys that a request of GEORADIUSBYMEMBER stores to.
+pub(crate) fn radius_member_targets(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> Option<()> {
+    placed.extend(stored_keys(request, 5));
+    Some(())
+}
+
+/// Finds the keys of MIGRATE.
+pub(crate) fn migrated_keys(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> Option<()> {
+    *placed = MigrationArgs::of(request).keys.collect();
+    (!placed.is_empty()).then_some(())
+}
+
+/// Adds the key of MOVE in the other database, which `stored_request` has added to the request.
+pub(crate) fn moved_key(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> Option<()> {
+    placed.extend((request.len() == 4).then_some(3));
+    Some(())
 }
 
 /// Returns the key that a request of SORT stores to.
@@ -105,13 +129,10 @@ fn stored_key(args: &RequestArgs<'_>) -> Option<usize> {
     found
 }
 
-/// Returns the streams that a request of XREAD or XREADGROUP reads: half of the arguments behind
-/// the word STREAMS.
-fn read_streams(command: &CommandSpec, args: &RequestArgs<'_>) -> Range<usize> {
-    let first = if command.name == "xread" { 1 } else { 4 };
-    let word = (first..args.len()).find(|&at| is(args.get(at), "STREAMS"));
-    let start = word.map_or(args.len(), |at| at + 1);
-    start..start + (args.len() - start) / 2
+/// Returns the keys that specifications search, such as the streams of XREAD.
+fn searched(command: &Command, request: &RequestArgs<'_>) -> Vec<usize> {
+    let specs = command.key_specs.as_slice().iter().filter(|spec| spec.is_searched());
+    specs.filter_map(|spec| spec.positions(request)).flatten().collect()
 }
 
 /// Returns the keys after STORE and after STOREDIST, from this argument on. GEORADIUS stores to the

@@ -3,7 +3,7 @@
 
 use super::command_error::NOT_IN_MULTI;
 use super::task::{SlicedTask, TaskProgress, TaskSlice};
-use super::{AfterCommand, CommandContext, CommandError, CommandSpec, observed};
+use super::{AfterCommand, Command, CommandContext, CommandError, observed};
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::stored_request::StoredRequest;
 
@@ -11,7 +11,7 @@ use crate::stored_request::StoredRequest;
 /// whether the connection must be closed after it.
 pub(crate) fn run_named<'c>(
     context: CommandContext<'c>,
-    command: &'static CommandSpec,
+    command: &'static Command,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<bool, CommandError>) {
@@ -26,12 +26,11 @@ pub(crate) fn run_named<'c>(
 /// be closed after it.
 pub(crate) fn run<'c>(
     mut context: CommandContext<'c>,
-    command: &'static CommandSpec,
+    command: &'static Command,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<bool, CommandError>) {
-    let ran =
-        observed::run(&mut context, command, args, |context| command.handler().run(context, args, reply));
+    let ran = observed::run(&mut context, command, args, |context| command.handler.run(context, args, reply));
     context.shared.note_made_keys(&mut context.session, command, args);
     match ran {
         // No other worker runs, and nothing waits inside a transaction.

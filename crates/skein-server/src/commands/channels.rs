@@ -2,11 +2,12 @@
 //!
 //! Design: `docs/design/server.md`.
 
+pub(crate) mod table;
+
 use super::subcommands::{help, subcommand};
-use super::{AfterCommand, CommandContext, CommandError, CommandResult, CommandSpec};
+use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, Flag};
 use crate::channels::ChannelKind;
 use crate::client::{ClientState, ClientSubscriptions};
-use crate::command_table::subcommands;
 use crate::glob::Glob;
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
@@ -27,23 +28,9 @@ const HELP: &[&str] = &[
     "    Prints this help.",
 ];
 
-/// Commands that a client may send in RESP2 while it has subscriptions: there, replies and messages
-/// look the same.
-const WHILE_SUBSCRIBED: [&str; 9] = [
-    "ping",
-    "psubscribe",
-    "punsubscribe",
-    "quit",
-    "reset",
-    "ssubscribe",
-    "subscribe",
-    "sunsubscribe",
-    "unsubscribe",
-];
-
 /// Rejects a command that the client may not send while it has subscriptions.
-pub(crate) fn check_subscribed(client: &ClientState, command: &CommandSpec) -> Result<(), CommandError> {
-    if !client.only_subscribes() || WHILE_SUBSCRIBED.contains(&command.name) {
+pub(crate) fn check_subscribed(client: &ClientState, command: &Command) -> Result<(), CommandError> {
+    if !client.only_subscribes() || command.has(Flag::WhileSubscribed) {
         return Ok(());
     }
     Err(CommandError::owned(format!(
@@ -182,7 +169,7 @@ pub(super) fn pubsub(
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
     let channels = &context.shared.channels;
-    match subcommand("pubsub", subcommands::PUBSUB, args)? {
+    match subcommand(args)? {
         "channels" => write_active(context, args, ChannelKind::Channel, reply)?,
         "shardchannels" => write_active(context, args, ChannelKind::Shard, reply)?,
         "numsub" => write_counts(context, args, ChannelKind::Channel, reply),
@@ -202,7 +189,7 @@ fn write_active(
     let pattern = match args.len() {
         2 => None,
         3 => Some(Glob::new(args.get(2))),
-        _ => return Err(super::subcommands::unknown_or_wrong("pubsub", args)),
+        _ => return Err(super::subcommands::unknown_or_wrong(args)),
     };
     let names = context.shared.channels.active(kind, pattern.as_ref());
     reply.array(names.len());

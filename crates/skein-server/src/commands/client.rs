@@ -16,7 +16,6 @@ use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, is, quoted};
 use crate::client::ClientState;
 use crate::client_registry::ClientAttributes;
-use crate::command_table::subcommands;
 use crate::resp::{ReplyWriter, RequestArgs};
 use filter::{ClientFilter, ClientKind};
 pub(super) use list::line;
@@ -71,7 +70,7 @@ pub(super) fn own_client(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<bool, CommandError> {
-    match subcommand("client", subcommands::CLIENT, args)? {
+    match subcommand(args)? {
         "id" => reply.count(client.id as usize),
         "getname" => match &client.record.attributes().name[..] {
             [] => reply.null(),
@@ -108,7 +107,7 @@ pub(super) fn client(
     if own_client(context.client, args, reply)? {
         return Ok(AfterCommand::Done);
     }
-    match subcommand("client", subcommands::CLIENT, args)? {
+    match subcommand(args)? {
         "info" => {
             let (shared, client) = (context.shared, &*context.client);
             reply.text(&line(shared, client, &client.record, "client|info", usize::MAX));

@@ -14,7 +14,6 @@ mod values;
 use super::command_error::SYNTAX;
 use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, is};
-use crate::command_table::subcommands;
 use crate::config::{CONFIG_PARAMETERS, Parameter};
 use crate::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -43,7 +42,7 @@ pub(super) fn config(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
-    match subcommand("config", subcommands::CONFIG, args)? {
+    match subcommand(args)? {
         "get" => get(context.shared, args, reply),
         "set" => {
             set(context.shared, args)?;

@@ -1,5 +1,7 @@
 //! Commands about the connection itself.
 
+pub(crate) mod table;
+
 use std::sync::Arc;
 
 use skein_syntax::number::parse_i64;
@@ -9,7 +11,7 @@ use super::channels::{ping_subscribed, remove_all};
 use super::client::stop_tracking;
 use super::command_error::NO_AUTH;
 use super::monitor::stop_monitoring;
-use super::{AfterCommand, CommandContext, CommandError, CommandResult, CommandSpec, Handler, is};
+use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, Handler, is};
 use crate::acl::{Acl, DEFAULT};
 use crate::client::ClientState;
 use crate::info::REDIS_VERSION;
@@ -242,9 +244,9 @@ pub(crate) fn reset_at(login: &mut LoginContext<'_>, reply: &mut ReplyWriter<'_>
 }
 
 /// Writes the error for a client that has not logged in.
-pub(crate) fn refuse_unauthenticated(command: &CommandSpec, reply: &mut ReplyWriter<'_>) {
+pub(crate) fn refuse_unauthenticated(command: &Command, reply: &mut ReplyWriter<'_>) {
     let fault = CommandError::text(NO_AUTH);
     // As in Redis, a rejected EXEC aborts the transaction.
-    let fault = if matches!(command.handler(), Handler::Exec) { fault.aborts() } else { fault };
+    let fault = if matches!(command.handler, Handler::Exec) { fault.aborts() } else { fault };
     fault.write(reply);
 }

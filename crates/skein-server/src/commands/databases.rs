@@ -49,6 +49,12 @@ pub(super) fn select_at(
     Ok(())
 }
 
+/// Returns the argument of MOVE that names another database.
+#[expect(clippy::unnecessary_wraps, reason = "COPY may name none")]
+pub(super) fn move_database<'a>(args: &RequestArgs<'a>) -> Option<&'a [u8]> {
+    Some(args.get(2))
+}
+
 /// `MOVE key database`, with the key in the other database as one more argument
 /// (`stored_request`). Without that, the number is of no database.
 pub(super) fn move_key(

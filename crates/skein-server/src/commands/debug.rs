@@ -62,7 +62,7 @@ pub(super) fn debug(
         context.shared.settings.debug_in_scripts.set(parse_switch(args)?);
         reply.ok();
     } else {
-        return Err(unknown_or_wrong("debug", args));
+        return Err(unknown_or_wrong(args));
     }
     Ok(AfterCommand::Done)
 }

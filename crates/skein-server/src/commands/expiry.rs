@@ -8,6 +8,8 @@
 //! The current time is the worker's. It does not advance while the worker serves a group of
 //! connections, so a command sees a single time.
 
+pub(crate) mod table;
+
 use skein_syntax::number::parse_i64;
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};

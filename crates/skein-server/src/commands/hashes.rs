@@ -7,6 +7,7 @@
 mod all;
 mod random;
 mod scan;
+pub(crate) mod table;
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;

@@ -9,6 +9,8 @@
 //!
 //! As in Redis, PFCOUNT and PFDEBUG may change the bytes of a value: the kept count, the encoding.
 
+pub(crate) mod table;
+
 use std::fmt::Write as _;
 
 use super::command_error::CommandError;

@@ -9,7 +9,7 @@ use super::reply_limit::ReplyLimit;
 use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::acl::{Category, CommandTarget};
-use crate::command_table::{COMMANDS, subcommands};
+use crate::command_table::COMMANDS;
 use crate::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
 
@@ -51,8 +51,7 @@ pub(super) fn answer(
     limit: &ReplyLimit,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    let subcommand =
-        if args.len() == 1 { "info" } else { subcommand("command", subcommands::COMMAND, args)? };
+    let subcommand = if args.len() == 1 { "info" } else { subcommand(args)? };
     match subcommand {
         "count" => reply.count(COMMANDS.len()),
         "docs" => docs(args, limit, reply)?,

@@ -3,6 +3,7 @@
 pub(super) mod object;
 mod random;
 mod remove;
+pub(crate) mod table;
 
 use super::task::{RangeFormat, RangeTask, SlicedTask};
 use super::{AfterCommand, CommandContext, CommandError, scan};

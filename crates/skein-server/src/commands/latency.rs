@@ -8,7 +8,6 @@ use std::time::UNIX_EPOCH;
 use super::reply_limit::ReplyLimit;
 use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, QUOTED_BYTES_MAX, quoted};
-use crate::command_table::subcommands;
 use crate::observe::command_kinds::CommandKind;
 use crate::observe::latency_events::{LatencyEvent, LatencyEvents, LatencyHistory};
 use crate::observe::{CommandTotals, KindTotals};
@@ -39,7 +38,7 @@ pub(super) fn latency(
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
     let events = &context.shared.observing.events;
-    match subcommand("latency", subcommands::LATENCY, args)? {
+    match subcommand(args)? {
         "doctor" => {
             let millis = context.shared.settings.latency_threshold.millis();
             reply.text(&doctor::report(millis, &events.all()));

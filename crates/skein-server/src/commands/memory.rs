@@ -5,7 +5,6 @@ use skein_syntax::number::parse_i64;
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::command_table::subcommands;
 use crate::resp::{ReplyWriter, RequestArgs};
 
 const HELP: &[&str] = &[
@@ -38,7 +37,7 @@ pub(super) fn memory(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    match subcommand("memory", subcommands::MEMORY, args)? {
+    match subcommand(args)? {
         "usage" => usage(context, args, reply)?,
         "stats" => numbers(&stats(context), reply),
         "doctor" => reply.text(&doctor(context)),

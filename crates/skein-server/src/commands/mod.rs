@@ -12,11 +12,11 @@
 //!                                                      runs while no other worker runs a command
 //! ```
 //!
-//! `command_table` has the names and the properties of the commands, `handlers` one row with the
-//! handler of each.
+//! The table of each family (`lists/table.rs`) has one row for each command, with its handler and all
+//! facts about it: see `command_table`.
 //!
-//! Read in this order: this file; `handlers`; `strings` (a plain family); `task` (commands that run
-//! in slices). Design: `docs/design/server.md`.
+//! Read in this order: this file; `strings` (a plain family) and its table; `task` (commands that run
+//! in slices). Design: `docs/design/server.md`, `docs/design/command-table.md`.
 
 #![expect(
     clippy::unnecessary_wraps,
@@ -35,7 +35,6 @@ pub(crate) mod debug;
 pub(crate) mod dump;
 pub(crate) mod expiry;
 pub(crate) mod geo;
-mod handlers;
 pub(crate) mod hashes;
 pub(crate) mod hyperloglog;
 pub(crate) mod introspection;
@@ -58,7 +57,7 @@ pub(crate) mod skein;
 pub(crate) mod slowlog;
 pub(crate) mod sort;
 pub(crate) mod sorted_sets;
-mod standalone;
+pub(crate) mod standalone;
 pub(crate) mod streams;
 pub(crate) mod strings;
 pub(crate) mod subcommands;
@@ -80,9 +79,8 @@ use crate::shared::ServerShared;
 use skein_data::{EngineKeys, EngineWriter, RowView, Ticket};
 
 pub(crate) use crate::command_error::{self, CommandError, OUT_OF_MEMORY};
-pub(crate) use crate::command_table::{CommandSpec, ResolvedTag, find, is, resolve, takes};
+pub(crate) use crate::command_table::{Command, Flag, ResolvedTag, find, handler_of, is, resolve, takes};
 use blocking::BlockingCommand;
-pub(crate) use handlers::handler_of;
 pub(crate) use scripts::{ScriptKind, ScriptSource};
 pub(crate) use task::SlicedTask;
 
@@ -335,8 +333,8 @@ pub(crate) fn refuse(resolved: ResolvedTag, args: &RequestArgs<'_>, reply: &mut 
 
 /// Returns the error for a wrong number of arguments. As in Redis, an EXEC with arguments aborts
 /// the transaction.
-fn wrong_arity(command: &CommandSpec) -> CommandError {
-    match command.handler() {
+fn wrong_arity(command: &Command) -> CommandError {
+    match command.handler {
         Handler::Exec => CommandError::text("wrong number of arguments for 'exec' command").aborts(),
         _ => CommandError::wrong_arity(command.name),
     }

@@ -1,12 +1,9 @@
 //! MONITOR, and which requests monitors see.
 
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, Handler};
-use crate::acl::{Category, CommandTarget};
 use crate::client::ClientState;
 use crate::client_registry::ClientMode;
-use crate::command_table::CommandSpec;
-use crate::command_table::redis_facts::subcommand_flags;
-use crate::command_table::subcommands::find;
+use crate::command_table::{Command, Flag};
 use crate::monitors::RequestSource;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
@@ -46,20 +43,17 @@ pub(crate) fn stop_monitoring(shared: &ServerShared, client: &mut ClientState) {
 /// Refuses a request that reads or writes keys, or publishes, to a client that monitors.
 pub(crate) fn check_monitoring(
     client: &ClientState,
-    command: &CommandSpec,
+    command: &Command,
     args: &RequestArgs<'_>,
 ) -> Result<(), CommandError> {
     if !client.monitors {
         return Ok(());
     }
-    let subcommand = args.from(1).next().and_then(|name| find(command.subcommands, name));
-    let flags = match subcommand {
-        Some((name, _)) => subcommand_flags(&format!("{}|{name}", command.name)),
-        None => command.flags.to_vec(),
-    };
-    let interacts = ["write", "readonly"].iter().any(|flag| flags.contains(flag))
-        || command.has_other_effects
-        || matches!(command.handler(), Handler::Script(_));
+    let flags = command.flags_of(args);
+    let interacts = flags.has(Flag::Write)
+        || flags.has(Flag::ReadOnly)
+        || command.has(Flag::OtherEffects)
+        || matches!(command.handler, Handler::Script(_));
     if interacts { Err(MONITORS) } else { Ok(()) }
 }
 
@@ -68,7 +62,7 @@ pub(crate) fn check_monitoring(
 #[inline]
 pub(crate) fn feed(
     shared: &ServerShared,
-    command: &CommandSpec,
+    command: &Command,
     source: RequestSource<'_>,
     args: &RequestArgs<'_>,
 ) {
@@ -79,13 +73,8 @@ pub(crate) fn feed(
 
 /// Returns whether monitors see a request. As in Redis, requests of administrators are hidden.
 #[cold]
-fn is_shown(command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
-    let is_admin = || {
-        let target = CommandTarget::of(command.number.into(), args);
-        Category::find(b"admin").is_some_and(|admin| target.categories().has(admin))
-    };
-    // LASTSAVE is in the category, but Redis does not flag it.
-    !command.has_flag("skip_monitor") && (command.name == "lastsave" || !is_admin())
+fn is_shown(command: &Command, args: &RequestArgs<'_>) -> bool {
+    !command.has(Flag::SkipMonitor) && !command.flags_of(args).has(Flag::Admin)
 }
 
 #[cfg(test)]
@@ -103,7 +92,9 @@ mod tests {
             let ResolvedTag::Command(command) = ResolvedTag::of(resolve(&args)) else { panic!("{words:?}") };
             is_shown(command, &args)
         };
-        for words in ["get k", "client setname n", "lastsave", "auth pw", "exec", "config help", "ping"] {
+        for words in
+            ["get k", "client setname n", "lastsave", "role", "auth pw", "exec", "config help", "ping"]
+        {
             assert!(shown(words), "{words}");
         }
         for words in ["config set a b", "acl whoami", "slowlog get", "monitor", "eval s 0", "client kill a:1"]

@@ -43,6 +43,17 @@ pub(super) fn rename_nx(
     Ok(AfterCommand::Done)
 }
 
+/// Returns the argument of COPY that names another database.
+pub(super) fn copy_database<'a>(args: &RequestArgs<'a>) -> Option<&'a [u8]> {
+    let (mut number, mut rest) = (None, args.from(3));
+    while let Some(word) = rest.next() {
+        if is(word, "DB") {
+            number = rest.next();
+        }
+    }
+    number
+}
+
 /// `COPY source destination [DB database] [REPLACE]`
 pub(super) fn copy(
     context: &mut CommandContext<'_>,

@@ -1,21 +1,19 @@
 //! The work around each command while somebody listens to changes of keys: a client's reads are
 //! remembered before it reads, and the changes of a command are noted.
 
-use super::{CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, is_short, resolve};
+use super::{Command, CommandContext, CommandError, Handler, ResolvedTag, is_short, resolve};
+use crate::command_table::Flag;
 use crate::command_table::request_keys::keys_of;
 use crate::key_events::{CommandWatch, KeyChanges};
 use crate::resp::RequestArgs;
 use skein_data::{EngineKeys, name_within};
-
-/// Commands that read keys, although Redis flags their subcommands instead.
-const READ_BY_SUBCOMMAND: [&str; 2] = ["memory", "object"];
 
 /// Runs a request and notes what it changes, if somebody wants to know. REQUIRES: if the command
 /// writes and somebody wants to know, the caller may write (`KeyObserver::order`).
 #[inline]
 pub(crate) fn run<R>(
     context: &mut CommandContext<'_>,
-    command: &'static CommandSpec,
+    command: &'static Command,
     args: &RequestArgs<'_>,
     handler: impl FnOnce(&mut CommandContext<'_>) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
@@ -29,7 +27,7 @@ pub(crate) fn run<R>(
 #[inline]
 fn begin<'a>(
     context: &mut CommandContext<'_>,
-    command: &'static CommandSpec,
+    command: &'static Command,
     args: &RequestArgs<'a>,
 ) -> Option<CommandWatch<'a>> {
     if context.client.tracking.is_some() {
@@ -43,7 +41,7 @@ fn begin<'a>(
         }
     }
     // A command that runs in slices observes each of them.
-    if matches!(command.handler(), Handler::WriteOrSlices(..)) && !is_short(args) {
+    if matches!(command.handler, Handler::WriteOrSlices(..)) && !is_short(args) {
         return None;
     }
     context.changes.begin(&mut context.session, command, args)
@@ -64,8 +62,8 @@ fn end(context: &mut CommandContext<'_>, watch: Option<CommandWatch<'_>>, succee
 }
 
 /// Remembers the keys that a client is about to read, if it tracks them.
-fn remember_reads(context: &mut CommandContext<'_>, command: &CommandSpec, args: &RequestArgs<'_>) {
-    if command.has_flag("readonly") || READ_BY_SUBCOMMAND.contains(&command.name) {
+fn remember_reads(context: &mut CommandContext<'_>, command: &Command, args: &RequestArgs<'_>) {
+    if command.flags_of(args).has(Flag::ReadOnly) {
         remember_keys(context, command, args);
     }
 }
@@ -78,7 +76,7 @@ pub(crate) fn remember_declared(context: &mut CommandContext<'_>, request: &Requ
     }
 }
 
-fn remember_keys(context: &mut CommandContext<'_>, command: &CommandSpec, args: &RequestArgs<'_>) {
+fn remember_keys(context: &mut CommandContext<'_>, command: &Command, args: &RequestArgs<'_>) {
     let tracks = context.client.tracking.as_ref().is_some_and(|tracking| tracking.tracks_reads());
     let Some(keys) = tracks.then(|| keys_of(command, args)).flatten() else { return };
     let most = context.shared.settings.tracking_keys_max.get();

@@ -1,5 +1,7 @@
 //! Commands about the server.
 
+pub(crate) mod table;
+
 use std::time::UNIX_EPOCH;
 
 use skein_data::{DATABASES_MAX, StoredKeyspace};

@@ -5,7 +5,6 @@ use skein_syntax::number::parse_i64;
 use super::reply_limit::ReplyLimit;
 use super::subcommands::{help, subcommand, unknown_or_wrong};
 use super::{AfterCommand, CommandContext, CommandError};
-use crate::command_table::subcommands;
 use crate::observe::slowlog::SlowlogEntry;
 use crate::resp::{ReplyWriter, RequestArgs};
 
@@ -31,7 +30,7 @@ pub(super) fn slowlog(
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
     let slowlog = &context.shared.observing.slowlog;
-    match subcommand("slowlog", subcommands::SLOWLOG, args)? {
+    match subcommand(args)? {
         "get" => {
             let entries = slowlog.newest(count(args)?);
             reply.array(entries.len());
@@ -59,7 +58,7 @@ fn count(args: &RequestArgs<'_>) -> Result<usize, CommandError> {
             Some(count @ 0..) => Ok(usize::try_from(count).unwrap_or(usize::MAX)),
             _ => Err(CommandError::text("ERR count should be greater than or equal to -1")),
         },
-        _ => Err(unknown_or_wrong("slowlog", args)),
+        _ => Err(unknown_or_wrong(args)),
     }
 }
 

@@ -1,13 +1,14 @@
 //! Commands about replicas, clusters and modules. There are none of these, and the answers are those of
 //! a Redis that stands alone: clients and tools ask before they use any.
 
+pub(crate) mod table;
+
 use skein_data::{Durability, Ticket};
 use skein_syntax::number::parse_i64;
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::command_table::subcommands;
 use crate::resp::{ReplyWriter, RequestArgs};
 
 /// The error for every command about a cluster, also for CLUSTER HELP. Clients know this text.
@@ -36,7 +37,7 @@ pub(super) fn module(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    match subcommand("module", subcommands::MODULE, args)? {
+    match subcommand(args)? {
         "help" => help(MODULE_HELP, reply),
         "list" => reply.array(0),
         other => {

@@ -5,6 +5,7 @@ mod bit_operations;
 mod bits;
 pub(super) mod lcs;
 mod ranges;
+pub(crate) mod table;
 
 use skein_syntax::number::parse_i64;
 
@@ -18,6 +19,7 @@ use skein_data::{
     DiskError, EngineWriter, Error, RowAllocator, RowChange, RowRef, RowView, RowWriter as _, VALUE_BYTES_MAX,
 };
 
+use bit_fields::bit_field_key_flags;
 pub(super) use bit_fields::{bit_field, bit_field_ro};
 pub(super) use bit_operations::bit_op;
 pub(super) use bits::{bit_count, bit_count_alone, bit_pos, bit_pos_alone, get_bit, set_bit};
@@ -45,6 +47,11 @@ pub(super) fn strlen(row: Option<RowView<'_>>, _: &RequestArgs<'_>, reply: &mut 
         Some(Some(value)) => reply.count(value.len()),
         Some(None) => reply.error(WRONG_TYPE),
     }
+}
+
+/// Returns the use of the key of SET, which reads only with the option GET.
+fn set_key_flags(args: &RequestArgs<'_>) -> &'static str {
+    if args.from(3).any(|word| is(word, "GET")) { "RW access update" } else { "OW update" }
 }
 
 /// The options of SET.

@@ -6,33 +6,44 @@
 //!                                    └─► handler: which subcommand is it
 //! ```
 
-use super::{CommandError, CommandSpec, QUOTED_BYTES_MAX, quoted, takes};
-use crate::command_table::subcommands::{Subcommands, find};
+use super::{Command, CommandError, QUOTED_BYTES_MAX, find, quoted, takes};
+use crate::command_table::{COMMANDS, Subcommand};
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// Returns the subcommand in argument 1 of a request.
+/// Returns the name of the subcommand in argument 1 of a request.
 ///
 /// # Errors
 /// If the name is unknown or the number of arguments is wrong.
-pub(super) fn subcommand(
-    command: &str,
-    known: Subcommands,
-    args: &RequestArgs<'_>,
-) -> Result<&'static str, CommandError> {
-    let given = args.get(1);
-    match find(known, given) {
-        Some((name, wanted)) if takes(wanted, args.len()) => Ok(name),
-        Some((name, _)) => Err(CommandError::wrong_arity(&format!("{command}|{name}"))),
-        None => {
-            let mut text = b"ERR unknown subcommand '".to_vec();
-            text.extend_from_slice(quoted(given, QUOTED_BYTES_MAX));
-            text.extend_from_slice(format!("'. Try {} HELP.", command.to_ascii_uppercase()).as_bytes());
-            Err(CommandError::owned(text))
-        }
-    }
+pub(super) fn subcommand(args: &RequestArgs<'_>) -> Result<&'static str, CommandError> {
+    let command = find(args.get(0)).map(|index| &COMMANDS[index]);
+    command.map_or_else(|| Err(unknown(args)), |command| command.subcommand(args)).map(|found| found.name)
 }
 
-impl CommandSpec {
+/// Returns the error for an unknown subcommand.
+fn unknown(args: &RequestArgs<'_>) -> CommandError {
+    let (before, shown) = (&b"ERR unknown subcommand '"[..], quoted(args.get(1), QUOTED_BYTES_MAX));
+    CommandError::owned([before, shown, &way_out(args)].concat())
+}
+
+/// Returns the end of an error, which names the subcommand HELP.
+fn way_out(args: &RequestArgs<'_>) -> Vec<u8> {
+    [b"'. Try ", &*args.get(0).to_ascii_uppercase(), b" HELP."].concat()
+}
+
+impl Command {
+    /// Returns the subcommand of a request.
+    ///
+    /// # Errors
+    /// See [`subcommand`].
+    fn subcommand(&self, args: &RequestArgs<'_>) -> Result<&'static Subcommand, CommandError> {
+        let found = self.subcommand_of(args).ok_or_else(|| unknown(args))?;
+        if takes(found.arity, args.len()) {
+            Ok(found)
+        } else {
+            Err(CommandError::wrong_arity(&found.full_name(self)))
+        }
+    }
+
     /// Checks the subcommand of a request, if the command has subcommands and the request has an
     /// argument.
     ///
@@ -42,17 +53,15 @@ impl CommandSpec {
         if self.subcommands.is_empty() || args.len() == 1 {
             return Ok(());
         }
-        subcommand(self.name, self.subcommands, args).map(drop)
+        self.subcommand(args).map(drop)
     }
 }
 
 /// Returns the error for an unknown subcommand or a wrong number of arguments. For commands that
 /// check their subcommand themselves.
-pub(super) fn unknown_or_wrong(command: &str, args: &RequestArgs<'_>) -> CommandError {
+pub(super) fn unknown_or_wrong(args: &RequestArgs<'_>) -> CommandError {
     let before = &b"ERR unknown subcommand or wrong number of arguments for '"[..];
-    let after = format!("'. Try {} HELP.", command.to_ascii_uppercase());
-    let shown = quoted(args.get(1), QUOTED_BYTES_MAX);
-    CommandError::owned([before, shown, after.as_bytes()].concat())
+    CommandError::owned([before, quoted(args.get(1), QUOTED_BYTES_MAX), &way_out(args)].concat())
 }
 
 /// Writes a help text as an array of lines.

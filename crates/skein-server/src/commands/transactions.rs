@@ -9,18 +9,17 @@
 //!                as one write batch
 //! ```
 
+pub(crate) mod table;
+
 use super::command_error::NOT_IN_MULTI;
-use super::{AfterCommand, CommandContext, CommandError, CommandResult, CommandSpec, Handler, ResolvedTag};
+use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, Flag, Handler, ResolvedTag};
 use crate::client::ClientState;
 use crate::resp::{ReplyWriter, RequestArgs};
-
-/// Commands that run at once between MULTI and EXEC.
-const AT_ONCE: [&str; 6] = ["exec", "discard", "multi", "watch", "quit", "reset"];
 
 /// Rejects a request with an unknown command or a wrong number of arguments.
 pub(crate) fn refuse_queued(resolved: ResolvedTag, client: &mut ClientState) {
     match resolved {
-        ResolvedTag::WrongArity(command) if matches!(command.handler(), Handler::Exec) => {
+        ResolvedTag::WrongArity(command) if matches!(command.handler, Handler::Exec) => {
             client.leave_multi();
         }
         _ => client.mark_multi_failed(),
@@ -28,21 +27,21 @@ pub(crate) fn refuse_queued(resolved: ResolvedTag, client: &mut ClientState) {
 }
 
 /// Returns whether this command is queued between MULTI and EXEC.
-pub(crate) fn is_queued(command: &CommandSpec) -> bool {
-    !AT_ONCE.contains(&command.name)
+pub(crate) fn is_queued(command: &Command) -> bool {
+    !command.has(Flag::AtOnceInMulti)
 }
 
 /// Queues a request of a client in MULTI. Rejects it if the queue would exceed `limit` bytes.
 pub(crate) fn enqueue(
     client: &mut ClientState,
-    command: &CommandSpec,
+    command: &Command,
     tag: u16,
     args: &RequestArgs<'_>,
     limit: usize,
     reply: &mut ReplyWriter<'_>,
 ) {
     let Some(multi) = &mut client.multi else { return };
-    let refused = if command.has_flag("no_multi") {
+    let refused = if command.has(Flag::NoMulti) {
         Some(NOT_IN_MULTI)
     } else if !multi.spoiled && !multi.queue.push(tag, args, limit) {
         Some(CommandError::owned(format!(

@@ -1,6 +1,8 @@
 //! Redis's command families that SkeinDB does not support. The error for such a command says so,
 //! after the part that clients look for.
 
+use crate::command_table::OF_REPLICAS;
+
 /// A family: the message, and the names of its commands in lower case, or their prefixes.
 struct UnsupportedFamily {
     what: &'static str,
@@ -17,7 +19,7 @@ const fn family(
 }
 
 const FAMILIES: [UnsupportedFamily; 2] = [
-    family("SkeinDB has no replicas", &["psync", "sync", "replconf"], &[]),
+    family("SkeinDB has no replicas", &OF_REPLICAS, &[]),
     family("SkeinDB has no modules", &[], &["bf.", "cf.", "ft.", "json.", "ts.", "topk.", "tdigest."]),
 ];
 

@@ -1,4 +1,5 @@
-//! Commands that are answered while a script keeps the server busy. All others reply BUSY.
+//! Handlers of commands that are answered while a script keeps the server busy. Their rows name them
+//! beside the normal handlers. All others reply BUSY.
 //!
 //! They need no data: the login, the begin and end of MULTI, and what ends the script.
 //!
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use super::connection::{authenticate, negotiate_hello, reset_client, with_login};
 use super::scripts::{kill, write_function_stats};
 use super::transactions::{begin_multi, discard_multi, unwatch_keys};
-use super::{CommandError, CommandSpec, Handler, is};
+use super::{Command, CommandError, Handler, is};
 use crate::busy_script::ScriptSort;
 use crate::client::ClientState;
 use crate::command_error::SYNTAX;
@@ -22,56 +23,38 @@ pub(crate) struct BusyContext<'b> {
     pub shared: &'b Arc<ServerShared>,
 }
 
-/// Runs a request, if it may run now. Returns whether the connection must be closed after it. If it
-/// returns an error, the partial reply is discarded.
+/// Runs a request. Returns whether the connection must be closed after it. If it returns an error, the
+/// partial reply is discarded.
+pub(crate) type BusyHandler =
+    fn(&mut BusyContext<'_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> Result<bool, CommandError>;
+
+/// Returns the handler of a request, if it may run now.
+fn handler_of(command: &Command, args: &RequestArgs<'_>) -> Option<BusyHandler> {
+    command.subcommand_of(args).map_or(command.while_busy, |subcommand| subcommand.while_busy)
+}
+
+/// Runs a request, if it may run now: see [`BusyHandler`].
 pub(crate) fn run(
     context: &mut BusyContext<'_>,
-    command: &CommandSpec,
+    command: &Command,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<bool, CommandError> {
-    let BusyContext { client, shared } = context;
-    let second = args.from(1).next().unwrap_or_default();
-    match command.name {
-        "auth" => with_login(client, shared, |login| authenticate(login, args, reply))?,
-        "hello" => with_login(client, shared, |login| negotiate_hello(login, args, reply))?,
-        "reset" => reset_client(client, shared, reply),
-        "multi" => begin_multi(client, reply)?,
-        "discard" => discard_multi(client, reply)?,
-        "unwatch" => unwatch_keys(client, reply),
-        "quit" => {
-            reply.ok();
-            return Ok(true);
-        }
-        "script" if is(second, "KILL") => kill(shared, ScriptSort::Script, reply)?,
-        "function" if is(second, "KILL") => kill(shared, ScriptSort::Function, reply)?,
-        "function" if is(second, "STATS") => write_function_stats(shared, reply)?,
-        "shutdown" => {
-            check_shutdown(args, shared)?;
-            tracing::info!(client = client.id, "a client stopped the server while a script ran");
-            shared.busy_script.abandon();
-            shared.stop();
-            return Ok(true);
-        }
-        _ => return Err(refuse(client, command, shared)),
+    match handler_of(command, args) {
+        Some(run) => run(context, args, reply),
+        None => Err(refuse(context.client, command, context.shared)),
     }
-    Ok(false)
 }
 
 /// Returns whether a request between MULTI and EXEC may be queued now.
-pub(crate) fn may_be_queued(command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
-    let second = args.from(1).next().unwrap_or_default();
-    match command.name {
-        "script" => is(second, "KILL"),
-        "function" => is(second, "KILL") || is(second, "STATS"),
-        name => name != "watch" && command.has_flag("allow_busy"),
-    }
+pub(crate) fn may_be_queued(command: &Command, args: &RequestArgs<'_>) -> bool {
+    handler_of(command, args).is_some()
 }
 
 /// Returns the reply BUSY, and spoils a transaction: as in Redis, EXEC discards it.
-pub(crate) fn refuse(client: &mut ClientState, command: &CommandSpec, shared: &ServerShared) -> CommandError {
+pub(crate) fn refuse(client: &mut ClientState, command: &Command, shared: &ServerShared) -> CommandError {
     let fault = shared.busy_script.refusal();
-    if matches!(command.handler(), Handler::Exec) {
+    if matches!(command.handler, Handler::Exec) {
         client.leave_multi();
         return fault.aborts();
     }
@@ -91,4 +74,99 @@ fn check_shutdown(args: &RequestArgs<'_>, shared: &ServerShared) -> Result<(), C
         return Err(CommandError::text("ERR No shutdown in progress."));
     }
     if has("NOSAVE") { Ok(()) } else { Err(shared.busy_script.refusal()) }
+}
+
+pub(super) fn auth(
+    BusyContext { client, shared }: &mut BusyContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
+    with_login(client, shared, |login| authenticate(login, args, reply)).map(|()| false)
+}
+
+pub(super) fn hello(
+    BusyContext { client, shared }: &mut BusyContext<'_>,
+    args: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
+    with_login(client, shared, |login| negotiate_hello(login, args, reply)).map(|()| false)
+}
+
+pub(super) fn reset(
+    BusyContext { client, shared }: &mut BusyContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
+    reset_client(client, shared, reply);
+    Ok(false)
+}
+
+pub(super) fn multi(
+    context: &mut BusyContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
+    begin_multi(context.client, reply).map(|()| false)
+}
+
+pub(super) fn discard(
+    context: &mut BusyContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
+    discard_multi(context.client, reply).map(|()| false)
+}
+
+pub(super) fn unwatch(
+    context: &mut BusyContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
+    unwatch_keys(context.client, reply);
+    Ok(false)
+}
+
+pub(super) fn quit(
+    _: &mut BusyContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
+    reply.ok();
+    Ok(true)
+}
+
+pub(super) fn kill_script(
+    context: &mut BusyContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
+    kill(context.shared, ScriptSort::Script, reply).map(|()| false)
+}
+
+pub(super) fn kill_function(
+    context: &mut BusyContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
+    kill(context.shared, ScriptSort::Function, reply).map(|()| false)
+}
+
+pub(super) fn function_stats(
+    context: &mut BusyContext<'_>,
+    _: &RequestArgs<'_>,
+    reply: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
+    write_function_stats(context.shared, reply).map(|()| false)
+}
+
+pub(super) fn shutdown(
+    BusyContext { client, shared }: &mut BusyContext<'_>,
+    args: &RequestArgs<'_>,
+    _: &mut ReplyWriter<'_>,
+) -> Result<bool, CommandError> {
+    check_shutdown(args, shared)?;
+    tracing::info!(client = client.id, "a client stopped the server while a script ran");
+    shared.busy_script.abandon();
+    shared.stop();
+    Ok(true)
 }

@@ -10,10 +10,10 @@
 
 use std::collections::BTreeSet;
 
-use super::event_rules::{EventRule, rule_of};
+use super::event_rules::EventRule;
 use super::watch::{CommandWatch, KeyStates};
 use super::{EventClass, KeyObserver, ObservedLevel, WriteOrder};
-use crate::command_table::CommandSpec;
+use crate::command_table::Command;
 use crate::resp::RequestArgs;
 use skein_data::{EngineKeys, KeyState, name_within};
 
@@ -27,7 +27,7 @@ pub(crate) struct KeyChanges(Option<Box<ChangeLog>>);
 
 /// The events, in order.
 #[derive(Debug)]
-pub(super) struct ChangeLog {
+pub(crate) struct ChangeLog {
     level: ObservedLevel,
     /// The client whose requests run.
     client: u64,
@@ -118,7 +118,7 @@ impl KeyChanges {
     pub(crate) fn begin<'a>(
         &mut self,
         keys: &mut impl KeyStates,
-        command: &'static CommandSpec,
+        command: &'static Command,
         args: &RequestArgs<'a>,
     ) -> Option<CommandWatch<'a>> {
         let level = self.0.as_ref()?.level;
@@ -314,7 +314,6 @@ fn remove_expired(keys: &mut EngineKeys<'_>, key: &[u8]) -> bool {
 
 /// Returns whether a request can change keys, or read absent ones, so that somebody may want to
 /// know.
-pub(super) fn concerns_keys(command: &CommandSpec) -> bool {
-    let has_keys = command.keys.0 != 0 || command.has_flag("movablekeys");
-    has_keys && !matches!(rule_of(command), EventRule::Never)
+pub(super) fn concerns_keys(command: &Command) -> bool {
+    command.names_keys() && !matches!(command.event, EventRule::Never)
 }

@@ -22,15 +22,16 @@
 //! 3. `order` is acquired after the exclusion gate, and before the engine is entered.
 //!
 //! Read in this order: this file; `classes`; `changes` (the log of a command); `watch` (the
-//! comparison); `event_rules`; `tracking`.
+//! comparison); `event_rules`; `by_request`; `tracking`.
 //!
 //! Source: Redis's keyspace notifications and client-side caching. Design: `docs/design/server.md`.
 
+pub(crate) mod by_request;
 mod changes;
 mod classes;
 mod event_rules;
 mod invalidation;
-mod stream_watch;
+pub(crate) mod stream_watch;
 mod tracking;
 mod watch;
 
@@ -48,7 +49,9 @@ use skein_data::{RemovalBatch, RemovalObserver, StoredKeyspace, name_within};
 
 pub(crate) use changes::KeyChanges;
 pub(crate) use classes::{EventClass, EventClasses};
+pub(crate) use event_rules::EventRule;
 pub(crate) use invalidation::{Invalidation, encode_broken};
+pub(crate) use stream_watch::StreamPart;
 pub(crate) use tracking::{TrackedClient, TrackingTable};
 pub(crate) use watch::CommandWatch;
 

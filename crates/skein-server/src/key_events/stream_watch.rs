@@ -9,36 +9,38 @@
 use super::EventClass;
 use super::changes::ChangeLog;
 use super::watch::{KeyStates, WatchedKey};
-use crate::command_table::{CommandSpec, is};
+use crate::command_table::{Command, is};
 use crate::resp::RequestArgs;
 
 /// The parts of a stream that a command may change besides the state of its key.
 #[derive(Debug, Clone, Copy)]
-enum StreamPart<'a> {
+pub(crate) enum StreamPart<'a> {
     /// The number of entries, of which the command adds one.
     Entries,
     /// The consumer of a group.
     Consumer { group: &'a [u8], consumer: &'a [u8] },
 }
 
-impl<'a> StreamPart<'a> {
-    /// Returns the part that a request may change without its own event.
-    fn of(command: &CommandSpec, args: &RequestArgs<'a>) -> Option<Self> {
-        match command.name {
-            "xadd" => {
-                let trims = args.from(2).any(|word| is(word, "MAXLEN") || is(word, "MINID"));
-                trims.then_some(Self::Entries)
-            }
-            "xreadgroup" => {
-                // The values of the options before it are numbers.
-                let mut rest = args.from(1).skip_while(|word| !is(word, "GROUP")).skip(1);
-                Some(Self::Consumer { group: rest.next()?, consumer: rest.next()? })
-            }
-            "xclaim" | "xautoclaim" => Some(Self::Consumer { group: args.get(2), consumer: args.get(3) }),
-            _ => None,
-        }
-    }
+/// Returns the part of a request of XADD: it may trim the entries.
+pub(crate) fn trimmed_entries<'a>(args: &RequestArgs<'a>) -> Option<StreamPart<'a>> {
+    let trims = args.from(2).any(|word| is(word, "MAXLEN") || is(word, "MINID"));
+    trims.then_some(StreamPart::Entries)
+}
 
+/// Returns the part of a request of XREADGROUP: it may make the consumer.
+pub(crate) fn reading_consumer<'a>(args: &RequestArgs<'a>) -> Option<StreamPart<'a>> {
+    // The values of the options before it are numbers.
+    let mut rest = args.from(1).skip_while(|word| !is(word, "GROUP")).skip(1);
+    Some(StreamPart::Consumer { group: rest.next()?, consumer: rest.next()? })
+}
+
+/// Returns the part of a request of XCLAIM or XAUTOCLAIM: it may make the consumer.
+#[expect(clippy::unnecessary_wraps, reason = "others may find no part")]
+pub(crate) fn claiming_consumer<'a>(args: &RequestArgs<'a>) -> Option<StreamPart<'a>> {
+    Some(StreamPart::Consumer { group: args.get(2), consumer: args.get(3) })
+}
+
+impl StreamPart<'_> {
     /// Counts it in the stream of a key.
     fn count(self, keys: &mut impl KeyStates, key: &[u8]) -> u64 {
         match self {
@@ -65,12 +67,12 @@ pub(super) struct StreamWatch<'a> {
 
 impl<'a> StreamWatch<'a> {
     pub(super) fn begin(
-        command: &CommandSpec,
+        command: &Command,
         args: &RequestArgs<'a>,
         keys: &mut impl KeyStates,
         watched: &[WatchedKey<'_>],
     ) -> Option<Self> {
-        let part = StreamPart::of(command, args)?;
+        let part = command.stream_part?(args)?;
         Some(Self { part, before: watched.iter().map(|watched| part.count(keys, watched.key)).collect() })
     }
 

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use super::changes::{ChangeLog, concerns_keys};
-use super::event_rules::{EventRule, missed_keys, rule_of};
+use super::event_rules::{EventRule, missed_keys};
 use super::stream_watch::StreamWatch;
 use super::{EventClass, ObservedLevel};
-use crate::command_table::CommandSpec;
+use crate::command_table::Command;
 use crate::command_table::request_keys::keys_of;
 use crate::resp::RequestArgs;
 use skein_data::{EngineKeys, EngineWriter, Error, KeyState};
@@ -63,7 +63,7 @@ impl KeyStates for EngineWriter<'_, '_> {
 
 /// A key of a request, and its state before and after.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WatchedKey<'a> {
+pub(crate) struct WatchedKey<'a> {
     pub key: &'a [u8],
     pub before: KeyState,
     pub after: KeyState,
@@ -88,7 +88,7 @@ impl WatchedKey<'_> {
 /// The keys of a request that runs.
 pub(crate) struct CommandWatch<'a> {
     rule: EventRule,
-    request: Option<(&'static CommandSpec, RequestArgs<'a>)>,
+    request: Option<(&'static Command, RequestArgs<'a>)>,
     /// Each key once, in the order of the request.
     keys: Vec<WatchedKey<'a>>,
     /// Present if somebody wants to know of streams, and the command changes more than its events tell.
@@ -99,7 +99,7 @@ impl<'a> CommandWatch<'a> {
     /// Looks at the keys of a request. Returns `None` if it cannot concern anybody.
     pub(super) fn begin(
         keys: &mut impl KeyStates,
-        command: &'static CommandSpec,
+        command: &'static Command,
         args: &RequestArgs<'a>,
         level: ObservedLevel,
     ) -> Option<Self> {
@@ -107,7 +107,7 @@ impl<'a> CommandWatch<'a> {
             return None;
         }
         let named = keys_of(command, args)?.all();
-        let watch = Self::of(rule_of(command), keys, named.into_iter());
+        let watch = Self::of(command.event, keys, named.into_iter());
         let streams =
             level.has(EventClass::Stream).then(|| StreamWatch::begin(command, args, keys, &watch.keys));
         Some(Self { request: Some((command, *args)), streams: streams.flatten(), ..watch })

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::command_table::{COMMANDS, CommandSpec, ResolvedTag};
+use crate::command_table::{COMMANDS, Command, ResolvedTag, subcommands};
 use crate::resp::RequestArgs;
 
 /// The number of each command's first subcommand.
@@ -64,8 +64,7 @@ impl CommandKind {
 
     #[cold]
     fn of_subcommand(place: u16, args: &RequestArgs<'_>) -> Self {
-        let named = |(name, _): &(&str, i32)| args.get(1).eq_ignore_ascii_case(name.as_bytes());
-        let found = COMMANDS[place as usize].subcommands.iter().position(named);
+        let found = subcommands::place(COMMANDS[place as usize].subcommands, args.get(1));
         Self(found.map_or(place, |at| FIRST_SUBCOMMAND[place as usize] + at as u16))
     }
 
@@ -80,7 +79,7 @@ impl CommandKind {
     }
 
     /// Returns the command, and the subcommand if this is one.
-    fn parts(self) -> (&'static CommandSpec, Option<&'static str>) {
+    fn parts(self) -> (&'static Command, Option<&'static str>) {
         if let Some(command) = COMMANDS.get(self.index()) {
             return (command, None);
         }
@@ -89,10 +88,10 @@ impl CommandKind {
         let place = FIRST_SUBCOMMAND.partition_point(|first| *first <= self.0) - 1;
         let at = (self.0 - FIRST_SUBCOMMAND[place]) as usize;
         let command = &COMMANDS[place];
-        (command, command.subcommands.get(at).map(|(name, _)| *name))
+        (command, command.subcommands.get(at).map(|subcommand| subcommand.name))
     }
 
-    pub(crate) fn command(self) -> &'static CommandSpec {
+    pub(crate) fn command(self) -> &'static Command {
         self.parts().0
     }
 

@@ -9,8 +9,8 @@ use std::time::UNIX_EPOCH;
 
 use skein_sync::locks::lock;
 
-use crate::command_table::is;
 use crate::command_table::migration_args::MigrationArgs;
+use crate::command_table::{COMMANDS, find, is};
 use crate::recent_entries::{MemorySize, RecentEntries};
 use crate::resp::RequestArgs;
 use crate::transport::ConnectionAddress;
@@ -41,25 +41,35 @@ pub(crate) enum SecretArgs {
 }
 
 impl SecretArgs {
+    /// Returns the secrets of a request, of which the row of its command tells.
     pub(crate) fn of(args: &RequestArgs<'_>) -> Self {
-        let (command, second) = (args.get(0), if args.len() > 1 { args.get(1) } else { b"" });
-        if is(command, "AUTH") {
-            Self::From(1)
-        } else if is(command, "HELLO") {
-            let auth = args.from(0).position(|arg| is(arg, "AUTH"));
-            // All arguments after it, because AUTH may also be a name that is set, or be given
-            // twice.
-            auth.map_or(Self::None, |at| Self::From(at + 1))
-        } else if is(command, "ACL") && is(second, "SETUSER") {
-            Self::From(2)
-        } else if is(command, "CONFIG") && is(second, "SET") {
-            Self::OfParameters
-        } else if is(command, "MIGRATE") {
-            let secrets = MigrationArgs::of(args).secrets;
-            Self::Between(secrets.start, secrets.end)
-        } else {
-            Self::None
-        }
+        let secrets = find(args.get(0)).and_then(|index| COMMANDS[index].secrets);
+        secrets.map_or(Self::None, |secrets| secrets(args))
+    }
+
+    /// Returns the secrets of a request of HELLO.
+    pub(crate) fn of_hello(args: &RequestArgs<'_>) -> Self {
+        let auth = args.from(0).position(|arg| is(arg, "AUTH"));
+        // All arguments after it, because AUTH may also be a name that is set, or be given twice.
+        auth.map_or(Self::None, |at| Self::From(at + 1))
+    }
+
+    /// Returns the secrets of a request of ACL.
+    pub(crate) fn of_acl(args: &RequestArgs<'_>) -> Self {
+        let sets_user = args.from(1).next().is_some_and(|name| is(name, "SETUSER"));
+        if sets_user { Self::From(2) } else { Self::None }
+    }
+
+    /// Returns the secrets of a request of CONFIG.
+    pub(crate) fn of_config(args: &RequestArgs<'_>) -> Self {
+        let sets = args.from(1).next().is_some_and(|name| is(name, "SET"));
+        if sets { Self::OfParameters } else { Self::None }
+    }
+
+    /// Returns the secrets of a request of MIGRATE.
+    pub(crate) fn of_migrate(args: &RequestArgs<'_>) -> Self {
+        let secrets = MigrationArgs::of(args).secrets;
+        Self::Between(secrets.start, secrets.end)
     }
 
     /// Returns whether the argument at a position is secret.

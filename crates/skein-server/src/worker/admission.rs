@@ -1,12 +1,13 @@
 //! The checks that every request passes before it runs, is queued, or is answered BUSY.
 
 use crate::client::ClientState;
+use crate::command_table::Flag;
 use crate::commands::access::denied::refuse as refuse_denied;
 use crate::commands::channels::check_subscribed;
 use crate::commands::connection::refuse_unauthenticated;
 use crate::commands::monitor::check_monitoring;
 use crate::commands::transactions::refuse_queued;
-use crate::commands::{CommandSpec, ResolvedTag, is, refuse};
+use crate::commands::{Command, ResolvedTag, is, refuse};
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use crate::warnings::WarningLimiter;
@@ -33,7 +34,7 @@ pub(super) fn admitted_command(
     client: &mut ClientState,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
-) -> Option<&'static CommandSpec> {
+) -> Option<&'static Command> {
     let ResolvedTag::Command(command) = resolved else {
         refuse_queued(resolved, client);
         refuse(resolved, args, reply);
@@ -44,7 +45,7 @@ pub(super) fn admitted_command(
         fault.write(reply);
         return None;
     }
-    if !client.authenticated && !command.has_flag("no_auth") {
+    if !client.authenticated && !command.has(Flag::NoAuth) {
         refuse_unauthenticated(command, reply);
         return None;
     }

@@ -16,7 +16,7 @@ use crate::client::ClientState;
 use crate::client_registry::ClientLocation;
 use crate::command_table::request_keys::keys_of;
 use crate::commands::blocking::{BlockingCommand, BlockingQuery};
-use crate::commands::{AfterCommand, CommandContext, CommandError, CommandSpec, Handler, KeyWait, observed};
+use crate::commands::{AfterCommand, Command, CommandContext, CommandError, Handler, KeyWait, observed};
 use crate::key_events::KeyChanges;
 use crate::planted_bugs::{self, PlantedBug};
 use crate::resp::{ArgList, ReplyWriter, RequestArgs};
@@ -58,7 +58,7 @@ impl WaitDeadlines {
 
 /// Whether one of the keys that the request may make has a waiting client. Then the request must
 /// run alone, to serve it.
-pub(super) fn wakes_someone(shared: &ServerShared, command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
+pub(super) fn wakes_someone(shared: &ServerShared, command: &Command, args: &RequestArgs<'_>) -> bool {
     command.may_wake(&shared.waiting)
         && (command.removes_all_keys()
             || keys_of(command, args)
@@ -70,7 +70,7 @@ pub(super) fn wakes_someone(shared: &ServerShared, command: &CommandSpec, args: 
 pub(super) fn may_wake_someone(
     shared: &ServerShared,
     client: &ClientState,
-    command: &CommandSpec,
+    command: &Command,
     names: &RequestArgs<'_>,
 ) -> bool {
     if client.keyspace().is_default() {
@@ -118,7 +118,7 @@ pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShar
 fn claim(session: &mut EngineSession, shared: &ServerShared, key: &[u8]) -> Option<(u64, WaitingClient)> {
     session.get_with(key, |row| {
         let row = row.ok()?;
-        shared.waiting.claim(key, |client| match (client.command.handler(), client.request.args()) {
+        shared.waiting.claim(key, |client| match (client.command.handler, client.request.args()) {
             (Handler::Blocking(blocking), Some(args)) => (blocking.can_serve)(row, &args, key),
             _ => false,
         })
@@ -133,7 +133,7 @@ fn serve(
     key: &[u8],
     reply: &mut ReplyWriter<'_>,
 ) -> Result<Ticket, CommandError> {
-    let (Handler::Blocking(blocking), Some(args)) = (client.command.handler(), client.request.args()) else {
+    let (Handler::Blocking(blocking), Some(args)) = (client.command.handler, client.request.args()) else {
         return Ok(Ticket::default());
     };
     let mut changes = KeyChanges::of(&shared.key_observer, 0);
@@ -155,7 +155,7 @@ impl GeneralContext<'_> {
     /// so this passes no other client.
     fn try_beside(
         &mut self,
-        command: &'static CommandSpec,
+        command: &'static Command,
         blocking: &BlockingCommand,
         client: &mut ClientState,
         query: &BlockingQuery,
@@ -174,7 +174,7 @@ impl GeneralContext<'_> {
     /// Runs a blocking command: serves the client, or makes it wait.
     pub(super) fn run_blocking(
         &mut self,
-        command: &'static CommandSpec,
+        command: &'static Command,
         blocking: &BlockingCommand,
         client: &mut ClientState,
         slot: usize,
@@ -242,7 +242,7 @@ enum TriedWait {
 /// waits.
 fn try_alone(
     context: &mut CommandContext<'_>,
-    (command, blocking): (&'static CommandSpec, &BlockingCommand),
+    (command, blocking): (&'static Command, &BlockingCommand),
     (query, args): (&BlockingQuery, &RequestArgs<'_>),
     looks: bool,
     reply: &mut ReplyWriter<'_>,

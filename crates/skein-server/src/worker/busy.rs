@@ -26,7 +26,7 @@ use mio::Events;
 use crate::commands::scripts::BusyServer;
 use crate::commands::transactions::{enqueue, is_queued};
 use crate::commands::while_busy::{self, BusyContext};
-use crate::commands::{CommandError, CommandSpec, ResolvedTag};
+use crate::commands::{Command, CommandError, ResolvedTag};
 use crate::exclusion_gate::ExclusivePass;
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -175,7 +175,7 @@ fn answer(connection: &mut Connection, output: &mut ReplyBuffer, shared: &Arc<Se
 /// the request was queued.
 fn run(
     context: &mut BusyContext<'_>,
-    command: &'static CommandSpec,
+    command: &'static Command,
     tag: u16,
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,

@@ -7,9 +7,10 @@
 //! its end. `transaction_queue.rs` has the requests of EXEC.
 
 use crate::client::ClientState;
+use crate::command_table::Flag;
 use crate::commands::alone::run;
 use crate::commands::scripts::{self, ScriptCall};
-use crate::commands::{AfterCommand, CommandError, CommandSpec, ScriptKind, observed};
+use crate::commands::{AfterCommand, Command, CommandError, ScriptKind, observed};
 use crate::monitors::RequestSource;
 use crate::planted_bugs::{self, PlantedBug};
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -31,7 +32,7 @@ impl GeneralContext<'_> {
     /// Runs an exclusive command.
     pub(super) fn run_exclusive(
         &mut self,
-        command: &'static CommandSpec,
+        command: &'static Command,
         client: &mut ClientState,
         names: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
@@ -42,7 +43,7 @@ impl GeneralContext<'_> {
         let args = &stored.of(client, command, names, alone.stable())?;
         let moves = moves(self.shared, command, args);
         let Some(mut ring) = alone.begin(moves, client.id, self.session) else { return Ok(HELD_BACK) };
-        let done = if command.has_flag("write") {
+        let done = if command.has(Flag::Write) {
             ring.run(transaction(self.session)?, client, |context| {
                 let (context, done) = run(context, command, args, reply);
                 (context, done.map(after))
@@ -50,7 +51,7 @@ impl GeneralContext<'_> {
         } else {
             ring.run(EngineKeys::Session(self.session), client, |mut context| {
                 let done = observed::run(&mut context, command, args, |context| {
-                    command.handler().run(context, args, reply)
+                    command.handler.run(context, args, reply)
                 });
                 (context, done)
             })

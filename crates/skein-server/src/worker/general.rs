@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::client::ClientState;
 use crate::client_registry::ClientLocation;
+use crate::command_table::Flag;
 use crate::commands::monitor::feed;
 use crate::commands::task::{TaskProgress, TaskSlice};
 use crate::commands::transactions::{enqueue, is_queued};
-use crate::commands::{AfterCommand, CommandError, CommandSpec, Handler, ResolvedTag, migrate};
+use crate::commands::{AfterCommand, Command, CommandError, Handler, ResolvedTag, migrate};
 use crate::exclusion_gate::SharedPass;
 use crate::key_events::KeyChanges;
 use crate::monitors::RequestSource;
@@ -190,7 +191,7 @@ impl GeneralContext<'_> {
             count += 1;
             let together = self.held.is_none()
                 && !self.shared.migrations.moving.any()
-                && matches!(resolved, ResolvedTag::Command(command) if command.timed_together)
+                && matches!(resolved, ResolvedTag::Command(command) if command.has(Flag::TimedTogether))
                 && connection.input.args(count - 1).len() <= TOGETHER_ARGS_MAX
                 && !self.timer.is_strict()
                 && count < TOGETHER_MAX;
@@ -247,7 +248,7 @@ impl GeneralContext<'_> {
         at: usize,
     ) -> RequestOutcome {
         let (pending, replies) = (output.pending(), connection.client.replies);
-        if matches!(resolved, ResolvedTag::Command(command) if command.name == "client") {
+        if matches!(resolved, ResolvedTag::Command(command) if command.has(Flag::AboutConnection)) {
             // CLIENT LIST and CLIENT INFO show the bytes of this very request, too.
             connection.note_sizes(output, connection.memory(output));
         }
@@ -256,7 +257,7 @@ impl GeneralContext<'_> {
             return outcome;
         }
         if connection.client.tracking.is_some()
-            && !matches!(resolved, ResolvedTag::Command(command) if command.name == "client")
+            && !matches!(resolved, ResolvedTag::Command(command) if command.has(Flag::AboutConnection))
         {
             connection.client.end_caching();
         }
@@ -279,7 +280,7 @@ impl GeneralContext<'_> {
         let ended = connection.task.is_none() && !connection.waits && connection.blocked.is_none();
         // EXEC leaves out the parts of its reply that CLIENT REPLY mutes.
         let may_be_part =
-            matches!(resolved, ResolvedTag::Command(command) if matches!(command.handler(), Handler::Exec));
+            matches!(resolved, ResolvedTag::Command(command) if matches!(command.handler, Handler::Exec));
         debug_assert!(!ended || may_be_part || are_whole_replies(reply), "{}", reply.escape_ascii());
         if ended && connection.client.drops_reply(replies) {
             output.keep(pending);
@@ -325,7 +326,7 @@ impl GeneralContext<'_> {
             enqueue(client, command, tag, &args, self.shared.settings.request_bytes_max.get(), &mut reply);
             return RequestOutcome::default();
         }
-        let (next, ticket) = match command.handler() {
+        let (next, ticket) = match command.handler {
             Handler::Exclusive(_) => outcome(self.run_exclusive(command, client, &args, &mut reply)),
             Handler::ExclusiveIf(must, _) if must(&args) => {
                 outcome(self.run_exclusive(command, client, &args, &mut reply))
@@ -338,7 +339,7 @@ impl GeneralContext<'_> {
             }
             _ => self.run_in_room(command, client, &args, &mut reply),
         };
-        if command.outgrows_arguments {
+        if command.has(Flag::OutgrowsArguments) {
             evict_excess(self.session, self.shared, self.worker);
         }
         if matches!(next, Ok(AfterCommand::HeldBack)) {
@@ -358,7 +359,7 @@ impl GeneralContext<'_> {
     /// Runs a request beside other workers, or alone if it makes a key for a waiting client.
     fn run_in_room(
         &mut self,
-        command: &'static CommandSpec,
+        command: &'static Command,
         client: &mut ClientState,
         names: &RequestArgs<'_>,
         reply: &mut ReplyWriter<'_>,
@@ -373,7 +374,7 @@ impl GeneralContext<'_> {
         }
         let around = (self.shared, self.pass.stable());
         run_beside(self.session, client, around, (command, &args), |context| {
-            command.handler().run(context, &args, reply)
+            command.handler.run(context, &args, reply)
         })
     }
 

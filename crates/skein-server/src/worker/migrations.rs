@@ -9,7 +9,7 @@ use crate::client_registry::ClientLocation;
 use crate::command_table::request_keys::keys_of;
 use crate::commands::migrate::{MigrationQuery, find, remove_moved, reply_no_key};
 use crate::commands::scripts::ScriptCall;
-use crate::commands::{AfterCommand, CommandError, CommandSpec, Handler, ResolvedTag, observed};
+use crate::commands::{AfterCommand, Command, CommandError, Handler, ResolvedTag, observed};
 use crate::exclusion_gate::StableDatabases;
 use crate::migrations::MigrationJob;
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -28,7 +28,7 @@ use super::ring::{Alone, HELD_BACK};
 pub(super) fn must_leave_batch(
     shared: &ServerShared,
     client: &ClientState,
-    command: &'static CommandSpec,
+    command: &'static Command,
     names: &RequestArgs<'_>,
     stable: StableDatabases<'_>,
 ) -> bool {
@@ -47,11 +47,11 @@ pub(super) fn writes_moving_key(
 ) -> bool {
     let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
     if let Some(multi) = &client.multi {
-        return matches!(command.handler(), Handler::Exec) && queue_writes_moving_key(shared, multi);
+        return matches!(command.handler, Handler::Exec) && queue_writes_moving_key(shared, multi);
     }
-    match command.handler() {
+    match command.handler {
         Handler::Script(kind) => ScriptCall::would_write(kind, shared, args),
-        _ => command.may_write() && names_moving_key(shared, client, command, args, stable),
+        _ => command.may_write && names_moving_key(shared, client, command, args, stable),
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) fn writes_moving_key(
 fn names_moving_key(
     shared: &ServerShared,
     client: &ClientState,
-    command: &'static CommandSpec,
+    command: &'static Command,
     names: &RequestArgs<'_>,
     stable: StableDatabases<'_>,
 ) -> bool {
@@ -70,9 +70,9 @@ fn names_moving_key(
 
 /// Returns whether a command that writes names a key of the store that moves, or writes keys without
 /// naming them.
-pub(super) fn moves(shared: &ServerShared, command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
+pub(super) fn moves(shared: &ServerShared, command: &Command, args: &RequestArgs<'_>) -> bool {
     shared.migrations.moving.any()
-        && command.may_write()
+        && command.may_write
         && (!command.names_keys()
             || keys_of(command, args).is_some_and(|keys| shared.migrations.moving.has_any(&keys.all())))
 }
@@ -82,9 +82,9 @@ pub(super) fn moves(shared: &ServerShared, command: &CommandSpec, args: &Request
 pub(super) fn queue_writes_moving_key(shared: &ServerShared, multi: &Multi) -> bool {
     multi.queue.iter().any(|(tag, args)| {
         let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
-        match command.handler() {
+        match command.handler {
             Handler::Script(kind) => ScriptCall::would_write(kind, shared, &args),
-            _ if !command.may_write() => false,
+            _ if !command.may_write => false,
             _ => {
                 !command.names_keys()
                     || keys_of(command, &args)
@@ -98,7 +98,7 @@ impl GeneralContext<'_> {
     /// MIGRATE: finds the keys, and holds writes to them back until the migration has ended.
     pub(super) fn start_migration(
         &mut self,
-        command: &'static CommandSpec,
+        command: &'static Command,
         client: &mut ClientState,
         slot: usize,
         names: &RequestArgs<'_>,

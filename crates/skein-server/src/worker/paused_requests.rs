@@ -7,8 +7,9 @@
 use std::time::Duration;
 
 use crate::client::ClientState;
-use crate::commands::scripts::{ScriptCall, changes_functions};
-use crate::commands::{Handler, ResolvedTag, is};
+use crate::command_table::Flag;
+use crate::commands::scripts::ScriptCall;
+use crate::commands::{Handler, ResolvedTag};
 use crate::pause::PausedRequests;
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
@@ -24,10 +25,9 @@ pub(super) fn is_held(
     client: &ClientState,
 ) -> bool {
     let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return held == PausedRequests::All };
-    match (held, command.handler()) {
+    match (held, command.handler) {
         (PausedRequests::All, _) => {
-            let ends_it = command.name == "client" && args.len() == 2 && is(args.get(1), "UNPAUSE");
-            !ends_it && !command.has_flag("no_auth")
+            !command.flags_of(args).has(Flag::EndsPause) && !command.has(Flag::NoAuth)
         }
         (PausedRequests::Writes, Handler::Exec) => client
             .multi
@@ -40,9 +40,9 @@ pub(super) fn is_held(
 /// Returns whether a request may write, publish, or run a script that may.
 pub(super) fn has_effects(shared: &ServerShared, tag: u16, args: &RequestArgs<'_>) -> bool {
     let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
-    match command.handler() {
+    match command.handler {
         Handler::Script(kind) => ScriptCall::would_write(kind, shared, args),
-        _ => command.may_write() || command.has_other_effects || changes_functions(command, args),
+        _ => command.may_write_by(args) || command.has(Flag::OtherEffects),
     }
 }
 

@@ -11,7 +11,8 @@
 //! its execution (at a damaged page, for example), all unpublished writes are undone. They are then
 //! repeated one by one, so that only the failing write reports the error.
 
-use crate::commands::{CommandError, CommandSpec, Handler, ResolvedTag, is_short};
+use crate::command_table::Flag;
+use crate::commands::{Command, CommandError, Handler, ResolvedTag, is_short};
 use crate::exclusion_gate::StableDatabases;
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::ReplyWriter;
@@ -75,7 +76,7 @@ pub(super) fn is_batched(
     stable: StableDatabases<'_>,
 ) -> bool {
     let ResolvedTag::Command(command) = resolved else { return false };
-    match command.handler() {
+    match command.handler {
         Handler::Read(_) | Handler::Peek(_) | Handler::ReadOrSlices(..) => true,
         Handler::Write(_) | Handler::WriteRun(_) => {
             !must_leave_batch(shared, &connection.client, command, &connection.input.args(at), stable)
@@ -244,7 +245,7 @@ impl PipelinedWrites {
             while count < run.count && (bytes < most || bytes == 0) {
                 if let Some(command) = growing(connection, count) {
                     bytes += bytes_added(&connection.input.args(count));
-                    self.may_outgrow |= command.outgrows_arguments;
+                    self.may_outgrow |= command.has(Flag::OutgrowsArguments);
                 }
                 count += 1;
             }
@@ -315,7 +316,7 @@ impl PipelinedWrites {
 }
 
 /// Returns the command of a queued write if it may make memory grow.
-fn growing(connection: &Connection, at: usize) -> Option<&'static CommandSpec> {
+fn growing(connection: &Connection, at: usize) -> Option<&'static Command> {
     match connection.input.tag(at).map(ResolvedTag::of) {
         Some(ResolvedTag::Command(command)) => may_grow_memory(command).then_some(command),
         _ => None,

@@ -23,7 +23,7 @@ pub(super) fn read_ahead(connection: &Connection, session: &mut EngineSession) {
 #[inline]
 fn is_script(connection: &Connection, at: usize) -> bool {
     let resolved = connection.input.tag(at).map(ResolvedTag::of);
-    matches!(resolved, Some(ResolvedTag::Command(command)) if matches!(command.handler(), Handler::Script(_)))
+    matches!(resolved, Some(ResolvedTag::Command(command)) if matches!(command.handler, Handler::Script(_)))
 }
 
 fn read_keys(connection: &Connection, session: &mut EngineSession) {
@@ -33,7 +33,7 @@ fn read_keys(connection: &Connection, session: &mut EngineSession) {
         let Some(ResolvedTag::Command(command)) = connection.input.tag(at).map(ResolvedTag::of) else {
             break;
         };
-        if !matches!(command.handler(), Handler::Script(_)) || keys.len() > AHEAD {
+        if !matches!(command.handler, Handler::Script(_)) || keys.len() > AHEAD {
             break;
         }
         let declared = keys_of(command, &connection.input.args(at));

@@ -11,6 +11,7 @@
 use std::time::{Duration, Instant};
 
 use crate::client_registry::ClientRecord;
+use crate::command_table::Flag;
 use crate::observe::command_kinds::CommandKind;
 use crate::observe::latency_events::LatencyEvent;
 use crate::observe::slowlog::ClippedRequest;
@@ -156,7 +157,7 @@ impl<'w> RequestTimer<'w> {
     /// Adds a latency event if a command that ran by itself took long enough.
     pub(super) fn event_of(&self, kind: CommandKind, nanos: u64) {
         if nanos >= self.event {
-            let fast = kind.command().has_flag("fast");
+            let fast = kind.command().has(Flag::Fast);
             self.observing
                 .events
                 .add(if fast { LatencyEvent::FastCommand } else { LatencyEvent::Command }, nanos);
@@ -176,7 +177,7 @@ impl<'w> RequestTimer<'w> {
         request: ClippedRequest,
         record: &ClientRecord,
     ) {
-        if !kind.command().has_flag("skip_slowlog") {
+        if !kind.command().has(Flag::SkipSlowlog) {
             let name = record.attributes().name.clone();
             let most = self.settings.slowlog_len.get();
             self.observing.slowlog.add(nanos, request, record.address.clone(), &name, most);

@@ -25,7 +25,7 @@
 use std::sync::Arc;
 
 use crate::client::ClientState;
-use crate::command_table::CommandSpec;
+use crate::command_table::Command;
 use crate::commands::{AfterCommand, CommandContext, CommandError, observed};
 use crate::exclusion_gate::{ExclusivePass, GateBusy, SharedPass, StableDatabases};
 use crate::key_events::{KeyChanges, WriteOrder};
@@ -57,12 +57,12 @@ pub(super) fn run_beside<R>(
     session: &mut EngineSession,
     client: &mut ClientState,
     (shared, stable): (&Arc<ServerShared>, StableDatabases<'_>),
-    (command, args): (&'static CommandSpec, &RequestArgs<'_>),
+    (command, args): (&'static Command, &RequestArgs<'_>),
     handler: impl FnOnce(&mut CommandContext<'_>) -> Result<R, CommandError>,
 ) -> (Result<R, CommandError>, Ticket) {
     let observer = &shared.key_observer;
     let changes = KeyChanges::of(observer, client.id);
-    let order = (changes.is_on() && command.may_write()).then(|| observer.order());
+    let order = (changes.is_on() && command.may_write).then(|| observer.order());
     let mut context = CommandContext::new(EngineKeys::Session(session), client, shared, changes, stable);
     let done = observed::run(&mut context, command, args, handler);
     context.changes.publish(&mut context.session, observer, order.as_ref());

@@ -9,7 +9,7 @@ use crate::commands::alone::run_named;
 use crate::commands::monitor::feed;
 use crate::commands::scripts::{self, BusyServer, ScriptCall};
 use crate::commands::{
-    AfterCommand, CommandContext, CommandError, CommandSpec, Handler, ResolvedTag, ScriptKind,
+    AfterCommand, Command, CommandContext, CommandError, Handler, ResolvedTag, ScriptKind,
 };
 use crate::exclusion_gate::StableDatabases;
 use crate::monitors::RequestSource;
@@ -68,8 +68,8 @@ pub(super) fn admit_queue(
 pub(super) fn may_write(tag: u16) -> bool {
     match ResolvedTag::of(tag) {
         ResolvedTag::Command(command) => {
-            command.may_write()
-                || matches!(command.handler(), Handler::Script(ScriptKind { read_only: false, .. }))
+            command.may_write
+                || matches!(command.handler, Handler::Script(ScriptKind { read_only: false, .. }))
         }
         _ => false,
     }
@@ -83,7 +83,7 @@ pub(super) fn queue_may_write(multi: &Multi) -> bool {
 /// Returns whether a request of a queue writes that is no script.
 fn queue_writes(multi: &Multi) -> bool {
     let writes = |(tag, args): (u16, RequestArgs<'_>)| match ResolvedTag::of(tag) {
-        ResolvedTag::Command(command) => command.may_write() || scripts::changes_functions(command, &args),
+        ResolvedTag::Command(command) => command.may_write_by(&args),
         _ => false,
     };
     multi.queue.iter().any(writes)
@@ -92,7 +92,7 @@ fn queue_writes(multi: &Multi) -> bool {
 /// Returns whether a request of a queue runs a script.
 pub(super) fn queue_runs_scripts(multi: &Multi) -> bool {
     multi.queue.tags().any(|tag| {
-        matches!(ResolvedTag::of(tag), ResolvedTag::Command(command) if matches!(command.handler(), Handler::Script(_)))
+        matches!(ResolvedTag::of(tag), ResolvedTag::Command(command) if matches!(command.handler, Handler::Script(_)))
     })
 }
 
@@ -101,7 +101,7 @@ pub(super) fn queue_runs_scripts(multi: &Multi) -> bool {
 pub(super) fn check_queued_scripts(shared: &ServerShared, multi: &Multi) -> Result<(), CommandError> {
     for (tag, args) in multi.queue.iter() {
         if let ResolvedTag::Command(command) = ResolvedTag::of(tag)
-            && let Handler::Script(kind) = command.handler()
+            && let Handler::Script(kind) = command.handler
             && let Ok(mut call) = ScriptCall::parse(kind, shared, &args)
         {
             call.memory_is_full()?;
@@ -196,12 +196,12 @@ pub(super) fn run_queue<'c>(
 /// Runs one request of a transaction. Returns whether the connection must be closed after it.
 fn run_queued<'c>(
     context: CommandContext<'c>,
-    (command, limits): (&'static CommandSpec, &QueuedScriptLimits),
+    (command, limits): (&'static Command, &QueuedScriptLimits),
     args: &RequestArgs<'_>,
     busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<bool, CommandError>) {
-    let Handler::Script(kind) = command.handler() else {
+    let Handler::Script(kind) = command.handler else {
         return run_named(context, command, args, reply);
     };
     feed_script(context.shared, context.client, args);

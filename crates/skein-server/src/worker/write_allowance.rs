@@ -11,8 +11,9 @@
 //! that only read or remove are never refused.
 
 use crate::client::ClientState;
+use crate::command_table::{Flag, has_word};
 use crate::commands::command_error::OUT_OF_MEMORY;
-use crate::commands::{CommandError, CommandSpec, ResolvedTag};
+use crate::commands::{Command, CommandError, ResolvedTag};
 use crate::exclusion_gate::StableDatabases;
 use crate::key_events::{KeyChanges, KeyObserver};
 use crate::resp::RequestArgs;
@@ -69,8 +70,8 @@ impl WriteAllowance {
 }
 
 /// Returns whether a command may make memory grow.
-pub(super) fn may_grow_memory(command: &CommandSpec) -> bool {
-    command.has_flag("denyoom")
+pub(super) fn may_grow_memory(command: &Command) -> bool {
+    command.has(Flag::DenyOom)
 }
 
 /// Returns about how many bytes a request may add to memory.
@@ -84,29 +85,23 @@ pub(super) fn bytes_added(args: &RequestArgs<'_>) -> usize {
 pub(super) fn bytes_added_now(
     session: &mut EngineSession,
     client: &ClientState,
-    command: &'static CommandSpec,
+    command: &'static Command,
     names: &RequestArgs<'_>,
     stable: StableDatabases<'_>,
 ) -> usize {
-    let sources = match command.name {
-        "copy" => 1..2,
-        "bitop" => 3..names.len(),
-        "zunionstore" => 3..names.len().min(3 + number(names.get(2))),
-        _ => return bytes_added(names),
-    };
+    if !command.has(Flag::CopiesSources) {
+        return bytes_added(names);
+    }
     let mut stored = StoredRequest::default();
     // A request with a wrong key fails.
     let Ok(args) = stored.of(client, command, names, stable) else { return bytes_added(names) };
     // A union has at least the members of its largest source, and BITOP's result its length.
-    let copied = sources.map(|at| {
+    let specs = command.key_specs.as_slice().iter().filter(|spec| has_word(spec.flags, "RO"));
+    let copied = specs.filter_map(|spec| spec.positions(names)).flatten().map(|at| {
         let key = args.get(at);
         session.get_with(key, |row| row.ok().flatten().map_or(0, |row| row.usage(key)))
     });
     bytes_added(&args).saturating_add(copied.max().unwrap_or(0))
-}
-
-fn number(arg: &[u8]) -> usize {
-    std::str::from_utf8(arg).ok().and_then(|arg| arg.parse().ok()).unwrap_or(0).min(u16::MAX.into())
 }
 
 /// Lets a session report the keys that it evicts, if anybody wants to know.

@@ -3,7 +3,7 @@
 use crate::acl::{AclLogCase, Denial, DenialContext, DenialReason, LOG_TEXT_BYTES_MAX as TEXT_BYTES_MAX};
 use crate::client::ClientState;
 use crate::commands::client::line;
-use crate::commands::{CommandError, CommandSpec, Handler};
+use crate::commands::{Command, CommandError, Handler};
 use crate::shared::ServerShared;
 
 /// Denies a request that the client may not run: logs it and returns the error. The request neither
@@ -11,12 +11,12 @@ use crate::shared::ServerShared;
 pub(crate) fn refuse(
     shared: &ServerShared,
     client: &mut ClientState,
-    command: &CommandSpec,
+    command: &Command,
     denied: &Denial,
 ) -> CommandError {
     remember(shared, client, command.name, own_context(client), denied);
     let fault = fault(denied);
-    if matches!(command.handler(), Handler::Exec) {
+    if matches!(command.handler, Handler::Exec) {
         // As in Redis, a denied EXEC aborts the transaction.
         client.leave_multi();
         return fault.aborts();
@@ -58,7 +58,7 @@ pub(crate) fn refuse_in_exec(shared: &ServerShared, client: &ClientState, denied
 pub(crate) fn refuse_in_script(
     shared: &ServerShared,
     client: &ClientState,
-    command: &CommandSpec,
+    command: &Command,
     denied: &Denial,
 ) -> CommandError {
     remember(shared, client, command.name, DenialContext::Script, denied);

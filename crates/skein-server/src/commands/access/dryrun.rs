@@ -2,7 +2,6 @@
 
 use crate::acl::Denial;
 use crate::command_table::COMMANDS;
-use crate::command_table::subcommands::find as find_subcommand;
 use crate::commands::{CommandContext, CommandError, find, takes};
 use crate::resp::{ReplyWriter, RequestArgs};
 
@@ -20,9 +19,9 @@ pub(super) fn dry_run(
     let command = &COMMANDS[index];
     let (mut name, mut arity) = (command.name.to_owned(), command.arity);
     if !command.subcommands.is_empty() && request.len() > 1 {
-        let (subcommand, wanted) = find_subcommand(command.subcommands, request.get(1))
-            .ok_or_else(|| not_found("Command", request.get(0)))?;
-        (name, arity) = (format!("{name}|{subcommand}"), wanted);
+        let subcommand =
+            command.subcommand_of(&request).ok_or_else(|| not_found("Command", request.get(0)))?;
+        (name, arity) = (subcommand.full_name(command), subcommand.arity);
     }
     if !takes(arity, request.len()) {
         return Err(CommandError::wrong_arity(&name));

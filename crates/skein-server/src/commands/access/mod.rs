@@ -10,7 +10,6 @@ use skein_syntax::number::parse_i64;
 use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::acl::{self, CATEGORY_NAMES, Category};
-use crate::command_table::subcommands;
 use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Bits of a generated password: the maximum, and the default.
@@ -52,7 +51,7 @@ pub(super) fn acl(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    match subcommand("acl", subcommands::ACL, args)? {
+    match subcommand(args)? {
         "cat" => categories(args, reply)?,
         "deluser" => return users::remove(context, args, reply),
         "dryrun" => dryrun::dry_run(context, args, reply)?,

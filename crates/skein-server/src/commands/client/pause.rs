@@ -27,7 +27,7 @@ pub(super) fn begin(
         4 if is(args.get(3), "WRITE") => PausedRequests::Writes,
         4 if is(args.get(3), "ALL") => PausedRequests::All,
         4 => return Err(CommandError::text("ERR CLIENT PAUSE mode must be WRITE or ALL")),
-        _ => return Err(unknown_or_wrong("client", args)),
+        _ => return Err(unknown_or_wrong(args)),
     };
     shared.pause.begin(held, parse_time(args.get(2))?);
     reply.ok();
@@ -65,7 +65,7 @@ pub(super) fn unblock(
         4 if is(args.get(3), "TIMEOUT") => false,
         4 if is(args.get(3), "ERROR") => true,
         4 => return Err(CommandError::text("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
-        _ => return Err(unknown_or_wrong("client", args)),
+        _ => return Err(unknown_or_wrong(args)),
     };
     let id = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
     let found = u64::try_from(id).ok().and_then(|id| shared.waiting.withdraw(id));

@@ -16,6 +16,7 @@ mod query;
 mod search;
 mod search_commands;
 mod search_task;
+pub(crate) mod table;
 mod units;
 
 pub(super) use add::geo_add;

@@ -1,54 +1,48 @@
 //! COMMAND INFO: a command, or a subcommand, in ten elements.
 
 use crate::acl::{Category, CommandTarget};
-use crate::command_table::key_specs::{self, KeyBegin, KeyFind, KeySpec};
-use crate::command_table::redis_facts::{subcommand_flags, tips};
+use crate::command_table::CommandFlags;
+use crate::command_table::key_specs::{KeyBegin, KeyFind, KeySpec, KeySpecs};
 use crate::resp::ReplyWriter;
 
 /// Writes the details of a command or a subcommand.
 pub(super) fn write(target: CommandTarget, reply: &mut ReplyWriter<'_>) {
-    let (command, name) = (target.row(), target.name());
-    reply.array(10);
-    reply.bulk(name.as_bytes());
-    let (arity, flags, keys, specs) = match target.subcommand {
+    let command = target.row();
+    let (arity, flags, specs, tips) = match target.subcommand {
         // As in Redis, a command with subcommands has no flags and no keys itself.
-        None if !command.subcommands.is_empty() => (command.arity, Vec::new(), (0, 0, 0), Vec::new()),
-        None => (command.arity, command.flags.to_vec(), command.keys, key_specs::of_command(command)),
+        None if !command.subcommands.is_empty() => {
+            (command.arity, CommandFlags::NONE, &KeySpecs::NONE, command.tips)
+        }
+        None => (command.arity, command.flags, &command.key_specs, command.tips),
         Some(at) => {
-            let specs = key_specs::of_subcommand(name).to_vec();
-            (command.subcommands[at].1, subcommand_flags(name), first_keys(&specs), specs)
+            let row = &command.subcommands[at];
+            (row.arity, row.flags, &row.key_specs, row.tips)
         }
     };
+    reply.array(10);
+    reply.bulk(target.name().as_bytes());
     reply.int(arity.into());
-    words(&flags, reply);
-    for number in [keys.0, keys.1, keys.2] {
+    words(&flags.shown().collect::<Vec<_>>(), reply);
+    let (first, last, step) = specs.positions();
+    for number in [first, last, step] {
         reply.int(number.into());
     }
     let categories: Vec<String> =
         target.categories().iter().map(|category: Category| category.to_string()).collect();
     words(&categories.iter().map(String::as_str).collect::<Vec<_>>(), reply);
-    reply.set(tips(name).len());
-    for tip in tips(name) {
+    let tips: Vec<&str> = tips.split_ascii_whitespace().collect();
+    reply.set(tips.len());
+    for tip in tips {
         reply.bulk(tip.as_bytes());
     }
-    reply.set(specs.len());
-    for spec in &specs {
+    reply.set(specs.as_slice().len());
+    for spec in specs.as_slice() {
         write_spec(spec, reply);
     }
     let subcommands = if target.subcommand.is_none() { command.subcommands.len() } else { 0 };
     reply.set(subcommands);
     for at in 0..subcommands {
         write(CommandTarget { command: target.command, subcommand: Some(at) }, reply);
-    }
-}
-
-/// Returns first key, last key and step of the first specification, if it has fixed positions.
-fn first_keys(specs: &[KeySpec]) -> (i32, i32, i32) {
-    match specs.first() {
-        Some(KeySpec { begin: KeyBegin::Index(first), find: KeyFind::Range { last, step, .. }, .. }) => {
-            (*first, if *last < 0 { *last } else { first + last }, *step)
-        }
-        _ => (0, 0, 0),
     }
 }
 

@@ -1,22 +1,23 @@
 //! COMMAND DOCS: summary and arguments of a command, and its subcommands.
 
 use crate::acl::CommandTarget;
-use crate::command_table::docs::notation::{DocArgument, parse};
-use crate::command_table::docs::{summary_of_subcommand, syntax_of};
+use crate::command_table::notation::{DocArgument, parse};
 use crate::resp::ReplyWriter;
 
 /// Writes the name of a command or a subcommand, and its documentation.
 pub(super) fn write(target: CommandTarget, reply: &mut ReplyWriter<'_>) {
-    let (command, name) = (target.row(), target.name());
+    let command = target.row();
+    let (summary, syntax, subcommands) = match target.subcommand {
+        None => (command.summary, command.syntax, command.subcommands.len()),
+        Some(at) => (command.subcommands[at].summary, command.subcommands[at].syntax, 0),
+    };
     // A test parses all of them.
-    let arguments = parse(syntax_of(name)).unwrap_or_default();
-    let subcommands = if target.subcommand.is_none() { command.subcommands.len() } else { 0 };
-    let summary = if target.subcommand.is_none() { command.summary } else { summary_of_subcommand(name) };
-    reply.bulk(name.as_bytes());
+    let arguments = parse(syntax).unwrap_or_default();
+    reply.bulk(target.name().as_bytes());
     reply.map(3 + usize::from(!arguments.is_empty()) + usize::from(subcommands > 0));
     text("summary", summary, reply);
     text("since", env!("CARGO_PKG_VERSION"), reply);
-    text("group", command.group, reply);
+    text("group", command.group.name(), reply);
     if !arguments.is_empty() {
         reply.bulk(b"arguments");
         write_arguments(&arguments, reply);

@@ -1,9 +1,8 @@
 //! COMMAND GETKEYS and GETKEYSANDFLAGS: the keys of a request.
 
-use crate::command_table::key_specs::of_command;
+use crate::command_table::key_specs::KeyBegin;
 use crate::command_table::request_keys::keys_of;
-use crate::command_table::subcommands::find as find_subcommand;
-use crate::command_table::{COMMANDS, CommandSpec, find, is, key_specs, takes};
+use crate::command_table::{COMMANDS, Command, Flag, find, takes};
 use crate::commands::CommandError;
 use crate::resp::{ReplyWriter, RequestArgs};
 
@@ -49,13 +48,13 @@ pub(super) fn keys_and_flags(
 }
 
 /// Returns the command of a request that has keys.
-fn checked(request: &RequestArgs<'_>) -> Result<&'static CommandSpec, CommandError> {
+fn checked(request: &RequestArgs<'_>) -> Result<&'static Command, CommandError> {
     let command = find(request.get(0)).map(|index| &COMMANDS[index]).ok_or(UNKNOWN)?;
     let (mut has_keys, mut arity) = (command.names_keys(), command.arity);
     if !command.subcommands.is_empty() {
-        let (name, wanted) = find_subcommand(command.subcommands, request.get(1)).ok_or(UNKNOWN)?;
-        has_keys &= !key_specs::of_subcommand(&format!("{}|{name}", command.name)).is_empty();
-        arity = wanted;
+        let subcommand = command.subcommand_of(request).ok_or(UNKNOWN)?;
+        has_keys &= !subcommand.key_specs.as_slice().is_empty();
+        arity = subcommand.arity;
     }
     if !has_keys {
         return Err(NO_KEYS);
@@ -66,36 +65,28 @@ fn checked(request: &RequestArgs<'_>) -> Result<&'static CommandSpec, CommandErr
     Ok(command)
 }
 
-fn keys_in<'a>(command: &CommandSpec, request: &RequestArgs<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
+fn keys_in<'a>(command: &Command, request: &RequestArgs<'a>) -> Result<Vec<&'a [u8]>, CommandError> {
     match keys_of(command, request) {
         Some(found) => Ok(found.all()),
-        None if command.has_flag("no_mandatory_keys") => Ok(Vec::new()),
+        None if command.has(Flag::NoMandatoryKeys) => Ok(Vec::new()),
         None => Err(BAD_ARGUMENTS),
     }
 }
 
 /// Returns the flags of each key, in the order of the specifications.
-fn flags_of(command: &CommandSpec, request: &RequestArgs<'_>) -> Vec<&'static str> {
-    // From the argument after the value, or after the key.
-    let first = if command.name == "set" { 3 } else { 2 };
-    let has = |word: &str| request.from(first).any(|arg| is(arg, word));
-    match command.name {
-        // Their effect depends on other arguments.
-        "set" => return vec![if has("GET") { "RW access update" } else { "OW update" }],
-        "bitfield" => {
-            let reads = !has("SET") && !has("INCRBY");
-            return vec![if reads { "RO access" } else { "RW access update" }];
-        }
-        "sort" => return vec!["RO access", "OW update"],
-        _ => {}
+fn flags_of(command: &Command, request: &RequestArgs<'_>) -> Vec<&'static str> {
+    if let Some(flags) = command.key_flags {
+        return vec![flags(request)];
     }
-    let specs = match find_subcommand(command.subcommands, request.from(1).next().unwrap_or_default()) {
-        Some((name, _)) => key_specs::of_subcommand(&format!("{}|{name}", command.name)).to_vec(),
-        None => of_command(command),
+    let specs = match command.subcommand_of(request) {
+        Some(subcommand) => subcommand.key_specs.as_slice(),
+        None => command.key_specs.as_slice(),
     };
-    let each = specs.iter().flat_map(|spec| {
+    let found = specs.iter().flat_map(|spec| {
         let count = spec.positions(request).map_or(0, |positions| positions.len());
         std::iter::repeat_n(spec.flags, count)
     });
-    each.collect()
+    // A key that no specification finds, like that of SORT's STORE.
+    let unfound = specs.last().filter(|spec| spec.begin == KeyBegin::Unknown).map(|spec| spec.flags);
+    found.chain(unfound).collect()
 }

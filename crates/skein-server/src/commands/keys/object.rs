@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 
 use skein_syntax::number::parse_i64;
 
-use crate::command_table::subcommands;
 use crate::commands::subcommands::{help, subcommand};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -44,7 +43,7 @@ pub(in crate::commands) fn object(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
-    let subcommand = subcommand("object", subcommands::OBJECT, args)?;
+    let subcommand = subcommand(args)?;
     if subcommand == "help" {
         help(HELP, reply);
         return Ok(AfterCommand::Done);

@@ -17,6 +17,7 @@ mod moves;
 mod multi_pop;
 mod positions;
 mod ranges;
+pub(crate) mod table;
 
 pub(super) use blocking::{BLMOVE, BLMPOP, BLPOP, BRPOP, BRPOPLPUSH};
 pub(super) use elements::{lindex, linsert, lrem, lset};

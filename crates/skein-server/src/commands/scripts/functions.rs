@@ -4,12 +4,9 @@
 
 use super::engines::with_function_engine;
 use crate::busy_script::{NOT_BUSY, ScriptSort};
-use crate::command_table::subcommands;
 use crate::commands::reply_limit::ReplyLimit;
 use crate::commands::subcommands::{help, subcommand, unknown_or_wrong};
-use crate::commands::{
-    AfterCommand, CommandContext, CommandError, CommandResult, CommandSpec, OUT_OF_MEMORY, is,
-};
+use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, OUT_OF_MEMORY, is};
 use crate::functions::{FunctionLibraries, FunctionLibrary, LibraryHead, load_library, load_payload};
 use crate::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -25,7 +22,7 @@ pub(in crate::commands) fn function(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    match subcommand("function", subcommands::FUNCTION, args)? {
+    match subcommand(args)? {
         "load" => load(context, args, reply)?,
         "delete" => {
             change(context, |libraries| {
@@ -44,12 +41,6 @@ pub(in crate::commands) fn function(
         _ => help(HELP, reply),
     }
     Ok(AfterCommand::Done)
-}
-
-/// Returns whether a request changes the functions.
-pub(crate) fn changes_functions(command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
-    const CHANGES: [&str; 4] = ["load", "delete", "flush", "restore"];
-    command.name == "function" && args.len() > 1 && CHANGES.iter().any(|name| is(args.get(1), name))
 }
 
 /// Changes the libraries and their row. The reply waits for the row.
@@ -112,7 +103,7 @@ fn flush(
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
     if args.len() > 3 {
-        return Err(unknown_or_wrong("function", args));
+        return Err(unknown_or_wrong(args));
     }
     if args.from(2).any(|mode| !is(mode, "ASYNC") && !is(mode, "SYNC")) {
         return Err(CommandError::text("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"));
@@ -132,7 +123,7 @@ fn restore(
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
     if args.len() > 4 {
-        return Err(unknown_or_wrong("function", args));
+        return Err(unknown_or_wrong(args));
     }
     admit(context, args.get(2).len())?;
     let policy = args.from(3).next().unwrap_or(b"APPEND");

@@ -9,14 +9,13 @@ use skein_script::{RespVersion, ScriptHost, ScriptLogLevel, Stop};
 
 use super::{BusyServer, ScriptCall};
 use crate::busy_script::{RunningScript, ScriptVerdict};
-use crate::command_table::redis_facts::subcommand_flags;
-use crate::command_table::subcommands::find as find_subcommand;
+use crate::command_table::Flag;
 use crate::commands::access::denied::refuse_in_script;
 use crate::commands::monitor::feed;
 use crate::commands::observed::remember_declared;
 use crate::commands::streams::check_in_script;
 use crate::commands::{
-    CommandContext, CommandError, CommandSpec, OUT_OF_MEMORY, RESERVED_KEY_NAMED, ResolvedTag, alone, resolve,
+    Command, CommandContext, CommandError, OUT_OF_MEMORY, RESERVED_KEY_NAMED, ResolvedTag, alone, resolve,
 };
 use crate::functions::log_line;
 use crate::monitors::RequestSource;
@@ -116,7 +115,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
     }
 
     /// Returns the command of a request, if the script may run it.
-    fn admitted(&mut self, args: &RequestArgs<'_>) -> Result<(&'static CommandSpec, u16), CommandError> {
+    fn admitted(&mut self, args: &RequestArgs<'_>) -> Result<(&'static Command, u16), CommandError> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
         }
@@ -129,23 +128,23 @@ impl<'c, 's> ScriptCommands<'c, 's> {
             ResolvedTag::Unknown => return Err(UNKNOWN),
         };
         if command.check_subcommand(args).is_err() {
-            let is_known = find_subcommand(command.subcommands, args.get(1)).is_some();
+            let is_known = command.subcommand_of(args).is_some();
             return Err(if is_known { WRONG_ARITY } else { UNKNOWN });
         }
         if !may_be_in_script(command, args) && !self.may_debug(command) {
             return Err(NOT_ALLOWED);
         }
-        if !self.call.may_write() && (command.may_write() || command.has_other_effects) {
+        if !self.call.may_write() && (command.may_write || command.has(Flag::OtherEffects)) {
             return Err(READ_ONLY);
         }
-        if command.may_write()
+        if command.may_write
             && let Some(why) = &self.call.writes_stopped
         {
             return Err(why.clone());
         }
         // As in Redis, memory does not stop a script that has written: it may hold the only copy of
         // what it has removed.
-        if self.call.memory_is_full && !self.has_written && command.has_flag("denyoom") {
+        if self.call.memory_is_full && !self.has_written && command.has(Flag::DenyOom) {
             return Err(OUT_OF_MEMORY);
         }
         check_in_script(command, args)?;
@@ -168,7 +167,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
     fn run(&mut self, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
         let (command, tag) = self.admitted(args)?;
         let mut context = self.context.take().ok_or(ENDED)?;
-        if command.may_write() {
+        if command.may_write {
             self.has_written = true;
             if self.is_busy && !context.shared.busy_script.note_write() {
                 self.context = Some(context);
@@ -177,7 +176,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         }
         let ran = match context.client.check(tag, args) {
             Ok(()) => {
-                if command.has_flag("readonly") && !std::mem::replace(&mut self.has_read, true) {
+                if command.has(Flag::ReadOnly) && !std::mem::replace(&mut self.has_read, true) {
                     remember_declared(&mut context, self.request);
                 }
                 let ran;
@@ -201,9 +200,9 @@ impl<'c, 's> ScriptCommands<'c, 's> {
 
 impl ScriptCommands<'_, '_> {
     /// Returns whether a command is DEBUG, and scripts may call it.
-    fn may_debug(&self, command: &CommandSpec) -> bool {
+    fn may_debug(&self, command: &Command) -> bool {
         let shared = self.context.as_ref().map(|context| context.shared);
-        command.name == "debug" && shared.is_some_and(|shared| shared.settings.debug_in_scripts.get())
+        command.has(Flag::InScriptsBySetting) && shared.is_some_and(|shared| shared.settings.debug_in_scripts.get())
     }
 
     /// Returns the most bytes of a command's arguments: as much as the script may take itself, since
@@ -274,11 +273,8 @@ impl ScriptCommands<'_, '_> {
 
 /// Returns whether scripts may run a request. Commands that MULTI rejects are rejected in a script,
 /// too. Like Redis, asks the flags of the subcommand if there is one.
-fn may_be_in_script(command: &CommandSpec, args: &RequestArgs<'_>) -> bool {
-    let named = args.from(1).next().and_then(|name| find_subcommand(command.subcommands, name));
-    let of_subcommand =
-        named.map_or_else(Vec::new, |(name, _)| subcommand_flags(&format!("{}|{name}", command.name)));
-    !command.has_flag("noscript") && !command.has_flag("no_multi") && !of_subcommand.contains(&"noscript")
+fn may_be_in_script(command: &Command, args: &RequestArgs<'_>) -> bool {
+    !command.has(Flag::NoScript) && !command.has(Flag::NoMulti) && !command.flags_of(args).has(Flag::NoScript)
 }
 
 impl ScriptHost for ScriptCommands<'_, '_> {

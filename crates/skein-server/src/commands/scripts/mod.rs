@@ -17,6 +17,7 @@ mod engines;
 mod functions;
 mod host;
 mod reply_sink;
+pub(crate) mod table;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -29,7 +30,6 @@ use super::command_error::NOT_AN_INTEGER;
 use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, OUT_OF_MEMORY, is};
 use crate::busy_script::{NOT_BUSY, ScriptSort};
-use crate::command_table::subcommands;
 use crate::functions::{LibraryFunction, ensure_loaded};
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::script_cache::Script;
@@ -38,7 +38,6 @@ use engines::{failed, with_function_engine, with_script_engine};
 use host::ScriptCommands;
 use reply_sink::ScriptReply;
 
-pub(crate) use functions::changes_functions;
 pub(super) use functions::{function, write_function_stats};
 
 const NO_SCRIPT: CommandError = CommandError::text("NOSCRIPT No matching script. Please use EVAL.");
@@ -275,7 +274,7 @@ pub(super) fn script(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    match subcommand("script", subcommands::SCRIPT, args)? {
+    match subcommand(args)? {
         "load" => load(context, args.get(2), reply)?,
         "exists" => {
             reply.array(args.len() - 2);

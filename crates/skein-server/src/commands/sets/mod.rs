@@ -16,6 +16,7 @@
 mod algebra;
 mod members;
 mod random;
+pub(crate) mod table;
 
 pub(super) use algebra::{sdiff, sdiff_store, sinter, sinter_card, sinter_store, sunion, sunion_store};
 pub(super) use members::{SMembers, sadd, scard, sis_member, smis_member, smove, srem, sscan};

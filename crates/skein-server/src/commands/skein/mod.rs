@@ -4,6 +4,7 @@ mod key_contents;
 mod neighbours;
 mod ranges;
 mod snapshot;
+pub(crate) mod table;
 mod versions;
 
 pub(super) use key_contents::KeyContentsTask;

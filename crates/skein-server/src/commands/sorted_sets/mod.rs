@@ -30,6 +30,7 @@ mod ranges;
 mod remove;
 mod scan;
 mod set_operation_task;
+pub(crate) mod table;
 
 pub(super) use add::{ZaddOptions, add_scored, zadd, zincr_by};
 pub(super) use algebra::{

@@ -2,7 +2,6 @@
 
 use super::ids::{parse_id, parse_id_or_edge};
 use super::no_group;
-use crate::command_table::subcommands::XGROUP;
 use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::commands::subcommands::{help, subcommand, unknown_or_wrong};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
@@ -55,7 +54,7 @@ impl<'a> StartQuery<'a> {
                 }
                 at += 2;
             } else {
-                return Err(unknown_or_wrong("xgroup", args));
+                return Err(unknown_or_wrong(args));
             }
         }
         Ok(query)
@@ -77,7 +76,7 @@ pub(in crate::commands) fn xgroup(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    let subcommand = subcommand("xgroup", XGROUP, args)?;
+    let subcommand = subcommand(args)?;
     if subcommand == "help" {
         help(HELP, reply);
         return Ok(AfterCommand::Done);

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use super::ranges::write_entries_of;
 use super::replies::{write_counted, write_entry, write_id};
 use super::{GROUP, answer_of};
-use crate::command_table::subcommands::XINFO;
 use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::commands::subcommands::{help, subcommand, unknown_or_wrong};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
@@ -35,7 +34,7 @@ pub(in crate::commands) fn xinfo(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    let subcommand = subcommand("xinfo", XINFO, args)?;
+    let subcommand = subcommand(args)?;
     if subcommand == "help" {
         help(HELP, reply);
         return Ok(AfterCommand::Done);
@@ -124,7 +123,7 @@ fn parse_full(args: &RequestArgs<'_>) -> Result<Option<u64>, CommandError> {
             // 0 shows all.
             Ok(Some(u64::try_from(count).map_or(COUNT, |count| if count == 0 { u64::MAX } else { count })))
         }
-        _ => Err(unknown_or_wrong("xinfo", args)),
+        _ => Err(unknown_or_wrong(args)),
     }
 }
 

@@ -25,6 +25,7 @@ mod read_group;
 mod read_query;
 mod read_task;
 mod replies;
+pub(crate) mod table;
 
 pub(super) use add::{GROUP, xadd, xtrim};
 pub(super) use claim::{xautoclaim, xclaim};

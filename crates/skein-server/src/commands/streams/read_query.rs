@@ -4,9 +4,11 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::ranges::parse_count;
+use crate::command_table::Flag;
+use crate::commands::Handler;
 use crate::commands::blocking::BlockingQuery;
 use crate::commands::command_error::SYNTAX;
-use crate::commands::{CommandError, CommandSpec, QUOTED_BYTES_MAX, is, quoted};
+use crate::commands::{Command, CommandError, QUOTED_BYTES_MAX, is, quoted};
 use crate::resp::RequestArgs;
 use skein_syntax::number::parse_i64;
 
@@ -116,16 +118,12 @@ impl<'a> ReadQuery<'a> {
 
 /// Refuses a request of a script that asks to wait.
 pub(in crate::commands) fn check_in_script(
-    command: &CommandSpec,
+    command: &Command,
     args: &RequestArgs<'_>,
 ) -> Result<(), CommandError> {
-    let query = match command.name {
-        "xread" => ReadQuery::parse(args)?,
-        "xreadgroup" => ReadQuery::parse_of_group(args)?.0,
+    match command.handler {
+        Handler::Blocking(blocking) if command.has(Flag::WaitsIfAsked) && (blocking.query)(args)?.waits => {}
         _ => return Ok(()),
-    };
-    if !query.waits {
-        return Ok(());
     }
     let name = quoted(args.get(0), QUOTED_BYTES_MAX);
     let why = &b" command is not allowed with BLOCK option from scripts"[..];

@@ -287,6 +287,28 @@ pub(in crate::commands) fn bit_field_ro(
     }
 }
 
+/// Returns the use of the key of BITFIELD, which only reads if all operations are GET.
+pub(super) fn bit_field_key_flags(args: &RequestArgs<'_>) -> &'static str {
+    if only_gets(args) { "RO access" } else { "RW access update" }
+}
+
+/// Returns whether a request of BITFIELD has no operation that writes.
+fn only_gets(args: &RequestArgs<'_>) -> bool {
+    let mut rest = args.from(2);
+    while let Some(word) = rest.next() {
+        let skipped = match word {
+            _ if is(word, "GET") => 2,
+            _ if is(word, "OVERFLOW") => 1,
+            _ => return false,
+        };
+        if rest.len() < skipped {
+            return false;
+        }
+        let _ = rest.nth(skipped - 1);
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,10 +3,11 @@
 //! left.
 
 use crate::client::ClientState;
+use crate::command_table::Flag;
 use crate::commands::access::denied::fault as denied_fault;
 use crate::commands::connection::refuse_unauthenticated;
 use crate::commands::while_loading::{AfterLoadingCommand, LoadingContext};
-use crate::commands::{CommandError, CommandSpec, ResolvedTag, refuse};
+use crate::commands::{Command, CommandError, ResolvedTag, refuse};
 use crate::loading::Loading;
 use crate::resp::{ReplyWriter, RequestArgs};
 
@@ -46,7 +47,7 @@ pub(super) fn answer(connection: &mut Connection, output: &mut ReplyBuffer, load
 
 /// Runs a request. Returns whether the connection must be closed after it.
 fn run(
-    command: &'static CommandSpec,
+    command: &'static Command,
     tag: u16,
     client: &mut ClientState,
     args: &RequestArgs<'_>,
@@ -54,13 +55,13 @@ fn run(
     reply: &mut ReplyWriter<'_>,
 ) -> Result<bool, CommandError> {
     command.check_subcommand(args)?;
-    if !client.authenticated && !command.has_flag("no_auth") {
+    if !client.authenticated && !command.has(Flag::NoAuth) {
         refuse_unauthenticated(command, reply);
         return Ok(false);
     }
     client.check(tag, args).map_err(|denied| denied_fault(&denied))?;
     let early = &mut LoadingContext { client, loading };
-    match command.early() {
+    match command.while_loading {
         Some(run) => Ok(run(early, args, reply)? == AfterLoadingCommand::Close),
         None => Err(early.refusal()),
     }

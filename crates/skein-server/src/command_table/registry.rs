@@ -1,0 +1,207 @@
+//! The table of all commands, made of the tables of the families: `commands/FAMILY/table.rs`.
+//!
+//! ```text
+//!   name ─► hash ─► SLOTS ─► index in COMMANDS ─┬─► Command: rights, statistics, COMMAND
+//!                                               └─► tag of the request ─► handler
+//! ```
+//!
+//! This is the one place that knows the families. Everything else asks the rows.
+
+use super::{Command, request_keys};
+use crate::commands::{
+    Handler, channels, connection, expiry, geo, hashes, hyperloglog, keys, lists, scripts, server, sets,
+    skein, sorted_sets, standalone, streams, strings, transactions,
+};
+use crate::resp::RequestArgs;
+use skein_data::is_reserved;
+
+/// The families. Strings come first, because their first two commands are the most frequent.
+const FAMILIES: [&[Command]; 17] = [
+    strings::table::COMMANDS,
+    hashes::table::COMMANDS,
+    keys::table::COMMANDS,
+    expiry::table::COMMANDS,
+    connection::table::COMMANDS,
+    server::table::COMMANDS,
+    skein::table::COMMANDS,
+    sorted_sets::table::COMMANDS,
+    sets::table::COMMANDS,
+    lists::table::COMMANDS,
+    streams::table::COMMANDS,
+    hyperloglog::table::COMMANDS,
+    geo::table::COMMANDS,
+    channels::table::COMMANDS,
+    transactions::table::COMMANDS,
+    scripts::table::COMMANDS,
+    standalone::table::COMMANDS,
+];
+
+const COUNT: usize = {
+    let (mut count, mut family) = (0, 0);
+    while family < FAMILIES.len() {
+        count += FAMILIES[family].len();
+        family += 1;
+    }
+    count
+};
+
+/// All commands, family by family.
+pub(crate) static COMMANDS: [Command; COUNT] = {
+    let mut all = [FAMILIES[0][0]; COUNT];
+    let (mut at, mut family) = (0, 0);
+    while family < FAMILIES.len() {
+        let mut i = 0;
+        while i < FAMILIES[family].len() {
+            all[at] = FAMILIES[family][i].finished(at as u16);
+            (at, i) = (at + 1, i + 1);
+        }
+        family += 1;
+    }
+    all
+};
+
+/// The handlers by [`Command::number`]. They are small and lie side by side, so those of the frequent
+/// commands are in few cache lines.
+static HANDLERS: [Handler; COUNT] = {
+    let mut all = [COMMANDS[0].handler; COUNT];
+    let mut at = 0;
+    while at < COUNT {
+        all[at] = COMMANDS[at].handler;
+        at += 1;
+    }
+    all
+};
+
+/// A tag with a mark is the index of no command.
+const _: () = assert!(COUNT < RESERVED_KEY as usize);
+
+/// Returns the handler of a request with this tag, or `None` if the command is unknown or has another
+/// number of arguments.
+#[inline]
+pub(crate) fn handler_of(tag: u16) -> Option<Handler> {
+    HANDLERS.get(usize::from(tag)).copied()
+}
+
+/// Number of slots in [`SLOTS`]: about four for each command, so that a search rarely probes
+/// further.
+pub(crate) const SLOT_COUNT: usize = 1024;
+
+/// Index + 1 in [`COMMANDS`] by [`hash`], with linear probing; 0 is free.
+pub(crate) static SLOTS: [u16; SLOT_COUNT] = {
+    let mut slots = [0; SLOT_COUNT];
+    let mut i = 0;
+    while i < COMMANDS.len() {
+        let mut slot = hash(COMMANDS[i].name.as_bytes());
+        while slots[slot] != 0 {
+            slot = (slot + 1) % slots.len();
+        }
+        slots[slot] = i as u16 + 1;
+        i += 1;
+    }
+    slots
+};
+
+/// Returns whether an arity allows this number of arguments, including the command's name.
+pub(crate) fn takes(arity: i32, args: usize) -> bool {
+    let wanted = arity.unsigned_abs() as usize;
+    if arity < 0 { args >= wanted } else { args == wanted }
+}
+
+/// The tag of a request whose command is not in the table.
+const UNKNOWN: u16 = u16::MAX;
+/// Bit in the tag of a request with a wrong number of arguments.
+pub(crate) const BAD_ARITY: u16 = 1 << 15;
+/// Bit in the tag of a request that names a reserved key.
+pub(crate) const RESERVED_KEY: u16 = 1 << 14;
+
+/// The meaning of a tag.
+#[derive(Clone, Copy)]
+pub(crate) enum ResolvedTag {
+    Command(&'static Command),
+    WrongArity(&'static Command),
+    /// A key of the request is reserved (`skein_data::is_reserved`).
+    ReservedKey(&'static Command),
+    Unknown,
+}
+
+impl ResolvedTag {
+    #[inline]
+    pub(crate) fn of(tag: u16) -> Self {
+        match COMMANDS.get((tag & !(BAD_ARITY | RESERVED_KEY)) as usize) {
+            Some(command) if tag & (BAD_ARITY | RESERVED_KEY) == 0 => Self::Command(command),
+            Some(command) if tag & RESERVED_KEY == 0 => Self::WrongArity(command),
+            Some(command) => Self::ReservedKey(command),
+            None => Self::Unknown,
+        }
+    }
+}
+
+/// Returns the tag of a request: the index of its command in the table, or a mark of its fault.
+#[inline]
+pub(crate) fn resolve(args: &RequestArgs<'_>) -> u16 {
+    match find(args.get(0)) {
+        Some(index) if takes(COMMANDS[index].arity, args.len()) => {
+            // The first test is of one byte of each argument, in almost all cases.
+            if args.from(1).any(is_reserved) && names_reserved_key(&COMMANDS[index], args) {
+                return index as u16 | RESERVED_KEY;
+            }
+            index as u16
+        }
+        Some(index) => index as u16 | BAD_ARITY,
+        None => UNKNOWN,
+    }
+}
+
+#[cold]
+fn names_reserved_key(command: &Command, args: &RequestArgs<'_>) -> bool {
+    command.searches_keys()
+        || request_keys::keys_of(command, args).is_some_and(|keys| keys.all().into_iter().any(is_reserved))
+}
+
+/// Returns a command's index in the table. Ignores the case of the name.
+#[inline(always)]
+pub(crate) fn find(name: &[u8]) -> Option<usize> {
+    if name.is_empty() {
+        return None;
+    }
+    let mut slot = hash(name);
+    loop {
+        match SLOTS[slot] {
+            0 => return None,
+            entry => {
+                let index = entry as usize - 1;
+                if COMMANDS[index].name.as_bytes().eq_ignore_ascii_case(name) {
+                    return Some(index);
+                }
+            }
+        }
+        slot = (slot + 1) % SLOTS.len();
+    }
+}
+
+/// Returns the slot where the search for a name starts. Ignores the case of letters. `REQUIRES:
+/// !name.is_empty()`
+pub(crate) const fn hash(name: &[u8]) -> usize {
+    const fn letter(byte: u8) -> usize {
+        (byte | 0x20) as usize
+    }
+    let len = name.len();
+    (letter(name[0]) * 7 + letter(name[len / 2]) * 31 + letter(name[len - 1]) * 101 + len * 61) % SLOT_COUNT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_found_in_any_case() {
+        for (i, command) in COMMANDS.iter().enumerate() {
+            assert_eq!(find(command.name.as_bytes()), Some(i));
+            assert_eq!(find(command.name.to_uppercase().as_bytes()), Some(i));
+            assert_eq!(command.name, command.name.to_lowercase());
+        }
+        for name in ["", "g", "gets", "sk", "sk.", "\0", "GE\0"] {
+            assert_eq!(find(name.as_bytes()), None, "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The commands about the connection.
+
+use crate::command_table::{Command, Group, HELP, Subcommand, command, family, subcommand};
+use crate::commands::Handler::General;
+use crate::commands::{client, databases, while_busy, while_loading};
+use crate::observe::slowlog::SecretArgs;
+
+#[rustfmt::skip]
+const CLIENT: &[Subcommand] = &[
+    subcommand("id", 2, "noscript loading stale").docs("Returns the number of this connection", ""),
+    subcommand("caching", 3, "noscript loading stale")
+        .docs("Says whether the keys of the next command are tracked", "mode(YES|NO)"),
+    subcommand("getredir", 2, "noscript loading stale")
+        .docs("Returns the connection that receives the invalidations", ""),
+    subcommand("pause", -3, "admin noscript loading stale")
+        .docs("Holds back the requests of all clients for a while", "timeout:int [mode(WRITE|ALL)]"),
+    subcommand("tracking", -3, "noscript loading stale")
+        .docs("Starts or ends the tracking of the keys that this connection reads",
+              "status(ON|OFF) [REDIRECT=client-id:int] [PREFIX=prefix...+] [BCAST] [OPTIN] [OPTOUT] \
+               [NOLOOP]"),
+    subcommand("trackinginfo", 2, "noscript loading stale")
+        .docs("Describes the tracking of this connection", ""),
+    subcommand("unblock", -3, "admin noscript loading stale")
+        .docs("Ends the wait of a blocked connection", "client-id:int [timeout_error(TIMEOUT|ERROR)]"),
+    subcommand("unpause", 2, "admin noscript loading stale").also("ends_pause").docs("Ends a pause", ""),
+    subcommand("getname", 2, "noscript loading stale").docs("Returns the name of this connection", ""),
+    subcommand("setname", 3, "noscript loading stale").docs("Names this connection", "connection-name"),
+    subcommand("setinfo", 4, "noscript loading stale")
+        .docs("Sets the name or the version of the client's library",
+              "attr(LIB-NAME=libname|LIB-VER=libver)"),
+    subcommand("info", 2, "noscript loading stale").tips("nondeterministic_output")
+        .docs("Describes this connection", ""),
+    subcommand("list", -2, "admin noscript loading stale").tips("nondeterministic_output")
+        .docs("Describes all connections, or some",
+              "[TYPE=normal_master_replica_pubsub(NORMAL|MASTER|REPLICA|PUBSUB)] \
+               [ID=id(client-id:int...)]"),
+    subcommand("kill", -3, "admin noscript loading stale").docs("Closes connections",
+              "filter(ip:port|new-format([ID=client-id:int]|[TYPE=normal_master_slave_pubsub(NORMAL|MASTER|SLAVE|REPLICA|PUBSUB)]|[USER=username]|[ADDR=ip:port]|[LADDR=ip:port]|[SKIPME=yes/no])...)"),
+    subcommand("no-evict", 3, "admin noscript loading stale")
+        .docs("Protects this connection from eviction", "enabled(ON|OFF)"),
+    subcommand("reply", 3, "noscript loading stale")
+        .docs("Says whether the server replies to this connection", "on_off_skip(ON|OFF|SKIP)"),
+    HELP,
+];
+
+#[rustfmt::skip]
+pub(crate) const COMMANDS: &[Command] = &family(Group::Connection, [
+    command("auth", -2, "noscript loading stale fast no_auth allow_busy", General(super::auth))
+        .hides(|_| SecretArgs::From(1)).also("timed_together").while_loading(while_loading::auth)
+        .while_busy(while_busy::auth).docs("Logs in with a password", "[username] password"),
+    command("client", -2, "", General(client::client)).also("about_connection")
+        .while_loading(while_loading::client).subcommands(CLIENT).docs("Shows and manages connections", ""),
+    command("echo", 2, "loading stale fast", General(super::echo)).also("timed_together")
+        .while_loading(while_loading::echo).docs("Returns its argument", "message"),
+    command("hello", -1, "noscript loading stale fast no_auth allow_busy", General(super::hello))
+        .hides(SecretArgs::of_hello).also("timed_together").while_loading(while_loading::hello)
+        .while_busy(while_busy::hello).docs("Selects the version of the protocol",
+              "[arguments(protover:int [AUTH=username_password(username password)] [SETNAME=clientname])]"),
+    command("ping", -1, "fast", General(super::ping)).also("timed_together while_subscribed")
+        .tips("request_policy:all_shards response_policy:all_succeeded").docs("Returns PONG", "[message]"),
+    command("quit", -1, "noscript loading stale fast no_auth allow_busy", General(super::quit))
+        .also("timed_together at_once_in_multi while_subscribed").while_loading(while_loading::quit)
+        .while_busy(while_busy::quit).docs("Closes the connection", ""),
+    command("reset", 1, "noscript loading stale fast no_auth allow_busy", General(super::reset))
+        .also("timed_together at_once_in_multi while_subscribed").while_loading(while_loading::reset)
+        .while_busy(while_busy::reset).docs("Restores the connection to its initial state", ""),
+    command("select", 2, "loading stale fast", General(databases::select)).also("timed_together")
+        .while_loading(while_loading::select).docs("Selects a database", "index:int"),
+]);
