@@ -19,6 +19,8 @@ mod command;
 mod flags;
 mod group;
 pub(crate) mod key_specs;
+#[cfg(test)]
+mod literal_names;
 pub(crate) mod migration_args;
 pub(crate) mod notation;
 mod registry;

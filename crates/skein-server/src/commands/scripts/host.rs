@@ -202,7 +202,8 @@ impl ScriptCommands<'_, '_> {
     /// Returns whether a command is DEBUG, and scripts may call it.
     fn may_debug(&self, command: &Command) -> bool {
         let shared = self.context.as_ref().map(|context| context.shared);
-        command.has(Flag::InScriptsBySetting) && shared.is_some_and(|shared| shared.settings.debug_in_scripts.get())
+        command.has(Flag::InScriptsBySetting)
+            && shared.is_some_and(|shared| shared.settings.debug_in_scripts.get())
     }
 
     /// Returns the most bytes of a command's arguments: as much as the script may take itself, since
