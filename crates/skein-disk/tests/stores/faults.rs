@@ -328,7 +328,7 @@ fn rows_in_an_integer_trie_and_unknown_values_are_refused() {
     let (storage, _) = closed(TrieShape::Linked);
     let name = storage.contents(Path::new(FILE)).windows(4).position(|bytes| bytes == b"main").unwrap();
     // Before the name: the kind of values, the secret of the hash, the pointer to the root.
-    forge(&storage, name - 8 - 16 - 1, &[7], 0, &[4..PAGE]);
+    forge(&storage, name - 8 - 16 - 1, &[7], 0, std::slice::from_ref(&(4..PAGE)));
     let before = storage.contents(Path::new(FILE));
     let error = open(&storage).unwrap_err().to_string();
     assert!(error.contains("the kind of values 7 is unknown") && error.contains("is damaged"), "{error}");

@@ -164,8 +164,12 @@ proptest! {
             prop_assert!(stats.in_memory <= 8 + cache, "{:?}", stats);
             buffer.check_places();
         }
-        snapshots.iter().for_each(|(key, then)| assert_moment(&buffer, *key, then));
-        snapshots.into_iter().for_each(|(key, _)| end(&buffer, key));
+        for (key, then) in &snapshots {
+            assert_moment(&buffer, *key, then);
+        }
+        for (key, _) in snapshots {
+            end(&buffer, key);
+        }
         let stats = buffer.moment_stats();
         prop_assert_eq!((stats.live, stats.in_memory, stats.in_file), (0, 0, 0));
         buffer.check_places();
