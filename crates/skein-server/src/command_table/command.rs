@@ -37,6 +37,9 @@ pub(crate) enum ChannelArgs {
     Patterns,
 }
 
+/// Returns the argument of a request that names another database.
+pub(crate) type DatabaseFinder = for<'a> fn(&RequestArgs<'a>) -> Option<&'a [u8]>;
+
 /// All facts about a command.
 #[derive(Clone, Copy)]
 pub(crate) struct Command {
@@ -68,7 +71,7 @@ pub(crate) struct Command {
     pub reach: KeyReach,
     pub channels: ChannelArgs,
     /// Returns the argument that names another database, to which it writes.
-    pub other_database: Option<for<'a> fn(&RequestArgs<'a>) -> Option<&'a [u8]>>,
+    pub other_database: Option<DatabaseFinder>,
     pub event: EventRule,
     /// Returns the part of a stream that it may change besides the state of its key.
     pub stream_part: Option<for<'a> fn(&RequestArgs<'a>) -> Option<StreamPart<'a>>>,
@@ -213,10 +216,7 @@ impl Command {
         Self { channels, ..self }
     }
 
-    pub(crate) const fn names_database(
-        self,
-        database: for<'a> fn(&RequestArgs<'a>) -> Option<&'a [u8]>,
-    ) -> Self {
+    pub(crate) const fn names_database(self, database: DatabaseFinder) -> Self {
         Self { other_database: Some(database), ..self }
     }
 

@@ -135,7 +135,7 @@ impl KeySpecs {
             if let (KeyBegin::Index(index), KeyFind::Counted { .. }) =
                 (self.specs[at].begin, self.specs[at].find)
             {
-                return index as usize;
+                return index.unsigned_abs() as usize;
             }
             at += 1;
         }

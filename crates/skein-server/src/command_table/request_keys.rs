@@ -62,7 +62,8 @@ pub(crate) fn key_places(command: &Command, request: &RequestArgs<'_>) -> Option
 fn find_places(command: &Command, request: &RequestArgs<'_>) -> Option<KeyPlaces> {
     let mut placed = at_places(command.keys, request);
     match command.key_finder {
-        Some(find) => find(request, &mut placed)?,
+        Some(find) if !find(request, &mut placed) => return None,
+        Some(_) => {}
         None if command.searches_keys() => placed.extend(searched(command, request)),
         None => {}
     }
@@ -76,38 +77,38 @@ fn find_places(command: &Command, request: &RequestArgs<'_>) -> Option<KeyPlaces
     Some(KeyPlaces { placed, counted: first..first + count, plain })
 }
 
-/// Adds the keys that no specification can find to those at fixed positions, or replaces these. `None`
-/// as [`keys_of`].
-pub(crate) type KeyFinder = fn(&RequestArgs<'_>, &mut Vec<usize>) -> Option<()>;
+/// Adds the keys that no specification can find to those at fixed positions, or replaces these. Returns
+/// `false` if the keys of the request are wrong.
+pub(crate) type KeyFinder = fn(&RequestArgs<'_>, &mut Vec<usize>) -> bool;
 
 /// Adds the key that a request of SORT stores to.
-pub(crate) fn sort_target(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> Option<()> {
+pub(crate) fn sort_target(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> bool {
     placed.extend(stored_key(request));
-    Some(())
+    true
 }
 
 /// Adds the keys that a request of GEORADIUS stores to.
-pub(crate) fn radius_targets(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> Option<()> {
+pub(crate) fn radius_targets(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> bool {
     placed.extend(stored_keys(request, 6));
-    Some(())
+    true
 }
 
 /// Adds the keys that a request of GEORADIUSBYMEMBER stores to.
-pub(crate) fn radius_member_targets(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> Option<()> {
+pub(crate) fn radius_member_targets(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> bool {
     placed.extend(stored_keys(request, 5));
-    Some(())
+    true
 }
 
 /// Finds the keys of MIGRATE.
-pub(crate) fn migrated_keys(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> Option<()> {
+pub(crate) fn migrated_keys(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> bool {
     *placed = MigrationArgs::of(request).keys.collect();
-    (!placed.is_empty()).then_some(())
+    !placed.is_empty()
 }
 
 /// Adds the key of MOVE in the other database, which `stored_request` has added to the request.
-pub(crate) fn moved_key(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> Option<()> {
+pub(crate) fn moved_key(request: &RequestArgs<'_>, placed: &mut Vec<usize>) -> bool {
     placed.extend((request.len() == 4).then_some(3));
-    Some(())
+    true
 }
 
 /// Returns the key that a request of SORT stores to.
