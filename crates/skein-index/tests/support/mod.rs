@@ -286,7 +286,7 @@ fn compute<I: OrderedIndex<Inline<u64>>, G: Guard>(
     let add = |current: Option<u64>| match current {
         Some(current) if current % 5 == 0 => ComputeAction::Remove,
         Some(current) if current % 5 == 1 => ComputeAction::Keep,
-        None if delta % 5 == 0 => ComputeAction::Remove,
+        None if delta.is_multiple_of(5) => ComputeAction::Remove,
         None if delta % 5 == 1 => ComputeAction::Keep,
         current => ComputeAction::Put(Inline(current.unwrap_or(0).wrapping_add(delta))),
     };
