@@ -1,4 +1,5 @@
-//! INFO: the server's statistics as text in sections, with Redis's names for the same figures.
+//! INFO: the server's statistics as text in sections, with Redis's names for the same figures. A section
+//! has lines of its own, and its rows of `figures`.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -7,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::UNIX_EPOCH;
 
 use crate::commands::configuration::value_of;
+use crate::figures::{FIGURES, FigureSource, FigureValue};
 use crate::shared::ServerShared;
 use skein_data::{KeyspaceStats, StoreStats};
 
@@ -72,6 +74,17 @@ impl InfoLines {
         // Writing to a string cannot fail.
         let _ = write!(self.0, "{name}:{value}\r\n");
     }
+
+    /// Adds the figures of a section.
+    fn add_figures(&mut self, section: &str, source: &FigureSource<'_>) {
+        for figure in FIGURES.iter().filter(|figure| figure.info.0 == section) {
+            match (figure.read)(source) {
+                Some(FigureValue::Number(number)) => self.add(figure.info.1, number),
+                Some(FigureValue::Time(time)) => self.add(figure.info.1, time.as_millis()),
+                None => {}
+            }
+        }
+    }
 }
 
 /// Returns the named sections (in any case). Returns all but the long ones if no section or
@@ -81,6 +94,7 @@ pub(crate) fn text(shared: &ServerShared, numbers: &InfoNumbers, names: &[&[u8]]
     let all = has("all") || has("everything");
     let default = names.is_empty() || has("default");
     let mut lines = InfoLines::default();
+    let figures = FigureSource::since_reset(shared, numbers);
     for (name, title, section) in SECTIONS {
         if all || has(name) || (default && !NOT_DEFAULT.contains(name)) {
             if !lines.0.is_empty() {
@@ -88,6 +102,7 @@ pub(crate) fn text(shared: &ServerShared, numbers: &InfoNumbers, names: &[&[u8]]
             }
             let _ = write!(lines.0, "# {title}\r\n");
             section(shared, numbers, &mut lines);
+            lines.add_figures(name, &figures);
         }
     }
     lines.0
@@ -127,40 +142,21 @@ fn server(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
 }
 
 fn clients(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
-    lines.add("connected_clients", shared.connections());
-    lines.add("cluster_connections", 0);
-    lines.add("maxclients", shared.settings.clients_max.get());
-    lines.add("tracking_clients", shared.key_observer.tracking.sums().clients);
-    // As in Redis, a client whose requests a pause holds back is blocked.
-    lines.add("blocked_clients", shared.waiting.count() + shared.pause.holding());
     for (i, mailbox) in shared.mailboxes.iter().enumerate() {
         let connections = mailbox.counts.connections.load(Ordering::Relaxed);
         lines.add(&format!("worker{i}_clients"), connections);
     }
 }
 
-/// Writes the kind of the engine, and the pages of the disk engine.
+/// Writes the kind of the engine, and the keys of the disk engine per page.
 fn engine(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     if let Some(index) = shared.store.index() {
         lines.add("engine", "memory");
         lines.add("index", index);
     }
     let Some((disk, stats)) = shared.store.disk() else { return };
-    let buffer = stats.buffer;
     lines.add("engine", "disk");
     lines.add("trie", disk.store().shape());
-    lines.add("cache_pages", buffer.capacity);
-    lines.add("cache_pages_used", buffer.resident);
-    lines.add("cache_pages_pinned", buffer.referred);
-    lines.add("cache_hits", buffer.hits);
-    lines.add("cache_misses", buffer.misses);
-    lines.add("cache_evictions", buffer.evictions);
-    lines.add("cache_evictions_failed", buffer.failed_evictions);
-    lines.add("cache_pages_retired", buffer.retired);
-    lines.add("cache_policy_entries", buffer.policy_entries);
-    lines.add("pages_written", buffer.writes);
-    lines.add("file_pages", buffer.file_pages);
-    lines.add("free_pages", buffer.free_pages);
     let pages = disk.store().pages_in_use();
     lines.add("pages", pages);
     lines.add("bytes_per_key", (pages * skein_data::PAGE).checked_div(numbers.keys).unwrap_or(0));

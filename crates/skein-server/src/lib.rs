@@ -17,8 +17,8 @@
 //! - `engine`: the interface to the engines. `exclusion_gate`: lets one worker run alone.
 //! - [`config`]: the options, a row each. `settings`: those that can change while the server runs.
 //! - `acl`: users and rights. `client_registry`: the connected clients.
-//! - `observe`: counts and times, for INFO, SLOWLOG and LATENCY. `metrics`: the same for
-//!   Prometheus.
+//! - `observe`: counts and times, for INFO, SLOWLOG and LATENCY. `figures`: a row for each number
+//!   that INFO and Prometheus (`metrics`) tell.
 //! - `script_cache`: the scripts of EVAL. `functions`: the libraries of FCALL, and their row.
 //! - `long_double`, `random`, `hyperloglog`, `geo`: arithmetic for commands.
 //!
@@ -45,6 +45,7 @@ pub mod config;
 mod databases;
 mod error;
 mod exclusion_gate;
+mod figures;
 mod functions;
 #[cfg(fuzzing)]
 pub mod fuzzing;

@@ -89,10 +89,6 @@ fn parts(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
         lines.add("lazyfree_pending_objects", dead);
         lines.add("lazyfreed_objects", shared.freed_collections(numbers));
     }
-    lines.add("snapshots", numbers.snapshots);
-    lines.add("oldest_snapshot_ms", numbers.oldest_snapshot.unwrap_or_default().as_millis());
-    lines.add("snapshot_bytes", numbers.snapshot_bytes);
-    lines.add("oldest_guard_ms", shared.oldest_turn().as_millis());
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bytes, rounded for people")]

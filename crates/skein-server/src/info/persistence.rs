@@ -8,21 +8,7 @@ use skein_data::Durability;
 pub(super) fn persistence(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("loading", 0);
     lines.add("async_loading", 0);
-    lines.add(
-        "durability",
-        match shared.durability {
-            Durability::None => "none",
-            Durability::Buffered => "buffered",
-            Durability::Sync => "sync",
-        },
-    );
-    lines.add("epoch", numbers.epoch);
-    lines.add("durable_epoch", numbers.durable_epoch);
-    lines.add("log_bytes_behind", numbers.log_bytes_behind);
-    lines.add("log_bytes_since_checkpoint", numbers.log_bytes);
-    lines.add("checkpoint_at_log_bytes", numbers.checkpoint_at_log_bytes);
-    lines.add("log_segments", numbers.log_segments);
-    lines.add("checkpoints", numbers.checkpoints);
+    lines.add("durability", shared.durability);
     checkpoints(shared, numbers, lines);
     lines.add("last_checkpoint_failure", one_line(numbers.last_checkpoint_failure.as_deref()));
     lines.add("writes_stopped", one_line(numbers.writes_stopped.as_deref()));
@@ -35,8 +21,6 @@ fn checkpoints(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLin
     let failure = numbers.last_checkpoint_failure.as_deref().or(numbers.writes_stopped.as_deref());
     let last = status(failure.is_some());
     lines.add("rdb_changes_since_last_save", numbers.log_records);
-    lines.add("rdb_bgsave_in_progress", running);
-    lines.add("rdb_last_save_time", numbers.last_checkpoint_unix_s);
     lines.add("rdb_last_bgsave_status", last);
     lines.add("rdb_saves", numbers.checkpoints);
     let has_log = shared.durability != Durability::None;

@@ -1,4 +1,5 @@
-//! The metrics for Prometheus: names, units and values. `docs/monitoring.md` lists them.
+//! The metrics for Prometheus: the rows of `figures`, and families with labels. `docs/monitoring.md`
+//! lists them.
 //!
 //! All values are read on request. Counters count from the server's start, regardless of CONFIG
 //! RESETSTAT.
@@ -11,7 +12,7 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::info::resident_bytes;
+use crate::figures::{FIGURES, FigureKind, FigureSource, FigureUnit, FigureValue};
 use crate::info::{REDIS_VERSION, cpu};
 use crate::loading::Loading;
 use crate::observe::KindTotals;
@@ -95,10 +96,6 @@ impl MetricsEncoder<'_> {
         self.one((name, help, unit), MetricType::Gauge, [(None, value)])
     }
 
-    fn counter(&mut self, name: &str, help: &str, unit: Option<Unit>, value: u64) -> fmt::Result {
-        self.one((name, help, unit), MetricType::Counter, [(None, float(value))])
-    }
-
     /// Writes counters with a label.
     fn counters<'l>(
         &mut self,
@@ -117,12 +114,33 @@ impl Collector for ServingCollector {
         let (shared, numbers) = (&self.0, self.0.store_stats());
         let mut out = MetricsEncoder(encoder);
         program(false, &mut out)?;
-        clients(shared, &mut out)?;
+        figures(&FigureSource::since_start(shared, &numbers), &mut out)?;
+        processor(&mut out)?;
         commands(shared, &mut out)?;
-        memory(shared, &numbers, &mut out)?;
-        persistence(&numbers, &mut out)?;
-        disk(shared, &mut out)
+        memory(&numbers, &mut out)
     }
+}
+
+/// Writes the figures that are one number each.
+fn figures(source: &FigureSource<'_>, out: &mut MetricsEncoder<'_>) -> fmt::Result {
+    for figure in FIGURES.iter().filter(|figure| !figure.metric.is_empty()) {
+        let unit = match figure.unit {
+            FigureUnit::None => None,
+            FigureUnit::Bytes => Some(Unit::Bytes),
+            FigureUnit::Seconds => Some(Unit::Seconds),
+        };
+        let kind = match figure.kind {
+            FigureKind::Gauge => MetricType::Gauge,
+            FigureKind::Counter => MetricType::Counter,
+        };
+        let value = match (figure.read)(source) {
+            Some(FigureValue::Number(number)) => float(number),
+            Some(FigureValue::Time(time)) => time.as_secs_f64(),
+            None => continue,
+        };
+        out.one((figure.metric, figure.help, unit), kind, [(None, value)])?;
+    }
+    Ok(())
 }
 
 impl Collector for LoadingCollector {
@@ -152,24 +170,7 @@ fn program(loads: bool, out: &mut MetricsEncoder<'_>) -> fmt::Result {
     out.gauge("loading", "1 while data is being loaded", None, f64::from(u8::from(loads)))
 }
 
-fn clients(shared: &ServerShared, out: &mut MetricsEncoder<'_>) -> fmt::Result {
-    let counted = shared.worker_sums();
-    out.gauge("uptime", "Time since the start", Some(Unit::Seconds), shared.started.elapsed().as_secs_f64())?;
-    out.gauge("clients", "Connections now", None, float(shared.connections() as u64))?;
-    let most = shared.settings.clients_max.get() as u64;
-    out.gauge("clients_max", "Connections at a time, at most", None, float(most))?;
-    out.counter("connections", "Connections accepted", None, counted.accepted)?;
-    out.counter(
-        "connections_refused",
-        "Connections refused because there were too many",
-        None,
-        counted.refused,
-    )?;
-    out.counter("lookup_hits", "Keys that reads found", None, counted.lookups.hits)?;
-    out.counter("lookup_misses", "Keys that reads did not find", None, counted.lookups.misses)?;
-    out.counter("received", "Bytes received from clients", Some(Unit::Bytes), counted.bytes_in)?;
-    out.counter("sent", "Bytes sent to clients", Some(Unit::Bytes), counted.bytes_out)?;
-    out.counter("requests", "Requests answered", None, counted.requests)?;
+fn processor(out: &mut MetricsEncoder<'_>) -> fmt::Result {
     if let Some(used) = cpu::used() {
         let values = [("user", used.user), ("system", used.system)];
         let values = values.map(|(mode, seconds)| (Some(("mode", mode)), seconds));
@@ -197,12 +198,6 @@ fn commands(shared: &ServerShared, out: &mut MetricsEncoder<'_>) -> fmt::Result 
     )?;
     let errors = seen.errors.iter().map(|(code, count)| (&**code, *count));
     out.counters("errors", "Error replies, by their first word", "code", errors)?;
-    out.gauge(
-        "slowlog_entries",
-        "Requests in the slow log",
-        None,
-        float(shared.observing.slowlog.len() as u64),
-    )?;
     let help = "How long requests ran; requests of a batch share its time evenly";
     let mut metric =
         out.0.encode_descriptor("command_duration", help, Some(&Unit::Seconds), MetricType::Histogram)?;
@@ -231,91 +226,12 @@ fn buckets(seen: &KindTotals) -> Vec<(f64, u64)> {
     buckets
 }
 
-fn memory(shared: &ServerShared, numbers: &StoreStats, out: &mut MetricsEncoder<'_>) -> fmt::Result {
-    out.gauge("keys", "Keys", None, float(numbers.keys as u64))?;
-    out.gauge("keys_expiring", "Keys with an expiry time", None, float(numbers.expires as u64))?;
-    out.counter("keys_expired", "Keys removed because they expired", None, numbers.expired)?;
+fn memory(numbers: &StoreStats, out: &mut MetricsEncoder<'_>) -> fmt::Result {
     let parts = [
         ("index", numbers.index_bytes),
         ("rows", numbers.row_bytes),
         ("unreclaimed", numbers.unreclaimed_bytes),
     ];
     let parts = parts.map(|(part, bytes)| (Some(("part", part)), float(bytes as u64)));
-    out.one(("memory", "Memory of the store", Some(Unit::Bytes)), MetricType::Gauge, parts)?;
-    if let Some(resident) = resident_bytes() {
-        out.gauge("memory_resident", "Memory of the process in RAM", Some(Unit::Bytes), float(resident))?;
-    }
-    out.gauge("snapshots", "Live snapshots", None, float(numbers.snapshots as u64))?;
-    let oldest = numbers.oldest_snapshot.unwrap_or_default().as_secs_f64();
-    out.gauge("oldest_snapshot", "Age of the oldest snapshot", Some(Unit::Seconds), oldest)?;
-    let kept = float(numbers.snapshot_bytes as u64);
-    out.gauge("snapshot", "Memory kept for snapshots", Some(Unit::Bytes), kept)?;
-    let turn = shared.oldest_turn().as_secs_f64();
-    out.gauge("oldest_guard", "Duration of the longest current turn of a worker", Some(Unit::Seconds), turn)
-}
-
-fn persistence(numbers: &StoreStats, out: &mut MetricsEncoder<'_>) -> fmt::Result {
-    out.gauge("epoch", "The current epoch", None, float(numbers.epoch))?;
-    out.gauge("durable_epoch", "The last durable epoch", None, float(numbers.durable_epoch))?;
-    out.counter("commits", "Epochs made durable", None, numbers.commits)?;
-    let bytes = Some(Unit::Bytes);
-    out.gauge(
-        "log_behind",
-        "Log bytes that are not durable yet",
-        bytes.clone(),
-        float(numbers.log_bytes_behind),
-    )?;
-    out.gauge(
-        "log_since_checkpoint",
-        "Log bytes that no checkpoint covers",
-        bytes,
-        float(numbers.log_bytes),
-    )?;
-    out.gauge("log_segments", "Log segments on disk", None, float(numbers.log_segments as u64))?;
-    out.counter("checkpoints", "Checkpoints written", None, numbers.checkpoints)?;
-    let running = f64::from(u8::from(numbers.checkpoint_running));
-    out.gauge("checkpoint_running", "1 while a checkpoint is written", None, running)?;
-    let last = float(numbers.last_checkpoint_unix_s);
-    out.gauge(
-        "last_checkpoint_timestamp",
-        "End of the last checkpoint since 1970; 0 for none",
-        Some(Unit::Seconds),
-        last,
-    )?;
-    let failed = f64::from(u8::from(numbers.last_checkpoint_failure.is_some()));
-    out.gauge("last_checkpoint_failed", "1 if the last checkpoint failed", None, failed)?;
-    let stopped = f64::from(u8::from(numbers.writes_stopped.is_some()));
-    out.gauge("writes_stopped", "1 if a failure of the disk stopped all writes", None, stopped)
-}
-
-/// Writes the page statistics of the disk engine.
-fn disk(shared: &ServerShared, out: &mut MetricsEncoder<'_>) -> fmt::Result {
-    let Some((_, stats)) = shared.store.disk() else { return Ok(()) };
-    let buffer = stats.buffer;
-    out.gauge("cache_pages", "Pages that the cache can hold", None, float(buffer.capacity as u64))?;
-    out.gauge("cache_pages_used", "Pages in the cache", None, float(buffer.resident as u64))?;
-    out.counter("cache_hits", "Pages found in the cache", None, buffer.hits)?;
-    out.counter("cache_misses", "Pages read from the file", None, buffer.misses)?;
-    out.counter("cache_evictions", "Pages evicted from the cache", None, buffer.evictions)?;
-    out.counter(
-        "cache_evictions_failed",
-        "Changed pages whose write for eviction failed",
-        None,
-        buffer.failed_evictions,
-    )?;
-    out.gauge(
-        "cache_pages_retired",
-        "Evicted pages whose memory readers may still use",
-        None,
-        float(buffer.retired as u64),
-    )?;
-    out.gauge(
-        "cache_policy_entries",
-        "Entries of the eviction policy's queues",
-        None,
-        float(buffer.policy_entries as u64),
-    )?;
-    out.counter("pages_written", "Pages written to the file", None, buffer.writes)?;
-    out.gauge("file_pages", "Pages of the file", None, float(buffer.file_pages.into()))?;
-    out.gauge("file_pages_free", "Free pages of the file", None, float(buffer.free_pages.into()))
+    out.one(("memory", "Memory of the store", Some(Unit::Bytes)), MetricType::Gauge, parts)
 }
