@@ -106,7 +106,9 @@ fn no_code_asks_for_a_command_by_its_name() {
             }
             for word in names_in(line).filter(|_| !name.starts_with("commands/")) {
                 match other_meaning(&name, word) {
-                    Some(entry) => drop(used.insert(entry)),
+                    Some(entry) => {
+                        used.insert(entry);
+                    }
                     None => {
                         wrong.push(format!("{name}:{number} names the command {word:?}: {}", line.trim()))
                     }

@@ -61,11 +61,12 @@ pub(crate) fn key_places(command: &Command, request: &RequestArgs<'_>) -> Option
 
 fn find_places(command: &Command, request: &RequestArgs<'_>) -> Option<KeyPlaces> {
     let mut placed = at_places(command.keys, request);
-    match command.key_finder {
-        Some(find) if !find(request, &mut placed) => return None,
-        Some(_) => {}
-        None if command.searches_keys() => placed.extend(searched(command, request)),
-        None => {}
+    if let Some(find) = command.key_finder {
+        if !find(request, &mut placed) {
+            return None;
+        }
+    } else if command.searches_keys() {
+        placed.extend(searched(command, request));
     }
     if command.key_count == 0 {
         return Some(KeyPlaces { placed, counted: 0..0, plain: true });
