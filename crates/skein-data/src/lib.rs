@@ -44,6 +44,7 @@
 //! - `database_table`: the keyspaces of a server's databases.
 //! - `row_piece`: rows in pieces, for copies and dumps.
 //! - `foreign_files`: folders where no store may be created.
+//! - `found_value` and `key_state`: the value of a key, and whether a command has changed it.
 //! - `disk`, `range_steps`, `error`.
 //!
 //! Design: `docs/design/data-model.md`, `docs/design/disk.md`.

@@ -1,6 +1,8 @@
 //! The index of a store, selected by name. It uses one `match` per call or batch, so the store is
 //! not generic over indexes.
 //!
+//! `ranges` divides the keys of an index among several threads.
+//!
 //! To add an index, add a variant to [`StoreIndex`] and to [`IndexKind`].
 
 pub(crate) mod ranges;

@@ -8,7 +8,8 @@
 //!   stripes       the version floors of removed keys, and the latches of batches
 //! ```
 //!
-//! This part of a store does not know how rows become durable.
+//! This part of a store does not know how rows become durable. `loader` fills it from a checkpoint and
+//! logs, before another thread uses it.
 
 mod loader;
 

@@ -10,6 +10,7 @@
 //! (`cleaner`).
 //!
 //! Read `rows` and `reader` (reads), `writer`, `main_rows`, `row_writer` and `members` (writes).
+//! `expiry_entries` counts in the expiry index, `keyspaces` the keys of each keyspace.
 
 mod cleaner;
 mod expiry_entries;

@@ -31,7 +31,7 @@
 //!
 //! `check` verifies them; tests call it.
 //!
-//! Read in this order: `id`, `chunks`, `records` (names and values), `members` (access to them),
+//! Read in this order: `id`, `fields`, `chunks`, `records` (names and values), `members` (access to them),
 //! `stream`, `entries` and `version` (reads), `additions`, `groups`, `pending`, `claims` (writes), `view` (reads in
 //! steps), `parts` (dumps and loads). Design: `docs/design/data-model.md`.
 

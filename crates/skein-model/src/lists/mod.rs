@@ -31,7 +31,8 @@
 //! 4. So the positions of the steps ascend, and their ordinals, too.
 //!
 //! Read `chunk` first (the bytes of a chunk), then `ordinals`, `layout` (from an index to an
-//! element), `writer` (all changes) and `placing` (where changed chunks go).
+//! element), `writer` (all changes) and `placing` (where changed chunks go). `check` verifies the
+//! invariants.
 //!
 //! Design: `docs/design/data-model.md`. The idea of small pieces of neighbours is that of unrolled
 //! linked lists (Shao, Reppy, Appel: "Unrolling Lists", LFP 1994).

@@ -18,7 +18,8 @@
 //! 3. `member_writer` and `memory_members` change the collections in memory.
 //! 4. `group` and `open_batch` write several keys together. `expected_contents` checks a group,
 //!    `undo_journal` and `member_changes` undo it.
-//! 5. `eviction` makes room. `prefetched_places` and `active_writes` are thread-local helpers.
+//! 5. `recorder` makes the log records of whole rows.
+//! 6. `eviction` makes room. `prefetched_places` and `active_writes` are thread-local helpers.
 //!
 //! Design: `docs/design/store.md`.
 

@@ -7,7 +7,8 @@
 //!    addresses: the guard keeps the old row alive, so its address is not reused.
 //! 2. The write takes the version and the epoch, and stores the row.
 //!
-//! If the row changed meanwhile, the write starts again (`update`).
+//! If the row changed meanwhile, the write starts again (`update`). `remove` has the removals, also
+//! those of the expiry thread and of evictions.
 
 mod remove;
 mod update;

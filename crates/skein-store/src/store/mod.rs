@@ -1,7 +1,9 @@
 //! The store: opens and closes it, waits for durability, writes checkpoints and returns statistics.
 //!
 //! Read `open_store` first: it opens the folder, puts the parts of a store together and starts the
-//! threads. `read` and `write` have the simple methods, `snapshot` the handle of a snapshot.
+//! threads. `read` and `write` have the simple methods, `snapshot` the handle of a snapshot,
+//! `pinned_value` a value that is read in place. `expiry_thread` removes expired keys, `copy_files`
+//! copies the files of a running store.
 //!
 //! Design: `docs/design/store.md`.
 

@@ -1,4 +1,5 @@
-//! Groups and commands with one write that the index refuses, for each of their writes.
+//! Groups and commands with one write that the index refuses, for each of their writes. `replacing`
+//! has those that replace contents, or first remove and then add.
 
 mod replacing;
 
