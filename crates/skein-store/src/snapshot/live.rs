@@ -46,25 +46,25 @@ impl LiveSnapshots {
         self.newest.load(Ordering::Relaxed)
     }
 
-    /// Adds the snapshot of a moment that is still open. Returns its flag, or the number of
-    /// snapshots if there are `limit` besides that of a checkpoint.
+    /// Adds the snapshot of a moment that is still open. Returns its flag and whether it is the only
+    /// one, or the number of snapshots if there are `limit` besides that of a checkpoint.
     pub(super) fn add(
         &self,
         moment: u64,
         of_checkpoint: bool,
         limit: usize,
-    ) -> Result<Arc<AtomicBool>, usize> {
+    ) -> Result<(Arc<AtomicBool>, bool), usize> {
         let mut live = lock(&self.registry);
         let count = live.by_moment.len() - live.of_checkpoints;
         if !of_checkpoint && count >= limit {
             return Err(count);
         }
-        let ended = Arc::new(AtomicBool::new(false));
+        let (ended, is_only) = (Arc::new(AtomicBool::new(false)), live.by_moment.is_empty());
         live.of_checkpoints += usize::from(of_checkpoint);
         live.by_moment
             .insert(moment, LiveSnapshot { taken: Instant::now(), of_checkpoint, ended: ended.clone() });
         self.newest.store(moment, Ordering::Relaxed);
-        Ok(ended)
+        Ok((ended, is_only))
     }
 
     /// Ends a snapshot, unless it has ended. Returns whether no snapshot is live now.
@@ -96,5 +96,24 @@ impl LiveSnapshots {
         // Moments rise, so the first one was taken first.
         let oldest = live.by_moment.first_key_value().map(|(_, snapshot)| snapshot.taken.elapsed());
         SnapshotNumbers { count: live.by_moment.len(), oldest }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A snapshot that begins after the end of all others must wait for the writers inside.
+    #[test]
+    fn the_registry_says_whether_a_snapshot_is_the_only_one() {
+        let live = LiveSnapshots::default();
+        let is_only = |moment| live.add(moment, false, usize::MAX).expect("no limit").1;
+        assert!(is_only(1));
+        assert!(!is_only(2));
+        live.end(1);
+        assert!(!is_only(3));
+        live.end(2);
+        live.end(3);
+        assert!(is_only(4));
     }
 }

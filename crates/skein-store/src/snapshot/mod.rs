@@ -27,8 +27,8 @@
 //!
 //! # Invariants
 //! 1. A writer that is inside the epoch gate has read, after it entered, whether a snapshot is
-//!    live. The first snapshot registers itself and then waits until all writers inside have left;
-//!    only then it closes its moment. So every write of a later moment keeps the row that it
+//!    live. A snapshot that is the only one registers itself and then waits until all writers inside
+//!    have left; only then it closes its moment. So every write of a later moment keeps the row that it
 //!    replaces.
 //! 2. While snapshots are live, a change of a collection is a group. So all its members, and its
 //!    main row, are written in one moment.
@@ -176,13 +176,13 @@ impl StoreSnapshots {
     /// Takes a snapshot. REQUIRES: the thread is not inside the epoch gate.
     pub(crate) fn take(&self, log: &Log, of_checkpoint: bool) -> Result<TakenMoment> {
         let _taking = lock(&self.taking);
-        let is_first = !self.are_live();
         let (limit, moment) = (self.limit, log.moment());
-        let ended = self
+        // Under the lock of the registry: another snapshot may end just before this one is added.
+        let (ended, is_only) = self
             .live
             .add(moment, of_checkpoint, limit)
             .map_err(|live| Error::TooManySnapshots { live, limit })?;
-        if is_first {
+        if is_only {
             // Invariant 1.
             log.wait_for_operations();
         }
