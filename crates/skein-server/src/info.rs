@@ -1,5 +1,6 @@
 //! INFO: the server's statistics as text in sections, with Redis's names for the same figures. A section
-//! has lines of its own, and its rows of `figures`.
+//! has lines of its own, and its rows of `figures`. `memory`, `persistence`, `stats`, `commands` and `cpu`
+//! are a section each; `loading` is the text while the data is loading.
 
 use std::fmt::Write;
 use std::net::SocketAddr;

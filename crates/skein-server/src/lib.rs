@@ -29,6 +29,13 @@
 
 #![forbid(unsafe_code)]
 
+// Further modules:
+// - For requests: stored_request (with the keys of the store), command_error, glob, databases,
+//   key_version, scan_cursors, waiting_clients, migrations, pause, busy_script.
+// - Told to others: key_events, channels, monitors, info.
+// - Shared by threads: shared, mailbox, worker_counters, threads, checkpoint_requests, client_eviction,
+//   open_files, warnings, recent_entries.
+// - error: of the start. planted_bugs, fuzzing: for tests.
 mod acceptor;
 mod acl;
 mod bound_server;

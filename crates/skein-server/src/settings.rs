@@ -7,7 +7,8 @@
 //! ```
 //!
 //! A worker copies the settings that it needs for each request once per group
-//! ([`LiveSettings::limits`]). So a change applies from its next group on.
+//! ([`LiveSettings::limits`]). So a change applies from its next group on. `cells` has the atomic values,
+//! `encodings` the sizes that OBJECT ENCODING knows.
 
 mod cells;
 mod encodings;

@@ -175,14 +175,9 @@ impl ServerShared {
         let (channels, clients): (Arc<Channels>, Arc<ClientRegistry>) = Default::default();
         let classes = EventClasses::parse(options.keyspace_events.as_bytes()).unwrap_or_default();
         let waiting = Arc::<WaitingClients>::default();
-        let key_observer = Arc::new(KeyObserver::new(
-            Arc::clone(&channels),
-            Arc::clone(&clients),
-            Arc::clone(&mailboxes),
-            Arc::clone(&databases),
-            Arc::clone(&waiting),
-            classes,
-        ));
+        let told = (channels.clone(), clients.clone(), mailboxes.clone());
+        let key_observer =
+            Arc::new(KeyObserver::new(told, Arc::clone(&databases), Arc::clone(&waiting), classes));
         store.observe_removals(Arc::clone(&key_observer) as Arc<_>);
         Self {
             key_observer,

@@ -17,7 +17,7 @@
 //! - `command_ids`, `categories`: commands by number, and Redis's categories. `required_access`:
 //!   the keys that a request accesses, and how.
 //! - `users`: all users. `file`: the ACL file. `password`: hashes. `log`: refused logins and
-//!   requests.
+//!   requests. `round_trip`: tests that printed rules are read back.
 //!
 //! A client holds a shared reference to its user, as of some version of all users. A worker
 //! compares versions once per turn and connection. For a user with all rights, each request checks

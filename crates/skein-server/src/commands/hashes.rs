@@ -2,7 +2,8 @@
 //!
 //! The columns are in the row of their key, or, if there are many, each one is an entry of its own.
 //! The handlers treat both alike, except that long replies from the second kind are written in
-//! slices from a view (see `all` and `commands::random_entries`).
+//! slices from a view (see `all` and `commands::random_entries`). `random` has HRANDFIELD, `scan`
+//! HSCAN.
 
 mod all;
 mod random;

@@ -1,4 +1,5 @@
-//! COMMAND: the list of commands.
+//! COMMAND: the list of commands. `details` has COMMAND INFO, `docs` COMMAND DOCS, `keys` the keys of a
+//! request.
 
 mod details;
 mod docs;

@@ -1,4 +1,4 @@
-//! Commands on keys of any kind.
+//! Commands on keys of any kind. `object` has OBJECT, `random` RANDOMKEY, `remove` DEL and UNLINK.
 
 pub(super) mod object;
 mod random;

@@ -15,6 +15,15 @@
 //! The table of each family (`lists/table.rs`) has one row for each command, with its handler and all
 //! facts about it: see `command_table`.
 //!
+//! - Contents: `strings`, `hashes`, `lists`, `sets`, `sorted_sets`, `streams`, `hyperloglog`, `geo`.
+//! - Keys of any kind: `keys`, `expiry`, `scan`, `sort`, `dump`, `migrate`, `databases`, `multi_key`,
+//!   `skein` (in order, and with versions).
+//! - Clients: `connection`, `client`, `channels`, `transactions`, `scripts`, `access`, `monitor`.
+//! - The server: `server`, `configuration`, `introspection`, `memory`, `latency`, `slowlog`, `debug`,
+//!   `standalone`, `unsupported`.
+//! - Shared by families: `blocking`, `multi_pop`, `random_entries`, `subcommands`, `reply_limit`.
+//! - Ways to run: `alone`, `observed`, `task`, `while_loading`, `while_busy`.
+//!
 //! Read in this order: this file; `strings` (a plain family) and its table; `task` (commands that run
 //! in slices). Design: `docs/design/server.md`, `docs/design/command-table.md`.
 

@@ -1,4 +1,5 @@
-//! Commands on rows with a single value.
+//! Commands on rows with a single value. `ranges` has its parts, `bits`, `bit_fields` and
+//! `bit_operations` its bits, `lcs` the longest common subsequence of two.
 
 mod bit_fields;
 mod bit_operations;

@@ -9,6 +9,9 @@
 //! A worker serves many clients, so none of its steps may take long. A task continues from the key
 //! where its last slice ended. Later requests of its connection wait; other connections do not.
 //!
+//! `view` writes the contents of one key, `range_total` counts or removes a range, `long_read` chooses
+//! between a batch and slices.
+//!
 //! Between slices, a scan releases the memory of the store that it protected. A range of a snapshot
 //! keeps the snapshot until its last key. Further slices then free the versions that were kept for
 //! it, because other clients may have written much meanwhile.

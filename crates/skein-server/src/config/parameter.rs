@@ -216,7 +216,8 @@ pub struct Parameter {
 
 impl fmt::Debug for Parameter {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Parameter").field("name", &self.name).field("config", &self.config_names).finish()
+        let mut shown = out.debug_struct("Parameter");
+        shown.field("name", &self.name).field("config", &self.config_names).finish_non_exhaustive()
     }
 }
 

@@ -50,6 +50,7 @@ fn mismatch(value: &FieldValue) -> String {
 /// limit; any other number must fit.
 macro_rules! integers {
     ($($type:ty: $convert:expr;)+) => { $(
+        #[allow(clippy::cast_lossless, reason = "`u64` has no `From<usize>`")]
         impl OptionField for $type {
             fn value(&self) -> FieldValue {
                 FieldValue::Number(*self as u64)

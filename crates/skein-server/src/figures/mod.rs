@@ -59,6 +59,7 @@ pub(crate) enum FigureValue {
 
 macro_rules! numbers {
     ($($type:ty),+) => { $(
+        #[allow(clippy::cast_lossless, reason = "`u64` has no `From<usize>`")]
         impl From<$type> for FigureValue {
             fn from(number: $type) -> Self {
                 Self::Number(number as u64)

@@ -39,6 +39,7 @@ impl Figure {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "some figures have no value, so all rows return an option")]
 fn some(value: impl Into<FigureValue>) -> Option<FigureValue> {
     Some(value.into())
 }

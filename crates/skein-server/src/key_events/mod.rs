@@ -22,7 +22,8 @@
 //! 3. `order` is acquired after the exclusion gate, and before the engine is entered.
 //!
 //! Read in this order: this file; `classes`; `changes` (the log of a command); `watch` (the
-//! comparison); `event_rules`; `by_request`; `tracking`.
+//! comparison) with `stream_watch`; `event_rules`; `by_request`; `tracking` and `invalidation` (its
+//! messages).
 //!
 //! Source: Redis's keyspace notifications and client-side caching. Design: `docs/design/server.md`.
 
@@ -108,9 +109,7 @@ pub(crate) struct KeyObserver {
 
 impl KeyObserver {
     pub(crate) fn new(
-        channels: Arc<Channels>,
-        clients: Arc<ClientRegistry>,
-        mailboxes: Arc<[Mailbox]>,
+        (channels, clients, mailboxes): (Arc<Channels>, Arc<ClientRegistry>, Arc<[Mailbox]>),
         databases: Arc<Databases>,
         waiting: Arc<WaitingClients>,
         classes: EventClasses,

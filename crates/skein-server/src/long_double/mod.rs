@@ -5,6 +5,8 @@
 //!            64 bits, rounded half to even     without trailing zeros
 //! ```
 //!
+//! `natural` has the numbers of any size that exact conversions need.
+//!
 //! Clients see the digits of this arithmetic: 3.0 + 1.1 is 4.1, and 0.1 + 0.2 is 0.3, where an
 //! `f64` prints 0.30000000000000004. So every conversion and sum is computed exactly and then
 //! rounded once, as on x86.

@@ -6,6 +6,8 @@
 //!                  ├────── writes to k wait at the front of their connections ──────┤ release(k)
 //! ```
 //!
+//! `moving_keys` has the keys on their way.
+//!
 //! The client's worker serves its other clients meanwhile. Reads of `k` see the key until it is
 //! removed. A migration that was started ends, whether its client is still connected or not.
 //!

@@ -24,7 +24,14 @@
 //!
 //! Read in this order: `mod` (the turn), `connection`, `connections`, `reply_buffer`,
 //! `pipelined_reads`, `pipelined_writes`, `batched_writes`, `general`, `ring`, `exclusive`,
-//! `transaction_queue`, `busy`, `epochs`; then the rest in any order.
+//! `transaction_queue`, `busy`, `epochs`. Then in any order:
+//!
+//! - before a request: `admission` (rights and form), `write_allowance` (memory), `paused_requests`,
+//!   `prefixed_keys` and `read_ahead` (keys of a batch, and of scripts).
+//! - after it: `request_timer`, `batch_account`, `lowered_limit` (evictions).
+//! - beside it: `blocking` and `migrations` (clients that wait), `mail` and `messages` (from other
+//!   threads), `client_timeouts`, `linger` (closing), `connection_slots`, `loading` (before the data is
+//!   there).
 //!
 //! Design: `docs/design/server.md`.
 

@@ -11,7 +11,7 @@
 //! writes are one transaction. As in Redis, an error ends the script, and what it has written
 //! before stays.
 //!
-//! Each worker's thread has its own Lua states (`engines`).
+//! Each worker's thread has its own Lua states (`engines`). `reply_sink` writes what a script returns.
 
 mod engines;
 mod functions;

@@ -165,11 +165,8 @@ impl RowWriter for Writer<'_> {
                 decided = decide(live, rows, &mut recorder)
                     .map(|change| recorder.resolve_expiry(key, live, change, rows));
             });
-            let unchanged = RowUpdate {
-                existed: live.is_some(),
-                changed: false,
-                version: live.map_or(0, RowRef::version),
-            };
+            let (existed, version) = (live.is_some(), live.map_or(0, RowRef::version));
+            let unchanged = RowUpdate { existed, changed: false, version };
             let (mut expires, replaced) = (None, seen.and_then(RowRef::expires_at));
             let change = match decided {
                 Ok(RowChange::Put(row)) => match self.admit_row(key, seen, &row, start) {
