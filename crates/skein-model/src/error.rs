@@ -163,7 +163,7 @@ pub enum Error {
     /// The store was closed.
     #[error("the store is closed; open it again")]
     Closed,
-    /// The opening or copy was cancelled by [`OpenProgress::cancel`](crate::OpenProgress::cancel).
+    /// The opening or copy was cancelled by `OpenProgress::cancel` of the log.
     /// Nothing is lost.
     #[error("it was cancelled; open the store, or make the copy, again")]
     Cancelled,

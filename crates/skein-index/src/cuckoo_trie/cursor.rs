@@ -30,7 +30,7 @@ enum CuckooCursorState {
     PastLast,
 }
 
-/// A position in a [`CuckooTrie`].
+/// A position in a [`CuckooTrie`](crate::CuckooTrie).
 #[derive(Debug)]
 pub struct CuckooTrieCursor<'g, S: Slot, G: Guard, V: CuckooSettings> {
     index: &'g CuckooTrieVariant<S, V>,

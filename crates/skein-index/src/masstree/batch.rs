@@ -33,7 +33,7 @@ use crate::slot::Slot;
 pub const GROUP: usize = 32;
 
 /// The location where a lookup ended: the node that holds the key, or should hold it. See
-/// [`Masstree::locate_many`].
+/// `Masstree::locate_many`.
 #[derive(Clone, Copy, Debug)]
 pub struct MasstreeLocation<V: MasstreeSettings = MasstreeStandard>(BorderLocation<V>);
 

@@ -40,7 +40,7 @@ enum MasstreeCursorState {
     PastLast,
 }
 
-/// A cursor of a [`Masstree`].
+/// A cursor of a [`Masstree`](crate::Masstree).
 pub struct MasstreeCursor<'g, S: Slot, G: Guard, V: MasstreeSettings> {
     tree: &'g MasstreeVariant<S, V>,
     guard: PhantomData<&'g G>,

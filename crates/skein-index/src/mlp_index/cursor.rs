@@ -24,7 +24,7 @@ enum MlpCursorState {
     PastLast,
 }
 
-/// A position in an [`MlpIndex`].
+/// A position in an [`MlpIndex`](crate::MlpIndex).
 #[derive(Debug)]
 pub struct MlpCursor<'g, S: Slot, G: Guard, V: MlpSettings> {
     index: &'g MlpIndexVariant<S, V>,

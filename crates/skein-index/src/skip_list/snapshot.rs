@@ -16,9 +16,9 @@ use super::variant::{SkipListSettings, SkipListStandard};
 use crate::index::OrderedIndex;
 use crate::slot::Slot;
 
-/// The maximum number of live snapshots, unless [`SkipList::with_snapshot_limit`] sets another.
+/// The maximum number of live snapshots, unless `SkipList::with_snapshot_limit` sets another.
 pub const SNAPSHOTS: usize = 64;
-/// The highest limit that [`SkipList::with_snapshot_limit`] accepts.
+/// The highest limit that `SkipList::with_snapshot_limit` accepts.
 pub const SNAPSHOTS_MAX: usize = SLOTS;
 
 /// The error of a call that would exceed the limit of live snapshots.
@@ -218,7 +218,8 @@ impl<S: Slot, V: SkipListSettings> Drop for SnapshotLease<'_, S, V> {
     }
 }
 
-/// A view of a [`SkipList`] as it was at one moment. Reads need a guard; the snapshot itself does
+/// A view of a [`SkipList`](crate::SkipList) as it was at one moment. Reads need a guard; the snapshot
+/// itself does
 /// not.
 ///
 /// Dropping the snapshot releases the versions that were kept for it alone. That takes some hundred

@@ -33,7 +33,7 @@ enum WormholeCursorState {
     PastLast,
 }
 
-/// A position in a [`Wormhole`].
+/// A position in a [`Wormhole`](crate::Wormhole).
 #[derive(Debug)]
 pub struct WormholeCursor<'g, S: Slot, G: Guard, V: WormholeSettings> {
     index: &'g WormholeVariant<S, V>,

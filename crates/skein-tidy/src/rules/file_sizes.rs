@@ -5,7 +5,7 @@ use crate::SourceTree;
 /// The maximum number of lines in a file.
 pub const LINES_MAX: usize = 500;
 
-/// Returns the files with more than [`LINES_MAX`] lines.
+/// Returns the files with more than `LINES_MAX` lines.
 pub fn long_files(tree: &SourceTree) -> Vec<String> {
     let long = tree.files().filter_map(|(path, text)| {
         let lines = text.lines().count();
