@@ -218,9 +218,8 @@ impl<S: Slot, V: SkipListSettings> Drop for SnapshotLease<'_, S, V> {
     }
 }
 
-/// A view of a [`SkipList`](crate::SkipList) as it was at one moment. Reads need a guard; the snapshot
-/// itself does
-/// not.
+/// A view of a [`SkipList`](crate::SkipList) as it was at one moment. Reads need a guard; the
+/// snapshot itself does not.
 ///
 /// Dropping the snapshot releases the versions that were kept for it alone. That takes some hundred
 /// nanoseconds for each write that superseded a version which it shows. [`release`](Self::release)
