@@ -21,12 +21,12 @@ pub(crate) fn code(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.trim_start().starts_with("//"))
 }
 
-/// Modules whose name says what is in them: the tests of a file, the models of its protocol, and the
-/// rows of its commands or figures.
+/// Modules whose name explains itself: the tests of a file, the models of its protocol, and the rows
+/// of its commands or figures.
 const SELF_EXPLAINING: &[&str] = &["tests", "models", "table"];
 
-/// Returns the names of the modules in files of their own that the file declares, without those whose
-/// name says all.
+/// Returns the names of the modules in files of their own that the file declares, without those that
+/// explain themselves.
 pub(crate) fn children(text: &str) -> Vec<&str> {
     let declared = code(text).filter_map(|line| {
         let name = line.strip_suffix(';')?.strip_prefix("pub(crate) ").or(line.strip_suffix(';'))?;

@@ -63,7 +63,8 @@ fn push_score(out: &mut Vec<u8>, score: f64) {
     }
 }
 
-/// Takes a score from the front. Writers make integers of up to 53 bits alone, which are exact. `None` if the bytes are none, or NaN.
+/// Takes a score from the front. Returns `None` if the bytes are no score, or NaN. Writers make
+/// integers of up to 53 bits alone, which are exact.
 #[expect(clippy::cast_precision_loss, reason = "larger integers are in no row that was written")]
 fn read_score(bytes: &mut &[u8]) -> Option<f64> {
     if bytes.first() != Some(&DOUBLE) {

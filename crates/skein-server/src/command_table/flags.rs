@@ -8,7 +8,7 @@ use super::words::{count_words, has_word};
 macro_rules! flags {
     ($($(#[$doc:meta])* $flag:ident $name:literal,)*) => {
         /// A flag of a command.
-        #[allow(dead_code, reason = "some flags are only in texts: nothing asks for them")]
+        #[expect(dead_code, reason = "some flags are only in texts: nothing asks for them")]
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Flag {
             $($(#[$doc])* $flag,)*

@@ -29,7 +29,7 @@ use super::Worker;
 use super::connections::WorkerConnections;
 use super::general::GeneralContext;
 use super::migrations::moves;
-use super::ring::{Alone, HELD_BACK, run_beside, transaction};
+use super::ring::{Alone, HELD_BACK, run_beside, transaction_unless_stopped};
 
 /// When the clients of a worker stop to wait: their deadlines, with slot and number.
 #[derive(Debug, Default)]
@@ -200,7 +200,9 @@ impl GeneralContext<'_> {
         let moves = moves(self.shared, command, args);
         let Some(mut ring) = alone.begin(moves, client.id, self.session) else { return Ok(HELD_BACK) };
         let looks = !(is_of_one_key && planted_bugs::is_on(PlantedBug::NoSecondLook));
-        let tried = ring.run(open(self.session)?, client, |mut context| {
+        // While writes are stopped, a client may still wait for a key that is absent.
+        let keys = transaction_unless_stopped(self.session, |_| Ok(()))?;
+        let tried = ring.run(keys, client, |mut context| {
             let tried = try_alone(&mut context, (command, blocking), (&query, args), looks, reply);
             (context, tried)
         });
@@ -259,12 +261,6 @@ fn try_alone(
         return Ok(TriedWait::Nothing);
     }
     Ok(TriedWait::Waits((blocking.request)(context, args)?))
-}
-
-/// Opens a transaction, and none while writes are stopped: a client may still wait for a key that is
-/// absent.
-fn open(session: &mut EngineSession) -> Result<EngineKeys<'_>, CommandError> {
-    if session.begin().is_ok() { transaction(session) } else { Ok(EngineKeys::Session(session)) }
 }
 
 impl Worker {

@@ -16,12 +16,12 @@ use crate::planted_bugs::{self, PlantedBug};
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use crate::stored_request::StoredRequest;
-use skein_data::{EngineKeys, EngineSession, Ticket};
+use skein_data::{EngineKeys, Ticket};
 
 use super::busy::BusyWorker;
 use super::general::GeneralContext;
 use super::migrations::{moves, queue_writes_moving_key};
-use super::ring::{Alone, HELD_BACK, transaction};
+use super::ring::{Alone, HELD_BACK, transaction, transaction_unless_stopped};
 use super::transaction_queue::{
     QueuedScriptLimits, SCRIPT_BYTES, admit_queue, begin_queue, check_queued_scripts, queue_runs_scripts,
     run_queue,
@@ -84,7 +84,12 @@ impl GeneralContext<'_> {
         let Some(mut ring) = alone.begin(moves, client.id, self.session) else { return Ok(HELD_BACK) };
         feed_script(self.shared, client, args);
         let mut busy = BusyWorker::new(alone.pass(), self.connections);
-        let keys = open_for_script(self.session, &mut call)?;
+        let keys = if call.may_write() {
+            // The script may only read then.
+            transaction_unless_stopped(self.session, |why| call.stop_writes(why))?
+        } else {
+            EngineKeys::Session(self.session)
+        };
         let done = ring.run(keys, client, |context| {
             let (context, done) = scripts::run(context, &call, args, &mut busy, reply);
             (context, done.map(|()| AfterCommand::Done))
@@ -157,21 +162,6 @@ impl GeneralContext<'_> {
     }
 }
 
-/// Opens a transaction for a script that may write, and none for one that only reads. Reads continue
-/// while writes are stopped.
-fn open_for_script<'s>(
-    session: &'s mut EngineSession,
-    call: &mut ScriptCall,
-) -> Result<EngineKeys<'s>, CommandError> {
-    if call.may_write() {
-        match session.begin().err() {
-            None => return transaction(session),
-            Some(why) => call.stop_writes(why.into())?,
-        }
-    }
-    Ok(EngineKeys::Session(session))
-}
-
 /// Shows a request that runs a script to the monitors, before the commands of the script.
 pub(super) fn feed_script(shared: &ServerShared, client: &ClientState, args: &RequestArgs<'_>) {
     if shared.monitors.any() {
@@ -179,7 +169,7 @@ pub(super) fn feed_script(shared: &ServerShared, client: &ClientState, args: &Re
     }
 }
 
-pub(super) fn aborted(error: impl Into<CommandError>) -> CommandError {
+fn aborted(error: impl Into<CommandError>) -> CommandError {
     error.into().aborts()
 }
 

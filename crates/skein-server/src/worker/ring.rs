@@ -178,3 +178,17 @@ impl Drop for AloneRing<'_, '_, '_> {
 pub(super) fn transaction(session: &mut EngineSession) -> Result<EngineKeys<'_>, CommandError> {
     Ok(EngineKeys::Transaction(Box::new(session.begin()?)))
 }
+
+/// Opens a transaction. While writes are stopped, calls `stopped` with the reason; unless that is an
+/// error, returns the session, for reads.
+pub(super) fn transaction_unless_stopped(
+    session: &mut EngineSession,
+    stopped: impl FnOnce(CommandError) -> Result<(), CommandError>,
+) -> Result<EngineKeys<'_>, CommandError> {
+    // A returned transaction would borrow the session in the other case, too. So the first one only
+    // shows whether there is an error.
+    match session.begin().err() {
+        None => transaction(session),
+        Some(why) => stopped(why.into()).map(|()| EngineKeys::Session(session)),
+    }
+}

@@ -18,9 +18,10 @@ use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use skein_data::{EngineKeys, EngineSession};
 
-use super::exclusive::{aborted, after, feed_script};
+use super::exclusive::{after, feed_script};
 use super::paused_requests::has_effects;
 use super::request_timer::RequestTimer;
+use super::ring::transaction_unless_stopped;
 use super::write_allowance::{admit, bytes_added_now, may_grow_memory};
 
 /// Begins the transaction of a queue. While the store accepts no writes, scripts of a queue without
@@ -33,16 +34,14 @@ pub(super) fn begin_queue<'s>(
     if !queue_may_write(multi) {
         return Ok(EngineKeys::Session(session));
     }
-    // The borrow checker would hold the session for a transaction that is only returned, so an
-    // error is asked for first.
-    match session.begin().err() {
-        None => Ok(EngineKeys::Transaction(Box::new(session.begin().map_err(aborted)?))),
-        Some(why) if queue_writes(multi) => Err(aborted(why)),
-        Some(why) => {
-            limits.writes_stopped = Some(why.into());
-            Ok(EngineKeys::Session(session))
+    let stopped = |why: CommandError| {
+        if queue_writes(multi) {
+            return Err(why.aborts());
         }
-    }
+        limits.writes_stopped = Some(why);
+        Ok(())
+    };
+    transaction_unless_stopped(session, stopped)
 }
 
 /// Errors if there is no memory for the writes of a transaction.
