@@ -276,7 +276,8 @@ pub trait RowWriter {
     ///
     /// The change is one write, for readers and on disk. After an error the set is unchanged.
     /// `change` is called again if another writer changes the key meanwhile. It must not write to
-    /// anything else.
+    /// anything else. What it returned last is what was written; after `None` nothing was, although
+    /// it may have been called before another writer removed the key.
     ///
     /// ```
     /// # use skein_store::*;

@@ -94,25 +94,29 @@ fn pop_each(
     end: ListEnd,
 ) -> Result<usize, CommandError> {
     let start = reply.position();
-    let (wanted, mut popped) = (run.requests.len(), 0);
-    let found = writer.change_list(run.key, false, |list| {
+    let wanted = run.requests.len();
+    let popped = writer.change_list(run.key, false, |list| {
         // Another writer has changed the key, if this runs again.
         reply.truncate(start);
-        popped = 0;
+        let mut popped = 0;
         list.pop_until(end, wanted as u64, |element| {
             reply.bulk(element);
             popped += 1;
             let has_room = reply.position() - start < POPPED_BYTES;
             if has_room { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        Ok::<_, CommandError>(())
+        Ok::<_, CommandError>(popped)
     })?;
-    let is_cut = found.is_some() && reply.position() - start >= POPPED_BYTES;
-    if !is_cut {
-        (popped..wanted).for_each(|_| reply.null());
-        popped = wanted;
+    if popped.is_none() {
+        // Another writer has removed the key after a run whose pops were given up.
+        reply.truncate(start);
     }
-    Ok(popped)
+    let popped = popped.unwrap_or(0);
+    if reply.position() - start >= POPPED_BYTES {
+        return Ok(popped);
+    }
+    (popped..wanted).for_each(|_| reply.null());
+    Ok(wanted)
 }
 
 fn pop(
