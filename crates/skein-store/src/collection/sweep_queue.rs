@@ -15,7 +15,9 @@
 //!
 //! A collection that dies while snapshots are live is held: its members stay in the index, where
 //! the snapshots find them. If its main row was removed before a snapshot was taken, that snapshot
-//! does not show it. So a collection that is queued before a snapshot is taken may be swept.
+//! does not show it. So a collection that is queued before a snapshot is taken may be swept. Deaths
+//! and ends of snapshots read which snapshots are live under the lock of the queue, so a snapshot
+//! that they do not see was taken after each death in it.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -160,10 +162,12 @@ impl MemberIndex {
         queue.dead.len() + queue.held.len()
     }
 
-    /// Queues the held collections that no live snapshot can show. `oldest` is the moment of the
-    /// oldest live snapshot.
-    pub(crate) fn release_held(&self, oldest: Option<u64>) {
+    /// Queues the held collections that no live snapshot can show.
+    pub(crate) fn release_held(&self) {
         let mut queue = lock(&self.sweep_queue);
+        // Under the lock: each held collection died before this. So a snapshot that is taken later
+        // does not show it.
+        let oldest = self.snapshots.oldest();
         let is_free = |at: u64| oldest.is_none_or(|oldest| at < oldest);
         let (free, held) = std::mem::take(&mut queue.held).into_iter().partition(|(at, _)| is_free(*at));
         queue.held = held;
@@ -271,7 +275,41 @@ impl MemberIndex {
 
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
+    use std::time::Duration;
+
+    use super::*;
     use crate::{Eviction, RowWriter as _, Store, StoreOptions};
+
+    /// Incident: a snapshot showed a sorted set without members, once in hundreds of thousands of
+    /// reads. Consequence: a reader of a moment saw a set that never was. The end of another snapshot
+    /// had read that none was left, and freed the held collections later. Meanwhile this one was
+    /// taken, and the set died. Fix: the oldest snapshot is read under the lock of the queue.
+    #[test]
+    fn the_end_of_a_snapshot_frees_nothing_that_a_new_one_shows() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
+        let keys = &store.core().keys;
+        let (members, snapshots) = (&keys.members, &keys.snapshots);
+        let first = store.snapshot().unwrap();
+        let second = std::thread::scope(|scope| {
+            let mut queue = lock(&members.sweep_queue);
+            scope.spawn(move || drop(first));
+            while snapshots.numbers().count > 0 {
+                std::thread::yield_now();
+            }
+            // Time to come to the lock.
+            std::thread::sleep(Duration::from_millis(50));
+            let second = store.snapshot().unwrap();
+            let dead = DeadCollection::new(members, u64::MAX, ScoreIndex::default(), 0, 0);
+            queue.held.push((snapshots.newest(), dead));
+            drop(queue);
+            second
+        });
+        let held = || lock(&members.sweep_queue).held.len();
+        assert_eq!(held(), 1, "the second snapshot may show it");
+        drop(second);
+        assert_eq!(held(), 0, "no snapshot is left");
+    }
 
     /// Once, the rest of a dead hash was estimated from its first members. With some large members
     /// before many small ones the estimate was hundreds of times too high, and no limit held until

@@ -193,7 +193,12 @@ impl StoreSnapshots {
     /// show. Does nothing if it has ended.
     pub(crate) fn end(&self, members: &MemberIndex, moment: u64) {
         self.live.end(moment);
-        members.release_held(self.live.oldest());
+        members.release_held();
+    }
+
+    /// Returns the moment of the oldest live snapshot.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        self.live.oldest()
     }
 
     /// Frees up to `most` rows that were kept for an ended snapshot. Returns whether there are

@@ -197,6 +197,41 @@ fn check_sums(store: &Store, index: IndexKind) {
 }
 
 /// Keys that expire, and that the expiry thread removes, stay in a snapshot of an earlier time.
+/// Sets live and die while snapshots begin and end: each snapshot shows a set whole, or not.
+#[test]
+fn sets_that_die_are_whole_beside_snapshots_that_end() {
+    const MEMBERS: [(u64, f64); 4] = [(1, 1.0), (2, 1.0), (3, 1.0), (4, 1.0)];
+    const ROUNDS: usize = 3_000;
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), over(crate::common::index(), Durability::Buffered)).unwrap();
+    let keys: Vec<[u8; 1]> = (b'a'..=b'h').map(|key| [key]).collect();
+    let stop = AtomicBool::new(false);
+    let live_and_die = || {
+        let mut session = store.session();
+        while !stop.load(Ordering::Relaxed) {
+            for key in &keys {
+                put(&mut session, key, &MEMBERS);
+                session.write(|writer| writer.remove(key)).unwrap().0.unwrap();
+            }
+        }
+    };
+    let read = || {
+        for round in 0..ROUNDS {
+            let snapshot = store.snapshot().unwrap();
+            for key in &keys {
+                let seen = sum(&snapshot, key);
+                assert!(seen.is_none_or(|seen| seen == (4.0, 4)), "round {round}: {seen:?}");
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let _stops = StopWritersOnDrop(&stop);
+        scope.spawn(live_and_die);
+        let readers: Vec<_> = (0..3).map(|_| scope.spawn(read)).collect();
+        readers.into_iter().for_each(|reader| reader.join().expect("a reader"));
+    });
+}
+
 #[test]
 fn expired_keys_stay_in_an_earlier_snapshot() {
     let folder = tempfile::tempdir().unwrap();
