@@ -6,21 +6,25 @@
 //!             transport: TCP, TLS, Unix                  acl                   skein-disk
 //! ```
 //!
-//! - Start and stop: [`server`](crate::Server). `acceptor` sends connections to workers.
-//!   `bound_server` and `loading` answer clients until the data is loaded.
-//! - `transport`: the bytes of a connection, over TCP, TLS (`tls`) or a Unix socket
-//!   (`unix_socket`).
-//! - `worker`: the event loop, and the batches of requests. Read its `mod` first.
-//! - `resp`: parses requests and writes replies.
-//! - `command_table`: a row for each command. `commands`: the handlers. `docs/commands.md` defines
-//!   the replies.
-//! - `engine`: the interface to the engines. `exclusion_gate`: lets one worker run alone.
-//! - [`config`]: the options, a row each. `settings`: those that can change while the server runs.
-//! - `acl`: users and rights. `client_registry`: the connected clients.
-//! - `observe`: counts and times, for INFO, SLOWLOG and LATENCY. `figures`: a row for each number
-//!   that INFO and Prometheus (`metrics`) tell.
-//! - `script_cache`: the scripts of EVAL. `functions`: the libraries of FCALL, and their row.
-//! - `long_double`, `random`, `hyperloglog`, `geo`: arithmetic for commands.
+//! | room | what it has |
+//! | --- | --- |
+//! | `net` | sockets, TLS, the acceptor: start of a connection, and its bytes |
+//! | `worker` | the event loop, and the batches of requests; read its `mod` first |
+//! | `resp` | the parser of requests, the writer of replies |
+//! | `request` | what a request becomes on its way: keys of the store, errors |
+//! | `command_table` | the type of a row for each command, and what follows from it |
+//! | `commands` | the rows and the handlers; `docs/commands.md` defines the replies |
+//! | `scripting` | the scripts of EVAL, the libraries of FCALL |
+//! | `redis` | patterns, arithmetic and draws as in Redis |
+//! | `clients` | what the server knows of each client |
+//! | `acl` | users and rights |
+//! | `notice` | what clients hear of others: events, channels, MONITOR |
+//! | `observe` | counts and times, for INFO, SLOWLOG, LATENCY and Prometheus |
+//! | [`config`] | the options, a row each, and their values while the server runs |
+//! | `shared` | the state that all threads share, and the gate that lets one run alone |
+//!
+//! `server` starts and stops all of it ([`Server`]); `error` is the error of a start. `planted_bugs`
+//! and `fuzzing` are for tests.
 //!
 //! Libraries never print. [`StopReport`] has the final figures of a server; problems on the way are
 //! `tracing` events.
@@ -29,80 +33,39 @@
 
 #![forbid(unsafe_code)]
 
-// Further modules:
-// - For requests: stored_request (with the keys of the store), command_error, glob, databases,
-//   key_version, scan_cursors, waiting_clients, migrations, pause, busy_script.
-// - Told to others: key_events, channels, monitors, info.
-// - Shared by threads: shared, mailbox, worker_counters, threads, checkpoint_requests, client_eviction,
-//   open_files, warnings, recent_entries.
-// - error: of the start. planted_bugs, fuzzing: for tests.
-mod acceptor;
 mod acl;
-mod bound_server;
-mod busy_script;
-mod channels;
-mod checkpoint_requests;
-mod client;
-mod client_eviction;
-mod client_registry;
-mod command_error;
+mod clients;
 mod command_table;
 mod commands;
 pub mod config;
-mod databases;
 mod error;
-mod exclusion_gate;
-mod figures;
-mod functions;
 #[cfg(fuzzing)]
 pub mod fuzzing;
-mod geo;
-mod glob;
-mod hyperloglog;
-mod info;
-mod key_events;
-mod key_version;
-mod loading;
-mod long_double;
-mod mailbox;
-mod metrics;
-mod migrations;
-mod monitors;
+mod net;
+mod notice;
 mod observe;
-mod open_files;
-mod pause;
 #[cfg(feature = "planted-bugs")]
 pub mod planted_bugs;
 #[cfg(not(feature = "planted-bugs"))]
 mod planted_bugs;
-mod random;
-mod recent_entries;
+mod redis;
+mod request;
 mod resp;
-mod scan_cursors;
-mod script_cache;
+mod scripting;
 mod server;
-mod settings;
 mod shared;
-mod stored_request;
-mod threads;
-mod tls;
-mod transport;
-mod unix_socket;
-mod waiting_clients;
-mod warnings;
 mod worker;
-mod worker_counters;
 
 pub use acl::DefaultChannels;
-pub use bound_server::BoundServer;
-pub use client_eviction::ClientMemoryLimit;
+pub use clients::client_eviction::ClientMemoryLimit;
 pub use config::{LogControl, OptionValue, OptionsFile, OutputLimit, ServeOptions, ServerOptions};
 pub use error::StartError;
-pub use open_files::read_at_most;
+pub use net::bound_server::BoundServer;
+pub use net::open_files::read_at_most;
+pub use net::tls::{Tls, TlsClients, certificates, private_key};
+pub use net::unix_socket::UnixSocket;
 pub use resp::double::{parse_double, write_double};
 pub use server::{Server, ServerHandle, StopReport};
-pub use tls::{Tls, TlsClients, certificates, private_key};
-pub use unix_socket::UnixSocket;
 
 /// Compiles the example of the crate's README.
 #[cfg(doctest)]

@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 use mio::Poll;
 use skein_sync::background::{BackgroundThread, ThreadSignal};
 
-use crate::acceptor::Acceptor;
-use crate::bound_server::{BoundServer, MetricsPort};
-use crate::command_error::CommandError;
-use crate::metrics::MetricsThread;
+use crate::net::acceptor::Acceptor;
+use crate::net::bound_server::{BoundServer, MetricsPort};
+use crate::net::threads::{spawn, system};
+use crate::observe::metrics::MetricsThread;
 use crate::observe::rates;
+use crate::request::command_error::CommandError;
 use crate::shared::ServerShared;
-use crate::threads::{spawn, system};
 use crate::worker::loading::LoadingHandover;
 use crate::worker::{Worker, WorkerReport};
 use crate::{ServerOptions, StartError};
@@ -270,7 +270,7 @@ mod tests {
     use skein_store::{Durability, Store, StoreOptions};
 
     use super::*;
-    use crate::transport::Transport;
+    use crate::net::transport::Transport;
 
     /// Incident: a connection stayed in the mailbox of a worker that had ended. Consequence: it was
     /// open for as long as anybody had a handle. Fix: the mailboxes are emptied after the workers

@@ -22,7 +22,7 @@ use super::rules::AclRuleError;
 use super::selector::DefaultChannels;
 use super::user::AclUser;
 use super::users::{AclUsers, SetUserError, UsersByName, merge};
-use crate::open_files::{read_at_most, too_long};
+use crate::net::open_files::{read_at_most, too_long};
 
 /// Only the owner may read the file: its hashes are quick to compute, so they do not hide passwords
 /// for long.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use skein_sync::locks::lock;
 
-use crate::recent_entries::{MemorySize, RecentEntries};
+use crate::observe::recent_entries::{MemorySize, RecentEntries};
 
 /// A repetition within this time only increases the count of its entry.
 const SAME_WITHIN: Duration = Duration::from_secs(60);

@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use skein_syntax::KeyRange;
 
-use crate::glob::{Glob, literal_prefix};
+use crate::redis::glob::{Glob, literal_prefix};
 
 /// An access to a key that a request needs or a rule allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::patterns::{self, AllKeys, KeyAccess, KeyPattern, is_word};
 use super::required_access::{AccessedKeys, accessed_keys};
 use super::rules::{AclRuleError, CommandRule};
 use crate::command_table::{ChannelArgs, Flag};
-use crate::glob::Glob;
+use crate::redis::glob::Glob;
 use crate::resp::RequestArgs;
 
 /// The reason why a request is denied. A greater one is more specific: if one selector denies the

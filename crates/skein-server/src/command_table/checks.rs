@@ -7,7 +7,7 @@ use super::registry::RESERVED_KEY;
 use super::{COMMANDS, Command, Flag, ResolvedTag, handler_of};
 use crate::acl::CommandTarget;
 use crate::commands::Handler;
-use crate::key_events::EventRule;
+use crate::notice::key_events::EventRule;
 
 #[test]
 fn only_tags_of_right_requests_have_a_handler() {

@@ -18,13 +18,13 @@ use super::group::Group;
 use super::key_specs::{KeyBegin, KeyFind, KeyLookup, KeyReach, KeySpec, KeySpecs};
 use super::request_keys::KeyFinder;
 use super::subcommands::Subcommand;
+use crate::clients::waiting_clients::WaitingClients;
 use crate::commands::Handler;
 use crate::commands::while_busy::BusyHandler;
 use crate::commands::while_loading::LoadingHandler;
-use crate::key_events::{EventRule, StreamPart};
+use crate::notice::key_events::{EventRule, StreamPart};
 use crate::observe::slowlog::SecretArgs;
 use crate::resp::RequestArgs;
-use crate::waiting_clients::WaitingClients;
 
 /// The arguments that are channels, which need a right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -36,16 +36,16 @@ const OTHER_MEANINGS: &[(&str, &[&str])] = &[
     ("command_table/group.rs", &["cluster", "pubsub", "set"]),
     ("command_table/notation.rs", &["time"]),
     ("config", &["config", "memory", "replicaof", "save", "slaveof", "swapdb"]),
-    ("info.rs", &["cluster", "memory", "role"]),
+    ("observe/info.rs", &["cluster", "memory", "role"]),
     (
-        "key_events",
+        "notice/key_events",
         &[
             "del", "expire", "lpop", "lpush", "persist", "pfadd", "restore", "rpop", "rpush", "sadd", "set",
             "srem", "xtrim", "zadd", "zpopmax", "zpopmin",
         ],
     ),
-    ("metrics", &["command", "memory"]),
     ("observe/latency_events.rs", &["command"]),
+    ("observe/metrics", &["command", "memory"]),
     ("worker/loading/mod.rs", &["client"]),
 ];
 

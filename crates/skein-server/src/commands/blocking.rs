@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::command_error::ARGUMENTS_TOO_LONG;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult};
-use crate::long_double::LongDouble;
+use crate::redis::long_double::LongDouble;
 use crate::resp::{ArgList, ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, EngineKeys, EngineWriter, RowView, Ticket};
 

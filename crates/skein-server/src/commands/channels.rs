@@ -6,9 +6,9 @@ pub(crate) mod table;
 
 use super::subcommands::{help, subcommand};
 use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, Flag};
-use crate::channels::ChannelKind;
-use crate::client::{ClientState, ClientSubscriptions};
-use crate::glob::Glob;
+use crate::clients::client::{ClientState, ClientSubscriptions};
+use crate::notice::channels::ChannelKind;
+use crate::redis::glob::Glob;
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 

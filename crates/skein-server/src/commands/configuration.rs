@@ -18,7 +18,7 @@ use super::command_error::SYNTAX;
 use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::config::{CONFIG_PARAMETERS, Parameter};
-use crate::glob::Glob;
+use crate::redis::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 pub(crate) use clients::check_clients;

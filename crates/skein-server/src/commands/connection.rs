@@ -13,8 +13,8 @@ use super::command_error::NO_AUTH;
 use super::monitor::stop_monitoring;
 use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, Handler, is};
 use crate::acl::{Acl, DEFAULT};
-use crate::client::ClientState;
-use crate::info::REDIS_VERSION;
+use crate::clients::client::ClientState;
+use crate::observe::info::REDIS_VERSION;
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 

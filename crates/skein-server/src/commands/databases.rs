@@ -4,7 +4,7 @@ use skein_syntax::number::parse_i64;
 
 use super::command_error::NOT_AN_INTEGER;
 use super::{AfterCommand, CommandContext, CommandError, CommandResult};
-use crate::client::ClientState;
+use crate::clients::client::ClientState;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::RowWriter as _;
 

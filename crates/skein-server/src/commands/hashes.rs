@@ -17,7 +17,7 @@ use skein_syntax::number::parse_i64;
 
 use super::CommandError;
 use super::command_error::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER};
-use crate::long_double::LongDouble;
+use crate::redis::long_double::LongDouble;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{ColumnsReader, EngineWriter, Error, RowError, RowView, RowWriter as _, VALUE_BYTES_MAX};
 

@@ -1,4 +1,4 @@
-//! Commands on HyperLogLogs. `crate::hyperloglog` has their format and their arithmetic.
+//! Commands on HyperLogLogs. `crate::redis::hyperloglog` has their format and their arithmetic.
 //!
 //! ```text
 //!   PFADD    Handler::Write         a copy of the value ─► registers raised ─► stored
@@ -18,7 +18,9 @@ use super::reply_limit::check_reply_bytes;
 use super::strings::{changed, value_of};
 use super::task::TaskProgress;
 use super::{AfterCommand, CommandContext, CommandResult, QUOTED_BYTES_MAX, SlicedTask, is, quoted};
-use crate::hyperloglog::{CorruptRuns, Encoding, HyperLogLog, REGISTERS, RegisterUnion, SelfTest, runs};
+use crate::redis::hyperloglog::{
+    CorruptRuns, Encoding, HyperLogLog, REGISTERS, RegisterUnion, SelfTest, runs,
+};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EngineWriter, RowChange, RowView, RowWriter as _};
 

@@ -11,7 +11,7 @@ use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, is};
 use crate::acl::{Category, CommandTarget};
 use crate::command_table::COMMANDS;
-use crate::glob::Glob;
+use crate::redis::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
 
 const HELP: &[&str] = &[

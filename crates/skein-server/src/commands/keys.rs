@@ -7,7 +7,7 @@ pub(crate) mod table;
 
 use super::task::{RangeFormat, RangeTask, SlicedTask};
 use super::{AfterCommand, CommandContext, CommandError, scan};
-use crate::glob::Glob;
+use crate::redis::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, RowView, ScanDirection};
 

@@ -79,16 +79,16 @@ pub(crate) mod while_loading;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::client::ClientState;
-use crate::exclusion_gate::StableDatabases;
-use crate::key_events::KeyChanges;
-use crate::migrations::MigrationJob;
+use crate::clients::client::ClientState;
+use crate::notice::key_events::KeyChanges;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
+use crate::shared::exclusion_gate::StableDatabases;
+use crate::shared::migrations::MigrationJob;
 use skein_data::{EngineKeys, EngineWriter, RowView, Ticket};
 
-pub(crate) use crate::command_error::{self, CommandError, OUT_OF_MEMORY};
 pub(crate) use crate::command_table::{Command, Flag, ResolvedTag, find, handler_of, is, resolve, takes};
+pub(crate) use crate::request::command_error::{self, CommandError, OUT_OF_MEMORY};
 use blocking::BlockingCommand;
 pub(crate) use scripts::{ScriptKind, ScriptSource};
 pub(crate) use task::SlicedTask;

@@ -1,10 +1,10 @@
 //! MONITOR, and which requests monitors see.
 
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, Handler};
-use crate::client::ClientState;
-use crate::client_registry::ClientMode;
+use crate::clients::client::ClientState;
+use crate::clients::client_registry::ClientMode;
 use crate::command_table::{Command, Flag};
-use crate::monitors::RequestSource;
+use crate::notice::monitors::RequestSource;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 

@@ -4,7 +4,7 @@
 use super::{Command, CommandContext, CommandError, Handler, ResolvedTag, is_short, resolve};
 use crate::command_table::Flag;
 use crate::command_table::request_keys::keys_of;
-use crate::key_events::{CommandWatch, KeyChanges};
+use crate::notice::key_events::{CommandWatch, KeyChanges};
 use crate::resp::RequestArgs;
 use skein_data::{EngineKeys, name_within};
 

@@ -20,7 +20,7 @@ use skein_syntax::number::parse_i64;
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::task::{AT_ONCE, LongReply, SLICE_BYTES, SLICE_KEYS, TaskProgress, TaskSlice, full_from};
 use super::{CommandError, SlicedTask, is};
-use crate::random::{CommandRng, SortedDraws};
+use crate::redis::random::{CommandRng, SortedDraws};
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 use skein_data::MembersView;
 

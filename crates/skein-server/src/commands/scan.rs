@@ -10,7 +10,7 @@ use skein_syntax::number::parse_i64;
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::keys::kind_name;
 use super::{AfterCommand, CommandContext, CommandError, is};
-use crate::glob::{Glob, STEPS_MAX, literal_prefix};
+use crate::redis::glob::{Glob, STEPS_MAX, literal_prefix};
 use crate::resp::{Protocol, ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use skein_data::RowView;

@@ -13,11 +13,11 @@ use std::ops::{ControlFlow, Range};
 
 use super::command_error::{NOT_AN_INTEGER, SYNTAX};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::client::ClientState;
+use crate::clients::client::ClientState;
 use crate::command_table::{COMMANDS, find};
+use crate::request::stored_request::in_other_keyspace;
 use crate::resp::double::parse_weight;
 use crate::resp::{ReplyWriter, RequestArgs};
-use crate::stored_request::in_other_keyspace;
 use skein_data::{
     CollectionKind, EngineKeys, ListEnd, RowView, RowWriter as _, ScanDirection, StoredKeyspace, is_reserved,
 };

@@ -13,8 +13,8 @@ use skein_syntax::number::parse_i64;
 use super::command_error::{INFINITE_SUM, NOT_A_FLOAT, NOT_AN_INTEGER, SYNTAX, WRONG_TYPE};
 use super::expiry::ExpiryOption;
 use super::{AfterCommand, CommandContext, CommandError, is};
-use crate::long_double::LongDouble;
 use crate::planted_bugs::{self, PlantedBug};
+use crate::redis::long_double::LongDouble;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{
     DiskError, EngineWriter, Error, RowAllocator, RowChange, RowRef, RowView, RowWriter as _, VALUE_BYTES_MAX,

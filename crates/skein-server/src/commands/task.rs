@@ -38,9 +38,9 @@ use super::skein::{KeyContentsTask, long_contents, write_contents, write_details
 use super::sorted_sets::{MembersReply, SetOperationTask};
 use super::streams::{EntriesReply, ReadStreamsTask};
 use super::strings::lcs::LcsTask;
-use crate::client::HeldSnapshot;
-use crate::glob::{Glob, STEPS_MAX};
-use crate::key_events::KeyChanges;
+use crate::clients::client::HeldSnapshot;
+use crate::notice::key_events::KeyChanges;
+use crate::redis::glob::{Glob, STEPS_MAX};
 use crate::resp::{Protocol, ReplyWriter};
 use skein_data::{
     CollectionKind, EngineKeys, EngineSnapshot, RowView, ScanDirection, SnapshotRelease, StoredKeyspace,

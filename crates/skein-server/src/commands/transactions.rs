@@ -13,7 +13,7 @@ pub(crate) mod table;
 
 use super::command_error::NOT_IN_MULTI;
 use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, Flag, Handler, ResolvedTag};
-use crate::client::ClientState;
+use crate::clients::client::ClientState;
 use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Rejects a request with an unknown command or a wrong number of arguments.

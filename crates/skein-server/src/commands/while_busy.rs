@@ -11,11 +11,11 @@ use super::connection::{authenticate, negotiate_hello, reset_client, with_login}
 use super::scripts::{kill, write_function_stats};
 use super::transactions::{begin_multi, discard_multi, unwatch_keys};
 use super::{Command, CommandError, Handler, is};
-use crate::busy_script::ScriptSort;
-use crate::client::ClientState;
-use crate::command_error::SYNTAX;
+use crate::clients::client::ClientState;
+use crate::request::command_error::SYNTAX;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
+use crate::shared::busy_script::ScriptSort;
 
 /// The client and the server, as such a command sees them.
 pub(crate) struct BusyContext<'b> {

@@ -9,9 +9,9 @@ use super::reply_limit::ReplyLimit;
 use super::server::{check_shutdown, tell_time};
 use super::standalone::{NO_CLUSTER, tell_role};
 use super::{CommandError, client, databases, introspection};
-use crate::client::ClientState;
-use crate::info;
-use crate::loading::Loading;
+use crate::clients::client::ClientState;
+use crate::net::loading::Loading;
+use crate::observe::info;
 use crate::resp::{ReplyWriter, RequestArgs};
 
 /// The client and the loading server, as such a command sees them.

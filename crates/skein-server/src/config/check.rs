@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::parameter::FieldAccess;
 use super::{FieldValue, OPTIONS, ServeOptions, ServerOptions};
-use crate::key_events::EventClasses;
-use crate::transport::Transport;
-use crate::unix_socket::{MODE_MAX, PATH_BYTES_MAX};
+use crate::net::transport::Transport;
+use crate::net::unix_socket::{MODE_MAX, PATH_BYTES_MAX};
+use crate::notice::key_events::EventClasses;
 use crate::{StartError, TlsClients, UnixSocket};
 
 impl ServerOptions {

@@ -1,9 +1,9 @@
 //! Parameters of CONFIG that mean something here, and are no options of `skein serve`.
 
 use super::parameter::{ConfigKind, Parameter, parameter};
-use crate::bound_server::BACKLOG;
 use crate::commands::configuration::{kept, observing, output_limit, users};
-use crate::settings::{LiveNumber, LiveSettings};
+use crate::config::settings::{LiveNumber, LiveSettings};
+use crate::net::bound_server::BACKLOG;
 use crate::shared::ServerShared;
 
 const fn fixed(name: &'static [&'static str], value: fn(&ServerShared) -> String) -> Parameter {

@@ -4,6 +4,7 @@
 //! values. The rows stand beside the fields that they set, in `server_options` and in `serve_options`;
 //! those of CONFIG alone are in `config_only` and `redis_parameters`. `options_struct` makes struct,
 //! defaults and rows of one list; `check` checks the bounds; `texts` has help and documents.
+//! `settings` has the values that can change while the server runs.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -17,6 +18,7 @@ mod parameter;
 mod redis_parameters;
 mod serve_options;
 mod server_options;
+pub(crate) mod settings;
 mod texts;
 mod value;
 

@@ -115,12 +115,12 @@ macro_rules! live_options {
         #[derive(Debug)]
         #[expect(dead_code, reason = "nobody reads those that do not change")]
         pub(crate) struct LiveOptions {
-            $(pub $field: <$type as $crate::settings::Live>::Cell,)+
+            $(pub $field: <$type as $crate::config::settings::Live>::Cell,)+
         }
 
         impl LiveOptions {
             pub(crate) fn new(options: &$name) -> Self {
-                Self { $($field: $crate::settings::Live::cell(&options.$field),)+ }
+                Self { $($field: $crate::config::settings::Live::cell(&options.$field),)+ }
             }
         }
     };

@@ -14,7 +14,7 @@ use super::serve_options::{EngineKind, ServeOptions};
 use super::value::{FieldValue, OptionField, Word};
 use crate::ServerOptions;
 use crate::commands::configuration::{ApplyChange, KeptKind, TlsFile};
-use crate::settings::{LiveNumber, LiveSettings, LiveSwitch, LiveTime};
+use crate::config::settings::{LiveNumber, LiveSettings, LiveSwitch, LiveTime};
 use crate::shared::ServerShared;
 
 /// A group of options: a heading of `--help` and a table of `docs/operations.md`.

@@ -138,7 +138,7 @@ options_struct! {
             unix_socket_mode: u32 = 0o700 => [
                 option("unix-socket-mode", ValueKind::Mode, "MODE")
                     .field("unix_socket.mode")
-                    .between(0, crate::unix_socket::MODE_MAX as u64)
+                    .between(0, crate::net::unix_socket::MODE_MAX as u64)
                     .fixed(&["unixsocketperm"], |shared| {
                         format!("{:o}", shared.options.unix_socket.as_ref().map_or(0, |socket| socket.mode))
                     }),

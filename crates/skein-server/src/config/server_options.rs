@@ -20,7 +20,10 @@ use crate::{ClientMemoryLimit, DefaultChannels, Tls, UnixSocket};
 const CLIENT_LIMITS: &str = "client-output-buffer-limit";
 
 /// A limit on waiting replies, which is a part of `client-output-buffer-limit`.
-const fn output_size(name: &'static str, value: fn(&crate::settings::LiveSettings) -> u64) -> Parameter {
+const fn output_size(
+    name: &'static str,
+    value: fn(&crate::config::settings::LiveSettings) -> u64,
+) -> Parameter {
     size(name).config(&[], ConfigKind::Part { of: CLIENT_LIMITS, value }).written_with(CLIENT_LIMITS)
 }
 

@@ -11,14 +11,21 @@
 //! read-modify-write. A reset stores the current sum, which readers subtract: no thread writes
 //! another thread's counts.
 //!
-//! Read in this order: `command_kinds`, `histogram`, `mod`, `latency_events`, `slowlog`,
-//! `rates`.
+//! Read in this order: `command_kinds`, `histogram`, `mod`, `latency_events`, `slowlog`, `rates`.
+//!
+//! `figures` has a row for each number that INFO (`info`) or Prometheus (`metrics`) tells.
+//! `recent_entries` is the list of SLOWLOG and ACL LOG, and `warnings` limits what strangers can cause.
 
 pub(crate) mod command_kinds;
+pub(crate) mod figures;
 pub(crate) mod histogram;
+pub(crate) mod info;
 pub(crate) mod latency_events;
+pub(crate) mod metrics;
 pub(crate) mod rates;
+pub(crate) mod recent_entries;
 pub(crate) mod slowlog;
+pub(crate) mod warnings;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +33,7 @@ use std::sync::{Mutex, OnceLock};
 
 use skein_sync::locks::lock;
 
-use crate::worker_counters::WorkerCounters;
+use crate::shared::worker_counters::WorkerCounters;
 use command_kinds::{CommandKind, KINDS};
 use histogram::{LatencyDistribution, LatencyHistogram};
 use latency_events::LatencyEvents;

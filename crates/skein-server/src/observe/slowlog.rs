@@ -11,9 +11,9 @@ use skein_sync::locks::lock;
 
 use crate::command_table::migration_args::MigrationArgs;
 use crate::command_table::{COMMANDS, find, is};
-use crate::recent_entries::{MemorySize, RecentEntries};
+use crate::net::transport::ConnectionAddress;
+use crate::observe::recent_entries::{MemorySize, RecentEntries};
 use crate::resp::RequestArgs;
-use crate::transport::ConnectionAddress;
 
 /// The most arguments that an entry keeps, including one that counts the rest.
 const ARGS_MAX: usize = 32;

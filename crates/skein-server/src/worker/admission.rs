@@ -1,6 +1,6 @@
 //! The checks that every request passes before it runs, is queued, or is answered BUSY.
 
-use crate::client::ClientState;
+use crate::clients::client::ClientState;
 use crate::command_table::Flag;
 use crate::commands::access::denied::refuse as refuse_denied;
 use crate::commands::channels::check_subscribed;
@@ -8,9 +8,9 @@ use crate::commands::connection::refuse_unauthenticated;
 use crate::commands::monitor::check_monitoring;
 use crate::commands::transactions::refuse_queued;
 use crate::commands::{Command, ResolvedTag, is, refuse};
+use crate::observe::warnings::WarningLimiter;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
-use crate::warnings::WarningLimiter;
 
 /// Returns whether a request is a line of HTTP, and notes it in the log. Its connection must be closed
 /// at once: a web page may have sent it, with commands behind it.

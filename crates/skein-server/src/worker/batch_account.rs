@@ -1,8 +1,8 @@
 //! The account of a batch: what statistics, slow log and monitors learn of its requests.
 
-use crate::client_registry::ClientRecord;
+use crate::clients::client_registry::ClientRecord;
 use crate::commands::monitor::feed;
-use crate::monitors::RequestSource;
+use crate::notice::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;

@@ -13,11 +13,11 @@ use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::{
     CommandError, Handler, RequestRun, ResolvedTag, RunHandler, WriteHandler, handler_of, is_short,
 };
-use crate::exclusion_gate::StableDatabases;
-use crate::key_events::{CommandWatch, KeyChanges};
+use crate::notice::key_events::{CommandWatch, KeyChanges};
 use crate::observe::command_kinds::CommandKind;
+use crate::request::stored_request::StoredRequest;
 use crate::resp::{ReplyWriter, RequestArgs};
-use crate::stored_request::StoredRequest;
+use crate::shared::exclusion_gate::StableDatabases;
 use skein_data::{EngineWriter, Error};
 
 use super::connection::Connection;

@@ -12,17 +12,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::client::ClientState;
-use crate::client_registry::ClientLocation;
+use crate::clients::client::ClientState;
+use crate::clients::client_registry::ClientLocation;
+use crate::clients::waiting_clients::WaitingClient;
 use crate::command_table::request_keys::keys_of;
 use crate::commands::blocking::{BlockingCommand, BlockingQuery};
 use crate::commands::{AfterCommand, Command, CommandContext, CommandError, Handler, KeyWait, observed};
-use crate::key_events::KeyChanges;
+use crate::notice::key_events::KeyChanges;
 use crate::planted_bugs::{self, PlantedBug};
+use crate::request::stored_request::StoredRequest;
 use crate::resp::{ArgList, ReplyWriter, RequestArgs};
 use crate::shared::{ServerShared, WaitAnswer};
-use crate::stored_request::StoredRequest;
-use crate::waiting_clients::WaitingClient;
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::Worker;

@@ -27,10 +27,10 @@ use crate::commands::scripts::BusyServer;
 use crate::commands::transactions::{enqueue, is_queued};
 use crate::commands::while_busy::{self, BusyContext};
 use crate::commands::{Command, CommandError, ResolvedTag};
-use crate::exclusion_gate::ExclusivePass;
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
+use crate::shared::exclusion_gate::ExclusivePass;
 
 use super::EVENTS;
 use super::admission::{admitted_command, is_attack};

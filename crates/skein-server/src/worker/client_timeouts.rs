@@ -15,7 +15,7 @@ use crate::shared::ServerShared;
 
 use super::connection::Connection;
 use super::connections::WorkerConnections;
-use crate::settings::LiveSettings;
+use crate::config::settings::LiveSettings;
 
 /// How often a part of the connections is checked.
 pub(super) const TICK: Duration = Duration::from_millis(100);

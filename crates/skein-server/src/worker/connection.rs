@@ -4,12 +4,12 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::client::ClientState;
-use crate::client_registry::{ClientBytes, ClientRecord};
+use crate::clients::client::ClientState;
+use crate::clients::client_registry::{ClientBytes, ClientRecord};
+use crate::clients::pause::{ClientPause, HeldClient};
 use crate::commands::{KeyWait, SlicedTask, resolve};
-use crate::pause::{ClientPause, HeldClient};
+use crate::net::transport::Transport;
 use crate::resp::{ProtocolError, RequestBuffer, RequestLimits};
-use crate::transport::Transport;
 
 use super::SPARE_BUFFERS_MAX;
 use super::reply_buffer::ReplyBuffer;

@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll};
 
-use crate::channels::ChannelDelivery;
 use crate::commands::channels::remove_all;
 use crate::commands::client::stop_tracking;
 use crate::commands::monitor::stop_monitoring;
-use crate::migrations::MigrationEnd;
+use crate::config::settings::WorkerLimits;
+use crate::notice::channels::ChannelDelivery;
 use crate::resp::ReplyWriter;
-use crate::settings::WorkerLimits;
+use crate::shared::migrations::MigrationEnd;
+use crate::shared::worker_counters::WorkerCounters;
 use crate::shared::{Mailbox, ServerShared};
-use crate::worker_counters::WorkerCounters;
 use skein_data::Ticket;
 
 use super::blocking::WaitDeadlines;

@@ -6,16 +6,16 @@
 //! sufficient. The handlers are the same as outside, but a command that would run in slices runs to
 //! its end. `transaction_queue.rs` has the requests of EXEC.
 
-use crate::client::ClientState;
+use crate::clients::client::ClientState;
 use crate::command_table::Flag;
 use crate::commands::alone::run;
 use crate::commands::scripts::{self, ScriptCall};
 use crate::commands::{AfterCommand, Command, CommandError, ScriptKind, observed};
-use crate::monitors::RequestSource;
+use crate::notice::monitors::RequestSource;
 use crate::planted_bugs::{self, PlantedBug};
+use crate::request::stored_request::StoredRequest;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
-use crate::stored_request::StoredRequest;
 use skein_data::{EngineKeys, Ticket};
 
 use super::busy::BusyWorker;

@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use crate::client::ClientState;
-use crate::client_registry::ClientLocation;
+use crate::clients::client::ClientState;
+use crate::clients::client_registry::ClientLocation;
+use crate::clients::pause::PausedRequests;
 use crate::command_table::Flag;
 use crate::commands::monitor::feed;
 use crate::commands::task::{TaskProgress, TaskSlice};
 use crate::commands::transactions::{enqueue, is_queued};
 use crate::commands::{AfterCommand, Command, CommandError, Handler, ResolvedTag, migrate};
-use crate::exclusion_gate::SharedPass;
-use crate::key_events::KeyChanges;
-use crate::monitors::RequestSource;
+use crate::notice::key_events::KeyChanges;
+use crate::notice::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
-use crate::pause::PausedRequests;
+use crate::request::stored_request::StoredRequest;
 use crate::resp::whole::are_whole_replies;
 use crate::resp::{ReplyWriter, RequestArgs};
+use crate::shared::exclusion_gate::SharedPass;
 use crate::shared::{STOPPING, ServerShared};
-use crate::stored_request::StoredRequest;
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::admission::{admitted_command, is_attack};

@@ -9,12 +9,12 @@ use std::time::Instant;
 
 use mio::{Interest, Token};
 
-use crate::client::ClientState;
-use crate::client_registry::{ClientLocation, ClientRecord};
+use crate::clients::client::ClientState;
+use crate::clients::client_registry::{ClientLocation, ClientRecord};
 use crate::commands::CommandError;
+use crate::net::transport::{Transport, keep_alive};
 use crate::resp::ReplyWriter;
 use crate::shared::ServerShared;
-use crate::transport::{Transport, keep_alive};
 use skein_data::Ticket;
 
 use super::connection::Connection;

@@ -1,10 +1,10 @@
 //! Messages of channels, keys to forget, and lines for monitors, from the mail to the output of
 //! their receivers.
 
-use crate::channels::ChannelDelivery;
-use crate::client_registry::{ClientLocation, ClientMode};
-use crate::key_events::{Invalidation, encode_broken};
-use crate::monitors::MonitorDelivery;
+use crate::clients::client_registry::{ClientLocation, ClientMode};
+use crate::notice::channels::ChannelDelivery;
+use crate::notice::key_events::{Invalidation, encode_broken};
+use crate::notice::monitors::MonitorDelivery;
 use crate::resp::Protocol;
 
 use super::connection::Connection;

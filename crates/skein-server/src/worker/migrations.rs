@@ -1,20 +1,20 @@
 //! MIGRATE on the client's worker: starts the migration, holds writes to its keys back, and removes the
-//! keys at its end (see `crate::migrations`).
+//! keys at its end (see `crate::shared::migrations`).
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::client::{ClientState, Multi};
-use crate::client_registry::ClientLocation;
+use crate::clients::client::{ClientState, Multi};
+use crate::clients::client_registry::ClientLocation;
 use crate::command_table::request_keys::keys_of;
 use crate::commands::migrate::{MigrationQuery, find, remove_moved, reply_no_key};
 use crate::commands::scripts::ScriptCall;
 use crate::commands::{AfterCommand, Command, CommandError, Handler, ResolvedTag, observed};
-use crate::exclusion_gate::StableDatabases;
-use crate::migrations::MigrationJob;
+use crate::request::stored_request::StoredRequest;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
-use crate::stored_request::StoredRequest;
+use crate::shared::exclusion_gate::StableDatabases;
+use crate::shared::migrations::MigrationJob;
 use skein_data::{EngineKeys, Ticket};
 
 use super::Worker;

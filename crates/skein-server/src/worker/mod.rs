@@ -70,7 +70,7 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
 
-use crate::client_eviction::evict_clients;
+use crate::clients::client_eviction::evict_clients;
 use crate::shared::ServerShared;
 use skein_data::EngineSession;
 

@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use crate::client::ClientState;
+use crate::clients::client::ClientState;
+use crate::clients::pause::PausedRequests;
 use crate::command_table::Flag;
 use crate::commands::scripts::ScriptCall;
 use crate::commands::{Handler, ResolvedTag};
-use crate::pause::PausedRequests;
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
 

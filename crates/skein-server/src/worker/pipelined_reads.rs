@@ -24,10 +24,10 @@ use super::connection_slots::ConnectionSlots;
 use super::prefixed_keys::PrefixedKeys;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{RequestTimer, share};
-use crate::key_events::KeyChanges;
+use crate::notice::key_events::KeyChanges;
 use crate::observe::command_kinds::CommandKind;
 use crate::shared::ServerShared;
-use crate::worker_counters::{Lookups, WorkerCounters};
+use crate::shared::worker_counters::{Lookups, WorkerCounters};
 
 /// The most lookups of one batch.
 pub(super) const BATCH: usize = 64;

@@ -13,11 +13,11 @@
 
 use crate::command_table::Flag;
 use crate::commands::{Command, CommandError, Handler, ResolvedTag, is_short};
-use crate::exclusion_gate::StableDatabases;
 use crate::observe::command_kinds::CommandKind;
+use crate::request::stored_request::StoredRequest;
 use crate::resp::ReplyWriter;
 use crate::shared::ServerShared;
-use crate::stored_request::StoredRequest;
+use crate::shared::exclusion_gate::StableDatabases;
 use skein_data::{EngineKeys, EngineSession, Error, Ticket};
 
 use super::batch_account::BatchAccount;

@@ -10,15 +10,15 @@
 
 use std::time::{Duration, Instant};
 
-use crate::client_registry::ClientRecord;
+use crate::clients::client_registry::ClientRecord;
 use crate::command_table::Flag;
+use crate::config::settings::LiveSettings;
 use crate::observe::command_kinds::CommandKind;
 use crate::observe::latency_events::LatencyEvent;
 use crate::observe::slowlog::ClippedRequest;
 use crate::observe::{ServerObserver, WorkerObserver};
 use crate::resp::RequestArgs;
 use crate::resp::whole::are_whole_replies;
-use crate::settings::LiveSettings;
 
 /// The length of a turn. After it, no request begins on a connection that had its part of the turn:
 /// one client may have sent a thousand slow requests that are each too fast for slices.

@@ -24,13 +24,13 @@
 
 use std::sync::Arc;
 
-use crate::client::ClientState;
+use crate::clients::client::ClientState;
 use crate::command_table::Command;
 use crate::commands::{AfterCommand, CommandContext, CommandError, observed};
-use crate::exclusion_gate::{ExclusivePass, GateBusy, SharedPass, StableDatabases};
-use crate::key_events::{KeyChanges, WriteOrder};
+use crate::notice::key_events::{KeyChanges, WriteOrder};
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
+use crate::shared::exclusion_gate::{ExclusivePass, GateBusy, SharedPass, StableDatabases};
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
 use super::blocking::serve_waiting;

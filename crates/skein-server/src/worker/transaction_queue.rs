@@ -3,7 +3,7 @@
 //!
 //! `exclusive.rs` is alone with its transaction when it calls [`run_queue`].
 
-use crate::client::{ClientState, Multi, ReplyMode};
+use crate::clients::client::{ClientState, Multi, ReplyMode};
 use crate::commands::access::denied::refuse_in_exec;
 use crate::commands::alone::run_named;
 use crate::commands::monitor::feed;
@@ -11,11 +11,11 @@ use crate::commands::scripts::{self, BusyServer, ScriptCall};
 use crate::commands::{
     AfterCommand, Command, CommandContext, CommandError, Handler, ResolvedTag, ScriptKind,
 };
-use crate::exclusion_gate::StableDatabases;
-use crate::monitors::RequestSource;
+use crate::notice::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
+use crate::shared::exclusion_gate::StableDatabases;
 use skein_data::{EngineKeys, EngineSession};
 
 use super::exclusive::{after, feed_script};

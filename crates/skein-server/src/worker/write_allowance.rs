@@ -10,15 +10,15 @@
 //! A request counts with the bytes of its arguments, even if it replaces a larger value. Requests
 //! that only read or remove are never refused.
 
-use crate::client::ClientState;
+use crate::clients::client::ClientState;
 use crate::command_table::{Flag, has_word};
 use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::{Command, CommandError, ResolvedTag};
-use crate::exclusion_gate::StableDatabases;
-use crate::key_events::{KeyChanges, KeyObserver};
+use crate::notice::key_events::{KeyChanges, KeyObserver};
+use crate::request::stored_request::StoredRequest;
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
-use crate::stored_request::StoredRequest;
+use crate::shared::exclusion_gate::StableDatabases;
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
 /// The approximate bytes that a request takes besides its arguments.

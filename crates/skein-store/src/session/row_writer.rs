@@ -275,9 +275,8 @@ pub trait RowWriter {
     /// without calling `change`. A set that loses its last member is removed.
     ///
     /// The change is one write, for readers and on disk. After an error the set is unchanged.
-    /// `change` is called again if another writer changes the key meanwhile. It must not write to
-    /// anything else. What it returned last is what was written; after `None` nothing was, although
-    /// it may have been called before another writer removed the key.
+    /// `change` is called again if another writer changes the key meanwhile, and must not write to
+    /// anything else. After `None`, forget what it noted: its key was removed by another writer.
     ///
     /// ```
     /// # use skein_store::*;

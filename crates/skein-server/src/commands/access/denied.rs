@@ -1,7 +1,7 @@
 //! The error replies to denied requests, and their entries in the ACL log.
 
 use crate::acl::{AclLogCase, Denial, DenialContext, DenialReason, LOG_TEXT_BYTES_MAX as TEXT_BYTES_MAX};
-use crate::client::ClientState;
+use crate::clients::client::ClientState;
 use crate::commands::client::line;
 use crate::commands::{Command, CommandError, Handler};
 use crate::shared::ServerShared;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use crate::acl::{AclFileError, AclRuleError, AclSelector, AllKeys, DEFAULT, SetUserError};
-use crate::channels::ChannelKind;
-use crate::client_registry::ClientRecord;
+use crate::clients::client_registry::ClientRecord;
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, quoted};
+use crate::notice::channels::ChannelKind;
 use crate::resp::{ReplyWriter, RequestArgs};
 
 pub(super) fn set(

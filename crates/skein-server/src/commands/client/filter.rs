@@ -3,11 +3,11 @@
 use skein_syntax::number::parse_i64;
 
 use crate::acl::AclUsers;
-use crate::client_registry::ClientRecord;
+use crate::clients::client_registry::ClientRecord;
 use crate::commands::command_error::SYNTAX;
 use crate::commands::{CommandError, is};
+use crate::net::transport::ConnectionAddress;
 use crate::resp::RequestArgs;
-use crate::transport::ConnectionAddress;
 
 /// Returns an error that quotes the client's input after `before`.
 fn quoting(before: &str, text: &[u8]) -> CommandError {

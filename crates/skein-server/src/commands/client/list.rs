@@ -1,10 +1,10 @@
 //! A client as a line of CLIENT LIST. Uses Redis's field names where the meaning is the same.
 
-use crate::client::ClientState;
-use crate::client_registry::{ClientMode, ClientRecord};
+use crate::clients::client::ClientState;
+use crate::clients::client_registry::{ClientMode, ClientRecord};
 use crate::commands::ResolvedTag;
+use crate::net::transport::ConnectionAddress;
 use crate::shared::ServerShared;
-use crate::transport::ConnectionAddress;
 
 /// Returns the line of a client. `running` is the current command of `me`, unless `me` is in an
 /// EXEC. Names are cut at `name_max` bytes.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use skein_syntax::number::parse_i64;
 
 use super::is;
+use crate::clients::pause::{LONGEST, PausedRequests};
 use crate::commands::command_error::NOT_AN_INTEGER;
 use crate::commands::subcommands::unknown_or_wrong;
 use crate::commands::{AfterCommand, CommandError, CommandResult};
-use crate::pause::{LONGEST, PausedRequests};
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use skein_data::Ticket;

@@ -9,11 +9,11 @@ use std::ops::Bound;
 use skein_syntax::number::parse_i64;
 
 use super::is;
-use crate::client::{ClientState, ClientTracking};
-use crate::client_registry::ClientMode;
+use crate::clients::client::{ClientState, ClientTracking};
+use crate::clients::client_registry::ClientMode;
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, quoted};
-use crate::key_events::TrackedClient;
+use crate::notice::key_events::TrackedClient;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 

@@ -3,7 +3,7 @@
 use tracing::level_filters::LevelFilter;
 
 use super::table::ApplyChange;
-use crate::key_events::EventClasses;
+use crate::notice::key_events::EventClasses;
 use crate::shared::ServerShared;
 
 /// Maximum number of percentiles. More of them help nobody.

@@ -6,7 +6,7 @@
 use super::table::ApplyChange;
 use super::values::bytes;
 use crate::config::SECONDS_MAX;
-use crate::settings::{LiveSettings, OutputSettings};
+use crate::config::settings::{LiveSettings, OutputSettings};
 use crate::shared::ServerShared;
 
 /// The name of a class and its three numbers.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::values::{NumberUnit, parse, parse_signed};
 use super::{kept, yes_or_no};
 use crate::Tls;
+use crate::config::settings::{LiveSettings, LiveTime};
 use crate::config::{ConfigKind, Parameter, TimeUnit, ValueKind};
-use crate::settings::{LiveSettings, LiveTime};
 use crate::shared::ServerShared;
 
 /// One of the TLS files.

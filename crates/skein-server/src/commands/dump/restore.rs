@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::restored_value::RestoredValue;
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, is};
-use crate::functions::DAMAGED;
 use crate::resp::{ReplyWriter, RequestArgs};
+use crate::scripting::functions::DAMAGED;
 use skein_rdb::payload;
 use skein_syntax::number::parse_i64;
 

@@ -15,9 +15,9 @@ use super::write_payload;
 use crate::commands::keys::{integers_of, is_list, is_packed};
 use crate::commands::task::{AT_ONCE, AT_ONCE_BYTES, LongRead, LongReply};
 use crate::commands::{CommandError, SlicedTask};
+use crate::config::settings::EncodingLimits;
 use crate::resp::double::write_double;
 use crate::resp::{ReplyWriter, RequestArgs};
-use crate::settings::EncodingLimits;
 use skein_data::{
     CollectionKind, ColumnsReader, ListEnd, ListReader, RowView, ScanDirection, SetReader, StreamId,
     StreamReader, stream_entry,

@@ -2,9 +2,9 @@
 
 use crate::command_table::{Command, Group, KeyLookup, command, family};
 use crate::commands::Handler::{General, Peek, Write};
-use crate::key_events::EventClass::Generic;
-use crate::key_events::EventRule::{ByRequest, Changed, Replaced};
-use crate::key_events::by_request::{got_and_expires, set_with_expiry};
+use crate::notice::key_events::EventClass::Generic;
+use crate::notice::key_events::EventRule::{ByRequest, Changed, Replaced};
+use crate::notice::key_events::by_request::{got_and_expires, set_with_expiry};
 
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &family(Group::Generic, [

@@ -4,7 +4,7 @@ use super::units::{parse_unit, write_distance, write_position};
 use crate::commands::CommandError;
 use crate::commands::command_error::SYNTAX;
 use crate::commands::sorted_sets::with_set_of;
-use crate::geo::Position;
+use crate::redis::geo::Position;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, RowView, SetReader};
 

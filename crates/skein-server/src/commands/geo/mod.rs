@@ -1,4 +1,4 @@
-//! Commands on positions, which are members of a sorted set. `crate::geo` has the scores and the
+//! Commands on positions, which are members of a sorted set. `crate::redis::geo` has the scores and the
 //! distances.
 //!
 //! ```text

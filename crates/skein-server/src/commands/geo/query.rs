@@ -17,7 +17,7 @@ use super::members::position_of;
 use super::units::{parse_position, parse_unit};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::{CommandError, QUOTED_BYTES_MAX, is, quoted};
-use crate::geo::{AreaShape, Position, SearchArea};
+use crate::redis::geo::{AreaShape, Position, SearchArea};
 use crate::resp::RequestArgs;
 use crate::resp::double::parse_double;
 use skein_data::SetReader;

@@ -14,7 +14,7 @@ use std::ops::{ControlFlow, Range};
 use super::query::{FoundFormat, FoundOrder, GeoQuery};
 use super::units::{write_distance, write_position};
 use crate::commands::sorted_sets::ScoredMembers;
-use crate::geo::{Position, SearchArea, score_as_integer};
+use crate::redis::geo::{Position, SearchArea, score_as_integer};
 use crate::resp::ReplyWriter;
 use skein_data::{Member, SetReader};
 

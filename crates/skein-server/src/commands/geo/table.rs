@@ -4,8 +4,8 @@ use crate::command_table::request_keys::{radius_member_targets, radius_targets};
 use crate::command_table::{Command, Group, command, family, range};
 use crate::commands::Handler::{Exclusive, ExclusiveIf, Read, Write};
 use crate::commands::task::read_or_slices;
-use crate::key_events::EventClass::SortedSet;
-use crate::key_events::EventRule::{Changed, Replaced};
+use crate::notice::key_events::EventClass::SortedSet;
+use crate::notice::key_events::EventRule::{Changed, Replaced};
 
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &family(Group::Geo, [

@@ -2,7 +2,7 @@
 
 use crate::commands::command_error::{NOT_A_FLOAT, SYNTAX};
 use crate::commands::{CommandError, is};
-use crate::geo::Position;
+use crate::redis::geo::Position;
 use crate::resp::ReplyWriter;
 use crate::resp::double::parse_double;
 

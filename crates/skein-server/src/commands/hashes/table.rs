@@ -3,8 +3,8 @@
 use crate::command_table::{Command, Group, command, family};
 use crate::commands::Handler::{General, Read, Write};
 use crate::commands::task::read_or_slices;
-use crate::key_events::EventClass::Hash;
-use crate::key_events::EventRule::{Changed, Touched};
+use crate::notice::key_events::EventClass::Hash;
+use crate::notice::key_events::EventRule::{Changed, Touched};
 
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &family(Group::Hash, [

@@ -2,9 +2,9 @@
 
 use crate::command_table::{Command, Group, KeyLookup, command, family};
 use crate::commands::Handler::{Exclusive, General, ReadOrSlices, Write};
-use crate::key_events::EventClass::String;
-use crate::key_events::EventRule::{ByRequest, Changed, Silent};
-use crate::key_events::by_request::merged;
+use crate::notice::key_events::EventClass::String;
+use crate::notice::key_events::EventRule::{ByRequest, Changed, Silent};
+use crate::notice::key_events::by_request::merged;
 
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &family(Group::HyperLogLog, [

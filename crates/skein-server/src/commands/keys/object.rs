@@ -6,8 +6,8 @@ use skein_syntax::number::parse_i64;
 
 use crate::commands::subcommands::{help, subcommand};
 use crate::commands::{AfterCommand, CommandContext, CommandError};
+use crate::config::settings::EncodingLimits;
 use crate::resp::{ReplyWriter, RequestArgs};
-use crate::settings::EncodingLimits;
 use skein_data::{CollectionKind, ColumnsReader, RowView, ScanDirection, SetReader};
 
 const HELP: &[&str] = &[

@@ -14,7 +14,7 @@
 use std::ops::{Bound, ControlFlow};
 
 use crate::commands::{AfterCommand, CommandContext, CommandError};
-use crate::random::CommandRng;
+use crate::redis::random::CommandRng;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EngineBounds, ScanDirection};
 

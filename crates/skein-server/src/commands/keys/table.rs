@@ -7,9 +7,9 @@ use crate::commands::Handler::{
 };
 use crate::commands::task::read_or_slices;
 use crate::commands::{databases, dump, scan};
-use crate::key_events::EventRule;
-use crate::key_events::EventRule::ByRequest;
-use crate::key_events::by_request::{moved_to_database, restored};
+use crate::notice::key_events::EventRule;
+use crate::notice::key_events::EventRule::ByRequest;
+use crate::notice::key_events::by_request::{moved_to_database, restored};
 use crate::observe::slowlog::SecretArgs;
 
 #[rustfmt::skip]

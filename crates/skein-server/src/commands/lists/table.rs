@@ -3,9 +3,9 @@
 use crate::command_table::{Command, Group, command, family};
 use crate::commands::Handler::{Blocking, Exclusive, Read, Write, WriteRun};
 use crate::commands::task::read_or_slices;
-use crate::key_events::EventClass::List;
-use crate::key_events::EventRule::{ByRequest, Changed, Touched};
-use crate::key_events::by_request::{moved_between_ends, moved_to_front, popped_from_lists};
+use crate::notice::key_events::EventClass::List;
+use crate::notice::key_events::EventRule::{ByRequest, Changed, Touched};
+use crate::notice::key_events::by_request::{moved_between_ends, moved_to_front, popped_from_lists};
 
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &family(Group::List, [

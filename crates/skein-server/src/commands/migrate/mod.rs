@@ -17,12 +17,12 @@ mod transfer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::key_events::KeyChanges;
-use crate::key_version::KeyVersion;
-use crate::migrations::{MigrationEnd, MigrationJob, MovingKey};
+use crate::net::threads;
+use crate::notice::key_events::KeyChanges;
+use crate::request::key_version::KeyVersion;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
-use crate::threads;
+use crate::shared::migrations::{MigrationEnd, MigrationJob, MovingKey};
 use skein_data::{EngineKeys, EngineWriter, Ticket, name_within};
 
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, QUOTED_BYTES_MAX, quoted};

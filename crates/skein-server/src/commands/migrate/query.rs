@@ -8,8 +8,8 @@ use skein_syntax::number::parse_i64;
 use crate::command_table::migration_args::{KEY, MigrationArgs, OPTIONS};
 use crate::commands::command_error::{NOT_AN_INTEGER, SYNTAX};
 use crate::commands::{CommandError, is};
-use crate::migrations::MigrationTarget;
 use crate::resp::RequestArgs;
+use crate::shared::migrations::MigrationTarget;
 use skein_data::name_within;
 
 const KEY_AND_KEYS: CommandError = CommandError::text(

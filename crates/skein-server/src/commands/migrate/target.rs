@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token, Waker};
 
-use crate::migrations::{CancelGuard, MigrationTarget, Migrations};
+use crate::shared::migrations::{CancelGuard, MigrationTarget, Migrations};
 
 const STREAM: Token = Token(0);
 const CANCELLED: Token = Token(1);

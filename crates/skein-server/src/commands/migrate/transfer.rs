@@ -12,9 +12,9 @@ use std::io;
 
 use crate::commands::CommandError;
 use crate::commands::dump::write_whole_payload;
-use crate::migrations::{MigrationTarget, Migrations, MovingKey};
 use crate::resp::{Protocol, ReplyWriter};
 use crate::shared::ServerShared;
+use crate::shared::migrations::{MigrationTarget, Migrations, MovingKey};
 use skein_data::{EngineKeys, name_within};
 
 use super::target::TargetConnection;

@@ -7,9 +7,9 @@ use std::cell::RefCell;
 
 use skein_script::{ScriptEngine, ScriptError};
 
-use crate::busy_script::ScriptSort;
 use crate::commands::CommandError;
 use crate::shared::ServerShared;
+use crate::shared::busy_script::ScriptSort;
 
 const WITHIN_SCRIPT: CommandError = CommandError::text("ERR a script cannot run scripts");
 

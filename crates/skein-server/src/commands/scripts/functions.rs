@@ -3,14 +3,16 @@
 //! A library's code runs before anything changes, and beside the other workers.
 
 use super::engines::with_function_engine;
-use crate::busy_script::{NOT_BUSY, ScriptSort};
 use crate::commands::reply_limit::ReplyLimit;
 use crate::commands::subcommands::{help, subcommand, unknown_or_wrong};
 use crate::commands::{AfterCommand, CommandContext, CommandError, CommandResult, OUT_OF_MEMORY, is};
-use crate::functions::{FunctionLibraries, FunctionLibrary, LibraryHead, load_library, load_payload};
-use crate::glob::Glob;
+use crate::redis::glob::Glob;
 use crate::resp::{ReplyWriter, RequestArgs};
+use crate::scripting::functions::{
+    FunctionLibraries, FunctionLibrary, LibraryHead, load_library, load_payload,
+};
 use crate::shared::ServerShared;
+use crate::shared::busy_script::{NOT_BUSY, ScriptSort};
 use skein_data::EngineKeys;
 
 /// The advice in the error for a long list.

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use skein_script::{RespVersion, ScriptHost, ScriptLogLevel, Stop};
 
 use super::{BusyServer, ScriptCall};
-use crate::busy_script::{RunningScript, ScriptVerdict};
 use crate::command_table::Flag;
 use crate::commands::access::denied::refuse_in_script;
 use crate::commands::monitor::feed;
@@ -17,11 +16,12 @@ use crate::commands::streams::check_in_script;
 use crate::commands::{
     Command, CommandContext, CommandError, OUT_OF_MEMORY, RESERVED_KEY_NAMED, ResolvedTag, alone, resolve,
 };
-use crate::functions::log_line;
-use crate::monitors::RequestSource;
+use crate::notice::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::observe::slowlog::ClippedRequest;
 use crate::resp::{ArgList, Protocol, ReplyWriter, RequestArgs};
+use crate::scripting::functions::log_line;
+use crate::shared::busy_script::{RunningScript, ScriptVerdict};
 use crate::shared::{STOPPING, ServerShared};
 
 const UNKNOWN: CommandError = CommandError::text("ERR Unknown Redis command called from script");

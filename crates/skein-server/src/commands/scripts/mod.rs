@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   EVAL source 1 key arg ─► ScriptCall: the script (cached by its digest), its keys and arguments
-//!   FCALL name 1 key arg  ─► ScriptCall: the function of a library (`crate::functions`)
+//!   FCALL name 1 key arg  ─► ScriptCall: the function of a library (`crate::scripting::functions`)
 //!                              └─► worker::exclusive: alone, in one transaction ─► run
 //!                                    └─► the thread's ScriptEngine ─► ScriptCommands (`host`)
 //! ```
@@ -29,11 +29,11 @@ use skein_syntax::number::parse_i64;
 use super::command_error::NOT_AN_INTEGER;
 use super::subcommands::{help, subcommand};
 use super::{AfterCommand, CommandContext, CommandError, CommandResult, OUT_OF_MEMORY, is};
-use crate::busy_script::{NOT_BUSY, ScriptSort};
-use crate::functions::{LibraryFunction, ensure_loaded};
 use crate::resp::{ReplyWriter, RequestArgs};
-use crate::script_cache::Script;
+use crate::scripting::functions::{LibraryFunction, ensure_loaded};
+use crate::scripting::script_cache::Script;
 use crate::shared::ServerShared;
+use crate::shared::busy_script::{NOT_BUSY, ScriptSort};
 use engines::{failed, with_function_engine, with_script_engine};
 use host::ScriptCommands;
 use reply_sink::ScriptReply;

@@ -9,7 +9,7 @@ use crate::commands::sorted_sets::{
     MemberFormat, ScoredMembers, answer_of_kind, parse_count, remove_popped, write_popped,
 };
 use crate::commands::task::{LongRead, LongReply};
-use crate::random::CommandRng;
+use crate::redis::random::CommandRng;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{CollectionKind, EngineWriter, RowView, RowWriter as _, ScanDirection, SetWriter};
 

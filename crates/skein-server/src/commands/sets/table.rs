@@ -3,9 +3,9 @@
 use crate::command_table::{Command, Group, command, family};
 use crate::commands::Handler::{Exclusive, General, Read, Write, WriteRun};
 use crate::commands::task::read_or_slices;
-use crate::key_events::EventClass::Set;
-use crate::key_events::EventRule::{ByRequest, Changed, Replaced};
-use crate::key_events::by_request::moved_member;
+use crate::notice::key_events::EventClass::Set;
+use crate::notice::key_events::EventRule::{ByRequest, Changed, Replaced};
+use crate::notice::key_events::by_request::moved_member;
 
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &family(Group::Set, [

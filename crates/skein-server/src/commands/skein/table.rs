@@ -3,8 +3,8 @@
 use crate::command_table::{Command, Group, KeyReach, command, family};
 use crate::commands::Handler::{General, ReadOrSlices, Write};
 use crate::commands::memory;
-use crate::key_events::EventClass::String;
-use crate::key_events::EventRule::Changed;
+use crate::notice::key_events::EventClass::String;
+use crate::notice::key_events::EventRule::Changed;
 
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &family(Group::Skein, [

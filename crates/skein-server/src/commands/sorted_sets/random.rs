@@ -7,7 +7,7 @@ use super::{MemberFormat, answer_of};
 use crate::commands::CommandError;
 use crate::commands::random_entries::{DrawSource, RandomEntryKind, RandomQuery, RandomTask, draw};
 use crate::commands::task::{AT_ONCE, LongRead, LongReply};
-use crate::random::CommandRng;
+use crate::redis::random::CommandRng;
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{RowView, ScanDirection, SetReader};
 

@@ -3,9 +3,9 @@
 use crate::command_table::{Command, Group, command, family};
 use crate::commands::Handler::{Blocking, Exclusive, General, Read, Write, WriteRun};
 use crate::commands::task::read_or_slices;
-use crate::key_events::EventClass::SortedSet;
-use crate::key_events::EventRule::{ByRequest, Changed, Replaced};
-use crate::key_events::by_request::{added_to_sorted_set, popped_from_sorted_sets};
+use crate::notice::key_events::EventClass::SortedSet;
+use crate::notice::key_events::EventRule::{ByRequest, Changed, Replaced};
+use crate::notice::key_events::by_request::{added_to_sorted_set, popped_from_sorted_sets};
 
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &family(Group::SortedSet, [

@@ -3,10 +3,10 @@
 use crate::command_table::{Command, Group, HELP, KeyLookup, Subcommand, command, family, range, subcommand};
 use crate::commands::Handler::{Blocking, General, Read, Write, WriteRun};
 use crate::commands::task::read_or_slices;
-use crate::key_events::EventClass::Stream;
-use crate::key_events::EventRule::{ByRequest, Changed, Silent, Touched};
-use crate::key_events::by_request::changed_group;
-use crate::key_events::stream_watch::{claiming_consumer, reading_consumer, trimmed_entries};
+use crate::notice::key_events::EventClass::Stream;
+use crate::notice::key_events::EventRule::{ByRequest, Changed, Silent, Touched};
+use crate::notice::key_events::by_request::changed_group;
+use crate::notice::key_events::stream_watch::{claiming_consumer, reading_consumer, trimmed_entries};
 
 #[rustfmt::skip]
 const XGROUP: &[Subcommand] = &[

@@ -2,10 +2,10 @@
 
 use crate::command_table::{Command, Group, KeyLookup, command, family};
 use crate::commands::Handler::{Exclusive, General, Read, ReadOrSlices, Write};
-use crate::key_events::EventClass::String;
-use crate::key_events::EventRule;
-use crate::key_events::EventRule::{ByRequest, Changed, Replaced};
-use crate::key_events::by_request::{set, set_several};
+use crate::notice::key_events::EventClass::String;
+use crate::notice::key_events::EventRule;
+use crate::notice::key_events::EventRule::{ByRequest, Changed, Replaced};
+use crate::notice::key_events::by_request::{set, set_several};
 
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &family(Group::String, [

@@ -4,9 +4,9 @@ use crate::command_table::request_keys::sort_target;
 use crate::command_table::{Command, Group, command, family};
 use crate::commands::Handler::{Exclusive, Exec, General};
 use crate::commands::{multi_key, sort, while_busy};
-use crate::key_events::EventClass::List;
-use crate::key_events::EventRule::{ByRequest, Never, Replaced};
-use crate::key_events::by_request::{copied, renamed, set_several};
+use crate::notice::key_events::EventClass::List;
+use crate::notice::key_events::EventRule::{ByRequest, Never, Replaced};
+use crate::notice::key_events::by_request::{copied, renamed, set_several};
 
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &family(Group::Transactions, [

@@ -28,14 +28,14 @@ use super::connection_slots::ConnectionSlots;
 use super::reply_buffer::ReplyBuffer;
 use super::{EVENTS, WAKE};
 use crate::StartError;
-use crate::acceptor::{NO_PASSWORD, REST, TOO_MANY, is_client_error};
-use crate::client::ClientState;
-use crate::client_registry::{ClientLocation, ClientRecord};
-use crate::loading::Loading;
+use crate::clients::client::ClientState;
+use crate::clients::client_registry::{ClientLocation, ClientRecord};
+use crate::config::settings::{LiveSettings, WorkerLimits};
+use crate::net::acceptor::{NO_PASSWORD, REST, TOO_MANY, is_client_error};
+use crate::net::loading::Loading;
+use crate::net::threads::{poll_with_waker, spawn, system};
+use crate::net::transport::{Listener, Transport};
 use crate::resp::ReplyWriter;
-use crate::settings::{LiveSettings, WorkerLimits};
-use crate::threads::{poll_with_waker, spawn, system};
-use crate::transport::{Listener, Transport};
 
 /// The worker number in the records of these clients, which have no worker yet.
 const NO_WORKER: usize = 0;

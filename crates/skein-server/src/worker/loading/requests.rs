@@ -2,13 +2,13 @@
 //! table (`commands::while_loading`). All other commands answer LOADING and an estimate of the time
 //! left.
 
-use crate::client::ClientState;
+use crate::clients::client::ClientState;
 use crate::command_table::Flag;
 use crate::commands::access::denied::fault as denied_fault;
 use crate::commands::connection::refuse_unauthenticated;
 use crate::commands::while_loading::{AfterLoadingCommand, LoadingContext};
 use crate::commands::{Command, CommandError, ResolvedTag, refuse};
-use crate::loading::Loading;
+use crate::net::loading::Loading;
 use crate::resp::{ReplyWriter, RequestArgs};
 
 use super::super::admission::is_attack;

@@ -5,13 +5,13 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::acl::Acl;
-use crate::client::ClientState;
-use crate::client_registry::{ClientLocation, ClientRecord};
+use crate::clients::client::ClientState;
+use crate::clients::client_registry::{ClientLocation, ClientRecord};
 use crate::commands::resolve;
+use crate::config::settings::LiveSettings;
+use crate::net::transport::Transport;
 use crate::observe::{CommandTotals, ServerObserver, WorkerObserver};
 use crate::resp::RequestLimits;
-use crate::settings::LiveSettings;
-use crate::transport::Transport;
 use crate::{DefaultChannels, ServerOptions};
 
 const LIMITS: RequestLimits =
@@ -31,7 +31,7 @@ fn queued(listener: &TcpListener, requests: &[Vec<usize>]) -> (ConnectionSlots, 
     let mut slots = ConnectionSlots::default();
     let mut expected = Vec::new();
     let acl = Acl::new(None, None, DefaultChannels::None).expect("users");
-    let databases = std::sync::Arc::new(crate::databases::Databases::new(16));
+    let databases = std::sync::Arc::new(crate::shared::databases::Databases::new(16));
     for list in requests {
         let stream =
             std::net::TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");

@@ -1,0 +1,11 @@
+//! What the server knows of its clients.
+//!
+//! `client` is a client as its worker sees it, and `client_registry` has the record of each client that
+//! any thread may read. `client_eviction` disconnects the largest ones at the limit of their memory.
+//! `waiting_clients` has those that wait for a key (BLPOP), and `pause` is CLIENT PAUSE.
+
+pub(crate) mod client;
+pub(crate) mod client_eviction;
+pub(crate) mod client_registry;
+pub(crate) mod pause;
+pub(crate) mod waiting_clients;
