@@ -38,6 +38,7 @@
 // - inspect: a folder that is not open.
 // - batch, record_buffer: writes that are applied together, and their log records.
 // - clock: a wall clock that never goes back.
+// - interference: a test double that writes at the worst moment.
 // - removal_observer: hears of expired keys that the store removes by itself.
 mod batch;
 mod checkpoint;
@@ -49,6 +50,8 @@ mod expiry;
 mod identity;
 mod index;
 mod inspect;
+#[cfg(feature = "interference")]
+mod interference;
 mod log_folders;
 mod memory;
 mod options;
@@ -71,6 +74,8 @@ pub use collection::{ColumnsReader, MembersView, ScoreRangeView, SetReader, Sort
 pub use identity::{check_no_identity_lost, is_data_folder, is_data_folder_on};
 pub use index::IndexKind;
 pub use inspect::{CheckpointFound, StoreInspection, inspect, inspect_with};
+#[cfg(feature = "interference")]
+pub use interference::Meddling;
 pub use memory::MemoryUse;
 pub use options::{CloseCheckpoint, Durability, Eviction, StoreLimits, StoreOptions};
 pub use recovery::RecoveryReport;

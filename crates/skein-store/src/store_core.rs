@@ -31,6 +31,9 @@ pub(crate) struct StoreCore {
     pub(crate) expiry_paused: AtomicBool,
     /// Hears which expired keys are removed.
     pub(crate) removal_observer: OnceLock<Arc<dyn RemovalObserver>>,
+    /// What a test does in the middle of the next write.
+    #[cfg(feature = "interference")]
+    pub(crate) interference: crate::interference::Interference,
     pub(crate) options: StoreOptions,
 }
 
@@ -40,7 +43,17 @@ impl StoreCore {
         let StoreLimits { memory_bytes, eviction, .. } = options.limits;
         budget.set_limit(&keys, memory_bytes, eviction, &options.clock);
         let (expired, expiry_paused) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { keys, commit, budget, expired, expiry_paused, removal_observer: OnceLock::new(), options }
+        Self {
+            keys,
+            commit,
+            budget,
+            expired,
+            expiry_paused,
+            removal_observer: OnceLock::new(),
+            #[cfg(feature = "interference")]
+            interference: crate::interference::Interference::default(),
+            options,
+        }
     }
 
     /// Returns the time of an operation: the present, or the frozen time.

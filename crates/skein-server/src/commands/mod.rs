@@ -137,7 +137,7 @@ pub(crate) enum Handler {
     /// keys under this exclusion and then continue in slices.
     Exclusive(GeneralHandler),
     /// Like `Exclusive` if the first function says so of a request, otherwise like `General`. For
-    /// commands that read one key and may write another.
+    /// commands that read one key and may write another, or that pop from the first of several keys.
     ExclusiveIf(fn(&RequestArgs<'_>) -> bool, GeneralHandler),
     /// Serves its client from one of several keys. If none can, the client waits.
     Blocking(&'static BlockingCommand),

@@ -89,6 +89,11 @@ impl<E> MultiPop<E> {
     }
 }
 
+/// Returns whether a request may name several keys. Then it must see all of them at one moment.
+pub(super) fn has_several_keys(args: &RequestArgs<'_>) -> bool {
+    args.get(1) != b"1"
+}
+
 /// Parses a positive number of keys or members.
 pub(super) fn parse_positive(text: &[u8], refusal: &'static str) -> Result<u64, CommandError> {
     let number = parse_i64(text).filter(|number| *number > 0).ok_or(CommandError::text(refusal))?;

@@ -28,6 +28,7 @@ mod hash_commands;
 mod held_replies;
 mod held_snapshots;
 mod hyperloglog;
+mod interference;
 mod key_commands;
 mod keyspace_events;
 mod limits;

@@ -17,7 +17,7 @@ const HIGH: &str = "CONFIG SET max-reply 1gb";
 const VALUE: usize = 700;
 
 /// Makes a key of each kind. `~` stands for a long value, which ends with the word before it.
-const SETUP: [&str; 20] = [
+pub(crate) const SETUP: [&str; 20] = [
     "SET s ~s~s~s",
     "SET n 1",
     "RPUSH l l1~ l2~ l3~ l4~",
@@ -41,7 +41,7 @@ const SETUP: [&str; 20] = [
 ];
 
 /// Requests of each command that writes. `!` marks those whose reply is refused.
-const REQUESTS: &[(&str, &[&str])] = &[
+pub(crate) const REQUESTS: &[(&str, &[&str])] = &[
     ("append", &["APPEND s x"]),
     ("bitfield", &["BITFIELD s SET u8 0 1 GET u8 8"]),
     ("bitop", &["BITOP NOT d s"]),
@@ -112,12 +112,12 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ("sadd", &["SADD t x"]),
     ("sdiffstore", &["SDIFFSTORE d t t2"]),
     ("set", &["SET s x", "SET s x GET", "SET s x XX GET KEEPTTL"]),
-    ("setbit", &["SETBIT s 1 1"]),
+    ("setbit", &["SETBIT s 1 1", "SETBIT s 1 0"]),
     ("setex", &["SETEX s 1000 x"]),
     ("setnx", &["SETNX d x"]),
     ("setrange", &["SETRANGE s 1 x"]),
     ("sinterstore", &["SINTERSTORE d t t2"]),
-    ("sk.cas", &["SK.CAS n 0 x"]),
+    ("sk.cas", &["SK.CAS n 0 x", "SK.CAS d 0 x"]),
     ("sk.delrange", &["SK.DELRANGE - +"]),
     ("smove", &["SMOVE t d t1~"]),
     ("sort", &["SORT l ALPHA STORE d", "SORT l ALPHA", "SORT short BY none GET s"]),

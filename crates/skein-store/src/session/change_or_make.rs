@@ -82,11 +82,11 @@ pub(super) fn change_or_make<W: RowWriter + ?Sized, R, E: From<Error> + From<W::
                     put_copied(kind, &members, into)?;
                     change(into)
                 })?;
-                if base.is_some() && made.as_ref().is_some_and(|(_, version)| *version == 0) {
+                match (made, base) {
                     // Nothing is left of the members that were in the row.
-                    writer.update::<W::Error>(key, |_, _| Ok(RowChange::Remove))?;
+                    (Some((_, 0)), Some(base)) if !remove_version(writer, key, base)? => None,
+                    (made, _) => made.map(|(answer, _)| answer),
                 }
-                made.map(|(answer, _)| answer)
             }
         };
         // Without an answer, the collection died or the key was changed meanwhile.
@@ -94,6 +94,19 @@ pub(super) fn change_or_make<W: RowWriter + ?Sized, R, E: From<Error> + From<W::
             return Ok(done);
         }
     }
+}
+
+/// Removes a key if its row still has this version. Returns whether it did.
+fn remove_version<W: RowWriter + ?Sized>(
+    writer: &mut W,
+    key: &[u8],
+    version: u64,
+) -> std::result::Result<bool, W::Error> {
+    let removed = writer.update::<W::Error>(key, |row, _| {
+        let is_same = row.is_some_and(|row| row.version() == version);
+        Ok(if is_same { RowChange::Remove } else { RowChange::Keep })
+    })?;
+    Ok(removed.changed)
 }
 
 /// Changes members that are in the row of their key, and stay there. Otherwise says where they are.

@@ -169,6 +169,8 @@ impl<'s> Writer<'s> {
         let replaced = seen.and_then(RowRef::expires_at);
         let row = Row::of_collection(&core.keys.rows, collection.clone(), expires);
         let start = self.records.begin(|out| record::write_row(out, key, row.as_ref()));
+        #[cfg(feature = "interference")]
+        self.meet_interference();
         // SAFETY: no place is given.
         let exchanged =
             unsafe { exchange(core, self.keeps, key, None, seen, RowChange::Put(row), &self.guard) }?;

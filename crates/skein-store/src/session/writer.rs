@@ -272,6 +272,14 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
+    /// Lets a test meddle with the key of a write that has decided; see the module `interference`.
+    #[cfg(feature = "interference")]
+    pub(super) fn meet_interference(&self) {
+        if !self.is_group && !self.is_admitted() {
+            self.core.interference.run();
+        }
+    }
+
     /// Commits the record that begins at `start`, after its write was done.
     pub(super) fn recorded(&mut self, start: usize, version: u64, epoch: u64) {
         self.records.commit(start, version, epoch);

@@ -215,6 +215,17 @@ impl Store {
         let _ = self.core().removal_observer.set(observer);
     }
 
+    /// Plans a meddling, which the next write meets between its decision and its exchange. It runs
+    /// once, in the thread of this write. `None` plans nothing. Returns the former plan if it did not
+    /// run. Writes of groups and transactions meet no meddling.
+    ///
+    /// The meddling may write in another thread and wait for that thread. It must not wait for
+    /// durability, because the write that it meets has not left its epoch.
+    #[cfg(feature = "interference")]
+    pub fn interfere(&self, meddling: Option<crate::Meddling>) -> Option<crate::Meddling> {
+        self.core().interference.plan(meddling)
+    }
+
     /// Returns the number of keys. It is exact while no thread writes.
     ///
     /// Expired keys are removed after about half a second. Until then this call visits them one by

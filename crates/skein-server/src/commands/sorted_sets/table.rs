@@ -1,7 +1,8 @@
 //! The commands on sorted sets.
 
 use crate::command_table::{Command, Group, command, family};
-use crate::commands::Handler::{Blocking, Exclusive, General, Read, Write, WriteRun};
+use crate::commands::Handler::{Blocking, Exclusive, ExclusiveIf, General, Read, Write, WriteRun};
+use crate::commands::multi_pop::has_several_keys;
 use crate::commands::task::read_or_slices;
 use crate::notice::key_events::EventClass::SortedSet;
 use crate::notice::key_events::EventRule::{ByRequest, Changed, Replaced};
@@ -46,7 +47,7 @@ pub(crate) const COMMANDS: &[Command] = &family(Group::SortedSet, [
               "destination@0 numkeys:int key@1... [WEIGHTS=weight:int...] [AGGREGATE=aggregate(SUM|MIN|MAX)]"),
     command("zlexcount", 4, "readonly fast", Read(super::zlex_count)).key(1, "RO access")
         .docs("Counts the members between two members", "key@0 min max"),
-    command("zmpop", -4, "write", General(super::zmpop)).counted_keys(1, "RW access delete")
+    command("zmpop", -4, "write", ExclusiveIf(has_several_keys, super::zmpop)).counted_keys(1, "RW access delete")
         .event(ByRequest(popped_from_sorted_sets))
         .docs("Pops members from one end of the first set that has members",
               "numkeys:int key@0... where(MIN|MAX) [COUNT=count:int]"),

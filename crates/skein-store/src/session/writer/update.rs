@@ -108,6 +108,8 @@ impl RowWriter for Writer<'_> {
         collection: &MemoryCollection,
         change: impl FnOnce(&mut dyn MemberWrites) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<R>, E> {
+        #[cfg(feature = "interference")]
+        self.meet_interference();
         self.change_members(key, &collection.0, |mut members| change(&mut members))
     }
 
@@ -197,6 +199,8 @@ impl RowWriter for Writer<'_> {
                 }
             };
             let removed = matches!(change, RowChange::Remove);
+            #[cfg(feature = "interference")]
+            self.meet_interference();
             // SAFETY: see above.
             let exchanged =
                 unsafe { exchange(self.core, self.keeps, key, place.take(), seen, change, &self.guard) };
