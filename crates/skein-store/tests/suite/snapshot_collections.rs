@@ -228,7 +228,9 @@ fn sets_that_die_are_whole_beside_snapshots_that_end() {
         let _stops = StopWritersOnDrop(&stop);
         scope.spawn(live_and_die);
         let readers: Vec<_> = (0..3).map(|_| scope.spawn(read)).collect();
-        readers.into_iter().for_each(|reader| reader.join().expect("a reader"));
+        for reader in readers {
+            reader.join().expect("a reader");
+        }
     });
 }
 
