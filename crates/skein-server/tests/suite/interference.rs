@@ -298,13 +298,13 @@ fn difference(case: &str, seen: &Outcome, expected: &Outcome) -> String {
     let short = |text: &str| text.chars().take(120).collect::<String>();
     let pairs = |left: &[String], right: &[String]| {
         let pairs = left.iter().zip(right).filter(|(left, right)| left != right);
-        pairs
-            .map(|(left, right)| format!("\n    {}\n    not {}", short(left), short(right)))
-            .collect::<String>()
+        let lines: Vec<String> =
+            pairs.map(|(left, right)| format!("    {}\n    not {}", short(left), short(right))).collect();
+        lines.join("\n")
     };
     let (replies, contents) =
         (pairs(&seen.replies, &expected.replies), pairs(&seen.contents, &expected.contents));
-    format!("{case}\n  replies:{replies}\n  contents:{contents}\n")
+    format!("{case}\n  replies:\n{replies}\n  contents:\n{contents}\n")
 }
 
 #[test]

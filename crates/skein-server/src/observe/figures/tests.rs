@@ -1,6 +1,7 @@
 //! The table of the metrics in `docs/monitoring.md`.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use super::*;
 
@@ -26,7 +27,7 @@ fn table() -> String {
         };
         let field = if figure.info.1.is_empty() { " ".to_owned() } else { format!(" `{}` ", figure.info.1) };
         let (metric, help) = (figure.metric, figure.help);
-        text += &format!("| `skein_{metric}{suffix}{total}` | {kind}{unit} |{field}| {help} |\n");
+        writeln!(text, "| `skein_{metric}{suffix}{total}` | {kind}{unit} |{field}| {help} |").unwrap();
     }
     text
 }
