@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use super::notation::{DocArgument, DocType, parse};
 use super::registry::RESERVED_KEY;
-use super::{COMMANDS, Command, Flag, ResolvedTag, handler_of};
+use super::{COMMANDS, Command, Flag, ResolvedTag, plan_of};
 use crate::acl::CommandTarget;
-use crate::commands::Handler;
+use crate::commands::{Batched, Run};
 use crate::notice::key_events::EventRule;
 
 #[test]
-fn only_tags_of_right_requests_have_a_handler() {
+fn only_tags_of_right_requests_have_a_plan() {
     for tag in 0..=u16::MAX {
         let is_right = matches!(ResolvedTag::of(tag), ResolvedTag::Command(_));
-        assert_eq!(handler_of(tag).is_some(), is_right, "{tag}");
+        assert_eq!(plan_of(tag).is_some(), is_right, "{tag}");
     }
     assert!(COMMANDS.len() < RESERVED_KEY.into());
 }
@@ -27,38 +27,25 @@ fn names_are_unique_and_in_lower_case() {
     }
 }
 
-fn runs_in_batches(command: &Command) -> bool {
-    matches!(
-        command.handler,
-        Handler::Read(_)
-            | Handler::Peek(_)
-            | Handler::ReadOneOrMany(..)
-            | Handler::PeekOneOrMany(..)
-            | Handler::ReadOrSlices(..)
-            | Handler::Write(_)
-            | Handler::WriteRun(_)
-            | Handler::WriteOrSlices(..)
-    )
-}
-
 #[test]
 fn batched_commands_have_a_key() {
-    for command in COMMANDS.iter().filter(|command| runs_in_batches(command)) {
+    for command in COMMANDS.iter().filter(|command| command.plan.batch.is_some()) {
         assert!(command.keys.0 == 1 && command.arity.abs() >= 2, "{}", command.name);
     }
 }
 
 #[test]
-fn flags_fit_handlers() {
+fn flags_fit_plans() {
     for command in &COMMANDS {
-        let writes = matches!(
-            command.handler,
-            Handler::Write(_) | Handler::WriteRun(_) | Handler::WriteOrSlices(..) | Handler::Migrate
-        );
+        let plan = &command.plan;
+        let writes = matches!((plan.batch, plan.run), (Some(Batched::Write(_)), _) | (_, Run::Migrate));
         assert!(!writes || command.has(Flag::Write), "{} writes without the flag", command.name);
         assert!(!(command.has(Flag::Write) && command.has(Flag::ReadOnly)), "{}", command.name);
-        let blocks = matches!(command.handler, Handler::Blocking(_));
-        assert!(!blocks || command.has(Flag::Blocking), "{} blocks without the flag", command.name);
+        assert!(
+            plan.blocking().is_none() || command.has(Flag::Blocking),
+            "{} blocks without the flag",
+            command.name
+        );
     }
 }
 

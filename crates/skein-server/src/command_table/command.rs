@@ -1,7 +1,7 @@
 //! The row of a command.
 //!
 //! ```text
-//!   command("lpush", -3, "write denyoom fast", WriteRun(super::lpush))   name, arity, flags, handler
+//!   command("lpush", -3, "write denyoom fast", WriteRun(super::lpush))   name, arity, flags, plan
 //!       .key(1, "RW insert")                                             keys, and their use
 //!       .event(Changed(List, "lpush"))                                   keyspace notification
 //!       .also("makes_waited_keys")                                       properties of this server
@@ -19,9 +19,9 @@ use super::key_specs::{KeyBegin, KeyFind, KeyLookup, KeyReach, KeySpec, KeySpecs
 use super::request_keys::KeyFinder;
 use super::subcommands::Subcommand;
 use crate::clients::waiting_clients::WaitingClients;
-use crate::commands::Handler;
 use crate::commands::while_busy::BusyHandler;
 use crate::commands::while_loading::LoadingHandler;
+use crate::commands::{Handler, Plan};
 use crate::notice::key_events::{EventRule, StreamPart};
 use crate::observe::slowlog::SecretArgs;
 use crate::resp::RequestArgs;
@@ -48,7 +48,7 @@ pub(crate) struct Command {
     /// Number of arguments, including the name. If negative, the minimum.
     pub arity: i32,
     pub flags: CommandFlags,
-    pub handler: Handler,
+    pub plan: Plan,
     pub group: Group,
     /// Whether the row names its group. Otherwise [`family`](super::family) sets it.
     pub(super) has_own_group: bool,
@@ -101,7 +101,7 @@ pub(crate) const fn command(name: &'static str, arity: i32, flags: &str, handler
         name,
         arity,
         flags: CommandFlags::named(flags),
-        handler,
+        plan: Plan::of(handler),
         group: Group::Generic,
         has_own_group: false,
         summary: "",

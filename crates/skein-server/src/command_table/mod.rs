@@ -35,7 +35,7 @@ pub(crate) use command::{ChannelArgs, Command, command};
 pub(crate) use flags::{CommandFlags, Flag};
 pub(crate) use group::Group;
 pub(crate) use key_specs::{KeyLookup, KeyReach, range};
-pub(crate) use registry::{COMMANDS, ResolvedTag, find, handler_of, resolve, takes};
+pub(crate) use registry::{COMMANDS, ResolvedTag, find, plan_of, resolve, takes};
 pub(crate) use subcommands::{HELP, Subcommand, subcommand};
 pub(crate) use words::has_word;
 

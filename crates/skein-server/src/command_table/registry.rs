@@ -2,15 +2,15 @@
 //!
 //! ```text
 //!   name ─► hash ─► SLOTS ─► index in COMMANDS ─┬─► Command: rights, statistics, COMMAND
-//!                                               └─► tag of the request ─► handler
+//!                                               └─► tag of the request ─► plan
 //! ```
 //!
 //! This is the one place that knows the families. Everything else asks the rows.
 
 use super::{Command, request_keys};
 use crate::commands::{
-    Handler, channels, connection, expiry, geo, hashes, hyperloglog, keys, lists, scripts, server, sets,
-    skein, sorted_sets, standalone, streams, strings, transactions,
+    Plan, channels, connection, expiry, geo, hashes, hyperloglog, keys, lists, scripts, server, sets, skein,
+    sorted_sets, standalone, streams, strings, transactions,
 };
 use crate::resp::RequestArgs;
 use skein_data::is_reserved;
@@ -60,13 +60,13 @@ pub(crate) static COMMANDS: [Command; COUNT] = {
     all
 };
 
-/// The handlers by [`Command::number`]. They are small and lie side by side, so those of the frequent
-/// commands are in few cache lines.
-static HANDLERS: [Handler; COUNT] = {
-    let mut all = [COMMANDS[0].handler; COUNT];
+/// The plans by [`Command::number`]. They lie side by side, so those of the frequent commands are in few
+/// cache lines.
+static PLANS: [Plan; COUNT] = {
+    let mut all = [COMMANDS[0].plan; COUNT];
     let mut at = 0;
     while at < COUNT {
-        all[at] = COMMANDS[at].handler;
+        all[at] = COMMANDS[at].plan;
         at += 1;
     }
     all
@@ -75,11 +75,11 @@ static HANDLERS: [Handler; COUNT] = {
 /// A tag with a mark is the index of no command.
 const _: () = assert!(COUNT < RESERVED_KEY as usize);
 
-/// Returns the handler of a request with this tag, or `None` if the command is unknown or has another
+/// Returns the plan of a request with this tag, or `None` if the command is unknown or has another
 /// number of arguments.
 #[inline]
-pub(crate) fn handler_of(tag: u16) -> Option<Handler> {
-    HANDLERS.get(usize::from(tag)).copied()
+pub(crate) fn plan_of(tag: u16) -> Option<&'static Plan> {
+    PLANS.get(usize::from(tag))
 }
 
 /// Number of slots in [`SLOTS`]: about four for each command, so that a search rarely probes
@@ -133,6 +133,12 @@ impl ResolvedTag {
             Some(command) => Self::ReservedKey(command),
             None => Self::Unknown,
         }
+    }
+
+    /// Returns the command of a request that may run.
+    #[inline]
+    pub(crate) fn command(self) -> Option<&'static Command> {
+        if let Self::Command(command) = self { Some(command) } else { None }
     }
 }
 

@@ -30,7 +30,9 @@ pub(crate) fn run<'c>(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<bool, CommandError>) {
-    let ran = observed::run(&mut context, command, args, |context| command.handler.run(context, args, reply));
+    let ran = observed::run(&mut context, command, args, |context| {
+        command.plan.run_by_itself(context, args, reply)
+    });
     context.shared.note_made_keys(&mut context.session, command, args);
     match ran {
         // No other worker runs, and nothing waits inside a transaction.

@@ -11,7 +11,7 @@ use super::channels::{ping_subscribed, remove_all};
 use super::client::stop_tracking;
 use super::command_error::NO_AUTH;
 use super::monitor::stop_monitoring;
-use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, Handler, is};
+use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, is};
 use crate::acl::{Acl, DEFAULT};
 use crate::clients::client::ClientState;
 use crate::observe::info::REDIS_VERSION;
@@ -247,6 +247,6 @@ pub(crate) fn reset_at(login: &mut LoginContext<'_>, reply: &mut ReplyWriter<'_>
 pub(crate) fn refuse_unauthenticated(command: &Command, reply: &mut ReplyWriter<'_>) {
     let fault = CommandError::text(NO_AUTH);
     // As in Redis, a rejected EXEC aborts the transaction.
-    let fault = if matches!(command.handler, Handler::Exec) { fault.aborts() } else { fault };
+    let fault = if command.plan.is_exec() { fault.aborts() } else { fault };
     fault.write(reply);
 }

@@ -1,6 +1,6 @@
 //! MONITOR, and which requests monitors see.
 
-use super::{AfterCommand, CommandContext, CommandError, CommandResult, Handler};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::clients::client::ClientState;
 use crate::clients::client_registry::ClientMode;
 use crate::command_table::{Command, Flag};
@@ -53,7 +53,7 @@ pub(crate) fn check_monitoring(
     let interacts = flags.has(Flag::Write)
         || flags.has(Flag::ReadOnly)
         || command.has(Flag::OtherEffects)
-        || matches!(command.handler, Handler::Script(_));
+        || command.plan.script().is_some();
     if interacts { Err(MONITORS) } else { Ok(()) }
 }
 

@@ -1,7 +1,7 @@
 //! The work around each command while somebody listens to changes of keys: a client's reads are
 //! remembered before it reads, and the changes of a command are noted.
 
-use super::{Command, CommandContext, CommandError, Handler, ResolvedTag, is_short, resolve};
+use super::{Command, CommandContext, CommandError, ResolvedTag, resolve};
 use crate::command_table::Flag;
 use crate::command_table::request_keys::keys_of;
 use crate::notice::key_events::{CommandWatch, KeyChanges};
@@ -41,7 +41,7 @@ fn begin<'a>(
         }
     }
     // A command that runs in slices observes each of them.
-    if matches!(command.handler, Handler::WriteOrSlices(..)) && !is_short(args) {
+    if command.plan.is_long(args) {
         return None;
     }
     context.changes.begin(&mut context.session, command, args)

@@ -12,14 +12,14 @@
 pub(crate) mod table;
 
 use super::command_error::NOT_IN_MULTI;
-use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, Flag, Handler, ResolvedTag};
+use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, Flag, ResolvedTag};
 use crate::clients::client::ClientState;
 use crate::resp::{ReplyWriter, RequestArgs};
 
 /// Rejects a request with an unknown command or a wrong number of arguments.
 pub(crate) fn refuse_queued(resolved: ResolvedTag, client: &mut ClientState) {
     match resolved {
-        ResolvedTag::WrongArity(command) if matches!(command.handler, Handler::Exec) => {
+        ResolvedTag::WrongArity(command) if command.plan.is_exec() => {
             client.leave_multi();
         }
         _ => client.mark_multi_failed(),

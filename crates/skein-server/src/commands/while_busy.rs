@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::connection::{authenticate, negotiate_hello, reset_client, with_login};
 use super::scripts::{kill, write_function_stats};
 use super::transactions::{begin_multi, discard_multi, unwatch_keys};
-use super::{Command, CommandError, Handler, is};
+use super::{Command, CommandError, is};
 use crate::clients::client::ClientState;
 use crate::request::command_error::SYNTAX;
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -54,7 +54,7 @@ pub(crate) fn may_be_queued(command: &Command, args: &RequestArgs<'_>) -> bool {
 /// Returns the reply BUSY, and spoils a transaction: as in Redis, EXEC discards it.
 pub(crate) fn refuse(client: &mut ClientState, command: &Command, shared: &ServerShared) -> CommandError {
     let fault = shared.busy_script.refusal();
-    if matches!(command.handler, Handler::Exec) {
+    if command.plan.is_exec() {
         client.leave_multi();
         return fault.aborts();
     }

@@ -17,7 +17,7 @@ use crate::clients::client::ClientState;
 use crate::command_table::request_keys::key_places;
 use crate::command_table::{Command, Flag, KeyReach};
 use crate::commands::databases::parse_database;
-use crate::commands::{CommandError, Handler};
+use crate::commands::{CommandError, Run};
 use crate::planted_bugs;
 use crate::request::command_error::ARGUMENTS_TOO_LONG;
 use crate::resp::{ArgList, RequestArgs};
@@ -83,14 +83,13 @@ impl StoredRequest {
 
 /// Returns the arguments that are keys, in ascending order.
 fn places_of(command: &'static Command, args: &RequestArgs<'_>) -> Vec<usize> {
-    let handler = command.handler;
     // The bound of a range is in the names of the keyspace.
-    if command.reach != KeyReach::Named || matches!(handler, Handler::Exec | Handler::Script(_)) {
+    if command.reach != KeyReach::Named || matches!(command.plan.run, Run::Exec | Run::Script(_)) {
         return Vec::new();
     }
-    let mut places = match handler {
+    let mut places = match command.plan.blocking() {
         // The names of groups may look like options.
-        Handler::Blocking(blocking) if command.searches_keys() => {
+        Some(blocking) if command.searches_keys() => {
             (blocking.query)(args).map(|query| query.keys.collect()).unwrap_or_default()
         }
         _ => key_places(command, args).unwrap_or_default(),

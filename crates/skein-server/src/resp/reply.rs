@@ -63,8 +63,7 @@ impl<'o> ReplyWriter<'o> {
         self.out.truncate(position);
     }
 
-    /// Marks the answer as put off: it would take long and must run in slices
-    /// (`Handler::ReadOrSlices`).
+    /// Marks the answer as put off: it would take long and must run in slices.
     pub(crate) fn put_off(&mut self) {
         self.put_off = true;
     }

@@ -10,9 +10,7 @@
 //! nothing is changed, and each runs by itself.
 
 use crate::commands::command_error::OUT_OF_MEMORY;
-use crate::commands::{
-    CommandError, Handler, RequestRun, ResolvedTag, RunHandler, WriteHandler, handler_of, is_short,
-};
+use crate::commands::{Batched, BatchedWrite, CommandError, RequestRun, ResolvedTag, RunHandler};
 use crate::notice::key_events::{CommandWatch, KeyChanges};
 use crate::observe::command_kinds::CommandKind;
 use crate::request::stored_request::StoredRequest;
@@ -27,27 +25,6 @@ use super::write_allowance::WriteAllowance;
 
 /// The most requests that are one change.
 const RUN_MAX: usize = 32;
-
-/// How a request of the batch writes.
-#[derive(Clone, Copy)]
-pub(super) enum BatchedWrite {
-    One(WriteHandler),
-    Run(RunHandler),
-}
-
-impl BatchedWrite {
-    fn run(
-        self,
-        writer: &mut EngineWriter<'_, '_>,
-        args: &RequestArgs<'_>,
-        reply: &mut ReplyWriter<'_>,
-    ) -> Result<(), CommandError> {
-        match self {
-            Self::One(write) => write(writer, args, reply),
-            Self::Run(write) => write(writer, &RequestRun::of_one(args), reply).map(drop),
-        }
-    }
-}
 
 /// The writes of one connection in the batch.
 #[derive(Clone, Copy)]
@@ -252,16 +229,8 @@ impl BatchErrors {
 /// Returns the tag of a queued request, and how it writes; `None` if it is no write of a batch.
 #[inline]
 pub(super) fn handler(connection: &Connection, index: usize) -> Option<(u16, BatchedWrite)> {
-    let tag = connection.input.tag(index)?;
-    let write = match handler_of(tag)? {
-        Handler::Write(write) => BatchedWrite::One(write),
-        Handler::WriteRun(write) => BatchedWrite::Run(write),
-        Handler::WriteOrSlices(write, _) if is_short(&connection.input.args(index)) => {
-            BatchedWrite::One(write)
-        }
-        _ => return None,
-    };
-    Some((tag, write))
+    let (tag, batched) = connection.batched(index)?;
+    if let Batched::Write(write) = batched { Some((tag, write)) } else { None }
 }
 
 /// Does the writes of all connections, in order. Errors if writes that are not kept were not done.

@@ -17,7 +17,7 @@ use crate::clients::client_registry::ClientLocation;
 use crate::clients::waiting_clients::WaitingClient;
 use crate::command_table::request_keys::keys_of;
 use crate::commands::blocking::{BlockingCommand, BlockingQuery};
-use crate::commands::{AfterCommand, Command, CommandContext, CommandError, Handler, KeyWait, observed};
+use crate::commands::{AfterCommand, Command, CommandContext, CommandError, KeyWait, observed};
 use crate::notice::key_events::KeyChanges;
 use crate::planted_bugs::{self, PlantedBug};
 use crate::request::stored_request::StoredRequest;
@@ -118,9 +118,9 @@ pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShar
 fn claim(session: &mut EngineSession, shared: &ServerShared, key: &[u8]) -> Option<(u64, WaitingClient)> {
     session.get_with(key, |row| {
         let row = row.ok()?;
-        shared.waiting.claim(key, |client| match (client.command.handler, client.request.args()) {
-            (Handler::Blocking(blocking), Some(args)) => (blocking.can_serve)(row, &args, key),
-            _ => false,
+        shared.waiting.claim(key, |client| {
+            let (blocking, args) = (client.command.plan.blocking(), client.request.args());
+            blocking.zip(args).is_some_and(|(blocking, args)| (blocking.can_serve)(row, &args, key))
         })
     })
 }
@@ -133,7 +133,7 @@ fn serve(
     key: &[u8],
     reply: &mut ReplyWriter<'_>,
 ) -> Result<Ticket, CommandError> {
-    let (Handler::Blocking(blocking), Some(args)) = (client.command.handler, client.request.args()) else {
+    let (Some(blocking), Some(args)) = (client.command.plan.blocking(), client.request.args()) else {
         return Ok(Ticket::default());
     };
     let mut changes = KeyChanges::of(&shared.key_observer, 0);

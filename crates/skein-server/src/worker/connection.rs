@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::clients::client::ClientState;
 use crate::clients::client_registry::{ClientBytes, ClientRecord};
 use crate::clients::pause::{ClientPause, HeldClient};
-use crate::commands::{KeyWait, SlicedTask, resolve};
+use crate::commands::{Batched, KeyWait, SlicedTask, plan_of, resolve};
 use crate::net::transport::Transport;
 use crate::resp::{ProtocolError, RequestBuffer, RequestLimits};
 
@@ -173,6 +173,13 @@ impl Connection {
     #[inline]
     pub(super) fn may_batch(&self) -> bool {
         self.may_run() && !self.put_off && self.client.runs_in_batches()
+    }
+
+    /// Returns the tag of the request at a position of the queue, and how a batch runs it, if one may.
+    #[inline]
+    pub(super) fn batched(&self, at: usize) -> Option<(u16, Batched)> {
+        let tag = self.input.tag(at)?;
+        Some((tag, plan_of(tag)?.batched(|| self.input.args(at))?))
     }
 
     /// Removes `count` requests from the queue, which ran in the round that began at `round`.

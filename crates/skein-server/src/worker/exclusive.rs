@@ -51,7 +51,7 @@ impl GeneralContext<'_> {
         } else {
             ring.run(EngineKeys::Session(self.session), client, |mut context| {
                 let done = observed::run(&mut context, command, args, |context| {
-                    command.handler.run(context, args, reply)
+                    command.plan.run_by_itself(context, args, reply)
                 });
                 (context, done)
             })

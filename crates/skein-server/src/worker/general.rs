@@ -9,7 +9,7 @@ use crate::command_table::Flag;
 use crate::commands::monitor::feed;
 use crate::commands::task::{TaskProgress, TaskSlice};
 use crate::commands::transactions::{enqueue, is_queued};
-use crate::commands::{AfterCommand, Command, CommandError, Handler, ResolvedTag, migrate};
+use crate::commands::{AfterCommand, Command, CommandError, ResolvedTag, Run, migrate};
 use crate::notice::key_events::KeyChanges;
 use crate::notice::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
@@ -177,9 +177,8 @@ impl GeneralContext<'_> {
         let began = self.timer.last();
         let (mut count, mut done, mut ticket) = (0, 0, Ticket::default());
         while !(self.held.is_none()
-            && is_batched(resolved, connection, count, self.shared, self.pass.stable())
             && connection.may_batch()
-            && connection.client.may(tag, || connection.input.args(count)))
+            && is_batched(connection, count, self.shared, self.pass.stable()))
         {
             let outcome = self.run_one(resolved, tag, connection, output, slot, count);
             if connection.paused.is_some() {
@@ -191,7 +190,7 @@ impl GeneralContext<'_> {
             count += 1;
             let together = self.held.is_none()
                 && !self.shared.migrations.moving.any()
-                && matches!(resolved, ResolvedTag::Command(command) if command.has(Flag::TimedTogether))
+                && resolved.command().is_some_and(|command| command.has(Flag::TimedTogether))
                 && connection.input.args(count - 1).len() <= TOGETHER_ARGS_MAX
                 && !self.timer.is_strict()
                 && count < TOGETHER_MAX;
@@ -248,7 +247,9 @@ impl GeneralContext<'_> {
         at: usize,
     ) -> RequestOutcome {
         let (pending, replies) = (output.pending(), connection.client.replies);
-        if matches!(resolved, ResolvedTag::Command(command) if command.has(Flag::AboutConnection)) {
+        let is_about_connection =
+            resolved.command().is_some_and(|command| command.has(Flag::AboutConnection));
+        if is_about_connection {
             // CLIENT LIST and CLIENT INFO show the bytes of this very request, too.
             connection.note_sizes(output, connection.memory(output));
         }
@@ -256,9 +257,7 @@ impl GeneralContext<'_> {
         if connection.paused.is_some() {
             return outcome;
         }
-        if connection.client.tracking.is_some()
-            && !matches!(resolved, ResolvedTag::Command(command) if command.has(Flag::AboutConnection))
-        {
+        if connection.client.tracking.is_some() && !is_about_connection {
             connection.client.end_caching();
         }
         self.shared.mailboxes[self.worker]
@@ -279,8 +278,7 @@ impl GeneralContext<'_> {
         }
         let ended = connection.task.is_none() && !connection.waits && connection.blocked.is_none();
         // EXEC leaves out the parts of its reply that CLIENT REPLY mutes.
-        let may_be_part =
-            matches!(resolved, ResolvedTag::Command(command) if matches!(command.handler, Handler::Exec));
+        let may_be_part = resolved.command().is_some_and(|command| command.plan.is_exec());
         debug_assert!(!ended || may_be_part || are_whole_replies(reply), "{}", reply.escape_ascii());
         if ended && connection.client.drops_reply(replies) {
             output.keep(pending);
@@ -326,18 +324,17 @@ impl GeneralContext<'_> {
             enqueue(client, command, tag, &args, self.shared.settings.request_bytes_max.get(), &mut reply);
             return RequestOutcome::default();
         }
-        let (next, ticket) = match command.handler {
-            Handler::Exclusive(_) => outcome(self.run_exclusive(command, client, &args, &mut reply)),
-            Handler::ExclusiveIf(must, _) if must(&args) => {
-                outcome(self.run_exclusive(command, client, &args, &mut reply))
-            }
-            Handler::Migrate => outcome(self.start_migration(command, client, slot, &args, &mut reply)),
-            Handler::Exec => outcome(self.exec(client, &mut reply)),
-            Handler::Script(kind) => outcome(self.run_script(kind, client, &args, &mut reply)),
-            Handler::Blocking(blocking) => {
+        let (next, ticket) = match command.plan.run {
+            Run::Exec => outcome(self.exec(client, &mut reply)),
+            Run::Script(kind) => outcome(self.run_script(kind, client, &args, &mut reply)),
+            Run::Migrate => outcome(self.start_migration(command, client, slot, &args, &mut reply)),
+            Run::Blocking(blocking) => {
                 outcome(self.run_blocking(command, blocking, client, slot, &args, &mut reply))
             }
-            _ => self.run_in_room(command, client, &args, &mut reply),
+            Run::AsBatched(_) | Run::General(_) if command.plan.is_alone(&args) => {
+                outcome(self.run_exclusive(command, client, &args, &mut reply))
+            }
+            Run::AsBatched(_) | Run::General(_) => self.run_in_room(command, client, &args, &mut reply),
         };
         if command.has(Flag::OutgrowsArguments) {
             evict_excess(self.session, self.shared, self.worker);
@@ -374,7 +371,7 @@ impl GeneralContext<'_> {
         }
         let around = (self.shared, self.pass.stable());
         run_beside(self.session, client, around, (command, &args), |context| {
-            command.handler.run(context, &args, reply)
+            command.plan.run_by_itself(context, &args, reply)
         })
     }
 

@@ -9,7 +9,7 @@ use crate::clients::client_registry::ClientLocation;
 use crate::command_table::request_keys::keys_of;
 use crate::commands::migrate::{MigrationQuery, find, remove_moved, reply_no_key};
 use crate::commands::scripts::ScriptCall;
-use crate::commands::{AfterCommand, Command, CommandError, Handler, ResolvedTag, observed};
+use crate::commands::{AfterCommand, Command, CommandError, ResolvedTag, observed};
 use crate::request::stored_request::StoredRequest;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
@@ -47,11 +47,11 @@ pub(super) fn writes_moving_key(
 ) -> bool {
     let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
     if let Some(multi) = &client.multi {
-        return matches!(command.handler, Handler::Exec) && queue_writes_moving_key(shared, multi);
+        return command.plan.is_exec() && queue_writes_moving_key(shared, multi);
     }
-    match command.handler {
-        Handler::Script(kind) => ScriptCall::would_write(kind, shared, args),
-        _ => command.may_write && names_moving_key(shared, client, command, args, stable),
+    match command.plan.script() {
+        Some(kind) => ScriptCall::would_write(kind, shared, args),
+        None => command.may_write && names_moving_key(shared, client, command, args, stable),
     }
 }
 
@@ -72,9 +72,13 @@ fn names_moving_key(
 /// naming them.
 pub(super) fn moves(shared: &ServerShared, command: &Command, args: &RequestArgs<'_>) -> bool {
     shared.migrations.moving.any()
-        && command.may_write
-        && (!command.names_keys()
-            || keys_of(command, args).is_some_and(|keys| shared.migrations.moving.has_any(&keys.all())))
+        && writes_keys(command, args, |keys| shared.migrations.moving.has_any(keys))
+}
+
+/// Returns whether a command writes keys of which `count` is true, or writes keys without naming them.
+fn writes_keys(command: &Command, args: &RequestArgs<'_>, count: impl FnOnce(&[&[u8]]) -> bool) -> bool {
+    command.may_write
+        && (!command.names_keys() || keys_of(command, args).is_some_and(|keys| count(&keys.all())))
 }
 
 /// Returns whether a queued request may write a key that moves. Requests before it may select another
@@ -82,14 +86,10 @@ pub(super) fn moves(shared: &ServerShared, command: &Command, args: &RequestArgs
 pub(super) fn queue_writes_moving_key(shared: &ServerShared, multi: &Multi) -> bool {
     multi.queue.iter().any(|(tag, args)| {
         let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
-        match command.handler {
-            Handler::Script(kind) => ScriptCall::would_write(kind, shared, &args),
-            _ if !command.may_write => false,
-            _ => {
-                !command.names_keys()
-                    || keys_of(command, &args)
-                        .is_some_and(|keys| shared.migrations.moving.has_any_name(&keys.all()))
-            }
+        let moves = |names: &[&[u8]]| shared.migrations.moving.has_any_name(names);
+        match command.plan.script() {
+            Some(kind) => ScriptCall::would_write(kind, shared, &args),
+            None => writes_keys(command, &args, moves),
         }
     })
 }

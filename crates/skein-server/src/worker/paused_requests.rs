@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::clients::client::ClientState;
 use crate::clients::pause::PausedRequests;
 use crate::command_table::Flag;
+use crate::commands::ResolvedTag;
 use crate::commands::scripts::ScriptCall;
-use crate::commands::{Handler, ResolvedTag};
 use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
 
@@ -25,14 +25,13 @@ pub(super) fn is_held(
     client: &ClientState,
 ) -> bool {
     let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return held == PausedRequests::All };
-    match (held, command.handler) {
+    match (held, &client.multi) {
         (PausedRequests::All, _) => {
             !command.flags_of(args).has(Flag::EndsPause) && !command.has(Flag::NoAuth)
         }
-        (PausedRequests::Writes, Handler::Exec) => client
-            .multi
-            .as_ref()
-            .is_some_and(|multi| multi.queue.iter().any(|(tag, args)| has_effects(shared, tag, &args))),
+        (PausedRequests::Writes, Some(multi)) if command.plan.is_exec() => {
+            multi.queue.iter().any(|(tag, args)| has_effects(shared, tag, &args))
+        }
         (PausedRequests::Writes, _) => has_effects(shared, tag, args),
     }
 }
@@ -40,9 +39,9 @@ pub(super) fn is_held(
 /// Returns whether a request may write, publish, or run a script that may.
 pub(super) fn has_effects(shared: &ServerShared, tag: u16, args: &RequestArgs<'_>) -> bool {
     let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
-    match command.handler {
-        Handler::Script(kind) => ScriptCall::would_write(kind, shared, args),
-        _ => command.may_write_by(args) || command.has(Flag::OtherEffects),
+    match command.plan.script() {
+        Some(kind) => ScriptCall::would_write(kind, shared, args),
+        None => command.may_write_by(args) || command.has(Flag::OtherEffects),
     }
 }
 

@@ -14,7 +14,7 @@
 //! after the client has read replies. It also stops for a connection whose answer would take long;
 //! that request runs in slices (see `general`).
 
-use crate::commands::{CommandError, Handler, ReadHandler, handler_of};
+use crate::commands::{Batched, CommandError, ReadHandler};
 use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::{EngineKeys, EngineSession, Error, RowView};
 
@@ -77,19 +77,13 @@ enum ReadState {
 /// and whether it is a use of the key.
 #[inline]
 fn handler(connection: &Connection, index: usize) -> Option<(u16, ReadHandler, bool)> {
-    let tag = connection.input.tag(index)?;
-    let handler = handler_of(tag)?;
-    if !connection.client.may(tag, || connection.input.args(index)) {
-        return None;
-    }
-    let has_one_key = || connection.input.args(index).len() == 2;
-    match handler {
-        Handler::Read(read) | Handler::ReadOrSlices(read, _) => Some((tag, read, true)),
-        Handler::Peek(read) => Some((tag, read, false)),
-        Handler::ReadOneOrMany(read, _) if has_one_key() => Some((tag, read, true)),
-        Handler::PeekOneOrMany(read, _) if has_one_key() => Some((tag, read, false)),
-        _ => None,
-    }
+    let (tag, batched) = connection.batched(index)?;
+    let (read, is_use) = match batched {
+        Batched::Read(read) => (read, true),
+        Batched::Peek(read) => (read, false),
+        Batched::Write(_) => return None,
+    };
+    connection.client.may(tag, || connection.input.args(index)).then_some((tag, read, is_use))
 }
 
 /// Publishes that reads have found no key. A key that has expired is removed.

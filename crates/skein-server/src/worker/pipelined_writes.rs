@@ -12,7 +12,7 @@
 //! repeated one by one, so that only the failing write reports the error.
 
 use crate::command_table::Flag;
-use crate::commands::{Command, CommandError, Handler, ResolvedTag, is_short};
+use crate::commands::{Batched, Command, CommandError, ResolvedTag};
 use crate::observe::command_kinds::CommandKind;
 use crate::request::stored_request::StoredRequest;
 use crate::resp::ReplyWriter;
@@ -59,41 +59,24 @@ fn may_write(
     shared: &ServerShared,
     stable: StableDatabases<'_>,
 ) -> bool {
-    let may = |tag| connection.client.may(tag, || connection.input.args(index));
-    handler(connection, index).is_some()
-        && connection
-            .input
-            .tag(index)
-            .is_some_and(|tag| may(tag) && !must_be_alone(connection, tag, index, shared, stable))
+    handler(connection, index).is_some_and(|(tag, _)| {
+        connection.client.may(tag, || connection.input.args(index))
+            && !must_be_alone(connection, tag, index, shared, stable)
+    })
 }
 
 /// Returns whether a batch of reads or of writes runs the request at a position of the queue.
+#[inline]
 pub(super) fn is_batched(
-    resolved: ResolvedTag,
     connection: &Connection,
     at: usize,
     shared: &ServerShared,
     stable: StableDatabases<'_>,
 ) -> bool {
-    let ResolvedTag::Command(command) = resolved else { return false };
-    match command.handler {
-        Handler::Read(_) | Handler::Peek(_) | Handler::ReadOrSlices(..) => true,
-        Handler::Write(_) | Handler::WriteRun(_) => {
-            !must_leave_batch(shared, &connection.client, command, &connection.input.args(at), stable)
-        }
-        Handler::ReadOneOrMany(..) | Handler::PeekOneOrMany(..) => connection.input.args(at).len() == 2,
-        Handler::WriteOrSlices(..) => {
-            let args = connection.input.args(at);
-            is_short(&args) && !must_leave_batch(shared, &connection.client, command, &args, stable)
-        }
-        Handler::General(_)
-        | Handler::Exclusive(_)
-        | Handler::ExclusiveIf(..)
-        | Handler::Blocking(_)
-        | Handler::Migrate
-        | Handler::Exec
-        | Handler::Script(_) => false,
-    }
+    connection.batched(at).is_some_and(|(tag, batched)| {
+        !(matches!(batched, Batched::Write(_)) && must_be_alone(connection, tag, at, shared, stable))
+            && connection.client.may(tag, || connection.input.args(at))
+    })
 }
 
 /// Returns whether a write makes a key that a client waits for, or writes a key that moves.
@@ -106,8 +89,9 @@ fn must_be_alone(
     stable: StableDatabases<'_>,
 ) -> bool {
     (shared.waiting.count() > 0 || shared.migrations.moving.any())
-        && matches!(ResolvedTag::of(tag), ResolvedTag::Command(command)
-            if must_leave_batch(shared, &connection.client, command, &connection.input.args(index), stable))
+        && ResolvedTag::of(tag).command().is_some_and(|command| {
+            must_leave_batch(shared, &connection.client, command, &connection.input.args(index), stable)
+        })
 }
 
 impl PipelinedWrites {
@@ -317,10 +301,7 @@ impl PipelinedWrites {
 
 /// Returns the command of a queued write if it may make memory grow.
 fn growing(connection: &Connection, at: usize) -> Option<&'static Command> {
-    match connection.input.tag(at).map(ResolvedTag::of) {
-        Some(ResolvedTag::Command(command)) => may_grow_memory(command).then_some(command),
-        _ => None,
-    }
+    ResolvedTag::of(connection.input.tag(at)?).command().filter(|command| may_grow_memory(command))
 }
 
 /// Makes room for writes that may add `bytes`. The evictions are in the log before the writes are.

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::command_table::request_keys::keys_of;
-use crate::commands::{Handler, ResolvedTag};
+use crate::commands::{Command, ResolvedTag};
 use skein_data::EngineSession;
 
 use super::connection::Connection;
@@ -15,27 +15,23 @@ const AHEAD: usize = 32;
 /// Reads the keys of the scripts at the front of the queue, if there are several. This is a hint.
 #[inline]
 pub(super) fn read_ahead(connection: &Connection, session: &mut EngineSession) {
-    if is_script(connection, 0) && is_script(connection, 1) && !connection.client.in_multi() {
+    if script(connection, 0).is_some() && script(connection, 1).is_some() && !connection.client.in_multi() {
         read_keys(connection, session);
     }
 }
 
+/// Returns the command of a queued request if it runs a script.
 #[inline]
-fn is_script(connection: &Connection, at: usize) -> bool {
-    let resolved = connection.input.tag(at).map(ResolvedTag::of);
-    matches!(resolved, Some(ResolvedTag::Command(command)) if matches!(command.handler, Handler::Script(_)))
+fn script(connection: &Connection, at: usize) -> Option<&'static Command> {
+    let command = ResolvedTag::of(connection.input.tag(at)?).command()?;
+    command.plan.script().map(|_| command)
 }
 
 fn read_keys(connection: &Connection, session: &mut EngineSession) {
     let keyspace = connection.client.keyspace();
     let mut keys: Vec<Cow<'_, [u8]>> = Vec::new();
     for at in 0..AHEAD {
-        let Some(ResolvedTag::Command(command)) = connection.input.tag(at).map(ResolvedTag::of) else {
-            break;
-        };
-        if !matches!(command.handler, Handler::Script(_)) || keys.len() > AHEAD {
-            break;
-        }
+        let Some(command) = script(connection, at).filter(|_| keys.len() <= AHEAD) else { break };
         let declared = keys_of(command, &connection.input.args(at));
         let declared = declared.iter().flat_map(|keys| &keys.counted).take(AHEAD);
         keys.extend(declared.map(|name| keyspace.stored(name)));

@@ -7,10 +7,8 @@ use crate::clients::client::{ClientState, Multi, ReplyMode};
 use crate::commands::access::denied::refuse_in_exec;
 use crate::commands::alone::run_named;
 use crate::commands::monitor::feed;
-use crate::commands::scripts::{self, BusyServer, ScriptCall};
-use crate::commands::{
-    AfterCommand, Command, CommandContext, CommandError, Handler, ResolvedTag, ScriptKind,
-};
+use crate::commands::scripts::{self, BusyServer, ScriptCall, ScriptKind};
+use crate::commands::{AfterCommand, Command, CommandContext, CommandError, ResolvedTag};
 use crate::notice::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -31,7 +29,7 @@ pub(super) fn begin_queue<'s>(
     multi: &Multi,
     limits: &mut QueuedScriptLimits,
 ) -> Result<EngineKeys<'s>, CommandError> {
-    if !queue_may_write(multi) {
+    if !queue_writes(multi) && queued_scripts(multi).all(|kind| kind.read_only) {
         return Ok(EngineKeys::Session(session));
     }
     let stopped = |why: CommandError| {
@@ -63,36 +61,20 @@ pub(super) fn admit_queue(
     if bytes > 0 { admit(session, shared, bytes).map(drop) } else { Ok(()) }
 }
 
-/// Returns whether a queued request may write.
-pub(super) fn may_write(tag: u16) -> bool {
-    match ResolvedTag::of(tag) {
-        ResolvedTag::Command(command) => {
-            command.may_write
-                || matches!(command.handler, Handler::Script(ScriptKind { read_only: false, .. }))
-        }
-        _ => false,
-    }
-}
-
-/// Returns whether a request of a queue may write.
-pub(super) fn queue_may_write(multi: &Multi) -> bool {
-    multi.queue.tags().any(may_write) || queue_writes(multi)
+/// Returns the kinds of the scripts of a queue.
+fn queued_scripts(multi: &Multi) -> impl Iterator<Item = ScriptKind> {
+    multi.queue.tags().filter_map(|tag| ResolvedTag::of(tag).command()?.plan.script())
 }
 
 /// Returns whether a request of a queue writes that is no script.
 fn queue_writes(multi: &Multi) -> bool {
-    let writes = |(tag, args): (u16, RequestArgs<'_>)| match ResolvedTag::of(tag) {
-        ResolvedTag::Command(command) => command.may_write_by(&args),
-        _ => false,
-    };
-    multi.queue.iter().any(writes)
+    let command = |tag| ResolvedTag::of(tag).command();
+    multi.queue.iter().any(|(tag, args)| command(tag).is_some_and(|command| command.may_write_by(&args)))
 }
 
 /// Returns whether a request of a queue runs a script.
 pub(super) fn queue_runs_scripts(multi: &Multi) -> bool {
-    multi.queue.tags().any(|tag| {
-        matches!(ResolvedTag::of(tag), ResolvedTag::Command(command) if matches!(command.handler, Handler::Script(_)))
-    })
+    queued_scripts(multi).next().is_some()
 }
 
 /// Errors if a script of a queue declares that it needs memory. As in Redis, none of the queue
@@ -100,7 +82,7 @@ pub(super) fn queue_runs_scripts(multi: &Multi) -> bool {
 pub(super) fn check_queued_scripts(shared: &ServerShared, multi: &Multi) -> Result<(), CommandError> {
     for (tag, args) in multi.queue.iter() {
         if let ResolvedTag::Command(command) = ResolvedTag::of(tag)
-            && let Handler::Script(kind) = command.handler
+            && let Some(kind) = command.plan.script()
             && let Ok(mut call) = ScriptCall::parse(kind, shared, &args)
         {
             call.memory_is_full()?;
@@ -200,7 +182,7 @@ fn run_queued<'c>(
     busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
 ) -> (CommandContext<'c>, Result<bool, CommandError>) {
-    let Handler::Script(kind) = command.handler else {
+    let Some(kind) = command.plan.script() else {
         return run_named(context, command, args, reply);
     };
     feed_script(context.shared, context.client, args);

@@ -3,7 +3,7 @@
 use crate::acl::{AclLogCase, Denial, DenialContext, DenialReason, LOG_TEXT_BYTES_MAX as TEXT_BYTES_MAX};
 use crate::clients::client::ClientState;
 use crate::commands::client::line;
-use crate::commands::{Command, CommandError, Handler};
+use crate::commands::{Command, CommandError};
 use crate::shared::ServerShared;
 
 /// Denies a request that the client may not run: logs it and returns the error. The request neither
@@ -16,7 +16,7 @@ pub(crate) fn refuse(
 ) -> CommandError {
     remember(shared, client, command.name, own_context(client), denied);
     let fault = fault(denied);
-    if matches!(command.handler, Handler::Exec) {
+    if command.plan.is_exec() {
         // As in Redis, a denied EXEC aborts the transaction.
         client.leave_multi();
         return fault.aborts();

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::ranges::parse_count;
 use crate::command_table::Flag;
-use crate::commands::Handler;
 use crate::commands::blocking::BlockingQuery;
 use crate::commands::command_error::SYNTAX;
 use crate::commands::{Command, CommandError, QUOTED_BYTES_MAX, is, quoted};
@@ -121,8 +120,8 @@ pub(in crate::commands) fn check_in_script(
     command: &Command,
     args: &RequestArgs<'_>,
 ) -> Result<(), CommandError> {
-    match command.handler {
-        Handler::Blocking(blocking) if command.has(Flag::WaitsIfAsked) && (blocking.query)(args)?.waits => {}
+    match command.plan.blocking() {
+        Some(blocking) if command.has(Flag::WaitsIfAsked) && (blocking.query)(args)?.waits => {}
         _ => return Ok(()),
     }
     let name = quoted(args.get(0), QUOTED_BYTES_MAX);

@@ -1,0 +1,289 @@
+//! The plan of a command: how its requests run. It is derived from the [`Handler`] that its row names,
+//! and nothing else looks at that.
+//!
+//! ```text
+//!   row                 batch                    by itself                    alone
+//!   Read, Peek          lookup                   the same                     no
+//!   ReadOneOrMany       lookup, if of one key    general                      no
+//!   ReadOrSlices        lookup, puts off if long general, may be a task       no
+//!   Write, WriteRun     write                    the same                     no
+//!   WriteOrSlices       write, if short          the same; a task, if long    no
+//!   General             no                       general                      no
+//!   Exclusive           no                       general                      yes
+//!   ExclusiveIf         no                       general                      if the request says so
+//!   Blocking, Migrate,  no                       `worker::blocking`,          each decides itself
+//!   Exec, Script                                 `migrations`, `exclusive`
+//! ```
+//!
+//! The worker asks in this order: may a batch run the request ([`Plan::batched`])? If not, must it be
+//! alone ([`Plan::is_alone`])? [`Plan::run_by_itself`] then runs it, in the ring of `worker::ring`. A
+//! transaction and a script are alone already, so they call only the last.
+
+use super::blocking::BlockingCommand;
+use super::command_error::NOT_IN_MULTI;
+use super::scripts::ScriptKind;
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, migrate, task};
+use crate::resp::{ReplyWriter, RequestArgs};
+use skein_data::{EngineWriter, RowView};
+
+/// Replies from the row of the key in argument 1.
+pub(crate) type ReadHandler = fn(Option<RowView<'_>>, &RequestArgs<'_>, &mut ReplyWriter<'_>);
+/// Writes and replies. If the handler returns an error, its partial reply is discarded.
+pub(crate) type WriteHandler =
+    fn(&mut EngineWriter<'_, '_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> Result<(), CommandError>;
+/// Does the first requests of a run of writes as one change, and replies to each. Returns their number,
+/// at least 1. If the handler returns an error, none was done.
+pub(crate) type RunHandler =
+    fn(&mut EngineWriter<'_, '_>, &RequestRun<'_>, &mut ReplyWriter<'_>) -> Result<usize, CommandError>;
+/// Does anything. If the handler returns an error, its partial reply is discarded.
+pub(crate) type GeneralHandler =
+    fn(&mut CommandContext<'_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> CommandResult;
+
+/// The handler of a command, as its row names it.
+#[derive(Clone, Copy)]
+pub(crate) enum Handler {
+    /// One lookup. Consecutive reads form one batch.
+    Read(ReadHandler),
+    /// Like `Read`, but not a use of the key.
+    Peek(ReadHandler),
+    /// Like `Read` if the request has one key, otherwise like `General`.
+    ReadOneOrMany(ReadHandler, GeneralHandler),
+    /// Like `ReadOneOrMany`, but not a use of the keys.
+    PeekOneOrMany(ReadHandler, GeneralHandler),
+    /// Like `Read`. If the reply would take long, the first handler defers it
+    /// ([`ReplyWriter::put_off`]) and the second one writes it in slices.
+    ReadOrSlices(ReadHandler, GeneralHandler),
+    /// Writes to single keys, the first of which is argument 1. Consecutive writes share one append
+    /// to the log.
+    Write(WriteHandler),
+    /// Like `Write`, for requests of one command to one key that a client has sent one after the other.
+    WriteRun(RunHandler),
+    /// Like `Write` if the request has few arguments. Otherwise the second handler runs it in slices.
+    WriteOrSlices(WriteHandler, GeneralHandler),
+    /// Everything else.
+    General(GeneralHandler),
+    /// Like `General`, but no other worker runs a command meanwhile, and all its writes are atomic.
+    /// For commands that read and write several keys. A command that only reads may look at all its
+    /// keys under this exclusion and then continue in slices.
+    Exclusive(GeneralHandler),
+    /// Like `Exclusive` if the first function says so of a request, otherwise like `General`. For
+    /// commands that read one key and may write another, or that pop from the first of several keys.
+    ExclusiveIf(fn(&RequestArgs<'_>) -> bool, GeneralHandler),
+    /// Serves its client from one of several keys. If none can, the client waits.
+    Blocking(&'static BlockingCommand),
+    /// MIGRATE: a thread talks to the target while the client waits.
+    Migrate,
+    /// EXEC.
+    Exec,
+    /// EVAL and its relatives: like EXEC, with the commands of a script.
+    Script(ScriptKind),
+}
+
+/// How the requests of a command run.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan {
+    /// How a batch runs requests of up to `batch_args_max` arguments.
+    pub(crate) batch: Option<Batched>,
+    batch_args_max: u32,
+    alone: Alone,
+    /// Runs requests of more than [`task::AT_ONCE`] arguments in slices.
+    long: Option<GeneralHandler>,
+    pub(crate) run: Run,
+}
+
+/// How a request runs in a batch.
+#[derive(Clone, Copy)]
+pub(crate) enum Batched {
+    Read(ReadHandler),
+    /// A read that is no use of its key.
+    Peek(ReadHandler),
+    Write(BatchedWrite),
+}
+
+/// How a request writes in a batch of writes.
+#[derive(Clone, Copy)]
+pub(crate) enum BatchedWrite {
+    One(WriteHandler),
+    Run(RunHandler),
+}
+
+/// Whether a request runs while no other worker runs any.
+#[derive(Clone, Copy)]
+enum Alone {
+    Never,
+    Always,
+    If(fn(&RequestArgs<'_>) -> bool),
+}
+
+/// How a request runs by itself.
+#[derive(Clone, Copy)]
+pub(crate) enum Run {
+    AsBatched(Batched),
+    General(GeneralHandler),
+    /// These decide themselves when they are alone.
+    Blocking(&'static BlockingCommand),
+    Migrate,
+    Exec,
+    Script(ScriptKind),
+}
+
+/// The arguments of a batched request, if their number does not matter.
+const ANY: u32 = u32::MAX;
+/// The arguments of a request of one key that could have more.
+const ONE_KEY: u32 = 2;
+
+impl Plan {
+    /// Returns the plan of a command with this handler.
+    pub(crate) const fn of(handler: Handler) -> Self {
+        use Batched::{Peek, Read, Write};
+        match handler {
+            Handler::Read(read) => Self::as_batched(Read(read)),
+            Handler::Peek(read) => Self::as_batched(Peek(read)),
+            Handler::Write(write) => Self::as_batched(Write(BatchedWrite::One(write))),
+            Handler::WriteRun(write) => Self::as_batched(Write(BatchedWrite::Run(write))),
+            Handler::WriteOrSlices(write, long) => Self {
+                batch_args_max: task::AT_ONCE as u32,
+                long: Some(long),
+                ..Self::as_batched(Write(BatchedWrite::One(write)))
+            },
+            Handler::ReadOrSlices(read, run) => Self::or_general(Read(read), ANY, run),
+            Handler::ReadOneOrMany(read, run) => Self::or_general(Read(read), ONE_KEY, run),
+            Handler::PeekOneOrMany(read, run) => Self::or_general(Peek(read), ONE_KEY, run),
+            Handler::General(run) => Self::by_itself(Alone::Never, Run::General(run)),
+            Handler::Exclusive(run) => Self::by_itself(Alone::Always, Run::General(run)),
+            Handler::ExclusiveIf(must, run) => Self::by_itself(Alone::If(must), Run::General(run)),
+            Handler::Blocking(blocking) => Self::by_itself(Alone::Never, Run::Blocking(blocking)),
+            Handler::Migrate => Self::by_itself(Alone::Never, Run::Migrate),
+            Handler::Exec => Self::by_itself(Alone::Never, Run::Exec),
+            Handler::Script(kind) => Self::by_itself(Alone::Never, Run::Script(kind)),
+        }
+    }
+
+    const fn as_batched(batched: Batched) -> Self {
+        Self {
+            batch: Some(batched),
+            batch_args_max: ANY,
+            ..Self::by_itself(Alone::Never, Run::AsBatched(batched))
+        }
+    }
+
+    const fn or_general(batched: Batched, batch_args_max: u32, run: GeneralHandler) -> Self {
+        Self { batch: Some(batched), batch_args_max, ..Self::by_itself(Alone::Never, Run::General(run)) }
+    }
+
+    const fn by_itself(alone: Alone, run: Run) -> Self {
+        Self { batch: None, batch_args_max: ANY, alone, long: None, run }
+    }
+
+    /// Returns how a batch runs a request, if one may.
+    #[inline]
+    pub(crate) fn batched<'a>(&self, args: impl FnOnce() -> RequestArgs<'a>) -> Option<Batched> {
+        if self.batch_args_max == ANY || args().len() <= self.batch_args_max as usize {
+            self.batch
+        } else {
+            None
+        }
+    }
+
+    /// Returns whether a general request runs while no other worker runs any.
+    pub(crate) fn is_alone(&self, args: &RequestArgs<'_>) -> bool {
+        match self.alone {
+            Alone::Never => false,
+            Alone::Always => true,
+            Alone::If(must) => must(args),
+        }
+    }
+
+    /// Returns whether a request has so many arguments that it writes in slices. Each slice is observed
+    /// by itself.
+    #[inline]
+    pub(crate) fn is_long(&self, args: &RequestArgs<'_>) -> bool {
+        self.long.is_some() && args.len() > task::AT_ONCE
+    }
+
+    /// Returns whether the command is EXEC.
+    pub(crate) fn is_exec(&self) -> bool {
+        matches!(self.run, Run::Exec)
+    }
+
+    /// Returns the kind of script that the command runs, if it runs one.
+    pub(crate) fn script(&self) -> Option<ScriptKind> {
+        if let Run::Script(kind) = self.run { Some(kind) } else { None }
+    }
+
+    /// Returns how the clients of the command wait, if they may wait.
+    pub(crate) fn blocking(&self) -> Option<&'static BlockingCommand> {
+        if let Run::Blocking(blocking) = self.run { Some(blocking) } else { None }
+    }
+
+    /// Runs one request by itself; in a transaction too.
+    pub(crate) fn run_by_itself(
+        &self,
+        context: &mut CommandContext<'_>,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> CommandResult {
+        match (self.long, self.run) {
+            (Some(run), _) if self.is_long(args) => return run(context, args, reply),
+            (_, Run::General(run)) => return run(context, args, reply),
+            (_, Run::Blocking(blocking)) => return blocking.run_at_once(context, args, reply),
+            (_, Run::Migrate) => return migrate::at_once(context, args, reply),
+            // EXEC is never queued, and no script runs a script. Otherwise the worker runs them.
+            (_, Run::Exec | Run::Script(_)) => return Err(NOT_IN_MULTI),
+            (_, Run::AsBatched(Batched::Read(read))) => {
+                context.look_up(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
+            }
+            (_, Run::AsBatched(Batched::Peek(read))) => {
+                context.look_up_unused(args.get(1), |row| row.map(|row| read(row, args, reply)))?;
+            }
+            (_, Run::AsBatched(Batched::Write(write))) => {
+                let (written, ticket) = context.session.write(|writer| write.run(writer, args, reply));
+                context.ticket = context.ticket.max(ticket);
+                written??;
+            }
+        }
+        Ok(AfterCommand::Done)
+    }
+}
+
+impl BatchedWrite {
+    /// Runs one request.
+    pub(crate) fn run(
+        self,
+        writer: &mut EngineWriter<'_, '_>,
+        args: &RequestArgs<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(), CommandError> {
+        match self {
+            Self::One(write) => write(writer, args, reply),
+            Self::Run(write) => write(writer, &RequestRun::of_one(args), reply).map(drop),
+        }
+    }
+}
+
+/// Requests of one command to one key, in the order in which a client has sent them; at least one.
+#[derive(Clone, Copy)]
+pub(crate) struct RequestRun<'r> {
+    /// The key as the store has it.
+    pub key: &'r [u8],
+    /// The requests as they were sent.
+    pub requests: &'r [RequestArgs<'r>],
+}
+
+impl<'r> RequestRun<'r> {
+    /// Returns a run of one request.
+    fn of_one(request: &'r RequestArgs<'r>) -> Self {
+        Self { key: request.get(1), requests: std::slice::from_ref(request) }
+    }
+
+    /// Returns the first requests for which `belongs` is true. REQUIRES: the first request is one.
+    pub(crate) fn first_that(&self, belongs: impl Fn(&RequestArgs<'r>) -> bool) -> Self {
+        let count = self.requests.iter().take_while(|request| belongs(request)).count();
+        Self { key: self.key, requests: &self.requests[..count.max(1)] }
+    }
+
+    /// Returns the arguments behind the keys, of all requests.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &'r [u8]> + Clone + use<'r> {
+        self.requests.iter().flat_map(|request| request.from(2))
+    }
+}
