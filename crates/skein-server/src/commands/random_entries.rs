@@ -207,7 +207,7 @@ impl RandomTask {
 
     pub(super) fn step(
         &mut self,
-        slice: &TaskSlice<'_>,
+        slice: &TaskSlice<'_, '_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
         let way_out = match self.asked().entries {

@@ -130,10 +130,10 @@ pub(crate) enum TaskProgress {
 }
 
 /// The session and the limits of the reply, as a slice sees them.
-pub(crate) struct TaskSlice<'s> {
-    pub session: EngineKeys<'s>,
+pub(crate) struct TaskSlice<'s, 'k> {
+    pub session: &'s mut EngineKeys<'k>,
     /// The changes of the slice, if somebody listens.
-    pub changes: KeyChanges,
+    pub changes: &'s mut KeyChanges,
     /// The reply must be held back until this ticket is durable.
     pub ticket: Ticket,
     /// Maximum length of the reply.
@@ -142,7 +142,7 @@ pub(crate) struct TaskSlice<'s> {
     pub start: usize,
 }
 
-impl TaskSlice<'_> {
+impl TaskSlice<'_, '_> {
     /// Errors if the reply has become too long.
     pub(super) fn check_len(&self, reply: &ReplyWriter<'_>, way_out: &str) -> Result<(), CommandError> {
         self.check_bytes(reply.position() - self.start, way_out)
@@ -200,7 +200,7 @@ impl SlicedTask {
 
     pub(crate) fn step(
         &mut self,
-        slice: &mut TaskSlice<'_>,
+        slice: &mut TaskSlice<'_, '_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
         match self {
@@ -293,7 +293,7 @@ impl RangeTask {
 
     fn step(
         &mut self,
-        slice: &mut TaskSlice<'_>,
+        slice: &mut TaskSlice<'_, '_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
         if self.ended.is_none() {
@@ -311,7 +311,7 @@ impl RangeTask {
     /// Continues with a key whose contents are long. Returns whether more of it is left.
     fn continue_inside(
         &mut self,
-        slice: &mut TaskSlice<'_>,
+        slice: &mut TaskSlice<'_, '_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<bool, CommandError> {
         let Some(task) = &mut self.inside else { return Ok(false) };
@@ -326,7 +326,7 @@ impl RangeTask {
 
     fn write_slice(
         &mut self,
-        slice: &mut TaskSlice<'_>,
+        slice: &mut TaskSlice<'_, '_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
         if self.continue_inside(slice, reply)? {

@@ -202,9 +202,8 @@ impl GeneralContext<'_> {
         let looks = !(is_of_one_key && planted_bugs::is_on(PlantedBug::NoSecondLook));
         // While writes are stopped, a client may still wait for a key that is absent.
         let keys = transaction_unless_stopped(self.session, |_| Ok(()))?;
-        let tried = ring.run(keys, client, |mut context| {
-            let tried = try_alone(&mut context, (command, blocking), (&query, args), looks, reply);
-            (context, tried)
+        let tried = ring.run(keys, client, |context| {
+            try_alone(context, (command, blocking), (&query, args), looks, reply)
         });
         ring.end(self.session);
         let (tried, ticket) = tried?;

@@ -45,15 +45,13 @@ impl GeneralContext<'_> {
         let Some(mut ring) = alone.begin(moves, client.id, self.session) else { return Ok(HELD_BACK) };
         let done = if command.has(Flag::Write) {
             ring.run(transaction(self.session)?, client, |context| {
-                let (context, done) = run(context, command, args, reply);
-                (context, done.map(after))
+                run(context, command, args, reply).map(after)
             })
         } else {
-            ring.run(EngineKeys::Session(self.session), client, |mut context| {
-                let done = observed::run(&mut context, command, args, |context| {
+            ring.run(EngineKeys::Session(self.session), client, |context| {
+                observed::run(context, command, args, |context| {
                     command.plan.run_by_itself(context, args, reply)
-                });
-                (context, done)
+                })
             })
         };
         ring.end(self.session);
@@ -91,8 +89,7 @@ impl GeneralContext<'_> {
             EngineKeys::Session(self.session)
         };
         let done = ring.run(keys, client, |context| {
-            let (context, done) = scripts::run(context, &call, args, &mut busy, reply);
-            (context, done.map(|()| AfterCommand::Done))
+            scripts::run(context, &call, args, &mut busy, reply).map(|()| AfterCommand::Done)
         });
         ring.end(self.session);
         done

@@ -449,11 +449,11 @@ impl GeneralContext<'_> {
         let start = output.open_start().unwrap_or(begin);
         let pending = output.pending_before(start);
         let observer = &self.shared.key_observer;
-        let changes = KeyChanges::of(observer, connection.client.id);
+        let mut changes = KeyChanges::of(observer, connection.client.id);
         let order = (changes.is_on() && task.writes()).then(|| observer.order());
         let mut slice = TaskSlice {
-            session: EngineKeys::Session(self.session),
-            changes,
+            session: &mut EngineKeys::Session(self.session),
+            changes: &mut changes,
             ticket: Ticket::default(),
             reply_bytes_max: self.shared.settings.reply_bytes_max.get(),
             start,
@@ -461,7 +461,7 @@ impl GeneralContext<'_> {
         let mut reply = ReplyWriter::new(&mut output.buffer, connection.client.protocol);
         let progress = task.step(&mut slice, &mut reply);
         let ticket = slice.ticket;
-        slice.changes.publish(&mut slice.session, observer, order.as_ref());
+        slice.changes.publish(slice.session, observer, order.as_ref());
         match progress {
             Ok(TaskProgress::More) => connection.task = Some(task),
             Ok(TaskProgress::Done) => output.close(0),

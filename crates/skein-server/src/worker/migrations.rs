@@ -111,9 +111,8 @@ impl GeneralContext<'_> {
         let moves = moves(self.shared, command, args);
         let Some(mut ring) = alone.begin(moves, client.id, self.session) else { return Ok(HELD_BACK) };
         let who = ClientLocation { worker: self.worker, slot, client: client.id };
-        let found = ring.run(EngineKeys::Session(self.session), client, |mut context| {
-            let found = observed::run(&mut context, command, args, |context| find(context, &query, args));
-            (context, found)
+        let found = ring.run(EngineKeys::Session(self.session), client, |context| {
+            observed::run(context, command, args, |context| find(context, &query, args))
         });
         ring.end(self.session);
         let (keys, ticket) = found?;

@@ -135,11 +135,12 @@ impl AloneRing<'_, '_, '_> {
         &mut self,
         keys: EngineKeys<'_>,
         client: &mut ClientState,
-        requests: impl for<'c> FnOnce(CommandContext<'c>) -> (CommandContext<'c>, Result<R, CommandError>),
+        requests: impl FnOnce(&mut CommandContext<'_>) -> Result<R, CommandError>,
     ) -> Result<(R, Ticket), CommandError> {
         let changes = std::mem::take(&mut self.changes);
-        let context = CommandContext::new(keys, client, self.alone.shared, changes, self.alone.stable());
-        let (CommandContext { session: keys, ticket, changes, .. }, done) = requests(context);
+        let mut context = CommandContext::new(keys, client, self.alone.shared, changes, self.alone.stable());
+        let done = requests(&mut context);
+        let CommandContext { session: keys, ticket, changes, .. } = context;
         self.changes = changes;
         let done = done.and_then(|done| Ok((done, keys.commit()?.max(ticket))));
         if done.is_err() {

@@ -114,13 +114,13 @@ impl QueuedScriptLimits {
 }
 
 /// Runs the requests of a transaction. The reply is the array of their replies.
-pub(super) fn run_queue<'c>(
-    mut context: CommandContext<'c>,
+pub(super) fn run_queue(
+    context: &mut CommandContext<'_>,
     (multi, limits): (&Multi, &QueuedScriptLimits),
     busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
     timer: &mut RequestTimer<'_>,
-) -> (CommandContext<'c>, Result<AfterCommand, CommandError>) {
+) -> Result<AfterCommand, CommandError> {
     let start = reply.position();
     let most = context.shared.settings.reply_bytes_max.get();
     let is_full = |reply: &ReplyWriter<'_>| reply.position() - start > most;
@@ -135,14 +135,10 @@ pub(super) fn run_queue<'c>(
         let _ = timer.lap();
         // The reply to a change is never omitted: it may be all that is left of a value.
         let changes = has_effects(context.shared, tag, &args);
-        let ran;
-        (context, ran) = match context.client.check(tag, &args) {
-            Ok(()) if changes && is_full(reply) => (context, Err(not_run(most))),
+        let ran = match context.client.check(tag, &args) {
+            Ok(()) if changes && is_full(reply) => Err(not_run(most)),
             Ok(()) => run_queued(context, (command, limits), &args, busy, reply),
-            Err(denied) => {
-                let fault = refuse_in_exec(context.shared, context.client, &denied);
-                (context, Err(fault))
-            }
+            Err(denied) => Err(refuse_in_exec(context.shared, context.client, &denied)),
         };
         let fault = match ran {
             Ok(ends) => {
@@ -153,7 +149,7 @@ pub(super) fn run_queue<'c>(
         };
         if let Some(fault) = fault {
             if context.session.is_broken() {
-                return (context, Err(fault.aborts()));
+                return Err(fault.aborts());
             }
             reply.truncate(before);
             fault.write(reply);
@@ -171,29 +167,24 @@ pub(super) fn run_queue<'c>(
         }
         drop_unwanted(context.client, replies, before, reply);
     }
-    (context, Ok(after(closes)))
+    Ok(after(closes))
 }
 
 /// Runs one request of a transaction. Returns whether the connection must be closed after it.
-fn run_queued<'c>(
-    context: CommandContext<'c>,
+fn run_queued(
+    context: &mut CommandContext<'_>,
     (command, limits): (&'static Command, &QueuedScriptLimits),
     args: &RequestArgs<'_>,
     busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
-) -> (CommandContext<'c>, Result<bool, CommandError>) {
+) -> Result<bool, CommandError> {
     let Some(kind) = command.plan.script() else {
         return run_named(context, command, args, reply);
     };
     feed_script(context.shared, context.client, args);
-    let parsed = ScriptCall::parse(kind, context.shared, args);
-    match parsed.and_then(|mut call| limits.apply(&mut call).map(|()| call)) {
-        Ok(call) => {
-            let (context, done) = scripts::run(context, &call, args, busy, reply);
-            (context, done.map(|()| false))
-        }
-        Err(fault) => (context, Err(fault)),
-    }
+    let mut call = ScriptCall::parse(kind, context.shared, args)?;
+    limits.apply(&mut call)?;
+    scripts::run(context, &call, args, busy, reply).map(|()| false)
 }
 
 /// Drops the part of the reply from `start` on if CLIENT REPLY muted it both before and after the

@@ -83,7 +83,7 @@ impl DumpTask {
 
     pub(in crate::commands) fn step(
         &mut self,
-        slice: &TaskSlice<'_>,
+        slice: &TaskSlice<'_, '_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
         let more = self.step_within(slice.reply_bytes_max, reply)?;

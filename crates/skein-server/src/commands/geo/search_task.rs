@@ -42,7 +42,7 @@ impl GeoSearchTask {
 
     pub(in crate::commands) fn step(
         &mut self,
-        slice: &TaskSlice<'_>,
+        slice: &TaskSlice<'_, '_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
         if let Some(view) = self.views.front_mut() {
@@ -64,7 +64,7 @@ impl GeoSearchTask {
 
     fn write(
         &mut self,
-        slice: &TaskSlice<'_>,
+        slice: &TaskSlice<'_, '_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
         if !std::mem::replace(&mut self.writes, true) {

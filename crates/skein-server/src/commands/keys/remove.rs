@@ -73,14 +73,14 @@ impl RemoveKeysTask {
 
     pub(in crate::commands) fn step(
         &mut self,
-        slice: &mut TaskSlice<'_>,
+        slice: &mut TaskSlice<'_, '_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
         let some = self.done..self.ends.len().min(self.done + SLICE_KEYS);
         let keys = || some.clone().map(|at| self.key(at));
-        let watch = slice.changes.begin_removal(&mut slice.session, keys());
+        let watch = slice.changes.begin_removal(slice.session, keys());
         let (removed, ticket) = slice.session.write(|writer| remove(writer, keys()));
-        slice.changes.end(watch, &mut slice.session, removed.is_ok());
+        slice.changes.end(watch, slice.session, removed.is_ok());
         slice.ticket = slice.ticket.max(ticket);
         self.count += removed??;
         self.done = some.end;

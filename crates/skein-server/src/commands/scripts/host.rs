@@ -32,7 +32,6 @@ const READ_ONLY: CommandError =
     CommandError::text("ERR Write commands are not allowed from read-only scripts.");
 /// The script does not see it: the next tick ends it.
 const STOPPED: CommandError = CommandError::text("ERR the script was stopped");
-const ENDED: CommandError = CommandError::text("ERR the script has ended");
 
 /// The commands of a running script.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact about the script, set once")]
@@ -41,8 +40,7 @@ pub(super) struct ScriptCommands<'c, 's> {
     /// The request that runs the script.
     request: &'s RequestArgs<'s>,
     server: &'s mut dyn BusyServer,
-    /// Absent only while a command runs, since it passes through the command by value.
-    context: Option<CommandContext<'c>>,
+    context: &'s mut CommandContext<'c>,
     args: ArgList,
     arg_bytes: usize,
     /// The command that was called last, and whether it was done or refused.
@@ -70,7 +68,7 @@ pub(super) struct ScriptCommands<'c, 's> {
 
 impl<'c, 's> ScriptCommands<'c, 's> {
     pub(super) fn new(
-        context: CommandContext<'c>,
+        context: &'s mut CommandContext<'c>,
         call: &'s ScriptCall,
         request: &'s RequestArgs<'s>,
         server: &'s mut dyn BusyServer,
@@ -81,7 +79,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
             request,
             server,
             database: context.client.database(),
-            context: Some(context),
+            context,
             args: ArgList::default(),
             arg_bytes: 0,
             called: None,
@@ -97,11 +95,11 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         }
     }
 
-    /// Returns the context. Errors if a failure has undone the script's writes.
+    /// Ends the script. Errors if a failure has undone its writes.
     ///
     /// `error` is the one that the script has returned, if it has, without the `-`.
-    pub(super) fn end(self, error: Option<&[u8]>) -> (CommandContext<'c>, Result<(), CommandError>) {
-        let context = self.context.expect("a command returns the context");
+    pub(super) fn end(self, error: Option<&[u8]>) -> Result<(), CommandError> {
+        let context = self.context;
         context.client.error_is_counted =
             !self.error.is_empty() && error.is_some_and(|error| error.starts_with(&self.error));
         if context.client.database() != self.database {
@@ -111,7 +109,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
             self.server.end();
             context.shared.busy_script.end();
         }
-        (context, self.broken.map_or(Ok(()), Err))
+        self.broken.map_or(Ok(()), Err)
     }
 
     /// Returns the command of a request, if the script may run it.
@@ -166,21 +164,19 @@ impl<'c, 's> ScriptCommands<'c, 's> {
 
     fn run(&mut self, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
         let (command, tag) = self.admitted(args)?;
-        let mut context = self.context.take().ok_or(ENDED)?;
+        let context = &mut *self.context;
         if command.may_write {
             self.has_written = true;
             if self.is_busy && !context.shared.busy_script.note_write() {
-                self.context = Some(context);
                 return Err(STOPPED);
             }
         }
         let ran = match context.client.check(tag, args) {
             Ok(()) => {
                 if command.has(Flag::ReadOnly) && !std::mem::replace(&mut self.has_read, true) {
-                    remember_declared(&mut context, self.request);
+                    remember_declared(context, self.request);
                 }
-                let ran;
-                (context, ran) = alone::run_named(context, command, args, reply);
+                let ran = alone::run_named(context, command, args, reply);
                 let database = context.client.database();
                 feed(context.shared, command, RequestSource::Script(database), args);
                 self.called = self.called.map(|(kind, _)| (kind, true));
@@ -193,7 +189,6 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         {
             self.broken = Some(fault.clone());
         }
-        self.context = Some(context);
         ran
     }
 }
@@ -201,22 +196,20 @@ impl<'c, 's> ScriptCommands<'c, 's> {
 impl ScriptCommands<'_, '_> {
     /// Returns whether a command is DEBUG, and scripts may call it.
     fn may_debug(&self, command: &Command) -> bool {
-        let shared = self.context.as_ref().map(|context| context.shared);
-        command.has(Flag::InScriptsBySetting)
-            && shared.is_some_and(|shared| shared.settings.debug_in_scripts.get())
+        command.has(Flag::InScriptsBySetting) && self.context.shared.settings.debug_in_scripts.get()
     }
 
     /// Returns the most bytes of a command's arguments: as much as the script may take itself, since
     /// it may name one value many times. Once it has written, as much as a client may send.
     fn arg_bytes_max(&self) -> usize {
-        let options = self.context.as_ref().map(|context| &context.shared.options);
-        let most = options.map_or(0, |options| options.request_bytes_max);
-        if self.has_written { most } else { most.min(options.map_or(0, |options| options.script_memory_max)) }
+        let options = &self.context.shared.options;
+        let most = options.request_bytes_max;
+        if self.has_written { most } else { most.min(options.script_memory_max) }
     }
 
     /// Counts the command that was called, and its error.
     fn count(&mut self, took: Duration, reply: &[u8]) {
-        let Some(context) = &self.context else { return };
+        let context = &*self.context;
         let observed = &context.shared.mailboxes[context.client.record.place.worker].observed;
         let called = self.called.take();
         if let Some((kind, true)) = called {
@@ -249,7 +242,7 @@ impl ScriptCommands<'_, '_> {
     /// Serves other clients if the script runs for long. Returns the reason to stop, if there is
     /// one.
     fn attend(&mut self) -> Option<Stop> {
-        let shared = Arc::clone(self.context.as_ref()?.shared);
+        let shared = Arc::clone(self.context.shared);
         let threshold = shared.settings.busy_reply_threshold.millis();
         if !self.is_busy && threshold > 0 && self.began.elapsed().as_millis() >= u128::from(threshold) {
             self.begin_busy(&shared);
@@ -314,9 +307,7 @@ impl ScriptHost for ScriptCommands<'_, '_> {
         let args = self.args.args()?;
         let tag = resolve(&args);
         let is_allowed = match ResolvedTag::of(tag) {
-            ResolvedTag::Command(_) => {
-                self.context.as_ref().map(|context| context.client.check(tag, &args).is_ok())
-            }
+            ResolvedTag::Command(_) => Some(self.context.client.check(tag, &args).is_ok()),
             _ => None,
         };
         self.forget_arguments();

@@ -214,13 +214,13 @@ pub(crate) trait BusyServer {
 }
 
 /// Runs a script or a function. `REQUIRES:` no other worker runs a request.
-pub(crate) fn run<'c>(
-    context: CommandContext<'c>,
+pub(crate) fn run(
+    context: &mut CommandContext<'_>,
     call: &ScriptCall,
     args: &RequestArgs<'_>,
     busy: &mut dyn BusyServer,
     reply: &mut ReplyWriter<'_>,
-) -> (CommandContext<'c>, Result<(), CommandError>) {
+) -> Result<(), CommandError> {
     let shared = Arc::clone(context.shared);
     let received = Cell::new(0);
     let mut commands = ScriptCommands::new(context, call, args, busy, &received);
@@ -244,8 +244,8 @@ pub(crate) fn run<'c>(
         Ok(()) => reply.written(start).strip_prefix(b"-"),
         Err(fault) => Some(fault.bytes()),
     };
-    let (context, broken) = commands.end(returned);
-    (context, ran.and(broken))
+    let broken = commands.end(returned);
+    ran.and(broken)
 }
 
 /// Reads the functions again, after a transaction that changed them was undone.

@@ -66,7 +66,7 @@ impl KeyContentsTask {
 
     pub(in crate::commands) fn step(
         &mut self,
-        slice: &mut TaskSlice<'_>,
+        slice: &mut TaskSlice<'_, '_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
         if std::mem::take(&mut self.new) {

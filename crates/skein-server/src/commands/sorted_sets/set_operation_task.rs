@@ -144,7 +144,7 @@ impl SetOperationTask {
 
     pub(in crate::commands) fn step(
         &mut self,
-        slice: &TaskSlice<'_>,
+        slice: &TaskSlice<'_, '_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
         let mut steps = 0;

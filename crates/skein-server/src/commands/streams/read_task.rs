@@ -64,7 +64,7 @@ impl ReadStreamsTask {
 
     pub(in crate::commands) fn step(
         &mut self,
-        slice: &TaskSlice<'_>,
+        slice: &TaskSlice<'_, '_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
         if std::mem::take(&mut self.begins) {

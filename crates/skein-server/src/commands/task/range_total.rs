@@ -31,7 +31,7 @@ impl CountTask {
 
     pub(super) fn step(
         &mut self,
-        slice: &mut TaskSlice<'_>,
+        slice: &mut TaskSlice<'_, '_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
         let (count, last) =
@@ -76,7 +76,7 @@ impl RemoveRangeTask {
 
     pub(super) fn step(
         &mut self,
-        slice: &mut TaskSlice<'_>,
+        slice: &mut TaskSlice<'_, '_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
         let removed = if self.counts && slice.changes.is_on() {
@@ -109,7 +109,7 @@ impl RemoveRangeTask {
     }
 
     /// Removes the first keys and notes each of them.
-    fn remove_observed(&self, slice: &mut TaskSlice<'_>) -> Result<RangeRemovalStep, CommandError> {
+    fn remove_observed(&self, slice: &mut TaskSlice<'_, '_>) -> Result<RangeRemovalStep, CommandError> {
         let (lower, upper) = self.range.bounds();
         let mut keys: Vec<Vec<u8>> = Vec::new();
         slice.session.scan(self.keyspace, (lower, upper), ScanDirection::Forward, SLICE_KEYS, |key, _| {
@@ -118,10 +118,10 @@ impl RemoveRangeTask {
         })?;
         let last = keys.last().filter(|_| keys.len() == SLICE_KEYS);
         let stored: Vec<Cow<'_, [u8]>> = keys.iter().map(|key| self.keyspace.stored(key)).collect();
-        let watch = slice.changes.begin_removal(&mut slice.session, stored.iter().map(|key| &**key));
+        let watch = slice.changes.begin_removal(slice.session, stored.iter().map(|key| &**key));
         let upper = last.map_or(upper, |last| Bound::Included(&last[..]));
         let removed = slice.session.remove_some(self.keyspace, (lower, upper));
-        slice.changes.end(watch, &mut slice.session, removed.is_ok());
+        slice.changes.end(watch, slice.session, removed.is_ok());
         let mut removed = removed?;
         if removed.rest.is_none() {
             removed.rest = last.map(|last| Bound::Excluded(last.clone()));

@@ -46,7 +46,7 @@ impl<V: SlicedView> ViewTask<V> {
 
     pub(in crate::commands) fn step(
         &mut self,
-        slice: &TaskSlice<'_>,
+        slice: &TaskSlice<'_, '_>,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<TaskProgress, CommandError> {
         let Self { viewed, new } = self;
