@@ -9,9 +9,8 @@ use skein_syntax::number::parse_i64;
 use super::access::denied::remember_login;
 use super::channels::{ping_subscribed, remove_all};
 use super::client::stop_tracking;
-use super::command_error::NO_AUTH;
 use super::monitor::stop_monitoring;
-use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, is};
+use super::{AfterCommand, CommandContext, CommandError, CommandResult, is};
 use crate::acl::{Acl, DEFAULT};
 use crate::clients::client::ClientState;
 use crate::observe::info::REDIS_VERSION;
@@ -241,12 +240,4 @@ pub(crate) fn reset_at(login: &mut LoginContext<'_>, reply: &mut ReplyWriter<'_>
     client.set_attributes(|attributes| attributes.name = Vec::new());
     reply.set_protocol(client.protocol);
     reply.simple("RESET");
-}
-
-/// Writes the error for a client that has not logged in.
-pub(crate) fn refuse_unauthenticated(command: &Command, reply: &mut ReplyWriter<'_>) {
-    let fault = CommandError::text(NO_AUTH);
-    // As in Redis, a rejected EXEC aborts the transaction.
-    let fault = if command.plan.is_exec() { fault.aborts() } else { fault };
-    fault.write(reply);
 }

@@ -77,7 +77,7 @@ use std::time::Instant;
 
 use crate::clients::client::ClientState;
 use crate::notice::key_events::KeyChanges;
-use crate::resp::{ReplyWriter, RequestArgs};
+use crate::resp::RequestArgs;
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
 use crate::shared::migrations::MigrationJob;
@@ -85,11 +85,10 @@ use skein_data::{EngineKeys, RowView, Ticket};
 
 pub(crate) use crate::command_table::{Command, Flag, ResolvedTag, find, is, plan_of, resolve, takes};
 pub(crate) use crate::request::command_error::{self, CommandError, OUT_OF_MEMORY};
-pub(crate) use plan::{
-    Batched, BatchedWrite, GeneralHandler, Handler, Plan, ReadHandler, RequestRun, Run, RunHandler,
-};
+pub(crate) use plan::{Batched, BatchedWrite, Handler, Plan, ReadHandler, RequestRun, Run, RunHandler};
 pub(crate) use scripts::{ScriptKind, ScriptSource};
 pub(crate) use task::SlicedTask;
+use transactions::refused;
 
 /// The result of a general handler.
 pub(crate) type CommandResult = Result<AfterCommand, CommandError>;
@@ -193,24 +192,27 @@ pub(crate) const RESERVED_KEY_NAMED: CommandError = CommandError::text(
     "ERR keys that begin with \\xffSK\\x00 are reserved for databases and keyspaces; use another key",
 );
 
-/// Writes the reply to a request that does not run at all.
-pub(crate) fn refuse(resolved: ResolvedTag, args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+/// Returns the error of a request that is none of a command's, and notes it in the client's transaction.
+pub(crate) fn refuse(
+    resolved: ResolvedTag,
+    client: &mut ClientState,
+    args: &RequestArgs<'_>,
+) -> CommandError {
     match resolved {
-        ResolvedTag::Command(command) | ResolvedTag::WrongArity(command) => {
-            wrong_arity(command).write(reply);
+        ResolvedTag::WrongArity(command) | ResolvedTag::Command(command) => {
+            let fault = if command.plan.is_exec() {
+                CommandError::text("wrong number of arguments for 'exec' command")
+            } else {
+                CommandError::wrong_arity(command.name)
+            };
+            refused(client, command, fault)
         }
-        ResolvedTag::ReservedKey(_) => RESERVED_KEY_NAMED.write(reply),
-        ResolvedTag::Unknown => unknown_command(args, reply),
+        ResolvedTag::ReservedKey(command) => refused(client, command, RESERVED_KEY_NAMED),
+        ResolvedTag::Unknown => {
+            client.mark_multi_failed();
+            unknown_command(args)
+        }
     }
-}
-
-/// Returns the error for a wrong number of arguments. As in Redis, an EXEC with arguments aborts
-/// the transaction.
-fn wrong_arity(command: &Command) -> CommandError {
-    if command.plan.is_exec() {
-        return CommandError::text("wrong number of arguments for 'exec' command").aborts();
-    }
-    CommandError::wrong_arity(command.name)
 }
 
 /// Errors quote at most this number of bytes of a client's input.
@@ -223,10 +225,10 @@ pub(crate) fn quoted(arg: &[u8], most: usize) -> &[u8] {
     &arg[..end.min(most)]
 }
 
-/// Writes the error for an unknown command. Like Redis it quotes the command, and the first
+/// Returns the error for an unknown command. Like Redis it quotes the command, and the first
 /// arguments up to 128 bytes in all. If the command belongs to a family that SkeinDB does not
 /// support, the error says so at the end.
-fn unknown_command(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
+fn unknown_command(args: &RequestArgs<'_>) -> CommandError {
     let mut list: Vec<u8> = Vec::new();
     for arg in args.from(1) {
         if list.len() >= QUOTED_BYTES_MAX {
@@ -244,5 +246,5 @@ fn unknown_command(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) {
     if let Some(what) = unsupported::family_of(args.get(0)) {
         text.extend_from_slice(format!("({what})").as_bytes());
     }
-    reply.error_bytes(&text);
+    CommandError::owned(text)
 }

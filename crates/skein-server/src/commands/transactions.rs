@@ -12,18 +12,19 @@
 pub(crate) mod table;
 
 use super::command_error::NOT_IN_MULTI;
-use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, Flag, ResolvedTag};
+use super::{AfterCommand, Command, CommandContext, CommandError, CommandResult, Flag};
 use crate::clients::client::ClientState;
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// Rejects a request with an unknown command or a wrong number of arguments.
-pub(crate) fn refuse_queued(resolved: ResolvedTag, client: &mut ClientState) {
-    match resolved {
-        ResolvedTag::WrongArity(command) if command.plan.is_exec() => {
-            client.leave_multi();
-        }
-        _ => client.mark_multi_failed(),
+/// Notes in the transaction of a client, if there is one, that this command was refused. Returns its
+/// error. As in Redis, a refused EXEC ends the transaction, and any other command spoils it.
+pub(crate) fn refused(client: &mut ClientState, command: &Command, fault: CommandError) -> CommandError {
+    if command.plan.is_exec() {
+        client.leave_multi();
+        return fault.aborts();
     }
+    client.mark_multi_failed();
+    fault
 }
 
 /// Returns whether this command is queued between MULTI and EXEC.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::connection::{authenticate, negotiate_hello, reset_client, with_login};
 use super::scripts::{kill, write_function_stats};
-use super::transactions::{begin_multi, discard_multi, unwatch_keys};
+use super::transactions::{begin_multi, discard_multi, refused, unwatch_keys};
 use super::{Command, CommandError, is};
 use crate::clients::client::ClientState;
 use crate::request::command_error::SYNTAX;
@@ -51,15 +51,9 @@ pub(crate) fn may_be_queued(command: &Command, args: &RequestArgs<'_>) -> bool {
     handler_of(command, args).is_some()
 }
 
-/// Returns the reply BUSY, and spoils a transaction: as in Redis, EXEC discards it.
+/// Returns the reply BUSY.
 pub(crate) fn refuse(client: &mut ClientState, command: &Command, shared: &ServerShared) -> CommandError {
-    let fault = shared.busy_script.refusal();
-    if command.plan.is_exec() {
-        client.leave_multi();
-        return fault.aborts();
-    }
-    client.mark_multi_failed();
-    fault
+    refused(client, command, shared.busy_script.refusal())
 }
 
 /// Errors unless the request is `SHUTDOWN NOSAVE`, with or without NOW and FORCE.

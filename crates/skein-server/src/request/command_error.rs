@@ -25,7 +25,7 @@ pub(crate) const OUT_OF_MEMORY: CommandError =
 pub(crate) const ARGUMENTS_TOO_LONG: CommandError = CommandError::text(
     "ERR the arguments of the command are longer than 4 GiB; send them in several commands",
 );
-pub(crate) const NO_AUTH: &str = "NOAUTH Authentication required.";
+pub(crate) const NO_AUTH: CommandError = CommandError::text("NOAUTH Authentication required.");
 
 /// The reason why a command failed, as an error reply. A failed command has written nothing, unless
 /// its documentation says otherwise.

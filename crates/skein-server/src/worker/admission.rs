@@ -1,16 +1,20 @@
-//! The checks that every request passes before it runs, is queued, or is answered BUSY.
+//! The checks that every request passes before it runs, is queued, or is answered BUSY or LOADING; and
+//! the whole way of a request that runs without data, while the server is loading or busy.
 
 use crate::clients::client::ClientState;
 use crate::command_table::Flag;
 use crate::commands::access::denied::refuse as refuse_denied;
 use crate::commands::channels::check_subscribed;
-use crate::commands::connection::refuse_unauthenticated;
+use crate::commands::command_error::NO_AUTH;
 use crate::commands::monitor::check_monitoring;
-use crate::commands::transactions::refuse_queued;
-use crate::commands::{Command, ResolvedTag, is, refuse};
+use crate::commands::transactions::refused;
+use crate::commands::{Command, CommandError, ResolvedTag, is, refuse};
 use crate::observe::warnings::WarningLimiter;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
+
+use super::connection::Connection;
+use super::reply_buffer::ReplyBuffer;
 
 /// Returns whether a request is a line of HTTP, and notes it in the log. Its connection must be closed
 /// at once: a web page may have sent it, with commands behind it.
@@ -27,39 +31,58 @@ pub(super) fn is_attack(
     attacks
 }
 
-/// Returns the command of a request that its client may run. Otherwise writes the error.
-pub(super) fn admitted_command(
-    shared: &ServerShared,
+/// Returns the command of a request that its client may run. There is no `shared` while the server is
+/// loading.
+pub(super) fn check(
+    shared: Option<&ServerShared>,
     (resolved, tag): (ResolvedTag, u16),
     client: &mut ClientState,
     args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Option<&'static Command> {
-    let ResolvedTag::Command(command) = resolved else {
-        refuse_queued(resolved, client);
-        refuse(resolved, args, reply);
-        return None;
-    };
-    if let Err(fault) = command.check_subcommand(args) {
-        client.mark_multi_failed();
-        fault.write(reply);
-        return None;
-    }
+) -> Result<&'static Command, CommandError> {
+    let ResolvedTag::Command(command) = resolved else { return Err(refuse(resolved, client, args)) };
+    command.check_subcommand(args).inspect_err(|_| client.mark_multi_failed())?;
     if !client.authenticated && !command.has(Flag::NoAuth) {
-        refuse_unauthenticated(command, reply);
-        return None;
+        return Err(refused(client, command, NO_AUTH));
     }
     if let Err(denied) = client.check(tag, args) {
-        refuse_denied(shared, client, command, &denied).write(reply);
-        return None;
+        return Err(refuse_denied(shared, client, command, &denied));
     }
     let allowed = check_subscribed(client, command).and_then(|()| check_monitoring(client, command, args));
-    if let Err(fault) = allowed {
-        client.mark_multi_failed();
-        fault.write(reply);
+    allowed.inspect_err(|_| client.mark_multi_failed())?;
+    Ok(command)
+}
+
+/// Answers the first request of a connection without data. `run` runs a request that passes the checks,
+/// and returns whether the connection must be closed after it; `None` if it was queued. Returns whether
+/// the request ran, and whether its reply is to be counted.
+pub(super) fn answer_without_data(
+    connection: &mut Connection,
+    output: &mut ReplyBuffer,
+    (shared, warnings): (Option<&ServerShared>, &WarningLimiter),
+    run: impl FnOnce(
+        &mut ClientState,
+        (&'static Command, u16),
+        &RequestArgs<'_>,
+        &mut ReplyWriter<'_>,
+    ) -> Result<Option<bool>, CommandError>,
+) -> Option<(u16, bool)> {
+    let tag = connection.input.tag(0)?;
+    let Connection { client, input, .. } = connection;
+    let (args, start, resolved) = (input.args(0), output.buffer.len(), ResolvedTag::of(tag));
+    if is_attack(resolved, &args, client, warnings) {
+        (connection.attacked, connection.closing) = (true, true);
         return None;
     }
-    Some(command)
+    let mut reply = ReplyWriter::new(&mut output.buffer, client.protocol);
+    let done = check(shared, (resolved, tag), client, &args)
+        .and_then(|command| run(client, (command, tag), &args, &mut reply));
+    if let Err(fault) = &done {
+        output.buffer.truncate(start);
+        fault.write(&mut ReplyWriter::new(&mut output.buffer, client.protocol));
+    }
+    let ran = done.ok().flatten();
+    connection.closing |= ran == Some(true);
+    Some((tag, ran.is_some()))
 }
 
 /// Returns whether a request is a line of HTTP, as a web page sends it with `fetch`: the method of

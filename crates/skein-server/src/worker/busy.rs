@@ -26,14 +26,14 @@ use mio::Events;
 use crate::commands::scripts::BusyServer;
 use crate::commands::transactions::{enqueue, is_queued};
 use crate::commands::while_busy::{self, BusyContext};
-use crate::commands::{Command, CommandError, ResolvedTag};
+use crate::commands::{Command, CommandError};
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::ExclusivePass;
 
 use super::EVENTS;
-use super::admission::{admitted_command, is_attack};
+use super::admission::answer_without_data;
 use super::connection::Connection;
 use super::connections::WorkerConnections;
 use super::reply_buffer::ReplyBuffer;
@@ -132,40 +132,22 @@ impl WorkerConnections {
 
 /// Answers the first request of a connection and removes it from the queue.
 fn answer(connection: &mut Connection, output: &mut ReplyBuffer, shared: &Arc<ServerShared>, worker: usize) {
-    let Some(tag) = connection.input.tag(0) else { return };
-    let Connection { client, input, .. } = connection;
-    let args = input.args(0);
-    let (pending, replies, start) = (output.pending(), client.replies, output.buffer.len());
-    let resolved = ResolvedTag::of(tag);
-    if is_attack(resolved, &args, client, &shared.warnings) {
-        (connection.attacked, connection.closing) = (true, true);
-        return;
-    }
+    let (pending, start, replies) = (output.pending(), output.buffer.len(), connection.client.replies);
     let began = Instant::now();
-    let mut reply = ReplyWriter::new(&mut output.buffer, client.protocol);
-    let done = match admitted_command(shared, (resolved, tag), client, &args, &mut reply) {
-        Some(command) => run(&mut BusyContext { client, shared }, command, tag, &args, &mut reply),
-        None => Ok(None),
-    };
-    let observed = &shared.mailboxes[worker].observed;
-    match done {
-        Ok(Some(closes)) => {
-            connection.closing |= closes;
-            let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            let tracking = shared.settings.latency_tracking.get();
-            observed.done(CommandKind::of(tag, &args), 1, nanos, tracking);
-        }
-        Ok(None) => {}
-        Err(fault) => {
-            output.buffer.truncate(start);
-            fault.write(&mut ReplyWriter::new(&mut output.buffer, client.protocol));
-        }
+    let around = (Some(&**shared), &shared.warnings);
+    let answered = answer_without_data(connection, output, around, |client, command, args, reply| {
+        run(&mut BusyContext { client, shared }, command, args, reply)
+    });
+    let Some((tag, ran)) = answered else { return };
+    let (observed, args) = (&shared.mailboxes[worker].observed, connection.input.args(0));
+    if ran {
+        let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        observed.done(CommandKind::of(tag, &args), 1, nanos, shared.settings.latency_tracking.get());
     }
     if output.buffer.get(start) == Some(&b'-') {
-        let kind = matches!(resolved, ResolvedTag::Command(_)).then(|| CommandKind::of(tag, &args));
-        observed.rejected(kind, &output.buffer[start..]);
+        observed.rejected(CommandKind::of_tagged(tag, &args), &output.buffer[start..]);
     }
-    if client.drops_reply(replies) {
+    if connection.client.drops_reply(replies) {
         output.keep(pending);
     }
     connection.input.take(1);
@@ -175,8 +157,7 @@ fn answer(connection: &mut Connection, output: &mut ReplyBuffer, shared: &Arc<Se
 /// the request was queued.
 fn run(
     context: &mut BusyContext<'_>,
-    command: &'static Command,
-    tag: u16,
+    (command, tag): (&'static Command, u16),
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<Option<bool>, CommandError> {

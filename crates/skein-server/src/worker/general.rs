@@ -20,7 +20,7 @@ use crate::shared::exclusion_gate::SharedPass;
 use crate::shared::{STOPPING, ServerShared};
 use skein_data::{EngineKeys, EngineSession, Ticket};
 
-use super::admission::{admitted_command, is_attack};
+use super::admission::{check, is_attack};
 use super::blocking::wakes_someone;
 use super::connection::Connection;
 use super::connections::WorkerConnections;
@@ -304,8 +304,12 @@ impl GeneralContext<'_> {
             (connection.attacked, connection.closing) = (true, true);
             return RequestOutcome::default();
         }
-        let Some(command) = admitted_command(self.shared, (resolved, tag), client, &args, &mut reply) else {
-            return RequestOutcome::default();
+        let command = match check(Some(self.shared), (resolved, tag), client, &args) {
+            Ok(command) => command,
+            Err(fault) => {
+                fault.write(&mut reply);
+                return RequestOutcome::default();
+            }
         };
         let queues = client.in_multi() && is_queued(command);
         if self.session.memory_limit().is_some() && (queues || may_grow_memory(command)) {

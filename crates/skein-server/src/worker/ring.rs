@@ -1,6 +1,9 @@
 //! The ring around a request: the steps before and after its handler, in the one order that is right.
 //!
 //! ```text
+//!   outer    clock ─► attack? ─► form, login, rights ─► room ─► MULTI queues it, or the inner ring
+//!              ─► hold the reply for its epoch ─► lookups, MONITOR, errors ─► mute ─► time, slow log
+//!
 //!   beside   keys ─► right to write ─► look ── handler ── look again ─► publish
 //!
 //!   alone    wait ─► keys ─► held back? ─► right to write, clock
@@ -8,8 +11,21 @@
 //!              ─► databases ─► publish ─► serve the waiting ─► room
 //! ```
 //!
-//! [`run_beside`] is the first, [`Alone`] and [`AloneRing`] are the second: each step needs the value
-//! that the step before it returns. The reasons for the order:
+//! `general` has the outer ring, `admission` its checks. A batch takes the outer steps for all of its
+//! requests at once (`pipelined_reads`, `pipelined_writes`, `batch_account`). While the server loads or
+//! is busy, `admission` has the outer ring without data, and there is no inner one. [`run_beside`] is
+//! the first inner ring, [`Alone`] and [`AloneRing`] are the second: each step needs the value that the
+//! step before it returns. Which one a request needs is in its command's plan (`commands::plan`).
+//!
+//! The reasons for the outer order:
+//!
+//! - Rights come before room: a client must not evict keys with requests that it may not run. Room comes
+//!   before MULTI, because the queue takes memory.
+//! - Room is made before the worker waits to be alone: both may take a while.
+//! - Monitors see a request after it ran, and before its client sees the reply. A muted reply still
+//!   counts as an error, so it is removed last.
+//!
+//! The reasons for the inner order:
 //!
 //! 1. Names become keys after the wait, because a SWAPDB may end it. [`Alone::stable`] is the
 //!    permission to translate them.

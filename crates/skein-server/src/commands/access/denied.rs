@@ -3,30 +3,26 @@
 use crate::acl::{AclLogCase, Denial, DenialContext, DenialReason, LOG_TEXT_BYTES_MAX as TEXT_BYTES_MAX};
 use crate::clients::client::ClientState;
 use crate::commands::client::line;
+use crate::commands::transactions::refused;
 use crate::commands::{Command, CommandError};
 use crate::shared::ServerShared;
 
 /// Denies a request that the client may not run: logs it and returns the error. The request neither
-/// runs nor is queued.
+/// runs nor is queued. There is no log, and no `shared`, while the server is loading.
 pub(crate) fn refuse(
-    shared: &ServerShared,
+    shared: Option<&ServerShared>,
     client: &mut ClientState,
     command: &Command,
     denied: &Denial,
 ) -> CommandError {
-    remember(shared, client, command.name, own_context(client), denied);
-    let fault = fault(denied);
-    if command.plan.is_exec() {
-        // As in Redis, a denied EXEC aborts the transaction.
-        client.leave_multi();
-        return fault.aborts();
+    if let Some(shared) = shared {
+        remember(shared, client, command.name, own_context(client), denied);
     }
-    client.mark_multi_failed();
-    fault
+    refused(client, command, fault(denied))
 }
 
 /// Returns the error reply for a denied request.
-pub(crate) fn fault(denied: &Denial) -> CommandError {
+fn fault(denied: &Denial) -> CommandError {
     match denied {
         Denial::Command(name) => {
             CommandError::owned(format!("NOPERM this user has no permissions to run the '{name}' command"))
