@@ -154,6 +154,21 @@ fn an_absent_key_shows_that_it_was_there() {
     });
 }
 
+/// Incident: WATCH found a key absent. Then another client made it, and only then WATCH read the counter
+/// of removals, which counted the new row as an expired one. Consequence: EXEC ran although the key had
+/// been written and removed. Fix: the counter of a live row is that of its last removal.
+#[test]
+fn the_removal_of_a_key_that_has_just_appeared_shows() {
+    over_each(|kind| {
+        let engine = kind.open_fresh();
+        let (watching, mut session) = (engine.session(), engine.session());
+        session.write(|writer| writer.put(b"key", b"1")).0.expect("a batch").expect("a put");
+        let appeared = watching.removal_counter(b"key");
+        session.write(|writer| writer.remove(b"key")).0.expect("a batch").expect("a removal");
+        assert_ne!(watching.removal_counter(b"key"), appeared, "{kind}");
+    });
+}
+
 /// Incident: on the disk engine, a transaction failed if the thread removed an expired key while it
 /// was watched as absent. Consequence: EXEC failed though nobody had written the key. Fix: an
 /// expired row counts as removed. A write in its place is noticed as before.

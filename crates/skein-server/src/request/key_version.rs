@@ -41,13 +41,7 @@ impl KeyVersion {
     /// # Errors
     /// The key cannot be read.
     pub(crate) fn read_watched(keys: &mut EngineKeys<'_>, key: &[u8]) -> Result<Self> {
-        let present = keys.get_with(key, |row| row?.map(Self::watched).transpose())?;
-        Ok(present.unwrap_or_else(|| Self::absent(keys, key)))
-    }
-
-    /// Returns the version of a key that is absent.
-    pub(crate) fn absent(keys: &EngineKeys<'_>, key: &[u8]) -> Self {
-        Self::Absent(keys.removal_counter(key))
+        Self::read_by(keys, key, Self::watched)
     }
 
     /// Returns the version of a key.
@@ -55,8 +49,25 @@ impl KeyVersion {
     /// # Errors
     /// The key cannot be read.
     pub(crate) fn read(keys: &mut EngineKeys<'_>, key: &[u8]) -> Result<Self> {
-        let present = keys.get_with(key, |row| row.map(|row| row.map(Self::of)))?;
-        Ok(present.unwrap_or_else(|| Self::absent(keys, key)))
+        Self::read_by(keys, key, |row| Ok(Self::of(row)))
+    }
+
+    /// Returns the version of a key by `of`, or that of an absent key.
+    fn read_by(
+        keys: &mut EngineKeys<'_>,
+        key: &[u8],
+        of: impl Fn(RowView<'_>) -> Result<Self>,
+    ) -> Result<Self> {
+        loop {
+            let removals = keys.removal_counter(key);
+            if let Some(version) = keys.get_with(key, |row| row?.map(&of).transpose())? {
+                return Ok(version);
+            }
+            // Else the key may have been there for a moment, before or after the look.
+            if keys.removal_counter(key) == removals {
+                return Ok(Self::Absent(removals));
+            }
+        }
     }
 
     pub(crate) fn is_absent(self) -> bool {

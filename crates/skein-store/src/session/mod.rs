@@ -301,9 +301,11 @@ impl Session {
     pub fn removal_count(&self, key: &[u8]) -> u64 {
         let core = self.core();
         let guard = core.keys.index.collector().enter();
-        // An expired key counts as removed, so its later removal must not change the counter.
-        let expired = core.keys.index.get(key, &guard).map_or(0, |row| row.version() + 1);
-        core.keys.stripes.floor(key).max(expired)
+        let row = core.keys.index.get(key, &guard);
+        // An expired key counts as removed, so its later removal must not change the counter. A live one
+        // does not count: it may have appeared since the caller found the key absent.
+        let expired = row.filter(|row| self.time().live(Some(*row)).is_none());
+        core.keys.stripes.floor(key).max(expired.map_or(0, |row| row.version() + 1))
     }
 
     /// Looks up many keys with overlapping memory reads. Calls `found` once per key, with the key's

@@ -62,10 +62,14 @@ impl WatchedKeys {
                 Err(error) => failed = Some(error),
             }
         });
-        for key in absent {
-            self.keys.entry(key.into()).or_insert_with(|| seen(KeyVersion::absent(engine_keys, key)));
+        if let Some(error) = failed {
+            return Err(error.into());
         }
-        failed.map_or(Ok(()), |error| Err(error.into()))
+        for key in absent {
+            let version = KeyVersion::read_watched(engine_keys, key)?;
+            self.keys.entry(key.into()).or_insert_with(|| seen(version));
+        }
+        Ok(())
     }
 
     /// Returns the bytes that they take.
