@@ -43,11 +43,9 @@ impl RecordSink for BytesSink {
         match self.store.set(&record.key, value) {
             Ok(_) => self.report.load(1),
             // The reasons to reject one key or value. Any other error stops all writes.
-            Err(
-                error @ (DiskError::KeyTooLong { .. }
-                | DiskError::ValueTooLong { .. }
-                | DiskError::NotASmallInteger { .. }),
-            ) => self.report.refuse(record.line, &error.to_string()),
+            Err(error @ (DiskError::KeyTooLong { .. } | DiskError::ValueTooLong { .. })) => {
+                self.report.refuse(record.line, &error.to_string())
+            }
             Err(error) => return Err(disk::failure(&error)),
         }
         Ok(())
