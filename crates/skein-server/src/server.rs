@@ -79,9 +79,9 @@ impl Server {
     /// Listens on the addresses of the options before there is data to serve. `progress` must be
     /// that of the store that will be opened.
     ///
-    /// Raises this process's soft limit on open files if `clients_max` needs it, and lowers
-    /// `clients_max` to what the limit allows. Descriptors for logs, checkpoints and files that are
-    /// open at the start are reserved.
+    /// Raises this process's soft limit on open files if `clients_max` needs it. If the limit is
+    /// still too low, lowers `clients_max` to fit it. Descriptors for logs, checkpoints and files
+    /// that are open at the start are reserved.
     ///
     /// # Errors
     /// If an option is invalid, an address cannot be listened on, or the limit on open files has no

@@ -124,7 +124,7 @@ impl CommandTarget {
         Self { command, subcommand: None }
     }
 
-    /// Returns the target of a request, whose command is at this index of the table.
+    /// Returns the target of a request for the command at this index of the table.
     pub(crate) fn of(command: usize, args: &RequestArgs<'_>) -> Self {
         let known = COMMANDS[command].subcommands;
         let named = !known.is_empty() && args.len() > 1;

@@ -43,8 +43,8 @@ pub(crate) enum AclFileError {
 }
 
 impl AclUsers {
-    /// Replaces all users by those of a file. Returns the names of the users whose connections must
-    /// be closed.
+    /// Replaces all users by those of a file. Returns the names of the users that must be
+    /// disconnected.
     ///
     /// # Errors
     /// If the file cannot be read, or any line of it is wrong. Then nothing has changed.
@@ -61,8 +61,8 @@ impl AclUsers {
     /// If a file operation fails, or the file would be longer than [`BYTES_MAX`]. The file is then
     /// unchanged.
     pub(crate) fn save(&self, path: &Path) -> io::Result<()> {
-        // One thread saves at a time, starting before it reads the users: all threads use one
-        // temporary name, and the last to save must have the latest users.
+        // One thread saves at a time, starting before it reads the users. All threads use one
+        // temporary name, and the last thread to save must have the latest users.
         let _saving = lock(&self.saving);
         let mut text = Vec::new();
         for user in self.all() {

@@ -41,7 +41,7 @@ impl DenialReason {
     }
 }
 
-/// Where the refused request came from.
+/// The context in which the request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DenialContext {
     TopLevel,
@@ -96,8 +96,8 @@ pub(crate) struct AclLog {
 }
 
 impl AclLog {
-    /// Adds a case, whose texts must not be longer than [`TEXT_BYTES_MAX`]. Keeps at most `most`
-    /// entries.
+    /// Adds a case and keeps at most `most` entries. The texts of the case must not be longer than
+    /// [`TEXT_BYTES_MAX`].
     pub(crate) fn add(&self, case: AclLogCase, most: usize) {
         let at = Instant::now();
         let mut entries = lock(&self.entries);

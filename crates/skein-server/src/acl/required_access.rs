@@ -19,8 +19,8 @@ pub(super) enum AccessedKeys<'a> {
     Range(KeyRange, &'a [u8], KeyAccess),
 }
 
-/// Returns the keys that a request accesses, whose command is at this index of the table. A request
-/// whose key arguments are wrong accesses no key: its command will reject it.
+/// Returns the keys that a request for the command at this index of the table accesses. A request
+/// with wrong key arguments accesses no key: its command will reject it.
 pub(super) fn accessed_keys<'a>(command: usize, args: &RequestArgs<'a>) -> AccessedKeys<'a> {
     let command = &COMMANDS[command];
     let access = if command.has(Flag::Write) { KeyAccess::WRITE } else { KeyAccess::READ };

@@ -30,7 +30,7 @@ impl AclUser {
         Self::with_channels(name, DefaultChannels::None)
     }
 
-    /// Creates a user who may use these channels and has no other rights.
+    /// Creates a user that may use these channels and has no other rights.
     pub(super) fn with_channels(name: &[u8], channels: DefaultChannels) -> Self {
         Self {
             name: name.to_vec(),

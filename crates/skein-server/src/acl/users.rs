@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //! 1. The default user always exists.
-//! 2. Every change increases the version, after the change itself. So a thread that reads the
-//!    version first, and then a user, has the user as of that version or a later one, and notices
-//!    every change that it missed.
+//! 2. Every change increases the version, after the change itself. So if a thread reads the version
+//!    first, and then a user, it has the user as of that version or a later one. It notices every
+//!    change that it missed.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -134,7 +134,7 @@ impl AclUsers {
     }
 
     /// Replaces all users by these. The default user stays if it is not among them. Returns the
-    /// names of the removed and changed users, whose connections must be closed.
+    /// names of the removed and changed users, which must be disconnected.
     pub(super) fn replace(&self, mut users: UsersByName) -> Vec<Vec<u8>> {
         self.change(|by_name| {
             if let Some(user) = by_name.get(DEFAULT) {

@@ -275,8 +275,7 @@ impl ClientState {
         self.authenticated |= self.trusted && self.rights.user.name == DEFAULT && self.rights.user.is_open();
     }
 
-    /// Returns whether the client may run this request, whose command is at this index of the
-    /// table.
+    /// Returns whether the client may run this request for the command at this index of the table.
     #[inline]
     pub(crate) fn may<'a>(&self, command: u16, args: impl FnOnce() -> RequestArgs<'a>) -> bool {
         !self.rights.restricted || self.check(command, &args()).is_ok()
@@ -289,8 +288,8 @@ impl ClientState {
     }
 
     /// Returns whether reads and writes of this client may run in batches with those of others.
-    /// Requests that are refused, queued or not answered must run by themselves, and so must those
-    /// whose keys are tracked.
+    /// Requests that are refused, queued or not answered must run by themselves, and so must
+    /// requests with tracked keys.
     #[inline]
     pub(crate) fn runs_in_batches(&self) -> bool {
         self.authenticated
@@ -329,7 +328,7 @@ impl ClientState {
             })
     }
 
-    /// Returns whether the client may run a request that reads keys which it does not name: the
+    /// Returns whether the client may run a request that reads keys which it does not name. The
     /// rights that allow the request must allow to read every key.
     pub(crate) fn may_read_all_keys_in(&self, command: usize, args: &RequestArgs<'_>) -> bool {
         !self.rights.restricted || self.rights.user.may_read_all_keys_in(command, args)

@@ -30,7 +30,8 @@ pub enum ClientMemoryLimit {
     Unlimited,
     /// This number of bytes, at least 128 KiB.
     Bytes(usize),
-    /// Percent of the store's memory limit; no limit if there is none. At most 100.
+    /// Percent of the store's memory limit, at most 100. Without such a limit, clients have no
+    /// limit.
     Percent(u8),
 }
 

@@ -69,7 +69,7 @@ pub(crate) enum ClientMode {
     Tracking = 2,
     /// CLIENT TRACKING with BCAST
     Broadcast = 4,
-    /// The client that should receive its invalidations is gone.
+    /// The client that should receive its invalidations has disconnected.
     BrokenRedirect = 8,
 }
 
@@ -218,8 +218,8 @@ impl ClientRecord {
         self.redirect.load(Ordering::Relaxed)
     }
 
-    /// Returns whether most messages to the client are those that it does not ask for one by one, so
-    /// that its output has the limits of subscribers.
+    /// Returns whether most messages to the client are not answers to single requests. Then its
+    /// output has the limits of subscribers.
     #[inline]
     pub(crate) fn hears(&self) -> bool {
         self.has_mode(ClientMode::Monitor) || self.subscribes()

@@ -30,11 +30,11 @@ pub(crate) struct ClientPause {
     /// Whether there may be a pause.
     begun: AtomicBool,
     state: Mutex<PauseState>,
-    /// The clients whose requests are held back.
+    /// The number of clients with requests that are held back.
     holding: Arc<AtomicUsize>,
 }
 
-/// A client whose requests are held back. Dropping it ends that.
+/// A client with a request that is held back. Dropping it ends that.
 #[derive(Debug)]
 pub(crate) struct HeldClient(Arc<AtomicUsize>);
 
@@ -69,14 +69,14 @@ impl ClientPause {
         self.begun.store(true, Ordering::Relaxed);
     }
 
-    /// Counts a client whose requests are held back.
+    /// Counts a client with a request that is held back.
     pub(crate) fn hold(&self) -> HeldClient {
         // Relaxed: a number for people.
         self.holding.fetch_add(1, Ordering::Relaxed);
         HeldClient(Arc::clone(&self.holding))
     }
 
-    /// Returns the number of clients whose requests are held back.
+    /// Returns the number of clients with requests that are held back.
     pub(crate) fn holding(&self) -> usize {
         self.holding.load(Ordering::Relaxed)
     }

@@ -7,15 +7,15 @@
 //!   worker 0:          timeout, disconnect, UNBLOCK ─► withdraw ◄┘
 //! ```
 //!
-//! A key serves its clients in the order in which they began to wait, as in Redis. A command that
-//! makes a waited key serves them before any other command runs, so no other client takes what they
-//! wait for.
+//! A key serves its clients in the order in which they began to wait, as in Redis. If a command
+//! makes a waited key, the clients are served before any other command runs. So no other client
+//! takes the elements that they wait for.
 //!
 //! # Invariants
 //! 1. Clients are added, and keys are noted and claimed, only while no other worker runs requests
 //!    (`exclusion_gate`). So a worker that runs requests, and sees no client at a key, may write
 //!    the key beside others: no client is added before the end of its turn.
-//! 2. Whoever removes a client from here answers it, and nobody else does.
+//! 2. The thread that removes a client from here answers it, and no other thread does.
 //! 3. A client is in `by_key` for each of its keys, or not at all.
 //!
 //! Design: `docs/design/server.md`.
@@ -33,7 +33,7 @@ use crate::request::stored_request::{in_other_keyspace, moved_key};
 use crate::resp::{ArgList, Protocol};
 use skein_data::StoredKeyspace;
 
-/// A client that waits, and what it waits for.
+/// A waiting client and its request.
 #[derive(Debug)]
 pub(crate) struct WaitingClient {
     pub who: ClientLocation,
@@ -101,8 +101,8 @@ impl WaitingClients {
     /// Returns the number of waiting clients.
     #[inline]
     pub(crate) fn count(&self) -> usize {
-        // Relaxed: whoever runs requests has acquired, through the exclusion gate, the additions
-        // that matter to it (invariant 1).
+        // Relaxed: a worker that runs requests has acquired, through the exclusion gate, the
+        // additions that matter to it (invariant 1).
         self.count.load(Ordering::Relaxed)
     }
 

@@ -73,9 +73,9 @@ fn every_command_that_writes_keys_has_an_event() {
 }
 
 /// Incident: SK.FIRST and its relatives, which return the whole contents of a key, were timed
-/// together with up to 63 others, because Redis's flag for key lookups was taken as a promise.
-/// Add a command here only after checking that with few arguments it takes about as long as
-/// reading the clock.
+/// together with up to 63 others, because Redis's flag for key lookups was taken as a promise. Add
+/// a command here only if, with few arguments, it takes about as long as reading the clock. Check
+/// this first.
 #[test]
 fn what_is_timed_together_is_short() {
     const SHORT: &[&str] = &[
@@ -146,8 +146,8 @@ fn all_parts(arguments: &[DocArgument], each: &mut impl FnMut(&DocArgument)) {
     }
 }
 
-/// Commands whose grammar, as in Redis, takes another number of words than they need: it calls a needed
-/// filter optional, or needs a member or a key that may be left out.
+/// Commands with a grammar that has another number of words than they need, as in Redis. The
+/// grammar calls a needed filter optional, or needs a member or a key that may be left out.
 const LOOSE: &[&str] = &["client|kill", "geohash", "geopos", "pfmerge"];
 
 #[test]

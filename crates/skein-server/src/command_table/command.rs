@@ -85,8 +85,8 @@ pub(crate) struct Command {
     // Derived by `finished`.
     /// First key, last key (negative: counted from the end), step; all 0 if there are no such keys.
     pub keys: (i32, i32, i32),
-    /// Index of the argument that holds a number of keys; 0 if there is no such argument. Those keys
-    /// follow it, and they come after the keys of `keys`.
+    /// Index of the argument that holds a number of keys; 0 if there is no such argument. Those
+    /// keys follow it, and stand after the keys of `keys`.
     pub key_count: usize,
     /// Whether the command itself may write. PFCOUNT may, although it has the flag of reads: it keeps
     /// the count in the value.
@@ -309,13 +309,13 @@ impl Command {
         self.subcommand_of(args).map_or(self.flags, |subcommand| subcommand.flags)
     }
 
-    /// Returns whether a request may write, or changes what belongs to no key: the functions.
+    /// Returns whether a request may write a key, or change the functions, which belong to no key.
     pub(crate) fn may_write_by(&self, args: &RequestArgs<'_>) -> bool {
         self.may_write || self.flags_of(args).has(Flag::Write)
     }
 
-    /// Returns what the command does with the first key of a request, and with its other keys, as the
-    /// flags of key specifications; `None` if it has none.
+    /// Returns the uses of the first key of a request and of its other keys, as the flags of key
+    /// specifications; `None` if the command has no keys.
     pub(crate) fn key_uses(&self, args: &RequestArgs<'_>) -> Option<[&'static str; 2]> {
         let specs = self.key_specs.as_slice();
         let first = self.key_flags.map(|flags| flags(args));

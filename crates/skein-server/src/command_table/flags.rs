@@ -55,7 +55,7 @@ flags! {
     OutgrowsArguments "outgrows_arguments",
     /// It copies the values of keys that it reads, so their bytes count before it runs.
     CopiesSources "copies_sources",
-    /// It may make a list, a sorted set or an entry of a stream: what clients wait for.
+    /// It may make a list, a sorted set or an entry of a stream, for which clients may wait.
     MakesWaitedKeys "makes_waited_keys",
     /// It may remove or replace any key, also one that a client of XREADGROUP needs.
     RemovesWaitedKeys "removes_waited_keys",

@@ -45,8 +45,8 @@ impl Group {
         }
     }
 
-    /// Returns the category of access control that the commands of the group are in, unless their rows
-    /// name others. It is empty if there is none.
+    /// Returns the access control category of the commands of the group, unless their rows name
+    /// others. It is empty for a group without a category.
     pub(crate) fn category(self) -> &'static str {
         match self {
             Self::Generic => "keyspace",

@@ -1,17 +1,18 @@
-//! Key specifications: where the keys of a request are, and what the command does with them.
+//! Key specifications: where the keys of a request are, and how the command uses them.
 //!
 //! ```text
 //!   ZUNIONSTORE dest 2 a b     key(1, "OW update")              ─► dest
 //!                              counted_keys(2, "RO access")     ─► a b
 //! ```
 //!
-//! A row has them (`Command::key` and its relatives). All else follows: first key, last key and step,
-//! the keys of a request (`request_keys`), the rights that they need (`acl::required_access`), and
-//! which absent keys are missed (`key_events::missed_keys`).
+//! A row has them (`Command::key` and its relatives). Everything else follows: first key, last key
+//! and step, the keys of a request (`request_keys`), the rights that they need
+//! (`acl::required_access`), and the absent keys that count as missed (`key_events::missed_keys`).
 //!
-//! Flags are words of Redis: `RO`, `RW`, `OW` or `RM` (reads, reads and writes, overwrites, removes);
-//! `access`, `insert`, `update`, `delete` (what of the value is used or changed); `variable_flags`
-//! (the row says how they depend on the request); `incomplete`; `not_key` (a channel).
+//! Flags are words of Redis: `RO`, `RW`, `OW` or `RM` (reads, reads and writes, overwrites,
+//! removes); `access`, `insert`, `update`, `delete` (the use or change of the value);
+//! `variable_flags` (the row says how they depend on the request); `incomplete`; `not_key` (a
+//! channel).
 
 use skein_syntax::number::parse_i64;
 
@@ -128,7 +129,8 @@ impl KeySpecs {
         found
     }
 
-    /// Returns the argument with a number of keys, which follow it; 0 if there is none.
+    /// Returns the position of the argument that counts the keys after it; 0 without such an
+    /// argument.
     pub(super) const fn count_at(&self) -> usize {
         let mut at = 0;
         while at < self.len {

@@ -71,7 +71,7 @@ pub(crate) struct DocArgument {
 /// Returns the arguments of a text in the notation.
 ///
 /// # Errors
-/// If the text is malformed: says what was expected, and the rest of the text.
+/// If the text is malformed: names the expected text and the rest of the text.
 pub(crate) fn parse(text: &'static str) -> Result<Vec<DocArgument>, String> {
     let mut parser = NotationParser { rest: text };
     let mut arguments = Vec::new();

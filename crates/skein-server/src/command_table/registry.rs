@@ -15,7 +15,7 @@ use crate::commands::{
 use crate::resp::RequestArgs;
 use skein_data::is_reserved;
 
-/// The families. Strings come first, because their first two commands are the most frequent.
+/// The families. Strings are first, because their first two commands are the most frequent.
 const FAMILIES: [&[Command]; 17] = [
     strings::table::COMMANDS,
     hashes::table::COMMANDS,
@@ -107,7 +107,7 @@ pub(crate) fn takes(arity: i32, args: usize) -> bool {
     if arity < 0 { args >= wanted } else { args == wanted }
 }
 
-/// The tag of a request whose command is not in the table.
+/// The tag of a request for a command that is not in the table.
 const UNKNOWN: u16 = u16::MAX;
 /// Bit in the tag of a request with a wrong number of arguments.
 pub(crate) const BAD_ARITY: u16 = 1 << 15;

@@ -41,8 +41,8 @@ struct KeyPlaces {
     plain: bool,
 }
 
-/// Returns the keys of a request, or `None` if the count of keys is not a number or exceeds the
-/// number of arguments, or if a request of MIGRATE has a key and a list of keys.
+/// Returns the keys of a request. Returns `None` if the count of keys is not a number or exceeds
+/// the number of arguments, or if a request of MIGRATE has a key and a list of keys.
 pub(crate) fn keys_of<'a>(command: &Command, request: &RequestArgs<'a>) -> Option<RequestKeys<'a>> {
     let KeyPlaces { placed, counted, plain } = find_places(command, request)?;
     Some(RequestKeys {

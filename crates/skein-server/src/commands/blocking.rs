@@ -1,4 +1,4 @@
-//! Commands whose client waits until one of their keys can serve it: what they have in common.
+//! The common parts of commands whose client waits until one of their keys can serve it.
 //!
 //! ```text
 //!   BLPOP a b 5 ─► at_once ─┬─ a or b serves it ─► reply

@@ -1,7 +1,7 @@
-//! CONFIG: the server's settings under Redis's names. Their rows are in `config`. `table` shows and sets
-//! what a row names, `rewrite` writes the file, `values` parses numbers. The other files have the
-//! parameters that need more than their row: `clients`, `memory`, `observing`, `output_limit`, `tls`,
-//! `users`, and `kept` those that mean nothing here.
+//! CONFIG: the server's settings under Redis's names. Their rows are in `config`. `table` shows and
+//! sets the parameter of a row, `rewrite` writes the file, `values` parses numbers. The other files
+//! have the parameters that need more than their row: `clients`, `memory`, `observing`,
+//! `output_limit`, `tls`, `users`, and `kept` those that mean nothing here.
 
 pub(crate) mod clients;
 pub(crate) mod kept;

@@ -66,7 +66,7 @@ pub(crate) struct LoginContext<'e> {
 }
 
 impl LoginContext<'_> {
-    /// Logs in with a password that came with the command `given_with`. Errors if it is wrong.
+    /// Logs in with a password that the command `given_with` contained. Errors if it is wrong.
     fn log_in(&mut self, given_with: &[u8], user: &[u8], password: &[u8]) -> Result<(), CommandError> {
         if self.client.log_in(&self.acl.users, user, password) {
             return Ok(());
@@ -77,7 +77,7 @@ impl LoginContext<'_> {
     }
 }
 
-/// Calls `run` with a login context whose rejected logins go to ACL LOG.
+/// Calls `run` with a login context that reports rejected logins to ACL LOG.
 pub(super) fn with_login<R>(
     client: &mut ClientState,
     shared: &ServerShared,
@@ -172,8 +172,8 @@ pub(crate) fn negotiate_hello(
     Ok(())
 }
 
-/// Writes the fields of Redis. Clients choose commands by the version, so it is the one whose replies
-/// this server follows. INFO has the version of SkeinDB.
+/// Writes the fields of Redis. Clients choose commands by the version, so the field has the version
+/// of Redis that this server follows. INFO has the version of SkeinDB.
 fn greet(client: &ClientState, reply: &mut ReplyWriter<'_>) {
     reply.map(7);
     for (name, value) in [("server", "redis"), ("version", REDIS_VERSION)] {

@@ -70,7 +70,7 @@ pub(super) fn debug(
 /// Bytes of a payload around the contents: the type, the version and the checksum.
 const AROUND_CONTENTS: usize = 1 + 2 + 8;
 
-/// Writes what DEBUG OBJECT says of a key. Values have no address.
+/// Writes the description of a key for DEBUG OBJECT. Values have no address.
 fn describe(
     context: &mut CommandContext<'_>,
     name: &[u8],

@@ -1,5 +1,5 @@
-//! LMPOP, ZMPOP and their blocking forms, which pop from the first of several keys: what they have in
-//! common.
+//! The common parts of LMPOP, ZMPOP and their blocking forms, which pop from the first of several
+//! keys.
 
 use super::blocking::{BlockingQuery, parse_timeout};
 use super::command_error::SYNTAX;
@@ -8,7 +8,7 @@ use crate::resp::{ReplyWriter, RequestArgs};
 use skein_data::EngineWriter;
 use skein_syntax::number::parse_i64;
 
-/// Pops what a request asks for from a key, and replies with it. Returns whether there was any.
+/// Pops the requested entries from a key, and replies with them. Returns whether there were any.
 pub(super) type PopSeveral<E> =
     fn(&mut EngineWriter<'_, '_>, &MultiPop<E>, &[u8], &mut ReplyWriter<'_>) -> Result<bool, CommandError>;
 
@@ -22,7 +22,7 @@ pub(super) struct MultiPop<E> {
 }
 
 impl<E> MultiPop<E> {
-    /// Reads a request whose argument `count_at` is the number of keys.
+    /// Reads a request that has the number of keys in argument `count_at`.
     fn parse(
         args: &RequestArgs<'_>,
         count_at: usize,
@@ -41,7 +41,7 @@ impl<E> MultiPop<E> {
         Ok(Self { count_at, keys, end, most: most.unwrap_or(1) })
     }
 
-    /// Reads the request of a blocking form: a timeout comes before the number of keys.
+    /// Reads the request of a blocking form: a timeout stands before the number of keys.
     pub(super) fn parse_blocking(
         args: &RequestArgs<'_>,
         parse_end: impl FnOnce(&[u8]) -> Result<E, CommandError>,

@@ -1,5 +1,5 @@
-//! The work around each command while somebody listens to changes of keys: a client's reads are
-//! remembered before it reads, and the changes of a command are noted.
+//! The work around each command while somebody observes keys: a client's reads are remembered
+//! before it reads, and the changes of a command are noted.
 
 use super::{Command, CommandContext, CommandError, ResolvedTag, resolve};
 use crate::command_table::Flag;
@@ -8,8 +8,8 @@ use crate::notice::key_events::{CommandWatch, KeyChanges};
 use crate::resp::RequestArgs;
 use skein_data::{EngineKeys, name_within};
 
-/// Runs a request and notes what it changes, if somebody wants to know. REQUIRES: if the command
-/// writes and somebody wants to know, the caller may write (`KeyObserver::order`).
+/// Runs a request, and notes its changes if somebody observes them. REQUIRES: if the command writes
+/// and somebody observes, the caller may write (`KeyObserver::order`).
 #[inline]
 pub(crate) fn run<R>(
     context: &mut CommandContext<'_>,
@@ -47,8 +47,8 @@ fn begin<'a>(
     context.changes.begin(&mut context.session, command, args)
 }
 
-/// Notes what a request has changed. In a transaction whose writes are visible already, this cannot
-/// be undone.
+/// Notes the changes of a request. If a transaction's writes are visible already, this cannot be
+/// undone.
 #[inline]
 fn end(context: &mut CommandContext<'_>, watch: Option<CommandWatch<'_>>, succeeded: bool) {
     if watch.is_none() {

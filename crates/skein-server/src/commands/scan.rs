@@ -107,7 +107,7 @@ impl<'o, 'a> ScanPageFiller<'o, 'a> {
         Self { options, protocol, most, seen: 0, last, page, fault: None, ends_early: true }
     }
 
-    /// Returns a filler whose page has all pairs, however long matching takes.
+    /// Returns a filler that fills its page with all pairs, however long matching takes.
     fn whole(options: &'o ScanOptions<'a>, protocol: Protocol) -> Self {
         Self { ends_early: false, ..Self::new(options, usize::MAX, protocol) }
     }
@@ -128,7 +128,7 @@ impl<'o, 'a> ScanPageFiller<'o, 'a> {
         self.take_some(name, 1, |_| {})
     }
 
-    /// Does the same with a number of elements, the first of which is the name.
+    /// Does the same with a number of elements. The first element is the name.
     fn take_some(
         &mut self,
         name: &[u8],
@@ -175,7 +175,7 @@ fn parse_cursor(text: &[u8]) -> Result<u64, CommandError> {
     cursor_of(text).ok_or(CommandError::text("ERR invalid cursor"))
 }
 
-/// Parses a cursor like Redis, which uses C's `strtoul`: a zero byte ends it, an empty text is 0, a
+/// Parses a cursor like Redis, which uses C's `strtoul`. A zero byte ends it, an empty text is 0, a
 /// sign and leading zeros are allowed, and negative numbers wrap around.
 fn cursor_of(text: &[u8]) -> Option<u64> {
     let text = text.split(|byte| *byte == 0).next()?;
@@ -200,7 +200,7 @@ fn after_cursor(shared: &ServerShared, cursor: u64) -> Result<Option<Vec<u8>>, C
     }
 }
 
-/// A scan of the entries of one key, whose options are not parsed yet.
+/// A scan of the entries of one key, with options that are not parsed yet.
 pub(super) struct EntryScan<'s, 'a, 'o> {
     shared: &'s ServerShared,
     cursor: u64,

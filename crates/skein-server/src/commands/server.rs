@@ -115,7 +115,7 @@ pub(super) fn bgrewriteaof(
 }
 
 /// `SHUTDOWN [SAVE] [NOW]`. A stop always keeps all writes, so SAVE changes nothing. NOW does not
-/// wait for replicas, and there are none. NOSAVE and FORCE are rejected.
+/// wait for replicas, and this server has no replicas. NOSAVE and FORCE are rejected.
 pub(super) fn shutdown(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,

@@ -1,5 +1,5 @@
-//! Commands about replicas, clusters and modules. There are none of these, and the answers are those of
-//! a Redis that stands alone: clients and tools ask before they use any.
+//! Commands about replicas, clusters and modules. This server has no such things, and the answers
+//! are those of a standalone Redis: clients and tools ask before they use them.
 
 pub(crate) mod table;
 

@@ -166,7 +166,7 @@ impl TaskSlice<'_, '_> {
 }
 
 impl SlicedTask {
-    /// Returns whether the reply is an array whose length is known only at the end.
+    /// Returns whether the reply is an array with a length that is known only at the end.
     pub(crate) fn writes_open_array(&self) -> bool {
         matches!(self, Self::Range(_))
     }
@@ -255,7 +255,7 @@ pub(crate) struct RangeTask {
     /// Bytes of the format, computed once because it may have many columns.
     shape_bytes: usize,
     elements: usize,
-    /// Writes the rest of the last key, whose contents are long.
+    /// Writes the rest of the last key, which has long contents.
     inside: Option<Box<SlicedTask>>,
     /// All slices read this snapshot. Without it, each slice reads the current state.
     snapshot: Option<RangeSnapshot>,
@@ -308,7 +308,7 @@ impl RangeTask {
         done.map_or(Ok(TaskProgress::More), |(end, _)| end)
     }
 
-    /// Continues with a key whose contents are long. Returns whether more of it is left.
+    /// Continues with a key that has long contents. Returns whether more of it is left.
     fn continue_inside(
         &mut self,
         slice: &mut TaskSlice<'_, '_>,

@@ -1,7 +1,7 @@
 //! Handlers of commands that are answered while a script keeps the server busy. Their rows name them
 //! beside the normal handlers. All others reply BUSY.
 //!
-//! They need no data: the login, the begin and end of MULTI, and what ends the script.
+//! They need no data: the login, the begin and end of MULTI, and the commands that end the script.
 //!
 //! WATCH replies BUSY. (Redis allows it; it would read a key in the middle of the script.)
 

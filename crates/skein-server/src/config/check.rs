@@ -20,9 +20,9 @@ impl ServerOptions {
     }
 
     /// Returns whether a client may use the default user without logging in, if that user has no
-    /// password: the client must be on this machine or have a certificate. A server starts with a
-    /// public address only if there is a password; this also protects it if the password is removed
-    /// later.
+    /// password. The client must be on this machine or have a certificate. A server starts with a
+    /// public address only if there is a password. This check also protects it if the password is
+    /// removed later.
     pub(crate) fn trusts(&self, stream: &Transport) -> bool {
         let certified = matches!(stream, Transport::Tls(_))
             && self.tls.as_ref().is_some_and(|tls| tls.clients == TlsClients::Required);

@@ -48,7 +48,7 @@ pub trait LogControl: std::fmt::Debug + Send + Sync {
 /// The file of options that the program was started with, for CONFIG REWRITE.
 pub trait OptionsFile: std::fmt::Debug + Send + Sync {
     /// Writes these options into the file and leaves the rest of it unchanged. Waits for the disk.
-    /// Names and values are those of `skein serve`; an option whose value is absent is removed.
+    /// Names and values are those of `skein serve`; an option without a value is removed.
     ///
     /// # Errors
     /// The reason as a text for the client, if the file cannot be written. The file is then

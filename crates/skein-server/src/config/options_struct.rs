@@ -13,7 +13,7 @@ pub(super) struct FieldRows {
 }
 
 impl FieldRows {
-    /// Returns the rows, with what they have from their field.
+    /// Returns the rows, completed with the values that follow from their field.
     pub(super) fn parameters(&self) -> impl Iterator<Item = Parameter> {
         let own = |row: &Parameter| Parameter {
             field: if row.field.is_empty() { self.field } else { row.field },
@@ -29,7 +29,7 @@ impl FieldRows {
 }
 
 /// Makes a struct of options. Each field stands in a section, has a default, and the rows of the
-/// options that set it; the first of them has the field's documentation as its help.
+/// options that set it. The first of the rows has the field's documentation as its help.
 ///
 /// ```text
 ///   pub struct ServerOptions, SERVER_ROWS, Server {

@@ -178,7 +178,7 @@ pub struct Parameter {
     pub value_name: &'static str,
     /// Its meaning, for `--help` and the printed file; with spaces as in a comment.
     pub help: &'static str,
-    /// What the table of `docs/operations.md` tells in place of the help; may be empty.
+    /// The text of the table in `docs/operations.md` in place of the help; may be empty.
     pub docs: &'static str,
     /// Describes the default, if it is no plain value.
     pub default_text: Option<&'static str>,

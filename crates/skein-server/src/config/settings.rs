@@ -133,7 +133,7 @@ impl LiveSettings {
         }
     }
 
-    /// Returns the nanoseconds from which an operation is an event for LATENCY.
+    /// Returns the least duration of an event for LATENCY, in nanoseconds.
     pub(crate) fn event_nanos(&self) -> u64 {
         match self.latency_threshold.millis() {
             0 => u64::MAX,

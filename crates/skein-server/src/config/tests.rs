@@ -1,4 +1,4 @@
-//! The bounds of the options, and what the rows must be like.
+//! Tests of the bounds of the options, and of the properties of all rows.
 
 use std::collections::BTreeSet;
 
@@ -130,8 +130,8 @@ fn fields_take_the_values_of_their_options() {
     assert!(ServerOptions::default().check().is_ok());
 }
 
-/// Incident: `--help` told of the names of values that somebody had typed. Consequence: users did not
-/// find a policy that there was. Fix: names come from the list of their type, in help and documents.
+/// Incident: `--help` had names of values that were typed by hand. Consequence: users did not find
+/// an existing policy. Fix: names come from the list of their type, in help and documents.
 #[test]
 fn helps_tell_of_all_names() {
     for option in OPTIONS.iter() {

@@ -33,8 +33,8 @@ impl Parameter {
         }
     }
 
-    /// Returns the default as it is written on the command line, or `None` if there is none. A default
-    /// that depends on other options is only told in the help: who gives it gives that option.
+    /// Returns the default as it is written on the command line, or `None` without a default. A
+    /// default that depends on other options only appears in the help.
     pub fn default_value(&self) -> Option<String> {
         if self.told_default().is_some() { None } else { self.own_default() }
     }

@@ -26,7 +26,7 @@ pub enum FieldValue {
     Paths(Vec<PathBuf>),
     /// A memory limit of clients.
     ClientMemory(ClientMemoryLimit),
-    /// There is none.
+    /// The option has no value.
     Absent,
 }
 
@@ -132,7 +132,7 @@ pub struct Word {
     pub about: &'static str,
 }
 
-/// A type whose values have names. The names of an option follow from it.
+/// A type with named values. The names of an option follow from it.
 pub trait Named: Copy + PartialEq + 'static {
     /// Returns all values, with name and meaning.
     fn all() -> Vec<(Self, Word)>;

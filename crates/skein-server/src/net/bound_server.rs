@@ -210,9 +210,9 @@ impl Drop for MetricsPort {
 fn listen_on(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     let failed = |cause| StartError::Listen { listen, cause };
     let listener = TcpListener::bind(listen).map_err(failed)?;
-    // The standard library's queue of 128 connections overflows in a burst, and a client whose
-    // connection is dropped retries only after a whole second. A second `listen` just sets the
-    // length; the system caps it.
+    // The standard library's queue of 128 connections overflows in a burst, and a client retries a
+    // dropped connection only after a whole second. A second `listen` just sets the length; the
+    // system caps it.
     rustix::net::listen(&listener, BACKLOG).map_err(|cause| failed(cause.into()))?;
     let address = listener.local_addr().map_err(failed)?;
     Ok((listener, address))

@@ -23,8 +23,8 @@ const KEPT: usize = 32;
 /// The most connections of the metrics endpoint at a time.
 pub(crate) const METRICS_CONNECTIONS_MAX: usize = 16;
 
-/// Files of a log that may be open besides the one it had at the start: the next segment, one that
-/// is being synced, the segment manifest.
+/// Files of a log that may be open besides the file that it had at the start: the next segment, a
+/// segment that is being synced, and the segment manifest.
 const KEPT_PER_LOG: usize = 4;
 
 /// The assumed number of open files where the system does not report it: those of logs and event
@@ -39,8 +39,8 @@ pub(crate) struct OpenFileBudget {
 }
 
 impl OpenFileBudget {
-    /// Computes the budget from the files that are open now, of which `connections` are
-    /// connections, and from those that the logs and checkpoints of `workers` may open.
+    /// Computes the budget from the files that are open now, including `connections` connections,
+    /// and the files that the logs and checkpoints of `workers` may open.
     pub(crate) fn now(workers: usize, connections: usize) -> Self {
         // The listing itself is open too.
         let listed = std::fs::read_dir("/proc/self/fd").map(|open| open.count().saturating_sub(1));

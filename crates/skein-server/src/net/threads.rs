@@ -1,4 +1,4 @@
-//! Starts threads and makes event queues. An error says what the system refused.
+//! Starts threads and makes event queues. An error names the refused resource.
 
 use std::io;
 use std::thread::JoinHandle;
@@ -21,7 +21,7 @@ pub(crate) fn spawn<R: Send + 'static>(
     name: String,
     run: impl FnOnce() -> R + Send + 'static,
 ) -> Result<JoinHandle<R>, StartError> {
-    // Every worker runs scripts. The unused part of a stack takes no memory.
+    // Every worker runs scripts. The unused part of a stack occupies no memory.
     let builder = std::thread::Builder::new().name(name).stack_size(skein_script::STACK_SIZE);
     builder.spawn(run).map_err(system("a thread"))
 }

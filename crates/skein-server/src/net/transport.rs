@@ -51,7 +51,7 @@ impl fmt::Display for ConnectionAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ip(address) => address.fmt(out),
-            // As in Redis, with a port although there is none.
+            // As in Redis, the address has a port, although a Unix socket has no ports.
             Self::Unix(path) => write!(out, "{}:0", path.display()),
         }
     }

@@ -1,4 +1,4 @@
-//! The channels of publish and subscribe, and who receives their messages.
+//! The channels of publish and subscribe, and the receivers of their messages.
 //!
 //! ```text
 //!   SUBSCRIBE c    worker 0 ─► subscribe ─► channels: c ─► clients, by their number
@@ -10,8 +10,9 @@
 //! 1. A message is mailed to all workers under the lock, so all receivers see messages in one
 //!    order.
 //! 2. Subscriptions and messages have numbers of one sequence. A client receives a message if the
-//!    number of its subscription is less. So what was published before a subscription, or between
-//!    two of them, does not reach the client, even if it was in the mail meanwhile.
+//!    number of its subscription is less. So a client never receives a message that was published
+//!    before its subscription, or between two of them, even if the message was in the mail
+//!    meanwhile.
 //!
 //! Design: `docs/design/server.md`.
 
@@ -218,7 +219,7 @@ impl Channels {
     }
 
     fn count(&self, tables: &ChannelTables) {
-        // Relaxed: who publishes after it has heard of a subscription has acquired it by that.
+        // Relaxed: a publisher that has heard of a subscription has thereby acquired it.
         self.names.store(tables.names(), Ordering::Relaxed);
     }
 

@@ -40,7 +40,7 @@ impl CommandKind {
         Self(tag)
     }
 
-    /// Returns the kind of a request whose command is at this index of the table.
+    /// Returns the kind of a request for the command at this index of the table.
     #[inline]
     pub(crate) fn of(place: u16, args: &RequestArgs<'_>) -> Self {
         let command = &COMMANDS[place as usize];

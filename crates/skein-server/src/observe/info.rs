@@ -22,7 +22,7 @@ mod stats;
 
 pub(crate) use memory::resident_bytes;
 
-/// The version of Redis whose replies this server follows. Clients check it before they use a
+/// The version of Redis that this server's replies follow. Clients check it before they use a
 /// command.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";
 

@@ -11,8 +11,8 @@
 //! on its bytes. If all places are taken, a new connection replaces the one that has been silent
 //! for longest. So clients can neither block the thread nor make its memory grow.
 //!
-//! The thread takes no lock that requests of clients wait for. When the server stops, unfinished
-//! answers are cut off.
+//! The thread never holds a lock that requests of clients wait for. When the server stops,
+//! unfinished answers are cut off.
 
 mod collect;
 mod http;

@@ -21,7 +21,7 @@ const ARGS_MAX: usize = 32;
 const ARG_BYTES_MAX: usize = 128;
 /// The text that replaces a secret.
 pub(crate) const REDACTED: &[u8] = b"(redacted)";
-/// Parameters of CONFIG SET whose values are secret.
+/// Parameters of CONFIG SET with secret values.
 const SECRET_PARAMETERS: [&str; 4] = ["requirepass", "masterauth", "masteruser", "tls-key-file-pass"];
 
 /// The part of a request that an entry keeps.
@@ -41,7 +41,7 @@ pub(crate) enum SecretArgs {
 }
 
 impl SecretArgs {
-    /// Returns the secrets of a request, of which the row of its command tells.
+    /// Returns the secrets of a request, as the row of its command defines them.
     pub(crate) fn of(args: &RequestArgs<'_>) -> Self {
         let secrets = find(args.get(0)).and_then(|index| COMMANDS[index].secrets);
         secrets.map_or(Self::None, |secrets| secrets(args))

@@ -54,7 +54,7 @@ impl CommandError {
         Self::owned(format!("ERR value is out of range, value must between {least} and {most}"))
     }
 
-    /// Returns the reply to an EXEC whose transaction was discarded because of this error.
+    /// Returns the reply to an EXEC after this error has discarded the transaction.
     pub(crate) fn aborts(&self) -> Self {
         Self::owned([b"EXECABORT Transaction discarded because of: ", &*self.0].concat())
     }

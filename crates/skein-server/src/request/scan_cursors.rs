@@ -49,7 +49,7 @@ pub(crate) struct ScanCursors {
 }
 
 impl ScanCursors {
-    /// Creates a table of at most `entries_max` entries, whose numbers follow `seed`.
+    /// Creates a table of at most `entries_max` entries. Their numbers follow `seed`.
     pub(crate) fn new(entries_max: usize, seed: u64) -> Self {
         // Numbers increase by one. Half of the space is reserved for that.
         let next = (seed & (NUMBER_MASK >> 1)).max(1);

@@ -119,7 +119,7 @@ fn scaled(bits: u64, power: i64) -> f64 {
     let mut value = bits as f64;
     let mut left = power.clamp(-2_400, 2_400);
     while left != 0 {
-        // In steps whose powers of two are exact.
+        // Scales in steps, because their powers of two are exact.
         let step = left.clamp(-1_000, 1_000);
         value *= 2_f64.powi(step as i32);
         left -= step;

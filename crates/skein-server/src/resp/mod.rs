@@ -6,10 +6,10 @@
 //! ```
 //!
 //! [`request`] parses requests, [`queue`] keeps requests for later, [`reply`] writes replies,
-//! [`number`] and [`double`] read and write numbers for both. [`limits`] bounds requests, [`inline`] reads
-//! lines of words, `arg_list` has arguments that the server puts together. [`whole`] checks written
-//! replies, `feed` gives requests to the parser in pieces. These modules know neither sockets nor
-//! commands.
+//! [`number`] and [`double`] read and write numbers for both. [`limits`] bounds requests,
+//! [`inline`] reads lines of words, `arg_list` has arguments that the server puts together.
+//! [`whole`] checks written replies, `feed` gives requests to the parser in pieces. These modules
+//! depend on neither sockets nor commands.
 //!
 //! Design: `docs/design/server.md`.
 

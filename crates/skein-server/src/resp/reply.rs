@@ -110,8 +110,8 @@ impl<'o> ReplyWriter<'o> {
         self.error_bytes(text.as_bytes());
     }
 
-    /// Writes an error whose text may quote the client. As in Redis, line breaks at the end are
-    /// removed and other line breaks become spaces.
+    /// Writes an error with a text that may quote the client. As in Redis, line breaks at the end
+    /// are removed and other line breaks become spaces.
     pub(crate) fn error_bytes(&mut self, text: &[u8]) {
         let end = text.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
         self.line(b'-', &text[..end]);
@@ -263,8 +263,8 @@ impl<'o> ReplyWriter<'o> {
         self.verbatim(b"txt", text.as_bytes());
     }
 
-    /// Writes a text with its format, of which the first three bytes count; spaces fill up a
-    /// shorter one.
+    /// Writes a text with its format. Only the first three bytes of the format count; spaces fill
+    /// up a shorter one.
     pub(crate) fn verbatim(&mut self, format: &[u8], text: &[u8]) {
         match self.protocol {
             Protocol::Resp2 => self.bulk(text),
@@ -308,7 +308,7 @@ impl<'o> ReplyWriter<'o> {
         }
     }
 
-    /// Begins an array whose length is known only after its elements are written. Returns its
+    /// Begins an array with a length that is known only after its elements are written. Returns its
     /// start, for [`end_open_array`](Self::end_open_array).
     pub(crate) fn begin_open_array(&mut self) -> usize {
         let start = self.position();

@@ -202,7 +202,7 @@ impl RequestBuffer {
         resolve: impl Fn(&RequestArgs<'_>) -> u16,
     ) -> Result<(), ProtocolError> {
         // A request that may be AUTH runs before the next one is parsed, because the limits before
-        // the login must not apply to requests after it.
+        // the login must not apply to later requests.
         let pipeline = if authenticated { limits.pipeline } else { 1 };
         while self.queued() < pipeline && self.parsed < self.end {
             let complete = if self.begun_missing > 0 || self.buffer[self.parsed] == b'*' {
@@ -420,8 +420,8 @@ impl RequestBuffer {
     }
 }
 
-/// Returns the end of a line. Redis uses C's `strchr`, so a line that contains a zero byte has no
-/// end, and the client is disconnected when the line is too long.
+/// Returns the end of a line. Redis uses C's `strchr`, so a line with a zero byte has no end. The
+/// client is disconnected when such a line is too long.
 fn line_end(line: &[u8], end: u8) -> Option<usize> {
     line.iter().position(|byte| *byte == end || *byte == 0).filter(|at| line[*at] == end)
 }

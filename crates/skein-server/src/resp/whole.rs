@@ -1,7 +1,7 @@
 //! Whether bytes are whole replies: a check of the code that writes them.
 
-/// Returns whether bytes are replies from the first byte to the last: every array has as many elements
-/// as its head says, and every string as many bytes.
+/// Returns whether bytes are replies from the first byte to the last: each array has as many
+/// elements as its head says, and each string as many bytes.
 pub(crate) fn are_whole_replies(mut bytes: &[u8]) -> bool {
     while !bytes.is_empty() {
         let Some(rest) = after_reply(bytes) else { return false };

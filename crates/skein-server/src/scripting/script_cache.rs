@@ -4,8 +4,8 @@
 //! put values into the text of their scripts would fill memory so. So of the scripts that only EVAL
 //! has brought, those stay that were run last: up to 500, and 16 MiB.
 //!
-//! Each worker compiles a script when it runs it, and may forget it again (`skein_script`). A flush changes the generation, at which the
-//! workers forget what they have compiled.
+//! Each worker compiles a script when it runs it, and may forget it again (`skein_script`). A flush
+//! changes the generation. When the workers see that, they forget all compiled scripts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::shared::busy_script::ScriptSort;
 
 /// Scripts of EVAL that are kept for EVALSHA, as in Redis from 7.4 on.
 const EVALUATED_MOST: usize = 500;
-/// The bytes of these scripts. One that is longer stays until the next one comes.
+/// The most bytes of these scripts together. A longer script stays until the next script is kept.
 const EVALUATED_BYTES_MAX: usize = 16 << 20;
 
 /// A script.

@@ -1,5 +1,5 @@
-//! The script that keeps the server busy, as other workers see it: what it is, whether it may be
-//! stopped, and the wish to stop it.
+//! The script that keeps the server busy, as other workers see it: its sort, whether it may be
+//! stopped, and the request to stop it.
 //!
 //! ```text
 //!   script ── longer than busy-reply-threshold ─► begin ── note_write, verdict ──► end
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! # Invariant
-//! A script that was told to stop does not write any more, and a script that has written is not told
-//! to: both are decided under one lock.
+//! A script that was told to stop does not write any more, and a script that has written is not
+//! told to stop. Both are decided under one lock.
 //!
 //! Source: Redis's documentation of `SCRIPT KILL` and `FUNCTION KILL`.
 
@@ -120,7 +120,8 @@ impl BusyScript {
         self.running().as_ref().map_or(ScriptVerdict::GoOn, |script| script.verdict)
     }
 
-    /// Tells the script to stop. Errors if there is none, it has written, or it is of another sort.
+    /// Tells the script to stop. Errors if no script runs, or if the script has written or is of
+    /// another sort.
     pub(crate) fn kill(&self, sort: ScriptSort) -> Result<(), CommandError> {
         let mut running = self.running();
         let script = running.as_mut().ok_or(NOT_BUSY)?;

@@ -7,9 +7,9 @@
 //!
 //! A checkpoint contains all earlier writes, so one checkpoint answers all clients that asked
 //! before it began. Clients that ask during a checkpoint wait for the next one. A client that
-//! disconnects is removed from the list, so the list is never longer than the number of clients;
-//! its checkpoint is written all the same. A stop drops the list, so it waits for one checkpoint at
-//! most.
+//! disconnects is removed from the list; its checkpoint is written all the same. So the list is
+//! never longer than the number of clients. A stop drops the list, so it waits for one checkpoint
+//! at most.
 
 use std::sync::{Condvar, Mutex};
 

@@ -8,9 +8,9 @@
 //!   key in the store  goose    ff 53 4b 00 ff ff 00 01 goose
 //! ```
 //!
-//! A database whose keyspace is the default one, at first database 0, costs one load per request.
-//! The keys of requests to others are rewritten before the command runs (`stored_request`), so
-//! handlers and engines know nothing of databases.
+//! A database with the default keyspace, at first database 0, costs one load per request. The keys
+//! of requests to others are rewritten before the command runs (`stored_request`), so handlers and
+//! engines do not depend on databases.
 //!
 //! # Invariants
 //! 1. The table changes only while no other worker runs requests (`exclusion_gate`). So a request
@@ -66,7 +66,7 @@ impl Databases {
         StoredKeyspace::of_number(self.keyspaces[database as usize].load(Ordering::Relaxed))
     }
 
-    /// Returns the database whose keys are in a keyspace.
+    /// Returns the database that has its keys in a keyspace.
     pub(crate) fn holding(&self, keyspace: StoredKeyspace) -> Option<u32> {
         let own = keyspace.database()?;
         if self.keyspace(own) == keyspace {

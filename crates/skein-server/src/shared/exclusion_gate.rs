@@ -8,8 +8,9 @@
 //!
 //! Each worker has one of the [`Rooms`]. With one worker there are no rooms.
 //!
-//! A script that runs for long would make all others wait. So its worker declares the gate busy and
-//! gives the rooms back. Whoever enters now sees that, and only answers BUSY (`worker::busy`):
+//! A script that runs for long would make all other workers wait. So its worker declares the gate
+//! busy and gives the rooms back. A worker that enters now sees that, and only answers BUSY
+//! (`worker::busy`):
 //!
 //! ```text
 //!   worker 0    room ┤ waits ├─ answers BUSY ─┤ waits ├─ requests ─┤
@@ -28,9 +29,9 @@
 //! # Keys of a request
 //! The keys of a request are those of the keyspace that its database has at this time, and SWAPDB
 //! changes that while its worker is alone. A worker that waits to be alone gives its room back. So
-//! keys that were translated before the wait may be those of another database after it. They borrow
-//! from the pass ([`StableDatabases`]), and [`SharedPass::alone`] needs the pass for itself, so the
-//! compiler rejects this mistake.
+//! keys that were translated before the wait may be those of another database after it. The keys
+//! borrow from the pass ([`StableDatabases`]), and [`SharedPass::alone`] needs the pass for itself.
+//! So the compiler rejects this mistake.
 //!
 //! Design: `docs/design/server.md`.
 
@@ -164,7 +165,7 @@ impl ExclusivePass<'_, '_> {
         }
     }
 
-    /// Lets the other workers answer BUSY while this one goes on.
+    /// Lets the other workers answer BUSY while this worker continues.
     pub(crate) fn begin_busy(&self) {
         self.pass.gate.busy.store(true, Ordering::Relaxed);
         self.all.borrow_mut().leave();

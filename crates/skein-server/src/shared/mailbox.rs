@@ -36,7 +36,7 @@ pub(crate) struct Mail {
     pub kills: Vec<ClientLocation>,
     pub checkpoints: Vec<(ClientLocation, Result<(), CommandError>)>,
     pub wait_answers: Vec<WaitAnswer>,
-    /// Migrations whose targets have answered.
+    /// Migrations with an answer from their target.
     pub migrated: Vec<MigrationEnd>,
     pub messages: Vec<ChannelDelivery>,
     /// Keys that clients must forget.

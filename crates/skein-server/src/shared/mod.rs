@@ -94,8 +94,8 @@ pub(crate) struct ServerShared {
     pub started_unix_s: u64,
     /// Identifies this run of the server: 40 hexadecimal digits, as in Redis.
     pub run_id: String,
-    /// Names the history of the data for replicas, of which there are none: a number of this run,
-    /// as in a Redis that was just started.
+    /// Names the history of the data for replicas, although this server has no replicas. It is a
+    /// number of this run, as in a Redis that was just started.
     pub replication_id: String,
     /// How many connections fit under the limit on open files.
     pub files: OpenFileBudget,

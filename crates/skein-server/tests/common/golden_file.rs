@@ -15,8 +15,8 @@
 //! A request with several replies (a raw pipeline) is followed by as many lines; `more` reads one
 //! more reply. Every section runs twice, on a connection of each version of the protocol. Sections
 //! with "hello" or "password" in their names choose the version themselves and run once. The number
-//! of a connection is written as `N` and SkeinDB's version as `V`, because they differ from run to
-//! run and from release to release.
+//! of a connection is written as `N` and SkeinDB's version as `V`, because they differ between runs
+//! and releases.
 
 fn unescape(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
@@ -122,7 +122,7 @@ impl GoldenExchange<'_> {
         self.first(if resp3 { &["!3", "!", "<3", "<"] } else { &["!", "<"] })
     }
 
-    /// Returns the reply of the server from which the file was recorded.
+    /// Returns the reply of the server that recorded the file.
     pub fn theirs(&self, resp3: bool) -> &str {
         self.first(if resp3 { &["<3", "<"] } else { &["<"] })
     }

@@ -1,5 +1,5 @@
-//! The families of commands whose sequences are compared, as templates (see `templates.rs`), one
-//! line each.
+//! The families of commands that are compared by their sequences, as templates (see
+//! `templates.rs`), one line each.
 //!
 //! The templates leave out intended differences (`docs/commands.md`): unknown cursors, `BYLEX` with
 //! different scores, `CLIENT SETINFO`, `ZRANK` with `WITHSCORE`, numbers of

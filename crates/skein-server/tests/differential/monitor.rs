@@ -78,7 +78,7 @@ fn ask(address: &str, requests: &[&str]) -> Vec<String> {
 }
 
 /// Incident: a monitor's GET was answered. Consequence: a client that waits for the lines of others
-/// reads a value as a line, and programs that are tried with SkeinDB fail with Redis. Fix: Redis's
+/// reads a value as a line. Programs that are tried with SkeinDB fail with Redis. Fix: Redis's
 /// error for requests that touch keys.
 #[test]
 fn a_monitor_may_not_touch_keys() {

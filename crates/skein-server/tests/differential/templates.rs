@@ -130,7 +130,7 @@ const ALPHABETS: &[(&str, &[&str])] = &[
     ("odd", &["", "*", "-", "NX", "XX", "LIMIT", "COUNT", "WITHSCORES", "0", "-1", "GET", "(", "\r\n"]),
 ];
 
-/// A set whose members all have one score.
+/// A set with one score for all members.
 const EVEN_KEY: &str = "even";
 
 /// The least of the future times, in seconds. Those in milliseconds are greater.

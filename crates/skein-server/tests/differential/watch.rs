@@ -11,12 +11,12 @@ use super::common::{TestClient, options, start, start_on_disk};
 use super::redis::ReferenceRedis;
 use skein_disk::{DiskOptions, Values};
 
-/// What a group of cases begins with, and the requests of another client.
+/// The beginning of a group of cases, and the requests of another client.
 type Cases = (&'static str, &'static [&'static str]);
 
 /// Differences that stay: Redis changes these keys, and does not signal it. BITFIELD makes an empty
-/// value before it finds that the write overflows, PFDEBUG writes the other encoding, and XSETID sets the
-/// number of added entries, which tells us of additions.
+/// value before it finds that the write overflows. PFDEBUG writes the other encoding. XSETID sets
+/// the number of added entries, which we take as a sign of additions.
 const KNOWN: [&str; 4] = [
     "BITFIELD k OVERFLOW FAIL INCRBY u2 0 9",
     "PFDEBUG TODENSE k",

@@ -1,5 +1,5 @@
-//! Runs every command of the table, as COMMAND lists it, as three users: one with permission, one
-//! without permission for the command, and one without permission for the key. New commands are
+//! Runs every command of the table, as COMMAND lists it, as three users. One has permission, one
+//! has no permission for the command, and one has no permission for the key. New commands are
 //! included automatically. (`golden/acl.txt` compares the access of each command to its keys with
 //! Redis.)
 

@@ -1,4 +1,4 @@
-//! Clients that wait for a key: their order, who serves them, and how a wait ends.
+//! Clients that wait for a key: their order, the writes that serve them, and the end of a wait.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -151,7 +151,7 @@ fn every_way_to_make_a_key_serves() {
     }
 }
 
-/// A key of another kind serves nobody, and those who wait for it stay in their order.
+/// A key of another kind serves no client, and the clients that wait for it stay in their order.
 #[test]
 fn keys_of_another_kind_serve_nobody() {
     let server = start();
@@ -169,7 +169,7 @@ fn keys_of_another_kind_serve_nobody() {
     assert_eq!(answer(&mut of_list), "*2|$1|k|$1|v|");
 }
 
-/// A moved element serves who waits for its destination, on and on.
+/// A moved element serves the client that waits for its destination, and so on.
 #[test]
 fn moves_serve_further_clients() {
     let server = start();
@@ -185,7 +185,7 @@ fn moves_serve_further_clients() {
         assert_eq!(answer(mover), "$1|v|");
     }
     assert_eq!(answer(&mut last), "*2|$2|l4|$1|v|");
-    // A destination of another kind is an error for who waits, and the element stays.
+    // A destination of another kind is an error for the waiting client, and the element stays.
     block(&mut last, "BLMOVE a s LEFT RIGHT 0", &mut observer);
     pusher.ask("SET s v");
     pusher.ask("RPUSH a v");
@@ -222,7 +222,7 @@ fn a_wait_ends_by_time_by_unblock_and_with_the_connection() {
     assert_eq!(pusher.ask("LLEN l"), ":1|", "the element is nobody's");
 }
 
-/// Guards against a deadline that outlives its wait: a client that was served before it, and waits
+/// Guards against a deadline that outlives its wait. A client that was served before it, and waits
 /// again without an end, would get an empty answer then.
 #[test]
 fn a_wait_does_not_end_at_the_deadline_of_an_earlier_one() {

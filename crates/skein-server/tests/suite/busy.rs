@@ -1,5 +1,5 @@
-//! Scripts that run for longer than `busy-reply-threshold`: what other clients receive, on the same
-//! worker and on others, and what stops a script.
+//! Scripts that run for longer than `busy-reply-threshold`: the replies to other clients, on the
+//! same worker and on others, and the ways to stop a script.
 
 use std::time::{Duration, Instant};
 

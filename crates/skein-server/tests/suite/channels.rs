@@ -1,5 +1,5 @@
-//! Publish and subscribe across workers: who receives, in which order, and until when. Replies of
-//! one connection are in `golden/channels.txt`.
+//! Publish and subscribe across workers: the receivers of messages, their order, and the end of
+//! subscriptions. Replies of one connection are in `golden/channels.txt`.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn message(client: &mut TestClient) -> String {
     show(&client.reply())
 }
 
-/// Returns whether nothing comes, by an answer that comes instead.
+/// Returns whether no message arrives before the answer to a request.
 fn is_silent(client: &mut TestClient) -> bool {
     client.ask("PING silence") == "*2|$4|pong|$7|silence|"
 }
@@ -92,7 +92,7 @@ fn patterns_and_shards_are_channels_of_their_own() {
     wait_for(|| publisher.ask("PUBSUB CHANNELS") == "*0|");
 }
 
-/// What is published before a subscription, and after its end, does not arrive.
+/// Messages that are published before a subscription, or after its end, do not arrive.
 #[test]
 fn a_subscription_has_a_beginning_and_an_end() {
     let server = start();
@@ -124,7 +124,7 @@ fn a_subscription_has_a_beginning_and_an_end() {
     });
 }
 
-/// In RESP3 a message may come between replies, but never within one.
+/// In RESP3 a message may arrive between replies, but never within one.
 #[test]
 fn messages_do_not_get_into_replies() {
     let server = start();
@@ -217,7 +217,7 @@ fn revoked_channels_end_their_connections() {
     assert!(client.try_reply().is_none());
 }
 
-/// As in Redis, a client does not stay because no message comes.
+/// As in Redis, such a client is disconnected even if no message arrives.
 #[test]
 fn revoked_channels_of_each_kind_end_their_connections_at_once() {
     let server = start();
@@ -248,8 +248,8 @@ fn revoked_channels_of_each_kind_end_their_connections_at_once() {
     assert!(client.try_reply().is_none());
 }
 
-/// Incident: two clients sent while the worker was busy, and the one that had been served longer
-/// ago was served first. Consequence: a message went to a client that had unsubscribed before;
+/// Incident: two clients sent while the worker was busy, and the client that had been served longer
+/// ago was served first. Consequence: a message was sent to a client that had unsubscribed before;
 /// Redis's own test failed by chance. Fix: new requests run in the order of arrival.
 #[test]
 fn requests_that_came_during_a_long_command_run_in_the_order_of_arrival() {

@@ -1,4 +1,4 @@
-//! The memory of clients: what CLIENT LIST says of it, and `maxmemory-clients`.
+//! The memory of clients in CLIENT LIST, and `maxmemory-clients`.
 
 use crate::common::{TestClient, TestServer, encode, options, show, start_with, wait_for};
 use skein_server::{ClientMemoryLimit, ServerOptions};
@@ -65,7 +65,7 @@ fn the_sizes_of_a_client_are_those_of_its_buffers() {
     wait_for(|| number(&mut watcher, &its, "omem") == 0);
     let own = id(&mut watcher);
     assert!(number(&mut watcher, &own, "tot-mem") > 0);
-    // The request itself is in the buffer while it runs, with the one that came before it.
+    // The request itself is in the buffer while it runs, with the request before it.
     let asked = encode(&[b"CLIENT", b"INFO"]);
     watcher.send(&[encode(&[b"PING"]), asked.clone()].concat());
     assert_eq!(show(&watcher.reply()), "+PONG|");

@@ -25,9 +25,9 @@ fn asleep(server: &TestServer, meanwhile: impl FnOnce()) {
     assert_eq!(other.reply(), b"+OK\r\n");
 }
 
-/// Incident: the worker got data and end as one event, read less than its buffer had room for, and
-/// waited for an event that had already been delivered. Consequence: the connection stayed open for
-/// ever.
+/// Incident: the worker got data and end as one event, and read less than its buffer had room for.
+/// It then waited for an event that had already been delivered. Consequence: the connection stayed
+/// open for ever.
 #[test]
 fn tcp_half_close_is_answered_before_the_close() {
     let server = start(options());

@@ -271,7 +271,7 @@ fn databases_and_their_swaps_survive_a_power_cut() {
     {
         assert_eq!(client.ask(words), "+OK|", "{words}");
     }
-    // The state as the disk has it now: what was not synced is lost.
+    // The state as the disk has it now: writes that were not synced are lost.
     let cut = disk.share();
     disk.reboot(7);
     drop(server);
@@ -377,7 +377,7 @@ fn an_index_of_short_keys_has_one_database() {
     assert_eq!(client.ask("DBSIZE"), ":1|");
 }
 
-/// Both keys of a database have one value at any time, whatever is swapped meanwhile: by clients of
+/// Both keys of a database have one value at any time, whatever is swapped meanwhile by clients of
 /// several workers, alone, in pipelines and in transactions.
 #[test]
 fn a_swap_is_atomic() {

@@ -187,7 +187,7 @@ fn collections_larger_than_the_cache_are_read_and_removed() {
     assert_eq!(client.ask("ZRANGE z 0 -1"), "*1|$5|other|");
     let Engine::Disk(engine) = &server.store else { panic!("a disk engine") };
     let members = || engine.store().check().expect("whole spaces").members.expect("a store of rows").keys;
-    // On a busy machine the removal may take minutes, but it goes on.
+    // On a busy machine the removal may take minutes, but it makes progress.
     let (mut least, mut since) = (usize::MAX, std::time::Instant::now());
     while least > 0 {
         let left = members();
@@ -202,8 +202,8 @@ fn collections_larger_than_the_cache_are_read_and_removed() {
 }
 
 /// Incident: the thread that removes the members of dead collections listed as many as fit a step,
-/// and found its transaction full before the first removal. Consequence: members of 20 KB stayed for
-/// ever, and so did those of all later collections. Fix: each step removes one member at least.
+/// and found its transaction full before the first removal. Consequence: members of 20 KB stayed
+/// for ever, and so did those of all later collections. Fix: each step removes one member at least.
 #[test]
 fn long_members_of_a_removed_set_leave_a_small_cache() {
     let server = start_on_disk(options(), DiskOptions { cache_pages: 128, ..small(TrieShape::Linked) });

@@ -74,7 +74,7 @@ fn long_values_are_dumped_in_slices_and_restored_whole() {
     }
 }
 
-/// Writers go on while a dump is read; the dump shows the moment of its request.
+/// Writers continue while a dump is read; the dump shows the moment of its request.
 #[test]
 fn a_dump_shows_one_moment() {
     let server = start_with(ServerOptions { workers: 1, ..options() }, Durability::Buffered);

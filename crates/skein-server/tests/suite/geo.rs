@@ -1,5 +1,5 @@
-//! Searches for positions find what is near: among many members, beside writers, in transactions.
-//! What they store serves waiting clients.
+//! Searches for positions find the near ones: among many members, beside writers, in transactions.
+//! Their stored results serve waiting clients.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! `SKEIN_GOLDEN_FILE=strings` selects a single file. `golden_file` documents the format.
-//! `ordered.txt` is recorded from a `redis-server` with the module `skein-module`, whose tests run
-//! the file too.
+//! `ordered.txt` is recorded from a `redis-server` with the module `skein-module`. The module's own
+//! tests run the file, too.
 
 #[path = "../common/golden_file.rs"]
 pub mod golden_file;
@@ -29,7 +29,8 @@ use skein_store::Durability;
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
 const PASSWORD: &str = "secret";
 
-/// The file about the memory limit. The disk engine keeps data outside of memory, so it has none.
+/// The file about the memory limit. The disk engine keeps data outside of memory, so it has no such
+/// limit.
 const OF_MEMORY_ALONE: &str = "memory.txt";
 
 /// Returns the server's replies to a section, in order.

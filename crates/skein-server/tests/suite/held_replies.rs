@@ -1,5 +1,5 @@
-//! At durability `sync`, no reply to a write is sent before the write is durable, whichever way the
-//! command takes through a worker: in a batch, by itself, in slices, alone, by a script, or for a
+//! At durability `sync`, no reply to a write is sent before the write is durable. This holds for
+//! each path through a worker: in a batch, by itself, in slices, alone, by a script, or for a
 //! client that waits.
 //!
 //! The disk is slow, so a reply that is not held arrives long before the epoch of its write is
@@ -19,7 +19,7 @@ use skein_store::{Durability, Store, StoreLimits, StoreOptions};
 /// More keys than a command removes at once, and so many that it needs several slices.
 const MANY: usize = 2_000;
 
-/// Starts a server whose disk needs this time for each operation.
+/// Starts a server over a disk that needs this time for each operation.
 fn start_on_slow_disk(delay: Duration) -> TestServer {
     let (disk, durability) = (SimStorage::new(), Durability::Sync);
     let engine: Engine = match trie() {
@@ -39,7 +39,7 @@ fn start_on_slow_disk(delay: Duration) -> TestServer {
     server
 }
 
-/// Sends a request that writes, and checks that its reply comes after the write is durable. The
+/// Sends a request that writes, and checks that its reply arrives after the write is durable. The
 /// write belongs to the epoch that is open before it is sent, or to a later one.
 fn check_words(server: &TestServer, client: &mut TestClient, words: &[&[u8]]) {
     let open = server.store.stats().epoch;
@@ -115,7 +115,7 @@ fn no_reply_of_a_removal_in_slices_is_sent_before_it_is_durable() {
     check_held(&server, &mut client, &[&set]);
     check_held(&server, &mut client, &[&of_many("DEL", |at| format!("many:{at}"))]);
     // Only the first or only the last slice removes a key. The hold of one slice must not hide that
-    // another has none.
+    // another slice has no hold.
     for only in [0, MANY - 1] {
         let (put, remove) = (format!("SET many:{only} v"), of_many("UNLINK", |at| format!("many:{at}")));
         check_held(&server, &mut client, &[&put, &remove]);

@@ -1,4 +1,4 @@
-//! HyperLogLogs: writers beside each other, the self-test, and values that come from outside.
+//! HyperLogLogs: writers beside each other, the self-test, and values from other servers.
 
 use crate::common::{options, start, start_with};
 use skein_server::ServerOptions;
@@ -39,7 +39,7 @@ fn the_self_test_passes() {
     assert_eq!(client.ask("PFSELFTEST"), "+OK|");
 }
 
-/// PFCOUNT keeps the count, so it is a write for everyone who asks about writes.
+/// PFCOUNT keeps the count, so it counts as a write everywhere.
 #[test]
 fn a_count_is_kept_as_a_write() {
     let server = start();

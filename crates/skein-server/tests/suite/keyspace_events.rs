@@ -1,5 +1,5 @@
-//! Keyspace notifications: the events of commands, compared with those of a real Redis, and who
-//! hears of them.
+//! Keyspace notifications: the events of commands, compared with those of a real Redis, and the
+//! clients that receive them.
 //!
 //! `tests/golden_events/events.txt` has requests, and after each of them the events that
 //! redis-server 7.0.15 publishes: the event and the key, and the database unless it is 0. `sleep` waits so many milliseconds. To
@@ -21,7 +21,7 @@ use skein_store::{Durability, Eviction, StoreOptions};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden_events/events.txt");
 
-/// What the subscriber hears after the events of a request.
+/// The messages that the subscriber receives after the events of a request.
 const MARK: &[u8] = b"__keymark__:";
 
 /// A client that runs requests, one that hears of their events, and one that marks their ends.
@@ -125,7 +125,7 @@ fn record() {
     std::fs::write(FILE, observed.answer(&file)).expect("to write the file");
 }
 
-/// Events of a key come in the order of its writes, whichever workers run them.
+/// Events of a key arrive in the order of its writes, whichever workers run them.
 #[test]
 fn events_of_a_key_have_the_order_of_its_writes() {
     let server = start_with(ServerOptions { workers: 3, ..options() }, Durability::Buffered);
@@ -210,8 +210,8 @@ fn clients_that_wait_are_served_with_events() {
     assert_eq!(show(&waiting.reply()), "$1|a|");
 }
 
-/// A consumer is made when the entry comes, as in redis-server 7.0.15, and not when the client begins to
-/// wait.
+/// A consumer is made when the entry arrives, as in redis-server 7.0.15, and not when the client
+/// begins to wait.
 #[test]
 fn a_consumer_that_has_waited_is_told() {
     let server = start_with(options(), Durability::Buffered);

@@ -98,9 +98,9 @@ fn soft_output_limit_disconnects_after_its_time() {
     assert_eq!(reads.ask("PING"), "+PONG|");
 }
 
-/// Guards the begin of the soft limit's time: it is the moment when the client came to exceed the
-/// limit last. From an earlier moment, a client that reads late would be disconnected at its second
-/// long reply.
+/// Guards the begin of the soft limit's time: it is the last moment at which the client began to
+/// exceed the limit. From an earlier moment, a client that reads late would be disconnected at its
+/// second long reply.
 #[test]
 fn time_below_the_soft_limit_does_not_count() {
     const SOFT: Duration = Duration::from_secs(2);
@@ -213,7 +213,7 @@ fn bounds_told(refusal: &str) -> Option<(i128, i128)> {
     Some((min.parse().ok()?, max.parse().ok()?))
 }
 
-/// Every parameter, present or future, rejects an invalid value with an error that has its name,
+/// Every parameter, present or future, rejects an invalid value with an error that has its name. It
 /// keeps its old value, and applies the bounds that the error states.
 #[test]
 fn every_parameter_rejects_values_out_of_bounds() {

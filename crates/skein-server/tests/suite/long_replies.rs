@@ -1,4 +1,4 @@
-//! Replies with many members or columns, in slices: they are equal to the reply in one piece, show
+//! Replies with many members or columns, in slices. They are equal to the reply in one piece, show
 //! a single moment, keep their place among other replies, and have a limit.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -189,7 +189,7 @@ fn ranges_of_keys_include_long_sets_and_columns() {
         call(&mut client, &format!("HELLO {protocol}"));
         let (columns, set) = (call(&mut client, "HGETALL h"), call(&mut client, "ZRANGE z 0 -1 WITHSCORES"));
         let parts = list(&mut client, "ZRANGE z 0 -1 WITHSCORES");
-        // As a map, whose head differs.
+        // As a map, the reply has another head.
         let map = if protocol == "2" { b"*6000\r\n".to_vec() } else { b"%3000\r\n".to_vec() };
         let members =
             if protocol == "2" { parts } else { parts.iter().flat_map(|pair| elements(pair)).collect() };

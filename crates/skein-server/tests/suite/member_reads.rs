@@ -24,7 +24,7 @@ fn fill(server: &TestServer) {
     }
 }
 
-/// A read, of a member mostly, or a write that changes what later reads see.
+/// A read, of a member mostly, or a write that changes the results of later reads.
 fn request() -> impl Strategy<Value = String> {
     let key = || prop::sample::select(KEYS.to_vec());
     let command = prop::sample::select(vec!["HGET", "HEXISTS", "HSTRLEN", "SISMEMBER", "ZSCORE"]);

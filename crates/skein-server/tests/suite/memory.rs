@@ -49,7 +49,7 @@ fn without_eviction_writes_stop_at_the_memory_limit() {
     assert!(refused && taken > 400, "{taken}");
     let used = counted(&mut client);
     assert!(used <= limit && used > limit - (limit / 8), "{used}");
-    // A pipeline of which only a part fits.
+    // A pipeline that fits only in part.
     let mut pipeline = Vec::new();
     for i in 0..64_u32 {
         pipeline.extend(encode(&[b"SET", &(10_000 + i).to_be_bytes(), &value]));
@@ -191,7 +191,7 @@ fn writes_over_the_limit_evict_nothing_pipelines_what_they_need() {
     }
 }
 
-/// Incident: a copy could exceed the limit by everything that it copied, and the requests that a
+/// Incident: a copy could exceed the limit by all bytes that it copied, and the requests that a
 /// client had queued since its MULTI were not counted.
 #[test]
 fn copies_reserve_memory_and_queues_count() {
@@ -355,9 +355,9 @@ fn lookups_of_reads_are_hits_or_misses() {
     assert_eq!(number(&mut client, "stats", "keyspace_misses"), 0);
 }
 
-/// Incident: a script went over `maxmemory`, and nothing was evicted afterwards. The writes that followed
-/// used the room that had been found before the script.
-/// Fix: after each transaction, the worker looks whether memory is over the limit.
+/// Incident: a script exceeded `maxmemory`, and nothing was evicted afterwards. Later writes used
+/// the room that had been found before the script. Fix: after each transaction, the worker checks
+/// whether memory is over the limit.
 #[test]
 fn keys_are_evicted_after_a_script_has_exceeded_the_limit() {
     let server = start(8 << 20, Eviction::Lru);

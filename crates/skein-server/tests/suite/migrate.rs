@@ -239,7 +239,8 @@ fn only_writes_to_moving_keys_wait() {
     }
 }
 
-/// Every increment is here or there, whichever way it came, and none is in both places.
+/// Every increment is here or at the target, whichever path it took, and no increment is in both
+/// places.
 #[test]
 fn no_write_is_lost_and_none_is_doubled() {
     for (from, to) in [(start(), start_other_engine()), (start_other_engine(), start())] {

@@ -28,9 +28,9 @@ fn part(info: &str, name: &str, part: &str) -> u64 {
     value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {part}: {line}"))
 }
 
-/// Incident: the end of KEYS moves the unsent replies before its own, and its reply was looked for at
-/// the position from before. Consequence: if a byte of an earlier reply there was `-`, INFO counted a
-/// failed KEYS. Fix: the reply is what was appended, counted from the end.
+/// Incident: the end of KEYS moves the unsent replies before its own, and its reply was looked for
+/// at the position from before. Consequence: if a byte of an earlier reply there was `-`, INFO
+/// counted a failed KEYS. Fix: the reply is the appended bytes, counted from the end.
 #[test]
 fn replies_before_a_long_one_are_not_its_error() {
     let (_running, mut client) = start(ServerOptions { workers: 1, ..options() });
@@ -144,7 +144,7 @@ fn commands_of_scripts_are_counted() {
     }
 }
 
-/// Counts writes since the last checkpoint began. A command that changes nothing is none.
+/// Counts writes since the last checkpoint began. A command that changes nothing does not count.
 #[test]
 fn info_counts_unsaved_changes() {
     let (_running, mut client) = start(options());

@@ -184,7 +184,7 @@ fn a_stop_ends_a_pause() {
     assert_eq!(show(&client.reply()), "+OK|");
 }
 
-/// As in Redis, a pause of writes holds back what publishes, and scripts that may write.
+/// As in Redis, a pause of writes holds back commands that publish, and scripts that may write.
 #[test]
 fn a_pause_of_writes_holds_back_messages_and_scripts_that_may_write() {
     let server = start();

@@ -1,4 +1,4 @@
-//! A server that other machines can reach and whose default user has lost its password: only
+//! A server that other machines can reach, after its default user has lost its password: only
 //! clients of its own machine may connect.
 
 use std::net::{SocketAddr, TcpStream, UdpSocket};

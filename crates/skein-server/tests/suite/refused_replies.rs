@@ -1,7 +1,7 @@
 //! Replies over `max-reply`: a command that answers with an error has changed nothing.
 //!
-//! Each command that writes runs beside data that makes its reply as long as it can be: by itself, in
-//! a transaction, and in a transaction whose replies are too long already.
+//! Each command that writes runs beside data that makes its reply as long as it can be: by itself,
+//! in a transaction, and in a transaction with replies that are too long already.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ pub(crate) const SETUP: [&str; 20] = [
     "EXPIRE s 1000",
 ];
 
-/// Requests of each command that writes. `!` marks those whose reply is refused.
+/// Requests of each command that writes. `!` marks those with a refused reply.
 pub(crate) const REQUESTS: &[(&str, &[&str])] = &[
     ("append", &["APPEND s x"]),
     ("bitfield", &["BITFIELD s SET u8 0 1 GET u8 8"]),
@@ -182,7 +182,7 @@ pub(crate) const REQUESTS: &[(&str, &[&str])] = &[
 enum Sent {
     Alone,
     InTransaction,
-    /// Behind a request that keeps its key and whose reply alone is over the limit.
+    /// The request stands behind one that keeps its key and has a reply over the limit by itself.
     BehindTooMuch,
 }
 
@@ -256,10 +256,10 @@ fn check(server: &TestServer) {
     }
 }
 
-/// Incident: XREADGROUP whose reply was over `max-reply` answered an error, and had moved the group on.
-/// Consequence: with NOACK the entries were lost to it. In EXEC, the reply to any command that pops was
-/// omitted behind long ones. Fix: a reply is refused before the first change, and the reply to a change
-/// is never omitted.
+/// Incident: XREADGROUP with a reply over `max-reply` answered an error, and had moved the group
+/// on. Consequence: with NOACK the entries were lost to it. In EXEC, the reply to any command that
+/// pops was omitted behind long ones. Fix: a reply is refused before the first change, and the
+/// reply to a change is never omitted.
 #[test]
 fn a_command_whose_reply_is_refused_has_changed_nothing() {
     check(&start_with(options(), Durability::Buffered));

@@ -1,4 +1,4 @@
-//! The bounds of scripts and functions, and what a script that has written may do beyond them.
+//! The bounds of scripts and functions, and the rights beyond them of a script that has written.
 
 use std::time::{Duration, Instant};
 
@@ -67,8 +67,8 @@ fn full_memory_does_not_stop_a_script_that_has_written() {
 }
 
 /// Incident: a script took a value of 70 MB out of a key, at a `max-script-memory` of 64 MiB.
-/// Consequence: the reply was an error, and the value was gone.
-/// Fix: a script that has written has a reserve, and its own reply may have what it has popped.
+/// Consequence: the reply was an error, and the value was gone. Fix: a script that has written has
+/// a reserve, and its own reply may have the values that it has popped.
 #[test]
 fn a_script_keeps_a_large_value_that_it_takes_out() {
     let limits = ServerOptions { script_memory_max: 1 << 20, reply_bytes_max: 1 << 20, ..options() };
@@ -103,8 +103,8 @@ fn a_script_keeps_a_large_value_that_it_takes_out() {
     assert_eq!(client.ask("STRLEN k"), ":3145728|");
 }
 
-/// Incident: what a script returned had no bound: 602 MB at a limit of 64, and a table of 20 levels
-/// kept the server busy for 69 s. Fix: `max-reply` holds for scripts.
+/// Incident: the returned value of a script had no bound: 602 MB at a limit of 64, and a table of
+/// 20 levels kept the server busy for 69 s. Fix: `max-reply` holds for scripts.
 #[test]
 fn a_reply_of_a_script_is_bounded_by_max_reply() {
     let server = start(ServerOptions { reply_bytes_max: 100_000, ..options() });
@@ -194,8 +194,8 @@ fn a_library_that_fills_its_memory_does_not_stop_the_others() {
     }
 }
 
-/// Incident: neither SCRIPT KILL nor BUSY reached a script that encoded, or whose value became a
-/// reply. Fix: both count their work.
+/// Incident: neither SCRIPT KILL nor BUSY reached a script while it encoded, or while its value
+/// became a reply. Fix: both count their work.
 #[test]
 fn encoding_and_replying_can_be_stopped() {
     let busy = Duration::from_millis(50);

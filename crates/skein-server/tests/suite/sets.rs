@@ -153,7 +153,7 @@ fn each_member_is_popped_once() {
     assert_eq!(server.connect().ask("EXISTS s"), ":0|");
 }
 
-/// Names with gaps of all sizes between them are equally likely: 1,000 of 10 draws each, so fewer
+/// Names with gaps of all sizes between them are equally likely: 1,000 of 10 draws each. So fewer
 /// than 800 or more than 1,200 of one name have a probability below one in a billion.
 #[test]
 fn no_member_is_preferred() {

@@ -1,4 +1,4 @@
-//! Long commands run in slices: other clients of the worker are answered between them, the time of
+//! Long commands run in slices. Other clients of the worker are answered between them, the time of
 //! a command is that of its slices, and the memory held until the reply is written is limited.
 
 use std::io::ErrorKind;
@@ -58,8 +58,8 @@ fn info(client: &mut TestClient) -> String {
 }
 
 /// Returns whether another client is answered while the request is in progress. Both clients'
-/// requests are ready when the worker wakes up. A command that runs at once has been counted by the
-/// time that the other client can see the request before it, so it is never mistaken for one in
+/// requests are ready when the worker wakes up. A command that runs at once has been counted before
+/// the other client can see the request ahead of it. So it is never mistaken for a command in
 /// slices.
 fn is_cut(server: &TestServer, request: &str) -> bool {
     let (mut holds, mut asks, mut other) = (server.connect(), server.connect(), server.connect());
@@ -165,7 +165,7 @@ fn other_clients_run_inside_a_pipeline_of_slow_requests() {
 
 /// Incident: a round of requests that took too long ended, and the next round began with the same
 /// client, which filled its batches again. Consequence: clients that only read were answered after
-/// the last of its requests. Fix: clients without a reply come first in the next round.
+/// the last of its requests. Fix: clients without a reply are first in the next round.
 #[test]
 fn other_clients_read_inside_a_pipeline_of_slow_reads() {
     // A multiple of a batch, so that no batch has places left for other clients.
@@ -393,9 +393,9 @@ fn union_time_grows_with_the_number_of_members() {
 }
 
 /// Incident: the command took two views for each key, even for the same key again, and did not
-/// count them. Consequence: naming one key 10,000 times took half a second, mostly to release the
-/// views, and a request with a million keys held hundreds of megabytes beyond its limit. Fix: a set
-/// has one view, and everything that is held counts.
+/// count them. Consequence: a request that named one key 10,000 times took half a second, mostly to
+/// release the views. A request with a million keys held hundreds of megabytes beyond its limit.
+/// Fix: a set has one view, and everything that is held counts.
 #[test]
 fn a_set_that_is_named_again_has_one_view() {
     let (server, keys) = start_with_small_sets(ServerOptions { reply_bytes_max: 300_000, ..options() });

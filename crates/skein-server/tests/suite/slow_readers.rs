@@ -41,8 +41,8 @@ fn patient_writer(client: &TestClient) -> TcpStream {
 }
 
 /// Runs a client that sends requests with large replies, and reads only much later. Until then, the
-/// server must have run and read only as much as the system's socket buffers (some megabytes) and
-/// the limit on waiting replies hold. Without the limit, it would run all of them.
+/// server must have run and read only as much as fits the system's socket buffers (some megabytes)
+/// and the limit on waiting replies. Without the limit, it would run all of them.
 fn reads_too_late(request: &[&[u8]], expected: &[u8]) {
     const REQUESTS: u64 = 1000;
     let limits = ServerOptions { output_bytes_max: 64 << 10, ..options() };

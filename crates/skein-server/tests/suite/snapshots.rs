@@ -17,7 +17,7 @@ fn start(options: ServerOptions) -> TestServer {
     start_over(IndexKind::default(), options, 2)
 }
 
-/// Writes keys whose ranges take many slices.
+/// Writes many keys, so that their ranges take many slices.
 fn fill(server: &TestServer, keys: std::ops::Range<u32>, value: &[u8]) {
     let mut session = server.memory().session();
     for key in keys {

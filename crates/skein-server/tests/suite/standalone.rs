@@ -1,4 +1,5 @@
-//! Commands about replicas, clusters and modules, beyond what the golden file `standalone.txt` has.
+//! Commands about replicas, clusters and modules, beyond the cases of the golden file
+//! `standalone.txt`.
 
 use crate::common::{options, start_with};
 use skein_store::Durability;

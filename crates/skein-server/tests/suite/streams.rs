@@ -117,7 +117,7 @@ fn consumers_are_served_in_the_order_of_waiting() {
     }
 }
 
-/// In Redis, a client of XREADGROUP hears that its stream is gone.
+/// In Redis, a client of XREADGROUP is told that its stream was removed.
 #[test]
 fn consumers_hear_that_their_stream_is_gone() {
     let server = start();

@@ -5,9 +5,9 @@
 //!   worker 0             ├─ swapper: EXEC ┤ waits for worker 1 ....├─ SWAPDB, fill ─┤
 //! ```
 //!
-//! The sleeper and the late client are served in one turn of their worker, so `late` begins while the
-//! swapper holds the lock that comes first, and runs after the swap. Whatever the timing, a correct
-//! server gives the expected answers.
+//! The sleeper and the late client are served in one turn of their worker. So `late` begins while
+//! the swapper holds the first lock, and runs after the swap. Whatever the timing, a correct server
+//! gives the expected answers.
 
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ impl Race {
     fn start() -> Self {
         let server =
             start_with(ServerOptions { workers: 2, debug_command: true, ..options() }, Durability::Buffered);
-        // Each connection goes to the worker with the fewest.
+        // Each connection is assigned to the worker with the fewest connections.
         let mut clients: Vec<TestClient> = (0..6)
             .map(|_| {
                 let mut client = server.connect();
@@ -153,8 +153,8 @@ fn commands_that_wait_use_the_database_from_after_the_wait() {
     }
 }
 
-/// Incident: BLPOP began to wait for the key of the database that was swapped away, and a later push
-/// to its own database did not serve it. Consequence: a consumer that waits for ever beside jobs.
+/// Incident: BLPOP began to wait for the key of the database that was swapped away, and a later
+/// push to its own database did not serve it. Consequence: a consumer waits for ever beside jobs.
 #[test]
 fn a_client_that_begins_to_wait_beside_a_swap_is_served_by_its_database() {
     if skipped(REASON) {
@@ -170,7 +170,7 @@ fn a_client_that_begins_to_wait_beside_a_swap_is_served_by_its_database() {
     }
 }
 
-/// Incident: a push that was to serve a waiting client went to the database that was swapped away,
+/// Incident: a push that was to serve a waiting client wrote to the database that was swapped away,
 /// while the client waited in the other one.
 #[test]
 fn a_push_for_a_waiting_client_reaches_the_database_from_after_the_wait() {

@@ -17,7 +17,7 @@ fn fill(client: &mut TestClient) {
 
 /// Incident: COPY removed the old value before it wrote the members, and set the expiry time last.
 /// A key of the maximum length cannot expire, so that step failed. Consequence: the old value was
-/// gone, and a copy without an expiry time stood there.
+/// lost, and a copy without an expiry time stood there.
 #[test]
 fn a_rejected_copy_leaves_the_old_value() {
     let server = start_on(options(), StoreOptions::default());

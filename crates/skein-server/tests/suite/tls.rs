@@ -49,8 +49,7 @@ impl TestAuthority {
     }
 }
 
-/// Writes the files of a server whose certificate is signed by `authority`, which also signs the
-/// clients' certificates.
+/// Writes the files of a server. `authority` signs its certificate and the clients' certificates.
 fn files(folder: &Path, authority: &TestAuthority, clients: TlsClients) -> Tls {
     let write = |name: &str, text: &str| -> PathBuf {
         let path = folder.join(name);
@@ -204,8 +203,8 @@ fn tls_half_close_is_answered_before_the_close() {
     server.stop();
 }
 
-/// Access for each setting of client certificates: without a certificate, with a good one, one of
-/// another authority, an expired one, and one that is not valid yet.
+/// Access for each setting of client certificates: without a certificate, with a good one, with one
+/// of another authority, an expired one, and one that is not valid yet.
 #[test]
 fn certificates_of_clients_decide_who_gets_in() {
     let (authority, other) = (TestAuthority::new(), TestAuthority::new());
@@ -234,7 +233,8 @@ fn certificates_of_clients_decide_who_gets_in() {
     }
 }
 
-/// A client rejects a server whose certificate is signed by another authority or has expired.
+/// A client rejects a server with a certificate that another authority has signed, or that has
+/// expired.
 #[test]
 fn clients_reject_an_untrusted_server() {
     let (authority, other) = (TestAuthority::new(), TestAuthority::new());

@@ -1,5 +1,5 @@
-//! CLIENT TRACKING: who is told of which change, in which form. Errors and modes are in
-//! `golden/tracking.txt`.
+//! CLIENT TRACKING: the clients that are told of a change, and the form of the message. Errors and
+//! modes are in `golden/tracking.txt`.
 
 mod races;
 
@@ -31,7 +31,7 @@ fn assert_told(client: &mut TestClient, keys: &[&str]) {
     assert_eq!(show(&client.reply()), message(keys));
 }
 
-/// Asserts that no message comes before the reply to a request.
+/// Asserts that no message arrives before the reply to a request.
 #[track_caller]
 fn assert_silent(client: &mut TestClient) {
     assert_eq!(client.ask("ECHO silence"), "$7|silence|");
@@ -192,8 +192,8 @@ fn a_transaction_is_one_message_for_each_prefix() {
 }
 
 /// Incident: a transaction's changes were told at its end, also those before the client's own read.
-/// Consequence: a client was told to forget what it had just read. Fix: such a read is remembered
-/// after them.
+/// Consequence: a client was told to forget a key directly after it had read the key. Fix: such a
+/// read is remembered after them.
 #[test]
 fn a_read_in_a_transaction_is_after_the_changes_before_it() {
     let server = start();

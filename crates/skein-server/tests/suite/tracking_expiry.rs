@@ -80,9 +80,9 @@ fn check_expiry(server: &TestServer) {
     }
 }
 
-/// Incident: with NOLOOP, a key whose expiry the reader itself met counted as changed by the reader.
-/// Consequence: it was not told, no more tracked, and kept a stale value for ever. Fix: as in Redis,
-/// nobody has changed a key that has expired.
+/// Incident: with NOLOOP, a key whose expiry the reader itself met counted as changed by the
+/// reader. Consequence: it was not told, no more tracked, and kept a stale value for ever. Fix: as
+/// in Redis, an expired key counts as changed by no client.
 #[test]
 fn a_reader_hears_of_the_expiry_that_it_meets() {
     check_expiry(&start_with(ServerOptions { debug_command: true, ..options() }, Durability::Buffered));
@@ -90,7 +90,7 @@ fn a_reader_hears_of_the_expiry_that_it_meets() {
     check_expiry(&start_on_disk(ServerOptions { debug_command: true, ..options() }, disk));
 }
 
-/// A client whose own write replaces an expired key hears of the expiry, as in Redis.
+/// If a client's own write replaces an expired key, the client hears of the expiry, as in Redis.
 #[test]
 fn a_client_without_loops_hears_of_the_expiry_before_its_own_write() {
     let server = start_with(ServerOptions { debug_command: true, ..options() }, Durability::Buffered);

@@ -185,8 +185,8 @@ fn replies_are_held_until_they_are_durable() {
     assert_eq!(pipeline(&mut client, &read)[3], "*2|$2|49|:1|");
 }
 
-/// The queue and the watched keys have limits. The error tells what to do, and the connection stays
-/// open.
+/// The queue and the watched keys have limits. The error tells the way out, and the connection
+/// stays open.
 #[test]
 fn the_queue_and_the_watched_keys_are_bounded() {
     let server = start_with(

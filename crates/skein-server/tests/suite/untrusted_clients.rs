@@ -20,10 +20,10 @@ fn start_with_stranger(options: ServerOptions) -> (TestServer, TestClient) {
     (server, admin)
 }
 
-/// Incident: a client's name, and the name and version of its library, had no limit, were copied
-/// into each entry of ACL LOG and SLOWLOG, and were not counted. Consequence: a user without any
-/// permission made the server hold 300 MiB. Fix: names have a limit, logs keep only a part of them,
-/// and all of it counts.
+/// Incident: a client's name, and the name and version of its library, had no limit. They were
+/// copied into each entry of ACL LOG and SLOWLOG, and were not counted. Consequence: a user without
+/// any permission made the server hold 300 MiB. Fix: names have a limit, logs keep only a part of
+/// them, and all of it counts.
 #[test]
 fn names_of_clients_are_bounded_and_count() {
     let (server, mut admin) = start_with_stranger(options());

@@ -1,4 +1,4 @@
-//! A client of a round: sends requests, and notes what it hears and when.
+//! A client of a round: sends requests, and notes the replies and their times.
 
 use std::time::Instant;
 

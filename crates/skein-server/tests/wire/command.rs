@@ -262,14 +262,14 @@ impl WireCommand {
     }
 }
 
-/// What makes a group of commands one.
+/// The kind of a group of commands that runs as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupKind {
     Multi,
     Script,
 }
 
-/// What a client asks for at one moment.
+/// The commands that a client sends at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WireRequest {
     One(WireCommand),

@@ -1,5 +1,5 @@
-//! The checker's own tests: histories that have an explanation, and the same ones with one reply that
-//! has none.
+//! The checker's own tests: histories that have an explanation, and the same ones with one
+//! unexplained reply.
 
 use crate::command::{GroupKind, ListEnd, WireCommand, WireKey, WireRequest};
 use crate::history::{WireCall, WireHistory};

@@ -1,4 +1,4 @@
-//! The history of a round: what each client has asked and heard, and when.
+//! The history of a round: the requests and replies of each client, with their times.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -21,7 +21,7 @@ pub struct WireCall {
 const MILLI: u64 = 1_000_000;
 
 impl WireCall {
-    /// Returns the command if it is one whose client may wait, with its longest wait.
+    /// Returns the command and its longest wait, if its client may wait.
     fn wait(&self) -> Option<u64> {
         match &self.request {
             WireRequest::One(command) => command.wait().map(|(_, millis)| millis * MILLI),
@@ -64,7 +64,7 @@ impl WireHistory {
             let begun = calls.iter().filter(|call| call.began <= moment).cloned();
             let mut cut: Vec<WireCall> = Vec::new();
             for mut call in begun {
-                // A pipeline: what follows a call without a reply may not have run either.
+                // A pipeline: the requests after a call without a reply may not have run either.
                 let is_open = call.ended > moment || cut.last().is_some_and(|last| last.reply.is_none());
                 if is_open {
                     (call.ended, call.reply) = (u64::MAX, None);
@@ -76,8 +76,8 @@ impl WireHistory {
         Self { calls: self.calls.iter().map(cut).collect() }
     }
 
-    /// Shortens a history as far as `fails` holds for it, without making an impossible one of a
-    /// possible one: cuts its end off, and leaves reads out.
+    /// Shortens a history as far as `fails` holds for it: cuts its end off, and leaves reads out.
+    /// It never makes an impossible history of a possible one.
     pub fn shorten(&self, fails: impl Fn(&Self) -> bool) -> Self {
         let mut ends: Vec<u64> = self.calls.iter().flatten().map(|call| call.ended).collect();
         ends.sort_unstable();

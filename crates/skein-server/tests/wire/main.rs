@@ -9,10 +9,10 @@
 //!   search.rs     the search for the order
 //! ```
 //!
-//! Elements are written once. So an order that explains all replies, those to the list of all keys at
-//! the end included, shows that no element was lost or doubled, that nobody saw a part of a
-//! transaction, a script or a command on several keys, and that waiting clients were served in the
-//! order in which they began to wait.
+//! Elements are written once. So an order that explains all replies, those to the list of all keys
+//! at the end included, shows three things. No element was lost or doubled. No client saw a part of
+//! a transaction, a script or a command on several keys. Waiting clients were served in the order
+//! in which they began to wait.
 //!
 //! `.ci/wire MINUTES` runs for that long; a plain run takes some seconds. A failure prints the seed
 //! and the shortest history without an explanation. `SKEIN_SEED` repeats the random choices, but not
@@ -69,7 +69,7 @@ fn explore(name: &str, server: &TestServer, time: Duration) -> Result<(), String
     Ok(())
 }
 
-/// Runs rounds of clients that keep what they read, as [`explore`] does.
+/// Runs rounds of clients that keep the values that they read, as [`explore`] does.
 fn explore_tracking(name: &str, server: &TestServer, time: Duration) -> Result<(), String> {
     let (seed, end) = (seed(), Instant::now() + time);
     let mut random = TestRandom::new(seed);

@@ -2,8 +2,8 @@
 
 use crate::command::WireCommand;
 
-/// A reply in RESP2, without what no check looks at: the kind of a text, and the words of an error
-/// after its code.
+/// A reply in RESP2, without the parts that no check needs: the kind of a text, and the words of an
+/// error after its code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WireReply {
     Nil,
@@ -79,8 +79,9 @@ impl WireReply {
         (reply, rest)
     }
 
-    /// Returns the reply in the form of the model: the members of a set are sorted as numbers, and a
-    /// delivered entry has no id. A client that waits for a group may hear in two ways that it is gone.
+    /// Returns the reply in the form of the model: the members of a set are sorted as numbers, and
+    /// a delivered entry has no id. A client that waits for a group may be told in two ways that
+    /// the group was removed.
     pub fn of(self, command: &WireCommand) -> Self {
         match (self, command) {
             (reply, WireCommand::SetMembers(_)) => reply.sorted(),

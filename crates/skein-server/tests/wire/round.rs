@@ -20,7 +20,7 @@ const CLIENTS_MIN: usize = 3;
 const PIPELINES_MAX: usize = 6;
 const PIPELINES_MIN: usize = 2;
 
-/// What a test has done.
+/// The counts of a test's work.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct WireTally {
     pub rounds: u64,

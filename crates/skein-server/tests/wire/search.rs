@@ -1,9 +1,9 @@
 //! The search for an order of all calls that explains their replies.
 //!
 //! After Wing and Gong ("Testing and verifying concurrent objects", 1993), with the memory of Lowe
-//! ("Testing for linearizability", 2017): a step may be next if no other remaining step had ended
-//! before it began, and a position that failed once is not tried again. Elements are written once, so
-//! few steps fit, and long histories are searched quickly.
+//! ("Testing for linearizability", 2017). A step may be next if no other remaining step had ended
+//! before it began, and a position that failed once is not tried again. Elements are written once,
+//! so few steps fit, and long histories are searched quickly.
 
 use std::collections::HashSet;
 
@@ -48,7 +48,7 @@ impl SearchPosition {
         rest.into_iter().all(|call| call.reply.is_none())
     }
 
-    /// Returns the clients whose next step may be next.
+    /// Returns the clients that may take the next step.
     fn candidates(&self, history: &WireHistory) -> Vec<usize> {
         let mut first_end = u64::MAX;
         let mut steps = Vec::new();
@@ -66,7 +66,7 @@ impl SearchPosition {
             }
         }
         steps.retain(|(_, began)| *began <= first_end);
-        // What had ended first has probably run first.
+        // A call that ended first has probably run first.
         steps.sort_by_key(|(client, _)| history.calls[*client][self.next[*client]].ended);
         steps.into_iter().map(|(client, _)| client).collect()
     }
@@ -131,8 +131,8 @@ pub fn explain(history: &WireHistory) -> (WireVerdict, DeepestPosition) {
     (WireVerdict::Impossible, deepest)
 }
 
-/// Describes a history without an explanation: the calls, and what each client's next reply would
-/// have to be after the longest order that was found.
+/// Describes a history without an explanation: the calls, and the longest order that was found. For
+/// each client it shows the next reply that would be right after that order.
 pub fn describe(history: &WireHistory) -> String {
     use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! Clients that keep what they have read, in every mode of CLIENT TRACKING, beside clients that write.
-//! When all is quiet, each value that is still kept must be that of the server.
+//! Clients that keep the values that they have read, in every mode of CLIENT TRACKING, beside
+//! clients that write. When all is quiet, each value that is still kept must be that of the server.
 //!
 //! ```text
 //!   writers   SET, LMOVE, EXEC, EVAL, expiry …
@@ -34,7 +34,8 @@ const READS: usize = 30;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TrackingMode {
     words: &'static str,
-    /// Sent before a read whose reply is kept, and before one whose reply is not.
+    /// Sent before a read with a reply that the client keeps, and before one with a reply that it
+    /// does not keep.
     before_kept: Option<&'static str>,
     before_other: Option<&'static str>,
     no_loop: bool,
@@ -66,7 +67,7 @@ const MODES: [TrackingMode; 11] = [
 /// How the event of a message begins.
 const TOLD: &str = "is told to forget it";
 
-/// A client that keeps what it has read.
+/// A client that keeps the values that it has read.
 struct CachingReader {
     mode: TrackingMode,
     client: TestClient,
@@ -74,7 +75,7 @@ struct CachingReader {
     receiver: Option<TestClient>,
     kept: HashMap<WireKey, WireReply>,
     epoch: Instant,
-    /// What has happened to each key, for a message.
+    /// The history of each key, for a message.
     events: Vec<(u64, WireKey, String)>,
 }
 
@@ -142,7 +143,7 @@ impl CachingReader {
         }
     }
 
-    /// Obeys all messages that have come.
+    /// Obeys all messages that have arrived.
     fn listen(&mut self) {
         self.client.send(&encode_words("PING"));
         assert_eq!(self.reply(), WireReply::Text("PONG".to_owned()));
@@ -214,7 +215,7 @@ impl CachingReader {
         }
     }
 
-    /// Returns a key whose kept value is not that of the server.
+    /// Returns a key with a kept value that differs from that of the server.
     fn stale(&self, truth: &HashMap<WireKey, WireReply>) -> Option<WireKey> {
         self.kept
             .iter()

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::command::{DATABASES, GroupKind, ListEnd, WireCommand, WireKey, WireRequest};
 use crate::random::TestRandom;
 
-/// What most commands of a round are about.
+/// The subject of most commands of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WireTheme {
     Texts,
@@ -215,7 +215,7 @@ impl<'r> WorkloadGenerator<'r> {
         }
     }
 
-    /// Returns a command that may wait, or another one if the theme has none.
+    /// Returns a command that may wait, or another one if the theme has no such command.
     fn waiting(&mut self) -> WireCommand {
         let millis = self.millis();
         match self.theme {

@@ -27,7 +27,7 @@ impl ClientSnapshot {
     }
 }
 
-/// A snapshot whose versions are freed by a thread of its own: they may be many, and a worker must
+/// A snapshot that a thread of its own frees, because there may be many versions and a worker must
 /// not wait for that. Its place is free at once.
 #[derive(Debug)]
 pub(crate) struct HeldSnapshot {

@@ -36,7 +36,7 @@ fn fault(denied: &Denial) -> CommandError {
     }
 }
 
-/// Denies a queued request whose permission was revoked after it was queued.
+/// Denies a queued request if its permission was revoked after it was queued.
 pub(crate) fn refuse_in_exec(shared: &ServerShared, client: &ClientState, denied: &Denial) -> CommandError {
     remember(shared, client, "exec", DenialContext::Multi, denied);
     let reason = match denied {
@@ -70,7 +70,7 @@ pub(crate) fn refuse_in_script(
     })
 }
 
-/// Returns where a request comes from that the client sent itself.
+/// Returns the context of a request that the client sent itself.
 fn own_context(client: &ClientState) -> DenialContext {
     if client.in_multi() || client.in_exec() { DenialContext::Multi } else { DenialContext::TopLevel }
 }
@@ -90,7 +90,7 @@ fn remember(
     add(shared, client, running, (reason, context), object, &client.user().name);
 }
 
-/// Logs a rejected password, which came with the command `given_with` for `user`.
+/// Logs a rejected password, which the command `given_with` contained, for `user`.
 pub(crate) fn remember_login(shared: &ServerShared, client: &ClientState, given_with: &[u8], user: &[u8]) {
     add(
         shared,

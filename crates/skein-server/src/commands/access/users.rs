@@ -22,8 +22,8 @@ pub(super) fn set(
     Ok(disconnect_subscribers(context, args.get(2)))
 }
 
-/// Closes the connections of a user that have subscribed to channels which it may not read any more.
-/// A client that subscribes meanwhile is closed when a message comes (`worker::messages`).
+/// Closes the connections of a user that have subscribed to channels which it may not read any
+/// more. A client that subscribes meanwhile is closed when a message arrives (`worker::messages`).
 fn disconnect_subscribers(context: &CommandContext<'_>, name: &[u8]) -> AfterCommand {
     let shared = context.shared;
     let Some(user) = shared.acl.users.get(name).filter(|_| shared.channels.any()) else {
@@ -34,7 +34,8 @@ fn disconnect_subscribers(context: &CommandContext<'_>, name: &[u8]) -> AfterCom
     disconnect(context, |record| *record.attributes().user == *name && losing.contains(&record.place.client))
 }
 
-/// Logs which client did what to which user. Never logs the rules, which may contain a password.
+/// Logs a change of a user, with the client that made it. Never logs the rules, which may contain a
+/// password.
 fn log_change(context: &CommandContext<'_>, what: &str, user: &[u8]) {
     let by = context.client.user().name.escape_ascii();
     tracing::info!(client = context.client.id, %by, user = %user.escape_ascii(), "{what}");

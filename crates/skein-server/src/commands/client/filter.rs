@@ -20,7 +20,7 @@ pub(super) enum ClientKind {
     Normal,
     /// With subscriptions.
     Pubsub,
-    /// A master or a replica: there are none.
+    /// A master or a replica. No client of this server is one.
     OfReplication,
 }
 

@@ -1,4 +1,4 @@
-//! `maxmemory` and `maxmemory-policy`: the memory limit, and what happens when it is reached. Over
+//! `maxmemory` and `maxmemory-policy`: the memory limit, and the reaction when it is reached. Over
 //! the disk engine the limit is the size of the cache.
 
 use std::str::FromStr as _;

@@ -102,8 +102,8 @@ fn options_of(row: &Parameter, value: &str) -> RewrittenOptions {
 mod tests {
     use super::*;
 
-    /// Parameters that the file does not get: a password is a secret with a file of its own, percentiles
-    /// have no option, and the durability does not change.
+    /// Parameters that are not written to the file. A password is a secret with a file of its own,
+    /// percentiles have no option, and the durability does not change.
     const NOT_WRITTEN: [&str; 4] =
         ["appendfsync", "appendonly", "latency-tracking-info-percentiles", "requirepass"];
 

@@ -1,7 +1,7 @@
 //! DUMP of long collections, in slices.
 //!
 //! As in Redis, the payload shows a single moment: the task reads a view of the key. The reply is
-//! written when the payload is complete, because its length comes first.
+//! written when the payload is complete, because its length is written first.
 
 use std::ops::ControlFlow;
 

@@ -15,7 +15,8 @@ const BAD_TIME: CommandError = CommandError::text("ERR Invalid TTL value, must b
 const BAD_IDLE_TIME: CommandError = CommandError::text("ERR Invalid IDLETIME value, must be >= 0");
 const BAD_FREQUENCY: CommandError = CommandError::text("ERR Invalid FREQ value, must be >= 0 and <= 255");
 
-/// How the key was used where it comes from. As in Redis, only what the eviction policy wants counts.
+/// The use of the key at its origin. As in Redis, only the value that the eviction policy needs
+/// counts.
 #[derive(Clone, Copy)]
 enum KeyUse {
     IdleFor(Duration),

@@ -74,8 +74,8 @@ pub(super) fn answer_row(
     Ok(())
 }
 
-/// Replies with the body, or begins a task if there is none. A collection that was removed since its
-/// row was read has no members, and counts as absent.
+/// Replies with the body if there is one, and begins a task otherwise. A collection that was
+/// removed since its row was read has no members, and counts as absent.
 fn answer(
     is_empty: bool,
     body: Option<Vec<u8>>,

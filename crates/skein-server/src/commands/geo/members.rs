@@ -36,7 +36,7 @@ pub(in crate::commands) fn geo_dist(
     });
 }
 
-/// Replies with an array of what `write` writes for each named member.
+/// Replies with an array. `write` writes one element of it for each named member.
 fn write_each(
     row: Option<RowView<'_>>,
     args: &RequestArgs<'_>,

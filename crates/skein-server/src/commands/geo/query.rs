@@ -36,7 +36,7 @@ pub(super) enum AreaSyntax {
     Options,
 }
 
-/// Whether a command stores what it finds.
+/// Whether a command stores the found members.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum StoreSyntax {
     Never,
@@ -84,7 +84,7 @@ impl FoundFormat {
     }
 }
 
-/// The key to store in, and what becomes the score there.
+/// The key to store in, and the score of the members there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoredIn<'a> {
     pub key: &'a [u8],

@@ -31,7 +31,7 @@ struct FoundMember {
     distance: f64,
 }
 
-/// A search and what it has found.
+/// A search and its matches so far.
 pub(super) struct MemberSearch {
     area: SearchArea,
     format: FoundFormat,
@@ -110,7 +110,7 @@ impl MemberSearch {
         self.bytes
     }
 
-    /// Writes the next member. Returns `false` if there is none.
+    /// Writes the next member. Returns `false` if no member is left.
     pub(super) fn write_next(&mut self, reply: &mut ReplyWriter<'_>) -> bool {
         let Some((_, found)) = self.found.pop_first() else { return false };
         self.bytes -= found.name.len() + FOUND_BYTES;

@@ -1,5 +1,5 @@
-//! GEOSEARCH and its relatives, by how they run: those that only read, in a batch of reads; requests
-//! that may store what they find, alone.
+//! GEOSEARCH and its relatives, by how they run. Those that only read run in a batch of reads.
+//! Requests that may store their result run alone.
 
 use std::ops::{ControlFlow, Range};
 
@@ -101,7 +101,7 @@ pub(in crate::commands) fn may_store(args: &RequestArgs<'_>) -> bool {
     args.from(5).any(|word| is(word, "STORE") || is(word, "STOREDIST"))
 }
 
-/// Runs a command that may store what it finds. REQUIRES: if it stores, no other worker runs a
+/// Runs a command that may store its result. REQUIRES: if it stores, no other worker runs a
 /// command.
 fn run(
     context: &mut CommandContext<'_>,

@@ -1,8 +1,7 @@
 //! A search among many members, in slices.
 //!
-//! As in Redis, the reply shows a single moment: the task reads views of the ranges, one after the
-//! other, and ends each as soon as it is read. Found members count towards the limit on the
-//! reply.
+//! As in Redis, the reply shows a single moment. The task reads views of the ranges, one after the
+//! other, and ends each as soon as it is read. Found members count towards the limit on the reply.
 
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
@@ -18,7 +17,7 @@ const SLICE_MEMBERS: usize = 1024;
 
 const WAY_OUT: &str = "use COUNT, or search a smaller area";
 
-/// A search whose reply is written once all members are found.
+/// A search that writes its reply once all members are found.
 pub(crate) struct GeoSearchTask {
     search: MemberSearch,
     views: VecDeque<ScoreRangeView>,

@@ -21,7 +21,7 @@ pub(super) fn keys(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> Resul
     Ok(())
 }
 
-/// Replies with the keys of the request that begins at argument 2, and what the command does with
+/// Replies with the keys of the request that begins at argument 2, and with the command's use of
 /// each.
 pub(super) fn keys_and_flags(
     args: &RequestArgs<'_>,

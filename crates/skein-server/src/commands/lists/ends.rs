@@ -108,7 +108,7 @@ fn pop_each(
         Ok::<_, CommandError>(popped)
     })?;
     if popped.is_none() {
-        // Another writer has removed the key after a run whose pops were given up.
+        // A run of pops was given up, and another writer has removed the key since.
         reply.truncate(start);
     }
     let popped = popped.unwrap_or(0);

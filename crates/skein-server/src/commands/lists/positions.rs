@@ -1,6 +1,6 @@
 //! LPOS: the indexes of equal elements. A long list is searched in slices.
 //!
-//! The search runs from the front to the back, also for the last matches: it then keeps as many
+//! The search runs from the front to the back, also for the last matches. It then keeps as many
 //! matches as the reply needs, and drops earlier ones.
 
 use std::collections::VecDeque;

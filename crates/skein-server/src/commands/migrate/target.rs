@@ -14,7 +14,7 @@ const CANCELLED: Token = Token(1);
 
 /// The most bytes that must be sent within one timeout, as in Redis.
 const PART: usize = 64 << 10;
-/// The longest line of a reply. Longer lines come from something else than a Redis server.
+/// The longest line of a reply. A server that sends longer lines is not a Redis server.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// A connection to a target. It is closed when it is dropped.
@@ -142,7 +142,7 @@ impl<'m> TargetConnection<'m> {
             if self.received.len() > LINE_BYTES_MAX {
                 return Err(ErrorKind::InvalidData.into());
             }
-            // An error of the connection follows the bytes that came before it.
+            // An error of the connection follows the bytes that arrived before it.
             let more = self.receive();
             if let Some(line) = self.received_line() {
                 return Ok(line);
@@ -154,7 +154,7 @@ impl<'m> TargetConnection<'m> {
         }
     }
 
-    /// Returns the next reply if it has come already.
+    /// Returns the next reply if it has arrived already.
     pub(super) fn received_line(&mut self) -> Option<Vec<u8>> {
         let rest = &self.received[self.taken..];
         let Some(end) = rest.windows(2).position(|two| two == b"\r\n") else {

@@ -69,8 +69,8 @@ fn open<'m>(
     Ok(connection)
 }
 
-/// Returns the error for a reply of the target that is not OK. Another reply than an error comes from
-/// something that is no Redis server, and acknowledges nothing.
+/// Returns the error for a reply of the target that is not OK. If the reply is not an error either,
+/// the target is not a Redis server, and the reply acknowledges nothing.
 fn check(reply: &[u8]) -> Result<(), CommandError> {
     if reply == b"+OK" {
         return Ok(());
@@ -98,7 +98,7 @@ struct KeyTransfer<'t, 'm> {
     connection: &'t mut TargetConnection<'m>,
     now: u64,
     payload_max: usize,
-    /// The indexes of the keys whose requests were made.
+    /// The indexes of the keys for which requests were made.
     sent: Vec<usize>,
 }
 

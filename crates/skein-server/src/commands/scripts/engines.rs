@@ -1,7 +1,7 @@
 //! The Lua states of a worker's thread: one for scripts, one for functions. Each is made when the
 //! worker first needs it.
 //!
-//! Two states, because libraries stay in memory: what they take is not taken from scripts.
+//! There are two states because libraries stay in memory: their memory is not taken from scripts.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,7 @@ use crate::shared::busy_script::ScriptSort;
 
 const WITHIN_SCRIPT: CommandError = CommandError::text("ERR a script cannot run scripts");
 
-/// Libraries of a worker that the registry may have lost already, at most: those whose FUNCTION LOAD
+/// The most libraries of a worker that the registry may have lost already: their FUNCTION LOAD
 /// failed after their code ran.
 const LIBRARIES_SPARE: usize = 16;
 

@@ -140,8 +140,8 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         {
             return Err(why.clone());
         }
-        // As in Redis, memory does not stop a script that has written: it may hold the only copy of
-        // what it has removed.
+        // As in Redis, full memory does not stop a script that has written: it may hold the only
+        // copy of the values that it has removed.
         if self.call.memory_is_full && !self.has_written && command.has(Flag::DenyOom) {
             return Err(OUT_OF_MEMORY);
         }
@@ -255,7 +255,7 @@ impl ScriptCommands<'_, '_> {
                 // As in Redis, of a function too.
                 return Some(Stop("Script killed by user with SCRIPT KILL...".into()));
             }
-            // On disk, this also undoes what the script has written.
+            // On disk, this also undoes the writes of the script.
             ScriptVerdict::Abandoned => self.broken = Some(STOPPING),
             ScriptVerdict::GoOn => {}
         }

@@ -8,10 +8,10 @@
 //! ```
 //!
 //! A script or a function runs as EXEC does: no other worker runs a request meanwhile, and its
-//! writes are one transaction. As in Redis, an error ends the script, and what it has written
-//! before stays.
+//! writes are one transaction. As in Redis, an error ends the script, and its earlier writes stay.
 //!
-//! Each worker's thread has its own Lua states (`engines`). `reply_sink` writes what a script returns.
+//! Each worker's thread has its own Lua states (`engines`). `reply_sink` writes the returned value
+//! of a script.
 
 mod engines;
 mod functions;
@@ -58,7 +58,7 @@ pub(crate) enum ScriptSource {
     Function,
 }
 
-/// How a command names its script, and what the script may do.
+/// The way a command names its script, and whether the script may write.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScriptKind {
     pub(crate) source: ScriptSource,
@@ -175,7 +175,8 @@ impl ScriptCall {
     }
 }
 
-/// Returns the number of keys of a request, or `no_number` if it is none.
+/// Returns the number of keys of a request, or the error `no_number` if the argument is not a
+/// number.
 fn count_of_keys(args: &RequestArgs<'_>, no_number: CommandError) -> Result<usize, CommandError> {
     let keys = parse_i64(args.get(2)).ok_or(no_number)?;
     let keys =

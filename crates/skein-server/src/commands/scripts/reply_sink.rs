@@ -15,8 +15,8 @@ pub(super) struct ScriptReply<'r, 'w> {
     writer: &'r mut ReplyWriter<'w>,
     start: usize,
     bytes_max: usize,
-    /// The replies that the script has received since it wrote. It may return as much beyond the
-    /// limit, up to the reserve of scripts: what it has popped is nowhere else.
+    /// The bytes of replies that the script has received since it wrote. It may return as much
+    /// beyond the limit, up to the reserve of scripts: popped values exist nowhere else.
     received: &'r Cell<usize>,
 }
 

@@ -6,9 +6,9 @@
 //!   SINTER ...   Handler::Exclusive  ─► sorted_sets::algebra
 //! ```
 //!
-//! A set is a sorted set whose members all have one score, which is not stored. So its members have
-//! ranks, in the order of their bytes: SPOP and SRANDMEMBER draw ranks, and long replies and the
-//! algebra are those of sorted sets.
+//! A set is a sorted set in which all members have one score, which is not stored. So its members
+//! have ranks, in the order of their bytes: SPOP and SRANDMEMBER draw ranks, and long replies and
+//! the algebra are those of sorted sets.
 //!
 //! Read in this order: `members` (single members, SMEMBERS, SSCAN), `random` (SPOP, SRANDMEMBER),
 //! `algebra` (SUNION and its relatives).

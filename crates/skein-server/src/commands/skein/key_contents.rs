@@ -1,6 +1,6 @@
-//! The contents of a key as one element of a pair: the second one after the key in `SK.NEXT` and
-//! its relatives, the first one before the version in `SK.GETV`. Long contents are written in
-//! slices.
+//! The contents of a key as one element of a pair. In `SK.NEXT` and its relatives it is the second
+//! one, after the key. In `SK.GETV` it is the first one, before the version. Long contents are
+//! written in slices.
 
 use super::{long_contents, write_contents};
 use crate::commands::task::{SlicedTask, TaskProgress, TaskSlice};

@@ -48,8 +48,8 @@ pub(crate) fn write_details(row: RowView<'_>, reply: &mut ReplyWriter<'_>) {
     versions::write_version(row.version(), reply);
 }
 
-/// Writes the contents of a row: its value, its columns as a map, the members of a sorted set with
-/// their scores as a map, the members of a set, the elements of a list, or the entries of a stream.
+/// Writes the contents of a row: its value, its columns as a map, the members of a sorted set as a
+/// map to their scores, the members of a set, the elements of a list, or the entries of a stream.
 pub(crate) fn write_contents(row: RowView<'_>, reply: &mut ReplyWriter<'_>) -> Result<(), CommandError> {
     if let Some(value) = row.value() {
         reply.bulk(value);

@@ -1,5 +1,5 @@
-//! ZUNION, ZINTER, ZDIFF, ZINTERCARD, their forms that store the result, and ZRANGESTORE; and what
-//! the same commands on sets that are not sorted need (`commands::sets`).
+//! ZUNION, ZINTER, ZDIFF, ZINTERCARD, their forms that store the result, and ZRANGESTORE. The same
+//! commands on unsorted sets use this module, too (`commands::sets`).
 //!
 //! All are exclusive (`Handler::Exclusive`), so they see a single moment, and their writes are
 //! atomic. For large sets, the commands that only read take views and continue in slices

@@ -1,6 +1,6 @@
 //! Ranges of many members, in slices.
 //!
-//! As in Redis, the reply shows a single moment: the task reads a view of the set
+//! As in Redis, the reply shows a single moment. The task reads a view of the set
 //! (`ScoreRangeView`), which keeps the former entries of later writes. The reply is sent only when
 //! it is complete.
 

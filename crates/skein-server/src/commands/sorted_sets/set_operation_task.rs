@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The views are taken together, one for each key, however often it is named. After that, no slice
-//! does work that grows with the sets or with their number: members are sorted run by run, and the
-//! runs are merged while the reply is written. The runs are packed, so they take about as many
+//! does work that grows with the sets or with their number. Members are sorted run by run, and the
+//! runs are merged while the reply is written. The runs are packed, so they need about as many
 //! bytes as in the reply, and they count towards its limit.
 
 mod packed_runs;
@@ -56,7 +56,7 @@ struct InputSet {
 }
 
 impl InputSet {
-    /// Returns a source with its members; `None` if it has none.
+    /// Returns a source with its members, or `None` if it has no members.
     fn of(
         engine_keys: &mut EngineKeys<'_>,
         kinds: SetKinds,

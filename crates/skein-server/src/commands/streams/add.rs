@@ -39,7 +39,8 @@ struct TrimQuery {
 }
 
 impl TrimQuery {
-    /// Reads an option at `at`. Returns the place behind it, or `None` if it is none of these.
+    /// Reads an option at `at`. Returns the position behind it, or `None` if no option of trimming
+    /// is there.
     fn read(&mut self, args: &RequestArgs<'_>, at: usize) -> Result<Option<usize>, CommandError> {
         let (word, more) = (args.get(at), args.len() - 1 - at);
         let by_length = is(word, "MAXLEN");

@@ -188,7 +188,7 @@ fn auto_claim(
         force: false,
     };
     let claimed = writer.change_stream(args.get(1), false, |stream| {
-        // The closure may run again. The id of the next entry comes first, and is known last.
+        // The closure may run again. The id of the next entry is written first, and is known last.
         reply.truncate(start);
         let (mut gone, mut entries) = (Vec::new(), Vec::new());
         let mut out = ReplyWriter::new(&mut entries, reply.protocol());

@@ -12,7 +12,7 @@ const INVALID_END: CommandError = CommandError::text("ERR invalid end ID for the
 /// The longest id that Redis reads, in bytes.
 const LONGEST: usize = 127;
 
-/// An id whose number may be left to the server.
+/// An id with a number that may be left to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GivenId {
     /// `1-2`, or `1`, which is `1-0`.
@@ -54,7 +54,7 @@ fn parse(text: &[u8], missing: u64, may_be_open: bool) -> Result<GivenId, Comman
     }
 }
 
-/// Parses an id whose number may be `*`.
+/// Parses an id with a number that may be `*`.
 pub(super) fn parse_given(text: &[u8]) -> Result<GivenId, CommandError> {
     parse(text, 0, true)
 }

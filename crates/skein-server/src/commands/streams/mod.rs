@@ -6,8 +6,8 @@
 //!   XREAD, XREADGROUP       Handler::Blocking  ─► the same, or the client waits for XADD
 //! ```
 //!
-//! The data model has the records of a stream and what changes them (`skein_data`, `streams`). Here
-//! are Redis's requests and replies.
+//! The data model has the records of a stream and their writers (`skein_data`, `streams`). Here are
+//! Redis's requests and replies.
 //!
 //! Read in this order: `ids`, `replies`, `add` (XADD, XTRIM), `entries` (single entries, XSETID),
 //! `ranges`; then groups: `groups` (XGROUP), `read` and `read_group` with `read_query` and `read_task`,

@@ -46,7 +46,7 @@ enum GroupRead {
     Pending(StreamId),
 }
 
-/// Decides what to read of a stream; `None` if nothing is there to read.
+/// Decides which entries of a stream to read. Returns `None` if there is nothing to read.
 fn decide(
     stream: Option<&mut StreamReader<'_>>,
     key: &[u8],

@@ -50,7 +50,7 @@ impl<'a> ReadQuery<'a> {
         Self::parse_either(args, false)
     }
 
-    /// Reads a request of XREADGROUP. The second part says who reads.
+    /// Reads a request of XREADGROUP. Also returns the group and the consumer that read.
     pub(super) fn parse_of_group(args: &RequestArgs<'a>) -> Result<(Self, ReadFor<'a>), CommandError> {
         let query = Self::parse_either(args, true)?;
         let read_for = query.read_for.ok_or(NO_GROUP_OPTION)?;

@@ -31,7 +31,7 @@ impl StreamPart {
         size_of::<Self>() + self.key.len()
     }
 
-    /// Writes what comes before the entries of a stream.
+    /// Writes the head of a stream's reply, which stands before its entries.
     pub(super) fn write_key(key: &[u8], reply: &mut ReplyWriter<'_>) {
         if reply.protocol() == Protocol::Resp2 {
             reply.array(2);

@@ -234,7 +234,7 @@ impl FieldOperations {
         })
     }
 
-    /// Replies with what the operations read. REQUIRES: none of them writes.
+    /// Replies with the values that the operations read. REQUIRES: no operation writes.
     fn read(&self, bytes: &[u8], reply: &mut ReplyWriter<'_>) {
         reply.array(self.operations.len());
         for operation in &self.operations {

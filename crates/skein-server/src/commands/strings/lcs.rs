@@ -7,7 +7,7 @@
 //!   a[1] 0     ▲    ╲
 //! ```
 //!
-//! The task keeps the last row of lengths, and one bit for each cell: whether the path back goes
+//! The task keeps the last row of lengths, and one bit for each cell: whether the path back leads
 //! up. A slice fills some rows of the table. The path back is short.
 
 use skein_syntax::number::parse_i64;
@@ -95,7 +95,7 @@ pub(crate) struct LcsTask {
     /// The lengths of the last filled row.
     row: Vec<u32>,
     rows: usize,
-    /// Whether the path back from a cell goes up, indexed by `i` × length of `b` + `j`.
+    /// Whether the path back from a cell leads up, indexed by `i` × length of `b` + `j`.
     up: Vec<u64>,
 }
 

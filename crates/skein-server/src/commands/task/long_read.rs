@@ -1,4 +1,4 @@
-//! Reads of one key whose reply may be long: one function for a batch of reads and for slices.
+//! Reads of one key that may have a long reply: one function for a batch of reads and for slices.
 //!
 //! ```text
 //!   LongRead::answer ─┬─ short ─► reply

@@ -86,7 +86,7 @@ impl RemoveRangeTask {
         };
         let is_last = |removed: &RangeRemovalStep| removed.rest.is_none() && self.then.is_empty();
         if !self.counts && removed.as_ref().map_or(true, is_last) {
-            // Also after an error: some keys are gone.
+            // This is needed after an error, too: some keys were removed.
             slice.changes.flushed();
         }
         let removed = removed?;

@@ -1,6 +1,6 @@
-//! The sizes up to which Redis keeps a collection in a compact form. They decide what OBJECT ENCODING
-//! answers and in which order ZSCAN replies; SkeinDB stores every collection in the same way, and
-//! DUMP chooses by the defaults.
+//! The sizes up to which Redis keeps a collection in a compact form. They decide the answer of
+//! OBJECT ENCODING and the order of ZSCAN's replies. SkeinDB stores every collection in the same
+//! way, and DUMP chooses by the defaults.
 
 use super::{Live as _, LiveNumber};
 

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! # Invariants
-//! 1. If a read returns less than its buffer holds, either the socket is empty, so that an event
-//!    reports more bytes, or the client has closed its side, and `at_end` reports that.
+//! 1. If a read returns less than its buffer holds, there are two cases. Either the socket is
+//!    empty, so that an event reports more bytes, or the client has closed its side, and `at_end`
+//!    reports that.
 //! 2. While ciphertext is unsent, no plaintext is accepted. So the unsent bytes are at most those
 //!    that the session makes of one write.
 //! 3. Unsent bytes are sent by the next `flush` after the socket accepts bytes again. Until then

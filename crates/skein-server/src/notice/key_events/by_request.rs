@@ -1,4 +1,5 @@
-//! The events of commands whose events depend on the request: `EventRule::ByRequest`.
+//! The events of commands that have different events for different requests:
+//! `EventRule::ByRequest`.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The log of what requests have changed, until it is published.
+//! The log of changes by requests, until it is published.
 //!
 //! ```text
 //!   begin ─► the command runs ─► end: entries ─► … ─► commit ─► publish
@@ -29,7 +29,7 @@ pub(crate) struct KeyChanges(Option<Box<ChangeLog>>);
 #[derive(Debug)]
 pub(crate) struct ChangeLog {
     level: ObservedLevel,
-    /// The client whose requests run.
+    /// The client that runs the requests.
     client: u64,
     entries: Vec<ChangeEntry>,
     /// The number of entries that cannot be undone.
@@ -106,7 +106,7 @@ impl KeyChanges {
         self.0.as_ref().is_none_or(|log| log.entries.is_empty())
     }
 
-    /// Sets the client whose requests run from now on.
+    /// Sets the client that runs the requests from now on.
     pub(crate) fn set_client(&mut self, client: u64) {
         if let Some(log) = &mut self.0 {
             log.client = client;
@@ -199,8 +199,8 @@ impl KeyChanges {
         }
     }
 
-    /// Removes what a transaction has written that was undone. Its reads stay, and so
-    /// do entries that cannot be undone.
+    /// Removes the writes of a transaction that was undone. Its reads stay, and so do entries that
+    /// cannot be undone.
     pub(crate) fn undo_writes(&mut self) {
         if let Some(log) = &mut self.0 {
             let mut kept = log.kept;

@@ -26,11 +26,11 @@ pub(crate) enum EventRule {
     Never,
     /// The command changes keys without an event of its own.
     Silent,
-    /// This event, then `del` if the key is gone.
+    /// This event, then `del` if the command has removed the key.
     Changed(EventClass, &'static str),
     /// The same, even if the command has left the key as it was.
     Touched(EventClass, &'static str),
-    /// This event, or `del` instead if the key is gone.
+    /// This event, or `del` instead if the command has removed the key.
     Replaced(EventClass, &'static str),
     /// The events depend on the request.
     ByRequest(fn(&RequestArgs<'_>, &[WatchedKey<'_>], &mut ChangeLog)),
@@ -38,7 +38,7 @@ pub(crate) enum EventRule {
 
 use EventRule::{ByRequest, Changed, Never, Reads, Replaced, Silent, Touched};
 
-/// Returns the keys whose absence is an event, as often as the command looks for them.
+/// Returns each key with an event for its absence, as often as the command looks for the key.
 pub(super) fn missed_keys<'a>(command: &Command, args: &RequestArgs<'a>) -> Vec<&'a [u8]> {
     let is_missed = |flags: &str| match command.lookup {
         KeyLookup::ByAccess => has_word(flags, "RO"),

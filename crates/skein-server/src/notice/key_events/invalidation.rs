@@ -20,7 +20,7 @@ pub(crate) enum InvalidatedKeys {
 pub(crate) enum Invalidation {
     /// To the client itself, or to the one that it has named with REDIRECT.
     Keys { to: ClientLocation, redirected: bool, keys: InvalidatedKeys },
-    /// To the client itself: the one that it has named is gone.
+    /// To the client itself: the client that it has named has disconnected.
     NoReceiver { to: ClientLocation, redirect: u64 },
 }
 
@@ -50,7 +50,7 @@ impl InvalidatedKeys {
     }
 }
 
-/// Returns the message that a client's receiver is gone.
+/// Returns the message that a client's receiver has disconnected.
 pub(crate) fn encode_broken(redirect: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut reply = ReplyWriter::new(&mut bytes, Protocol::Resp3);

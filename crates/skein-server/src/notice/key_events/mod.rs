@@ -9,14 +9,14 @@
 //!                        channels                              mail to their workers
 //! ```
 //!
-//! One place compares the states of keys around each command, whatever the command is. So no
-//! command forgets to tell, and a command knows nothing of this. What it costs is one load of
-//! [`KeyObserver::level`] for a batch of requests while nobody wants to know.
+//! One place compares the states of keys around each command, for every command alike. So no
+//! command forgets to tell, and a command does not depend on this module. While nobody observes
+//! keys, the cost is one load of [`KeyObserver::level`] for a batch of requests.
 //!
 //! # Invariants
-//! 1. While anybody wants to know, whoever writes holds the lock `order` from the first look at the
-//!    keys until the changes are published. So events of a key have the order of its writes, and
-//!    two equal states of a key mean that it was not written in between.
+//! 1. While anybody observes keys, a writer holds the lock `order` from the first look at the keys
+//!    until the changes are published. So events of a key have the order of its writes, and two
+//!    equal states of a key mean that it was not written in between.
 //! 2. A worker that runs requests has seen the level that its clients were promised: the reply that
 //!    promises it is sent after all workers have passed the exclusion gate.
 //! 3. `order` is acquired after the exclusion gate, and before the engine is entered.
@@ -127,10 +127,10 @@ impl KeyObserver {
         observer
     }
 
-    /// Returns what anybody wants to know.
+    /// Returns the kinds of events that anybody observes.
     #[inline]
     pub(crate) fn level(&self) -> ObservedLevel {
-        // Relaxed: invariant 2. The threads that remove expired keys may see a new level late; they
+        // Relaxed: invariant 2. The threads that remove expired keys may see a new level late. They
         // remove a key half a second after it was visible the last time.
         ObservedLevel(self.level.load(Ordering::Relaxed))
     }

@@ -15,7 +15,7 @@ use crate::resp::RequestArgs;
 /// The parts of a stream that a command may change besides the state of its key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum StreamPart<'a> {
-    /// The number of entries, of which the command adds one.
+    /// The number of entries. The command adds one.
     Entries,
     /// The consumer of a group.
     Consumer { group: &'a [u8], consumer: &'a [u8] },

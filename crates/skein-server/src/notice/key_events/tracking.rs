@@ -9,13 +9,14 @@
 //! # Invariants
 //! 1. A client is remembered before its worker reads the key, and `invalidate` is called after the
 //!    key was written. Both take the lock. So if the read did not see the write, `invalidate` sees
-//!    the client: had it come first, the write would have happened before the read.
+//!    the client: if `invalidate` had run first, the write would have happened before the read.
 //! 2. A message reaches the output of its client after the reply to the read, because the client's
 //!    worker takes its mail between its requests.
 //! 3. A client of `by_key` is told at most once. It is remembered anew when it reads the key again.
 //!
-//! Clients that are gone stay in `by_key` until the key changes. A list of clients that grows is
-//! freed of them first, so it has at most twice as many numbers as clients that track keys.
+//! Disconnected clients stay in `by_key` until the key changes. They are removed from a list of
+//! clients before it grows. So the list has at most twice as many numbers as clients that track
+//! keys.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
@@ -34,7 +35,7 @@ use skein_data::{is_reserved, name_within};
 const PER_KEY: usize = 96;
 const PER_CLIENT: usize = size_of::<u64>();
 
-/// The number of clients of a key from which on those that are gone are removed before it grows.
+/// If a key has at least this number of clients, closed clients are removed before the list grows.
 const CLIENTS_LEAST: usize = 16;
 
 /// The most keys over the limit that are removed under one lock, and so by one read.
@@ -190,7 +191,7 @@ impl TrackingTable {
     /// others are removed, and their clients are told as if they had changed.
     pub(crate) fn remember<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>, client: u64, most: usize) {
         let mut tables = lock(&self.tables);
-        // A transaction may end the tracking of what it has read.
+        // A transaction may end the tracking of keys that it has read.
         if !tables.clients.contains_key(&client) {
             return;
         }
@@ -225,7 +226,7 @@ impl TrackingTable {
     }
 
     /// Tells the clients of a key to forget it, except a client that has changed the key itself and
-    /// does not want to hear of it.
+    /// has asked not to be told of that.
     fn forget(&self, tables: &mut TrackingTables, key: &[u8], changed_by: Option<u64>) {
         let Some((key, mut readers)) = tables.forget(key) else { return };
         if planted_bugs::is_on(PlantedBug::LostInvalidation) && readers.len() > 1 {
@@ -316,8 +317,8 @@ impl TrackingTable {
 }
 
 /// Calls `found` with each prefix of a key, the longest one first. Looks at few others: the
-/// greatest prefix up to the key either is one of the key's, or shows how much of the key the next
-/// may have.
+/// greatest prefix up to the key either is a prefix of the key, or limits the length that the next
+/// such prefix may have.
 fn for_each_prefix<'p>(
     prefixes: &'p BTreeMap<Vec<u8>, BTreeSet<u64>>,
     key: &[u8],

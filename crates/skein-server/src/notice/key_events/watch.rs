@@ -14,7 +14,7 @@ use skein_data::{EngineKeys, EngineWriter, Error, KeyState};
 /// More keys than this are compared by their hashes to find those that are named twice.
 const FEW: usize = 8;
 
-/// Keys whose states can be read.
+/// Keys with readable states.
 pub(crate) trait KeyStates {
     fn state(&mut self, key: &[u8]) -> KeyState;
 
@@ -137,8 +137,8 @@ impl<'a> CommandWatch<'a> {
         Self { rule, request: None, keys: found, streams: None }
     }
 
-    /// Looks at the keys again, and notes what has happened to them, in Redis's order: keys that
-    /// had expired, reads of absent keys, and the changes of the command.
+    /// Looks at the keys again, and notes the events in Redis's order: keys that had expired, reads
+    /// of absent keys, and the changes of the command.
     pub(super) fn end(mut self, keys: &mut impl KeyStates, log: &mut ChangeLog, succeeded: bool) {
         let reads = matches!(self.rule, EventRule::Reads);
         for watched in &mut self.keys {

@@ -31,7 +31,7 @@ pub(crate) struct Figure {
     pub unit: FigureUnit,
     /// The meaning, for Prometheus and the documents.
     pub help: &'static str,
-    /// Returns the value, or `None` if this server has none.
+    /// Returns the value, or `None` if this server does not have it.
     pub read: fn(&FigureSource<'_>) -> Option<FigureValue>,
 }
 

@@ -55,7 +55,7 @@ pub(crate) const FIGURES: &[Figure] = &[
     field("clients", "tracking_clients", "Clients with CLIENT TRACKING", |all| {
         some(all.shared.key_observer.tracking.sums().clients)
     }),
-    // As in Redis, a client whose requests a pause holds back is blocked.
+    // As in Redis, a client is blocked if a pause holds back its requests.
     field("clients", "blocked_clients", "Clients that wait for keys, or for the end of a pause", |all| {
         some(all.shared.waiting.count() + all.shared.pause.holding())
     }),

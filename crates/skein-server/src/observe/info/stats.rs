@@ -1,10 +1,11 @@
-//! INFO stats: what was done since the start, or since CONFIG RESETSTAT.
+//! INFO stats: the counters since the start, or since CONFIG RESETSTAT.
 
 use super::InfoLines;
 use super::InfoNumbers;
 use crate::shared::ServerShared;
 
-/// Figures of Redis about replication, forks, a cluster and defragmentation. There is none of these.
+/// Figures of Redis about replication, forks, a cluster and defragmentation, which this server does
+/// not have.
 const NEVER: &[&str] = &[
     "total_net_repl_input_bytes",
     "total_net_repl_output_bytes",

@@ -18,7 +18,7 @@ struct TestMetricsServer {
 }
 
 impl TestMetricsServer {
-    /// Starts a server whose pages all have this text.
+    /// Starts a server that answers all pages with this text.
     fn new(patience: HttpTimeouts, text: impl Fn() -> String + Send + 'static) -> Self {
         let listening = MetricsListener::at(([127, 0, 0, 1], 0).into()).expect("a port");
         let stop = Arc::new(AtomicBool::new(false));

@@ -80,7 +80,7 @@ impl SearchArea {
         [longitude - aside..longitude + aside, latitude - up..latitude + up]
     }
 
-    /// Returns the step whose cells are about as large as the area.
+    /// Returns the step at which cells are about as large as the area.
     fn step(&self) -> u32 {
         let meters = self.unit
             * match self.shape {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Redis leaves out what lies beyond the poles or the date line, so these areas are small.
+        /// Redis leaves out positions beyond the poles or the date line, so these areas are small.
         #[test]
         fn the_cells_cover_the_area(
             longitude in -170.0..170.0,

@@ -1,4 +1,4 @@
-//! A cell: all positions whose bits begin alike.
+//! A cell: all positions that share the first bits.
 //!
 //! ```text
 //!   step 1: 4 cells       step 2: 16 cells           bits of a cell: x y x y ...
@@ -109,7 +109,7 @@ impl GeoCell {
         self.moved(X, east).moved(Y, north)
     }
 
-    /// Moves along the axis whose bits these are.
+    /// Moves along an axis, given by the mask of its bits.
     fn moved(self, axis: u64, by: i32) -> Self {
         let unused = 64 - 2 * self.step;
         let (own, others) = (self.bits & axis, self.bits & !axis);

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Every operation on floats is one of Redis in the same order, so scores and distances have the
-//! same bits. This module knows no server.
+//! same bits. This module does not depend on the server.
 //!
 //! Read in this order: `position`, `cell`, `area`.
 //!

@@ -98,13 +98,13 @@ impl Angle for f64 {
     }
 }
 
-/// Returns a number without its fraction, as x86 converts it: what does not fit becomes the least
-/// integer.
+/// Returns a number without its fraction, as x86 converts it: a number out of range becomes the
+/// least integer.
 pub(crate) fn score_as_integer(score: f64) -> i64 {
     if (-TWO_63..TWO_63).contains(&score) { score as i64 } else { i64::MIN }
 }
 
-/// Does the same without signs: a negative number wraps, and what does not fit becomes 0.
+/// Does the same without signs: a negative number wraps, and a number out of range becomes 0.
 fn score_bits(score: f64) -> u64 {
     if score >= TWO_63 {
         score_as_integer(score - TWO_63).cast_unsigned() ^ 1 << 63

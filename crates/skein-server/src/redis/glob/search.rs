@@ -1,6 +1,6 @@
 //! Finds a segment in a text with one pass over it.
 //!
-//! Shift-And (Baeza-Yates and Gonnet, "A New Approach to Text Searching", 1992): bit j of the state
+//! Shift-And (Baeza-Yates and Gonnet, "A New Approach to Text Searching", 1992). Bit j of the state
 //! says that the first j + 1 elements match the bytes up to the current one.
 //!
 //! ```text

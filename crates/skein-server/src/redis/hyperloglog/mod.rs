@@ -15,7 +15,8 @@
 //! ```
 //!
 //! The highest bit of the cached count tells that the count is out of date. The same elements make
-//! the same bytes as in Redis, so a value moves between both servers. This module knows no server.
+//! the same bytes as in Redis, so a value moves between both servers. This module does not depend
+//! on the server.
 //!
 //! Read in this order: this file; `element` (hash), `dense`, `sparse`, `estimate`. `self_test`
 //! checks them against each other.

@@ -8,7 +8,7 @@
 //!
 //! To raise a register, its run is split into up to three. Then neighbours with the same value are
 //! joined. The result is not always the shortest one, but the bytes are those of Redis, step by
-//! step: the same runs are split, and the same five runs are looked at for joining.
+//! step. The same runs are split, and the same five runs are examined for joining.
 
 use super::{CorruptRuns, HEADER, REGISTERS};
 

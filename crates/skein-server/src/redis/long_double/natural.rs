@@ -88,9 +88,9 @@ impl Natural {
         (top, down, rest || word(words) & ((1 << bits) - 1) > 0)
     }
 
-    /// Returns the first `bits` bits of `self` ÷ `by`, at most 128, of which the first may be 0;
-    /// the shift that scales them up; and whether there is a remainder. REQUIRES: neither number is
-    /// 0.
+    /// Returns the first `bits` bits of `self` ÷ `by`, at most 128; the shift that scales them up;
+    /// and whether there is a remainder. The first of the bits may be 0. REQUIRES: neither number
+    /// is 0.
     pub(super) fn divide(mut self, mut by: Self, bits: usize) -> (u128, isize, bool) {
         let shift = self.bits().cast_signed() - by.bits().cast_signed();
         if shift >= 0 {

@@ -78,7 +78,7 @@ fn failed(error: &LibraryError) -> CommandError {
     CommandError::owned(format!("ERR {error}"))
 }
 
-/// Runs the code of a library whose head was read, and returns the library.
+/// Runs the code of a library after its head was read, and returns the library.
 ///
 /// # Errors
 /// If the code fails, or registers no function.
@@ -166,8 +166,8 @@ pub(crate) fn load_row(
 /// Runs the code of a library if this engine has not run it yet.
 ///
 /// # Errors
-/// If the code fails. It did not when the library was loaded, so memory is short, or the call, whose
-/// host this is, was stopped.
+/// If the code fails. It did not fail when the library was loaded. So either memory is short, or
+/// the call that `host` belongs to was stopped.
 pub(crate) fn ensure_loaded(
     lua: &mut ScriptEngine,
     library: &FunctionLibrary,

@@ -12,11 +12,11 @@
 //! `skein_data::FUNCTIONS_KEY`, which no client can name.
 //!
 //! Each worker runs the code of a library when it first calls one of its functions. Every change
-//! has a new generation, at which the workers forget the libraries that are gone.
+//! has a new generation. When a worker sees it, it forgets the removed libraries.
 //!
 //! # Invariants
-//! 1. `changing` is held from the copy of the libraries until the changed copy takes their place,
-//!    so the row and the libraries change in the same order.
+//! 1. `changing` is held from the copy of the libraries until the changed copy replaces them, so
+//!    the row and the libraries change in the same order.
 //!
 //! Read in this order: this file, `loading`, `head`, `payload`.
 
@@ -104,7 +104,7 @@ impl FunctionLibraries {
         (self.by_name.len(), self.iter().map(|library| library.functions.len()).sum())
     }
 
-    /// Returns the number of libraries whose code failed at the start.
+    /// Returns the number of libraries with code that failed at the start.
     pub(crate) fn failed(&self) -> usize {
         self.iter().filter(|library| library.fault.is_some()).count()
     }
@@ -146,7 +146,7 @@ impl FunctionLibraries {
         Ok(())
     }
 
-    /// Removes a library. Returns `false` if there is none of this name.
+    /// Removes a library. Returns `false` if no library has this name.
     pub(crate) fn remove(&mut self, name: &[u8]) -> bool {
         let removed = str::from_utf8(name).ok().and_then(|name| self.by_name.remove(name));
         for function in removed.iter().flat_map(|library| &library.functions) {

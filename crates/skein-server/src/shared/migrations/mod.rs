@@ -12,13 +12,13 @@
 //! removed. A migration that was started ends, whether its client is still connected or not.
 //!
 //! # Invariants
-//! 1. Keys are held only while no other worker runs requests (`exclusion_gate`). So a worker that runs
-//!    requests, and sees that a key does not move, may write it until it gives up its room: at the end
-//!    of its turn, or when it waits to be alone. A request that runs alone looks again
+//! 1. Keys are held only while no other worker runs requests (`exclusion_gate`). So a worker that
+//!    runs requests, and sees that a key does not move, may write it until it gives up its room: at
+//!    the end of its turn, or when it waits to be alone. A request that runs alone looks again
 //!    (`AfterCommand::HeldBack`).
-//! 2. A key is removed only if the target has acknowledged it, and only while no other worker runs
-//!    requests, and if its version is that from before the dump. So no write is lost, also not one
-//!    that nobody held back.
+//! 2. A key is removed only if the target has acknowledged it, only while no other worker runs
+//!    requests, and only if its version is that from before the dump. So no write is lost, not even
+//!    one that was not held back.
 //! 3. Each job that a thread takes ends with one mail to its client's worker, also if the thread
 //!    panics. The worker releases the keys.
 //!
@@ -42,8 +42,8 @@ pub(crate) use moving_keys::MovingKeys;
 /// More migrations than this wait for a thread. Their keys are held already.
 const THREADS_MAX: usize = 16;
 
-/// How long a stop waits for the threads, whose connections it has ended. A thread may be in the
-/// resolver of the system, which nothing interrupts.
+/// The longest time that a stop waits for the threads after it has ended their connections. A
+/// thread may be in the resolver of the system, which cannot be interrupted.
 const STOP_WAIT: Duration = Duration::from_secs(2);
 
 /// A key of the store that moves, and its version before.

@@ -20,8 +20,8 @@ impl MovingKeys {
     /// Returns whether any key moves.
     #[inline]
     pub(crate) fn any(&self) -> bool {
-        // Relaxed: whoever runs requests has acquired, through the exclusion gate, the additions that
-        // matter to it (invariant 1 of `migrations`).
+        // Relaxed: a worker that runs requests has acquired, through the exclusion gate, the
+        // additions that matter to it (invariant 1 of `migrations`).
         self.count.load(Ordering::Relaxed) > 0
     }
 

@@ -1,4 +1,4 @@
-//! Who is told of changes in which database, and under which name.
+//! Notices of changes: the clients that receive them, in each database, and the names in them.
 
 use super::{REASON, client_of, start};
 use crate::blocking::{answer, block, blocked};
@@ -21,7 +21,7 @@ fn a_push_serves_clients_of_its_own_database() {
     assert_eq!(pusher.ask("RPUSH l right"), ":1|");
     assert_eq!(answer(&mut third), "*2|$1|l|$5|right|");
     assert_eq!(blocked(&mut observer), 1);
-    // A key that comes from another database serves, too.
+    // A key that is moved from another database serves, too.
     for words in ["RPUSH l moved", "MOVE l 0"] {
         assert_eq!(pusher.ask(words), ":1|");
     }
@@ -49,7 +49,7 @@ fn waiting_clients_follow_their_database() {
     block(&mut second, "BRPOP x l 0", &mut observer);
     block(&mut mover, "BLMOVE q to LEFT RIGHT 0", &mut observer);
     block(&mut reader, "XREAD BLOCK 0 STREAMS s $", &mut observer);
-    // The list that comes into database 1 serves its client.
+    // The list that is swapped into database 1 serves its client.
     assert_eq!(other.ask("RPUSH l five"), ":1|");
     assert_eq!(other.ask("SWAPDB 5 1"), "+OK|");
     assert_eq!(answer(&mut second), "*2|$1|l|$4|five|");
@@ -68,7 +68,7 @@ fn waiting_clients_follow_their_database() {
     assert_eq!(blocked(&mut observer), 0);
 }
 
-/// A client of XREADGROUP hears that its stream is gone from its own database alone.
+/// A client of XREADGROUP is told that its stream was removed only for its own database.
 #[test]
 fn a_flush_of_another_database_unblocks_nobody() {
     if skipped(REASON) {

@@ -50,7 +50,7 @@ fn targets_that_fail_leave_the_keys_that_they_have_not_acknowledged() {
     assert_eq!(client.ask("GET k"), "$1|v|");
 }
 
-/// A target that does not read: what cannot be sent is an error of the timeout.
+/// A target that does not read: a request that cannot be sent is an error of the timeout.
 #[test]
 fn a_target_that_does_not_read_is_a_timeout() {
     let server = start();

@@ -11,8 +11,8 @@ use skein_server::ServerOptions;
 use skein_store::Durability;
 
 /// A client reads keys while another one writes them, each key once in a round. If it has read an
-/// old value, it must be told. The values are so long that the read takes longer than the writes: a
-/// client that is remembered after its read, and not before, fails this in the first rounds.
+/// old value, it must be told. The values are so long that the read takes longer than the writes.
+/// So a client that is remembered after its read, and not before, fails this in the first rounds.
 #[test]
 fn no_change_is_lost_between_a_read_and_its_registration() {
     const ROUNDS: u64 = 24;
@@ -86,11 +86,11 @@ fn told_of(message: &[u8]) -> Option<String> {
 /// The keys that clients read and write at the same time.
 const RACED: usize = 6;
 
-/// What a client keeps of the keys, in its protocol.
+/// The keys and values that a client keeps, in its protocol.
 type KeptValues = [Option<String>; RACED];
 
-/// Readers keep what they have read, as clients do that cache, and forget a key when they are told.
-/// In the end nothing that they keep may be old, in whatever way commands ran.
+/// Readers keep the values that they have read, as clients do that cache, and forget a key when
+/// they are told. In the end no kept value may be old, in whatever way commands ran.
 #[test]
 fn nothing_old_is_kept_after_a_race() {
     let server = start();

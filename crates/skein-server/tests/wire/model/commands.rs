@@ -1,4 +1,4 @@
-//! What each command does and replies.
+//! The effect of each command, and its reply.
 
 use std::collections::BTreeSet;
 
@@ -81,8 +81,8 @@ impl WireModel {
         }
     }
 
-    /// Runs a command whose client does not wait. `seen` is the reply of the history: it tells the
-    /// random choice of the server.
+    /// Runs a command that does not make its client wait. `seen` is the reply of the history: it
+    /// tells the random choice of the server.
     pub(super) fn run_at_once(
         &mut self,
         database: &mut usize,

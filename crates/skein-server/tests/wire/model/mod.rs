@@ -7,13 +7,13 @@
 //! ```
 //!
 //! A command that waits is two steps: it arrives, and it is served by another call or ends with its
-//! time. Clients are served in the order of their arrival, so a history in which they are not has no
-//! explanation (Scherer and Scott, "Nonblocking concurrent data structures with condition
-//! synchronization", 2004, call such objects dual).
+//! time. Clients are served in the order of their arrival, so a history with another order has no
+//! explanation. Scherer and Scott ("Nonblocking concurrent data structures with condition
+//! synchronization", 2004) call such objects dual.
 //!
 //! `fuzz/src/model.rs` has a model of more commands, and computes whole replies. It has one client,
-//! whose clock it sets; here time passes between two bounds, clients wait, and the search copies and
-//! compares states, so this model is small instead.
+//! and it sets the clock. Here time passes between two bounds, clients wait, and the search copies
+//! and compares states, so this model is small instead.
 
 mod commands;
 mod values;
@@ -77,13 +77,13 @@ pub struct WireModel {
     made: Vec<WirePlace>,
 }
 
-/// A state after a call, and the clients whose call has ended with it.
+/// A state after a call, and the clients with a call that ended by it.
 pub struct AfterCall {
     pub model: WireModel,
     pub ended: Vec<usize>,
 }
 
-/// What a call knows of its surroundings.
+/// The surroundings that a call depends on.
 #[derive(Clone, Copy)]
 pub struct CallContext<'h> {
     pub history: &'h WireHistory,
@@ -128,15 +128,15 @@ impl WireModel {
         found
     }
 
-    /// Returns what the model replies to the next call of a client, for a message.
+    /// Returns the model's reply to the next call of a client, for a message.
     pub fn expected(&self, client: usize, context: CallContext<'_>) -> Vec<String> {
         let call = WireCall { reply: None, ..context.call(client).clone() };
         let replies = self.expire(client, &call).into_iter().flat_map(|model| model.run(client, &call));
         replies.map(|(_, reply)| reply.map_or("(waits)".to_owned(), |reply| reply.to_string())).collect()
     }
 
-    /// Returns the possible states when a call looks at its keys: one for each choice of those whose
-    /// time may just have passed.
+    /// Returns the possible states when a call looks at its keys: one for each choice of the keys
+    /// that may just have expired.
     fn expire(&self, client: usize, call: &WireCall) -> Vec<Self> {
         let mut base = self.clone();
         base.rows.retain(|_, row| {
@@ -314,7 +314,7 @@ impl WireModel {
 }
 
 impl std::fmt::Display for WireModel {
-    /// Writes the contents of the databases, and who waits.
+    /// Writes the contents of the databases, and the waiting clients.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for ((database, key), row) in &self.rows {
             write!(out, "{database}:{key}={}  ", row.value.shown())?;

@@ -10,7 +10,7 @@ pub enum WireValue {
     Text(u32),
     List(Vec<u32>),
     Set(BTreeSet<u32>),
-    /// A sorted set whose members are their scores.
+    /// A sorted set with members that are their scores.
     Scores(BTreeSet<u32>),
     Stream(WireStream),
 }

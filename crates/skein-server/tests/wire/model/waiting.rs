@@ -1,11 +1,11 @@
-//! Clients that wait: who must wait, and who is served.
+//! Clients that wait: the commands that must wait, and the clients that are served.
 
 use super::{CallContext, WireModel, WirePlace, WireValue};
 use crate::command::{WireCommand, WireKey, WireRequest};
 use crate::history::{WireCall, wakes_in_any_order};
 use crate::reply::WireReply;
 
-/// The most keys whose orders of serving are all tried after a request that looks at all of them.
+/// If a request looks at all keys, the orders of serving are tried for at most this many keys.
 const ANY_ORDER_MAX: usize = 4;
 
 impl WireModel {

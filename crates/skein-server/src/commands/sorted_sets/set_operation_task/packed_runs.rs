@@ -72,8 +72,8 @@ impl PackedRun {
         (bytes > 0).then(|| Self { packed: packed.into_boxed_slice(), at: 0 })
     }
 
-    /// Returns the bytes of the run, and of its place in the heap, whose capacity is at most twice
-    /// its length.
+    /// Returns the bytes of the run and of its place in the heap. The capacity of the heap is at
+    /// most twice its length.
     fn memory(&self) -> usize {
         self.packed.len() + 2 * size_of::<Self>()
     }

@@ -6,8 +6,8 @@
 //!   set 2   g │
 //! ```
 //!
-//! A set whose read-ahead members are used up must be read again. Until all such sets have a head,
-//! the least member is unknown.
+//! When the read-ahead members of a set are used up, the set must be read again. Until all such
+//! sets have a head, the least member is unknown.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -28,7 +28,7 @@ pub(super) struct Union {
     sets: Vec<UnionSource>,
     /// Maximum number of members read from a set at a time.
     together: usize,
-    /// Sets whose next member is unknown.
+    /// The sets with an unknown next member.
     owing: Vec<usize>,
     heads: BinaryHeap<Reverse<UnionHead>>,
     /// The current least member and the part of its score that is known.
