@@ -62,7 +62,7 @@ fn hold(gate: &CachePadded<Mutex<()>>) -> MutexGuard<'_, ()> {
     gate.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns thousands per second of single puts by one worker, whose gate is the first, and of
+/// Returns thousands of single puts per second by one worker, which uses the first gate, and of
 /// multi-key writes by another worker, if `beside`.
 fn single_puts(store: &Store, gates: &Gates, beside: bool) -> skein_store::Result<[u64; 2]> {
     let stop = AtomicBool::new(!beside);

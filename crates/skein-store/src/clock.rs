@@ -1,4 +1,4 @@
-//! The clock of a store: a wall clock that never goes back.
+//! The clock of a store: a wall clock that never falls.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -70,7 +70,7 @@ struct LeadJump {
 }
 
 impl ClockSource {
-    /// Reads both clocks, the steady one last: a pause between the two reads makes the lead look
+    /// Reads both clocks, the steady one last. A pause between the two reads makes the lead look
     /// smaller, which does not matter because the greatest lead counts.
     #[inline]
     fn read(&self) -> (u64, u64) {

@@ -1,5 +1,5 @@
-//! The log of a store, with what its users must know of it together: whether it still accepts
-//! writes, and whether anything was written since the last checkpoint.
+//! The log of a store, with two facts that its users must know together with it: whether it still
+//! accepts writes, and whether anything was written since the last checkpoint.
 
 use skein_log::{Durability, Log, LogOperation};
 use skein_sync::atomic::{AtomicBool, Ordering};
@@ -51,7 +51,7 @@ impl CommitLog {
         if self.closed.swap(true, Ordering::SeqCst) { Err(Error::Closed) } else { Ok(()) }
     }
 
-    /// Notes that something was written.
+    /// Notes a write.
     #[inline]
     pub(crate) fn written(&self) {
         // Relaxed, and read before it is written, so that the cache line stays shared. The thread

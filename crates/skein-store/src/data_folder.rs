@@ -34,7 +34,7 @@ pub(crate) struct DataFolder {
     pub(crate) storage: Arc<dyn Storage>,
     /// The contents of the identity file.
     identity: Mutex<Identity>,
-    /// Missing log folders whose contents are given up. The identity still names them.
+    /// Missing log folders that were given up with their contents. The identity still names them.
     pub(crate) given_up: Vec<LogFolder>,
 }
 

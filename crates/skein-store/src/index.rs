@@ -21,7 +21,7 @@ use crate::Error;
 
 pub(crate) type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
-/// Decides what to do with the present row of a key. It is called at most once.
+/// Decides the change of the present row of a key. It is called at most once.
 pub(crate) type RowDecision<'d, S> = &'d mut dyn FnMut(Option<<S as Slot>::Ref<'_>>) -> ComputeAction<S>;
 
 /// Visits a row of a scan, and breaks to end the scan.

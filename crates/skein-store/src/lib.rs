@@ -34,10 +34,10 @@
 //! Design: `docs/design/store.md`, `docs/design/data-model.md`. Bytes on disk: `docs/format.md`.
 
 // Further modules:
-// - options, data_folder, log_folders, identity: how a folder is opened, and who holds it.
+// - options, data_folder, log_folders, identity: how a folder is opened, and the lock on it.
 // - inspect: a folder that is not open.
 // - batch, record_buffer: writes that are applied together, and their log records.
-// - clock: a wall clock that never goes back.
+// - clock: a wall clock that never falls.
 // - interference: a test double that writes at the worst moment.
 // - removal_observer: hears of expired keys that the store removes by itself.
 mod batch;

@@ -1,9 +1,8 @@
 //! Finds the log folders of a store, from the identity, the options and the folders on disk.
 //!
 //! `docs/format.md`, "Identity", numbers the rules that are cited here. They guard against a silent
-//! loss: a log folder that is not mounted, not at its place, or mixed up with another one looks
-//! like an empty folder, and without these rules acknowledged writes would be lost without an
-//! error.
+//! loss. A log folder that is not mounted, not at its place, or mixed up with another one looks
+//! like an empty folder. Without these rules, acknowledged writes would be lost without an error.
 
 use std::path::{Path, PathBuf};
 

@@ -60,7 +60,7 @@ impl Eviction {
         matches!(self, Self::VolatileLru | Self::VolatileLfu | Self::VolatileRandom | Self::Ttl)
     }
 
-    /// Returns what rows must note of their use.
+    /// Returns the kind of use that rows must note.
     pub(crate) fn notes(self) -> UseNotes {
         match self {
             Self::Lfu | Self::VolatileLfu => UseNotes::Frequency,
@@ -207,15 +207,15 @@ pub struct StoreOptions {
     /// open without it (but with others), write a checkpoint, and open again.
     pub log_folders: Vec<PathBuf>,
     /// Log folders that are lost for good; empty by default. If a remembered folder is missing and
-    /// named here, the store returns to its newest checkpoint: later records of all logs are
+    /// named here, the store returns to its newest checkpoint. Later records of all logs are
     /// dropped, because without the lost folder they have gaps. If no folder is missing, nothing
     /// happens.
     pub give_up_log_folders: Vec<PathBuf>,
     /// The largest size of a log segment; 64 MiB by default.
     pub segment_bytes: u64,
-    /// A checkpoint starts when the logs have grown by this many bytes since the last one, or by four
-    /// times the bytes of that checkpoint, but at least 32 MiB; 1 GiB by default, `None` for never. So
-    /// a small store keeps small logs.
+    /// A checkpoint starts when the logs have grown by this many bytes since the last one, or by
+    /// four times the bytes of that checkpoint, but at least 32 MiB. The default is 1 GiB; `None`
+    /// for never. So a small store keeps small logs.
     pub checkpoint_log_bytes: Option<u64>,
     /// A checkpoint starts this long after the last one if anything was written; 1 hour by default,
     /// `None` for never.

@@ -3,8 +3,8 @@
 //!
 //! Most records have the complete contents of the key after the write. So they may be replayed in
 //! any order: the greatest version wins. Two kinds have only a change and need the version just
-//! before their own: `Merge`, for rows whose columns are in blocks, and `Expiry`, for a new time of
-//! a large row.
+//! before their own: `Merge`, for rows with columns in blocks, and `Expiry`, for a new time of a
+//! large row.
 
 use skein_model::column_table::{self as table, Column, ColumnTable};
 use skein_model::encoding::{ByteReader, EXPIRES, flagged, put_expiry, put_kind};

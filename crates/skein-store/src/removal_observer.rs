@@ -1,4 +1,4 @@
-//! Tells somebody which expired keys the store removes by itself.
+//! Tells an observer which expired keys the store removes by itself.
 
 use std::fmt::Debug;
 
@@ -8,7 +8,7 @@ use std::fmt::Debug;
 ///   thread ─► begin ─► batch: key, key, key ─► removals are in the log ─► drop
 /// ```
 pub trait RemovalObserver: Debug + Send + Sync {
-    /// Called before some removals. Returns `None` if nobody wants to know of them.
+    /// Called before some removals. Returns `None` if they are not observed.
     ///
     /// An observer that orders removals among other writes holds its lock in the batch. So the
     /// thread calls this before it enters the epoch, and holds no lock of the store.

@@ -20,7 +20,7 @@ use crate::snapshot::{self, RowKeeper};
 use crate::store_keys::StoreKeys;
 use crate::{Error, Result};
 
-/// What reads and writes of a store share.
+/// The state that reads and writes of a store share.
 pub(crate) struct StoreCore {
     pub(crate) keys: StoreKeys,
     pub(crate) commit: CommitLog,

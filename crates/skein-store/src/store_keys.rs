@@ -1,4 +1,4 @@
-//! All keys of a store in memory: rows, their indexes, and what is derived from them.
+//! All keys of a store in memory: rows, their indexes, and the structures derived from them.
 //!
 //! ```text
 //!   index         key ──► row, or the main row of a collection

@@ -1,5 +1,6 @@
 //! Plants bugs in the log and shows that the checks of `power_failures.rs` and `inspect.rs` find
-//! them: that an acknowledged write survives a power cut, and that a changed byte is damage.
+//! them. The checks are that an acknowledged write survives a power cut, and that a changed byte is
+//! damage.
 //!
 //! One test, because a planted bug affects the whole process.
 

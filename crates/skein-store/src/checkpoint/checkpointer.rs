@@ -17,8 +17,8 @@ use crate::{Error, Result};
 /// The logs of a small store may grow by this many bytes before a checkpoint starts.
 const SMALL_LOG_BYTES: u64 = 32 << 20;
 
-/// Those of a larger store may grow by this many times the bytes of its newest checkpoint. So
-/// checkpoints write at most a quarter of what the logs write.
+/// The logs of a larger store may grow by this many times the bytes of its newest checkpoint. So
+/// checkpoints write at most a quarter of the bytes that the logs write.
 const LOG_PER_CHECKPOINT: u64 = 4;
 
 /// The state of the checkpoints of this run.
@@ -28,7 +28,7 @@ pub(crate) struct Checkpointer {
     log_bytes_max: Option<u64>,
     /// See [`StoreOptions::checkpoint_interval`].
     interval: Option<Duration>,
-    /// What the recovery replayed.
+    /// The part of the logs that the recovery replayed.
     replayed: LogVolume,
     /// The newest complete checkpoint. Held while one is written.
     last: Mutex<Option<CheckpointManifest>>,
@@ -88,7 +88,7 @@ pub(crate) struct LogVolume {
     pub records: u64,
 }
 
-/// The right to write a checkpoint. Nobody else writes one meanwhile.
+/// The right to write a checkpoint. No other thread writes one meanwhile.
 pub(crate) struct CheckpointTurn<'c> {
     of: &'c Checkpointer,
     last: MutexGuard<'c, Option<CheckpointManifest>>,
@@ -164,7 +164,7 @@ impl Checkpointer {
         last: &mut Option<CheckpointManifest>,
     ) -> Result<CheckpointReport> {
         self.running.store(true, Ordering::Relaxed);
-        // This checkpoint contains everything that was written before the request.
+        // This checkpoint contains all writes before the request.
         self.requested.store(false, Ordering::Relaxed);
         *lock(&self.began) = Instant::now();
         let logged = self.logged(source.commit);
@@ -186,8 +186,8 @@ impl Checkpointer {
         written
     }
 
-    /// Returns the part of the log that the checkpoint at the start of this run does not cover: what
-    /// was replayed, and what was appended since.
+    /// Returns the part of the log that the checkpoint at the start of this run does not cover: the
+    /// replayed records, and those appended since.
     fn logged(&self, commit: &CommitLog) -> LogVolume {
         let stats = commit.log.stats();
         let LogVolume { bytes, records } = self.replayed;

@@ -3,7 +3,8 @@
 //!
 //! 1. A lease is taken while no checkpoint is written. So the newest checkpoint and all segments that
 //!    it needs are present then, and stay.
-//! 2. Checkpoints are written meanwhile. They remove what neither they nor a lease need.
+//! 2. Checkpoints are written meanwhile. They keep all files that they or a lease need, and remove
+//!    the others.
 //! 3. The end of a lease removes the rest while no checkpoint is written, under the lock of the
 //!    leases, and only if the store is not closed. Closing waits for this lock before it releases the
 //!    folder. So nothing is removed from a folder that another process may have opened.
@@ -50,8 +51,8 @@ impl FileLeases {
         drop(lock(&self.live));
     }
 
-    /// Removes what the checkpoint that began at `newest` replaces and no lease needs. Returns the
-    /// number of removed segments. REQUIRES: no other checkpoint is written.
+    /// Removes the files that the checkpoint that began at `newest` replaces and no lease needs.
+    /// Returns the number of removed segments. REQUIRES: no other checkpoint is written.
     pub(super) fn remove_outdated(&self, source: &CheckpointSource<'_>, newest: u64) -> Result<usize> {
         // No lease begins meanwhile.
         let live = lock(&self.live).clone();

@@ -23,9 +23,9 @@
 //! checkpoint was written at a standstill of the same epoch, nothing was written since, and it is
 //! the result.
 //!
-//! No call removes a checkpoint that may count: an error removes only the folder that the same call
-//! made, and a later call only what is older than the checkpoint in `identity`, or was left without
-//! ever being complete.
+//! No call removes a checkpoint that may count. An error removes only the folder that the same call
+//! made. A later call removes only folders that are older than the checkpoint in `identity`, or
+//! that never became complete.
 //!
 //! At durability `None` there is no log to replay. A checkpoint that is taken while writes run then
 //! holds all keys and members as they were at the moment of its snapshot, with whole batches. If
@@ -149,8 +149,8 @@ fn remove_those(storage: &dyn Storage, path: &Path, is_outdated: impl Fn(u64) ->
     Ok(())
 }
 
-/// Makes the folder of the checkpoint that begins at `begin`. Removes what an attempt that failed has
-/// left there.
+/// Makes the folder of the checkpoint that begins at `begin`. Removes the files that a failed
+/// attempt has left there.
 ///
 /// # Panics
 /// Panics if the checkpoint counts. The caller knows the newest one.

@@ -4,7 +4,8 @@
 //! thread streams all rows through the caches and the memory bus. With few cores it also takes one
 //! of them. With checkpoint threads that never paused, a writing thread on two cores kept 0.72 to
 //! 0.77 of its rate; with pauses of half the working time it kept 0.79 to 0.84
-//! (`docs/benchmarks/results/store.md`). If no thread writes, a pause helps nobody, so the threads do not pause.
+//! (`docs/benchmarks/results/store.md`). If no thread writes, a pause gains nothing, so the threads
+//! do not pause.
 
 use std::time::Instant;
 

@@ -9,15 +9,16 @@ use skein_sync::background::{BackgroundThread, ThreadSignal};
 use super::CheckpointReport;
 use crate::{Error, Result};
 
-/// The interval at which the thread checks log size and time. The logs of a small store grow beyond
-/// their bound by what is written meanwhile.
+/// The interval at which the thread checks log size and time. The logs of a small store exceed
+/// their bound by the writes of one interval.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The delay before the next attempt after a failed checkpoint, for example on a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Starts the thread. `write_if_wanted` writes a checkpoint if one is requested, or if one is due and
-/// its argument allows it. The thread keeps what the closure owns alive until it is stopped.
+/// Starts the thread. `write_if_wanted` writes a checkpoint if one is requested, or if one is due
+/// and its argument allows it. The thread owns the closure until it is stopped, so the captured
+/// values stay alive.
 pub(crate) fn start(
     write_if_wanted: impl Fn(bool) -> Option<Result<CheckpointReport>> + Send + 'static,
 ) -> Result<BackgroundThread> {

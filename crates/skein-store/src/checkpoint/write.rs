@@ -27,9 +27,9 @@ const PARTS_PER_THREAD: usize = 8;
 /// The begin and end of the checkpoint of a copy: no log has records for it.
 const EPOCH_OF_COPY: u64 = 1;
 
-/// Writes a checkpoint, unless the newest one, `last`, has everything. Then it only does what that
-/// one may have left undone. `last` becomes the new one as soon as this is complete. The caller
-/// ensures that only one is written at a time.
+/// Writes a checkpoint, unless the newest one, `last`, has everything. Then it only completes the
+/// steps that `last` may have left undone. `last` becomes the new checkpoint as soon as this is
+/// complete. The caller ensures that only one checkpoint is written at a time.
 pub(crate) fn write(
     source: &CheckpointSource<'_>,
     last: &mut Option<CheckpointManifest>,
@@ -310,14 +310,15 @@ fn write_part(
     Ok(info)
 }
 
-/// What was reported of a part.
+/// The reported progress of a part.
 struct PartProgress<'p> {
     of: Option<&'p OpenProgress>,
     told: PartInfo,
 }
 
 impl PartProgress<'_> {
-    /// Reports what was written since the last call. Errors if the checkpoint was cancelled.
+    /// Reports the rows and bytes written since the last call. Errors if the checkpoint was
+    /// cancelled.
     fn tell(&mut self, written: PartInfo) -> Result<()> {
         let Some(progress) = self.of else { return Ok(()) };
         let goes_on = progress.advance(written.bytes - self.told.bytes, written.rows - self.told.rows);

@@ -129,7 +129,7 @@ impl<'g> ColumnsReader<'g> {
         }
     }
 
-    /// Calls `each` with a column that is drawn at random: all are equally likely if
+    /// Calls `each` with a column that is drawn at random. All columns are equally likely if
     /// [`prepare_draws`](Self::prepare_draws) has returned true, and `below` returns equally likely
     /// numbers below its argument. Returns false if there is no column to draw.
     pub fn draw(&self, below: &mut dyn FnMut(usize) -> usize, mut each: impl FnMut(&[u8], &[u8])) -> bool {

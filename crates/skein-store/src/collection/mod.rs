@@ -23,7 +23,7 @@
 //! between the steps. A snapshot shows frozen collections (`frozen`).
 //!
 //! # Life of a set
-//! 1. A set begins when its first members are in both indexes and the main row is put; the main row
+//! 1. A set begins when its first members are in both indexes and the main row is put. The main row
 //!    of a hash replaces the row that had its columns. Before that no reader can find it.
 //! 2. It ends when its last member is removed (the same command removes the main row), or when
 //!    another command removes or replaces the main row.

@@ -122,8 +122,8 @@ fn build_range(members: &MemberIndex, found: &CollectionsById, bounds: (Bound<&[
     gathered.finish(members);
 }
 
-/// Removes main rows whose collection has no members. This writes no record: the next recovery
-/// finds the same, unless the key was written.
+/// Removes main rows of collections without members. This writes no record: the next recovery finds
+/// the same, unless the key was written.
 fn remove_empty(index: &RowIndex, stripes: &Stripes) -> Result<()> {
     let empty = Mutex::new(Vec::new());
     index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |key, row| {

@@ -44,8 +44,8 @@ impl<'g> SortedSet<'g> {
     }
 }
 
-/// A sorted set whose lock is held shared, or that is in a row. It is empty if the key was replaced
-/// meanwhile.
+/// A sorted set under its lock, held shared, or a sorted set in a row. It is empty if the key was
+/// replaced meanwhile.
 #[derive(Debug)]
 pub struct SetReader<'g>(ReaderPlace<'g>);
 
@@ -55,7 +55,7 @@ enum ReaderPlace<'g> {
     Locked(LockedMembers<'g>),
 }
 
-/// The members of a collection whose lock is held shared.
+/// The members of a collection under its lock, held shared.
 #[derive(Debug)]
 struct LockedMembers<'g> {
     collection: &'g Collection,
@@ -109,7 +109,7 @@ impl Members for LockedMembers<'_> {
 }
 
 impl SetReader<'_> {
-    /// Returns the members, whose reads do not fail.
+    /// Returns the members. Their reads do not fail.
     #[inline]
     pub fn members(&self) -> &dyn Members {
         match &self.0 {
@@ -160,9 +160,9 @@ impl SetReader<'_> {
         self.members().rank(score, member).unwrap_or_default()
     }
 
-    /// Returns the number of members for which `before` is true. In the order of scores (of
-    /// members' bytes for equal scores) it must be true for the first members and false for all
-    /// others; otherwise the answer is any number of members.
+    /// Returns the number of members for which `before` is true. Members are in the order of
+    /// scores, and of their bytes for equal scores. In this order, `before` must be true for the
+    /// first members and false for all others; otherwise the answer is any number of members.
     pub fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64 {
         self.members().rank_by(&before).unwrap_or_default()
     }

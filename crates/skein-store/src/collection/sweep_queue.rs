@@ -8,8 +8,8 @@
 //!   a slice: some members or, if there are none left, some runs of the score index
 //! ```
 //!
-//! The queue counts about how many bytes are left, from the weight of each member, so that no key
-//! is evicted for memory that is about to be freed. Each request for room removes as much as the
+//! The queue counts about how many bytes are left, from the weight of each member. So no key is
+//! evicted for memory that is about to be freed. Each request for room removes as much as the
 //! excess over the limit, so the limit holds however late the thread runs. Memory that is kept for
 //! views does not count as about to be freed before the last view ends.
 //!

@@ -50,7 +50,7 @@ pub(crate) struct ExpiryStats {
     pub(crate) average_ttl_ms: u64,
 }
 
-/// Returns the bounds of the entries whose time is before `end`.
+/// Returns the bounds of the entries with a time before `end`.
 fn before(end: &[u8; TIME]) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (Bound::Unbounded, Bound::Excluded(&end[..]))
 }
@@ -170,7 +170,7 @@ impl ExpiryIndex {
         }
     }
 
-    /// Calls `each` with time and key of the entries whose time is before `end`, in order, until it
+    /// Calls `each` with time and key of the entries with a time before `end`, in order, until it
     /// breaks.
     fn walk(&self, end: u64, mut each: impl FnMut(u64, &[u8]) -> ControlFlow<()>) {
         let own = self.entries.collector().enter();
@@ -182,7 +182,7 @@ impl ExpiryIndex {
         });
     }
 
-    /// Returns the number of entries whose time is before `end`, by visiting them. There are few
+    /// Returns the number of entries with a time before `end`, by visiting them. There are few
     /// unless the expiry thread falls behind.
     pub(crate) fn count_before(&self, end: u64) -> usize {
         let mut count = 0;
@@ -211,7 +211,7 @@ impl ExpiryIndex {
         found
     }
 
-    /// Returns the first entries whose time is before `end`, at most `most`.
+    /// Returns the first entries with a time before `end`, at most `most`.
     pub(crate) fn first_before(&self, end: u64, most: usize) -> Vec<(u64, Vec<u8>)> {
         let mut found = Vec::new();
         self.walk(end, |at, key| {

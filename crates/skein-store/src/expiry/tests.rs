@@ -102,8 +102,8 @@ fn no_reader_sees_expired_keys() {
     check(&store);
 }
 
-/// Found by reading the code: a store checks rows for expiry only after an expiring row was made by
-/// its allocator, but a closure may return a row of another allocator. Such a row stayed visible
+/// Found by reading the code: a store checks rows for expiry only after its allocator has made an
+/// expiring row, but a closure may return a row of another allocator. Such a row stayed visible
 /// past its time. Now putting it counts as making it.
 #[test]
 fn a_row_made_elsewhere_expires_too() {
@@ -256,9 +256,9 @@ fn the_thread_removes_overdue_keys() {
     assert_eq!(check(&store), 0);
 }
 
-/// Incident: the number of keys was read while the thread removed an expired key: the row was gone,
-/// and the key still counted as expired. Consequence: DBSIZE was one or two too low for a moment.
-/// Fix: the thread holds a lock while it removes keys, and counting takes it.
+/// Incident: the number of keys was read while the thread removed an expired key: the row was
+/// removed, and the key still counted as expired. Consequence: DBSIZE was one or two too low for a
+/// moment. Fix: the thread holds a lock while it removes keys, and counting takes it.
 #[test]
 fn the_number_of_keys_is_exact_while_expired_ones_are_removed() {
     let folder = tempfile::tempdir().unwrap();
@@ -431,9 +431,9 @@ proptest! {
     }
 }
 
-/// Incident: the time was that of the system's clock. Consequence: when the clock was set back, an
-/// expired key that clients had seen as absent was visible again until the clock reached its time
-/// once more. Fix: time continues by the steady clock until the wall clock has caught up.
+/// Incident: the time was that of the system's clock. Consequence: an expired key that clients had
+/// seen as absent became visible when the clock was set back, until the clock reached its time once
+/// more. Fix: time continues by the steady clock until the wall clock has caught up.
 #[test]
 fn an_expired_key_stays_absent_if_the_clock_is_set_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -457,8 +457,8 @@ fn an_expired_key_stays_absent_if_the_clock_is_set_back() {
 }
 
 /// Incident: expired keys were removed half a second later by the system's clock. Consequence: when
-/// the clock jumped forward, a key was removed during a transaction whose time was frozen before
-/// the jump, so that the key was still present for it. Fix: half a second by the steady clock.
+/// the clock jumped forward, a key was removed that was still present for a transaction, because
+/// the transaction's time was frozen before the jump. Fix: half a second by the steady clock.
 #[test]
 fn a_jump_of_the_clock_removes_nothing_under_a_frozen_time() {
     let folder = tempfile::tempdir().unwrap();

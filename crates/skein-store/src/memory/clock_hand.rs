@@ -1,5 +1,5 @@
 //! The clock hand: finds keys to evict. It moves around the keys in a circle, at several places at
-//! once. It goes over all keys, or over the expiry index if only keys that expire are evicted.
+//! once. It visits all keys, or the keys of the expiry index if only keys that expire are evicted.
 //!
 //! ```text
 //!   keys in order   a....b....c....d....e....f....g....h....    each place moves to the right,
@@ -14,8 +14,8 @@
 //! | least frequently used | the greater the less it is used (`row/use_count.rs`) |
 //! | random | a random number |
 //!
-//! A window returns the old ones among its keys. The threshold comes from the ages in recent
-//! windows of all places: if all keys are in use, nearly no key is old; if no key is in use, many
+//! A window returns the old ones among its keys. The threshold is computed from the ages in recent
+//! windows of all places. If all keys are in use, nearly no key is old; if no key is in use, many
 //! are. If some windows in a row have no old key, the oldest key that was seen is returned, so the
 //! search always ends. The keys of a window are adjacent, so reading them is cheap. There are
 //! enough places that no part of the keys stays unvisited for long.

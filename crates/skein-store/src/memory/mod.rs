@@ -72,8 +72,8 @@ impl MemoryUse {
         self.nodes + self.orders + self.keys + self.rows + self.buffers + self.unreclaimed
     }
 
-    /// Returns the live bytes that count toward the limit: all but the buffers of the logs, which
-    /// have their own bound, and which an eviction does not shrink.
+    /// Returns the live bytes that count toward the limit. These are all bytes but the buffers of
+    /// the logs, which have their own bound, and which an eviction does not shrink.
     fn limited(&self) -> usize {
         self.total() - self.buffers
     }
@@ -181,7 +181,7 @@ impl MemoryBudget {
     }
 
     /// Rejects a write that adds much at once to a key with `before` bytes, if no key may be
-    /// evicted for it. For writers whose caller made room only for the bytes of the request.
+    /// evicted for it. Writers call it if their caller made room only for the bytes of the request.
     #[inline]
     pub(crate) fn admit_growth(
         &self,

@@ -17,9 +17,9 @@
 //! so the age of a row is known in seconds, too (`idle_s`). A row that is not used for as long as
 //! all stamps last looks as if it was used lately.
 //!
-//! While keys are evicted by frequency, the clock has another form, and stamps mean what
-//! `use_count` says. After a change of the policy, a row keeps a stamp of the other form until its
-//! next use.
+//! While keys are evicted by frequency, the clock has another form, and stamps have the meaning
+//! that `use_count` describes. After a change of the policy, a row keeps a stamp of the other form
+//! until its next use.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -54,7 +54,7 @@ const FREQUENCY_TICKS: usize = 16;
 /// Set in the clock's value while frequencies are noted.
 const COUNTING: u64 = 1;
 
-/// What rows note of their use.
+/// The kind of use that rows note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UseNotes {
     LastUse,
@@ -112,13 +112,13 @@ impl AgeClock {
         if now & COUNTING == 0 { now } else { use_count::first(now) }
     }
 
-    /// Returns what is noted.
+    /// Returns the kind of use that is noted.
     pub(crate) fn notes(&self) -> UseNotes {
         if self.now() & COUNTING == 0 { UseNotes::LastUse } else { UseNotes::Frequency }
     }
 
-    /// Sets what is noted from now on, and whether bytes written advance the clock. Called before the
-    /// first use, and after each change of the eviction.
+    /// Sets the kind of use that is noted from now on, and whether bytes written advance the clock.
+    /// Must be called before the first use, and after each change of the eviction.
     pub(crate) fn note_use(&self, notes: UseNotes, by_bytes: bool, now_s: u32) {
         self.by_bytes.store(by_bytes, Ordering::Relaxed);
         let begun = self.time_of(FIRST >> VERSION_BITS) != 0;
@@ -177,7 +177,7 @@ impl AgeClock {
     }
 
     /// Advances from the value `then`. Of two concurrent ticks one is lost. A tick that is
-    /// concurrent with a change of what is noted is lost, too.
+    /// concurrent with a change of the noted use is lost, too.
     fn tick(&self, then: u64, now_s: u32) {
         let next = if then & COUNTING == 0 {
             let next = following(then >> VERSION_BITS);

@@ -17,7 +17,7 @@ use super::{
 /// The target size of a block's table. A single longer column has its own block.
 const BLOCK_BYTES: usize = 1 << 10;
 
-/// A smaller block is repacked with a neighbour when something next to it changes.
+/// A smaller block is repacked with a neighbour when a block next to it changes.
 const BLOCK_BYTES_MIN: usize = BLOCK_BYTES / 4;
 
 impl Row {

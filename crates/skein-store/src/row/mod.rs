@@ -36,8 +36,8 @@
 //! `use_count` its frequency of use.
 //!
 //! # Invariants
-//! 1. A [`Row`] owns its allocation, whose size follows from the tag; kind, body and time of expiry
-//!    never change.
+//! 1. A [`Row`] owns its allocation. The size of the allocation follows from the tag; kind, body
+//!    and time of expiry never change.
 //! 2. The version is written only through `&mut Row`, hence before the row is published. The stamp
 //!    above it may change at any time, so the word of both is read and written as an atomic.
 //! 3. The body of kind `blocks` holds pointers that each own one reference to a block, at an offset
@@ -191,7 +191,7 @@ impl Row {
         Self::of_bytes(rows, RowKind::Value, parts, expires)
     }
 
-    /// Makes a row whose body is the concatenated parts.
+    /// Makes a row with the concatenated parts as its body.
     fn of_bytes(rows: &RowAllocator, kind: RowKind, parts: &[&[u8]], expires: Option<u64>) -> Self {
         let row = Self::with_body(rows, kind, parts.iter().map(|part| part.len()).sum(), expires);
         let mut at = BODY;

@@ -5,10 +5,10 @@
 //!   tick     count       version               tick 1 to 14: never the stamps 0 and REMOVED
 //! ```
 //!
-//! The count grows with the logarithm of the uses: a use raises it with a chance that falls with the
-//! count. It falls by one with each tick of the clock (`age_clock`). So a stamp has the tick for
-//! which its count holds, and the ticks since then are subtracted by the next use, and by the clock
-//! hand when it visits the row. A row that neither meets for 14 ticks keeps too high a count.
+//! The count grows with the logarithm of the uses: a use raises it with a chance that falls with
+//! the count. It falls by one with each tick of the clock (`age_clock`). So a stamp has the tick
+//! for which its count holds. The next use subtracts the ticks since then, and so does the clock
+//! hand when it visits the row. If neither happens for 14 ticks, the row keeps too high a count.
 //!
 //! Source: Redis's documentation of
 //! [eviction by frequency](https://redis.io/docs/latest/develop/reference/eviction/); chances and

@@ -49,7 +49,7 @@ impl ActiveWrite {
 
 impl Drop for ActiveWrite {
     fn drop(&mut self) {
-        // The list may be gone while the thread ends.
+        // The list may have been dropped already while the thread ends.
         let _ = INSIDE.try_with(|stores| stores.borrow_mut().retain(|store| *store != self.store));
     }
 }

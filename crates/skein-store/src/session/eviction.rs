@@ -156,7 +156,7 @@ impl Session {
     }
 
     /// Returns whether memory exceeds the limit and keys may be evicted. Forgets the room that
-    /// [`make_room`](Self::make_room) has found before, so that it looks again: call this after
+    /// [`make_room`](Self::make_room) has found before, so that it looks again. Call this after
     /// writes for which no room was made. `caller_bytes` is as in `make_room`.
     ///
     /// ```

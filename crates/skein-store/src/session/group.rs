@@ -1,8 +1,8 @@
 //! Groups: several keys in one write, all or nothing, on disk and for readers of several keys.
 //!
-//! On disk: the group keeps the epoch from moving, so all its records have one epoch, and an epoch
-//! survives a crash whole or not at all. For readers: the stripes of the keys are latched while the
-//! index changes (see `stripes`). The moment stands still, too (see `snapshot`).
+//! On disk, the group keeps the epoch from moving, so all its records have one epoch, and an epoch
+//! survives a crash whole or not at all. For readers, the stripes of the keys are latched while the
+//! index changes (see `stripes`). The moment does not advance either (see `snapshot`).
 //!
 //! If the writes of a group are not known in advance, it is an open batch (`open_batch`).
 //!
@@ -36,10 +36,10 @@ use crate::batch::{Batch, BatchWrite};
 use crate::store_core::StoreCore;
 use crate::{Error, Result, Ticket};
 
-/// The least number of writes whose keys are looked up together first.
+/// The least number of writes at which a group first looks up all their keys together.
 const PREFETCHED_LEAST: usize = 2;
-/// The same for a group with a check, whose caller has mostly read the keys just before: the lookup
-/// of two or three keys costs more than it gains.
+/// The same for a group with a check. Its caller has mostly read the keys just before, so the
+/// lookup of two or three keys costs more than it gains.
 const PREFETCHED_LEAST_CHECKED: usize = 4;
 
 /// One write of a group, borrowed.
@@ -190,7 +190,8 @@ impl Writer<'_> {
         self.prefetch(&next_keys);
     }
 
-    /// Applies the writes of a group that was checked and whose stripes are latched: all, or none.
+    /// Applies the writes of a group after its check, under the latches of its stripes: all, or
+    /// none.
     fn write_group(&mut self, writes: &[(&[u8], GroupOp<'_>)]) -> Result<()> {
         self.journal = Some(UndoJournal::default());
         let done = self.write_steps(writes, &steps(writes));

@@ -125,7 +125,7 @@ pub(super) fn put_columns<W: RowWriter + ?Sized>(
     put_checked_columns(writer, key, columns)
 }
 
-/// Puts columns whose sizes were checked.
+/// Puts columns after the check of their sizes.
 pub(super) fn put_checked_columns<W: RowWriter + ?Sized>(
     writer: &mut W,
     key: &[u8],

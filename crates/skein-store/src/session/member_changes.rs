@@ -1,7 +1,7 @@
 //! The changes of a collection's members: their former contents, so that a change with a refused
 //! write can be undone.
 //!
-//! An undo consists of ordinary writes with greater versions, and it is recorded: a checkpoint may
+//! An undo consists of ordinary writes with greater versions, and it is recorded. A checkpoint may
 //! have seen the members meanwhile, and recovery takes the greatest version.
 
 use std::ops::Range;
@@ -81,7 +81,8 @@ impl MemberChanges<PinnedRow> {
 }
 
 impl Writer<'_> {
-    /// Undoes a change of a collection whose lock has been held since, the last write first.
+    /// Undoes a change of a collection, the last write first. Its lock has been held since the
+    /// change.
     pub(super) fn undo_change(
         &mut self,
         collection: &Collection,

@@ -34,8 +34,8 @@ impl<'s> Writer<'s> {
         self.operation.as_ref().filter(|_| alone).map(LogOperation::group)
     }
 
-    /// Calls `change` with a collection whose lock is held. Also returns the changes that may have
-    /// to be undone: after an error, and within a group.
+    /// Calls `change` with a collection and holds its lock meanwhile. Also returns the changes that
+    /// may have to be undone: after an error, and within a group.
     pub(super) fn run_change<R, E: From<Error>>(
         &mut self,
         collection: &Collection,
@@ -208,7 +208,7 @@ struct LookedUp {
     is_seen: bool,
 }
 
-/// The members of a collection whose lock is held, and their records.
+/// The members of a collection under its lock, and their records.
 ///
 /// If a change removes a member, the member keeps its place in the index until the change is
 /// complete. An index can refuse a new key, but no write to a key that it holds. So undoing a
@@ -371,7 +371,7 @@ impl<'w> MemberWriter<'w> {
         }
     }
 
-    /// Removes the member that was looked up last, whose row has version `seen`. The row stays
+    /// Removes the member that was looked up last, with a row of version `seen`. The row stays
     /// until the end of the change.
     pub(super) fn remove(&mut self, seen: u64) {
         self.state.elements = None;

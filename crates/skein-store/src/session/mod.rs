@@ -269,8 +269,8 @@ impl Session {
         look(index.get(key, &guard).map(|row| (row, !time.shows(row))))
     }
 
-    /// Does the same as [`get_with`](Self::get_with), and sees a batch whole: after a read that has
-    /// shown one key of it, this shows its other keys.
+    /// Does the same as [`get_with`](Self::get_with), and sees a batch whole: after a read has
+    /// shown one key of the batch, later reads show its other keys.
     pub fn get_settled_with<R>(&self, key: &[u8], look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
         let core = self.core();
         let guard = core.keys.index.collector().enter();
@@ -386,7 +386,7 @@ impl Session {
     /// Calls `each` with the rows within `bounds`, in order, until it breaks.
     ///
     /// A row is borrowed for the call only, because a long scan releases its guard after some keys.
-    /// A scan is not a snapshot: it sees a key that is present throughout exactly once, and may or
+    /// A scan is not a snapshot. It sees a key that is present throughout exactly once, and may or
     /// may not see a key that is inserted or removed meanwhile.
     pub fn scan(
         &self,

@@ -18,7 +18,7 @@ pub(super) fn move_member<W: RowWriter + ?Sized>(
         return Ok(false);
     }
     writer.begin_at(to, |row| check_kind(row, kind))??;
-    // The caller excludes writers, so only an expired set is gone.
+    // The caller excludes writers, so only an expired set may have been removed.
     let score = writer.change_set_of::<_, W::Error>(kind, from, false, |set| Ok(set.score(member)?))?;
     let Some(score) = score.flatten() else { return Ok(false) };
     if from != to {

@@ -42,8 +42,8 @@ pub struct OpenBatch<'s> {
 }
 
 impl Session {
-    /// Begins a batch in which any reads and writes of this session form one group: on disk it is
-    /// whole or absent, and no snapshot is taken in between.
+    /// Begins a batch in which any reads and writes of this session form one group. On disk the
+    /// group is whole or absent, and no snapshot is taken in between.
     ///
     /// The reads of the batch see its writes. Other sessions see them too: isolation is up to the
     /// caller. If a write is rejected, earlier writes stay.

@@ -4,7 +4,7 @@ use super::writer::RowChange;
 use crate::record;
 use crate::row::{RowAllocator, RowRef};
 
-/// Records a write for the log, for an engine whose log has such records.
+/// Records a write for the log, if the log of the engine has such records.
 #[derive(Debug)]
 pub struct Recorder<'r>(pub(super) Option<&'r mut Vec<u8>>);
 

@@ -60,7 +60,7 @@ pub enum RowChange {
 pub struct RowUpdate {
     /// Whether the key was present before.
     pub existed: bool,
-    /// Whether anything was changed.
+    /// Whether the writer has changed a key.
     pub changed: bool,
     /// The version of the present row or of the removal; 0 if the key was and is absent.
     pub version: u64,
@@ -108,7 +108,7 @@ pub struct Writer<'s> {
     pub(super) packs: bool,
     /// Bytes of rows that were removed from the index since the writer entered the epoch.
     pub(super) removed_bytes: usize,
-    /// The keys that were evicted, if somebody wants to know.
+    /// The keys that were evicted, if evictions are observed.
     pub(super) evicted: Option<Vec<Vec<u8>>>,
     /// The first failure of the log. Then the writer must not return a ticket.
     failed: Option<Error>,
@@ -360,7 +360,7 @@ impl<'s> Writer<'s> {
         Ok((done.changed, ReplacedRow { row: before.map(RowRef::pin), collection }))
     }
 
-    /// Sets several keys, each on its own, in chunks whose memory reads overlap.
+    /// Sets several keys, each on its own, in chunks with overlapping memory reads.
     ///
     /// # Errors
     /// As for [`put`](Self::put); the pairs before the rejected one were written.

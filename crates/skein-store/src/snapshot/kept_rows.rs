@@ -20,7 +20,8 @@
 //!    row that was set after the newest live snapshot was taken, or no live snapshot. It too
 //!    verifies the moment under the latch.
 //! 3. So for a live snapshot s the kept row with the smallest `until` > s has the row that the key
-//!    had at s. If there is none, no write after s is visible, and the index has that row.
+//!    had at s. If no kept row has such an `until`, no write after s is visible, and the index has
+//!    the row that the key had at s.
 //! 4. Locks are taken in this order: a shard, then the registry of live snapshots.
 //!
 //! Design: `docs/design/store.md`.
@@ -53,12 +54,13 @@ const _: () = assert!(SHARDS <= SHARDS_MAX);
 /// allocator's overhead.
 const KEPT_ROW: usize = 192;
 
-/// `until` of a row whose writer has not verified it.
+/// `until` of a row that its writer has not verified.
 const PENDING: u64 = u64::MAX;
 
 #[cfg(test)]
 thread_local! {
-    /// The rows whose `until` this thread has read, for tests that bound the cost of a search.
+    /// The number of kept rows with an `until` that this thread has read, for tests that bound the
+    /// cost of a search.
     static LOOKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
@@ -216,12 +218,13 @@ impl KeptRows {
         Some(PendingRow { kept, snapshot })
     }
 
-    /// Drops a pending row whose writer found another row, or another moment.
+    /// Drops a pending row after its writer found another row, or another moment.
     pub(super) fn void(&self, PendingRow { kept, snapshot }: PendingRow) {
         let shard = Self::shard_of(&kept.key);
         let mut held = lock(&self.shards[shard]);
         held.remove(&kept);
-        // Without its note here, the row is or was with an older snapshot, whose end counts it.
+        // Without its note here, the row is or was with an older snapshot. The end of that snapshot
+        // counts it.
         if held.notes.get_mut(&snapshot).is_some_and(|notes| notes.remove(&kept)) {
             self.count_dropped(&kept);
         }

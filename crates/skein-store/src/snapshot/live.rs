@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use skein_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use skein_sync::locks::lock;
 
-/// What the registry knows of a live snapshot.
+/// An entry of the registry for a live snapshot.
 #[derive(Debug)]
 struct LiveSnapshot {
     taken: Instant,
@@ -39,7 +39,7 @@ pub(super) struct LiveSnapshots {
 }
 
 impl LiveSnapshots {
-    /// Returns the moment of the newest live snapshot; 0 if there is none.
+    /// Returns the moment of the newest live snapshot, or 0 if no snapshot is live.
     pub(super) fn newest(&self) -> u64 {
         // Relaxed: a writer that has read a later moment than that of a snapshot has acquired its
         // beginning, and the lock of a shard orders the reader after its end (`KeptRows`).

@@ -79,9 +79,9 @@ pub(crate) struct StoreSnapshots {
     /// Kept rows of the main index and of the member index.
     rows: KeptRows,
     members: KeptRows,
-    /// Bytes of dead collections whose members live snapshots may show.
+    /// Bytes of dead collections with members that live snapshots may show.
     held: AtomicUsize,
-    /// Snapshots that were ended because of the limit, and whose rows are not all freed.
+    /// Snapshots that were ended because of the limit, and that still have rows to free.
     ending: Mutex<Vec<u64>>,
     limit: usize,
     /// The limit of the options for kept rows.
@@ -141,7 +141,7 @@ impl StoreSnapshots {
         self.newest() != 0
     }
 
-    /// Returns the moment of the newest live snapshot; 0 if there is none.
+    /// Returns the moment of the newest live snapshot, or 0 if no snapshot is live.
     #[inline]
     pub(crate) fn newest(&self) -> u64 {
         self.live.newest()

@@ -8,10 +8,10 @@
 //! # Invariants
 //! 1. A bit changes under the lock of its shard. It is cleared only if the shard is empty, so it is
 //!    set while the shard has kept rows.
-//! 2. A writer sets the bit before it looks for the newest live snapshot, and the end of a snapshot
-//!    comes before its look at the bits. Both use read-modify-writes of one word, which have an
-//!    order. If the writer is first, the end visits its shard. If it is second, the writer sees that
-//!    the snapshot has ended, and adds no note for it.
+//! 2. A writer sets the bit before it looks for the newest live snapshot. A snapshot stops being
+//!    live before its end looks at the bits. Both use read-modify-writes of one word, which have an
+//!    order. If the writer is first, the end visits its shard. If it is second, the writer sees
+//!    that the snapshot has ended, and adds no note for it.
 
 use skein_sync::atomic::{AtomicU64, Ordering};
 
@@ -33,7 +33,7 @@ impl OccupiedShards {
 
     /// Clears the bit of a shard. REQUIRES: its lock is held, and it is empty.
     pub(super) fn clear(&self, shard: usize) {
-        // Relaxed: who misses it visits an empty shard.
+        // Relaxed: a reader that misses it visits an empty shard.
         self.0.fetch_and(!(1 << shard), Ordering::Relaxed);
     }
 

@@ -11,15 +11,15 @@
 //!
 //! 1. The lease (`checkpoint/leases.rs`) keeps the newest checkpoint and its segments. The logs are
 //!    cut behind the checkpoint's end, and no checkpoint is written until the lease has begun. So E
-//!    is past the checkpoint's end epoch. The copy is what recovery would find if the process had
-//!    died when E was durable and nothing later was on disk.
-//! 2. At durability `None` the checkpoint is everything. A new one is written first if anything
-//!    was written since the newest one began. It must be of one moment.
+//!    is past the checkpoint's end epoch. Assume the process had died when E was durable and
+//!    nothing later was on disk: then recovery would find exactly the copy.
+//! 2. At durability `None` the checkpoint has all rows. A new one is written first if anything was
+//!    written since the newest one began. It must be of one moment.
 //! 3. Two folders share only files that no opening writes to in place: the files of checkpoints,
 //!    and segments that are sealed in both folders (`LogCut`, `Recovered::sealed`).
 //! 4. The identity is written last. Until then the folder is no store.
 //! 5. The copy ends with an error if the store was closed at any time before the identity is
-//!    written. Until then nobody else has removed or replaced a file of the store.
+//!    written. Until then no other process has removed or replaced a file of the store.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -65,10 +65,10 @@ pub struct FileCopyReport {
 
 impl Store {
     /// Copies the store's files to another folder, with all writes up to one moment. Reads, writes
-    /// and checkpoints go on, and no file is removed meanwhile. Files that an earlier copy has with
-    /// the same contents get a second name there (a hard link) instead. Each copy may be opened,
-    /// changed and removed, and no other copy changes. The folder has a store once the call has
-    /// returned `Ok`, and then all of it is durable.
+    /// and checkpoints continue, and no file is removed meanwhile. Files that an earlier copy has
+    /// with the same contents get a second name there (a hard link) instead. Each copy may be
+    /// opened, changed and removed, and no other copy changes. The folder has a store once the call
+    /// has returned `Ok`, and then all of it is durable.
     ///
     /// The bytes are copied as they are on disk. [`inspect`](crate::inspect) checks them.
     ///
@@ -199,8 +199,8 @@ struct EarlierCopy {
 }
 
 impl EarlierCopy {
-    /// Looks for files of the store `id` in the folder `path`, whose checkpoint began at `begin`.
-    /// Damage there is no error: damaged files are not shared.
+    /// Looks in the folder `path` for files of the store `id` with the checkpoint that began at
+    /// `begin`. Damage there is no error: damaged files are not shared.
     fn find(storage: &dyn Storage, path: &Path, id: StoreId, begin: u64) -> Self {
         let identity = match Identity::read(storage, path) {
             Ok(Some(identity)) => identity,
@@ -224,7 +224,7 @@ impl EarlierCopy {
 
 /// Returns the log segments of a store that no opening writes to.
 fn sealed_segments(storage: &dyn Storage, path: &Path, identity: &Identity) -> Result<Vec<PathBuf>> {
-    // Logs elsewhere may be those of an open store, of whose folder `path` is a copy.
+    // Logs elsewhere may be those of an open store, if `path` is a copy of its folder.
     if identity.log_folders.iter().any(|folder| !folder.path.starts_with(path)) {
         return Ok(Vec::new());
     }

@@ -114,9 +114,9 @@ pub struct StoreStats {
     /// Live snapshots, including that of a checkpoint. They keep the replaced and removed rows that
     /// they show.
     pub snapshots: usize,
-    /// Removed collections whose members are not all freed yet; `None` if that is not counted.
+    /// Removed collections with members that are not freed yet; `None` if that is not counted.
     pub dead_collections: Option<usize>,
-    /// Removed collections whose members are all freed, since the store was opened; 0 if
+    /// Removed collections without unfreed members, since the store was opened; 0 if
     /// `dead_collections` is `None`.
     pub freed_collections: u64,
     /// The age of the oldest of them.
@@ -236,7 +236,7 @@ impl Store {
     }
 
     /// Returns the numbers of keys of a keyspace: of the default one, or of that of a server's
-    /// database. Others are not counted. They are exact while nobody writes.
+    /// database. Other keyspaces are not counted. The numbers are exact while no thread writes.
     ///
     /// ```
     /// # use skein_store::*;
@@ -363,8 +363,8 @@ impl Store {
     }
 
     /// Makes another store in an empty folder of the file system, with all rows as they are at one
-    /// moment. Reads and writes go on. The folder has a store once the call has returned `Ok`, and
-    /// then all of it is durable.
+    /// moment. Reads and writes continue. The folder has a store once the call has returned `Ok`,
+    /// and then all of it is durable.
     ///
     /// ```
     /// # use skein_store::*;

@@ -45,8 +45,8 @@ pub fn over(index: IndexKind, durability: Durability) -> StoreOptions {
     StoreOptions { index, ..options(durability) }
 }
 
-/// Returns the indexes of a test that goes over all of them: with `SKEIN_TEST_INDEX` that one alone,
-/// because the run without the variable has gone over all.
+/// Returns the indexes for a test that visits all of them. With `SKEIN_TEST_INDEX` it returns that
+/// index alone, because the run without the variable has visited all.
 pub fn indexes() -> Vec<IndexKind> {
     if std::env::var_os("SKEIN_TEST_INDEX").is_some() { vec![index()] } else { IndexKind::ALL.to_vec() }
 }
@@ -72,9 +72,9 @@ impl Drop for StopWritersOnDrop<'_> {
     }
 }
 
-/// Copies a folder whose store may be open, as a kill would leave it. Segment manifests are copied
-/// first: the segments that they name exist by then, and a segment that is made meanwhile is in no
-/// copied manifest.
+/// Copies the folder of a store that may be open, as a kill would leave it. Segment manifests are
+/// copied first: the segments that they name exist by then, and a segment that is made meanwhile is
+/// in no copied manifest.
 pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     let mut entries: Vec<_> = std::fs::read_dir(from).unwrap().map(Result::unwrap).collect();

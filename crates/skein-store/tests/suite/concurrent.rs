@@ -1,4 +1,4 @@
-//! What readers may see while writers run.
+//! The states that readers may see while writers run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

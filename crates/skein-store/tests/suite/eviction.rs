@@ -153,8 +153,8 @@ fn a_collection_is_evicted_as_one_key() {
     }
 }
 
-/// Incident: over an index whose members use more memory than in the default index, the rest of
-/// dead sets counted as live, and nearly all other keys were evicted for it.
+/// Incident: in an index that uses more memory for members than the default index, the rest of dead
+/// sets counted as live. Consequence: nearly all other keys were evicted for it.
 fn collections_go_as_one_key(index: IndexKind) {
     let folder = tempfile::tempdir().unwrap();
     let options = StoreOptions { index, ..limited(Durability::None, LIMIT, Eviction::Lru) };
@@ -215,8 +215,8 @@ fn ttl_eviction_takes_the_first_to_expire() {
     assert!(refused.is_some(), "{:?}", store.stats());
 }
 
-/// Returns the share of lookups that find their key, in a cache of about a third of the keys, for a
-/// skewed trace whose favourite keys change.
+/// Returns the share of successful lookups in a cache of about a third of the keys, for a skewed
+/// trace with changing favourite keys.
 fn hits(evict: impl Fn(&mut Session, &mut StoreTestRng, &mut Vec<u64>, u64) -> bool) -> f64 {
     let (_folder, store) = open(LIMIT, Eviction::Lru);
     let mut session = store.session();
@@ -280,9 +280,9 @@ fn evicted_keys_do_not_come_back_after_a_kill() {
     assert_eq!(there(&again), before);
 }
 
-/// Fills a store of keys `k0`, `k1` … of which every fourth does not expire, while `used` says which
-/// keys are read all the time. Returns the shares of the remaining keys, in percent: of keys that
-/// are read, of others that expire, and of others that do not.
+/// Fills a store with keys `k0`, `k1` …. Every fourth key does not expire, and the keys that `used`
+/// selects are read all the time. Returns the shares of the remaining keys, in percent: of keys
+/// that are read, of others that expire, and of others that do not.
 fn remaining(eviction: Eviction, passes: usize, used: impl Fn(u32) -> bool) -> [usize; 3] {
     const KEYS: u32 = 12_000;
     // So much that the empty table of `mlp` is a small part of it. When the table grows, many keys
@@ -329,7 +329,7 @@ fn remaining(eviction: Eviction, passes: usize, used: impl Fn(u32) -> bool) -> [
 #[test]
 fn each_policy_evicts_the_keys_that_it_names() {
     let used = |i: u32| i % 10 == 3;
-    // By frequency, an old key that nobody reads is as good as a new one.
+    // By frequency, an old key that no client reads is as good as a new one.
     for (eviction, most) in [(Eviction::Lru, 40), (Eviction::Lfu, 70)] {
         let [read, expiring, lasting] = remaining(eviction, 5, used);
         assert!(read > 90 && expiring < most && lasting < most, "{eviction}: {read} {expiring} {lasting}");

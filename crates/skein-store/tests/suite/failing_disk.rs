@@ -42,7 +42,7 @@ enum FileCommand {
     RemoveAll,
     /// FUNCTION LOAD, to the store: one long value.
     LongValue,
-    /// What SHUTDOWN and `sync` wait for.
+    /// The wait of SHUTDOWN and `sync`.
     Flush,
 }
 

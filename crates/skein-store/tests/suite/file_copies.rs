@@ -145,7 +145,7 @@ fn only_what_was_written_since_is_copied() {
         // The last segment of each of two logs has up to 64 KiB.
         assert!(more.copied_bytes <= 2 * (64 << 10) + 4096, "{more:?}");
         std::fs::remove_dir_all(&first).unwrap();
-        // A third copy shares with the second what the second shared with the first.
+        // A third copy shares the same files with the second as the second shared with the first.
         let rest = copy(&store, &third, Some(&second));
         assert_eq!(rest.shared_bytes, more.shared_bytes);
         assert_eq!(rows(&open(&third, durability)), rows(&open(&second, durability)));
@@ -288,7 +288,7 @@ fn copies_beside_writers_have_whole_batches_and_all_acknowledged_writes() {
     }
 }
 
-/// Checkpoints go on while files are copied, and remove no file of the copy before its end.
+/// Checkpoints continue while files are copied, and remove no file of the copy before its end.
 #[test]
 fn checkpoints_during_a_copy_leave_its_files() {
     let folder = tempfile::tempdir().unwrap();
@@ -320,7 +320,7 @@ fn checkpoints_during_a_copy_leave_its_files() {
     store.copy_files_to(&target, &progress).unwrap();
     assert!(seen.load(Ordering::Relaxed));
     assert!(rows(&open(&to, Durability::Buffered)) == before);
-    // The end of the copy has removed what the checkpoint left.
+    // The end of the copy has removed the files that the checkpoint left.
     assert_eq!(manifests(), 1);
     assert!(store.stats().log_segments <= 2, "{:?}", store.stats());
 }

@@ -53,9 +53,9 @@ fn a_second_store_on_the_folder_is_refused_at_once() {
     open(folder.path(), Durability::Buffered);
 }
 
-/// Incident: after `kill -9` and an immediate start the folder was "in use by another process": by
-/// the killed one, which the system had not cleaned up yet. Fix: opening waits for the lock, and
-/// the error names the holder.
+/// Incident: after `kill -9` and an immediate start the folder was "in use by another process".
+/// That was the killed one, which the system had not cleaned up yet. Fix: opening waits for the
+/// lock, and the error names the holder.
 #[test]
 fn the_folder_of_a_dying_process_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();

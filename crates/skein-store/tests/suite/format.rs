@@ -3,7 +3,7 @@
 //! The folder `tests/data/format` was written by [`write_all`], with
 //! `SKEIN_WRITE_FORMAT=DIR cargo test -p skein-store --test suite format`. Until the first release,
 //! a change of the format gets the next version, and the folder is written again. `docs/format.md`
-//! says what holds from then on.
+//! has the rules from then on.
 
 use std::ops::Bound::Unbounded;
 use std::ops::ControlFlow;

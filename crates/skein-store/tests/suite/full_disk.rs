@@ -59,9 +59,9 @@ fn check(store: &Store, keys: u32) {
     }
 }
 
-/// Incident: with a full log disk a checkpoint was rejected like a write, although the segments
-/// that it frees are the space that writes wait for. Fix: it runs while no thread writes. After a
-/// crash at any time afterwards all acknowledged writes are present.
+/// Incident: with a full log disk a checkpoint was rejected like a write, although it frees the
+/// segments that writes wait for. Fix: it runs while no thread writes. After a crash at any time
+/// afterwards all acknowledged writes are present.
 #[test]
 fn a_checkpoint_makes_room_on_a_full_log_disk() {
     for seed in 0..24 {
@@ -168,7 +168,8 @@ fn a_second_checkpoint_on_a_full_disk_keeps_the_first() {
         let next = fill(&store, next);
         let first = store.checkpoint().unwrap();
         let second = store.checkpoint().unwrap();
-        // At `buffered` the log still commits what was acknowledged, and that begins another epoch.
+        // At `buffered` the log still commits the acknowledged writes, and that begins another
+        // epoch.
         let same_epoch = first.begin_epoch == second.begin_epoch || durability == Durability::Buffered;
         assert!(same_epoch && first.rows == second.rows, "{first:?}, then {second:?}");
         assert!(first.segments_removed > 0 || durability == Durability::Buffered, "{first:?}");
@@ -200,8 +201,8 @@ fn a_checkpoint_whose_segments_stay_is_kept_by_the_next() {
     check(&open(&disk, Durability::Sync, None), next);
 }
 
-/// Writes that reached the present epoch after its checkpoint are in the next one: it closes the
-/// epoch, and so has a name of its own.
+/// Writes that reached the present epoch after its checkpoint are in the next one. That checkpoint
+/// closes the epoch, and so has a name of its own.
 #[test]
 fn a_checkpoint_has_the_writes_since_the_one_before() {
     let disk = SimStorage::new();
@@ -225,8 +226,8 @@ fn a_checkpoint_has_the_writes_since_the_one_before() {
 }
 
 /// Two checkpoints at a standstill, while the disk fails from some operation on: in the parts, the
-/// manifest, the identity, or the removal of what is outdated. Nothing acknowledged is lost, whether
-/// the process goes on, is killed, or the power is cut.
+/// manifest, the identity, or the removal of outdated files. Nothing acknowledged is lost, whether
+/// the process continues, is killed, or the power is cut.
 #[test]
 fn a_checkpoint_that_fails_anywhere_leaves_one_that_counts() {
     for error in [SimError::NoSpace, SimError::Io, SimError::TooManyFiles] {

@@ -117,9 +117,9 @@ fn append(folder: &Path, payload: &[u8]) {
     log.close().unwrap();
 }
 
-/// Incident: a change of columns without its base was reported as the data folder at byte 0, and
-/// other records that cannot be applied as the last one of their batch. Consequence: the place
-/// could not be examined. Fix: the record is searched for, and reported with file and offset.
+/// Incident: a change of columns without its base was reported as the data folder at byte 0. Other
+/// records that cannot be applied were reported as the last one of their batch. Consequence: the
+/// place could not be examined. Fix: the record is searched for, and reported with file and offset.
 #[test]
 fn a_record_that_cannot_be_applied_is_named_by_file_and_offset() {
     let merge = |key: &[u8], version: u64| {

@@ -4,8 +4,8 @@
 //! Incident: a store was started with a relative log folder, and again without the option. Its path
 //! was looked for below the data folder, a fresh log was made there, and acknowledged writes were
 //! lost. The same happened when the disk with the logs was not mounted, and when all segments were
-//! removed. Fix: every log folder has a segment manifest, the identity has the absolute paths of
-//! the folders, and the files that both name must be present.
+//! removed. Fix: every log folder has a segment manifest, and the identity has the absolute paths
+//! of the folders. The files that both name must be present.
 
 use std::path::{Path, PathBuf};
 

@@ -29,7 +29,7 @@ fn try_all(store: &Store) {
     is_refused(store.snapshot());
 }
 
-/// Incident: a put within a write, at `sync`, waited for an epoch that its own caller kept open: it
+/// Incident: a put within a write, at `sync`, waited for an epoch that its own caller kept open. It
 /// hung for ever, and so did `checkpoint`, `close` and others. Fix: all of them are rejected, at
 /// each durability, and the outer write is unaffected.
 #[test]

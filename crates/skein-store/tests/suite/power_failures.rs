@@ -82,7 +82,8 @@ fn workload(store: &Store, history: &mut PowerHistory) -> Result<(), Error> {
         let session = &mut sessions[step as usize % 2];
         let done = match step % 8 {
             0 => in_an_open_batch(session, &key),
-            // Times of expiry: one in the future, and a past one, whose key is in no state.
+            // Times of expiry: one in the future, and a past one. The key with the past one is in
+            // no state.
             1 => session.write(|w| w.put_until(&key, &value, if step < 12 { u64::MAX } else { 1 }).map(drop)),
             2 => session.write(|w| w.expire(b"columns", Some(u64::MAX - u64::from(step))).map(drop)),
             3 => session.write(|w| w.remove(&key).map(drop)),
@@ -213,7 +214,7 @@ fn power_cuts_while_log_folders_change() {
     cut_everywhere(Durability::Buffered, &runs[1..], 9);
 }
 
-/// A lost folder is given up, with cuts at any operation: afterwards it is given up, or can be
+/// A lost folder is given up, with cuts at any operation. Afterwards it is given up, or can be
 /// given up again, and then the contents are those of the checkpoint.
 #[test]
 fn power_cuts_while_a_log_folder_is_given_up() {

@@ -2,7 +2,7 @@
 //! record in the log must belong to a change that happened.
 //!
 //! Incident: over `mlp` an index called the closure of `compute` again after the closure had
-//! decided on a removal that could not be made, and the store kept its notes of the first answer.
+//! decided on a removal that could not be made. The store kept its notes of the first answer.
 //! Consequence: a removal that did not happen was answered and logged, with the version of a put
 //! that did. Acknowledged puts were lost after reopening, and two GETDELs returned one value. Fix:
 //! an index calls the closure once (`docs/design/compute-asks-once.md`).

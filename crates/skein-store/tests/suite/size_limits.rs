@@ -8,7 +8,7 @@ use skein_store::{
 };
 
 /// Incident: writes that make their row before they know whether it is needed panicked on a value
-/// longer than any row, and so did a closure of [`Writer::update`](skein_store::RowWriter::update).
+/// longer than any row. So did a closure of [`Writer::update`](skein_store::RowWriter::update).
 #[test]
 fn values_over_the_row_limit_are_refused_by_all_writes() {
     let folder = tempfile::tempdir().unwrap();

@@ -111,7 +111,7 @@ fn collections_that_die_stay_in_a_snapshot() {
 }
 
 /// Members are moved from one set to another, and columns from one hash to another, each move
-/// within a batch; and a set gets two members at a time. Every snapshot sees the sums unchanged.
+/// within a batch. A set also gets two members at a time. Every snapshot sees the sums unchanged.
 #[test]
 fn members_sum_up_in_every_snapshot() {
     each_index(|folder, index| {
@@ -141,7 +141,7 @@ fn shift(session: &mut Session, random: &mut StoreTestRng) {
     changed.unwrap();
 }
 
-/// Moves a member, or a column, between two keys in one batch. The keys come and go.
+/// Moves a member, or a column, between two keys in one batch. The keys are made and removed.
 fn carry(session: &mut Session, random: &mut StoreTestRng) {
     let member = (random.below(3)).to_be_bytes();
     let (from, to) = if random.below(2) == 0 { (b"left", b"rght") } else { (b"rght", b"left") };

@@ -182,7 +182,7 @@ fn a_release_frees_rows_in_steps() {
 }
 
 /// Over the limit of kept bytes the oldest snapshot ends: its reads return an error, and its memory
-/// comes back. Later snapshots go on.
+/// is freed. Later snapshots continue.
 #[test]
 fn the_oldest_snapshot_ends_at_the_limit_of_kept_bytes() {
     each_index(|folder, index| {
@@ -222,7 +222,8 @@ fn the_oldest_snapshot_ends_at_the_limit_of_kept_bytes() {
     });
 }
 
-/// A checkpoint without a log whose snapshot ends is written nevertheless, each row as it is.
+/// If the snapshot of a checkpoint without a log ends, the checkpoint is written nevertheless, each
+/// row as it is.
 #[test]
 fn a_checkpoint_whose_snapshot_ends_is_still_written() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
 //! Spread columns, which are too many for a row: how they begin and end, every function that reads
-//! or writes columns, reopening, readers concurrent with writers, power cuts.
+//! or writes columns, reopening, readers beside writers, and power cuts.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::Unbounded;
@@ -16,7 +16,7 @@ use skein_store::{
 
 type ColumnMap = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Returns a session whose writes spread columns.
+/// Returns a session that spreads columns when it writes.
 fn session(store: &Store) -> Session {
     let mut session = store.session();
     session.spread_columns(true);

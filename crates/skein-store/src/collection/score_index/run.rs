@@ -5,8 +5,8 @@
 //!   data   prefix │ score 0, 8 bytes │ rest of member 0 │ score 1 │ rest of member 1 │ ...
 //! ```
 //!
-//! The common prefix of all members is stored once. It is computed when a run is built (by a split,
-//! a merge or a bulk build), and shortened when a member with another prefix is inserted.
+//! The common prefix of all members is stored once. It is computed when a run is built by a split,
+//! a merge or a bulk build. It is shortened when a member with another prefix is inserted.
 //!
 //! # Invariants
 //! 1. `ends` rises; its first element is at least 8 past `prefix`, and its last is the length of

@@ -72,7 +72,7 @@ impl<'o> ScoreWalk<'o> {
         Some(self.run.get(self.at))
     }
 
-    /// Returns the next run in the direction of the walk: goes up as far as necessary, and down
+    /// Returns the next run in the direction of the walk: climbs as far as necessary, and descends
     /// along the near edge.
     fn neighbour(&mut self, step: impl Fn(usize, usize) -> Option<usize>) -> Option<&'o ScoreRun> {
         loop {

@@ -14,8 +14,8 @@
 //!
 //! Alternatives that were considered:
 //!
-//! - A tree whose nodes are shared by its versions: every reader and writer pays for an indirection
-//!   and a count per run, and columns have no tree of their own.
+//! - A tree with nodes that its versions share: every reader and writer pays for an indirection and
+//!   a count per run, and columns have no tree of their own.
 //! - A copy of the entries under the lock: nothing is faster to read, but copying ten million
 //!   members takes a tenth of a second.
 //!

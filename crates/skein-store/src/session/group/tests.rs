@@ -166,8 +166,8 @@ fn refuse_each(index: IndexKind, write: impl Fn(&mut Session) -> Result<(), Erro
 }
 
 /// Incident: if a write of a batch was refused late, the earlier writes stayed, for readers and in
-/// the log, although `apply` promises all or nothing. Fix: the writes are undone, in the epoch of
-/// the batch.
+/// the log. But `apply` promises all or nothing. Fix: the writes are undone, in the epoch of the
+/// batch.
 #[test]
 fn a_batch_refused_at_any_write_leaves_nothing() {
     for index in IndexKind::ALL {

@@ -13,7 +13,7 @@ use super::*;
 struct ModelKey {
     latch: Mutex<()>,
     word: AtomicU64,
-    /// The shard, and the word of each kept row, whose row itself is left out.
+    /// The shard, and the word of each kept row. The rows themselves are left out.
     shard: Mutex<(KeptShard, Vec<(Arc<KeptRow>, u64)>)>,
 }
 
@@ -150,7 +150,7 @@ fn two_writers_of_a_key_keep_one_row() {
 }
 
 /// Two writers meet at a key while a snapshot is taken. It shows no later write of one of them
-/// without the earlier one: this needs the wait for writers that keep nothing, and the verification
+/// without the earlier one. This needs the wait for writers that keep nothing, and the verification
 /// under the latch.
 #[test]
 fn a_write_in_a_later_moment_hides_no_earlier_one() {

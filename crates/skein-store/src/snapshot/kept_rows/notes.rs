@@ -1,4 +1,4 @@
-//! The notes of one snapshot in one shard: the kept rows of which it is the newest to see them.
+//! The notes of one snapshot in one shard: the kept rows that it sees and no newer snapshot sees.
 //!
 //! The notes lie in groups by `since`. When the snapshot ends, the rows with `since` behind the
 //! next older snapshot are dropped, and they are in the last groups. All other rows belong to that

@@ -3,7 +3,7 @@
 //! # Invariants
 //! 1. The moments until which the verified rows were valid do not fall. A writer reads the moment
 //!    and the key's row, adds its pending row, and verifies it only if neither has changed. So rows
-//!    that are verified earlier were added earlier, or both say that the key was absent, until the
+//!    that are verified earlier were added earlier, or both say that the key was absent until the
 //!    same moment: a key can be inserted and removed again meanwhile.
 //! 2. A pending row becomes verified, or is removed. So there are at most as many pending rows as
 //!    writers of the key, and a verified row stays as it is.
@@ -59,8 +59,8 @@ impl RowsOfKey {
         untils.find(|(_, until)| *until != PENDING)
     }
 
-    /// Removes a row. It may be gone: its writer drops a pending row that the end of a snapshot has
-    /// removed, and the other way round.
+    /// Removes a row. It may be absent already: its writer drops a pending row that the end of a
+    /// snapshot has removed, and the other way round.
     pub(super) fn remove(&mut self, kept: &Arc<KeptRow>) {
         let is_it = |other: &Arc<KeptRow>| Arc::ptr_eq(other, kept);
         let at = match kept.until() {

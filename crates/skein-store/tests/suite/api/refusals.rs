@@ -121,9 +121,9 @@ fn writes_that_do_not_add_go_on_over_the_budget() {
     assert_eq!(store.get(b"n").unwrap().as_deref(), Some(&b"7"[..]), "nothing of a batch that is refused");
 }
 
-/// Incident: a batch whose columns made a row too long, together with its former columns, was
-/// rejected after its earlier writes were done. Consequence: half a batch. Fix: the resulting rows
-/// are computed before anything is written.
+/// Incident: a batch that made a row too long, by its columns together with the former ones, was
+/// rejected after its earlier writes were done. Consequence: the batch was half applied. Fix: the
+/// resulting rows are computed before anything is written.
 #[test]
 fn a_batch_that_makes_a_row_too_long_does_nothing() {
     let folder = tempfile::tempdir().unwrap();
