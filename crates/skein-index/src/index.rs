@@ -209,7 +209,8 @@ pub trait OrderedIndex<S: Slot>: Send + Sync {
 /// A position in an ordered index: on a key, or off it (before the first, past the last, or fresh).
 ///
 /// A cursor reads the live index. If its key is removed meanwhile, [`key`](Self::key) and
-/// [`value`](Self::value) still return what they returned when the cursor reached the key.
+/// [`value`](Self::value) still return the key and the value that they returned when the cursor
+/// reached the key.
 pub trait Cursor<'g, S: Slot> {
     /// Moves to the first key at or after `key`. Returns whether there is one.
     fn seek(&mut self, key: &[u8]) -> bool;

@@ -24,7 +24,7 @@
 //!   bytes, and [`MlpMap`] has integers, floats and pairs as keys.
 //! - Choose a slot for the values: [`Inline`] for numbers and booleans, [`Boxed`] for all others.
 //! - Call `index.pin()` to use it: [`Pinned`] has the methods of `BTreeMap` that a concurrent map
-//!   can have, and says what a pin costs. [`ByteIndex::scan`] is for long scans.
+//!   can have, and describes the cost of a pin. [`ByteIndex::scan`] is for long scans.
 //!
 //! Indexes are `FromIterator` and `Extend`. With the feature `serde`, they are also `Serialize` and
 //! `Deserialize`, as maps.

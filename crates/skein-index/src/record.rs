@@ -135,7 +135,7 @@ impl KeyRecord {
         unsafe { self.block().cast::<u16>().read().into() }
     }
 
-    /// Returns the key, whose length is given.
+    /// Returns the key, given its length.
     #[inline(always)]
     fn bytes<'a>(self, length: usize) -> &'a [u8] {
         // SAFETY: the record is live (invariant 2). Its key has this length and does not change
@@ -149,7 +149,7 @@ impl KeyRecord {
         self.0.kind() == kind_of(key.len()) && self.has_key(key)
     }
 
-    /// Returns whether this is the record of `key`, whose kind must be the record's.
+    /// Returns whether this is the record of `key`. The kinds of key and record must be the same.
     #[inline(always)]
     pub(crate) fn has_key(self, key: &[u8]) -> bool {
         let kind = self.0.kind();

@@ -12,7 +12,8 @@ use skein_sync::reclaim::{GracePeriod, Guard};
 /// A value that an index can store in one 64-bit word.
 ///
 /// # Safety
-/// - `into_word` and `from_word` are inverse to each other: the word owns what the slot owned.
+/// - `into_word` and `from_word` are inverse to each other: the word owns everything that the slot
+///   owned.
 /// - `borrow` of a word stays valid for `'g` if `from_word` on it is called (and its result
 ///   dropped) only after `'g`. It must not require that the word is still in the index.
 /// - If `OWNS` is false, dropping the slot does nothing, so an index may forget words freely.
@@ -87,7 +88,7 @@ pub trait InlineValue: Copy + Send + Sync + 'static + sealed::Sealed {
     const IS_FLAG: bool = false;
     /// Returns the value's bits in a word.
     fn to_word(self) -> u64;
-    /// Returns the value whose bits are in `word`.
+    /// Returns the value from the bits in `word`.
     fn from_word(word: u64) -> Self;
 }
 

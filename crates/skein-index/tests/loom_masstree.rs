@@ -160,7 +160,7 @@ fn a_new_layer_against_get() {
 
 /// Once, a seek read a slot with a long key twice, and between the two reads the slot became a
 /// layer. Consequence: a backward scan began above the key at which it should begin. Fix: the seek
-/// uses what its first read returned.
+/// uses the result of its first read.
 #[test]
 #[cfg(not(feature = "planted-bugs"))]
 fn a_new_layer_against_a_seek() {

@@ -144,7 +144,7 @@ fn insert_against_remove_of_the_same_key() {
 
 /// A new node replaces a removed node of the same key.
 ///
-/// Once, a search that saw the old node unmarked on level 1 and missing on level 0 returned a path
+/// Once, a search saw the old node unmarked on level 1 and missing on level 0, and returned a path
 /// that put the new node before the old one. Consequence: the thread that unlinked the old node
 /// searched only up to its key, and retired it while level 1 still led to it. Fix: a search starts
 /// over if its levels disagree about the key's node.

@@ -157,8 +157,8 @@ fn drops_use_the_index<I: OrderedIndex<Boxed<DropCall>> + 'static>(index: I) {
     assert!(later.load(Ordering::Relaxed) >= added);
 }
 
-/// A value whose drop panics. Values may leak, but none is dropped twice, and the index still
-/// works.
+/// A value with a drop that panics. Values may leak, but no value is dropped twice, and the index
+/// still works.
 fn a_drop_that_panics<I: OrderedIndex<Boxed<DropCall>>>(index: I) {
     let drops = Arc::new(AtomicUsize::new(0));
     let panics = || Boxed::new(DropCall(Box::new(|| panic!("a value's drop fails"))));
@@ -184,7 +184,7 @@ fn a_drop_that_panics<I: OrderedIndex<Boxed<DropCall>>>(index: I) {
     assert!(drops.load(Ordering::Relaxed) < 3 * usize::from(KEYS));
 }
 
-/// An index is dropped while a guard of its shared collector keeps what it has retired.
+/// An index is dropped while a guard of its shared collector keeps the memory that it has retired.
 fn a_collector_outlives_its_index<I: OrderedIndex<Boxed<DropCall>>>(new: fn(Arc<Collector>) -> I) {
     let (collector, drops) = (collector(), Arc::new(AtomicUsize::new(0)));
     let (index, other) = (new(collector.clone()), new(collector.clone()));

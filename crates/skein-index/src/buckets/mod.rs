@@ -1,4 +1,4 @@
-//! What the two indexes in hash tables have in common: buckets that transactions change, in a table
+//! The common part of the two indexes in hash tables: buckets that transactions change, in a table
 //! that grows and shrinks by single buckets.
 //!
 //! ```text

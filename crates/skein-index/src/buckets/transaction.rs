@@ -29,13 +29,13 @@ use arrayvec::ArrayVec;
 use super::linear_hashing::{LinearHashSize, TableSize};
 use crate::counter::Counter;
 
-/// A table whose buckets transactions copy, lock and write.
+/// A table with buckets that transactions copy, lock and write.
 pub(crate) trait BucketTable: Sized {
     /// A private copy of a bucket.
     type Image: Debug;
-    /// What a plan notes about a copy.
+    /// The note of a plan about a copy.
     type Note: Debug + Default;
-    /// An entry that a plan adds or moves: what leads to its bucket, and the bucket.
+    /// An entry that a plan adds or moves, with its bucket and the data that leads to the bucket.
     type Placement: Debug;
     /// The locks that a transaction holds.
     type Locks: Debug + Default;

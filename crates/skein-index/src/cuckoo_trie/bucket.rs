@@ -8,8 +8,8 @@
 //!   word 7        high of entries 3, 2, 1, 0
 //! ```
 //!
-//! A search reads the first three words, and two more if a lane matches. A slot whose lane is 0 has
-//! no entry; its other fields mean nothing.
+//! A search reads the first three words, and two more if a lane matches. A slot with a lane of 0
+//! has no entry; its other fields mean nothing.
 //!
 //! # Invariants
 //! The first word is a [`VersionLock`], with its invariants. Readers wait only while a bucket is
@@ -254,7 +254,7 @@ impl CuckooBucketImage {
         Self { version: version & !(LOCKED | CHANGING) as u32, ..self }
     }
 
-    /// Splits the bucket: returns a copy without the entries whose lanes satisfy `moves`, and a
+    /// Splits the bucket. Returns a copy without the entries with lanes that satisfy `moves`, and a
     /// copy with only those.
     #[inline(always)]
     pub(super) fn split(&self, moves: impl Fn(u32) -> bool) -> (Self, Self) {

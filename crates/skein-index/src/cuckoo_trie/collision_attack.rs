@@ -87,8 +87,8 @@ fn equal_hashes_of_one_keys_prefixes_are_told_apart() {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            // Up to three pieces, each of which leads to the same hash again, then a part of a
-            // piece and a varying last byte.
+            // Up to three pieces, then a part of a piece and a varying last byte. Each piece leads
+            // to the same hash again.
             let mut key = piece.repeat((random >> 8) as usize % 4);
             key.extend(&piece[..(random >> 16) as usize % 10]);
             key.extend(&[0x00, 0x80, 0xff][..(random >> 24) as usize % 4]);

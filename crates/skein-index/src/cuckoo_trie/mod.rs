@@ -47,7 +47,7 @@
 //! # Where we differ from the paper, and why
 //! - The table grows and shrinks by single buckets. The hash and the color of an entry never change
 //!   (`table.rs`, `resize.rs`).
-//! - The hash is seeded, so that nobody can choose keys that collide (`crate::hash::peelable`).
+//! - The hash is seeded, so that no user can choose keys that collide (`crate::hash::peelable`).
 //! - Keys may contain any bytes. An end symbol keeps a key from being a prefix of another key
 //!   (`symbols.rs`).
 //! - Searches begin below the root, at a depth where the key probably has a node. A leaf below

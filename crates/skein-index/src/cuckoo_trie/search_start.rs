@@ -155,8 +155,8 @@ impl<S: Slot, V: CuckooSettings> CuckooTrieVariant<S, V> {
 const RECORDED_ONE_IN: u32 = 16;
 /// Depths are stored in this many parts.
 const ONE: u64 = 256;
-/// The steps by which a leaf above the start depth moves it up, and a leaf below moves it down. The
-/// start settles where one leaf in twelve is above.
+/// A leaf above the start depth moves it up by the step `UP`, and a leaf below moves it down by
+/// `DOWN`. The start settles where one leaf in twelve is above.
 const UP: u64 = 44;
 const DOWN: u64 = 4;
 /// The share of failed trials is stored in this many parts. Searches use the start depth while at

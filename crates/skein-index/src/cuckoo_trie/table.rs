@@ -24,7 +24,7 @@
 //! name by chance; at half that size, in one of a thousand. The key of an eighth name is refused.
 //!
 //! # Invariants
-//! 1. `size` goes from 2^least to 2^(bits - 4). The holder of `resizing` has the right to change
+//! 1. `size` ranges from 2^least to 2^(bits - 4). The holder of `resizing` has the right to change
 //!    it.
 //! 2. Buckets from `size` on have no entries. Their memory may have been returned to the system,
 //!    and then reads as zeros. A late reader finds no entry there either way, and reads the size

@@ -234,8 +234,8 @@ impl<'t, V: CuckooSettings> CuckooTransaction<'t, V> {
         self.buckets.moved += 1;
     }
 
-    /// Moves the entries whose lanes satisfy `moves` to an empty bucket, and gives that bucket a
-    /// version.
+    /// Moves the entries with lanes that satisfy `moves` to an empty bucket, and gives that bucket
+    /// a version.
     pub(super) fn split(&mut self, from: usize, to: usize, version: u32, moves: impl Fn(u32) -> bool) {
         let (kept, gone) = self.image(from).split(moves);
         self.buckets.moved += SLOTS as u32 - gone.free().len();

@@ -28,7 +28,7 @@ variants! { CuckooSettings:
         const LEAST_BITS: u32 = LEAST_BITS;
     }
 
-    /// The trie whose lookups do not prefetch.
+    /// The trie with lookups that do not prefetch.
     CuckooWithoutPrefetch<const LEAST_BITS: u32 = 11> {
         const LEAST_BITS: u32 = LEAST_BITS;
         const PREFETCH: bool = false;

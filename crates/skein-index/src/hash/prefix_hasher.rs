@@ -22,7 +22,7 @@ struct KeptState {
     word: u64,
 }
 
-/// A key, with the states from which its prefixes' hashes are computed.
+/// A key, with the hash states that give the hashes of its prefixes.
 ///
 /// It is made empty and then set in place, so that the states are not copied after they are
 /// written.

@@ -1,4 +1,4 @@
-//! Batched lookups whose memory reads overlap.
+//! Batched lookups with overlapping memory reads.
 //!
 //! ```text
 //!   round 1   key 0: read node, prefetch child │ key 1: read node, prefetch child │ ... key 31

@@ -148,8 +148,8 @@ fn cut_off<V: MasstreeSettings>(node: &NodeLatch<V>, gone: &mut Vec<Node<V>>) ->
     lost
 }
 
-/// Raises the separator on the left of a locked node whose range now starts at `low`. The separator
-/// lies in the nearest ancestor of which the node is not in the first child.
+/// Raises the separator on the left of a locked node after its range has changed to start at `low`.
+/// The separator lies in the nearest ancestor that does not have the node in its first child.
 fn raise_separator<V: MasstreeSettings>(mut node: NodeLatch<V>, low: u64, held: &mut Vec<NodeLatch<V>>) {
     loop {
         let parent = node.take_parent().expect("only nodes off the left edge lose their first child");

@@ -69,7 +69,7 @@ pub(super) fn width_for<V: MasstreeSettings>(count: usize) -> usize {
 pub(super) struct Node<V: MasstreeSettings>(NonNull<u8>, PhantomData<V>);
 
 impl<V: MasstreeSettings> Node<V> {
-    /// Returns the node whose address is in `word`.
+    /// Returns the node at the address in `word`.
     ///
     /// # Safety
     /// The word came from [`Self::address`], tag bits aside, and invariant 1 holds for the node.
@@ -79,7 +79,7 @@ impl<V: MasstreeSettings> Node<V> {
         Self(unsafe { at_address(word & !7) }, PhantomData)
     }
 
-    /// Returns the node whose address is in `word`, or `None` if the word is 0.
+    /// Returns the node at the address in `word`, or `None` if the word is 0.
     ///
     /// # Safety
     /// As for [`Self::from_word`], if the word is not 0.

@@ -123,8 +123,8 @@ impl RandomWalker {
 }
 
 impl<V: MasstreeSettings> TreePiece<V> {
-    /// Returns the pieces one level down. If there are none, or if the node is changing, returns
-    /// the piece itself, closed.
+    /// Returns the pieces one level down. If the piece has no such pieces, or if the node is
+    /// changing, returns the piece itself, closed.
     fn open(self) -> Vec<Self> {
         let node = match self.inside {
             PieceRoot::Closed => None,
@@ -217,8 +217,8 @@ mod tests {
         {
             pieces = pieces.into_iter().flat_map(TreePiece::open).collect();
         }
-        // The removals delete the second piece's node, and the next insert of a key from its range
-        // goes to the first piece's node.
+        // The removals delete the second piece's node, and the next key of its range is inserted
+        // into the first piece's node.
         let (second, third) = (pieces[1].from.clone(), pieces[2].from.clone());
         tree.remove(&key(0), &guard);
         for number in (0..640).filter(|&number| (&second[..]..&third[..]).contains(&&key(number)[..])) {

@@ -11,7 +11,7 @@
 //! first free slot. A removed slot moves to the far end, so that it is reused as late as possible.
 //! Source: Masstree, section 4.6.2.
 
-/// A permutation of up to 15 slots, the first `count` of which are in use.
+/// A permutation of up to 15 slots. The first `count` of them are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotPermutation(u64);
 

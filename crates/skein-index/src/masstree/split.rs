@@ -13,9 +13,9 @@
 //! and 4.5, figure 5.
 //!
 //! Keys of one slice stay in one border node. There are at most ten (lengths 0 to 8, and one link),
-//! so the W + 1 = 16 keys to divide have a border between two slices somewhere. If the new key goes
-//! to the far right, the old node stays full and the new node starts with that key alone, so keys
-//! inserted in order fill their nodes (section 4.3).
+//! so the W + 1 = 16 keys to divide have a border between two slices somewhere. If the new key is
+//! inserted at the far right, the old node stays full and the new node starts with that key alone.
+//! So keys inserted in order fill their nodes (section 4.3).
 
 use skein_sync::version::Version;
 

@@ -45,7 +45,7 @@ impl SuffixBlock {
         Self(pointer)
     }
 
-    /// Returns the block whose address is in `word`.
+    /// Returns the block at the address in `word`.
     ///
     /// # Safety
     /// The word came from [`Self::address`], and invariant 2 holds for the block.

@@ -35,7 +35,7 @@ pub enum MemoryPart {
 /// two). Larger objects come from the global allocator.
 ///
 /// An object is aligned to the largest power of two that divides its rounded size, at least 8 and
-/// at most 64. So an object whose size is a multiple of 64 begins on a cache line. Memory is not
+/// at most 64. So an object begins on a cache line if its size is a multiple of 64. Memory is not
 /// cleared.
 ///
 /// Objects outlive the arena: memory stays until the last object is freed, so a collector may free
@@ -91,9 +91,9 @@ impl Arena {
     /// Returns an arena on the process's global allocator, for a part of a program that counts its
     /// memory there, such as a module of a server.
     ///
-    /// Its memory comes in blocks of 2 MiB, of which one part in 32 is lost. The allocator decides
-    /// if they lie on huge pages. [`GrowingWords`](super::GrowingWords) take address space from the
-    /// system all the same.
+    /// Its memory is allocated in blocks of 2 MiB, and one part in 32 is lost. The allocator
+    /// decides if they lie on huge pages. [`GrowingWords`](super::GrowingWords) take address space
+    /// from the system all the same.
     pub fn on_global_allocator() -> Self {
         Self { heap: Heap::new(PageSource::Allocator) }
     }
@@ -206,7 +206,7 @@ impl Arena {
     /// Frees all objects at once, in time that depends on the memory held and not on the number of
     /// objects.
     ///
-    /// It is for dropping an index whose values need no drop of their own.
+    /// It is for dropping an index with values that need no drop of their own.
     ///
     /// # Safety
     /// From now on no object of this arena may be used or freed, and no other handle of it may

@@ -18,7 +18,7 @@ use super::pages::{self, PAGE, REGION};
 const AT_ONCE: bool = cfg!(any(miri, skein_loom));
 
 /// An array of atomic words that grows and shrinks in place. At first it is empty. Words that
-/// become ready are zero, or hold what they held when they were last ready.
+/// become ready are zero, or keep the value that they had when they were last ready.
 ///
 /// It begins on a cache line. Words that are no longer ready may still be read.
 ///

@@ -39,8 +39,8 @@ struct RegionPool {
     /// Regions with both free and used spans. The lowest is used first, so that high regions become
     /// empty.
     open: BTreeSet<usize>,
-    /// A region whose spans are all free. It is kept so that taking and returning one span
-    /// repeatedly makes no system calls.
+    /// A region with only free spans. It is kept so that taking and returning one span repeatedly
+    /// makes no system calls.
     spare: Option<usize>,
     source: PageSource,
 }
@@ -215,7 +215,7 @@ impl Heap {
         // SAFETY: likewise.
         claims += unsafe { lock(&this.large).free_all() };
         for _ in 0..claims {
-            // SAFETY: one claim per span and per large object (invariant 1), all of which are
+            // SAFETY: one claim per span and per large object (invariant 1), and all of them are
             // freed.
             unsafe { Arc::decrement_strong_count(heap) };
         }

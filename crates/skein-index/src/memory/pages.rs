@@ -194,8 +194,8 @@ mod system {
     }
 
     pub(super) unsafe fn decommit(part: NonNull<u8>, len: usize) {
-        // SAFETY: the caller promises that it is a part of our mapping whose contents may be lost.
-        // After an error it is unchanged.
+        // SAFETY: the caller promises that it is a part of our mapping and that its contents may be
+        // lost. After an error it is unchanged.
         let _ = unsafe { madvise(part.as_ptr().cast(), len, Advice::LinuxDontNeed) };
     }
 

@@ -208,7 +208,7 @@ fn threads_free_what_others_allocated() {
     assert_empty(&arena);
 }
 
-/// Two threads free the last objects of an arena whose handle is dropped.
+/// Two threads free the last objects of an arena after its handle is dropped.
 #[test]
 fn the_last_free_frees_the_heap_once() {
     for _ in 0..if cfg!(miri) { 20 } else { 500 } {

@@ -7,9 +7,9 @@
 //!
 //! A removal also changes nodes above the leaf, and no transaction waits for locks
 //! (`transaction.rs`). So a writer that holds only the lock of the leaf when its closure decides
-//! cannot go on to the removal under that lock. It counts a claim instead, unlocks, and removes the
-//! key like any other removal. Other writers of the key wait meanwhile. Readers do not: until the
-//! removal they see the value that the closure saw. The paper has no removal. Design:
+//! cannot continue with the removal under that lock. It counts a claim instead, unlocks, and
+//! removes the key like any other removal. Other writers of the key wait meanwhile. Readers do not:
+//! until the removal they see the value that the closure saw. The paper has no removal. Design:
 //! `docs/design/compute-asks-once.md`.
 //!
 //! A claim is an increment of a counter, which keys share by their hash. Claiming never waits and

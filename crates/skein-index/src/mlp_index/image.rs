@@ -64,8 +64,8 @@ impl MlpBucketImage {
         self.0[2 * slot..].iter().take(2 * slots).copied().collect()
     }
 
-    /// Splits the bucket: returns a copy with the remaining nodes, a copy with those whose first
-    /// words satisfy `moves`, and the number of the latter.
+    /// Splits the bucket. Returns a copy with the remaining nodes, a copy with the nodes with a
+    /// first word that satisfies `moves`, and the number of the latter.
     #[inline(always)]
     pub(super) fn parted(&self, mut moves: impl FnMut(u64) -> bool) -> ([Self; 2], u32) {
         let (mut parts, mut ends) = ([Self::default(); 2], [0; 2]);

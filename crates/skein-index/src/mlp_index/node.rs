@@ -170,8 +170,8 @@ impl MlpNode {
         Self { level: level_in(head), bits: bits_of(head, bucket, seeds), body }
     }
 
-    /// Returns a key with the node's name: its own, or for an inner node one whose length does not
-    /// count.
+    /// Returns a key with the node's name. A leaf returns its own key. An inner node returns a key
+    /// with a length that does not count.
     pub(super) fn key(&self) -> ShortKey {
         let len = match self.body {
             MlpNodeBody::Leaf { len, .. } => len,

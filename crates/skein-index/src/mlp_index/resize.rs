@@ -52,7 +52,7 @@ impl<S: Slot, V: MlpSettings> MlpIndexVariant<S, V> {
     }
 
     /// Returns how many times a node has moved to another bucket, either to make room or because
-    /// the table grew or shrank. The count is exact while nobody writes.
+    /// the table grew or shrank. The count is exact while no thread writes.
     pub fn moved(&self) -> usize {
         self.engine.table.moved.sum()
     }

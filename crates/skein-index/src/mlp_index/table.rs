@@ -1,7 +1,8 @@
 //! The table: buckets of four slots, and how a search finds a node in them.
 //!
 //! # Invariants
-//! 1. The size goes from [`LEAST`] to [`MOST`]. The holder of `sizing` has the right to change it.
+//! 1. The size ranges from [`LEAST`] to [`MOST`]. The holder of `sizing` has the right to change
+//!    it.
 //! 2. Buckets from the size on have no nodes. Their memory may have been returned to the system,
 //!    and then reads as zeros. A late reader finds no node there either way, and a node that was
 //!    not found is no evidence of anything (`search.rs`).
@@ -33,7 +34,7 @@ pub(super) const MOST: u32 = if cfg!(skein_loom) {
 } else {
     1 << 28
 };
-/// The number of lines. Models have four, for names whose last bits are 0, 8, 16 or 24.
+/// The number of lines. Models have four, for names that end in the bits 0, 8, 16 or 24.
 const LINES: usize = if cfg!(skein_loom) { 4 } else { MOST as usize };
 
 /// Returns the words of this many buckets. A model allocates all of its lines at once, because its

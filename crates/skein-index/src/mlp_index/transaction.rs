@@ -11,10 +11,10 @@
 //! is ours; the paper's index has one thread.
 //!
 //! # Invariants
-//! 1. A transaction relies only on buckets that it took: those of the nodes that it changes, both
-//!    buckets of each name that it adds, and those of the nodes whose least key it copies.
-//!    Unlocking counts as a change of all of them. So if one of two transactions relies on
-//!    something that the other changes, one of them fails.
+//! 1. A transaction relies only on buckets that it took. These are the buckets of the nodes that it
+//!    changes, both buckets of each name that it adds, and the buckets of the nodes from which it
+//!    copies the least key. Unlocking counts as a change of all of them. So if one of two
+//!    transactions relies on a bucket that the other changes, one of them fails.
 //! 2. The least key of an inner node is that of its first child. A removal copies it from a child
 //!    whose bucket it holds. An insert that lowers the least key of that child changes the child,
 //!    so one of the two fails. An insert that does not lower it needs no change above the child.

@@ -32,12 +32,12 @@ variants! { MlpSettings:
 
 #[cfg(feature = "paper")]
 variants! { MlpSettings:
-    /// The index whose searches do not prefetch.
+    /// The index with searches that do not prefetch.
     MlpWithoutPrefetch {
         const PREFETCH: bool = false;
     }
 
-    /// The index whose searches prefetch all levels, as in the paper.
+    /// The index with searches that prefetch all levels, as in the paper.
     MlpWithAllLevels {
         const ALL_LEVELS: bool = true;
     }

@@ -88,7 +88,7 @@ use crate::slot::Slot;
 /// println!("{:?}", map.get("goose"));
 /// ```
 ///
-/// a value or an iterator that is used after a refresh, which may free what it shows:
+/// a value or an iterator that is used after a refresh, which may free the memory that it shows:
 ///
 /// ```compile_fail,E0502
 /// use skein_index::{Boxed, Masstree};

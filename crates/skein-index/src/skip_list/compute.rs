@@ -8,7 +8,7 @@
 //! The closure is called once. Between the value that it gets and the decision that it returns, no
 //! other write changes the key. Other writers wait for the claim: writers of the same key and, if
 //! the key has no node, also threads that insert a key at the same place or remove a node next to
-//! it. Readers never wait. A key that stays absent takes no memory. Design:
+//! it. Readers never wait. A key that stays absent occupies no memory. Design:
 //! `docs/design/compute-asks-once.md`.
 //!
 //! # Why a claimed link keeps a key absent
@@ -60,7 +60,7 @@ impl<S: Slot, V: SkipListSettings> SkipListVariant<S, V> {
         }
     }
 
-    /// Does the same for a node whose state is claimed.
+    /// Does the same for a node after its state was claimed.
     fn decide_at<'g>(
         &'g self,
         claim: StateClaim<V>,

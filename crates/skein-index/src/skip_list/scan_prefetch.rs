@@ -11,7 +11,7 @@
 //! ```
 //!
 //! An earlier phase has prefetched the first node of every task, so a phase does not wait for
-//! memory. It prefetches about 2^K nodes, whose accesses overlap. A new phase begins whenever the
+//! memory. It prefetches about 2^K nodes with overlapping accesses. A new phase begins whenever the
 //! scan passes a node of level K. That is every 2^K steps on average, as in the paper's iterator
 //! for many threads (section 3.2), but the phases follow the nodes instead of a count of steps. So
 //! the lead stays the same whatever heights the towers have, and the scan never returns to a node
@@ -66,7 +66,7 @@ pub(super) struct ScanPrefetcher<V: SkipListSettings> {
     waiting: usize,
     /// The node of level K that was prefetched last.
     furthest: TowerLink<V>,
-    /// The first node beyond the key on the level above, while a search goes down.
+    /// The first node beyond the key on the level above, while a search descends.
     above: TowerLink<V>,
     /// The phases of the lead that have not run yet.
     due: usize,
@@ -93,8 +93,8 @@ impl<V: SkipListSettings> ScanPrefetcher<V> {
         (self.waiting, self.due, self.furthest) = (0, 0, TowerLink::END);
     }
 
-    /// Adds a task for a level of a search, whose first node beyond the key is `beyond`. REQUIRES:
-    /// calls go from the top level down.
+    /// Adds a task for a level of a search. `beyond` is the first node beyond the key on that
+    /// level. REQUIRES: calls go from the top level down.
     #[inline(always)]
     pub(super) fn begin(&mut self, level: usize, beyond: TowerLink<V>) {
         if Self::LEVEL == 0 || level > Self::LEVEL {

@@ -68,7 +68,7 @@ impl GatePass {
 pub(super) struct SnapshotGate {
     stripes: [CachePadded<AtomicU64>; STRIPES],
     clock: CachePadded<AtomicU64>,
-    /// The newest live snapshot, as moment and slot; 0 if there is none.
+    /// The newest live snapshot, as moment and slot; 0 if no snapshot is live.
     newest: AtomicU64,
 }
 

@@ -43,7 +43,7 @@ variants! { SkipListSettings:
         const VERSIONS: bool = false;
     }
 
-    /// The same list, whose searches do not prefetch.
+    /// The same list, with searches that do not prefetch.
     SkipListWithoutPrefetch<const LEVELS: usize = 32, const AHEAD: usize = 3> {
         const LEVELS: usize = LEVELS;
         const AHEAD: usize = AHEAD;

@@ -1,4 +1,4 @@
-//! Batched lookups whose memory reads overlap: the lookups of a group take turns, so while one
+//! Batched lookups with overlapping memory reads: the lookups of a group take turns, so while one
 //! waits for memory the others run.
 //!
 //! ```text

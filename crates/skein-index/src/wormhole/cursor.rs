@@ -129,7 +129,7 @@ impl<'g, S: Slot, G: Guard, V: WormholeSettings> WormholeCursor<'g, S, G, V> {
                 return true;
             }
             // The key to seek from if the neighbour is deleted. The cursor's own key does not
-            // serve: a seek that has passed the end of a leaf has none.
+            // serve: a seek that has passed the end of a leaf has no key.
             let (entered, boundary) = if forward {
                 let Some(next) = view.next else { return self.move_off_end(true) };
                 (self.enter(next, true), next.anchor())

@@ -39,7 +39,7 @@ pub(super) struct LeafView<V: WormholeSettings> {
 pub(super) enum LeafStart<'k> {
     /// At its end: at the first key of a forward scan, the last key of a backward scan.
     End,
-    /// At this key, whose tag is given, or next to it.
+    /// At this key, given its tag, or next to it.
     Key { key: &'k [u8], tag: u16, inclusive: bool },
 }
 

@@ -83,8 +83,8 @@ impl<S: Slot, V: WormholeSettings> WormholeVariant<S, V> {
         if V::INCREMENTAL_HASH { prefixes.at(len) } else { table.hash.of(&prefixes.bytes()[..len]) }
     }
 
-    /// Returns the word of the node of a prefix whose length and hash are given, or 0 if there is
-    /// no such node. Compares only the tag unless `exact`.
+    /// Returns the word of the node of a prefix, given its length and hash, or 0 if there is no
+    /// such node. Compares only the tag unless `exact`.
     #[inline(always)]
     pub(super) fn probe(
         table: &PrefixTable,

@@ -19,8 +19,8 @@
 //!    that holds only this lock sees trie and links agree.
 //! 2. A thread that holds this lock acquires no leaf's lock.
 //! 3. Memory that a change unlinks is retired after the trie no longer leads to it.
-//! 4. The last leaf of an item's child is the sample of the child's node. So a change compares no
-//!    prefix that it has come to from above, and takes time linear in the anchor's length.
+//! 4. The last leaf of an item's child is the sample of the child's node. So a change does not
+//!    compare a prefix that it reached from above, and takes time linear in the anchor's length.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -50,7 +50,7 @@ pub(super) struct MetaTrie {
     root: AtomicU64,
     table: AtomicPtr<PrefixTable>,
     lock: Mutex<()>,
-    /// The hash to use if somebody chooses prefixes that collide.
+    /// The hash to use if a user chooses prefixes that collide.
     keyed: PrefixHash,
     huge: bool,
 }
@@ -313,8 +313,7 @@ impl<'a, G: Guard> MetaTrieWriter<'a, G> {
     /// Adds a node for the prefix of this length.
     fn add_node(&mut self, len: usize, node: MetaTrieNode) {
         while !self.meta.table().insert(self.path.at(len), len, node) {
-            // The table had free entries, so this is not chance: somebody chooses colliding
-            // prefixes.
+            // The table had free entries, so this is not chance: a user chooses colliding prefixes.
             self.rebuild(1, self.meta.keyed);
         }
     }

@@ -24,7 +24,7 @@ pub(super) struct LeafSearch {
 }
 
 impl WormholeLeaf {
-    /// Looks for `key`, whose tag in this leaf is `tag`.
+    /// Looks for `key`. `tag` is its tag in this leaf.
     #[inline(always)]
     pub(super) fn find<V: WormholeSettings>(self, key: &[u8], tag: u16) -> LeafSearch {
         if !V::LEAF_TAGS {
@@ -92,7 +92,7 @@ impl WormholeLeaf {
         sorted.get(rank).and_then(|&slot| at(slot)).or_else(|| tail.iter().find_map(|&slot| at(slot)))
     }
 
-    /// Returns the first rank among the sorted keys whose key is at or above `key`.
+    /// Returns the first rank with a key at or above `key` among the sorted keys.
     ///
     /// It takes two rounds of about ten comparisons, and prefetches the records of a round
     /// together. A binary search would wait for seven records, one after the other.

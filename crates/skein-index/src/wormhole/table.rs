@@ -1,5 +1,5 @@
-//! The hash table of the trie: from each prefix of an anchor to its item, or to the leaf whose
-//! anchor it is.
+//! The hash table of the trie: from each prefix of an anchor to its item, or from a whole anchor to
+//! its leaf.
 //!
 //! ```text
 //!   line:  │ tag 16, address 48 │ ... 8 entries ... │      one cache line
@@ -29,8 +29,8 @@ use crate::hash::PrefixHash;
 use crate::memory::{Arena, AtomicWords, prefetch_read};
 use crate::tagged_pointer::TaggedPointer;
 
-/// Maximum distance of an entry from its line. A table filled by ordinary keys is replaced by a larger
-/// one long before that, so a greater distance means that somebody chooses colliding prefixes.
+/// Maximum distance of an entry from its line. A table filled by ordinary keys is replaced by a
+/// larger one long before that, so a greater distance means that a user chooses colliding prefixes.
 const REACH: usize = 8;
 /// Lines of the smallest table.
 const LINES_MIN: usize = 4;
@@ -267,7 +267,7 @@ impl PrefixTable {
         self.find(hash, |_| true).map_or(0, |place| place.node.untagged())
     }
 
-    /// Returns the entry of `prefix`, whose hash is given.
+    /// Returns the entry of `prefix`, given its hash.
     pub(super) fn find_exactly(&self, hash: u64, prefix: &[u8]) -> Option<PrefixEntry> {
         self.find(hash, |node| node.stands_for(prefix))
     }

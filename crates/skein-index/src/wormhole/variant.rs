@@ -62,7 +62,7 @@ variants! { WormholeSettings:
         const POSITION: bool = false;
     }
 
-    /// [`WormholeWithTags`] whose hashes are incremental (`IncHashing`).
+    /// [`WormholeWithTags`] with incremental hashes (`IncHashing`).
     WormholeWithIncrementalHash {
         const LEAF_TAGS: bool = false;
         const POSITION: bool = false;
@@ -73,13 +73,13 @@ variants! { WormholeSettings:
         const POSITION: bool = false;
     }
 
-    /// The index whose leaves split in their middle.
+    /// The index with leaves that split in their middle.
     WormholeWithoutShortAnchors<const WIDTH: usize = 128> {
         const WIDTH: usize = WIDTH;
         const SHORT_ANCHORS: bool = false;
     }
 
-    /// [`WormholeBase`] whose leaves split in their middle.
+    /// [`WormholeBase`] with leaves that split in their middle.
     WormholeBaseWithoutShortAnchors<const WIDTH: usize = 128> {
         const WIDTH: usize = WIDTH;
         const TAGS: bool = false;

@@ -94,7 +94,7 @@ impl<S: Slot, V: WormholeSettings> WormholeVariant<S, V> {
                 true
             }
             (ComputeAction::Put(value), None) => {
-                // This locked instruction comes first: it waits for all earlier writes, and the
+                // This locked instruction is first: it waits for all earlier writes, and the
                 // record's writes go to uncached memory.
                 self.base.len.add(guard.thread_id(), 1);
                 let word = value.into_word();

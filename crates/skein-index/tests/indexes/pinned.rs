@@ -357,7 +357,7 @@ fn a_scan_keeps_no_removed_values() {
     assert!(scan.next().is_some() && scan.next_back().is_some());
     index.pin().clear();
     assert!(drops.load(Ordering::Relaxed) > MANY - LATE);
-    // Only what was read ahead is left.
+    // Only the entries that were read ahead are left.
     assert!(scan.count() < 2 * KEYS_PER_GUARD);
 }
 

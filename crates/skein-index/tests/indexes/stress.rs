@@ -142,8 +142,8 @@ impl<I: OrderedIndex<Inline<u64>>> StressRun<'_, I> {
     }
 }
 
-/// Runs writers, readers and scanners at once. Afterwards the index must hold what the writers
-/// recorded, and return its memory when all keys are removed.
+/// Runs writers, readers and scanners at once. Afterwards the index must hold the recorded writes,
+/// and return its memory when all keys are removed.
 fn stress<I: CheckedIndex>(mut index: I, keys: &[Vec<u8>], operations: usize) {
     let empty = index.memory().live();
     let run = StressRun { index: &index, keys, stable: 7, stop: AtomicBool::new(false) };

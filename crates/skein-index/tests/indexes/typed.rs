@@ -89,7 +89,7 @@ impl KeySample for ShortBytes {
     }
 }
 
-/// Returns random keys, half of which are edge cases.
+/// Returns random keys. Half of them are edge cases.
 fn sample<K: KeySample + 'static>() -> BoxedStrategy<K> {
     prop_oneof![prop::sample::select(K::edges()), K::any()].boxed()
 }

@@ -1,4 +1,4 @@
-//! Maps whose values are counters.
+//! Maps with counters as values.
 
 use skein_sync::reclaim::Guard;
 
