@@ -1,5 +1,5 @@
-//! Batches that are applied only if what the caller has read is still true: the commit of an
-//! optimistic transaction.
+//! Batches that are applied only if the caller's reads are still true: the commit of an optimistic
+//! transaction.
 //!
 //! ```text
 //!   memory   begin group ─ latch the batch's stripes ─ check ─ write ─ unlatch

@@ -2,7 +2,7 @@
 //! the open transaction.
 //!
 //! Commands that run alone (`Handler::General`, `Handler::Exclusive`, tasks) must reach the data
-//! only through this type, so that each of them can be part of a transaction.
+//! only through this type. So each of them can be part of a transaction.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -99,8 +99,8 @@ impl EngineKeys<'_> {
         each!(self, within => within.key_state(key))
     }
 
-    /// Returns whether this is a transaction whose writes others see, and cannot be undone, before
-    /// its end.
+    /// Returns whether this is a transaction with writes that others see before its end, and that
+    /// cannot be undone.
     pub fn is_visible_transaction(&self) -> bool {
         match self {
             Self::Session(_) => false,

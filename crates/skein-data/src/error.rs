@@ -46,7 +46,7 @@ pub enum EngineError {
         /// The requested policy.
         policy: Eviction,
     },
-    /// A part of a stream contradicts itself, or what the key holds.
+    /// A part of a stream contradicts itself, or the present value of the key.
     #[error("a part of the stream of the key `{key}` is not written: {reason}")]
     BadStream {
         /// The key, or its beginning.
@@ -93,7 +93,7 @@ impl From<skein_store::Error> for EngineError {
 }
 
 impl EngineError {
-    /// Returns the error as one of rows, for what reports errors of rows.
+    /// Returns the error as an error of rows, for callers that report such errors.
     pub(crate) fn into_rows(self) -> skein_store::Error {
         match self {
             Self::Rows(error) => error,

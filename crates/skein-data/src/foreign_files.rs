@@ -8,8 +8,9 @@ use std::path::Path;
 use skein_disk::is_disk_folder;
 use skein_store::is_data_folder;
 
-/// Names that an empty folder may contain: one of a new file system, and three that a first start
-/// leaves behind if it ends before the data folder is complete. The next start replaces them.
+/// Names that an empty folder may contain. A new file system has one of them. A first start leaves
+/// the other three behind if it ends before the data folder is complete; the next start replaces
+/// them.
 const HARMLESS: [&str; 4] = ["lost+found", "lock", "identity.tmp", "data.skein.new"];
 /// How many of the found files are named.
 const NAMED: usize = 3;

@@ -12,7 +12,7 @@
 //!
 //! # The contract of an engine
 //! 1. A write is whole. Readers, snapshots and a restart see all of it or nothing.
-//! 2. A refused write has changed nothing. The batch or transaction goes on.
+//! 2. A refused write has changed nothing. The batch or transaction continues.
 //! 3. A transaction is whole on disk and in snapshots. Its reads see its writes. Its caller keeps
 //!    other threads away.
 //! 4. `get_many_atomic` sees all keys of a `put_all` or none.
@@ -25,7 +25,7 @@
 //! 8. A snapshot shows all keys as they were at one moment, at the time of that moment. The number
 //!    of live snapshots has a limit.
 //! 9. A scan shows keys in the order of their bytes, in both directions. A key that is present
-//!    throughout is shown once, also if the scan stops and goes on behind its last key. Bounds in
+//!    throughout is shown once, also if the scan stops and continues behind its last key. Bounds in
 //!    the wrong order are an empty range. A hash trie has no order: it refuses scans, and `walk`
 //!    shows its keys.
 //! 10. After `close`, writes are refused. A second `close` does nothing.
@@ -164,7 +164,7 @@ impl Engine {
         EngineSession::new(self, true)
     }
 
-    /// Opens a session whose writes check the memory limit themselves.
+    /// Opens a session that checks the memory limit itself when it writes.
     pub fn limited_session(&self) -> EngineSession {
         EngineSession::new(self, false)
     }

@@ -1,8 +1,8 @@
 //! Rows as pieces of bounded size, for copies, dumps and loads.
 //!
-//! A value is one piece. Columns and members come in pieces of up to [`MEMBERS`] or
-//! [`BYTES`], so that no piece takes much memory. All pieces of a key, written in their order to an
-//! engine that lacks the key, make the same row again.
+//! A value is one piece. Columns and members are cut into pieces of up to [`MEMBERS`] or [`BYTES`],
+//! so that no piece needs much memory. All pieces of a key, written in their order to an engine
+//! that lacks the key, make the same row again.
 
 use std::ops::ControlFlow;
 
@@ -123,8 +123,8 @@ impl<S: StreamContents> RowPiece<S> {
         }
     }
 
-    /// Adds the piece to a key, which then expires at `expires`. A value replaces what the key
-    /// holds.
+    /// Adds the piece to a key, which then expires at `expires`. A value replaces the present
+    /// contents of the key.
     ///
     /// # Errors
     /// As for [`EngineWriter::put`], and if the key holds another kind of contents.
@@ -189,8 +189,8 @@ impl PieceEnd {
 }
 
 impl RowView<'_> {
-    /// Returns the first piece of the row, or the one behind the column, member, record or cursor of a
-    /// list `after`, in the order of their bytes.
+    /// Returns the first piece of the row, or the piece behind `after`: a column, member, record or
+    /// cursor of a list, in the order of their bytes.
     ///
     /// # Errors
     /// A page of the disk engine cannot be read or is damaged.

@@ -153,8 +153,8 @@ impl EngineSession {
     }
 
     /// Does the same as [`get_with`](Self::get_with), and sees a batch
-    /// ([`apply_if`](Self::apply_if)) whole: after a read that has shown one key of it, this shows
-    /// its other keys.
+    /// ([`apply_if`](Self::apply_if)) whole: after a read has shown one key of the batch, later
+    /// reads show its other keys.
     pub fn get_settled_with<R>(
         &mut self,
         key: &[u8],

@@ -10,8 +10,8 @@ use crate::disk::{DiskEngine, DiskRowReader, SnapshotPlace, SnapshotSource, live
 use crate::keyspace_ranges::scan_pieces;
 use crate::{EngineBounds, Result, RowView, ScanDirection};
 
-/// All keys as they were at one moment, while writers continue. It keeps what writers replace, so
-/// end it soon.
+/// All keys as they were at one moment, while writers continue. It keeps the rows that writers
+/// replace, so end it soon.
 #[derive(Debug)]
 pub enum EngineSnapshot {
     /// Of the engine in memory.
@@ -142,7 +142,7 @@ impl EngineSnapshot {
         }
     }
 
-    /// Ends the snapshot and frees what it keeps step by step, for callers that must not be
+    /// Ends the snapshot and frees the kept rows step by step, for callers that must not be
     /// delayed.
     pub fn release(self) -> SnapshotRelease {
         match self {

@@ -93,7 +93,7 @@ const WORK: [Correction; 37] = [
         "      if (!ttisnil(luaH_getnum(t, MAX_INT))) return MAX_INT;",
     ),
     once("ltable.c", "      return i - 1;", "      break;"),
-    // A full table whose entries are replaced one by one is rehashed each time.
+    // If the entries of a full table are replaced one by one, the table is rehashed each time.
     once(
         "ltable.c",
         "  totaluse += numusehash(t, nums, &nasize);  /* count keys in hash part */",

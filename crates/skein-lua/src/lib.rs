@@ -4,10 +4,10 @@
 //!   lua-src (C, from PUC-Rio) ─► build.rs: checked, corrected ─► mlua-sys, mlua ─► skein-script
 //! ```
 //!
-//! Plain Lua 5.1.5 has none of the fixes that Redis and Valkey made to their copies.
-//! `build/corrections.rs` lists those that this crate applies. The rest of the crate is the count of
-//! work: a count hook runs after so many instructions, and functions that take long count as many
-//! instructions as they have worked. See [`work`].
+//! Plain Lua 5.1.5 lacks the fixes that Redis and Valkey made to their copies.
+//! `build/corrections.rs` lists the fixes that this crate applies. The rest of the crate counts
+//! work: a count hook runs after so many instructions, and functions that may take long add their
+//! work as instructions. See [`work`].
 //!
 //! No Lua is in the repository. The build fails if `lua-src` brings other sources than the reviewed
 //! ones, which `docs/security.md` describes.

@@ -14,8 +14,8 @@ fn page() -> String {
     fs::read_to_string(crates().join("../docs/security.md")).unwrap()
 }
 
-/// Somebody who raises the version must read what changed in Lua: the digest in `build/sources.rs`
-/// fails the build, and this the page.
+/// A developer who raises the version must read the changes of Lua. The digest in
+/// `build/sources.rs` fails the build, and this test holds the page against the version.
 #[test]
 fn the_page_and_the_manifest_name_the_reviewed_sources() {
     let version = skein_lua::SOURCES;

@@ -2,7 +2,7 @@
 //!
 //! A rule reads the text of the sources and returns its violations, a line each, with the way out.
 //! `tests/repository.rs` runs every rule on this repository. The unit tests of a rule show that it
-//! notices what it forbids.
+//! notices violations.
 //!
 //! - `source_tree`: the files of the repository.
 //! - `module`: the head of a file, and the modules that it declares.

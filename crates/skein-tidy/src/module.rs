@@ -21,8 +21,8 @@ pub(crate) fn code(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.trim_start().starts_with("//"))
 }
 
-/// Modules whose name explains itself: the tests of a file, the models of its protocol, and the rows
-/// of its commands or figures.
+/// Modules with a name that explains itself: the tests of a file, the models of its protocol, and
+/// the rows of its commands or figures.
 const SELF_EXPLAINING: &[&str] = &["tests", "models", "table"];
 
 /// Returns the names of the modules in files of their own that the file declares, without those that

@@ -55,7 +55,7 @@ impl SourceTree {
     }
 }
 
-/// Returns the name of the crate whose `src` holds this file.
+/// Returns the name of the crate that has this file in its `src`.
 pub(crate) fn crate_of_source(path: &str) -> Option<&str> {
     let (name, rest) = path.strip_prefix("crates/")?.split_once('/')?;
     rest.starts_with("src/").then_some(name)

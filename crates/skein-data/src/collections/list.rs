@@ -125,12 +125,12 @@ impl<'r> ListReader<'r> {
     }
 }
 
-/// Elements of a list as they were at one moment; see [`ListReader::view`]. A view keeps what
-/// writers replace meanwhile, so drop it as soon as possible.
+/// Elements of a list as they were at one moment; see [`ListReader::view`]. A view keeps the
+/// elements that writers replace meanwhile, so drop it as soon as possible.
 #[derive(Default)]
 pub struct ElementsView {
     members: MembersView,
-    /// The elements of the first chunk that come before the view.
+    /// The number of elements of the first chunk that precede the view.
     skipped: usize,
     /// The elements of the last chunk that no step has shown.
     rest: Vec<u8>,

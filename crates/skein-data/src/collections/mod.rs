@@ -1,5 +1,5 @@
-//! Reads of collections: the columns of a hash, the members of a set, sorted or not, and the
-//! elements of a list, in memory or on disk.
+//! Reads of collections, in memory or on disk: the columns of a hash, the members of a set, sorted
+//! or not, and the elements of a list.
 //!
 //! ```text
 //!   RowView ─┬─ columns(|reader| …)      ColumnsReader ─┬─ in the row, or a locked collection
@@ -13,7 +13,8 @@
 //! that lent the reader returns the error, so no caller can miss it. Views are read outside of such
 //! a method, so their steps return errors themselves.
 //!
-//! Read `stored` first (what the disk engine offers), then `sorted_set`, `columns`, `list` and `views`.
+//! Read `stored` first (the reads of the disk engine), then `sorted_set`, `columns`, `list` and
+//! `views`.
 //!
 //! Design: `docs/design/data-model.md`.
 
@@ -67,7 +68,7 @@ impl<'r> From<RowRef<'r>> for RowView<'r> {
 }
 
 impl<'r> RowView<'r> {
-    /// Returns the view of a row whose collection `source` opens.
+    /// Returns the view of a row. `source` opens its collection.
     pub(crate) fn stored(row: RowRef<'r>, source: &'r dyn CollectionSource) -> Self {
         Self { row, source: Some(source) }
     }

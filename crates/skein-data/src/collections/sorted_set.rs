@@ -95,9 +95,9 @@ impl<'r> SetReader<'r> {
         self.read(|members| members.rank(score, member))
     }
 
-    /// Returns the number of members for which `before` is true. In the order of scores (of
-    /// members' bytes for equal scores) it must be true for the first members and false for all
-    /// others; otherwise the answer is any number of members.
+    /// Returns the number of members for which `before` is true. Members are in the order of
+    /// scores, and of their bytes for equal scores. In this order, `before` must be true for the
+    /// first members and false for all others; otherwise the answer is any number of members.
     pub fn rank_by(&self, before: impl Fn(f64, Member<'_>) -> bool) -> u64 {
         self.read(|members| members.rank_by(&before))
     }

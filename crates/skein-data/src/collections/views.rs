@@ -12,8 +12,8 @@ use super::stored::KeptMembers;
 use crate::{Result, RowError};
 
 /// The members of a key as they were at one moment, by name; see
-/// [`ColumnsReader::view`](super::ColumnsReader::view). A view keeps what writers replace
-/// meanwhile, so drop it as soon as possible.
+/// [`ColumnsReader::view`](super::ColumnsReader::view). A view keeps the members that writers
+/// replace meanwhile, so drop it as soon as possible.
 pub struct MembersView(NamedMembers);
 
 enum NamedMembers {
@@ -167,8 +167,8 @@ impl StepOfView<'_> {
 }
 
 /// Members of a sorted set as they were at one moment, in the order of their scores; see
-/// [`SetReader::view`](super::SetReader::view). A view keeps what writers replace meanwhile, so
-/// drop it as soon as possible.
+/// [`SetReader::view`](super::SetReader::view). A view keeps the members that writers replace
+/// meanwhile, so drop it as soon as possible.
 pub struct ScoreRangeView(ScoredMembersView);
 
 enum ScoredMembersView {

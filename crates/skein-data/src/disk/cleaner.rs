@@ -2,8 +2,9 @@
 //!
 //! At each tick it removes the first overdue keys of the expiry index, each with its row and its
 //! members, and then members of dead collections. It works at most half of the time. A transaction
-//! that replaces a large collection removes former members itself (`main_rows.rs`), so the rest is
-//! what small commands leave. Expired keys that are not removed yet are hidden from readers.
+//! that replaces a large collection removes former members itself (`main_rows.rs`), so only the
+//! members that small commands leave remain for this thread. Expired keys that are not removed yet
+//! are hidden from readers.
 
 use std::collections::VecDeque;
 use std::ops::Bound;

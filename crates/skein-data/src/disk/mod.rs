@@ -4,9 +4,9 @@
 //! (`skein_store::RowBuffer`). So commands handle one kind of row. "Rows" in `docs/format.md`
 //! defines the bytes.
 //!
-//! Columns that are too many for a row, and the members of sets, are entries of spaces of
-//! their own (`keys`), and the row has only their number (`CollectionHead`). A transaction changes
-//! all of them at once. Expired rows are hidden from readers until a thread removes them
+//! The members of sets, and the columns of a hash that has too many for a row, are entries of
+//! spaces of their own (`keys`). The row has only their number (`CollectionHead`). A transaction
+//! changes all of them at once. Expired rows are hidden from readers until a thread removes them
 //! (`cleaner`).
 //!
 //! Read `rows` and `reader` (reads), `writer`, `main_rows`, `row_writer` and `members` (writes).

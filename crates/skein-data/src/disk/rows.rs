@@ -25,7 +25,7 @@ pub(crate) struct DiskRowReader {
 }
 
 impl DiskRowReader {
-    /// Returns the row of a key, whose bytes `read` provides.
+    /// Returns the row of a key. `read` provides its bytes.
     pub(crate) fn row<'r>(
         &'r mut self,
         key: &[u8],
@@ -53,9 +53,9 @@ impl DiskRowReader {
         &self.value
     }
 
-    /// Passes the rows of several keys to `found`. Their lookups overlap. If that fails, or the
-    /// values are too large together, each key is read by itself, so that one error does not hide
-    /// the other rows.
+    /// Passes the rows of several keys to `found`. Their lookups overlap. If a lookup fails, or the
+    /// values are too large together, each key is read by itself. So one error does not hide the
+    /// other rows.
     pub(crate) fn each(
         &mut self,
         store: &DiskStore,

@@ -137,7 +137,7 @@ impl<'w> DiskWriter<'w> {
         self.engine.store().shape().is_ordered()
     }
 
-    /// Returns the transaction for reading. Begins one if there is none.
+    /// Returns the transaction for reading. Begins a transaction if none is open.
     pub(crate) fn parts(&mut self) -> (&mut DiskRowReader, &mut DiskTransaction<'w>) {
         (&mut *self.reader, transaction_of(self.engine, &mut self.transaction))
     }
@@ -348,7 +348,7 @@ impl<'w> DiskWriter<'w> {
     }
 }
 
-/// Returns the open transaction. Begins one if there is none.
+/// Returns the open transaction. Begins a transaction if none is open.
 fn transaction_of<'t, 'w>(
     engine: &'w DiskEngine,
     transaction: &'t mut Option<DiskTransaction<'w>>,

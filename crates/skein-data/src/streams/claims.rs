@@ -1,7 +1,7 @@
 //! Claims: a consumer takes over pending entries of another one.
 //!
 //! As in `pending`, all entries are shown before the first record changes. So a claim decides about
-//! each entry first, and then does what it has decided.
+//! each entry first, and then applies its decisions.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ impl PendingEntry {
 }
 
 impl OpenGroup<'_> {
-    /// Does what claims have decided.
+    /// Applies the decisions of a claim.
     fn claim(
         &mut self,
         stream: &mut StreamWriter<'_>,
@@ -82,8 +82,9 @@ impl OpenGroup<'_> {
 }
 
 impl Claim {
-    /// Decides about one entry, whose last delivery is `before`, and changes nothing. Calls `each`
-    /// with an entry that is taken, and with `None` for a pending one that the stream has no more.
+    /// Decides about one entry with `before` as its last delivery, and changes nothing. Calls
+    /// `each` with an entry that the claim takes, and with `None` for a pending entry that the
+    /// stream does not have any more.
     fn decide<E: From<Error>>(
         &self,
         stream: &mut StreamWriter<'_>,

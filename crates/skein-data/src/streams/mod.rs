@@ -11,8 +11,8 @@
 //!   5 │ group's number, 4 │ consumer's number, 4 │ id, 16  ─► (nothing)
 //! ```
 //!
-//! So each record is a member of its own: a write touches few of them, both engines store and log
-//! them as other members, and a range of chunks, groups or pending entries is a range of names. The
+//! So each record is a member of its own. A write touches few of them, and both engines store and
+//! log them as other members. A range of chunks, groups or pending entries is a range of names. The
 //! counted order of names finds the first member of a range in O(log n). Groups and consumers have
 //! numbers, so that long names are stored once. The idea of pending entries in two orders, by group
 //! and by consumer, is that of Redis's radix trees.

@@ -7,9 +7,8 @@
 //! ```
 //!
 //! Records name groups by numbers, which are valid in one stream only. Parts have names, as other
-//! servers do, so a part can be a command, a line of text, or a piece of Redis's format. Groups
-//! come first: Redis has no command that sets the times of a consumer, except `RESTORE` of a new
-//! stream.
+//! servers do, so a part can be a command, a line of text, or a piece of Redis's format. Groups are
+//! first: Redis has no command that sets the times of a consumer, except `RESTORE` of a new stream.
 
 use std::ops::{ControlFlow, Deref};
 
@@ -31,7 +30,7 @@ const PENDING_AT_ONCE: usize = 256;
 /// A part of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamPart {
-    /// All groups. This part replaces what the key holds by a stream without entries.
+    /// All groups. This part replaces the present contents of the key by a stream without entries.
     Groups(Vec<StreamGroup>),
     /// Entries behind those that are there.
     Entries(Vec<StreamEntry>),
@@ -254,8 +253,8 @@ impl StreamContents for StreamPart {
     }
 }
 
-/// Changes a stream, which is made if it is absent. After an error of `change` the head is written,
-/// too, so that it counts what was added before.
+/// Changes a stream, and makes it if it is absent. After an error of `change` the head is written,
+/// too, so that it counts the entries that were added before.
 fn changed(
     writer: &mut EngineWriter<'_, '_>,
     key: &[u8],

@@ -169,7 +169,7 @@ impl StreamWriter<'_> {
             return Ok(Some(0));
         }
         open.see(self, asked.consumer, asked.now)?;
-        // The first entry tells of gaps, and there are none without removals by name.
+        // The first entry tells of gaps. Without removals by name there are no gaps.
         let has_gaps =
             self.head.max_deleted_id != StreamId::MIN || open.group.entries_read == ENTRIES_READ_UNKNOWN;
         let first = if has_gaps { self.edge(ScanDirection::Forward)? } else { None }.unwrap_or_default();

@@ -93,7 +93,7 @@ pub enum StreamRecord<'r> {
 }
 
 impl<'r> StreamRecord<'r> {
-    /// Returns the record of a member; `None` if the member is none of a stream.
+    /// Returns the record of a member, or `None` if the member does not belong to a stream.
     pub fn of(name: &'r [u8], value: &'r [u8]) -> Option<Self> {
         let (&tag, mut rest) = name.split_first()?;
         let mut value = Fields(value);
@@ -268,7 +268,7 @@ pub(super) fn chunk_name(base: StreamId) -> [u8; CHUNK_NAME] {
     entry_name(base, CHUNK)
 }
 
-/// Returns a name greater than that of the chunk whose base is `id`, and less than those of greater
+/// Returns a name greater than that of the chunk with the base `id`, and less than those of greater
 /// bases.
 pub(super) fn behind_base(id: StreamId) -> [u8; CHUNK_NAME] {
     entry_name(id, u8::MAX)

@@ -52,7 +52,7 @@ impl<'k, M: Deref<Target: Members>> Stream<'k, M> {
         self.has_new_tail || self.stored != Some(self.head)
     }
 
-    /// Returns what the stream says about itself.
+    /// Returns the head of the stream.
     pub fn head(&self) -> StreamHead {
         self.head
     }
@@ -120,7 +120,7 @@ impl<'k, M: Deref<Target: Members>> Stream<'k, M> {
         self.named(&NameRange::consumers(group.number), 5, read_consumer)
     }
 
-    /// Returns the records of a range whose names have `prefix` bytes before their own part.
+    /// Returns the records of a range of names with `prefix` bytes before their own part.
     fn named<R>(
         &mut self,
         range: &NameRange,
@@ -191,8 +191,9 @@ impl<'k, M: Deref<Target: Members>> Stream<'k, M> {
         Ok(names.iter().filter_map(|name| id_at_end(name)).collect())
     }
 
-    /// Returns the number of entries that a group has not read, or `None` if nobody knows: entries
-    /// behind its last id were removed by name, or it was set to an id between entries.
+    /// Returns the number of entries that a group has not read. Returns `None` if the number is
+    /// unknown: entries behind its last id were removed by name, or it was set to an id between
+    /// entries.
     ///
     /// # Errors
     /// Those of the engine.

@@ -5,8 +5,8 @@ use skein_store::ScanDirection;
 use super::id::StreamId;
 use crate::{Error, Result, RowView};
 
-/// A state of a stream, without its groups. Two equal states of a key mean that nobody has added or
-/// removed an entry in between, and that the key was not written as a whole.
+/// A state of a stream, without its groups. If two states of a key are equal, no entry was added or
+/// removed in between, and the key was not written as a whole.
 ///
 /// Entries that were added and removed again may go unnoticed if `XSETID` has reset the number of added
 /// entries since.

@@ -12,8 +12,8 @@ use super::stream::StreamReader;
 use crate::Result;
 use crate::collections::{MembersView, ScoreRangeView};
 
-/// Entries of a stream as they were at one moment; see `StreamReader::view`. A view keeps what
-/// writers replace meanwhile, so drop it as soon as possible.
+/// Entries of a stream as they were at one moment; see `StreamReader::view`. A view keeps the
+/// entries that writers replace meanwhile, so drop it as soon as possible.
 #[derive(Default)]
 pub struct EntriesView {
     values: MembersView,

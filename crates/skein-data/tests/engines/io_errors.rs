@@ -1,5 +1,5 @@
-//! An error at every operation of the disk, once or for good: no panic, nothing acknowledged is
-//! lost, and once the fault has ended a restart works (contract 5).
+//! An error at every operation of the disk, once or for good, causes no panic and loses no
+//! acknowledged write. Once the fault has ended, a restart works (contract 5).
 
 use skein_data::{CollectionKind, Engine, EngineError, EngineKeys, RowWriter};
 use skein_log::storage::sim::{SimError, SimStorage};
@@ -9,7 +9,7 @@ use crate::contents::{State, state_of};
 use crate::engines::{EngineKind, on_disk, over_each};
 use crate::power_cuts::{StateHistory, assert_recovers, run, work};
 
-/// Does the work with a fault, and then reads what the engine still shows.
+/// Does the work with a fault, and then reads the contents that the engine still shows.
 fn run_and_read(kind: EngineKind, disk: &SimStorage, history: &mut StateHistory) -> Option<State> {
     let engine: Engine = kind.open(disk, &ExpiryClock::manual(1_000_000)).ok()?;
     history.states.push(State::new());

@@ -1,5 +1,5 @@
-//! Keyspaces: ranges, walks and removals within one, and the numbers of keys that the engine keeps
-//! for each, compared with a map after random writes, expiry, transactions and reopenings.
+//! Keyspaces: ranges, walks and removals within one. The numbers of keys that the engine keeps for
+//! each are compared with a map after random writes, expiry, transactions and reopenings.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -32,7 +32,7 @@ enum KeyspaceStep {
     Rename((u32, usize), (u32, usize)),
     /// Some puts and removals in a transaction, which is committed or dropped.
     Transaction(Vec<(bool, u32, usize)>, bool),
-    /// All of a database, or what is behind a name.
+    /// All keys of a database, or the keys behind a name.
     RemoveRange(u32, Option<usize>),
     PutOwnRow,
     Advance(u64),
@@ -240,7 +240,7 @@ fn check_numbers(keys: &mut EngineKeys<'_>, model: &Model) {
     }
 }
 
-/// Returns the engines whose keys may be longer than a prefix.
+/// Returns the engines that allow keys longer than a prefix.
 fn with_databases() -> impl Iterator<Item = EngineKind> {
     all().into_iter().filter(|kind| *kind != EngineKind::Memory(IndexKind::Mlp))
 }

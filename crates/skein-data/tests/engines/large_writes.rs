@@ -21,10 +21,10 @@ fn scattered(number: u32) -> Vec<u8> {
     format!("{:08x}", number.wrapping_mul(0x9e37_79b9)).into_bytes()
 }
 
-/// Incident: the disk engine refused a write whose pages filled the cache. A command of many members
-/// was refused in its middle, and what undoes it was refused, too. Consequence: a part of the
-/// command stayed, the number of members was wrong, and whole rows were lost. Fix: a write whose
-/// step was refused undoes its transaction, and pages beyond the cache are spilled.
+/// Incident: the disk engine refused a write when its pages filled the cache. A command of many
+/// members was refused in its middle, and the writes that undo it were refused, too. Consequence: a
+/// part of the command stayed, the number of members was wrong, and whole rows were lost. Fix: a
+/// refused step of a write undoes its transaction, and pages beyond the cache are spilled.
 #[test]
 fn a_write_of_more_pages_than_the_cache_is_done() {
     let reference = std::cell::OnceCell::new();
@@ -121,9 +121,9 @@ fn until_there_is_room(mut write: impl FnMut() -> Result<(), EngineError>) {
 }
 
 /// Incident: the disk was full when a page of a large command was spilled. The command undid its
-/// steps, and its transaction went on. Consequence: the steps and what undid them were published and
-/// logged, so each refused command used up space, and a restart needed room for them. Fix: a page
-/// that cannot be spilled fails the transaction.
+/// steps, and its transaction continued. Consequence: the steps and their reversals were published
+/// and logged, so each refused command used up space, and a restart needed room for them. Fix: a
+/// page that cannot be spilled fails the transaction.
 #[test]
 fn a_large_write_on_a_full_disk_is_not_logged() {
     for kind in on_disk() {
@@ -143,8 +143,8 @@ fn a_large_write_on_a_full_disk_is_not_logged() {
     }
 }
 
-/// Incident: a large collection was replaced again and again by a copy. Consequence: the thread that
-/// removes members came second to the large writes, and the file grew without end. Fix: a write that
+/// Incident: a large collection was replaced again and again by a copy. Consequence: the large
+/// writes delayed the thread that removes members, and the file grew without end. Fix: a write that
 /// replaces a collection removes as many members as it writes.
 #[test]
 fn a_collection_that_is_replaced_again_and_again_leaves_no_members() {

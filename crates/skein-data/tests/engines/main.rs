@@ -1,5 +1,5 @@
 //! The contract of the engines, as one suite that every engine passes: the engine in memory over
-//! each index, and the disk engine over each trie. A hash trie passes all that needs no order.
+//! each index, and the disk engine over each trie. A hash trie passes all tests that need no order.
 //!
 //! ```text
 //!   operation ─┬─► EngineSession, EngineTransaction ─► answer, contents ─┐
@@ -13,7 +13,7 @@
 //! - `operations` has the operations, once for the engine and once for the map.
 //! - `random` does random operations, checkpoints, reopenings and snapshots.
 //! - `power_cuts` and `io_errors` fail each operation of the disk.
-//! - `keyspaces` compares the numbers of keys of databases with what a scan finds.
+//! - `keyspaces` compares the numbers of keys of databases with those of a scan.
 //! - `refusals`, `large_writes`, `short_ranges`, `stream_chunks` and `visibility`
 //!   check single promises.
 

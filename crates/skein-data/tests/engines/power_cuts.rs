@@ -111,7 +111,7 @@ pub fn run(kind: EngineKind, disk: &SimStorage, history: &mut StateHistory) -> R
     let engine = kind.open(disk, &ExpiryClock::manual(1_000_000))?;
     history.states.push(State::new());
     let done = work(&engine, history);
-    // What has failed must not make the end fail otherwise than by an error.
+    // After a failed operation, the end may fail only with an error.
     engine.close().and(done)
 }
 
@@ -183,7 +183,7 @@ impl OneMove {
     }
 }
 
-/// Moves an entry to and fro, as fast as it goes, while the log makes the moves durable.
+/// Moves an entry to and fro, as fast as possible, while the log makes the moves durable.
 fn move_to_and_fro(engine: &Engine, one: OneMove) -> Result<(), EngineError> {
     const KEYS: [&[u8]; 2] = [b"one", b"two"];
     let mut session = engine.session();

@@ -1,4 +1,4 @@
-//! What readers see of writes, and when (contract 3, 4, 6, 7, 8 and 9).
+//! The writes that readers see, and the time when they see them (contract 3, 4, 6, 7, 8 and 9).
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! A commit says in its subject what it does, and in its body why.
+//! A commit names its change in its subject, and the reason in its body.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,8 +21,8 @@ pub struct Commit {
     pub body: String,
 }
 
-/// Returns the commits of the repository since this rule is checked, without merges, and `None`
-/// without a history: an archive of the sources has none, and a machine may lack git.
+/// Returns the commits of the repository since this rule is checked, without merges. Returns `None`
+/// without a history: an archive of the sources lacks it, and a machine may lack git.
 ///
 /// # Errors
 ///
@@ -52,7 +52,7 @@ pub fn read(root: &Path) -> io::Result<Option<Vec<Commit>>> {
     commits.collect::<io::Result<_>>().map(Some)
 }
 
-/// Returns what is wrong with these messages.
+/// Returns the violations of these messages.
 pub fn messages_out_of_form(commits: &[Commit]) -> Vec<String> {
     let mut found = Vec::new();
     for Commit { hash, subject, body } in commits {

@@ -1,4 +1,5 @@
-//! The rules, a file each. Each returns its violations: where, what, and the way out.
+//! The rules, a file each. Each returns its violations with their place, the broken rule, and the
+//! way out.
 //!
 //! - `commits`: subjects of at most 72 columns, and a body.
 //! - `file_sizes`: at most 500 lines.

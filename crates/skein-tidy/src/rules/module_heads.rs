@@ -9,7 +9,7 @@ use crate::module::{children, code, head, map, words};
 use crate::source_tree::crate_of_source;
 
 /// Names in heads that stand for something outside of the sources: functions of the system, of C
-/// and of Lua, instructions, files and crates of others.
+/// and of Lua, instructions, and files and crates of other projects.
 const FOREIGN: &[&str] = &[
     "fdatasync",
     "intset.c",

@@ -7,7 +7,7 @@ use crate::source_tree::crate_of_source;
 /// Crates that cannot forbid it: the macros of `pyo3` write unsafe code into the crate.
 const MADE_BY_MACROS: &[&str] = &["skeindb-python"];
 
-/// Returns the crates without unsafe code whose root does not forbid it.
+/// Returns the crates without unsafe code that do not forbid it in their root.
 pub fn crates_that_do_not_forbid_it(tree: &SourceTree) -> Vec<String> {
     let mut found = Vec::new();
     for name in tree.crates() {
