@@ -6,8 +6,9 @@
 //!   disk     begin transaction (one writer) ───────── check ─ write ─ publish
 //! ```
 //!
-//! On disk nobody writes between the check and the publication. In memory only the batch's own keys
-//! are latched, and single-key writes are not kept away at all: the caller must exclude them.
+//! On disk no other thread writes between the check and the publication. In memory only the batch's
+//! own keys are latched, and single-key writes are not kept away at all: the caller must exclude
+//! them.
 
 use std::ops::ControlFlow;
 

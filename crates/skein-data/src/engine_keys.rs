@@ -45,8 +45,8 @@ impl EngineKeys<'_> {
         each!(self, within => within.now())
     }
 
-    /// Returns the numbers of keys of a keyspace: of the default one, or of that of a database. They
-    /// are exact while nobody writes.
+    /// Returns the numbers of keys of a keyspace: of the default one, or of that of a database.
+    /// They are exact while no thread writes.
     pub fn keyspace_stats(&mut self, keyspace: StoredKeyspace) -> KeyspaceStats {
         match self {
             Self::Session(session) => session.engine().keyspace_stats(keyspace),

@@ -177,13 +177,13 @@ impl Engine {
         }
     }
 
-    /// Returns the number of keys. It is exact while nobody writes.
+    /// Returns the number of keys. It is exact while no thread writes.
     pub fn len(&self) -> usize {
         each!(self, engine => engine.len())
     }
 
-    /// Returns the numbers of keys of a keyspace: of the default one, or of that of a database. They
-    /// are exact while nobody writes.
+    /// Returns the numbers of keys of a keyspace: of the default one, or of that of a database.
+    /// They are exact while no thread writes.
     pub fn keyspace_stats(&self, keyspace: StoredKeyspace) -> KeyspaceStats {
         each!(self, engine => engine.keyspace_stats(keyspace))
     }

@@ -247,7 +247,7 @@ impl RowView<'_> {
     }
 
     /// Calls `each` with all pieces of the row until it breaks. They are of one moment if the row
-    /// is a snapshot's, or if nobody writes meanwhile.
+    /// is a snapshot's, or if no thread writes meanwhile.
     ///
     /// # Errors
     /// As [`piece_after`](Self::piece_after).

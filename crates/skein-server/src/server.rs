@@ -176,11 +176,11 @@ impl Server {
         if self.checkpoint_thread.join().is_err() {
             failed_threads.push("checkpoint thread: panicked".to_owned());
         }
-        // Before the threads that only observe are joined, so that acknowledged writes become
-        // durable without delay.
+        // The flush is done before the threads that only observe are joined, so that acknowledged
+        // writes become durable without delay.
         let flushed = shared.store.flush();
         // Drops connections that arrived too late for a worker, so that their clients notice the
-        // close even if somebody still has a handle.
+        // close even if a handle still exists.
         for mailbox in &*shared.mailboxes {
             drop(mailbox.take(Vec::new()));
         }
@@ -273,8 +273,8 @@ mod tests {
     use crate::net::transport::Transport;
 
     /// Incident: a connection stayed in the mailbox of a worker that had ended. Consequence: it was
-    /// open for as long as anybody had a handle. Fix: the mailboxes are emptied after the workers
-    /// have ended.
+    /// open for as long as a handle existed. Fix: the mailboxes are emptied after the workers have
+    /// ended.
     #[test]
     fn connection_accepted_during_a_stop_is_closed() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -206,7 +206,7 @@ impl<'k, M: Deref<Target: Members>> Stream<'k, M> {
 
 impl StreamHead {
     /// Returns how many entries were ever added up to `id`, which the group has read. `first` is
-    /// the first entry. `None` if nobody knows.
+    /// the first entry. Returns `None` if the number is unknown.
     pub(super) fn entries_read(&self, group: &Group, id: StreamId, first: StreamId) -> Option<i64> {
         match group.entries_read {
             _ if self.added == 0 => Some(0),

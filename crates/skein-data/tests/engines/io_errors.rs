@@ -92,7 +92,8 @@ fn a_move_that_cannot_read_a_page_moves_nothing() {
             // Its cache is empty.
             let engine = kind.open(&disk, &clock).expect("an engine");
             let member = set_member(at * 97);
-            // For good: threads of the engine read and write, too, and would take a single error.
+            // The error is for good: threads of the engine read and write, too, and would take a
+            // single error.
             disk.fail_at(disk.operations() + at, SimError::Io, true);
             let (done, _) = engine
                 .session()

@@ -11,7 +11,7 @@ fn id(ms: u64) -> StreamId {
 }
 
 /// Incident: a chunk holds the names of its first entry once, for all entries that share them. When
-/// that entry was removed, the others got names of their own, and nobody looked at the length.
+/// that entry was removed, the others got names of their own, and their length was not checked.
 /// Consequence: removals let a chunk of 2,000 bytes grow to many times that. Fix: a chunk that has
 /// become too long is halved.
 #[test]

@@ -170,7 +170,7 @@ fn the_removal_of_a_key_that_has_just_appeared_shows() {
 }
 
 /// Incident: on the disk engine, a transaction failed if the thread removed an expired key while it
-/// was watched as absent. Consequence: EXEC failed though nobody had written the key. Fix: an
+/// was watched as absent. Consequence: EXEC failed although no client had written the key. Fix: an
 /// expired row counts as removed. A write in its place is noticed as before.
 #[test]
 fn the_removal_of_an_expired_key_does_not_show() {

@@ -114,7 +114,7 @@ impl Hints {
     /// them. Does nothing if there are no hints.
     #[inline(always)]
     pub(super) fn prefetch(&self, key: &[u8], sums: &mut HintSums) {
-        // Read once: a table that shrinks meanwhile may have no hints afterwards.
+        // The length is read once: a table that shrinks meanwhile may have no hints afterwards.
         let len = self.len();
         if len == 0 {
             return;

@@ -177,7 +177,8 @@ impl<S: Slot, V: CuckooSettings> CuckooTrieVariant<S, V> {
             index::ComputeAction::Keep => return Ok(Computed { before: seen, changed: false }),
             index::ComputeAction::Put(value) => {
                 record.set_value(value.into_word());
-                // By reference: dropping the transaction would move all of it first.
+                // The buckets are released by reference: dropping the transaction would move all of
+                // it first.
                 transaction.buckets.release();
                 false
             }

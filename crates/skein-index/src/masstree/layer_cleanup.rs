@@ -95,7 +95,7 @@ impl<S: Slot, V: MasstreeSettings> MasstreeVariant<S, V> {
                 };
                 // SAFETY: `look_up` validated the word; the caller holds a guard.
                 let SlotLink::Layer(link) = (unsafe { SlotLink::from_word(word) }) else { return None };
-                // Only a hint: it is checked again under the locks.
+                // This is only a hint: it is checked again under the locks.
                 let lone = visit.version.is_root() && visit.node.permutation().count() == 1;
                 if !lone || found.is_none() {
                     found = Some((visit, at, slice, link));

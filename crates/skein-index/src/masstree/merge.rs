@@ -95,7 +95,7 @@ fn lock_with_left<V: MasstreeSettings>(node: Node<V>) -> Option<(NodeLatch<V>, N
     let fit = |left: Node<V>| borders_fit::<V>(left.permutation().count(), node.permutation().count());
     let mut backoff = Backoff::new();
     loop {
-        // Only hints until both nodes are locked.
+        // These are only hints until both nodes are locked.
         let prev = node.prev().filter(|&prev| fit(prev) && !node.version().peek().is_deleted())?;
         if let Some(left) = NodeLatch::take(prev)
             && left.next() == Some(node)

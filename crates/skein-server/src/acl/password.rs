@@ -1,7 +1,7 @@
 //! Password hashes: SHA-256 like Redis's, so that its files stay usable, compared in constant time.
 //!
 //! As in Redis, the hash has no salt and is quick to compute. So it does not protect a short
-//! password from somebody with the file. ACL GENPASS generates long ones.
+//! password from a person with the file. ACL GENPASS generates long ones.
 
 use std::fmt::{self, Write};
 

@@ -35,7 +35,7 @@ impl KeyAccess {
 pub(crate) enum AllKeys {
     /// As Redis prints it. Reading it may give other rights.
     AsInRedis,
-    /// So that reading it gives the same rights.
+    /// A text that gives the same rights when it is read.
     ReadBack,
 }
 

@@ -103,7 +103,7 @@ impl AclUsers {
         }
         let rules = merge(rules)?;
         let channels = self.default_channels();
-        // Under the lock, so that two changes to one user are both kept.
+        // This runs under the lock, so that two changes to one user are both kept.
         self.change(|by_name| {
             let mut user = by_name
                 .get(name)
@@ -150,7 +150,7 @@ impl AclUsers {
     /// Returns the user of this name if it may log in with this password.
     pub(crate) fn log_in(&self, name: &[u8], password: &[u8]) -> Option<Arc<AclUser>> {
         let user = self.get(name);
-        // So that an unknown name takes about as long as a known one.
+        // An unknown name must take about as long as a known one.
         let user = user.unwrap_or_else(|| Arc::new(AclUser::new(name)));
         user.accepts_password(password).then_some(user)
     }

@@ -91,7 +91,7 @@ fn limit_bytes(shared: &ServerShared) -> Option<usize> {
     let bytes = match shared.client_eviction.limit() {
         ClientMemoryLimit::Unlimited => return None,
         ClientMemoryLimit::Bytes(bytes) => bytes,
-        // In two steps, so that it cannot overflow.
+        // The division is first, so that the product cannot overflow.
         ClientMemoryLimit::Percent(percent) => shared.store.memory_limit().0? / 100 * usize::from(percent),
     };
     Some(bytes.max(LIMIT_MIN))

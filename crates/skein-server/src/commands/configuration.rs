@@ -51,7 +51,7 @@ pub(super) fn config(
             set(context.shared, args)?;
             reply.ok();
             if args.from(2).step_by(2).any(|name| is(name, "notify-keyspace-events")) {
-                // Other workers notice the changes of keys that clients want to know from now on.
+                // From now on, other workers notice the changes of keys that clients observe.
                 return Ok(AfterCommand::Fence);
             }
         }

@@ -99,7 +99,7 @@ pub(crate) struct CommandContext<'c> {
     pub shared: &'c Arc<ServerShared>,
     /// The reply must be held back until this ticket is durable.
     pub ticket: Ticket,
-    /// The changes of the commands, if somebody listens.
+    /// The changes of the commands, if clients observe keys.
     pub changes: KeyChanges,
     /// Permission to translate keys.
     pub stable: StableDatabases<'c>,

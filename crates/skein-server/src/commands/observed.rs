@@ -1,5 +1,5 @@
-//! The work around each command while somebody observes keys: a client's reads are remembered
-//! before it reads, and the changes of a command are noted.
+//! The work around each command while clients observe keys: a client's reads are remembered before
+//! it reads, and the changes of a command are noted.
 
 use super::{Command, CommandContext, CommandError, ResolvedTag, resolve};
 use crate::command_table::Flag;
@@ -8,8 +8,8 @@ use crate::notice::key_events::{CommandWatch, KeyChanges};
 use crate::resp::RequestArgs;
 use skein_data::{EngineKeys, name_within};
 
-/// Runs a request, and notes its changes if somebody observes them. REQUIRES: if the command writes
-/// and somebody observes, the caller may write (`KeyObserver::order`).
+/// Runs a request, and notes its changes if clients observe keys. REQUIRES: if the command writes
+/// and clients observe keys, the caller may write (`KeyObserver::order`).
 #[inline]
 pub(crate) fn run<R>(
     context: &mut CommandContext<'_>,
@@ -23,7 +23,7 @@ pub(crate) fn run<R>(
     done
 }
 
-/// Begins to observe a request that is about to run. Returns `None` if nobody wants to know.
+/// Begins to observe a request that is about to run. Returns `None` if no client observes keys.
 #[inline]
 fn begin<'a>(
     context: &mut CommandContext<'_>,
@@ -81,7 +81,7 @@ fn remember_keys(context: &mut CommandContext<'_>, command: &Command, args: &Req
     let Some(keys) = tracks.then(|| keys_of(command, args)).flatten() else { return };
     let most = context.shared.settings.tracking_keys_max.get();
     let names: Vec<&[u8]> = keys.all().into_iter().map(name_within).collect();
-    // Only beside a transaction does nobody change the key before it is remembered.
+    // Only beside a transaction can no other worker change the key before it is remembered.
     let is_alone = matches!(context.session, EngineKeys::Transaction(_));
     if !(is_alone && context.changes.read_later(&names, most)) {
         context.shared.key_observer.tracking.remember(names, context.client.id, most);

@@ -36,7 +36,7 @@ pub(super) fn flushall(
     args: &RequestArgs<'_>,
     _: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    // Also of databases that no client can select, because there were more of them before.
+    // This includes databases that no client can select, because there were more of them before.
     let databases = (1..DATABASES_MAX).map(StoredKeyspace::of_database);
     let with_keys = databases.filter(|keyspace| context.session.keyspace_stats(*keyspace).keys > 0);
     flush(args, std::iter::once(StoredKeyspace::DEFAULT).chain(with_keys).collect())

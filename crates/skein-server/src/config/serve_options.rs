@@ -134,8 +134,7 @@ options_struct! {
                         path.unwrap_or_default().into_owned()
                     }),
             ];
-            /// The permissions of the Unix socket's file, in octal. They decide which users may
-            /// connect.
+            /// The permissions of the Unix socket's file, in octal: who may connect.
             unix_socket_mode: u32 = 0o700 => [
                 option("unix-socket-mode", ValueKind::Mode, "MODE")
                     .field("unix_socket.mode")

@@ -146,8 +146,8 @@ options_struct! {
                     .docs("memory of a worker's scripts, and of its functions: one that needs more ends with an error that \
                            names the limit, and has 2 GiB more once it has written"),
             ];
-            /// How long a script may run, while no other request does; 0 for ever. A script that
-            /// takes longer ends with an error, and its writes stay.
+            /// How long a script may run, while no other request does; 0 for ever. A script that takes
+            /// longer ends with an error, and what it has written stays.
             script_time_max: Duration = Duration::ZERO => [
                 time("max-script-time").between(0, SECONDS_MAX),
             ];

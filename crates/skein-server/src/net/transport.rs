@@ -213,8 +213,8 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // Nobody can connect to the socket any more. The next server would otherwise have to find
-        // that out.
+        // No client can connect to the socket any more. Otherwise the next server would have to
+        // find that out.
         if let Self::Unix(_, path) = self {
             let _ = std::fs::remove_file(path);
         }

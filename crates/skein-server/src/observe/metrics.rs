@@ -146,8 +146,8 @@ impl<S: Fn() -> bool, T: Fn(&[u8]) -> Option<HttpPage>> MetricsLoop<S, T> {
                 }
             }
             self.drop_overdue();
-            // Even without an event: a connection that was refused for a while makes no further
-            // event.
+            // This is done even without an event: a connection that was refused for a while makes
+            // no further event.
             rest = self.accept_all();
         }
     }
@@ -187,7 +187,7 @@ impl<S: Fn() -> bool, T: Fn(&[u8]) -> Option<HttpPage>> MetricsLoop<S, T> {
         let Some(place) = (0..CONNECTIONS_MAX).min_by_key(|&place| since(&self.exchanges[place])) else {
             return;
         };
-        // Before the new connection is registered under the same number.
+        // The old connection must be closed before the new one is registered under the same number.
         self.exchanges[place] = None;
         let both = Interest::READABLE | Interest::WRITABLE;
         if let Err(cause) = self.poll.registry().register(&mut stream, Token(place), both) {

@@ -1,5 +1,5 @@
-//! Warnings that strangers can cause. Each kind is logged at most once a minute, so that nobody can
-//! fill the log.
+//! Warnings that strangers can cause. Each kind is logged at most once a minute, so that no client
+//! can fill the log.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

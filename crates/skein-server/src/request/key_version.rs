@@ -7,7 +7,7 @@
 
 use skein_data::{EngineKeys, EntriesVersion, Result, RowView};
 
-/// The version of a key. Two equal versions mean that nobody has written the key in between.
+/// The version of a key. Two equal versions mean that the key was not written in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyVersion {
     /// With the removal counter.

@@ -2,7 +2,7 @@
 //!
 //! SCRIPT LOAD keeps a script until SCRIPT FLUSH. EVAL keeps it for EVALSHA, too, but clients that
 //! put values into the text of their scripts would fill memory so. So of the scripts that only EVAL
-//! has brought, those stay that were run last: up to 500, and 16 MiB.
+//! has added, only those that ran last stay: up to 500, and 16 MiB.
 //!
 //! Each worker compiles a script when it runs it, and may forget it again (`skein_script`). A flush
 //! changes the generation. When the workers see that, they forget all compiled scripts.
@@ -45,21 +45,21 @@ impl Script {
 #[derive(Debug)]
 struct CachedScript {
     script: Arc<Script>,
-    /// The last use of a script that only EVAL brought.
+    /// The last use of a script that only EVAL has added.
     evaluated: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct CachedScripts {
     by_digest: HashMap<ScriptDigest, CachedScript>,
-    /// The scripts that only EVAL brought, by their last uses.
+    /// The scripts that only EVAL has added, by their last uses.
     evaluated: BTreeMap<u64, ScriptDigest>,
     evaluated_bytes: usize,
     uses: u64,
 }
 
 impl CachedScripts {
-    /// Notes a use of a script that only EVAL brought.
+    /// Notes a use of a script that only EVAL has added.
     fn note_use(&mut self, digest: ScriptDigest, before: Option<u64>) -> u64 {
         if let Some(before) = before {
             self.evaluated.remove(&before);
@@ -121,7 +121,7 @@ impl ScriptCache {
         }
     }
 
-    /// Adds a script of EVAL. Older ones may go.
+    /// Adds a script of EVAL. Older ones may be removed.
     pub(crate) fn keep_evaluated(&self, script: Arc<Script>) {
         let mut scripts = lock(&self.scripts);
         let (digest, bytes) = (script.digest, script.bytes());
@@ -146,7 +146,7 @@ impl ScriptCache {
         let mut scripts = lock(&self.scripts);
         *scripts = CachedScripts::default();
         self.bytes.store(0, Ordering::Relaxed);
-        // Relaxed: a worker that sees it late keeps a compiled script that nobody names.
+        // Relaxed: a worker that sees it late keeps a compiled script that no request names.
         self.generation.fetch_add(1, Ordering::Relaxed);
     }
 

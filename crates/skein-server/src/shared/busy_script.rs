@@ -146,7 +146,7 @@ impl BusyScript {
 
     /// Returns the error for a request that must not run beside the script.
     pub(crate) fn refusal(&self) -> CommandError {
-        // Without one, it has just ended.
+        // If no script is noted, it has just ended.
         self.running().as_ref().map_or(BUSY_SCRIPT, |script| script.sort.refusal())
     }
 }

@@ -23,8 +23,8 @@
 //!    other worker runs requests.
 //! 2. No worker waits for a lock while it runs requests: it gives its room back before it asks to
 //!    be alone, as `Rooms` requires.
-//! 3. `busy` changes only while all rooms are held. So it stands still for a worker in its room, and
-//!    a worker that runs requests has seen `false`.
+//! 3. `busy` changes only while all rooms are held. So it does not change while a worker is in its
+//!    room, and a worker that runs requests has seen `false`.
 //!
 //! # Keys of a request
 //! The keys of a request are those of the keyspace that its database has at this time, and SWAPDB
@@ -215,8 +215,8 @@ mod tests {
                                 let held = pass.alone().expect("nobody is busy");
                                 assert!(!alone.swap(true, Ordering::SeqCst), "two are alone");
                                 assert_eq!(running.load(Ordering::SeqCst), 0, "someone runs beside");
-                                // Not an atomic addition: the sum is right only if nobody else adds
-                                // at the same time.
+                                // This is not an atomic addition: the sum is right only if no other
+                                // thread adds at the same time.
                                 sum.store(sum.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
                                 alone.store(false, Ordering::SeqCst);
                                 drop(held);

@@ -25,7 +25,7 @@ const REQUESTS: &[(&str, &str)] = &[
     ("zunionstore", "ZUNIONSTORE key 1 key"),
 ];
 
-/// Allowed to everybody, as in Redis: without them a client could not log in or leave.
+/// Every user may run these, as in Redis: without them a client could not log in or leave.
 const OPEN: &[&str] = &["auth", "hello", "quit", "reset"];
 
 /// Commands that stop the server or break the test's connection. The test only checks the

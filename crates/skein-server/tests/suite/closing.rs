@@ -72,8 +72,8 @@ fn unix_half_close_is_answered_before_the_close() {
 }
 
 /// Incident: a client that had sent QUIT, and kept its socket open, was a client for half a second
-/// more. Consequence: messages for it were sent to nobody, and its redirection was not reported as
-/// broken. Fix: a client is forgotten before its connection lingers.
+/// more. Consequence: messages for it were lost, and its redirection was not reported as broken.
+/// Fix: a client is forgotten before its connection lingers.
 #[test]
 fn a_client_that_quits_is_forgotten_before_its_socket_ends() {
     let server = start_with(options(), Durability::Buffered);

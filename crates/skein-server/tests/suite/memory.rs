@@ -393,7 +393,7 @@ fn a_lowered_limit_evicts_at_once() {
     let kept: usize = client.ask("DBSIZE").trim_matches([':', '|']).parse().expect("a number");
     assert!((300..900).contains(&kept), "{kept}");
     assert!(show(&subscriber.reply()).contains("evicted"));
-    // Nothing can be evicted, so nobody tries for ever.
+    // Nothing can be evicted, so no worker tries for ever.
     assert_eq!(client.ask("CONFIG SET maxmemory-policy noeviction maxmemory 1mb"), "+OK|");
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(client.ask("DBSIZE"), format!(":{kept}|"));

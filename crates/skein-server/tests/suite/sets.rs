@@ -1,5 +1,5 @@
 //! Sets of many members, and random members: replies in slices, the algebra against a model, draws
-//! that miss nobody and prefer nobody. Short replies are in `golden/sets.txt`.
+//! that neither miss nor prefer a member. Short replies are in `golden/sets.txt`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};

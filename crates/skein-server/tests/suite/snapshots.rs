@@ -182,22 +182,22 @@ fn too_many_snapshots_are_rejected_and_info_counts_them() {
 fn a_snapshot_ends_with_its_range() {
     let server = start(ServerOptions { reply_bytes_max: 1 << 20, ..options() });
     fill(&server, 0..20_000, &[b'v'; 100]);
-    // By an error in the middle.
+    // The range ends by an error in the middle.
     let mut client = server.connect();
     let refused = client.ask("SK.RANGE - + SNAPSHOT");
     assert!(refused.contains("longer than the limit of 1048576 bytes"), "{refused}");
     assert_eq!(server.memory().stats().snapshots, 0);
-    // By its last key, long before the client has read the reply.
+    // The range ends by its last key, long before the client has read the reply.
     client.send(&encode(&[b"SK.RANGE", b"-", b"+", b"NOVALUES", b"SNAPSHOT"]));
     wait_for(|| server.memory().stats().snapshots == 0);
     assert!(show(&client.reply()).starts_with("*20000|"));
-    // By a client that disconnects.
+    // The range ends by a client that disconnects.
     for _ in 0..20 {
         let mut client = server.connect();
         client.send(&encode(&[b"SK.RANGE", b"-", b"+", b"NOVALUES", b"SNAPSHOT"]));
     }
     wait_for(|| server.memory().stats().snapshots == 0);
-    // By a stop that does not wait for the range.
+    // The range ends by a stop that does not wait for it.
     let server = start(ServerOptions { stop_timeout: Duration::ZERO, ..options() });
     fill(&server, 0..20_000, &[b'v'; 100]);
     let mut clients: Vec<_> = (0..2).map(|_| server.connect()).collect();

@@ -158,7 +158,7 @@ fn clients_on_many_workers_see_each_command_whole() {
 
 /// Incident: a command that stores its result looked each member up once for each name of a set,
 /// also for names of one set. Consequence: ZINTERSTORE that names one set 50 times took eight times
-/// as long as in Redis, and nobody was served meanwhile. Fix: a set that is named again is read
+/// as long as in Redis, and no client was served meanwhile. Fix: a set that is named again is read
 /// once.
 #[test]
 fn a_set_that_is_named_often_is_read_once() {

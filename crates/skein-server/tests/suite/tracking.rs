@@ -302,7 +302,7 @@ fn expiry_and_transactions_are_told() {
     writer.ask("SET k v PX 20");
     reader.ask("GET k");
     std::thread::sleep(Duration::from_millis(30));
-    // A read by somebody else does.
+    // A read by another client removes it.
     writer.ask("GET k");
     assert_told(&mut reader, &["k"]);
     for request in ["MULTI", "GET k", "SET k 1", "LPUSH l a", "EXEC"] {

@@ -136,8 +136,8 @@ fn finish(
 ) -> Result<CheckpointManifest> {
     let storage = &*source.folder.storage;
     storage.sync_dir(folder).map_err(|error| Error::io("sync", folder, &error))?;
-    // After the scan: every removal up to `begin` has raised its version floor by now, and a
-    // greater floor does no harm.
+    // The floor is read after the scan: every removal up to `begin` has raised its version floor by
+    // now, and a greater floor does no harm.
     let floor = source.keys.stripes.greatest_floor();
     let end = end()?;
     let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());

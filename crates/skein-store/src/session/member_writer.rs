@@ -133,7 +133,8 @@ impl<'s> Writer<'s> {
         };
         let refused = match published {
             Ok(Some((version, gone))) => {
-                // Before another collection loses its main row (invariant 3 of `collection`).
+                // The lock is released before another collection loses its main row (invariant 3 of
+                // `collection`).
                 drop(state);
                 self.note_replaced(gone, version, false);
                 return answer.map(|answer| Some((answer, version)));

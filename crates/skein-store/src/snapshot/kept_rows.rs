@@ -304,8 +304,8 @@ impl KeptRows {
             }
             let mut held = lock(&self.shards[shard]);
             let Some(mut notes) = held.notes.remove(&ended) else { continue };
-            // Read under the lock of the shard: a snapshot that is still live visits its notes
-            // here only after this.
+            // The older snapshot is looked up under the lock of the shard: a snapshot that is still
+            // live visits its notes here only after this.
             let older = live.newest_before(ended);
             let gone = notes.take_unseen(older, left);
             left -= gone.len();

@@ -177,7 +177,8 @@ impl StoreSnapshots {
     pub(crate) fn take(&self, log: &Log, of_checkpoint: bool) -> Result<TakenMoment> {
         let _taking = lock(&self.taking);
         let (limit, moment) = (self.limit, log.moment());
-        // Under the lock of the registry: another snapshot may end just before this one is added.
+        // This runs under the lock of the registry: another snapshot may end just before this one
+        // is added.
         let (ended, is_only) = self
             .live
             .add(moment, of_checkpoint, limit)

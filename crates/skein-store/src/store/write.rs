@@ -12,8 +12,8 @@ impl Store {
     fn own_log_shard(&self) -> usize {
         use std::cell::Cell;
         use std::sync::atomic::{AtomicUsize, Ordering};
-        // Not the atomics of skein-sync: this ticket is shared by all stores of the process and is
-        // part of no protocol.
+        // This does not use the atomics of skein-sync: the ticket is shared by all stores of the
+        // process and is part of no protocol.
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         thread_local! { static NUMBER: Cell<Option<usize>> = const { Cell::new(None) } }
         let number = NUMBER.get().unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));

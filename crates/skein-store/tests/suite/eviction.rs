@@ -285,8 +285,8 @@ fn evicted_keys_do_not_come_back_after_a_kill() {
 /// that are read, of others that expire, and of others that do not.
 fn remaining(eviction: Eviction, passes: usize, used: impl Fn(u32) -> bool) -> [usize; 3] {
     const KEYS: u32 = 12_000;
-    // So much that the empty table of `mlp` is a small part of it. When the table grows, many keys
-    // go at once, and then the keys that are read are not safe.
+    // The limit is so large that the empty table of `mlp` is a small part of it. When the table
+    // grows, many keys are evicted at once, and then the keys that are read are not safe.
     let (_folder, store) = open(4 * LIMIT, eviction);
     let mut session = store.session();
     session.admit_all();

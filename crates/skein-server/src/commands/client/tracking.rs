@@ -290,7 +290,7 @@ mod tests {
     }
 
     /// Incident: CLIENT TRACKING with 50,000 prefixes compared each pair of them, for minutes.
-    /// Consequence: nobody else was served. Fix: sorted prefixes are compared with their
+    /// Consequence: no other client was served. Fix: sorted prefixes are compared with their
     /// neighbours.
     #[test]
     fn many_prefixes_are_checked_at_once() {

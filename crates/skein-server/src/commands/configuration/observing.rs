@@ -6,7 +6,7 @@ use super::table::ApplyChange;
 use crate::notice::key_events::EventClasses;
 use crate::shared::ServerShared;
 
-/// Maximum number of percentiles. More of them help nobody.
+/// Maximum number of percentiles. More of them are of no use.
 const PERCENTILES_MAX: usize = 32;
 
 /// `latency-tracking-info-percentiles`: the percentiles of INFO latencystats, separated by spaces.

@@ -77,8 +77,8 @@ fn check_path(name: &str, path: &Path) -> Result<(), String> {
     Err(format!("{name} {path} is not UTF-8, and the options file must be UTF-8; rename the file"))
 }
 
-/// Returns an option with the value that CONFIG shows. The options that it excludes go, because they
-/// would contradict it.
+/// Returns an option with the value that CONFIG shows. The options that it excludes are removed,
+/// because they would contradict it.
 fn options_of(row: &Parameter, value: &str) -> RewrittenOptions {
     let text = |value: &str| OptionValue::Text(value.to_owned());
     let value = match (row.kind, row.config) {

@@ -83,7 +83,7 @@ impl<'m> TargetConnection<'m> {
         if left.is_zero() {
             return Err(ErrorKind::TimedOut.into());
         }
-        // Rounded up, because the event loop counts in milliseconds.
+        // The time is rounded up, because the event loop counts in milliseconds.
         match self.poll.poll(&mut self.events, Some(left + Duration::from_millis(1))) {
             Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
             _ => {}

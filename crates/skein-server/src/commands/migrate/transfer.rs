@@ -87,7 +87,7 @@ fn write_request(requests: &mut Vec<u8>, args: &[&[u8]]) {
     }
 }
 
-/// Why keys were not sent.
+/// The reason why keys were not sent.
 struct SendStop {
     fault: CommandError,
     /// Whether the target does not read, so that no further reply is worth a wait.

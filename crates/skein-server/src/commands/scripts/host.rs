@@ -252,7 +252,7 @@ impl ScriptCommands<'_, '_> {
         }
         match shared.busy_script.verdict() {
             ScriptVerdict::Killed => {
-                // As in Redis, of a function too.
+                // As in Redis, the text is the same for a function.
                 return Some(Stop("Script killed by user with SCRIPT KILL...".into()));
             }
             // On disk, this also undoes the writes of the script.

@@ -96,7 +96,8 @@ pub(crate) struct ScriptCall {
     /// Whether memory was full at the start. Then the script may not begin to write with a command
     /// that needs more.
     memory_is_full: bool,
-    /// Why the store accepts no writes, if it does not. Then the script may only read.
+    /// The reason why the store accepts no writes, if it accepts none. Then the script may only
+    /// read.
     writes_stopped: Option<CommandError>,
     /// See `ServerOptions::script_time_max`.
     time_max: Duration,

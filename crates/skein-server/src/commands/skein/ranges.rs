@@ -16,8 +16,8 @@ fn over(
     context: &CommandContext<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<AfterCommand, CommandError> {
-    // Before the check for an empty range: an engine without snapshots rejects the option in any
-    // case.
+    // This stands before the check for an empty range, because an engine without snapshots rejects
+    // the option in any case.
     let snapshot = match options.moment {
         RangeMoment::Present => None,
         RangeMoment::Snapshot => context.session.snapshot()?.map(RangeSnapshot::Own),

@@ -137,7 +137,7 @@ fn write_stream(
     reply.map(if full.is_some() { 9 } else { 10 });
     reply.bulk(b"length");
     reply.places(head.len);
-    // As many as Redis would have at least.
+    // The least number that Redis would have.
     let nodes = head.len.div_ceil(GROUP);
     reply.bulk(b"radix-tree-keys");
     reply.places(nodes);

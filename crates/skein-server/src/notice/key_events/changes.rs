@@ -21,7 +21,7 @@ use skein_data::{EngineKeys, KeyState, name_within};
 /// not hear of their own changes (NOLOOP) hear of these.
 const NOBODY: u64 = 0;
 
-/// The changes of some requests, if somebody wants to know.
+/// The changes of some requests, if clients observe keys.
 #[derive(Debug, Default)]
 pub(crate) struct KeyChanges(Option<Box<ChangeLog>>);
 
@@ -48,7 +48,7 @@ enum ChangeEntry {
     Overdue { key: Box<[u8]> },
     /// All keys were removed.
     Flushed,
-    /// The client has read these names, and tracks them. It hears of later changes alone.
+    /// The client has read these names, and tracks them. It is told only of later changes.
     Read { names: Vec<Box<[u8]>>, most: usize },
 }
 
@@ -95,13 +95,13 @@ impl KeyChanges {
         Self(level.is_on().then(log))
     }
 
-    /// Returns whether anybody wants to know.
+    /// Returns whether clients observe keys.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Returns whether all changes were published, if somebody wants to know.
+    /// Returns whether all changes were published, if clients observe keys.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(|log| log.entries.is_empty())
     }
@@ -312,8 +312,7 @@ fn remove_expired(keys: &mut EngineKeys<'_>, key: &[u8]) -> bool {
     matches!(removed, Ok(Ok(true)))
 }
 
-/// Returns whether a request can change keys, or read absent ones, so that somebody may want to
-/// know.
+/// Returns whether a request can change keys, or read absent ones, so that clients may observe it.
 pub(super) fn concerns_keys(command: &Command) -> bool {
     command.names_keys() && !matches!(command.event, EventRule::Never)
 }

@@ -1,4 +1,4 @@
-//! Which keys a command has changed, for keyspace notifications and for CLIENT TRACKING.
+//! Finds the keys that a command has changed, for keyspace notifications and for CLIENT TRACKING.
 //!
 //! ```text
 //!   states of the command's keys ─► command ─► states again
@@ -10,11 +10,11 @@
 //! ```
 //!
 //! One place compares the states of keys around each command, for every command alike. So no
-//! command forgets to tell, and a command does not depend on this module. While nobody observes
+//! command forgets to tell, and a command does not depend on this module. While no client observes
 //! keys, the cost is one load of [`KeyObserver::level`] for a batch of requests.
 //!
 //! # Invariants
-//! 1. While anybody observes keys, a writer holds the lock `order` from the first look at the keys
+//! 1. While clients observe keys, a writer holds the lock `order` from the first look at the keys
 //!    until the changes are published. So events of a key have the order of its writes, and two
 //!    equal states of a key mean that it was not written in between.
 //! 2. A worker that runs requests has seen the level that its clients were promised: the reply that
@@ -56,7 +56,7 @@ pub(crate) use stream_watch::StreamPart;
 pub(crate) use tracking::{TrackedClient, TrackingTable};
 pub(crate) use watch::CommandWatch;
 
-/// The events that anybody listens to.
+/// The events that clients observe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ObservedLevel(u32);
 
@@ -64,7 +64,7 @@ impl ObservedLevel {
     /// The bit of CLIENT TRACKING, beside those of [`EventClass`].
     const TRACKING: u32 = 1 << 31;
 
-    /// Returns whether anybody wants to know anything.
+    /// Returns whether clients observe keys at all.
     #[inline]
     pub(crate) fn is_on(self) -> bool {
         self.0 != 0
@@ -80,18 +80,18 @@ impl ObservedLevel {
         self.0 & Self::TRACKING != 0
     }
 
-    /// Returns whether anybody wants to know of keys that have expired.
+    /// Returns whether clients observe keys that have expired.
     fn wants_expired(self) -> bool {
         self.tracks() || self.has(EventClass::Expired)
     }
 
-    /// Returns whether anybody wants to know of reads that find no key.
+    /// Returns whether clients observe reads that find no key.
     pub(crate) fn wants_misses(self) -> bool {
         self.wants_expired() || self.has(EventClass::Miss)
     }
 }
 
-/// The permission to write while somebody wants to know (invariant 1).
+/// The permission to write while clients observe keys (invariant 1).
 pub(crate) type WriteOrder<'o> = MutexGuard<'o, ()>;
 
 /// Tells clients which keys change.
@@ -127,7 +127,7 @@ impl KeyObserver {
         observer
     }
 
-    /// Returns the kinds of events that anybody observes.
+    /// Returns the events that clients observe.
     #[inline]
     pub(crate) fn level(&self) -> ObservedLevel {
         // Relaxed: invariant 2. The threads that remove expired keys may see a new level late. They
@@ -168,8 +168,8 @@ impl KeyObserver {
         lock(&self.order)
     }
 
-    /// Returns an empty log for the writes of a client, and the right to write if somebody wants to
-    /// know.
+    /// Returns an empty log for the writes of a client, and the right to write if clients observe
+    /// keys.
     #[inline]
     pub(crate) fn begin(&self, client: u64) -> (KeyChanges, Option<WriteOrder<'_>>) {
         let changes = KeyChanges::of(self, client);

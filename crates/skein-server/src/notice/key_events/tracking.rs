@@ -113,7 +113,7 @@ impl TrackingTables {
         Some((key, readers))
     }
 
-    /// Returns the next key to remove when there are too many: each in turn.
+    /// Returns the next key to remove when there are too many. Keys are removed in turn.
     fn next_to_remove(&mut self) -> Option<Box<[u8]>> {
         let after = (Bound::Excluded(&*self.hand), Bound::Unbounded);
         let next = self.by_key.range::<[u8], _>(after).next().or_else(|| self.by_key.iter().next());
@@ -214,7 +214,7 @@ impl TrackingTable {
         }
     }
 
-    /// Removes some of the keys over the limit, each in turn.
+    /// Removes some of the keys over the limit, in turn.
     fn remove_some(&self, tables: &mut TrackingTables, most: usize) {
         for _ in 0..REMOVED_TOGETHER {
             if most == 0 || tables.by_key.len() <= most {

@@ -91,12 +91,12 @@ pub(crate) struct CommandWatch<'a> {
     request: Option<(&'static Command, RequestArgs<'a>)>,
     /// Each key once, in the order of the request.
     keys: Vec<WatchedKey<'a>>,
-    /// Present if somebody wants to know of streams, and the command changes more than its events tell.
+    /// Present if clients observe streams, and the command changes more than its events tell.
     streams: Option<StreamWatch<'a>>,
 }
 
 impl<'a> CommandWatch<'a> {
-    /// Looks at the keys of a request. Returns `None` if it cannot concern anybody.
+    /// Looks at the keys of a request. Returns `None` if no client can observe it.
     pub(super) fn begin(
         keys: &mut impl KeyStates,
         command: &'static Command,

@@ -45,8 +45,8 @@ fn checkpoints(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLin
     }
 }
 
-/// Writes the log under the names of Redis's, which has them with its log only. There is no base file,
-/// and no sync is put off.
+/// Writes the figures of the log under Redis's names, which Redis has only while its own log is on.
+/// There is no base file, and no sync is put off.
 fn log(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("aof_current_size", numbers.log_bytes);
     lines.add("aof_base_size", 0);

@@ -73,9 +73,9 @@ fn is_cut_off(client: &mut TcpStream) -> bool {
 }
 
 /// Incident: connections were answered one after the other, and each could be silent for a second.
-/// Consequence: 60 silent connections a minute, from anybody, and Prometheus received no answer any
-/// more. Fix: all connections are served at once, and if there are too many, the one that has been
-/// silent for longest is closed.
+/// Consequence: with 60 silent connections a minute, from any machine, Prometheus received no
+/// answer any more. Fix: all connections are served at once, and if there are too many, the one
+/// that has been silent for longest is closed.
 #[test]
 fn silent_connections_do_not_delay_others() {
     let running = TestMetricsServer::new(HttpTimeouts { head: LONG, answer: LONG }, || "metrics".to_owned());

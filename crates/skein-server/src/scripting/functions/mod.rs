@@ -1,4 +1,4 @@
-//! The libraries of functions that FUNCTION LOAD brought, and the row that keeps them.
+//! The libraries of functions that FUNCTION LOAD has added, and the row that keeps them.
 //!
 //! ```text
 //!   source ─► LibraryHead ─► the code runs in an engine (`loading`) ─► FunctionLibrary
@@ -48,7 +48,7 @@ pub(crate) struct FunctionLibrary {
     pub(crate) source: Box<[u8]>,
     code_at: usize,
     pub(crate) functions: Vec<RegisteredFunction>,
-    /// Why the library has no functions: its code failed at the start of the server.
+    /// The reason why the library has no functions: its code failed at the start of the server.
     pub(crate) fault: Option<String>,
 }
 
@@ -214,7 +214,7 @@ impl FunctionRegistry {
 
     /// Returns the number of changes so far.
     pub(crate) fn generation(&self) -> u64 {
-        // Relaxed: a worker that sees a change late keeps a library that nobody names.
+        // Relaxed: a worker that sees a change late keeps a library that no request names.
         self.generation.load(Ordering::Relaxed)
     }
 

@@ -35,7 +35,7 @@ fn no_change_is_lost_between_a_read_and_its_registration() {
             for round in 0..ROUNDS {
                 set_all(&mut writer, &vec![b'x'; 128 << 10]);
                 together.wait();
-                // At different moments of the read.
+                // The write begins at different moments of the read.
                 std::thread::sleep(Duration::from_micros(round % 8 * 250));
                 set_all(&mut writer, b"new");
                 together.wait();
