@@ -1,4 +1,5 @@
-//! What the migrations share: copies of sorted rows into a keyspace, compared with their source.
+//! The common part of the migrations: copies of sorted rows into a keyspace, compared with their
+//! source.
 
 use skeindb::{Db, Keyspace};
 

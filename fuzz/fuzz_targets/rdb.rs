@@ -13,7 +13,7 @@ fn read_value(input: &mut RdbInput<impl BufRead>) {
     let Some(kind) = input.byte("a type").ok().and_then(|byte| ValueType::of(byte, 0).ok()) else { return };
     let mut reader = ValueReader::new(kind);
     while let Ok(Some(piece)) = reader.next(input) {
-        // A blob, and what may come before it in its piece.
+        // A blob, and the data that may precede it in its piece.
         assert!(piece.memory() <= 2 * LIMITS.blob_memory + LIMITS.string_bytes * 128);
     }
 }

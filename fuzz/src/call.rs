@@ -277,7 +277,7 @@ pub struct FuzzField {
     width: u8,
     /// The position of its first bit.
     pub offset: u8,
-    /// What is written, if it is not read alone.
+    /// The written value, unless the call only reads.
     pub write: Option<(FuzzOverflow, FuzzFieldWrite)>,
 }
 

@@ -146,7 +146,7 @@ impl FuzzModel {
             request.extend(command);
             replies.push(reply);
         }
-        // What a script selects lasts until its end.
+        // The database that a script selects stays selected until its end.
         self.select(selected);
         (request, array(&replies))
     }
@@ -199,7 +199,7 @@ impl FuzzModel {
                 let at = self.now.saturating_add_signed(i64::from(*after));
                 let request = words("PEXPIREAT", &[key.bytes(), at.to_string().into_bytes()]);
                 let there = self.rows.get_mut(&key.bytes()).map(|row| row.until = Some(at)).is_some();
-                // Unlike SET, it removes a key whose expiry time is the present millisecond.
+                // Unlike SET, it removes a key that expires at the present millisecond.
                 if at <= self.now {
                     self.rows.remove(&key.bytes());
                 }

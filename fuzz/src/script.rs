@@ -84,7 +84,7 @@ pub enum Step {
     Collect(u8),
     /// Raises an error.
     Error(Operand),
-    /// Calls a command, whose reply is this text.
+    /// Calls a command. Its reply is this text.
     Command(u8, Vec<Operand>),
 }
 

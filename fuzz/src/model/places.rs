@@ -1,4 +1,4 @@
-//! Places on the globe: members of sorted sets whose scores are their positions.
+//! Places on the globe: members of sorted sets with their positions as scores.
 
 use super::{FuzzModel, FuzzRequest, ModelAnswer, count, words};
 use crate::call::FuzzName;

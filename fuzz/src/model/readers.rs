@@ -1,4 +1,4 @@
-//! A consumer group of a stream, and what its consumers do with entries.
+//! A consumer group of a stream, and the operations of its consumers on entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
