@@ -99,7 +99,8 @@ impl DatabaseTable {
 }
 
 impl FromIterator<StoredKeyspace> for DatabaseTable {
-    /// Takes the keyspaces in the order of their databases. REQUIRES: invariant 1, for all databases.
+    /// Takes the keyspaces in the order of their databases. REQUIRES: invariant 1, for all
+    /// databases.
     fn from_iter<I: IntoIterator<Item = StoredKeyspace>>(keyspaces: I) -> Self {
         Self(keyspaces.into_iter().collect())
     }

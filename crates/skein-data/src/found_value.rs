@@ -39,8 +39,9 @@ impl Deref for FoundValue<'_> {
 }
 
 impl Engine {
-    /// Returns the value of a key. A batch ([`EngineSession::apply_if`](crate::EngineSession::apply_if))
-    /// is seen whole: if this shows one key of it, a later call shows its other keys.
+    /// Returns the value of a key. A batch
+    /// ([`EngineSession::apply_if`](crate::EngineSession::apply_if)) is seen whole: if this shows
+    /// one key of it, a later call shows its other keys.
     ///
     /// # Errors
     /// The key holds columns or a set, or a page cannot be read or is damaged.

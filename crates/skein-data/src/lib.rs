@@ -265,8 +265,8 @@ impl Engine {
         }
     }
 
-    /// Tells `observer` from now on which expired keys a thread of the engine removes. Only the first
-    /// call has an effect.
+    /// Tells `observer` from now on which expired keys a thread of the engine removes. Only the
+    /// first call has an effect.
     pub fn observe_removals(&self, observer: Arc<dyn RemovalObserver>) {
         each!(self, engine => engine.observe_removals(observer));
     }

@@ -71,8 +71,8 @@ impl EngineSession {
         }
     }
 
-    /// Returns the limit in bytes for which keys are evicted or writes rejected. The disk engine does
-    /// neither.
+    /// Returns the limit in bytes for which keys are evicted or writes rejected. The disk engine
+    /// does neither.
     #[inline]
     pub fn memory_limit(&self) -> Option<usize> {
         match &self.backend {
@@ -179,8 +179,8 @@ impl EngineSession {
     }
 
     /// Looks up many keys. Calls `found` once per key, with its position, in no particular order.
-    /// Keys may be read at different moments. A lookup counts as a use of its key if `is_use` says so
-    /// of its position.
+    /// Keys may be read at different moments. A lookup counts as a use of its key if `is_use` says
+    /// so of its position.
     pub fn get_many(
         &mut self,
         keys: &[&[u8]],

@@ -72,7 +72,8 @@ impl EngineSnapshot {
         self.visit(bounds, direction, most, DiskSnapshot::range, each)
     }
 
-    /// Does the same as [`scan`](Self::scan) with the names of a keyspace; the bounds are names, too.
+    /// Does the same as [`scan`](Self::scan) with the names of a keyspace; the bounds are names,
+    /// too.
     ///
     /// # Errors
     /// As [`scan`](Self::scan).

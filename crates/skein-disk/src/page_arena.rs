@@ -6,15 +6,15 @@
 //! ```
 //!
 //! A page is 4 KiB, aligned to 4 KiB. Allocators give such a block twice its size, because their
-//! own head lies before it: with glibc's, a cache of 64 MiB took 128 MiB. Pages of a chunk lie side by
-//! side, so a page takes its own 4 KiB and nothing else.
+//! own head lies before it: with glibc's, a cache of 64 MiB took 128 MiB. Pages of a chunk lie side
+//! by side, so a page takes its own 4 KiB and nothing else.
 //!
 //! The address space of a chunk is never given back, so it is bounded by the most pages that were
 //! ever owned at once. The memory of a page is given back when it is freed.
 //!
 //! # Invariants
-//! 1. An [`ArenaPage`] owns its page: no other one has its address, and the page lies in a chunk that
-//!    is mapped until the process ends.
+//! 1. An [`ArenaPage`] owns its page: no other one has its address, and the page lies in a chunk
+//!    that is mapped until the process ends.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
@@ -69,18 +69,17 @@ fn map_chunk(free: &mut Vec<FreePage>) {
     let Some(first) = mapped.ok().and_then(|mapped| NonNull::new(mapped.cast::<PageBytes>())) else { return };
     // The first page is used first, so that the memory grows from one end.
     free.extend((0..CHUNK).rev().map(|at| {
-        // SAFETY: within the chunk that was just mapped. The system's pages are 4 KiB or a multiple of
-        // it, so the address is aligned.
+        // SAFETY: within the chunk that was just mapped. The system's pages are 4 KiB or a multiple
+        // of it, so the address is aligned.
         FreePage(unsafe { first.add(at) })
     }));
 }
 
 impl Drop for ArenaPage {
     fn drop(&mut self) {
-        // If the system refuses, for example because its pages are larger, the memory stays with the
-        // page and is used again.
-        // SAFETY: the page is mapped, and nobody else uses it (invariant 1). Its bytes are zero
-        // afterwards, or as they were: both are a valid page.
+        // If the system refuses, for example because its pages are larger, the memory stays with
+        // the page and is used again. SAFETY: the page is mapped, and nobody else uses it
+        // (invariant 1). Its bytes are zero afterwards, or as they were: both are a valid page.
         _ = unsafe { madvise(self.page.as_ptr().cast(), PAGE, Advice::LinuxDontNeed) };
         lock(&FREE).push(FreePage(self.page));
     }
@@ -91,8 +90,8 @@ impl Deref for ArenaPage {
 
     #[inline]
     fn deref(&self) -> &PageBytes {
-        // SAFETY: mapped, owned and aligned (invariant 1); any bytes are a valid page, and those of a
-        // new mapping are zero.
+        // SAFETY: mapped, owned and aligned (invariant 1); any bytes are a valid page, and those of
+        // a new mapping are zero.
         unsafe { self.page.as_ref() }
     }
 }

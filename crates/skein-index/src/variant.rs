@@ -11,7 +11,8 @@
 //!
 //! The settings are constants, so they cost the standard variant nothing, and code that a variant
 //! does not need is not compiled into it. Only this crate declares variants, because every
-//! combination of settings needs its tests. All but the standard ones are behind the feature `paper`.
+//! combination of settings needs its tests. All but the standard ones are behind the feature
+//! `paper`.
 
 use std::fmt::Debug;
 

@@ -25,8 +25,8 @@ use crate::{LogError, Result};
 
 const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINROS", version: 1 };
 
-/// Returns whether a file of this name belongs to a log folder: a segment, or the manifest. The lock
-/// does not count, because it holds no data.
+/// Returns whether a file of this name belongs to a log folder: a segment, or the manifest. The
+/// lock does not count, because it holds no data.
 pub fn is_log_file(name: &str) -> bool {
     name == SegmentManifest::NAME || parse_name(name).is_some()
 }
@@ -71,7 +71,8 @@ impl SegmentManifest {
         Self::create_with(storage, folder, database, BTreeSet::new())
     }
 
-    /// Writes a manifest with these segments, as log and segment numbers, into a folder without one.
+    /// Writes a manifest with these segments, as log and segment numbers, into a folder without
+    /// one.
     pub(crate) fn create_with(
         storage: &dyn Storage,
         folder: &Path,

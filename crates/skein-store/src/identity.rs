@@ -37,7 +37,8 @@ pub fn is_data_folder_on(storage: &dyn Storage, folder: impl AsRef<Path>) -> boo
 /// never finished.
 ///
 /// # Errors
-/// `Damaged` if the folder has a checkpoint or a log, and no identity file. The folder cannot be read.
+/// `Damaged` if the folder has a checkpoint or a log, and no identity file. The folder cannot be
+/// read.
 pub fn check_no_identity_lost(storage: &dyn Storage, folder: &Path) -> Result<()> {
     if is_data_folder_on(storage, folder) {
         return Ok(());

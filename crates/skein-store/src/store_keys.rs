@@ -8,8 +8,8 @@
 //!   stripes       the version floors of removed keys, and the latches of batches
 //! ```
 //!
-//! This part of a store does not know how rows become durable. `loader` fills it from a checkpoint and
-//! logs, before another thread uses it.
+//! This part of a store does not know how rows become durable. `loader` fills it from a checkpoint
+//! and logs, before another thread uses it.
 
 mod loader;
 
@@ -40,7 +40,8 @@ pub(crate) struct StoreKeys {
     pub(crate) members: Arc<MemberIndex>,
     /// The keys that expire, by time.
     pub(crate) expiry_index: ExpiryIndex,
-    /// Held while overdue keys are removed. A removal changes first `index` and then `expiry_index`.
+    /// Held while overdue keys are removed. A removal changes first `index` and then
+    /// `expiry_index`.
     pub(crate) removing_overdue: Mutex<()>,
     pub(crate) stripes: Stripes,
     /// The numbers of keys of the keyspaces of databases.

@@ -9,9 +9,9 @@
 //!   MGET a b     words 6, 6 ────── get a, get b ────── words 8, 8: again
 //! ```
 //!
-//! Single-key writes and most single-key reads use no latch. A single-key write between the two puts
-//! of an MSET is ordered before or after the MSET, key by key. A single-key read that must not show
-//! a part of a batch (`settled`) reads again, as a multi-key read does.
+//! Single-key writes and most single-key reads use no latch. A single-key write between the two
+//! puts of an MSET is ordered before or after the MSET, key by key. A single-key read that must not
+//! show a part of a batch (`settled`) reads again, as a multi-key read does.
 //!
 //! A version floor is the greatest version that a removal in the stripe took. A key that is
 //! inserted again starts above it, so versions of a key never fall.

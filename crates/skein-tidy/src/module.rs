@@ -25,8 +25,8 @@ pub(crate) fn code(text: &str) -> impl Iterator<Item = &str> {
 /// the rows of its commands or figures.
 const SELF_EXPLAINING: &[&str] = &["tests", "models", "table"];
 
-/// Returns the names of the modules in files of their own that the file declares, without those that
-/// explain themselves.
+/// Returns the names of the modules in files of their own that the file declares, without those
+/// that explain themselves.
 pub(crate) fn children(text: &str) -> Vec<&str> {
     let declared = code(text).filter_map(|line| {
         let name = line.strip_suffix(';')?.strip_prefix("pub(crate) ").or(line.strip_suffix(';'))?;

@@ -195,8 +195,8 @@ mod tests {
         assert_eq!(size_of::<Options>(), fields);
     }
 
-    /// Incident: three of eight eviction policies had a number. Consequence: a program in C could not
-    /// choose the others. Fix: this test holds the numbers against the lists of the library.
+    /// Incident: three of eight eviction policies had a number. Consequence: a program in C could
+    /// not choose the others. Fix: this test holds the numbers against the lists of the library.
     #[test]
     fn every_value_of_the_library_has_a_number() {
         fn numbers<T: Copy + PartialEq + std::fmt::Debug>(

@@ -64,8 +64,8 @@ fn table(section: Section, serve: &Command) -> String {
     text
 }
 
-/// Incident: the page named each option by hand, as did five other places. Consequence: a new option
-/// was seven files, and one of them was forgotten. Fix: the tables follow from the rows.
+/// Incident: the page named each option by hand, as did five other places. Consequence: a new
+/// option was seven files, and one of them was forgotten. Fix: the tables follow from the rows.
 #[test]
 fn the_tables_are_those_of_the_rows() {
     let mut skein = Cli::command();

@@ -5,12 +5,13 @@
 //!   command line ───────────────────────────────►┴─► clap ─► ServeArgs
 //! ```
 //!
-//! The rows of `skein_server::config` define the options, and clap's arguments follow from them. Keys
-//! are the options' long names, and values are written as on the command line. The command line wins:
-//! an entry is left out if the command line has its option, or one that excludes it.
+//! The rows of `skein_server::config` define the options, and clap's arguments follow from them.
+//! Keys are the options' long names, and values are written as on the command line. The command
+//! line wins: an entry is left out if the command line has its option, or one that excludes it.
 //!
-//! `rewrite` changes a file for CONFIG REWRITE, `template` makes one, `all_mistakes` names what is wrong
-//! with one, `redis_options` knows options of Redis. `documented` tests the tables of the documents.
+//! `rewrite` changes a file for CONFIG REWRITE, `template` makes one, `all_mistakes` names what is
+//! wrong with one, `redis_options` knows options of Redis. `documented` tests the tables of the
+//! documents.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -15,8 +15,8 @@ type Read<T> = std::result::Result<T, RowError>;
 
 /// A set, sorted or not, as of one moment; see [`RowView::set_of`](super::RowView::set_of).
 ///
-/// It keeps its first error, and shows nothing after it. The method that lent the reader returns the
-/// error.
+/// It keeps its first error, and shows nothing after it. The method that lent the reader returns
+/// the error.
 pub struct SetReader<'r> {
     place: MembersPlace<'r>,
     failed: RefCell<Option<Error>>,

@@ -19,7 +19,7 @@ pub(crate) type KeptMembers = Arc<dyn StoredMembers + Send + Sync>;
 
 /// The members of a collection outside of memory, at one moment.
 pub(crate) trait StoredMembers: Members {
-    /// Returns members of the same moment that can be kept, or `None` if these are with the writes of
-    /// an open transaction.
+    /// Returns members of the same moment that can be kept, or `None` if these are with the writes
+    /// of an open transaction.
     fn keep(&self) -> Option<KeptMembers>;
 }

@@ -68,8 +68,8 @@ impl DiskEngine {
         KeyspaceStats { average_ttl_ms: expiring.average_ttl_ms, ..stats }
     }
 
-    /// Returns the numbers of the keys of a keyspace that have expired and are not removed yet. There
-    /// are few unless the cleaner falls behind. Entries that cannot be read do not count.
+    /// Returns the numbers of the keys of a keyspace that have expired and are not removed yet.
+    /// There are few unless the cleaner falls behind. Entries that cannot be read do not count.
     fn overdue_in(
         &self,
         keyspace: StoredKeyspace,
@@ -91,8 +91,8 @@ impl DiskEngine {
         overdue
     }
 
-    /// Returns the number of all keys that have expired and are not removed yet, by their rank in the
-    /// expiry index. If this fails, they count as keys.
+    /// Returns the number of all keys that have expired and are not removed yet, by their rank in
+    /// the expiry index. If this fails, they count as keys.
     pub(super) fn count_overdue(&self, now: u64, entries: &mut impl ExpiryEntries) -> u64 {
         if self.has_references() { entries.expired(now).unwrap_or(0) } else { 0 }
     }

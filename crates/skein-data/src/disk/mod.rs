@@ -234,7 +234,8 @@ impl DiskEngine {
         self.core.store.cache_pages().saturating_mul(PAGE)
     }
 
-    /// Returns the pages of a cache of this size; without one, those that the store was opened with.
+    /// Returns the pages of a cache of this size; without one, those that the store was opened
+    /// with.
     ///
     /// # Errors
     /// The size is less than the smallest cache, or the policy evicts keys.

@@ -195,8 +195,8 @@ impl<'w> DiskWriter<'w> {
         Ok(true)
     }
 
-    /// Removes the first `most` keys within bounds, but not a server's own rows. Without an order, the
-    /// bounds must be those of all keys.
+    /// Removes the first `most` keys within bounds, but not a server's own rows. Without an order,
+    /// the bounds must be those of all keys.
     pub(crate) fn remove_range(&mut self, bounds: EngineBounds<'_>, most: usize) -> Result<RangeRemovalStep> {
         let is_ordered = self.is_ordered();
         let mut step = if is_ordered || bounds == (Bound::Unbounded, Bound::Unbounded) {
@@ -259,8 +259,8 @@ impl<'w> DiskWriter<'w> {
         }
     }
 
-    /// Removes the first of the keys that were found. Returns the last one that it removed. There is
-    /// a rest if there may be more.
+    /// Removes the first of the keys that were found. Returns the last one that it removed. There
+    /// is a rest if there may be more.
     fn remove_found(
         &mut self,
         found: &ScanEntries,

@@ -1,7 +1,7 @@
 //! Writes of entries: additions, removals, trimming.
 //!
-//! The last entries lie in the head's member, which each addition writes anyway. A full tail becomes
-//! a chunk, or is joined with the last one.
+//! The last entries lie in the head's member, which each addition writes anyway. A full tail
+//! becomes a chunk, or is joined with the last one.
 
 use super::chunks::{CHUNK_BYTES, ChunkEntries, EntryChunk};
 use super::fields::{EntryFields, FieldsBuilder};
@@ -11,11 +11,11 @@ use super::stream::{Result, StreamWriter};
 
 /// The most entries of the tail.
 const TAIL_COUNT: u64 = 16;
-/// The most bytes of the tail. A larger entry becomes a chunk at once, so that no later write copies
-/// it.
+/// The most bytes of the tail. A larger entry becomes a chunk at once, so that no later write
+/// copies it.
 const TAIL_BYTES: usize = 600;
-/// The first chunk of a stream that is trimmed in small steps is split if it has more bytes, because
-/// each step writes it.
+/// The first chunk of a stream that is trimmed in small steps is split if it has more bytes,
+/// because each step writes it.
 const TRIMMED_BYTES: usize = 2 * TAIL_BYTES;
 
 /// The id that a new entry shall have.
@@ -43,8 +43,8 @@ pub enum TrimRule {
 pub struct Trimming {
     /// The entries that it keeps.
     pub rule: TrimRule,
-    /// Entries are removed in whole groups of this number, or all of them; 1 trims exactly. Each group
-    /// is of consecutive additions.
+    /// Entries are removed in whole groups of this number, or all of them; 1 trims exactly. Each
+    /// group is of consecutive additions.
     pub group: u64,
     /// The most entries that are removed; `None` for any number.
     pub most: Option<u64>,
@@ -177,8 +177,8 @@ impl StreamWriter<'_> {
         Ok(removed)
     }
 
-    /// Puts a chunk that has lost entries. If it is still large, its first entries become a chunk of
-    /// their own: the next removals will write them alone.
+    /// Puts a chunk that has lost entries. If it is still large, its first entries become a chunk
+    /// of their own: the next removals will write them alone.
     fn put_trimmed(&mut self, kept: &EntryChunk) -> Result<()> {
         let halves = split(kept, TAIL_COUNT).filter(|_| kept.as_bytes().len() > TRIMMED_BYTES);
         let Some((first, many)) = halves else { return self.put_halved(kept) };

@@ -15,7 +15,8 @@ const LISTED: usize = 1024;
 pub struct GroupStart {
     /// It reads the entries behind this id.
     pub last_id: StreamId,
-    /// The number of entries up to this id, or [`ENTRIES_READ_UNKNOWN`](super::ENTRIES_READ_UNKNOWN).
+    /// The number of entries up to this id, or
+    /// [`ENTRIES_READ_UNKNOWN`](super::ENTRIES_READ_UNKNOWN).
     pub entries_read: i64,
 }
 

@@ -31,9 +31,10 @@
 //!
 //! `check` verifies them; tests call it.
 //!
-//! Read in this order: `id`, `fields`, `chunks`, `records` (names and values), `members` (access to them),
-//! `stream`, `entries` and `version` (reads), `additions`, `groups`, `pending`, `claims` (writes), `view` (reads in
-//! steps), `parts` (dumps and loads). Design: `docs/design/data-model.md`.
+//! Read in this order: `id`, `fields`, `chunks`, `records` (names and values), `members` (access to
+//! them), `stream`, `entries` and `version` (reads), `additions`, `groups`, `pending`, `claims`
+//! (writes), `view` (reads in steps), `parts` (dumps and loads). Design:
+//! `docs/design/data-model.md`.
 
 mod additions;
 mod check;

@@ -142,12 +142,12 @@ impl PendingEntry {
 
 impl StreamWriter<'_> {
     /// Delivers the entries behind the group's last id to a consumer, and calls `each` with them.
-    /// They become pending, but not if `is_acknowledged`. Returns their number; `None` if there is no
-    /// such group. Without entries, nothing changes.
+    /// They become pending, but not if `is_acknowledged`. Returns their number; `None` if there is
+    /// no such group. Without entries, nothing changes.
     ///
     /// # Errors
-    /// Those of `each`, with nothing changed. A name is over the limit of members, memory is used up,
-    /// or the engine fails.
+    /// Those of `each`, with nothing changed. A name is over the limit of members, memory is used
+    /// up, or the engine fails.
     pub fn deliver<E: From<Error>>(
         &mut self,
         asked: &Delivery<'_>,

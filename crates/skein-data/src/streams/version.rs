@@ -8,8 +8,8 @@ use crate::{Error, Result, RowView};
 /// A state of a stream, without its groups. If two states of a key are equal, no entry was added or
 /// removed in between, and the key was not written as a whole.
 ///
-/// Entries that were added and removed again may go unnoticed if `XSETID` has reset the number of added
-/// entries since.
+/// Entries that were added and removed again may go unnoticed if `XSETID` has reset the number of
+/// added entries since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntriesVersion {
     /// The version of the row in memory, where members change without it; on disk the number of the
@@ -22,7 +22,8 @@ pub struct EntriesVersion {
 }
 
 impl RowView<'_> {
-    /// Returns the state of the entries of the key's stream; `None` if the key holds something else.
+    /// Returns the state of the entries of the key's stream; `None` if the key holds something
+    /// else.
     ///
     /// # Errors
     /// A page of the disk engine cannot be read or is damaged.

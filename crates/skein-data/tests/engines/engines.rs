@@ -49,8 +49,8 @@ pub fn over_each(test: impl Fn(EngineKind)) {
 pub const VALUE_BYTES: usize = 100_000;
 
 impl EngineKind {
-    /// Returns whether small collections are in the rows of their keys. About half of the engines have
-    /// them elsewhere, so that both forms pass this suite over memory and over disk.
+    /// Returns whether small collections are in the rows of their keys. About half of the engines
+    /// have them elsewhere, so that both forms pass this suite over memory and over disk.
     pub fn packs_members(self) -> bool {
         let elsewhere = [
             Self::Memory(IndexKind::SkipList),

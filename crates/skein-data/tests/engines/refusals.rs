@@ -1,5 +1,5 @@
-//! An engine refuses a write before it changes anything, and accepts the next one (contract 2, 8 and
-//! 10).
+//! An engine refuses a write before it changes anything, and accepts the next one (contract 2, 8
+//! and 10).
 
 use skein_data::{Engine, EngineError, EngineKeys, EngineSession, IndexKind, RowError, RowWriter};
 use skein_store::StoreLimits;

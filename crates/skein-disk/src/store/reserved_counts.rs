@@ -11,8 +11,9 @@
 //! opening nor a request for the number of keys has to visit the keys.
 //!
 //! # Invariants
-//! 1. The counts change with a publication, before another write, a checkpoint or a snapshot begins.
-//!    So those of a checkpoint are of its moment, and replay adds the changes of later writes.
+//! 1. The counts change with a publication, before another write, a checkpoint or a snapshot
+//!    begins. So those of a checkpoint are of its moment, and replay adds the changes of later
+//!    writes.
 
 use std::collections::BTreeMap;
 

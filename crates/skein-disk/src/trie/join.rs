@@ -116,9 +116,9 @@ impl TrieCore {
         Ok(())
     }
 
-    /// Joins a page with one of its [`NEIGHBOURS`] among the owner's pages, or with the owner's page.
-    /// Returns false if it fits none. Pages that are not in memory are tried only directly beside
-    /// it.
+    /// Joins a page with one of its [`NEIGHBOURS`] among the owner's pages, or with the owner's
+    /// page. Returns false if it fits none. Pages that are not in memory are tried only directly
+    /// beside it.
     fn join(&self, writer: &mut PageWriter<'_>, page: PageId, owner: RecordId) -> WalkResult<bool> {
         let pages = pages_below(writer, owner)?;
         let Some(at) = pages.iter().position(|other| *other == page) else { return Ok(false) };
@@ -165,7 +165,8 @@ fn takes(pages: &mut impl PageReader, to: PageId, used: usize) -> WalkResult<boo
     Ok(records(pages, to)?.room().is_some_and(|room| used + SLOT + SPARE <= room))
 }
 
-/// Returns a node and all nodes below it in its page, if they fit another page and leave room there.
+/// Returns a node and all nodes below it in its page, if they fit another page and leave room
+/// there.
 pub(super) fn nodes_that_fit(
     pages: &mut impl PageReader,
     id: RecordId,

@@ -6,8 +6,8 @@
 //!          ─b─► record without children  ─►
 //! ```
 //!
-//! A node without children has a record if the parent's leaves had no room for it when it was added,
-//! or if it had children before.
+//! A node without children has a record if the parent's leaves had no room for it when it was
+//! added, or if it had children before.
 
 use super::core::{TrieCore, damaged_record, replace};
 use super::decoded_node::DecodedNode;

@@ -1,5 +1,5 @@
-//! Merging for a compaction: leaves move into their parents' records, and the pages of each node are
-//! packed.
+//! Merging for a compaction: leaves move into their parents' records, and the pages of each node
+//! are packed.
 //!
 //! ```text
 //!   owner ─► P 20 % │ Q 30 % │ R 90 % │ S 40 %
@@ -7,7 +7,8 @@
 //!   owner ─► R 90 %                               P joins the owner's page, if it fits
 //! ```
 //!
-//! A removal joins the pages on its path by the same steps (`join.rs`); this walk reaches all pages.
+//! A removal joins the pages on its path by the same steps (`join.rs`); this walk reaches all
+//! pages.
 //!
 //! A walk visits the nodes in descending order of their paths, so it visits a node after all nodes
 //! below it, and never visits a node that was moved. Each step is a write of few pages. The path of
@@ -193,8 +194,8 @@ impl TrieCore {
     }
 }
 
-/// Moves a node, with all nodes below it in its page, into a sparse page that it owns. Returns false
-/// if the write is already large enough.
+/// Moves a node, with all nodes below it in its page, into a sparse page that it owns. Returns
+/// false if the write is already large enough.
 fn move_node_down(
     writer: &mut PageWriter<'_>,
     id: RecordId,

@@ -76,8 +76,8 @@ struct PackPlan {
 }
 
 impl PackPlan {
-    /// Plans the children of the next page, with their weights: each moves to an open page, or stays
-    /// in this page, which is open then.
+    /// Plans the children of the next page, with their weights: each moves to an open page, or
+    /// stays in this page, which is open then.
     fn add(&mut self, mut page: OpenPage, mut children: Vec<(RecordId, usize)>) {
         children.sort_by_key(|child| Reverse(child.1));
         let (mut stays, before) = (0, self.moves.len());

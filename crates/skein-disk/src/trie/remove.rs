@@ -115,8 +115,8 @@ impl TrieCore {
 
     /// Moves the trail's last node into the record of its parent in the same page, if the node has
     /// become a leaf and fits. A parent whose children are all leaves needs no array of pointers.
-    /// With a list of children this saves few bytes, and costs time, also when the leaf gets a child
-    /// again.
+    /// With a list of children this saves few bytes, and costs time, also when the leaf gets a
+    /// child again.
     fn take_in(&self, writer: &mut PageWriter<'_>, trail: &[RecordVisit]) -> WalkResult<()> {
         let [.., RecordVisit { id: parent, .. }, RecordVisit { id, .. }] = *trail else { return Ok(()) };
         // In another page it would be one more page that the write changes.

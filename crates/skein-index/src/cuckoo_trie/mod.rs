@@ -28,8 +28,9 @@
 //! 3. Writes: `crate::buckets`, `transaction.rs`, `insert.rs`, `remove.rs`, then room for new
 //!    entries: `displacement.rs` and `resize.rs`.
 //! 4. Scans: `leaf_walk.rs`, `cursor.rs`.
-//! 5. `check.rs` verifies every invariant, `separators.rs` divides the keys into parts, `variant.rs`
-//!    has the variants for measurements, `collision_attack.rs` the tests with chosen keys.
+//! 5. `check.rs` verifies every invariant, `separators.rs` divides the keys into parts,
+//!    `variant.rs` has the variants for measurements, `collision_attack.rs` the tests with chosen
+//!    keys.
 //!
 //! # Protocol
 //! 1. Readers acquire no lock and write nothing shared. The version of a bucket tells a reader

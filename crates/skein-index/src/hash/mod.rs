@@ -18,8 +18,8 @@
 //! choose any number of keys that collide, for every start value. An index that meets more
 //! collisions than chance allows switches to the keyed hash. Its key is drawn at random.
 //!
-//! Read `prefix_hasher.rs` next, and `prefix_states.rs` for all prefixes of a key; `crc32c/` has the processor's instruction. `peelable.rs` is a
-//! separate hash, for the Cuckoo Trie.
+//! Read `prefix_hasher.rs` next, and `prefix_states.rs` for all prefixes of a key; `crc32c/` has
+//! the processor's instruction. `peelable.rs` is a separate hash, for the Cuckoo Trie.
 
 mod crc32c;
 pub(crate) mod peelable;

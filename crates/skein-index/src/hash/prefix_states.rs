@@ -1,8 +1,8 @@
 //! The hashes of all prefixes of one key, for callers that need most of them.
 //!
 //! [`PrefixHasher`](super::PrefixHasher) keeps few states, so that it fits the stack: of a key of
-//! 60,000 bytes one in 2,048 bytes. For all prefixes of such a key, its steps grow with the square of
-//! the length. Here each word has its state, so every prefix takes one step.
+//! 60,000 bytes one in 2,048 bytes. For all prefixes of such a key, its steps grow with the square
+//! of the length. Here each word has its state, so every prefix takes one step.
 
 use super::PrefixHash;
 use super::prefix_hasher::{WORD, first, tail};

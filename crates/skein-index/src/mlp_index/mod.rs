@@ -30,8 +30,8 @@
 //!    room for new nodes: `displacement.rs` and `resize.rs`.
 //! 5. Scans: `walk.rs`, `cursor.rs`.
 //! 6. `typed/`: a map with integers, floats or short strings as keys.
-//! 7. `check.rs` verifies every invariant, `separators.rs` divides the keys into parts, `variant.rs`
-//!    has the variants for measurements.
+//! 7. `check.rs` verifies every invariant, `separators.rs` divides the keys into parts,
+//!    `variant.rs` has the variants for measurements.
 //!
 //! # Protocol
 //! 1. Readers acquire no lock and write nothing shared. The version of a bucket's stripe tells a

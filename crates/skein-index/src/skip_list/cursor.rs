@@ -25,7 +25,8 @@ enum SkipListCursorState<V: SkipListSettings> {
     PastLast,
 }
 
-/// A position in a [`SkipList`](crate::SkipList), or in a [`SkipListSnapshot`](super::SkipListSnapshot) of it.
+/// A position in a [`SkipList`](crate::SkipList), or in a
+/// [`SkipListSnapshot`](super::SkipListSnapshot) of it.
 #[derive(Debug)]
 pub struct SkipListCursor<'g, S: Slot, G: Guard, V: SkipListSettings> {
     list: &'g SkipListVariant<S, V>,

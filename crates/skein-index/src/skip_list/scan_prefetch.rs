@@ -18,8 +18,8 @@
 //! that may be unlinked by now.
 //!
 //! The lead decides the speed of long scans. It is 16 nodes of level K (`LEAD`), which made scans
-//! of 1,000 keys take a third to a half less time than a lead of 5. The lead is built up step by step, so
-//! short scans prefetch few nodes in vain.
+//! of 1,000 keys take a third to a half less time than a lead of 5. The lead is built up step by
+//! step, so short scans prefetch few nodes in vain.
 //!
 //! The first tasks cost nothing. A search passes, on each level, the first node beyond the key.
 //! These nodes are the ends of the tasks that the paper has to look for (section 3.1: "by brute

@@ -39,8 +39,8 @@ use super::tests::steps;
 use crate::hash::{PrefixHash, PrefixStates};
 use crate::memory::{Arena, MemoryPart};
 
-/// The longest prefix that a rebuild hashes by itself. All prefixes of an anchor are longer together
-/// than the anchor, by its square.
+/// The longest prefix that a rebuild hashes by itself. All prefixes of an anchor are longer
+/// together than the anchor, by its square.
 const SHORT: usize = 256;
 
 /// The trie.

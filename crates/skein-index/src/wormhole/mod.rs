@@ -16,8 +16,8 @@
 //! An *anchor* is the lower bound of a leaf's keys. The trie holds all prefixes of all anchors.
 //! Reading order: `leaf/`, `item.rs` and `table.rs` (the structures), `meta_trie.rs` (changes of
 //! the trie), `lookup.rs`, `write.rs`, `split.rs`, `merge.rs`, then `leaf_view.rs` and `cursor.rs`
-//! (scans), `batch.rs`. Beside these: `teardown.rs` (drop), `check.rs` (all invariants), `variant.rs`
-//! and `one_thread.rs` (for measurements).
+//! (scans), `batch.rs`. Beside these: `teardown.rs` (drop), `check.rs` (all invariants),
+//! `variant.rs` and `one_thread.rs` (for measurements).
 //!
 //! Source: Wu, Ni, Jiang, "Wormhole: A Fast Ordered Index for In-memory Data Management" (EuroSys
 //! 2019), sections 2 and 3. Design: `docs/design/wormhole.md`.

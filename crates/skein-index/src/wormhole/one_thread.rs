@@ -23,8 +23,8 @@ impl<S: Slot> WormholeVariant<S, WormholeForOneThread> {
 }
 
 impl<S: Slot, V: WormholeSettings> WormholeVariant<S, V> {
-    /// Creates an empty index for one thread, like [`single_threaded`](WormholeVariant::single_threaded),
-    /// with its memory in `arena`.
+    /// Creates an empty index for one thread, like
+    /// [`single_threaded`](WormholeVariant::single_threaded), with its memory in `arena`.
     ///
     /// Inserts of new keys are fastest with leaves of seven eighths of 128 keys: in a leaf that is
     /// nearly full, most records spill into other lines.

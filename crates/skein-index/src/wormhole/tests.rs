@@ -317,9 +317,9 @@ pub(super) mod steps {
     }
 }
 
-/// Incident: an anchor of 60,000 bytes made each split and each merge beside it compare and hash all
-/// of its prefixes, 3.6 GB, under the lock of the trie. Consequence: a few long keys stopped all
-/// writers. Fix: each item of the path tells of the next one, and each word's state is kept.
+/// Incident: an anchor of 60,000 bytes made each split and each merge beside it compare and hash
+/// all of its prefixes, 3.6 GB, under the lock of the trie. Consequence: a few long keys stopped
+/// all writers. Fix: each item of the path tells of the next one, and each word's state is kept.
 #[test]
 fn splits_and_merges_beside_a_long_anchor_take_linear_steps() {
     for len in [2_000, 16_000] {

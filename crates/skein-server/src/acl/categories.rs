@@ -1,5 +1,5 @@
-//! The categories of commands, with Redis's names. They follow from the flags of a command and from its
-//! group, unless its row names others.
+//! The categories of commands, with Redis's names. They follow from the flags of a command and from
+//! its group, unless its row names others.
 
 use std::fmt;
 
@@ -76,8 +76,8 @@ impl Categories {
         Self(self.0 | other.0)
     }
 
-    /// Returns the categories of a command itself. As in Redis, one with subcommands has those of its
-    /// row alone.
+    /// Returns the categories of a command itself. As in Redis, one with subcommands has those of
+    /// its row alone.
     pub(super) fn of_command(command: &Command) -> Self {
         if command.subcommands.is_empty() {
             Self::of(command, command.flags)

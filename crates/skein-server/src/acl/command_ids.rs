@@ -6,8 +6,9 @@
 //!                                                            in this server ──┴── in Redis 7.0 only
 //! ```
 //!
-//! Rules may name commands of Redis that this server does not have (`OF_REPLICAS`), so that the users
-//! of a Redis can be loaded. Such a command has a number after all others, and no row in the table.
+//! Rules may name commands of Redis that this server does not have (`OF_REPLICAS`), so that the
+//! users of a Redis can be loaded. Such a command has a number after all others, and no row in the
+//! table.
 
 use std::sync::LazyLock;
 
@@ -156,8 +157,8 @@ impl CommandTarget {
     }
 }
 
-/// Returns the names of all commands and subcommands of this server in a category, in the order of the
-/// table.
+/// Returns the names of all commands and subcommands of this server in a category, in the order of
+/// the table.
 pub(crate) fn names_in(category: Category) -> Vec<&'static str> {
     let present = &IDS.entries[..IDS.first.get(COMMANDS.len()).copied().unwrap_or(IDS.entries.len())];
     present.iter().filter(|entry| entry.categories.has(category)).map(|entry| &*entry.name).collect()

@@ -1,6 +1,6 @@
 //! A client as its worker sees it: its user and rights, and the state of its MULTI, WATCH and
-//! CLIENT REPLY. `subscriptions` has its channels, `tracking` the options of CLIENT TRACKING, `watched`
-//! the keys of WATCH, `snapshot` the snapshot that it holds.
+//! CLIENT REPLY. `subscriptions` has its channels, `tracking` the options of CLIENT TRACKING,
+//! `watched` the keys of WATCH, `snapshot` the snapshot that it holds.
 
 mod snapshot;
 mod subscriptions;

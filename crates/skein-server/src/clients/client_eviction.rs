@@ -6,9 +6,9 @@
 //!                                                   └► the next largest, until the rest fits
 //! ```
 //!
-//! Each worker compares the sum once a turn, which is a few reads. Only above the limit it visits the
-//! records of all clients. A client that was chosen counts no more, although its worker frees it
-//! later. Clients with `CLIENT NO-EVICT` are counted and never chosen.
+//! Each worker compares the sum once a turn, which is a few reads. Only above the limit it visits
+//! the records of all clients. A client that was chosen counts no more, although its worker frees
+//! it later. Clients with `CLIENT NO-EVICT` are counted and never chosen.
 //!
 //! Source: Redis's documentation of
 //! [client eviction](https://redis.io/docs/latest/develop/reference/clients/).

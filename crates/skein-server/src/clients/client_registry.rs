@@ -6,8 +6,8 @@
 //!   worker 1 ─ connection ─► record ◄─┤ registry, by number ◄─ CLIENT LIST, CLIENT KILL
 //! ```
 //!
-//! `sizes` has the memory of a client. The worker of a client writes its record with a few stores per turn, and any thread reads it.
-//! The record of another worker's client may be one turn old.
+//! `sizes` has the memory of a client. The worker of a client writes its record with a few stores
+//! per turn, and any thread reads it. The record of another worker's client may be one turn old.
 
 mod sizes;
 

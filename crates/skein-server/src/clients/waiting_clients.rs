@@ -184,7 +184,8 @@ impl WaitingClients {
     }
 
     /// Removes the client that has waited longest for this key among those that `can_serve`
-    /// accepts, and returns it with its place. The caller must answer it, or let it wait there. REQUIRES: as for [`note`](Self::note).
+    /// accepts, and returns it with its place. The caller must answer it, or let it wait there.
+    /// REQUIRES: as for [`note`](Self::note).
     pub(crate) fn claim(
         &self,
         key: &[u8],
@@ -285,8 +286,8 @@ mod tests {
         assert_eq!((waiting.count(), waiting.count_needing_keys()), (0, 0));
     }
 
-    /// Incident: the last client was served from the first of two keys that a transaction had made. The
-    /// note of the other one stayed, and the next client was served from that key first.
+    /// Incident: the last client was served from the first of two keys that a transaction had made.
+    /// The note of the other one stayed, and the next client was served from that key first.
     #[test]
     fn notes_end_with_the_last_client() {
         let waiting = WaitingClients::default();
@@ -300,8 +301,8 @@ mod tests {
     }
 
     /// Incident: each key that a script made was compared with all that it had made before.
-    /// Consequence: a script that fed 20,000 waiting keys blocked all clients for seconds. Fix: each
-    /// waited key knows whether it is noted. (With the comparison this test takes minutes.)
+    /// Consequence: a script that fed 20,000 waiting keys blocked all clients for seconds. Fix:
+    /// each waited key knows whether it is noted. (With the comparison this test takes minutes.)
     #[test]
     fn many_keys_are_noted_without_a_look_at_the_others() {
         const KEYS: u32 = 100_000;

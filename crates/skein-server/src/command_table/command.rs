@@ -8,8 +8,8 @@
 //!       .docs("Adds elements at the front", "key@0 element...")          summary, arguments
 //! ```
 //!
-//! A row is a constant. The methods that begin with `const` fill it in; [`Command::finished`] derives
-//! the rest once, at compile time.
+//! A row is a constant. The methods that begin with `const` fill it in; [`Command::finished`]
+//! derives the rest once, at compile time.
 
 use std::fmt;
 
@@ -88,8 +88,8 @@ pub(crate) struct Command {
     /// Index of the argument that holds a number of keys; 0 if there is no such argument. Those
     /// keys follow it, and stand after the keys of `keys`.
     pub key_count: usize,
-    /// Whether the command itself may write. PFCOUNT may, although it has the flag of reads: it keeps
-    /// the count in the value.
+    /// Whether the command itself may write. PFCOUNT may, although it has the flag of reads: it
+    /// keeps the count in the value.
     pub may_write: bool,
     /// Its index in [`COMMANDS`](super::COMMANDS).
     pub number: u16,
@@ -175,8 +175,8 @@ impl Command {
         self.spec(flags, KeyBegin::Index(at), KeyFind::Counted { number: 0, first: 1, step: 1 })
     }
 
-    /// Says that keys are behind a word, which is searched from this argument on; from the end if it is
-    /// negative.
+    /// Says that keys are behind a word, which is searched from this argument on; from the end if
+    /// it is negative.
     pub(crate) const fn keys_after(
         self,
         word: &'static str,
@@ -245,7 +245,8 @@ impl Command {
 
     /// Derives the rest of the row.
     pub(super) const fn finished(mut self, number: u16) -> Self {
-        // A command with subcommands has the keys of those that have any. They are the same for all.
+        // A command with subcommands has the keys of those that have any. They are the same for
+        // all.
         let mut at = 0;
         while at < self.subcommands.len() {
             let specs = self.subcommands[at].key_specs;
@@ -275,8 +276,8 @@ impl Command {
         self.keys.0 != 0 || self.has(Flag::MovableKeys)
     }
 
-    /// Returns whether its keys are searched behind a word. The name of a group may look like that word,
-    /// and hide the keys behind it.
+    /// Returns whether its keys are searched behind a word. The name of a group may look like that
+    /// word, and hide the keys behind it.
     pub(crate) fn searches_keys(&self) -> bool {
         self.key_finder.is_none() && self.key_specs.as_slice().iter().any(KeySpec::is_searched)
     }

@@ -43,12 +43,12 @@ flags! {
     AllowBusy "allow_busy",
 
     // This server's properties, which no reply shows.
-    /// Consecutive requests of this command may be timed as one. Such a request takes so little time
-    /// that reading the clock would cost more. (Reads and writes of single keys run in batches, which
-    /// are timed as a whole, and need no mark.)
+    /// Consecutive requests of this command may be timed as one. Such a request takes so little
+    /// time that reading the clock would cost more. (Reads and writes of single keys run in
+    /// batches, which are timed as a whole, and need no mark.)
     TimedTogether "timed_together",
-    /// It has effects beside those on keys, or Redis lets it write. A pause of writes holds it back,
-    /// and scripts that only read may not call it.
+    /// It has effects beside those on keys, or Redis lets it write. A pause of writes holds it
+    /// back, and scripts that only read may not call it.
     OtherEffects "other_effects",
     /// It may add far more memory than the bytes of its arguments. The worker looks at the memory
     /// limit after it.

@@ -62,7 +62,8 @@ pub(crate) struct KeySpec {
 pub(crate) enum KeyLookup {
     /// As a reader the keys that it only reads, `RO`.
     ByAccess,
-    /// As a reader all keys but those that it overwrites, `OW`: Redis looks for them before it writes.
+    /// As a reader all keys but those that it overwrites, `OW`: Redis looks for them before it
+    /// writes.
     AsReader,
     /// Without a notice.
     Unnoticed,
@@ -112,8 +113,8 @@ impl KeySpecs {
         self.specs.split_at(self.len).0
     }
 
-    /// Returns first key, last key (negative: counted from the end) and step; all 0 if no keys are at
-    /// fixed positions. As in Redis, the ranges that follow each other count as one.
+    /// Returns first key, last key (negative: counted from the end) and step; all 0 if no keys are
+    /// at fixed positions. As in Redis, the ranges that follow each other count as one.
     pub(crate) const fn positions(&self) -> (i32, i32, i32) {
         let (mut found, mut at) = ((0, 0, 0), 0);
         while at < self.len {

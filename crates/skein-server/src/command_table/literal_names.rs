@@ -1,12 +1,12 @@
 //! A test: no code asks for a command by its name.
 //!
-//! Incident: one fact about a command stood in up to 18 lists of names, and two of them contradicted
-//! each other twice. Fix: facts are in the rows, and code asks these. This test reads the sources, so
-//! that no list grows again.
+//! Incident: one fact about a command stood in up to 18 lists of names, and two of them
+//! contradicted each other twice. Fix: facts are in the rows, and code asks these. This test reads
+//! the sources, so that no list grows again.
 //!
 //! 1. Nothing compares the name of a command.
-//! 2. Outside `commands/`, no text is the name of a command, in lower case. In `commands/`, handlers may
-//!    name themselves in errors, and subcommands have names of commands.
+//! 2. Outside `commands/`, no text is the name of a command, in lower case. In `commands/`,
+//!    handlers may name themselves in errors, and subcommands have names of commands.
 //!
 //! The rules hold outside of `table.rs` and of tests. Texts that mean something else are in
 //! [`OTHER_MEANINGS`], and the names of keyspace events are in `key_events/`.

@@ -19,8 +19,8 @@ pub(crate) const OPTIONS: usize = 6;
 /// The parts of a request of MIGRATE that matter before it runs.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct MigrationArgs {
-    /// The arguments that are keys. Empty if the request has a key at its place and KEYS, which is an
-    /// error.
+    /// The arguments that are keys. Empty if the request has a key at its place and KEYS, which is
+    /// an error.
     pub keys: Range<usize>,
     /// The arguments from the first secret to the last one.
     pub secrets: Range<usize>,

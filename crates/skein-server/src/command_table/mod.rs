@@ -7,12 +7,12 @@
 //!   keys of a request   rights   keyspace events   COMMAND DOCS   loading, busy, MULTI, …
 //! ```
 //!
-//! No other place names a command: code asks for a property of its row. So a new command is a row and
-//! a handler, and `checks` finds a row that contradicts itself.
+//! No other place names a command: code asks for a property of its row. So a new command is a row
+//! and a handler, and `checks` finds a row that contradicts itself.
 //!
-//! Read `command`, then a family's table (`commands/lists/table.rs`), then `registry`, `key_specs` and
-//! `request_keys`. A row is made of `flags`, a `group`, its `subcommands` and the `notation` of its
-//! arguments; `words` has constants of several words, `migration_args` the keys of MIGRATE.
+//! Read `command`, then a family's table (`commands/lists/table.rs`), then `registry`, `key_specs`
+//! and `request_keys`. A row is made of `flags`, a `group`, its `subcommands` and the `notation` of
+//! its arguments; `words` has constants of several words, `migration_args` the keys of MIGRATE.
 //! `literal_names` is the test that no other place names a command. Design:
 //! `docs/design/command-table.md`.
 
@@ -51,8 +51,8 @@ pub(crate) const fn family<const N: usize>(group: Group, mut rows: [Command; N])
     rows
 }
 
-/// Commands of Redis that this server does not have: those between a primary and its replicas. Rules of
-/// access control may name them.
+/// Commands of Redis that this server does not have: those between a primary and its replicas.
+/// Rules of access control may name them.
 pub(crate) const OF_REPLICAS: [&str; 3] = ["psync", "replconf", "sync"];
 
 /// Returns whether an argument is this word. Ignores the case.

@@ -78,8 +78,8 @@ fn find_places(command: &Command, request: &RequestArgs<'_>) -> Option<KeyPlaces
     Some(KeyPlaces { placed, counted: first..first + count, plain })
 }
 
-/// Adds the keys that no specification can find to those at fixed positions, or replaces these. Returns
-/// `false` if the keys of the request are wrong.
+/// Adds the keys that no specification can find to those at fixed positions, or replaces these.
+/// Returns `false` if the keys of the request are wrong.
 pub(crate) type KeyFinder = fn(&RequestArgs<'_>, &mut Vec<usize>) -> bool;
 
 /// Adds the key that a request of SORT stores to.

@@ -10,7 +10,8 @@ use crate::commands::while_busy::BusyHandler;
 pub(crate) struct Subcommand {
     /// In lower case.
     pub name: &'static str,
-    /// The command's number of arguments, including itself and the subcommand. If negative, the minimum.
+    /// The command's number of arguments, including itself and the subcommand. If negative, the
+    /// minimum.
     pub arity: i32,
     pub flags: CommandFlags,
     pub summary: &'static str,

@@ -1,5 +1,5 @@
-//! CLIENT: this connection and the others. `list` shows clients, `filter` selects those of CLIENT KILL,
-//! `pause` holds clients back, `tracking` tells them of changed keys.
+//! CLIENT: this connection and the others. `list` shows clients, `filter` selects those of CLIENT
+//! KILL, `pause` holds clients back, `tracking` tells them of changed keys.
 
 mod filter;
 mod list;

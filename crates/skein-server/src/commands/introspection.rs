@@ -1,5 +1,5 @@
-//! COMMAND: the list of commands. `details` has COMMAND INFO, `docs` COMMAND DOCS, `keys` the keys of a
-//! request.
+//! COMMAND: the list of commands. `details` has COMMAND INFO, `docs` COMMAND DOCS, `keys` the keys
+//! of a request.
 
 mod details;
 mod docs;

@@ -1,5 +1,5 @@
-//! LATENCY: how long commands take, and which events made clients wait. `graph` draws the samples of an
-//! event, `doctor` describes them.
+//! LATENCY: how long commands take, and which events made clients wait. `graph` draws the samples
+//! of an event, `doctor` describes them.
 
 mod doctor;
 mod graph;

@@ -7,15 +7,16 @@
 //!                                        └─► alone, while no other worker runs a command
 //! ```
 //!
-//! The table of each family (`lists/table.rs`) has one row for each command, with its handler and all
-//! facts about it: see `command_table`.
+//! The table of each family (`lists/table.rs`) has one row for each command, with its handler and
+//! all facts about it: see `command_table`.
 //!
-//! - Contents: `strings`, `hashes`, `lists`, `sets`, `sorted_sets`, `streams`, `hyperloglog`, `geo`.
-//! - Keys of any kind: `keys`, `expiry`, `scan`, `sort`, `dump`, `migrate`, `databases`, `multi_key`,
-//!   `skein` (in order, and with versions).
+//! - Contents: `strings`, `hashes`, `lists`, `sets`, `sorted_sets`, `streams`, `hyperloglog`,
+//!   `geo`.
+//! - Keys of any kind: `keys`, `expiry`, `scan`, `sort`, `dump`, `migrate`, `databases`,
+//!   `multi_key`, `skein` (in order, and with versions).
 //! - Clients: `connection`, `client`, `channels`, `transactions`, `scripts`, `access`, `monitor`.
-//! - The server: `server`, `configuration`, `introspection`, `memory`, `latency`, `slowlog`, `debug`,
-//!   `standalone`, `unsupported`.
+//! - The server: `server`, `configuration`, `introspection`, `memory`, `latency`, `slowlog`,
+//!   `debug`, `standalone`, `unsupported`.
 //! - Shared by families: `blocking`, `multi_pop`, `random_entries`, `subcommands`, `reply_limit`.
 //! - Ways to run: `plan`, `alone`, `observed`, `task`, `while_loading`, `while_busy`.
 //!
@@ -174,12 +175,13 @@ pub(crate) enum AfterCommand {
     Fence,
     /// A checkpoint is requested. The reply is sent when the checkpoint is complete.
     Checkpoint,
-    /// The reply is written. It is sent when this ticket is durable, at every level that keeps a log.
+    /// The reply is written. It is sent when this ticket is durable, at every level that keeps a
+    /// log.
     Durable(Ticket),
     /// The client waits for a key.
     Wait(KeyWait),
-    /// Nothing is done: while the worker waited to be alone, a key of the request has begun to move to
-    /// another server. The request runs later.
+    /// Nothing is done: while the worker waited to be alone, a key of the request has begun to move
+    /// to another server. The request runs later.
     HeldBack,
     /// A thread runs this job. The reply is sent when it has ended.
     Migrate(Box<MigrationJob>),

@@ -98,8 +98,8 @@ pub(super) fn bgsave(
     Ok(AfterCommand::Done)
 }
 
-/// Starts a checkpoint, which replaces the older logs. During a checkpoint, schedules another one, as
-/// Redis does during a BGSAVE.
+/// Starts a checkpoint, which replaces the older logs. During a checkpoint, schedules another one,
+/// as Redis does during a BGSAVE.
 pub(super) fn bgrewriteaof(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,

@@ -1,5 +1,5 @@
-//! `SORT` and `SORT_RO`: the elements of a list, a set or a sorted set in another order, with values of
-//! other keys.
+//! `SORT` and `SORT_RO`: the elements of a list, a set or a sorted set in another order, with
+//! values of other keys.
 //!
 //! ```text
 //!   elements ─► BY: the value of another key for each ─► compared as numbers or as texts

@@ -79,7 +79,8 @@ pub(super) fn role(
     Ok(AfterCommand::Done)
 }
 
-/// Writes the role of a master without replicas. Nothing is ever sent to a replica, so the offset is 0.
+/// Writes the role of a master without replicas. Nothing is ever sent to a replica, so the offset
+/// is 0.
 pub(super) fn tell_role(reply: &mut ReplyWriter<'_>) {
     reply.array(3);
     reply.bulk(b"master");
@@ -87,8 +88,8 @@ pub(super) fn tell_role(reply: &mut ReplyWriter<'_>) {
     reply.array(0);
 }
 
-/// `FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]`: correct requests fail for want of
-/// replicas.
+/// `FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]`: correct requests fail for want
+/// of replicas.
 pub(super) fn failover(
     _: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -119,8 +120,8 @@ pub(super) fn failover(
     Err(CommandError::text("ERR FAILOVER requires connected replicas."))
 }
 
-/// `WAITAOF numlocal numreplicas timeout` (Redis 7.2): replies when all writes so far are on disk. The
-/// log is synced at once, so the timeout is not needed, and there are no replicas to wait for.
+/// `WAITAOF numlocal numreplicas timeout` (Redis 7.2): replies when all writes so far are on disk.
+/// The log is synced at once, so the timeout is not needed, and there are no replicas to wait for.
 pub(super) fn wait_aof(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,

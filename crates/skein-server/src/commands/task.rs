@@ -9,8 +9,8 @@
 //! A worker serves many clients, so none of its steps may take long. A task continues from the key
 //! where its last slice ended. Later requests of its connection wait; other connections do not.
 //!
-//! `view` writes the contents of one key, `range_total` counts or removes a range, `long_read` chooses
-//! between a batch and slices.
+//! `view` writes the contents of one key, `range_total` counts or removes a range, `long_read`
+//! chooses between a batch and slices.
 //!
 //! Between slices, a scan releases the memory of the store that it protected. A range of a snapshot
 //! keeps the snapshot until its last key. Further slices then free the versions that were kept for
@@ -422,8 +422,8 @@ fn write_entry(
     Ok(if pairs { 1 } else { 2 })
 }
 
-/// Writes the payload of a stream, as DUMP does, because its entries alone are not all of it. Returns
-/// the task that writes a long one.
+/// Writes the payload of a stream, as DUMP does, because its entries alone are not all of it.
+/// Returns the task that writes a long one.
 fn write_stream_payload(
     row: RowView<'_>,
     reply: &mut ReplyWriter<'_>,

@@ -1,5 +1,5 @@
-//! Handlers of commands that are answered while a script keeps the server busy. Their rows name them
-//! beside the normal handlers. All others reply BUSY.
+//! Handlers of commands that are answered while a script keeps the server busy. Their rows name
+//! them beside the normal handlers. All others reply BUSY.
 //!
 //! They need no data: the login, the begin and end of MULTI, and the commands that end the script.
 //!
@@ -23,8 +23,8 @@ pub(crate) struct BusyContext<'b> {
     pub shared: &'b Arc<ServerShared>,
 }
 
-/// Runs a request. Returns whether the connection must be closed after it. If it returns an error, the
-/// partial reply is discarded.
+/// Runs a request. Returns whether the connection must be closed after it. If it returns an error,
+/// the partial reply is discarded.
 pub(crate) type BusyHandler =
     fn(&mut BusyContext<'_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> Result<bool, CommandError>;
 

@@ -1,4 +1,5 @@
-//! The options of a server, and of `skein serve`: a limit on everything that a client can make grow.
+//! The options of a server, and of `skein serve`: a limit on everything that a client can make
+//! grow.
 //!
 //! Every option is one row ([`Parameter`]). `parameter` has the type of a row, `value` the types of
 //! values. The rows stand beside the fields that they set, in `server_options` and in `serve_options`;

@@ -1,4 +1,5 @@
-//! The macro that makes a struct of options, its defaults, and the rows of its fields from one list.
+//! The macro that makes a struct of options, its defaults, and the rows of its fields from one
+//! list.
 
 use super::parameter::{FieldAccess, Parameter, Section};
 

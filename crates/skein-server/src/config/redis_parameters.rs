@@ -1,8 +1,8 @@
-//! Parameters of Redis that mean nothing here, one line each: their names, defaults and values are those
-//! of redis-server 7.0.15.
+//! Parameters of Redis that mean nothing here, one line each: their names, defaults and values are
+//! those of redis-server 7.0.15.
 //!
-//! `KEPT`: CONFIG SET accepts and keeps a value, and the log says that it has no effect. `REFUSED`: the
-//! value cannot change. It is true of this server, and the error says why.
+//! `KEPT`: CONFIG SET accepts and keeps a value, and the log says that it has no effect. `REFUSED`:
+//! the value cannot change. It is true of this server, and the error says why.
 
 use super::parameter::{ConfigKind, Parameter, parameter};
 use crate::commands::configuration::{IMMUTABLE, KeptKind};

@@ -1,5 +1,5 @@
-//! The options of `skein serve` beside those of the server: addresses, files and the engine, and the
-//! rows of them.
+//! The options of `skein serve` beside those of the server: addresses, files and the engine, and
+//! the rows of them.
 //!
 //! A value is kept here as it was given. The command checks how the options fit together, and makes
 //! the options of server and engine of them.
@@ -110,7 +110,8 @@ options_struct! {
             ];
             /// The options of the server itself.
             server: ServerOptions = ServerOptions::default();
-            /// The address to listen on; port 0 selects a free port, and a host alone gets port 6380.
+            /// The address to listen on; port 0 selects a free port, and a host alone gets port
+            /// 6380.
             listen: String = DEFAULT_ADDRESS.to_owned() => [
                 option("listen", ValueKind::Text, "HOST:PORT")
                     .fixed(&["bind"], |shared| shared.address.ip().to_string())
@@ -156,15 +157,16 @@ options_struct! {
                 option("password-file", ValueKind::Path, "FILE")
                     .docs("the password that clients must give; the file has 1 MiB at most"),
             ];
-            /// A folder for new logs, instead of the data folder; may be given several times. The data
-            /// folder remembers its log folders, so the option is needed only to change them.
+            /// A folder for new logs, instead of the data folder; may be given several times. The
+            /// data folder remembers its log folders, so the option is needed only to change them.
             log_dir: Vec<PathBuf> = Vec::new() => [
                 option("log-dir", ValueKind::Paths, "DIR")
                     .field("log_folders")
                     .only(EngineKind::Memory),
             ];
-            /// Continue without a log folder that is missing and permanently lost: drops the records of all
-            /// logs since the newest checkpoint. Does nothing if this folder is not missing.
+            /// Continue without a log folder that is missing and permanently lost: drops the
+            /// records of all logs since the newest checkpoint. Does nothing if this folder is not
+            /// missing.
             give_up_log_dir: Vec<PathBuf> = Vec::new() => [
                 option("give-up-log-dir", ValueKind::Paths, "DIR")
                     .field("give_up_log_folders"),
@@ -235,8 +237,8 @@ options_struct! {
                     .docs("largest size of a log segment. The first of a run has 1 MiB, and later ones half of what the log \
                            holds"),
             ];
-            /// Write a checkpoint when the logs have grown by this size, or in memory by four times the newest
-            /// checkpoint, but at least 32 MiB; 0 for never.
+            /// Write a checkpoint when the logs have grown by this size, or in memory by four times
+            /// the newest checkpoint, but at least 32 MiB; 0 for never.
             checkpoint_log_size: Option<u64> = None => [
                 size("checkpoint-log-size")
                     .default_text("1g, and 64m with --engine disk")
@@ -244,14 +246,14 @@ options_struct! {
                            checkpoint, but at least 32 MiB; 0 for never. So a small store with many writes keeps about \
                            32 MiB of logs, in files of twice that size, and what is written while a checkpoint is made"),
             ];
-            /// Write a checkpoint when this time has passed since the last one, if anything was written; 0
-            /// for never.
+            /// Write a checkpoint when this time has passed since the last one, if anything was
+            /// written; 0 for never.
             checkpoint_interval: Duration = StoreOptions::default().checkpoint_interval.unwrap_or_default() => [
                 time("checkpoint-interval")
                     .only(EngineKind::Memory),
             ];
-            /// Write a checkpoint on a stop if the logs have grown by this size, within the time that
-            /// --stop-timeout leaves; 0 for never.
+            /// Write a checkpoint on a stop if the logs have grown by this size, within the time
+            /// that --stop-timeout leaves; 0 for never.
             checkpoint_on_stop: u64 = CloseCheckpoint::default().log_bytes => [
                 size("checkpoint-on-stop")
                     .only(EngineKind::Memory)
@@ -259,8 +261,8 @@ options_struct! {
                            replay; 0 for never. It takes the time that `stop-timeout` has left, then it is given up. The \
                            disk engine always does"),
             ];
-            /// How long to wait for a data folder that another process uses, for example one that was just
-            /// killed.
+            /// How long to wait for a data folder that another process uses, for example one that
+            /// was just killed.
             lock_wait: Duration = StoreOptions::default().lock_wait => [
                 time("lock-wait"),
             ];
@@ -288,8 +290,9 @@ options_struct! {
                     .docs("a longer value, or longer columns of a row and their names together (of more than 64 columns \
                            those that one command sets), is an error that names the limit"),
             ];
-            /// The memory limit, past which keys are evicted, or writes that add data are rejected; 0 for
-            /// no limit. With --engine disk it is the size of the cache; 0 for the default size.
+            /// The memory limit, past which keys are evicted, or writes that add data are rejected;
+            /// 0 for no limit. With --engine disk it is the size of the cache; 0 for the default
+            /// size.
             max_memory: u64 = 0 => [
                 size("max-memory")
                     .config(&["maxmemory"], ConfigKind::Engine { value: memory::limit, change: memory::change_limit })
@@ -313,8 +316,8 @@ options_struct! {
                     .docs("snapshots of `SK.SNAPSHOT` and ranges with `SNAPSHOT` at a time: one more is an error that names \
                            the limit; a checkpoint at `none` has a snapshot of its own"),
             ];
-            /// The most memory that is kept for snapshots: rows that were replaced or removed. Over it the
-            /// oldest snapshot ends.
+            /// The most memory that is kept for snapshots: rows that were replaced or removed. Over
+            /// it the oldest snapshot ends.
             max_snapshot_memory: Option<u64> = None => [
                 size("max-snapshot-memory")
                     .only(EngineKind::Memory)
@@ -351,8 +354,8 @@ options_struct! {
                         put: |tls, path| tls.key = path,
                     })),
             ];
-            /// The certificates of the authorities that may have signed clients' certificates: a PEM file.
-            /// An empty name means none.
+            /// The certificates of the authorities that may have signed clients' certificates: a
+            /// PEM file. An empty name means none.
             tls_ca: Option<PathBuf> = None => [
                 // CONFIG SET clears it with an empty name, and CONFIG REWRITE writes that.
                 option("tls-ca", ValueKind::PathOrEmpty, "FILE")
@@ -364,7 +367,8 @@ options_struct! {
             ];
             /// Whether clients must show a certificate.
             tls_auth_clients: Option<TlsClients> = None => [
-                // The default depends on the presence of a CA file, so a new CA file alone would change it.
+                // The default depends on the presence of a CA file, so a new CA file alone would
+                // change it.
                 option("tls-auth-clients", ValueKind::Words(words::<TlsClients>), "WHO")
                     .field("tls.clients")
                     .requires(&["tls-listen"])
@@ -381,7 +385,8 @@ options_struct! {
             ];
         }
         Monitoring {
-            /// Serve Prometheus metrics at this address, under /metrics, by HTTP and without a password.
+            /// Serve Prometheus metrics at this address, under /metrics, by HTTP and without a
+            /// password.
             metrics: Option<String> = None => [
                 option("metrics", ValueKind::Text, "HOST:PORT")
                     .default_text("nowhere"),

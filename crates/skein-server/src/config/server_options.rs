@@ -31,13 +31,13 @@ options_struct! {
     /// The options of a server. `ServerOptions::default()` suits most users.
     pub struct ServerOptions, SERVER_ROWS, Server {
         General {
-            /// The TCP address. Port 0 selects a free port. An address that other machines can reach
-            /// requires a password.
+            /// The TCP address. Port 0 selects a free port. An address that other machines can
+            /// reach requires a password.
             listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 6380));
             /// An additional Unix socket.
             unix_socket: Option<UnixSocket> = None;
-            /// An additional port for TLS. An address that other machines can reach requires a password or
-            /// client certificates.
+            /// An additional port for TLS. An address that other machines can reach requires a
+            /// password or client certificates.
             tls: Option<Tls> = None;
             /// The password that clients give with AUTH or HELLO.
             password: Option<Vec<u8>> = None;
@@ -59,8 +59,8 @@ options_struct! {
                     .default_text("one per core")
                     .fixed(&["io-threads"], |shared| shared.mailboxes.len().to_string()),
             ];
-            /// A file with the users, in the format of Redis's ACL files. It must exist, and may be empty;
-            /// ACL SAVE writes it.
+            /// A file with the users, in the format of Redis's ACL files. It must exist, and may be
+            /// empty; ACL SAVE writes it.
             acl_file: Option<PathBuf> = None => [
                 option("acl-file", ValueKind::Path, "FILE")
                     .fixed(&["aclfile"], |shared| {
@@ -115,7 +115,8 @@ options_struct! {
                 number("databases", 1, DATABASES_MAX as u64)
                     .fixed(&["databases"], |shared| shared.databases.count().to_string()),
             ];
-            /// Requests of one connection that are read ahead and run as one batch; further ones wait.
+            /// Requests of one connection that are read ahead and run as one batch; further ones
+            /// wait.
             pipeline_max: usize = 1 << 10 => [
                 number("max-pipeline", 1, 1 << 20)
                     .live(&["max-pipeline"], |all| &all.pipeline_max),
@@ -133,26 +134,28 @@ options_struct! {
                     .live(&["max-reply"], |all| &all.reply_bytes_max)
                     .docs("a longer reply of many keys, or [of a script](commands.md#scripts), is an error that names the limit"),
             ];
-            /// Positions of SCAN that are kept for all clients together; the oldest is dropped first.
+            /// Positions of SCAN that are kept for all clients together; the oldest is dropped
+            /// first.
             scan_cursors_max: usize = 1 << 14 => [
                 number("max-scan-cursors", 16, 1 << 24)
                     .fixed(&["max-scan-cursors"], |shared| shared.options.scan_cursors_max.to_string())
                     .docs("positions of `SCAN` kept for all clients together: the oldest is dropped, and its cursor is then \
                            an error"),
             ];
-            /// The memory of a worker's scripts (EVAL). A script that needs more ends with an error.
+            /// The memory of a worker's scripts (EVAL). A script that needs more ends with an
+            /// error.
             script_memory_max: usize = 64 << 20 => [
                 size("max-script-memory").between(1 << 20, 1 << 40)
                     .docs("memory of a worker's scripts, and of its functions: one that needs more ends with an error that \
                            names the limit, and has 2 GiB more once it has written"),
             ];
-            /// How long a script may run, while no other request does; 0 for ever. A script that takes
-            /// longer ends with an error, and what it has written stays.
+            /// How long a script may run, while no other request does; 0 for ever. A script that
+            /// takes longer ends with an error, and what it has written stays.
             script_time_max: Duration = Duration::ZERO => [
                 time("max-script-time").between(0, SECONDS_MAX),
             ];
-            /// How long a script may run before other clients receive BUSY, and may stop it with SCRIPT KILL;
-            /// 0 for ever.
+            /// How long a script may run before other clients receive BUSY, and may stop it with
+            /// SCRIPT KILL; 0 for ever.
             busy_reply_threshold: Duration = Duration::from_secs(5) => [
                 time("busy-reply-threshold").between(0, SECONDS_MAX)
                     .live_time(&["busy-reply-threshold", "lua-time-limit"], TimeUnit::Millis, |all| {
@@ -181,23 +184,23 @@ options_struct! {
                     .live_time(&["timeout"], TimeUnit::Seconds, |all| &all.idle_timeout)
                     .then(crate::shared::ServerShared::wake_workers),
             ];
-            /// Disconnect a client of --tls-listen that has not finished its handshake within this time;
-            /// whole seconds, 0 for never.
+            /// Disconnect a client of --tls-listen that has not finished its handshake within this
+            /// time; whole seconds, 0 for never.
             tls_handshake_timeout: Duration = Duration::from_secs(10) => [
                 time("tls-handshake-timeout").between(0, SECONDS_MAX)
                     .live_time(&["tls-handshake-timeout"], TimeUnit::Seconds, |all| &all.tls_handshake_timeout)
                     .then(crate::shared::ServerShared::wake_workers),
             ];
-            /// Probe a client that has been silent for this time, and disconnect it if it does not respond;
-            /// whole seconds, 0 for never.
+            /// Probe a client that has been silent for this time, and disconnect it if it does not
+            /// respond; whole seconds, 0 for never.
             keepalive: Duration = Duration::from_secs(300) => [
                 time("tcp-keepalive").between(0, SECONDS_MAX)
                     .live_time(&["tcp-keepalive"], TimeUnit::Seconds, |all| &all.keepalive)
                     .docs("a TCP connection that is silent for this long is probed three times, over as long again; whole \
                            seconds, 0 for never"),
             ];
-            /// When a client that does not read its replies is disconnected. (Long before, its requests are no
-            /// longer run; see `output_bytes_max`.)
+            /// When a client that does not read its replies is disconnected. (Long before, its
+            /// requests are no longer run; see `output_bytes_max`.)
             output_limit: OutputLimit = OutputLimit::default() => [
                 output_size("output-hard-limit", |all| all.output_limit.hard.get() as u64)
                     .server(|options| &mut options.output_limit.hard_bytes)
@@ -214,7 +217,8 @@ options_struct! {
                     .server(|options| &mut options.output_limit.soft_time)
                     .help("How long --output-soft-limit may be exceeded; whole seconds."),
             ];
-            /// The same for clients with subscriptions, to which messages are sent whether they read or not.
+            /// The same for clients with subscriptions, to which messages are sent whether they
+            /// read or not.
             subscriber_limit: OutputLimit = OutputLimit::SUBSCRIBER => [
                 output_size("subscriber-hard-limit", |all| all.subscriber_limit.hard.get() as u64)
                     .server(|options| &mut options.subscriber_limit.hard_bytes)
@@ -233,8 +237,8 @@ options_struct! {
                     .server(|options| &mut options.subscriber_limit.soft_time)
                     .help("How long --subscriber-soft-limit may be exceeded; whole seconds."),
             ];
-            /// The memory of all clients together, or a part of --max-memory in percent, as in 5%. Above it
-            /// the largest clients are disconnected; 0 for never, otherwise 128k at least.
+            /// The memory of all clients together, or a part of --max-memory in percent, as in 5%.
+            /// Above it the largest clients are disconnected; 0 for never, otherwise 128k at least.
             client_memory_max: ClientMemoryLimit = ClientMemoryLimit::Unlimited => [
                 option("max-client-memory", ValueKind::ClientMemory, "SIZE")
                     .config(&["maxmemory-clients"], ConfigKind::Other {
@@ -244,8 +248,8 @@ options_struct! {
                     .docs("the memory of all clients together, at least 128k, or 1% to 100% of `max-memory`: above it the \
                            largest clients are disconnected; 0 for never"),
             ];
-            /// How long a stop waits for clients to receive their replies, and then for the checkpoint of
-            /// --checkpoint-on-stop.
+            /// How long a stop waits for clients to receive their replies, and then for the
+            /// checkpoint of --checkpoint-on-stop.
             stop_timeout: Duration = Duration::from_secs(5) => [
                 time("stop-timeout").between(0, STOP_SECONDS_MAX)
                     .docs("how long a stop waits for clients to read their replies; they are then disconnected. The time \
@@ -253,8 +257,8 @@ options_struct! {
             ];
         }
         Monitoring {
-            /// The address where Prometheus reads metrics by HTTP, at `/metrics`. Anybody who can reach it can
-            /// read the metrics without a password. Port 0 selects a free port.
+            /// The address where Prometheus reads metrics by HTTP, at `/metrics`. Anybody who can
+            /// reach it can read the metrics without a password. Port 0 selects a free port.
             metrics: Option<SocketAddr> = None;
             /// Record requests that take this long in the slow log; 0 for all, never for none.
             slowlog_slower_than: Duration = Duration::from_millis(10) => [
@@ -277,7 +281,8 @@ options_struct! {
                     .config(&["latency-tracking"], ConfigKind::Switch(|all| &all.latency_tracking))
                     .help("Do not keep histograms of the commands' durations."),
             ];
-            /// Publish the changes of keys, as events of these classes: Redis's letters, for example KEA.
+            /// Publish the changes of keys, as events of these classes: Redis's letters, for
+            /// example KEA.
             keyspace_events: String = String::new() => [
                 option("notify-keyspace-events", ValueKind::Text, "LETTERS")
                     .config(&["notify-keyspace-events"], ConfigKind::Other {

@@ -1,5 +1,6 @@
 //! The settings that can change while the server runs: atomic values, initialized from
-//! [`ServerOptions`] and changed by CONFIG SET. The rows of the options make them ([`LiveOptions`]).
+//! [`ServerOptions`] and changed by CONFIG SET. The rows of the options make them
+//! ([`LiveOptions`]).
 //!
 //! ```text
 //!   ServerOptions ──start──► LiveSettings ◄── CONFIG SET (any worker)
@@ -7,8 +8,8 @@
 //! ```
 //!
 //! A worker copies the settings that it needs for each request once per group
-//! ([`LiveSettings::limits`]). So a change applies from its next group on. `cells` has the atomic values,
-//! `encodings` the sizes that OBJECT ENCODING knows.
+//! ([`LiveSettings::limits`]). So a change applies from its next group on. `cells` has the atomic
+//! values, `encodings` the sizes that OBJECT ENCODING knows.
 
 mod cells;
 mod encodings;

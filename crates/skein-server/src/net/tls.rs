@@ -1,5 +1,5 @@
-//! TLS on its own port: whether clients need certificates, and the certificate and key files. `stream`
-//! is a connection over it.
+//! TLS on its own port: whether clients need certificates, and the certificate and key files.
+//! `stream` is a connection over it.
 //!
 //! Supports versions 1.2 and 1.3. Sessions are never resumed: each connection must show its
 //! certificate again, so that an expired certificate stops working.

@@ -350,8 +350,9 @@ mod tests {
         assert_eq!((channels.names(ChannelKind::Channel), channels.names(ChannelKind::Pattern)), (0, 1));
     }
 
-    /// Incident: a subscription to a pattern counted as the bytes of its name. Consequence: a client
-    /// took five times the memory that its limit allowed. Fix: the compiled pattern counts, too.
+    /// Incident: a subscription to a pattern counted as the bytes of its name. Consequence: a
+    /// client took five times the memory that its limit allowed. Fix: the compiled pattern counts,
+    /// too.
     #[test]
     fn a_pattern_counts_with_its_compiled_form() {
         let channels = Channels::default();

@@ -51,8 +51,8 @@ impl CommandKind {
         }
     }
 
-    /// Returns the kind of a request with this tag, also of one that its tag refuses. Returns `None`
-    /// for an unknown command.
+    /// Returns the kind of a request with this tag, also of one that its tag refuses. Returns
+    /// `None` for an unknown command.
     pub(crate) fn of_tagged(tag: u16, args: &RequestArgs<'_>) -> Option<Self> {
         match ResolvedTag::of(tag) {
             ResolvedTag::Unknown => None,

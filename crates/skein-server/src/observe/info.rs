@@ -1,6 +1,6 @@
-//! INFO: the server's statistics as text in sections, with Redis's names for the same figures. A section
-//! has lines of its own, and its rows of `figures`. `memory`, `persistence`, `stats`, `commands` and `cpu`
-//! are a section each; `loading` is the text while the data is loading.
+//! INFO: the server's statistics as text in sections, with Redis's names for the same figures. A
+//! section has lines of its own, and its rows of `figures`. `memory`, `persistence`, `stats`,
+//! `commands` and `cpu` are a section each; `loading` is the text while the data is loading.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -164,8 +164,8 @@ fn engine(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("replayed_writes", stats.replayed);
 }
 
-/// There are no replicas, so nothing is ever sent to one, and the offset stays 0 as in a Redis without
-/// replicas.
+/// There are no replicas, so nothing is ever sent to one, and the offset stays 0 as in a Redis
+/// without replicas.
 fn replication(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("role", "master");
     lines.add("connected_slaves", 0);

@@ -369,8 +369,8 @@ impl RequestBuffer {
         self.buffer.len()
     }
 
-    /// Returns the received bytes that are not done yet, and the room for more. As in Redis, requests
-    /// that were parsed together are done together.
+    /// Returns the received bytes that are not done yet, and the room for more. As in Redis,
+    /// requests that were parsed together are done together.
     #[inline]
     pub(crate) fn held_and_free(&self) -> (usize, usize) {
         let from = if self.queued() > 0 { self.requests_start } else { self.start };

@@ -108,7 +108,8 @@ impl BusyScript {
         *self.running() = None;
     }
 
-    /// Notes that the script is about to write. Returns `false` if it must not: it was told to stop.
+    /// Notes that the script is about to write. Returns `false` if it must not: it was told to
+    /// stop.
     pub(crate) fn note_write(&self) -> bool {
         let mut running = self.running();
         let Some(script) = running.as_mut() else { return true };

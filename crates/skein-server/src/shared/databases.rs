@@ -139,8 +139,8 @@ impl Databases {
         (0..DATABASES_MAX).map(|database| self.keyspace(database)).collect()
     }
 
-    /// Swaps the contents of two databases. Returns the ticket of the row. REQUIRES: no other worker
-    /// runs requests.
+    /// Swaps the contents of two databases. Returns the ticket of the row. REQUIRES: no other
+    /// worker runs requests.
     pub(crate) fn swap(
         &self,
         keys: &mut EngineKeys<'_>,

@@ -100,8 +100,8 @@ impl<'g> SharedPass<'g> {
         self.busy
     }
 
-    /// Returns whether the worker has waited for others since the last call, or never asked. Then it
-    /// must read the clock anew: clients may have seen keys expire meanwhile.
+    /// Returns whether the worker has waited for others since the last call, or never asked. Then
+    /// it must read the clock anew: clients may have seen keys expire meanwhile.
     #[inline]
     pub(crate) fn take_waited(&mut self) -> bool {
         std::mem::take(&mut self.has_waited)

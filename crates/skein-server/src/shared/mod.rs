@@ -276,9 +276,9 @@ impl ServerShared {
         self.mailboxes[end.who.worker].send(|mail| mail.migrated.push(end));
     }
 
-    /// Notes the keys that a request may have made and that clients wait for, after the request. A key
-    /// that it has not made must not be noted: the next request may make another one first. REQUIRES:
-    /// no other worker runs requests.
+    /// Notes the keys that a request may have made and that clients wait for, after the request. A
+    /// key that it has not made must not be noted: the next request may make another one first.
+    /// REQUIRES: no other worker runs requests.
     pub(crate) fn note_made_keys(
         &self,
         engine_keys: &mut EngineKeys<'_>,

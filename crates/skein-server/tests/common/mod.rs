@@ -246,8 +246,8 @@ pub fn wait_for(mut what: impl FnMut() -> bool) {
     }
 }
 
-/// Checks that `more` takes less than `most` times as long as `less`. Another process may disturb one
-/// of them, so the ratio of any of five attempts counts.
+/// Checks that `more` takes less than `most` times as long as `less`. Another process may disturb
+/// one of them, so the ratio of any of five attempts counts.
 #[track_caller]
 pub fn assert_ratio(about: &str, most: u32, less: impl FnMut() -> Duration, more: impl FnMut() -> Duration) {
     let (mut less, mut more, mut seen) = (less, more, Vec::new());

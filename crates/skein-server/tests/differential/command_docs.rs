@@ -1,8 +1,8 @@
-//! The arguments in COMMAND DOCS against those of a real `redis-server`: names, types, tokens, flags
-//! and specifications of keys.
+//! The arguments in COMMAND DOCS against those of a real `redis-server`: names, types, tokens,
+//! flags and specifications of keys.
 //!
-//! Incident: COMMAND DOCS had no arguments. Consequence: `redis-cli` and `valkey-cli` showed no hints
-//! and no syntax. Fix: a grammar for each command, and this comparison.
+//! Incident: COMMAND DOCS had no arguments. Consequence: `redis-cli` and `valkey-cli` showed no
+//! hints and no syntax. Fix: a grammar for each command, and this comparison.
 
 use std::collections::BTreeMap;
 use std::net::TcpStream;

@@ -198,8 +198,8 @@ fn ask(session: &mut DiffSession, line: &str) -> DiffReply {
     run(session, &line.split(' ').map(str::as_bytes).collect::<Vec<_>>())
 }
 
-/// Streams with deleted entries, groups, consumers and pending entries; a short one, and one that we
-/// write in slices.
+/// Streams with deleted entries, groups, consumers and pending entries; a short one, and one that
+/// we write in slices.
 #[test]
 fn streams_move_both_ways() {
     let Some(redis) = ReferenceRedis::start() else { return };

@@ -65,8 +65,9 @@ fn keys_move_to_redis_and_back() {
     assert_eq!(here.ask("TTL text"), ":-1|");
 }
 
-/// The same requests on both, with another Redis as their target. Not with database -1: after an error
-/// Redis takes it for the selected one. Nor with REPLACE and a wrong login: Redis replaces the key.
+/// The same requests on both, with another Redis as their target. Not with database -1: after an
+/// error Redis takes it for the selected one. Nor with REPLACE and a wrong login: Redis replaces
+/// the key.
 #[test]
 fn replies_are_those_of_redis() {
     let Some((redis, target)) = ReferenceRedis::start().zip(ReferenceRedis::start()) else { return };

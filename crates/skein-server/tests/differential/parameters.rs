@@ -40,8 +40,8 @@ const VALUES: &[&str] = &[
     "9999999999999",
 ];
 
-/// A Redis without its own allocator refuses `activedefrag`, its title has a syntax, and it allocates a
-/// backlog of at least 16 KiB.
+/// A Redis without its own allocator refuses `activedefrag`, its title has a syntax, and it
+/// allocates a backlog of at least 16 KiB.
 const DIFFERENT: [&str; 3] = ["activedefrag", "proc-title-template", "repl-backlog-size"];
 
 fn names(client: &mut TestClient) -> BTreeSet<String> {

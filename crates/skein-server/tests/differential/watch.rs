@@ -1,5 +1,5 @@
-//! WATCH: which commands make an `EXEC` fail, in a form that changes something and in one that changes
-//! nothing. Redis fails it for each key that a command signals as modified.
+//! WATCH: which commands make an `EXEC` fail, in a form that changes something and in one that
+//! changes nothing. Redis fails it for each key that a command signals as modified.
 //!
 //! Each case watches `k` and, in another run, `d`. `KNOWN` has the differences.
 
@@ -46,10 +46,10 @@ fn connect(address: &str) -> [TestClient; 2] {
     [(), ()].map(|()| TestClient::new(std::net::TcpStream::connect(address).expect("a connection")))
 }
 
-/// Incident: acknowledgements, claims and reads of a consumer group made an EXEC fail that watched the
-/// stream, and LTRIM of nothing did not. Consequence: a worker that retries its transaction beside
-/// readers of the stream never succeeds. Fix: the version of a stream counts its entries alone, and a
-/// write that Redis signals is a change.
+/// Incident: acknowledgements, claims and reads of a consumer group made an EXEC fail that watched
+/// the stream, and LTRIM of nothing did not. Consequence: a worker that retries its transaction
+/// beside readers of the stream never succeeds. Fix: the version of a stream counts its entries
+/// alone, and a write that Redis signals is a change.
 #[test]
 fn the_same_commands_fail_a_transaction_as_in_redis() {
     let Some(redis) = ReferenceRedis::start() else { return };

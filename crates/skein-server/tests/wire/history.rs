@@ -34,8 +34,8 @@ impl WireCall {
         self.wait().is_some() && self.reply == Some(WireReply::Nil)
     }
 
-    /// Returns the last moment at which the request may have arrived. A wait that has ended with its
-    /// time has arrived that much earlier.
+    /// Returns the last moment at which the request may have arrived. A wait that has ended with
+    /// its time has arrived that much earlier.
     pub fn arrived_by(&self) -> u64 {
         if self.is_timeout() { self.ended - self.wait().unwrap_or(0) } else { self.ended }
     }
@@ -57,8 +57,8 @@ impl WireHistory {
         self.calls.iter().map(Vec::len).sum()
     }
 
-    /// Returns the part that has happened until a moment. A call without a reply until then may have
-    /// run or not.
+    /// Returns the part that has happened until a moment. A call without a reply until then may
+    /// have run or not.
     fn until(&self, moment: u64) -> Self {
         let cut = |calls: &Vec<WireCall>| {
             let begun = calls.iter().filter(|call| call.began <= moment).cloned();

@@ -1,5 +1,5 @@
-//! Clients that work side by side on a few keys of a few databases, over several workers. Some order
-//! of all their requests must explain every reply.
+//! Clients that work side by side on a few keys of a few databases, over several workers. Some
+//! order of all their requests must explain every reply.
 //!
 //! ```text
 //!   round.rs      empty databases ─► clients send requests ─► list all keys ─► explain the history
@@ -15,8 +15,8 @@
 //! in which they began to wait.
 //!
 //! `.ci/wire MINUTES` runs for that long; a plain run takes some seconds. A failure prints the seed
-//! and the shortest history without an explanation. `SKEIN_SEED` repeats the random choices, but not
-//! the timing.
+//! and the shortest history without an explanation. `SKEIN_SEED` repeats the random choices, but
+//! not the timing.
 
 mod client;
 mod command;

@@ -79,8 +79,8 @@ impl SearchPosition {
         Self { next, model: after.model }
     }
 
-    /// Takes a read of a candidate, if one fits: it fits no better later. (A write that happens to change
-    /// nothing now may have to change something later.)
+    /// Takes a read of a candidate, if one fits: it fits no better later. (A write that happens to
+    /// change nothing now may have to change something later.)
     fn take_fitting_read(&mut self, candidates: &[usize], history: &WireHistory) -> bool {
         for &client in candidates {
             let context = self.context(history);

@@ -21,8 +21,8 @@ use crate::random::TestRandom;
 use crate::reply::WireReply;
 use crate::workload::{WireTheme, WorkloadGenerator};
 
-/// How long the messages of a quiet server may take. The thread that removes expired keys needs some
-/// seconds on a busy machine.
+/// How long the messages of a quiet server may take. The thread that removes expired keys needs
+/// some seconds on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The writers of a round, the requests of each, and the reads of each reader.

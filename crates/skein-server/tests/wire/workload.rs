@@ -74,8 +74,8 @@ impl<'r> WorkloadGenerator<'r> {
         (0..len).map(|_| self.request()).collect()
     }
 
-    /// The model has neither the ids of streams nor the moments of a snapshot's ranges, at which keys
-    /// may have expired.
+    /// The model has neither the ids of streams nor the moments of a snapshot's ranges, at which
+    /// keys may have expired.
     fn shows_snapshots(&self) -> bool {
         !matches!(self.theme, WireTheme::Streams | WireTheme::Expiry)
     }

@@ -1,13 +1,13 @@
-//! Leases of the folder's files: while a copy of a checkpoint and of the logs since is made, neither
-//! is removed.
+//! Leases of the folder's files: while a copy of a checkpoint and of the logs since is made,
+//! neither is removed.
 //!
-//! 1. A lease is taken while no checkpoint is written. So the newest checkpoint and all segments that
-//!    it needs are present then, and stay.
+//! 1. A lease is taken while no checkpoint is written. So the newest checkpoint and all segments
+//!    that it needs are present then, and stay.
 //! 2. Checkpoints are written meanwhile. They keep all files that they or a lease need, and remove
 //!    the others.
 //! 3. The end of a lease removes the rest while no checkpoint is written, under the lock of the
-//!    leases, and only if the store is not closed. Closing waits for this lock before it releases the
-//!    folder. So nothing is removed from a folder that another process may have opened.
+//!    leases, and only if the store is not closed. Closing waits for this lock before it releases
+//!    the folder. So nothing is removed from a folder that another process may have opened.
 
 use std::sync::Mutex;
 
@@ -24,8 +24,8 @@ pub(crate) struct FileLeases {
 }
 
 impl FileLeases {
-    /// Leases the checkpoint that began at `begin`. REQUIRES: it is the newest, and no checkpoint is
-    /// written. The caller ends the lease by [`end`](Self::end).
+    /// Leases the checkpoint that began at `begin`. REQUIRES: it is the newest, and no checkpoint
+    /// is written. The caller ends the lease by [`end`](Self::end).
     pub(crate) fn begin(&self, begin: u64) {
         lock(&self.live).push(begin);
     }

@@ -19,9 +19,9 @@
 //!
 //! While the log's disk is full no epoch becomes durable, so steps 1 and 3 would wait for the space
 //! that step 5 frees. Writes are refused then anyway. So the checkpoint is written at a standstill
-//! (`skein_log::Standstill`): B is the present epoch, and the end is the one before it. If the newest
-//! checkpoint was written at a standstill of the same epoch, nothing was written since, and it is
-//! the result.
+//! (`skein_log::Standstill`): B is the present epoch, and the end is the one before it. If the
+//! newest checkpoint was written at a standstill of the same epoch, nothing was written since, and
+//! it is the result.
 //!
 //! No call removes a checkpoint that may count. An error removes only the folder that the same call
 //! made. A later call removes only folders that are older than the checkpoint in `identity`, or
@@ -38,8 +38,9 @@
 //! # Files
 //!
 //! `checkpointer` decides and counts: one checkpoint at a time, when one is due, when it is given
-//! up. `leases` keeps files that are being copied. `write` and `part` write a checkpoint, `load` reads it. `schedule` has the thread, `pace`
-//! slows it, `manifest` has the list of parts. Design: `docs/design/store.md`.
+//! up. `leases` keeps files that are being copied. `write` and `part` write a checkpoint, `load`
+//! reads it. `schedule` has the thread, `pace` slows it, `manifest` has the list of parts. Design:
+//! `docs/design/store.md`.
 
 mod checkpointer;
 mod leases;

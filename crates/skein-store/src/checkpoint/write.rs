@@ -97,8 +97,8 @@ struct CheckpointBoundary<'l> {
 }
 
 impl<'l> CheckpointBoundary<'l> {
-    /// Ends the present epoch, so that the checkpoint begins after `newest`. At a standstill this may
-    /// be impossible because nothing was written since.
+    /// Ends the present epoch, so that the checkpoint begins after `newest`. At a standstill this
+    /// may be impossible because nothing was written since.
     fn of(log: &'l Log, newest: u64) -> Result<Self> {
         let no_room = match log.commit() {
             Ok(epoch) => return Ok(Self { begin: epoch + 1, still: None }),

@@ -72,8 +72,8 @@ pub(crate) struct CollectionState {
     pub(crate) dead: bool,
     /// Its members are to be removed with it, all together.
     pub(crate) cleared: bool,
-    /// The number of a list's elements, if it is known: each write forgets it, and the list's writer
-    /// notes it again.
+    /// The number of a list's elements, if it is known: each write forgets it, and the list's
+    /// writer notes it again.
     pub(crate) elements: Option<u64>,
     /// The number of commands that have changed it since it was loaded into memory.
     pub(crate) changes: u64,

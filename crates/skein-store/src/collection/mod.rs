@@ -12,12 +12,12 @@
 //! rebuilds it. So adding a member costs the same in any set: one lookup in the member index, and
 //! one descent in the tree.
 //!
-//! There are several kinds (`CollectionKind` of `skein-model`). A *sorted set* is read through `sorted_set`. A *set* is one
-//! whose members all have the score 1 and no value. A *hash* is a row of columns that has too many
-//! for one row (`columns_reader`); its columns are called spread. Its members are the names of the
-//! columns. The member index has them in order, so a hash has no score index, only a count. It has
-//! groups of names (`name_groups`) after its first request for random columns. The text below says
-//! set and means all three.
+//! There are several kinds (`CollectionKind` of `skein-model`). A *sorted set* is read through
+//! `sorted_set`. A *set* is one whose members all have the score 1 and no value. A *hash* is a row
+//! of columns that has too many for one row (`columns_reader`); its columns are called spread. Its
+//! members are the names of the columns. The member index has them in order, so a hash has no score
+//! index, only a count. It has groups of names (`name_groups`) after its first request for random
+//! columns. The text below says set and means all three.
 //!
 //! Long reads take views (`views`): a view shows one moment in many steps, and writers do not wait
 //! between the steps. A snapshot shows frozen collections (`frozen`).

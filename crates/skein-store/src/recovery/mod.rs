@@ -66,8 +66,8 @@ pub struct RecoveryReport {
     pub took: Duration,
 }
 
-/// Fills the keys of a store that no other thread uses yet. The caller adds the given-up folders and
-/// the number of keys to the report.
+/// Fills the keys of a store that no other thread uses yet. The caller adds the given-up folders
+/// and the number of keys to the report.
 pub(crate) fn recover(
     loader: &Loader<'_>,
     storage: &dyn Storage,

@@ -1,5 +1,5 @@
-//! The last use of each row, in a few of its bits: a clock that ticks, and the stamps that it gives to
-//! rows.
+//! The last use of each row, in a few of its bits: a clock that ticks, and the stamps that it gives
+//! to rows.
 //!
 //! ```text
 //!   a row's first word:   63        52 51                     0
@@ -11,11 +11,11 @@
 //! A read compares the row's stamp with the clock's, and writes the row's word only if they differ.
 //! So a row in use is written once per tick, however often it is read.
 //!
-//! The clock ticks after a quarter of an hour. While keys are evicted by last use it also ticks each
-//! time a fixed share of the memory limit was written. So a key sees some dozens of ticks between its
-//! last use and its eviction, at any rate of writes. A table has the time at which each tick began,
-//! so the age of a row is known in seconds, too (`idle_s`). A row that is not used for as long as
-//! all stamps last looks as if it was used lately.
+//! The clock ticks after a quarter of an hour. While keys are evicted by last use it also ticks
+//! each time a fixed share of the memory limit was written. So a key sees some dozens of ticks
+//! between its last use and its eviction, at any rate of writes. A table has the time at which each
+//! tick began, so the age of a row is known in seconds, too (`idle_s`). A row that is not used for
+//! as long as all stamps last looks as if it was used lately.
 //!
 //! While keys are evicted by frequency, the clock has another form, and stamps have the meaning
 //! that `use_count` describes. After a change of the policy, a row keeps a stamp of the other form
@@ -28,8 +28,8 @@ use super::use_count;
 /// The longest tick. All stamps together last for 42 days then.
 const TICK_S: u32 = 15 * 60;
 
-/// The number of stamps that stand for times before the clock began: for keys that were not used for
-/// long elsewhere.
+/// The number of stamps that stand for times before the clock began: for keys that were not used
+/// for long elsewhere.
 const PAST: u64 = STAMPS / 2;
 
 /// The clock's first value.
@@ -221,8 +221,8 @@ impl AgeClock {
         Some(if end == 0 { 0 } else { now_s.saturating_sub(end) })
     }
 
-    /// Returns the stamp of a row that was not used for this long; `None` while frequencies are noted.
-    /// Times before the oldest tick count as that tick.
+    /// Returns the stamp of a row that was not used for this long; `None` while frequencies are
+    /// noted. Times before the oldest tick count as that tick.
     pub(crate) fn stamp_of_idle(&self, idle_s: u32, now_s: u32) -> Option<u64> {
         let now = self.now();
         if now & COUNTING != 0 {

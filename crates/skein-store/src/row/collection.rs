@@ -1,6 +1,6 @@
 //! Rows that stand for a collection. In memory (`collection`) such a row owns a reference to it. An
-//! engine that keeps collections elsewhere has their heads in rows. Small collections are in the row
-//! itself, whatever the engine.
+//! engine that keeps collections elsewhere has their heads in rows. Small collections are in the
+//! row itself, whatever the engine.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -185,7 +185,8 @@ impl<'g> RowRef<'g> {
     }
 
     /// Returns the set of this kind, sorted or not, or the list, if the key holds it and it is in
-    /// memory or in the row. Without stored scores, all members have the score [`SET_SCORE`](crate::SET_SCORE).
+    /// memory or in the row. Without stored scores, all members have the score
+    /// [`SET_SCORE`](crate::SET_SCORE).
     pub fn set_of(self, kind: CollectionKind) -> Option<SortedSet<'g>> {
         if let Some(packed) = self.packed().filter(|packed| packed.kind() == kind) {
             return Some(SortedSet::packed(packed));

@@ -30,10 +30,10 @@
 //!
 //! # Files
 //!
-//! `alloc` makes and frees rows. A table (`ColumnTable`) and `block` are the two forms of columns, `merge` makes
-//! rows of columns, `columns` reads them. `buffer` encodes rows for the disk engine. `collection`
-//! has rows that stand for a collection. `usage` counts the memory of a row, `age_clock` its last use,
-//! `use_count` its frequency of use.
+//! `alloc` makes and frees rows. A table (`ColumnTable`) and `block` are the two forms of columns,
+//! `merge` makes rows of columns, `columns` reads them. `buffer` encodes rows for the disk engine.
+//! `collection` has rows that stand for a collection. `usage` counts the memory of a row,
+//! `age_clock` its last use, `use_count` its frequency of use.
 //!
 //! # Invariants
 //! 1. A [`Row`] owns its allocation. The size of the allocation follows from the tag; kind, body

@@ -1,5 +1,5 @@
-//! The stamp of a row: when it was last used, or how often (`age_clock`, `use_count`). It shares a word
-//! with the version, which no function here changes.
+//! The stamp of a row: when it was last used, or how often (`age_clock`, `use_count`). It shares a
+//! word with the version, which no function here changes.
 
 use std::sync::atomic::Ordering;
 

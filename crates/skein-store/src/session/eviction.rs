@@ -95,8 +95,8 @@ impl Session {
         }
     }
 
-    /// Keeps the keys that this session evicts from now on, for [`take_evicted`](Self::take_evicted),
-    /// or stops to do so.
+    /// Keeps the keys that this session evicts from now on, for
+    /// [`take_evicted`](Self::take_evicted), or stops to do so.
     #[inline]
     pub fn report_evictions(&mut self, on: bool) {
         if on != self.evicted.is_some() {

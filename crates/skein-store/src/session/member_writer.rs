@@ -205,7 +205,8 @@ struct LookedUp {
     key: Vec<u8>,
     /// The version of its row, if it is present.
     seen: Option<u64>,
-    /// Whether the member was looked up for its value and not written since, so that `seen` is valid.
+    /// Whether the member was looked up for its value and not written since, so that `seen` is
+    /// valid.
     is_seen: bool,
 }
 

@@ -12,9 +12,9 @@
 //!
 //! 1. `writer` has single-key writes; `writer/update.rs` has read-modify-writes.
 //! 2. `row_writer` has the writes that every engine offers. `row_columns` makes rows of columns.
-//!    `change_or_make` finds the members of a collection, in the row or in the engine, for the writes
-//!    of `skein-model`; `hashes` does so for columns. `whole_rows` replaces and renames, `move_member`
-//!    and `move_element` move, `values` adds and compares.
+//!    `change_or_make` finds the members of a collection, in the row or in the engine, for the
+//!    writes of `skein-model`; `hashes` does so for columns. `whole_rows` replaces and renames,
+//!    `move_member` and `move_element` move, `values` adds and compares.
 //! 3. `member_writer` and `memory_members` change the collections in memory.
 //! 4. `group` and `open_batch` write several keys together. `expected_contents` checks a group,
 //!    `undo_journal` and `member_changes` undo it.
@@ -208,9 +208,9 @@ impl Session {
         self.spread = spread;
     }
 
-    /// Sets whether writes of this session keep the members of a small new set, sorted or not, or list
-    /// in the row of its key, within [`StoreLimits::row_members`](crate::StoreLimits::row_members);
-    /// initially they do not.
+    /// Sets whether writes of this session keep the members of a small new set, sorted or not, or
+    /// list in the row of its key, within
+    /// [`StoreLimits::row_members`](crate::StoreLimits::row_members); initially they do not.
     ///
     /// Such a row takes a tenth of the memory, and each write copies it. A collection that outgrows
     /// the limits becomes members of its own, and stays so. All functions that read and write
@@ -261,8 +261,8 @@ impl Session {
         look(row)
     }
 
-    /// Calls `look` with the row of `key`, even if it has expired, and whether it has. This does not
-    /// count as a use of the key.
+    /// Calls `look` with the row of `key`, even if it has expired, and whether it has. This does
+    /// not count as a use of the key.
     pub fn peek_with<R>(&self, key: &[u8], look: impl FnOnce(Option<(RowRef<'_>, bool)>) -> R) -> R {
         let index = &self.core().keys.index;
         let (guard, time) = (index.collector().enter(), self.time());

@@ -9,7 +9,8 @@
 //! A kept row says: "until this moment, and since that one, the key had this row (or was absent)".
 //! Its note lies with the newest snapshot that sees it. So the end of a snapshot visits only its
 //! own notes: the rows that an older snapshot sees move to the notes of that one, and other rows
-//! are dropped (`kept_rows/notes`). `rows_of_key` has the kept rows of one key. Each key is kept at most once for each snapshot.
+//! are dropped (`kept_rows/notes`). `rows_of_key` has the kept rows of one key. Each key is kept at
+//! most once for each snapshot.
 //!
 //! # Invariants
 //! 1. A kept row is added as pending, before its writer takes the latch of the key. Under the latch

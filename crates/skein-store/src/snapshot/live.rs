@@ -46,8 +46,8 @@ impl LiveSnapshots {
         self.newest.load(Ordering::Relaxed)
     }
 
-    /// Adds the snapshot of a moment that is still open. Returns its flag and whether it is the only
-    /// one, or the number of snapshots if there are `limit` besides that of a checkpoint.
+    /// Adds the snapshot of a moment that is still open. Returns its flag and whether it is the
+    /// only one, or the number of snapshots if there are `limit` besides that of a checkpoint.
     pub(super) fn add(
         &self,
         moment: u64,

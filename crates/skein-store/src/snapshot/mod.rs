@@ -27,9 +27,9 @@
 //!
 //! # Invariants
 //! 1. A writer that is inside the epoch gate has read, after it entered, whether a snapshot is
-//!    live. A snapshot that is the only one registers itself and then waits until all writers inside
-//!    have left; only then it closes its moment. So every write of a later moment keeps the row that it
-//!    replaces.
+//!    live. A snapshot that is the only one registers itself and then waits until all writers
+//!    inside have left; only then it closes its moment. So every write of a later moment keeps the
+//!    row that it replaces.
 //! 2. While snapshots are live, a change of a collection is a group. So all its members, and its
 //!    main row, are written in one moment.
 //! 3. A published row never changes (`row`). The version is part of the row, so a snapshot shows

@@ -26,8 +26,8 @@ impl OccupiedShards {
     /// Sets the bit of a shard. REQUIRES: its lock is held, and the caller looks for live snapshots
     /// after this.
     pub(super) fn set(&self, shard: usize) {
-        // Acquire: pairs with the Release in `of_ended` (invariant 2). Later changes of the word are
-        // read-modify-writes too, so they do not break the pair.
+        // Acquire: pairs with the Release in `of_ended` (invariant 2). Later changes of the word
+        // are read-modify-writes too, so they do not break the pair.
         self.0.fetch_or(1 << shard, Ordering::Acquire);
     }
 
@@ -40,8 +40,8 @@ impl OccupiedShards {
     /// Returns whether a reader must visit a shard. REQUIRES: it has looked the key up in the index
     /// before.
     pub(super) fn has(&self, shard: usize) -> bool {
-        // Relaxed: a reader that has seen a row in the index has acquired the bit of the row that it
-        // replaced.
+        // Relaxed: a reader that has seen a row in the index has acquired the bit of the row that
+        // it replaced.
         self.0.load(Ordering::Relaxed) & (1 << shard) != 0
     }
 

@@ -43,9 +43,8 @@ pub struct FileCopyTarget<'t> {
     pub storage: Arc<dyn Storage>,
     /// The folder of the copy: absent or empty.
     pub folder: &'t Path,
-    /// An earlier copy in the same file system, to share files with. A folder without a store shares
-    /// nothing. The caller has locked it: no
-    /// process may open it meanwhile.
+    /// An earlier copy in the same file system, to share files with. A folder without a store
+    /// shares nothing. The caller has locked it: no process may open it meanwhile.
     pub earlier: Option<&'t Path>,
 }
 
@@ -93,9 +92,10 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// The folder has contents or cannot be written; writes are stopped, also by a full disk; the store was closed; a file is damaged; `Cancelled` by `progress`;
-    /// `SnapshotEnded` at durability `None`, for the memory limit; `InsideWrite` if the calling
-    /// thread is writing to the store. The folder may then have a part of the copy, and no store.
+    /// The folder has contents or cannot be written; writes are stopped, also by a full disk; the
+    /// store was closed; a file is damaged; `Cancelled` by `progress`; `SnapshotEnded` at
+    /// durability `None`, for the memory limit; `InsideWrite` if the calling thread is writing to
+    /// the store. The folder may then have a part of the copy, and no store.
     pub fn copy_files_to(
         &self,
         target: &FileCopyTarget<'_>,

@@ -1,4 +1,5 @@
-//! The thread that removes expired keys, some at each tick, and advances the clock of the last uses.
+//! The thread that removes expired keys, some at each tick, and advances the clock of the last
+//! uses.
 //!
 //! At each tick it takes the first overdue keys of the expiry index. It removes them like a client:
 //! each with a version and a record in the log. It works at most a quarter of the time, or half of

@@ -444,8 +444,8 @@ impl Store {
         }
     }
 
-    /// Lets the thread that removes expired keys pause, or resume. They are hidden from readers either
-    /// way.
+    /// Lets the thread that removes expired keys pause, or resume. They are hidden from readers
+    /// either way.
     pub fn pause_expiry(&self, is_paused: bool) {
         // Relaxed: the flag is ordered with nothing.
         self.core().expiry_paused.store(is_paused, Ordering::Relaxed);

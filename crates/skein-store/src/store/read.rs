@@ -20,8 +20,9 @@ pub struct KeyEntry {
     pub expires_at: Option<u64>,
     /// The value, if the row has a value and no columns.
     pub value: Option<Vec<u8>>,
-    /// The columns by name, including those stored as entries of their own. Empty if the row has a value or is a sorted set.
-    /// An entry does not show the members of a sorted set; see [`RowRef::sorted_set`].
+    /// The columns by name, including those stored as entries of their own. Empty if the row has a
+    /// value or is a sorted set. An entry does not show the members of a sorted set; see
+    /// [`RowRef::sorted_set`].
     pub columns: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -81,9 +82,9 @@ impl Store {
         self.time().live(index.get(key, &guard)).and_then(RowRef::expires_at)
     }
 
-    /// Returns for how long `key` was not used, without counting as a use. It is too short by up to a
-    /// quarter of an hour, and far too short for a key that was not used for 42 days. While keys are
-    /// evicted by last use, the second bound is the time in which 64 times the memory limit is
+    /// Returns for how long `key` was not used, without counting as a use. It is too short by up to
+    /// a quarter of an hour, and far too short for a key that was not used for 42 days. While keys
+    /// are evicted by last use, the second bound is the time in which 64 times the memory limit is
     /// written, if that is shorter.
     ///
     /// Returns `None` if there is no such key, or keys are evicted by frequency
@@ -112,16 +113,16 @@ impl Store {
         Some(Duration::from_secs(idle.into()))
     }
 
-    /// Sets for how long `key` was not used: 21 days at most. Has no effect while keys are evicted by
-    /// frequency, or if there is no such key. See [`idle_time`](Self::idle_time).
+    /// Sets for how long `key` was not used: 21 days at most. Has no effect while keys are evicted
+    /// by frequency, or if there is no such key. See [`idle_time`](Self::idle_time).
     pub fn set_idle_time(&self, key: &[u8], idle: Duration) {
         let (ages, now_s) = (self.core().keys.rows.ages(), self.core().options.clock.now_s());
         let idle_s = u32::try_from(idle.as_secs()).unwrap_or(u32::MAX);
         self.restamp(key, ages.stamp_of_idle(idle_s, now_s));
     }
 
-    /// Sets how often `key` is used. Has no effect unless keys are evicted by frequency, or if there
-    /// is no such key.
+    /// Sets how often `key` is used. Has no effect unless keys are evicted by frequency, or if
+    /// there is no such key.
     ///
     /// ```
     /// # use skein_store::*;
@@ -145,8 +146,8 @@ impl Store {
         }
     }
 
-    /// Returns how often `key` is used, on a logarithmic scale up to 255, without counting as a use.
-    /// Returns `None` if there is no such key, or keys are not evicted by frequency
+    /// Returns how often `key` is used, on a logarithmic scale up to 255, without counting as a
+    /// use. Returns `None` if there is no such key, or keys are not evicted by frequency
     /// ([`Eviction::Lfu`](crate::Eviction::Lfu)).
     pub fn frequency(&self, key: &[u8]) -> Option<u8> {
         let keys = &self.core().keys;

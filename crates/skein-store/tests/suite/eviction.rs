@@ -300,7 +300,8 @@ fn remaining(eviction: Eviction, passes: usize, used: impl Fn(u32) -> bool) -> [
         });
         written.unwrap().0.unwrap();
     };
-    // Others push the first keys out, while some of these are read, from before the limit is reached.
+    // Others push the first keys out, while some of these are read, from before the limit is
+    // reached.
     let first = 5_000;
     for i in 0..KEYS {
         write(&mut session, &key(i), i % 4 != 0);

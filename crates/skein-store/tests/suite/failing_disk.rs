@@ -1,5 +1,5 @@
-//! The matrix of failing disks: each fault × each command that touches files × each end of the process,
-//! at `buffered` and `sync`, and then a restart.
+//! The matrix of failing disks: each fault × each command that touches files × each end of the
+//! process, at `buffered` and `sync`, and then a restart.
 //!
 //! In every cell
 //!

@@ -155,9 +155,10 @@ fn too_many_open_files_are_waited_for() {
 }
 
 /// Incident: while the disk was full, a checkpoint was written at a standstill, noted, and the log
-/// segments before it were removed. A client's SAVE began at the same epoch, failed because the files
-/// existed, and its clean-up removed the complete checkpoint. Consequence: all data were lost. Fix:
-/// nothing was written since, so the second checkpoint recognizes the first one as its own.
+/// segments before it were removed. A client's SAVE began at the same epoch, failed because the
+/// files existed, and its clean-up removed the complete checkpoint. Consequence: all data were
+/// lost. Fix: nothing was written since, so the second checkpoint recognizes the first one as its
+/// own.
 #[test]
 fn a_second_checkpoint_on_a_full_disk_keeps_the_first() {
     for durability in [Durability::Buffered, Durability::Sync] {

@@ -1,5 +1,5 @@
-//! Small collections in the row of their key: they behave as those with members of their own, through
-//! growth, checkpoints, recovery, snapshots, refusals and eviction.
+//! Small collections in the row of their key: they behave as those with members of their own,
+//! through growth, checkpoints, recovery, snapshots, refusals and eviction.
 
 use std::ops::ControlFlow;
 
@@ -51,7 +51,8 @@ fn upto(count: u32) -> Vec<f64> {
     (0..count).map(f64::from).collect()
 }
 
-/// A collection grows out of its row, once and for all, before and after a checkpoint and a restart.
+/// A collection grows out of its row, once and for all, before and after a checkpoint and a
+/// restart.
 #[test]
 fn members_leave_the_row_when_they_are_too_many_or_too_long() {
     let folder = tempfile::tempdir().unwrap();
@@ -120,8 +121,8 @@ fn elements(session: &Session, key: &[u8]) -> Vec<Vec<u8>> {
     })
 }
 
-/// A list of every length up to some hundred elements, pushed at both ends, is the same as a vector,
-/// also after a restart.
+/// A list of every length up to some hundred elements, pushed at both ends, is the same as a
+/// vector, also after a restart.
 #[test]
 fn lists_grow_out_of_their_rows() {
     let folder = tempfile::tempdir().unwrap();

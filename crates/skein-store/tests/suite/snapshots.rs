@@ -175,8 +175,9 @@ fn a_snapshot_is_one_moment_with_batches_whole() {
 }
 
 /// Incident, found by reading: a snapshot looked for others, which ended before it was registered.
-/// Consequence: it did not wait for writers that had begun meanwhile and kept nothing. Fix: the registry
-/// says whether it is the only one. The window is so short that this test has never met it.
+/// Consequence: it did not wait for writers that had begun meanwhile and kept nothing. Fix: the
+/// registry says whether it is the only one. The window is so short that this test has never met
+/// it.
 #[test]
 fn a_snapshot_that_begins_when_another_one_ends_is_one_moment() {
     const ROUNDS: usize = 20_000;

@@ -1,6 +1,6 @@
 //! The arguments of `skein serve`, and the options of server and engine that they produce together.
-//! Each option is a row of [`OPTIONS`]. `command_line` makes clap's arguments of the rows; `listen`,
-//! `tls` and `engine` turn values into addresses, certificates and engines.
+//! Each option is a row of [`OPTIONS`]. `command_line` makes clap's arguments of the rows;
+//! `listen`, `tls` and `engine` turn values into addresses, certificates and engines.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

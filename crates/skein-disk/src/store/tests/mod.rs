@@ -347,8 +347,8 @@ fn a_store_takes_checkpoints_as_its_log_grows() {
     assert!(refused.contains("is a linked trie, but was opened as a hash trie of 16 children"), "{refused}");
 }
 
-/// Incident: a checkpoint was requested when the log grew beyond its limit. After a crash, more than
-/// that was replayed, so the log never grew beyond it again. Consequence: the server took no
+/// Incident: a checkpoint was requested when the log grew beyond its limit. After a crash, more
+/// than that was replayed, so the log never grew beyond it again. Consequence: the server took no
 /// checkpoint until its end, and a log of gigabytes had to be replayed. Fix: each further part of
 /// the log of that size requests a checkpoint.
 #[test]

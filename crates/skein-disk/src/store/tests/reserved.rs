@@ -145,9 +145,9 @@ fn reserved_counts_are_exact_after_crashes() {
     }
 }
 
-/// Incident: opening a store visited all reserved keys to count them. Consequence: a million rows in
-/// a named keyspace took 6 s of processor time and read the whole file. Fix: each checkpoint has the
-/// counts, and replay adds the changes of later writes.
+/// Incident: opening a store visited all reserved keys to count them. Consequence: a million rows
+/// in a named keyspace took 6 s of processor time and read the whole file. Fix: each checkpoint has
+/// the counts, and replay adds the changes of later writes.
 #[test]
 fn opening_visits_no_keys_to_count_them() {
     for shape in SHAPES {

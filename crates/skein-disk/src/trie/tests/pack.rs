@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use super::{SHAPES, TestTrie, TrieShape};
 use crate::page::PAGE;
 
-/// Runs a compaction's walk over the trie. Returns the number of freed pages, and that of steps that
-/// changed something.
+/// Runs a compaction's walk over the trie. Returns the number of freed pages, and that of steps
+/// that changed something.
 fn merge(store: &TestTrie) -> (usize, usize) {
     let (mut before, mut freed, mut changes) = (None, 0, 0);
     loop {

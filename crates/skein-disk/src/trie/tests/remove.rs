@@ -60,10 +60,10 @@ fn a_page_that_loses_two_nodes_is_tidied_once() {
     assert_eq!(store.check().nodes, 1);
 }
 
-/// Incident: a node that had lost all children but one merged with this one, and kept a record of its
-/// own. Consequence: after three of four keys were removed, a classical trie's nodes took 1.27 times
-/// the bytes of a trie that never had the removed keys, because a parent of a record needs an array of
-/// pointers. Fix: a node that becomes a leaf moves into its parent's record.
+/// Incident: a node that had lost all children but one merged with this one, and kept a record of
+/// its own. Consequence: after three of four keys were removed, a classical trie's nodes took 1.27
+/// times the bytes of a trie that never had the removed keys, because a parent of a record needs an
+/// array of pointers. Fix: a node that becomes a leaf moves into its parent's record.
 #[test]
 fn a_node_that_becomes_a_leaf_moves_into_an_array_of_children() {
     let store = TestTrie::new(TrieShape::Classical { n: 256 }, 64, u128::MAX);

@@ -258,8 +258,8 @@ impl<'i, K: MlpKey, S: Slot, G: Guard> PinnedMlpMap<'i, K, S, G> {
     /// Removes the entries for which `keep` returns false. Not atomic: other threads may see it
     /// partly done, and entries that they insert meanwhile may stay.
     ///
-    /// Before an entry is removed, `keep` is called again, with its present value, under a latch. It
-    /// must satisfy the rules of [`MlpMap::compute`]. Refreshes the pin from time to time.
+    /// Before an entry is removed, `keep` is called again, with its present value, under a latch.
+    /// It must satisfy the rules of [`MlpMap::compute`]. Refreshes the pin from time to time.
     ///
     /// ```
     /// use skein_index::{Inline, MlpMap};

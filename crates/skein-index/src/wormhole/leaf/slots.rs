@@ -145,8 +145,8 @@ impl WormholeLeaf {
         body.count.store(count + 1, Ordering::Release);
     }
 
-    /// Empties a slot. The caller must hold the lock and update the ranks. [`Self::recompute_spilled`]
-    /// then keeps lookups short.
+    /// Empties a slot. The caller must hold the lock and update the ranks.
+    /// [`Self::recompute_spilled`] then keeps lookups short.
     pub(in crate::wormhole) fn clear(self, slot: usize) {
         // Release: a reader that sees the empty slot sees the marks before it.
         self.body().slots.0[slot].store(0, Ordering::Release);

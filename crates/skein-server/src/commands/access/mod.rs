@@ -1,5 +1,5 @@
-//! ACL: users and their permissions. `users` changes users, `dryrun` tries a request, `log` and `denied`
-//! tell of denied ones.
+//! ACL: users and their permissions. `users` changes users, `dryrun` tries a request, `log` and
+//! `denied` tell of denied ones.
 
 pub(crate) mod denied;
 mod dryrun;

@@ -51,8 +51,8 @@ pub(in crate::commands) fn line(
     let redirect = if tracks { i64::try_from(record.redirect()).unwrap_or(i64::MAX) } else { -1 };
     let [channels, patterns, shards] = record.subscriptions();
     let (bytes, peak) = (record.sizes.get(), record.sizes.peak());
-    // Arguments stay in the input buffer, and replies in one buffer, so there is no list of them. That
-    // buffer is the memory of waiting replies while there are any.
+    // Arguments stay in the input buffer, and replies in one buffer, so there is no list of them.
+    // That buffer is the memory of waiting replies while there are any.
     let omem = if bytes.waiting > 0 { bytes.replies } else { 0 };
     let sizes = format!(
         "qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs={} rbp={peak} obl={} oll=0 omem={omem} tot-mem={} events={}",

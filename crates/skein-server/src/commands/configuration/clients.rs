@@ -1,4 +1,5 @@
-//! `maxmemory-clients`: the memory that all clients may take together; and the check of `maxclients`.
+//! `maxmemory-clients`: the memory that all clients may take together; and the check of
+//! `maxclients`.
 
 use skein_syntax::number::parse_i64;
 

@@ -1,5 +1,5 @@
-//! Parameters of Redis that mean nothing here: CONFIG SET checks a value as Redis does and keeps it for
-//! CONFIG GET. So tools that tune a Redis run unchanged.
+//! Parameters of Redis that mean nothing here: CONFIG SET checks a value as Redis does and keeps it
+//! for CONFIG GET. So tools that tune a Redis run unchanged.
 //!
 //! Parameters with two names (`slave-priority`, `replica-priority`) share one value.
 
@@ -153,8 +153,8 @@ pub(crate) fn change_append_fsync(shared: &ServerShared, text: &[u8]) -> Result<
     weaker(shared, "appendfsync", strength)
 }
 
-/// Accepts a promise that the server keeps anyway. The durability stays, and CONFIG GET shows it. Errors
-/// if the promise is stronger: the server would break it.
+/// Accepts a promise that the server keeps anyway. The durability stays, and CONFIG GET shows it.
+/// Errors if the promise is stronger: the server would break it.
 fn weaker(shared: &ServerShared, name: &'static str, wanted: u8) -> Result<ApplyChange, String> {
     let has = strength(shared.durability);
     if wanted > has {

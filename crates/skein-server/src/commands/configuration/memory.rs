@@ -38,8 +38,8 @@ fn check(shared: &ServerShared, limit: Option<usize>, eviction: Eviction) -> Res
     shared.store.check_memory_limit(limit, eviction).map_err(|error| error.to_string())
 }
 
-/// Sets the limit after `check`. Over the disk engine this can still fail if a changed page cannot be
-/// written. The limit holds nevertheless, and the page leaves the cache later.
+/// Sets the limit after `check`. Over the disk engine this can still fail if a changed page cannot
+/// be written. The limit holds nevertheless, and the page leaves the cache later.
 fn set(shared: &ServerShared, limit: Option<usize>, eviction: Eviction) {
     if let Err(error) = shared.store.set_memory_limit(limit, eviction) {
         tracing::warn!(%error, "maxmemory is set, but some pages of the cache are over it until they can be written");

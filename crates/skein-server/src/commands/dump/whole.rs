@@ -6,8 +6,8 @@ use crate::commands::task::{LongReply, SlicedTask};
 use crate::resp::ReplyWriter;
 use skein_data::EngineKeys;
 
-/// Writes a head, which receives the expiry time of the key, and the payload as a bulk string. Returns
-/// `false` if the key is absent; then the head may be written already.
+/// Writes a head, which receives the expiry time of the key, and the payload as a bulk string.
+/// Returns `false` if the key is absent; then the head may be written already.
 ///
 /// # Errors
 /// The key cannot be read, or its payload would have more than about `most` bytes.

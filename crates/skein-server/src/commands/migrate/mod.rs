@@ -122,8 +122,8 @@ fn run(shared: &ServerShared, job: MigrationJob) -> MigrationEnd {
     MigrationEnd { who, copy, keys, acknowledged, result }
 }
 
-/// Removes the keys that the target has acknowledged, unless they have changed. Returns the ticket of
-/// the reply. REQUIRES: no other worker runs requests, and this worker may write.
+/// Removes the keys that the target has acknowledged, unless they have changed. Returns the ticket
+/// of the reply. REQUIRES: no other worker runs requests, and this worker may write.
 pub(crate) fn remove_moved(
     keys: &mut EngineKeys<'_>,
     end: &MigrationEnd,

@@ -4,9 +4,9 @@
 //!   ─► AUTH, SELECT   ◄─ +OK +OK    ─► RESTORE k ttl payload … (64 KiB at once)   ◄─ +OK or -error each
 //! ```
 //!
-//! Unlike Redis, it sends no key before the target has selected the database: a RESTORE with REPLACE
-//! must not reach another one. Payloads are made one after the other, so one of them and 64 KiB are
-//! in memory.
+//! Unlike Redis, it sends no key before the target has selected the database: a RESTORE with
+//! REPLACE must not reach another one. Payloads are made one after the other, so one of them and 64
+//! KiB are in memory.
 
 use std::io;
 
@@ -26,9 +26,9 @@ const READING: CommandError = CommandError::text("IOERR error or timeout reading
 /// Requests are sent when they have this number of bytes.
 const SENT_AT_ONCE: usize = 64 << 10;
 
-/// Restores keys at the target. Returns the indexes of the keys that the target has acknowledged. The
-/// result has the first error that the target has replied, or the reason why keys were not sent or
-/// answered.
+/// Restores keys at the target. Returns the indexes of the keys that the target has acknowledged.
+/// The result has the first error that the target has replied, or the reason why keys were not sent
+/// or answered.
 pub(super) fn transfer(
     shared: &ServerShared,
     keys: &mut EngineKeys<'_>,
@@ -135,8 +135,8 @@ impl KeyTransfer<'_, '_> {
             .map_err(|error| SendStop { fault: WRITING, timed_out: error.kind() == io::ErrorKind::TimedOut })
     }
 
-    /// Writes the request that restores a key. Returns `false` and writes nothing if the key is absent
-    /// now.
+    /// Writes the request that restores a key. Returns `false` and writes nothing if the key is
+    /// absent now.
     fn write_restore(
         &self,
         keys: &mut EngineKeys<'_>,

@@ -51,7 +51,8 @@ pub(super) struct ScriptCommands<'c, 's> {
     is_too_long: bool,
     /// The bytes of replies since the script has written.
     received: &'s Cell<usize>,
-    /// The database that the client had selected. SELECT in a script changes it for the script alone.
+    /// The database that the client had selected. SELECT in a script changes it for the script
+    /// alone.
     database: u32,
     /// The failure that has undone the script's writes, on disk. All later commands fail with it.
     broken: Option<CommandError>,
@@ -199,8 +200,8 @@ impl ScriptCommands<'_, '_> {
         command.has(Flag::InScriptsBySetting) && self.context.shared.settings.debug_in_scripts.get()
     }
 
-    /// Returns the most bytes of a command's arguments: as much as the script may take itself, since
-    /// it may name one value many times. Once it has written, as much as a client may send.
+    /// Returns the most bytes of a command's arguments: as much as the script may take itself,
+    /// since it may name one value many times. Once it has written, as much as a client may send.
     fn arg_bytes_max(&self) -> usize {
         let options = &self.context.shared.options;
         let most = options.request_bytes_max;

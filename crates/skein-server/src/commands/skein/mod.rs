@@ -1,6 +1,6 @@
-//! Commands that Redis does not have: ordered keys, versions, memory. `ranges` and `neighbours` have
-//! keys in order, with their contents (`key_contents`); `versions` has compare-and-swap, `snapshot`
-//! snapshots for several requests.
+//! Commands that Redis does not have: ordered keys, versions, memory. `ranges` and `neighbours`
+//! have keys in order, with their contents (`key_contents`); `versions` has compare-and-swap,
+//! `snapshot` snapshots for several requests.
 
 mod key_contents;
 mod neighbours;

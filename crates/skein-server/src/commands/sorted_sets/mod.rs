@@ -13,8 +13,8 @@
 //! Read in this order: `members` (single members), `add` (ZADD, ZINCRBY), `bounds` and `ranges`
 //! (ranges by rank, score, member), `remove`, `long_ranges`. Then, independent of each other:
 //! `random` (ZRANDMEMBER), `scan` (ZSCAN), `multi_set` (ZMPOP), `blocking`, `algebra` (ZUNION and
-//! its relatives, and the commands that store sets) with `distinct_sources`, `aggregate` and `merge`,
-//! `set_operation_task` (the same in slices).
+//! its relatives, and the commands that store sets) with `distinct_sources`, `aggregate` and
+//! `merge`, `set_operation_task` (the same in slices).
 
 mod add;
 mod aggregate;

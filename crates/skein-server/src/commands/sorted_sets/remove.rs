@@ -19,7 +19,8 @@ pub(in crate::commands) fn zrem(
     remove_named(writer, CollectionKind::SortedSet, run, reply)
 }
 
-/// Removes the members that each request names from a set of this kind. Replies how many there were.
+/// Removes the members that each request names from a set of this kind. Replies how many there
+/// were.
 pub(in crate::commands) fn remove_named(
     writer: &mut EngineWriter<'_, '_>,
     kind: CollectionKind,
@@ -29,8 +30,8 @@ pub(in crate::commands) fn remove_named(
     change_named(writer, kind, false, run, reply, |set, member| Ok(set.remove(member)?.is_some()))
 }
 
-/// Changes the members that each request names, and replies how many the change has counted. Makes a
-/// set if the key is absent and `make` says so.
+/// Changes the members that each request names, and replies how many the change has counted. Makes
+/// a set if the key is absent and `make` says so.
 pub(in crate::commands) fn change_named(
     writer: &mut EngineWriter<'_, '_>,
     kind: CollectionKind,

@@ -38,8 +38,8 @@ pub(in crate::commands) fn zscan(
     })
 }
 
-/// The greatest score that Redis stores as an integer in a list, and that ZSCAN then returns without
-/// an exponent.
+/// The greatest score that Redis stores as an integer in a list, and that ZSCAN then returns
+/// without an exponent.
 const LISTED_INTEGER_MAX: f64 = 4_611_686_018_427_387_904.0;
 
 /// Writes a score of a set that Redis would keep as a list.

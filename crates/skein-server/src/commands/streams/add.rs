@@ -24,8 +24,8 @@ const NO_MORE_IDS: CommandError =
 const NOT_GREATER: CommandError =
     CommandError::text("ERR The ID specified in XADD is equal or smaller than the target stream top item");
 
-/// A trimming with `~` removes whole groups of this number of entries, as Redis removes whole nodes of
-/// its default size.
+/// A trimming with `~` removes whole groups of this number of entries, as Redis removes whole nodes
+/// of its default size.
 pub(in crate::commands) const GROUP: u64 = 100;
 /// The most entries that a trimming with `~` removes, unless LIMIT says otherwise.
 const MOST: u64 = 100 * GROUP;

@@ -79,8 +79,8 @@ fn unrecognized(word: &[u8]) -> CommandError {
     CommandError::owned([b"ERR Unrecognized XCLAIM option '", shown, b"'"].concat())
 }
 
-/// Runs a command that claims entries. Its reply may become too long, and is refused before anything
-/// is claimed.
+/// Runs a command that claims entries. Its reply may become too long, and is refused before
+/// anything is claimed.
 fn run(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,

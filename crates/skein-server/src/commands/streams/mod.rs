@@ -10,8 +10,8 @@
 //! Redis's requests and replies.
 //!
 //! Read in this order: `ids`, `replies`, `add` (XADD, XTRIM), `entries` (single entries, XSETID),
-//! `ranges`; then groups: `groups` (XGROUP), `read` and `read_group` with `read_query` and `read_task`,
-//! `pending`, `claim`, `info`.
+//! `ranges`; then groups: `groups` (XGROUP), `read` and `read_group` with `read_query` and
+//! `read_task`, `pending`, `claim`, `info`.
 
 mod add;
 mod claim;

@@ -165,8 +165,8 @@ fn read_single(
     Ok(has_entries.then_some(AfterCommand::Done))
 }
 
-/// Returns about how many bytes the part of a stream takes in the reply. Stops counting beyond `limit`.
-/// So a reply that is too long is refused before the first of several streams is read.
+/// Returns about how many bytes the part of a stream takes in the reply. Stops counting beyond
+/// `limit`. So a reply that is too long is refused before the first of several streams is read.
 fn reply_bytes(
     stream: &mut StreamReader<'_>,
     key: &[u8],
@@ -227,8 +227,8 @@ fn most_of(count: Option<u64>) -> usize {
 }
 
 /// Reads one stream for a consumer, and writes its key and the entries. Returns whether there was
-/// something to read; `None` without the stream or the group. Changes nothing if the reply becomes too
-/// long.
+/// something to read; `None` without the stream or the group. Changes nothing if the reply becomes
+/// too long.
 fn read_one(
     writer: &mut EngineWriter<'_, '_>,
     part: &GroupPart<'_>,

@@ -17,8 +17,8 @@ use crate::command_table::Command;
 use crate::resp::RequestArgs;
 use skein_data::{EngineKeys, KeyState, name_within};
 
-/// The client of a change that no client has made: a key has expired, or was evicted. Clients that do
-/// not hear of their own changes (NOLOOP) hear of these.
+/// The client of a change that no client has made: a key has expired, or was evicted. Clients that
+/// do not hear of their own changes (NOLOOP) hear of these.
 const NOBODY: u64 = 0;
 
 /// The changes of some requests, if clients observe keys.
@@ -71,7 +71,8 @@ impl ChangeLog {
         }
     }
 
-    /// Notes that a key had expired before a request wrote it. As in Redis, no client has done that.
+    /// Notes that a key had expired before a request wrote it. As in Redis, no client has done
+    /// that.
     pub(super) fn expired(&mut self, key: &[u8]) {
         if self.level.tracks() {
             self.has_changed = true;

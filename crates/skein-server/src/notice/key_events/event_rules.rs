@@ -1,5 +1,5 @@
-//! The events of each command, from the states of its keys before and after. The row of a command has
-//! its rule.
+//! The events of each command, from the states of its keys before and after. The row of a command
+//! has its rule.
 //!
 //! ```text
 //!   before    after     LPOP, SREM, HDEL …    DEL, EXPIRE, SUNIONSTORE …

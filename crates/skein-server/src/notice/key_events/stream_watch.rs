@@ -1,5 +1,5 @@
-//! Events of streams that the states of keys do not show: entries that XADD has trimmed, and consumers
-//! that a read or a claim has made.
+//! Events of streams that the states of keys do not show: entries that XADD has trimmed, and
+//! consumers that a read or a claim has made.
 //!
 //! ```text
 //!   XADD s MAXLEN 2 *      entries before + 1 > entries after     ─► xtrim

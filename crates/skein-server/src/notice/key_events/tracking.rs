@@ -241,8 +241,8 @@ impl TrackingTable {
         }
     }
 
-    /// Tells clients that keys of the store have changed, each by a client (0: by none). As in Redis,
-    /// clients hear the name, whatever the database.
+    /// Tells clients that keys of the store have changed, each by a client (0: by none). As in
+    /// Redis, clients hear the name, whatever the database.
     pub(super) fn invalidate(&self, mut changed: Vec<(Box<[u8]>, u64)>) {
         if changed.is_empty() {
             return;

@@ -6,8 +6,8 @@
 //!              └─► docs/monitoring.md     (a test)
 //! ```
 //!
-//! A figure is one row of [`FIGURES`]. Families with labels, histograms, and lines of INFO that are no
-//! numbers of their own are with their readers.
+//! A figure is one row of [`FIGURES`]. Families with labels, histograms, and lines of INFO that are
+//! no numbers of their own are with their readers.
 
 use std::time::Duration;
 

@@ -32,8 +32,8 @@ fn table() -> String {
     text
 }
 
-/// Incident: a metric was five files, and the page told of some by "as in INFO memory". Consequence: a
-/// reader had to look for field and unit. Fix: the table follows from the rows.
+/// Incident: a metric was five files, and the page told of some by "as in INFO memory".
+/// Consequence: a reader had to look for field and unit. Fix: the table follows from the rows.
 #[test]
 fn the_table_of_the_page_is_that_of_the_rows() {
     let (before, rest) = PAGE.split_once(BEGIN).expect("the beginning of the table");

@@ -1,5 +1,5 @@
-//! The metrics for Prometheus: the rows of `figures`, and families with labels. `docs/monitoring.md`
-//! lists them.
+//! The metrics for Prometheus: the rows of `figures`, and families with labels.
+//! `docs/monitoring.md` lists them.
 //!
 //! All values are read on request. Counters count from the server's start, regardless of CONFIG
 //! RESETSTAT.

@@ -46,8 +46,8 @@ pub(super) fn estimate(histogram: &Histogram) -> u64 {
     rounded(ALPHA * all * all / sum).cast_unsigned()
 }
 
-/// Rounds to an integer as C's `llround` does on x86: a number that does not fit, which only corrupt
-/// registers give, becomes the least integer.
+/// Rounds to an integer as C's `llround` does on x86: a number that does not fit, which only
+/// corrupt registers give, becomes the least integer.
 fn rounded(number: f64) -> i64 {
     let rounded = number.round();
     if rounded.abs() < 9_223_372_036_854_775_808.0 { rounded as i64 } else { i64::MIN }

@@ -27,8 +27,8 @@
 //!    that reads all runs checks them ([`CorruptRuns`]).
 //!
 //! Sources: P. Flajolet, É. Fusy, O. Gandouet, F. Meunier, "HyperLogLog: the analysis of a
-//! near-optimal cardinality estimation algorithm", `AofA` 2007; O. Ertl, "New cardinality estimation
-//! algorithms for HyperLogLog sketches", arXiv:1702.01284, 2017 (the estimator).
+//! near-optimal cardinality estimation algorithm", `AofA` 2007; O. Ertl, "New cardinality
+//! estimation algorithms for HyperLogLog sketches", arXiv:1702.01284, 2017 (the estimator).
 
 mod dense;
 mod element;

@@ -15,7 +15,8 @@ const TIME_MAX: Duration = Duration::from_millis(500);
 enum LoadingTime<'h> {
     /// FUNCTION LOAD and FUNCTION RESTORE.
     Limited(Instant),
-    /// The library was accepted before. Its code ends, and a busy machine may make that take longer.
+    /// The library was accepted before. Its code ends, and a busy machine may make that take
+    /// longer.
     Any,
     /// The same, as a part of this call, which may be stopped.
     OfCall(&'h mut dyn ScriptHost),
@@ -126,8 +127,8 @@ pub(crate) fn load_payload(
     Ok(libraries)
 }
 
-/// Loads the libraries of the row. They were accepted before, so the time of their code has no limit,
-/// and one that fails is kept without its functions.
+/// Loads the libraries of the row. They were accepted before, so the time of their code has no
+/// limit, and one that fails is kept without its functions.
 ///
 /// # Errors
 /// If the row is damaged.

@@ -74,9 +74,9 @@ mod tests {
         assert!(sources[0].ends_with(b"flags={'no-writes','allow-stale'}}"));
     }
 
-    /// Incident: FUNCTION RESTORE refused the payloads of Redis 7.2 and of Valkey. Consequence: `skein
-    /// copy` from them lost the functions. Fix: like RESTORE, reads all versions of the format that are
-    /// known: their libraries have the same form.
+    /// Incident: FUNCTION RESTORE refused the payloads of Redis 7.2 and of Valkey. Consequence:
+    /// `skein copy` from them lost the functions. Fix: like RESTORE, reads all versions of the
+    /// format that are known: their libraries have the same form.
     #[test]
     fn payloads_of_later_servers_are_read() {
         // FUNCTION DUMP of Valkey 9.1.

@@ -166,8 +166,8 @@ impl Migrations {
         lock(&self.threads).cancelled
     }
 
-    /// Ends all connections to targets, and waits for the threads. The keys of those migrations stay
-    /// here; their targets may have them, too.
+    /// Ends all connections to targets, and waits for the threads. The keys of those migrations
+    /// stay here; their targets may have them, too.
     pub(crate) fn cancel(&self) {
         let mut threads = lock(&self.threads);
         threads.cancelled = true;

@@ -37,8 +37,8 @@ impl MovingKeys {
         moving.iter().any(|key| names.contains(&name_within(key)))
     }
 
-    /// Holds writes to these keys back. REQUIRES: no other worker runs requests, and none of the keys
-    /// moves.
+    /// Holds writes to these keys back. REQUIRES: no other worker runs requests, and none of the
+    /// keys moves.
     pub(crate) fn hold(&self, keys: &[MovingKey]) {
         let mut moving = lock(&self.keys);
         moving.extend(keys.iter().map(|moved| moved.key.clone()));

@@ -251,8 +251,8 @@ impl WireModel {
     fn end_watch(&mut self, client: usize) -> WatchMark {
         let Self { rows, watched, .. } = self;
         let marks = watched.extract_if(.., |watched| watched.client == client).map(|watched| {
-            // The documented difference from Redis: after a SWAPDB, a key that is absent as before may
-            // count as the same.
+            // The documented difference from Redis: after a SWAPDB, a key that is absent as before
+            // may count as the same.
             let is_absent = !rows.contains_key(&watched.place);
             let is_absent_again = watched.was_absent && is_absent;
             if is_absent && !watched.was_absent {

@@ -36,7 +36,8 @@ impl WireValue {
         }
     }
 
-    /// Returns whether a client that watches sees the same: groups are no part of a stream's contents.
+    /// Returns whether a client that watches sees the same: groups are no part of a stream's
+    /// contents.
     pub fn has_contents_of(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Stream(stream), Self::Stream(other)) => stream.entries == other.entries,

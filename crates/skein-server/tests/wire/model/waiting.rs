@@ -21,8 +21,8 @@ impl WireModel {
         })
     }
 
-    /// Serves the clients that wait for keys that a call has made. Returns the states in which their
-    /// replies are those of the history, and the served clients.
+    /// Serves the clients that wait for keys that a call has made. Returns the states in which
+    /// their replies are those of the history, and the served clients.
     pub(super) fn serve(
         mut self,
         before: &Self,

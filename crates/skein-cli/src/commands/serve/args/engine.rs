@@ -32,9 +32,9 @@ pub fn disk_options(given: &ServeOptions) -> Result<DiskOptions, Failure> {
         policy: given.policy,
         reading: match given.reading {
             PageReading::Calls => ReadMode::Calls,
-            // SAFETY: the store locks its folder and makes its files accessible only to their owner,
-            // and the server opens one store there. `docs/operations.md` tells the owner not to write
-            // to these files.
+            // SAFETY: the store locks its folder and makes its files accessible only to their
+            // owner, and the server opens one store there. `docs/operations.md` tells the owner not
+            // to write to these files.
             PageReading::Mapping => unsafe { ReadMode::mapping() },
         },
         ..DiskOptions::default()
