@@ -150,7 +150,7 @@ options_struct! {
                            names the limit, and has 2 GiB more once it has written"),
             ];
             /// How long a script may run, while no other request does; 0 for ever. A script that
-            /// takes longer ends with an error, and what it has written stays.
+            /// takes longer ends with an error, and its writes stay.
             script_time_max: Duration = Duration::ZERO => [
                 time("max-script-time").between(0, SECONDS_MAX),
             ];

@@ -8,7 +8,7 @@ use crate::commands::CommandError;
 use crate::commands::reply_limit::check_reply_bytes;
 use crate::resp::ReplyWriter;
 
-const WAY_OUT: &str = "return less from the script, or raise max-reply; what the script has written stays";
+const WAY_OUT: &str = "return less from the script, or raise max-reply; the writes of the script stay";
 
 /// The reply of a script.
 pub(super) struct ScriptReply<'r, 'w> {
