@@ -34,7 +34,7 @@ const LENGTH: u64 = 0xf << LENGTH_SHIFT;
 
 /// The least level of a node. Above it there is a flat bitmap (`top_bitmap.rs`).
 pub(super) const LEVEL_MIN: u32 = 3;
-/// The level of leaves. Their name is their whole key, including the length.
+/// The level of leaves that are named by their whole key, including the length.
 pub(super) const LEVEL_MAX: u32 = BYTES + 1;
 
 #[derive(Clone, Copy, Debug)]

@@ -116,7 +116,7 @@ pub struct StoreStats {
     pub snapshots: usize,
     /// Removed collections with members that are not freed yet; `None` if that is not counted.
     pub dead_collections: Option<usize>,
-    /// Removed collections without unfreed members, since the store was opened; 0 if
+    /// Removed collections with all members freed, since the store was opened; 0 if
     /// `dead_collections` is `None`.
     pub freed_collections: u64,
     /// The age of the oldest of them.

@@ -35,7 +35,8 @@ use skein_data::{is_reserved, name_within};
 const PER_KEY: usize = 96;
 const PER_CLIENT: usize = size_of::<u64>();
 
-/// If a key has at least this number of clients, closed clients are removed before the list grows.
+/// If a key has at least this number of clients, disconnected clients are removed before the list
+/// grows.
 const CLIENTS_LEAST: usize = 16;
 
 /// The most keys over the limit that are removed under one lock, and so by one read.
