@@ -19,7 +19,7 @@
 //!    and segments that are sealed in both folders (`LogCut`, `Recovered::sealed`).
 //! 4. The identity is written last. Until then the folder is no store.
 //! 5. The copy ends with an error if the store was closed at any time before the identity is
-//!    written. Until then no other process has removed or replaced a file of the store.
+//!    written. Until then only this store can have removed or replaced its files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
