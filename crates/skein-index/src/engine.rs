@@ -43,7 +43,7 @@ impl IndexBase {
         Self::with_arena(if huge { Arena::new() } else { Arena::on_small_pages() }, collector)
     }
 
-    /// The same with its memory in `arena`.
+    /// Does the same with its memory in `arena`.
     pub(crate) fn with_arena(arena: Arena, collector: Arc<Collector>) -> Self {
         Self { collector, arena, len: Counter::new(), budget: usize::MAX }
     }
@@ -69,9 +69,9 @@ impl IndexBase {
         Ok(())
     }
 
-    /// First step of dropping an index. Returns whether all its memory can be freed at once: values
-    /// of `S` need no drop, and no other index shares the collector. If so, all retired memory has
-    /// been freed, and the caller must call [`Arena::discard`].
+    /// Does the first step of dropping an index. Returns whether all its memory can be freed at
+    /// once: values of `S` need no drop, and no other index shares the collector. If so, all
+    /// retired memory has been freed, and the caller must call [`Arena::discard`].
     pub(crate) fn frees_all_at_once<S: Slot>(&mut self) -> bool {
         if S::OWNS {
             return false;
@@ -135,8 +135,8 @@ pub trait IndexEngine<S: Slot>: Sized + Send + Sync {
     /// guard.
     fn lookup(index: &ByteIndex<S, Self>, key: &[u8]) -> Option<u64>;
 
-    /// The same for many keys with overlapping reads. Calls `found` once per key with its position
-    /// in `keys`, in any order.
+    /// Does the same for many keys with overlapping reads. Calls `found` once per key with its
+    /// position in `keys`, in any order.
     fn lookup_many(index: &ByteIndex<S, Self>, keys: &[&[u8]], found: impl FnMut(usize, Option<u64>));
 
     /// Carries out the decision of `change` about `key`, which must not be too long. Retires what

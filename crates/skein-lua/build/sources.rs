@@ -59,7 +59,7 @@ pub fn check(sources: &[(String, String)]) -> Step<()> {
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
 
-/// FNV-1a, with a mark between texts.
+/// Returns the hash continued with a text: FNV-1a, with a mark between texts.
 #[expect(clippy::ptr_arg, reason = "the texts of a pair are folded")]
 fn digest(hash: u64, text: &String) -> u64 {
     let bytes = text.bytes().map(u64::from).chain([0x100]);

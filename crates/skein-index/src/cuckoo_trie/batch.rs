@@ -129,7 +129,7 @@ mod tests {
         index.insert(key, Inline(value), &index.collector().enter()).unwrap();
     }
 
-    /// A path in one of some folders.
+    /// Returns a path in one of some folders.
     fn path(n: u64) -> Vec<u8> {
         let name = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         format!("/usr/share/doc/{}/examples/{:03}/{name:x}", n % 7, n % 97).into_bytes()

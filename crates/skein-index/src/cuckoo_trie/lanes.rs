@@ -88,7 +88,7 @@ impl Lanes {
         self.with_by_words(want)
     }
 
-    /// The portable version of [`Self::with`].
+    /// Does the same as [`Self::with`], in a portable way.
     #[cfg(any(test, not(target_arch = "x86_64")))]
     #[inline(always)]
     fn with_by_words(self, want: &EntryQuery) -> SlotBits {

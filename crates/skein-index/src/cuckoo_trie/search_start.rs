@@ -45,7 +45,7 @@ impl<S: Slot, V: CuckooSettings> CuckooTrieVariant<S, V> {
         self.lookup_path_by_hints(key, &sums, size)
     }
 
-    /// The same from hints that were already prefetched.
+    /// Does the same from hints that were already prefetched.
     #[inline(always)]
     pub(super) fn lookup_path_by_hints<'k>(
         &self,

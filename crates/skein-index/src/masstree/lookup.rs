@@ -167,7 +167,7 @@ impl<S: Slot, V: MasstreeSettings> MasstreeVariant<S, V> {
             }
         }
     }
-    /// The same from a location that was found before, under this guard, with the same key.
+    /// Does the same from a location that was found before, under this guard, with the same key.
     #[inline]
     pub(super) fn lookup_at(&self, location: &BorderLocation<V>, key: &[u8]) -> Option<u64> {
         let mut visit = location.visit;

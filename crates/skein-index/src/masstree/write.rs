@@ -124,7 +124,7 @@ impl<S: Slot, V: MasstreeSettings> MasstreeVariant<S, V> {
         self.write_from(None, key, change, guard)
     }
 
-    /// The same from a location that was found before, under this guard, with the same key.
+    /// Does the same from a location that was found before, under this guard, with the same key.
     #[inline]
     pub(super) fn write_from<'g, G: Guard>(
         &'g self,

@@ -39,7 +39,7 @@ impl<S: Slot, V: MlpSettings> MlpIndexVariant<S, V> {
         self.lookup_many_by(keys, |key| ShortKey::of(key), found);
     }
 
-    /// The same for keys of any type. `key_of` converts them, and returns `None` for keys that
+    /// Does the same for keys of any type. `key_of` converts them, and returns `None` for keys that
     /// cannot be in the index.
     #[inline]
     pub(super) fn lookup_many_by<K>(

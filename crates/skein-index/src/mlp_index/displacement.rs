@@ -51,7 +51,7 @@ pub(super) fn make_room<V: MlpSettings>(
     make_room_with(transaction, buckets, need, WIDE_MOVES_MAX)
 }
 
-/// The same, with at most `wide` nodes of several slots that move in a row.
+/// Does the same, with at most `wide` nodes of several slots that move in a row.
 fn make_room_with<V: MlpSettings>(
     transaction: &mut MlpTransaction<'_, V>,
     buckets: [usize; 2],

@@ -166,7 +166,7 @@ impl<V: MlpSettings> MlpTable<V> {
         }
     }
 
-    /// The same for the primary bucket of the name alone.
+    /// Does the same for the primary bucket of the name alone.
     #[inline(always)]
     pub(super) fn find_first<T>(
         &self,

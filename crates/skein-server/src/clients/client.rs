@@ -47,24 +47,25 @@ impl ReplyMode {
         self.0 & (Self::OFF | Self::SKIP) != 0
     }
 
-    /// CLIENT REPLY ON
+    /// Turns replies on: CLIENT REPLY ON.
     pub(crate) fn turn_on(&mut self) {
         self.0 &= !(Self::OFF | Self::SKIP);
     }
 
-    /// CLIENT REPLY OFF
+    /// Turns replies off: CLIENT REPLY OFF.
     pub(crate) fn turn_off(&mut self) {
         self.0 |= Self::OFF;
     }
 
-    /// CLIENT REPLY SKIP. It has no effect while all replies are off.
+    /// Drops the next reply: CLIENT REPLY SKIP. Has no effect while all replies are off.
     pub(crate) fn skip_next(&mut self) {
         if self.0 & Self::OFF == 0 {
             self.0 |= Self::SKIP_NEXT;
         }
     }
 
-    /// RESET. Like any command, it is not answered if it is skipped.
+    /// Restores the replies of a new connection, for RESET. Like any command, RESET is not answered
+    /// if it is skipped.
     pub(crate) fn reset(&mut self) {
         self.0 &= Self::SKIP;
     }

@@ -162,7 +162,7 @@ pub(super) fn spublish(
     publish_to(context, args, reply, ChannelKind::Shard)
 }
 
-/// PUBSUB
+/// Runs PUBSUB.
 pub(super) fn pubsub(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -212,7 +212,7 @@ fn write_counts(
     }
 }
 
-/// PING, which is a message to a client that can only subscribe.
+/// Runs PING, which is a message to a client that can only subscribe.
 pub(super) fn ping_subscribed(args: &RequestArgs<'_>, reply: &mut ReplyWriter<'_>) -> bool {
     let is_message = reply.protocol() == Protocol::Resp2 && args.len() <= 2;
     if is_message {

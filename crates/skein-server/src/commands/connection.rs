@@ -118,7 +118,7 @@ pub(crate) fn authenticate(
     Ok(())
 }
 
-/// `HELLO [version [AUTH user password] [SETNAME name]]`
+/// Runs `HELLO [version [AUTH user password] [SETNAME name]]`.
 pub(super) fn hello(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -208,7 +208,8 @@ pub(super) fn checked_name(name: &[u8], what: &str, fault: CommandError) -> Resu
     if name.iter().all(u8::is_ascii_graphic) { Ok(name.to_vec()) } else { Err(fault) }
 }
 
-/// RESET: restores a connection to its initial state, except for the library's name and version.
+/// Runs RESET: restores a connection to its initial state, except for the library's name and
+/// version.
 pub(super) fn reset(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,

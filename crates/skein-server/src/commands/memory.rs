@@ -83,7 +83,7 @@ fn usage(
     })
 }
 
-/// `SK.MEMORY`
+/// Runs `SK.MEMORY`.
 pub(super) fn by_part(
     context: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,

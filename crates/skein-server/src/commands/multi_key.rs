@@ -54,7 +54,7 @@ pub(super) fn copy_database<'a>(args: &RequestArgs<'a>) -> Option<&'a [u8]> {
     number
 }
 
-/// `COPY source destination [DB database] [REPLACE]`
+/// Runs `COPY source destination [DB database] [REPLACE]`.
 pub(super) fn copy(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,

@@ -114,8 +114,8 @@ pub(super) fn bgrewriteaof(
     Ok(AfterCommand::Done)
 }
 
-/// `SHUTDOWN [SAVE] [NOW]`. A stop always keeps all writes, so SAVE changes nothing. NOW does not
-/// wait for replicas, and this server has no replicas. NOSAVE and FORCE are rejected.
+/// Runs `SHUTDOWN [SAVE] [NOW]`. A stop always keeps all writes, so SAVE changes nothing. NOW does
+/// not wait for replicas, and this server has no replicas. NOSAVE and FORCE are rejected.
 pub(super) fn shutdown(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -181,7 +181,7 @@ pub(super) fn tell_time(reply: &mut ReplyWriter<'_>) {
     reply.bulk_number(now.subsec_micros().into());
 }
 
-/// WAIT. There are no replicas, so the number of acknowledgements is 0, however long a client
+/// Runs WAIT. There are no replicas, so the number of acknowledgements is 0, however long a client
 /// waits.
 pub(super) fn wait(
     _: &mut CommandContext<'_>,
@@ -203,7 +203,8 @@ pub(super) fn check_wait_timeout(timeout: &[u8]) -> Result<(), CommandError> {
     }
 }
 
-/// `LOLWUT [VERSION version]`. Returns the version, as Redis does for a version without a drawing.
+/// Runs `LOLWUT [VERSION version]`. Returns the version, as Redis does for a version without a
+/// drawing.
 pub(super) fn lolwut(
     _: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,

@@ -15,7 +15,7 @@ use crate::resp::{ReplyWriter, RequestArgs};
 pub(super) const NO_CLUSTER: CommandError =
     CommandError::text("ERR This instance has cluster support disabled");
 
-/// CLUSTER and the commands of clients of a cluster. The worker has checked the subcommand.
+/// Runs CLUSTER and the commands of clients of a cluster. The worker has checked the subcommand.
 pub(super) fn cluster(
     _: &mut CommandContext<'_>,
     _: &RequestArgs<'_>,
@@ -50,7 +50,7 @@ pub(super) fn module(
     Ok(AfterCommand::Done)
 }
 
-/// REPLICAOF and SLAVEOF. The server is no replica, so NO ONE changes nothing.
+/// Runs REPLICAOF and SLAVEOF. The server is no replica, so NO ONE changes nothing.
 pub(super) fn replica_of(
     _: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,

@@ -10,7 +10,8 @@ const fn fixed(name: &'static [&'static str], value: fn(&ServerShared) -> String
     parameter(name, ConfigKind::Fixed(value))
 }
 
-/// A size of an encoding that OBJECT ENCODING names, also under the name of earlier Redis versions.
+/// Returns the row of a size of an encoding that OBJECT ENCODING names, also under the name of
+/// earlier Redis versions.
 const fn encoding(names: &'static [&'static str], setting: fn(&LiveSettings) -> &LiveNumber) -> Parameter {
     parameter(names, ConfigKind::Number(setting)).between(0, i64::MAX as u64)
 }

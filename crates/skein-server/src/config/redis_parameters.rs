@@ -7,12 +7,12 @@
 use super::parameter::{ConfigKind, Parameter, parameter};
 use crate::commands::configuration::{IMMUTABLE, KeptKind};
 
-/// A parameter without effect.
+/// Returns the row of a parameter without effect.
 const fn kept(name: &'static [&'static str; 1], default: &'static str, kind: KeptKind) -> Parameter {
     parameter(name, ConfigKind::Kept { default, kind })
 }
 
-/// A parameter that has one value.
+/// Returns the row of a parameter that has one value.
 const fn refused(name: &'static [&'static str; 1], value: &'static str, why: &'static str) -> Parameter {
     parameter(name, ConfigKind::Refused { value, why })
 }

@@ -19,7 +19,7 @@ use crate::{ClientMemoryLimit, DefaultChannels, Tls, UnixSocket};
 
 const CLIENT_LIMITS: &str = "client-output-buffer-limit";
 
-/// A limit on waiting replies, which is a part of `client-output-buffer-limit`.
+/// Returns the row of a limit on waiting replies, which is a part of `client-output-buffer-limit`.
 const fn output_size(
     name: &'static str,
     value: fn(&crate::config::settings::LiveSettings) -> u64,

@@ -180,10 +180,10 @@ fn replication(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
     }
 }
 
-/// There are no modules.
+/// Writes that there are no modules.
 fn modules(_: &ServerShared, _: &InfoNumbers, _: &mut InfoLines) {}
 
-/// There is no cluster, and clients check that.
+/// Writes that there is no cluster. Clients check that.
 fn cluster(_: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("cluster_enabled", 0);
 }

@@ -35,7 +35,7 @@ impl LimitedWarning {
 }
 
 impl WarningLimiter {
-    /// A client sent a line of HTTP.
+    /// Warns that a client sent a line of HTTP.
     pub(crate) fn cross_protocol(&self, record: &ClientRecord) {
         if self.cross_protocol.is_due() {
             let address = record.address.as_ref().map(ToString::to_string);
@@ -47,7 +47,7 @@ impl WarningLimiter {
         }
     }
 
-    /// The system has no file descriptor for a new connection.
+    /// Warns that the system has no file descriptor for a new connection.
     pub(crate) fn cannot_accept(&self, cause: &std::io::Error) {
         if self.refused.is_due() {
             tracing::warn!(%cause, "cannot accept connections; retrying");

@@ -141,7 +141,7 @@ impl ScriptCache {
         self.bytes.fetch_add(bytes.wrapping_sub(removed), Ordering::Relaxed);
     }
 
-    /// SCRIPT FLUSH
+    /// Removes all scripts, for SCRIPT FLUSH.
     pub(crate) fn flush(&self) {
         let mut scripts = lock(&self.scripts);
         *scripts = CachedScripts::default();

@@ -143,7 +143,7 @@ fn overlapping<'s>(prefix: &[u8], set: &'s BTreeSet<Vec<u8>>) -> Option<&'s Vec<
     shorter.or_else(|| set.range::<[u8], _>(from).next().filter(|other| other.starts_with(prefix)))
 }
 
-/// CLIENT TRACKING
+/// Runs CLIENT TRACKING.
 pub(super) fn set(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -198,7 +198,7 @@ pub(crate) fn stop_tracking(shared: &ServerShared, client: &mut ClientState) {
     }
 }
 
-/// CLIENT CACHING
+/// Runs CLIENT CACHING.
 pub(super) fn set_caching(
     client: &mut ClientState,
     args: &RequestArgs<'_>,
@@ -220,7 +220,7 @@ pub(super) fn set_caching(
     Ok(())
 }
 
-/// CLIENT GETREDIR
+/// Runs CLIENT GETREDIR.
 pub(super) fn write_redirect(client: &ClientState, reply: &mut ReplyWriter<'_>) {
     match client.tracking {
         Some(_) => reply.int(i64::try_from(client.record.redirect()).unwrap_or(i64::MAX)),
@@ -228,7 +228,7 @@ pub(super) fn write_redirect(client: &ClientState, reply: &mut ReplyWriter<'_>) 
     }
 }
 
-/// CLIENT TRACKINGINFO
+/// Runs CLIENT TRACKINGINFO.
 pub(super) fn write_info(client: &ClientState, reply: &mut ReplyWriter<'_>) {
     let none = ClientTracking::default();
     let tracking = client.tracking.as_deref();

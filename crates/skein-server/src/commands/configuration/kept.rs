@@ -119,7 +119,7 @@ fn save_points(text: &[u8]) -> Option<String> {
     well_formed.then(|| String::from_utf8_lossy(text).into_owned())
 }
 
-/// How strong a promise about writes is.
+/// Returns a number that grows with the promise about writes.
 fn strength(durability: Durability) -> u8 {
     match durability {
         Durability::None => 0,

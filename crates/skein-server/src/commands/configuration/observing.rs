@@ -9,7 +9,8 @@ use crate::shared::ServerShared;
 /// Maximum number of percentiles. More of them are of no use.
 const PERCENTILES_MAX: usize = 32;
 
-/// `latency-tracking-info-percentiles`: the percentiles of INFO latencystats, separated by spaces.
+/// Returns `latency-tracking-info-percentiles`: the percentiles of INFO latencystats, separated by
+/// spaces.
 pub(crate) fn percentiles(shared: &ServerShared) -> String {
     let all = shared.settings.percentiles();
     all.iter().map(f64::to_string).collect::<Vec<_>>().join(" ")
@@ -32,7 +33,7 @@ pub(crate) fn change_percentiles(text: &[u8]) -> Result<ApplyChange, String> {
     Ok(Box::new(move |shared| shared.settings.set_percentiles(numbers)))
 }
 
-/// `notify-keyspace-events`: the classes of keyspace notifications.
+/// Returns `notify-keyspace-events`: the classes of keyspace notifications.
 pub(crate) fn events(shared: &ServerShared) -> String {
     shared.key_observer.classes().to_string()
 }
@@ -50,8 +51,8 @@ const LEVELS: [(&str, LevelFilter, &str); 4] = [
     ("warning", LevelFilter::WARN, "warn"),
 ];
 
-/// `loglevel`: the name of the current level, even if it was set in another way; `warning` for
-/// levels below it.
+/// Returns `loglevel`: the name of the current level, even if it was set in another way; `warning`
+/// for levels below it.
 pub(crate) fn log_level(_: &ServerShared) -> String {
     let now = LevelFilter::current();
     let found = LEVELS.iter().find(|(_, level, _)| *level <= now);

@@ -5,8 +5,8 @@ use crate::DefaultChannels;
 use crate::acl::PasswordHash;
 use crate::shared::ServerShared;
 
-/// `requirepass`: the hash of the default user's password as a rule of ACL SETUSER. The password
-/// itself is not kept.
+/// Returns `requirepass`: the hash of the default user's password as a rule of ACL SETUSER. The
+/// password itself is not kept.
 pub(crate) fn password(shared: &ServerShared) -> String {
     shared.acl.users.default_user().hashes().first().map_or_else(String::new, |hash| format!("#{hash}"))
 }
@@ -30,7 +30,7 @@ pub(crate) fn change_password(text: &[u8]) -> Result<ApplyChange, String> {
 const CHANNELS: [(&str, DefaultChannels); 2] =
     [("allchannels", DefaultChannels::All), ("resetchannels", DefaultChannels::None)];
 
-/// `acl-pubsub-default`: the rule of channels with which a new user begins.
+/// Returns `acl-pubsub-default`: the rule of channels with which a new user begins.
 pub(crate) fn channels(shared: &ServerShared) -> String {
     let now = shared.acl.users.default_channels();
     CHANNELS.iter().find(|(_, channels)| *channels == now).map_or("", |(name, _)| *name).to_owned()

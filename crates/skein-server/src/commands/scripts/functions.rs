@@ -69,7 +69,7 @@ fn admit(context: &mut CommandContext<'_>, bytes: usize) -> Result<(), CommandEr
     if bytes > room { Err(OUT_OF_MEMORY) } else { Ok(()) }
 }
 
-/// `FUNCTION LOAD [REPLACE] source`
+/// Runs `FUNCTION LOAD [REPLACE] source`.
 fn load(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -98,7 +98,7 @@ fn with_argument(text: &str, argument: &[u8]) -> CommandError {
     CommandError::owned([text.as_bytes(), argument].concat())
 }
 
-/// `FUNCTION FLUSH [ASYNC | SYNC]`
+/// Runs `FUNCTION FLUSH [ASYNC | SYNC]`.
 fn flush(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -118,7 +118,7 @@ fn flush(
     Ok(())
 }
 
-/// `FUNCTION RESTORE payload [APPEND | FLUSH | REPLACE]`
+/// Runs `FUNCTION RESTORE payload [APPEND | FLUSH | REPLACE]`.
 fn restore(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,
@@ -147,7 +147,7 @@ fn restore(
     Ok(())
 }
 
-/// `FUNCTION LIST [LIBRARYNAME pattern] [WITHCODE]`
+/// Runs `FUNCTION LIST [LIBRARYNAME pattern] [WITHCODE]`.
 fn list(
     context: &CommandContext<'_>,
     args: &RequestArgs<'_>,

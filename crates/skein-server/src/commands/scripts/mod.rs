@@ -259,7 +259,7 @@ pub(crate) fn reload_functions(shared: &ServerShared) {
     }
 }
 
-/// SCRIPT KILL and FUNCTION KILL while code runs.
+/// Runs SCRIPT KILL and FUNCTION KILL while code runs.
 pub(super) fn kill(
     shared: &ServerShared,
     sort: ScriptSort,
@@ -270,7 +270,7 @@ pub(super) fn kill(
     Ok(())
 }
 
-/// SCRIPT
+/// Runs SCRIPT.
 pub(super) fn script(
     context: &mut CommandContext<'_>,
     args: &RequestArgs<'_>,

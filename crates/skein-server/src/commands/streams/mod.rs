@@ -67,7 +67,7 @@ fn with_stream(
     }
 }
 
-/// The error for a group that is not there.
+/// Returns the error for a group that does not exist.
 fn no_group(parts: &[&[u8]]) -> CommandError {
     CommandError::owned([b"NOGROUP ", &parts.concat()[..]].concat())
 }

@@ -20,7 +20,7 @@ const fn counter(metric: &'static str, help: &'static str, read: Read) -> Figure
     figure(FigureKind::Counter, metric, help, read)
 }
 
-/// A figure that INFO alone tells.
+/// Returns a figure that only INFO tells.
 const fn field(section: &'static str, field: &'static str, help: &'static str, read: Read) -> Figure {
     figure(FigureKind::Gauge, "", help, read).info(section, field)
 }

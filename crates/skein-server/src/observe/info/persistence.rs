@@ -14,7 +14,8 @@ pub(super) fn persistence(shared: &ServerShared, numbers: &InfoNumbers, lines: &
     lines.add("writes_stopped", one_line(numbers.writes_stopped.as_deref()));
 }
 
-/// A checkpoint takes the place of Redis's dump, and of the rewriting of its log.
+/// Writes the figures of checkpoints. A checkpoint takes the place of Redis's dump, and of the
+/// rewriting of its log.
 fn checkpoints(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     let running = u8::from(numbers.checkpoint_running);
     let status = |failed| if failed { "err" } else { "ok" };

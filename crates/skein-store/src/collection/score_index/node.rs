@@ -280,8 +280,8 @@ impl ScoreNode {
         ScoreSplit { separator, right }
     }
 
-    /// After a removal from child `at`: merges the child with a neighbour if it is small, or drops
-    /// it if it is empty.
+    /// Restores the balance after a removal from child `at`: merges the child with a neighbour if
+    /// it is small, or drops it if it is empty.
     fn tidy(&mut self, at: usize, totals: &mut RunTotals) {
         let width = match &self.children {
             ScoreChildren::Runs(runs) => runs[at].width(),

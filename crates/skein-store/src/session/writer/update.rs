@@ -87,7 +87,8 @@ impl RowWriter for Writer<'_> {
         self.core.check_sizes(key, bytes)
     }
 
-    /// While memory is used up no row is spread, because spreading takes memory.
+    /// Returns whether columns may be spread. While memory is used up no row is spread, because
+    /// spreading needs memory.
     fn spreads_columns(&self) -> bool {
         self.spread && (self.is_admitted() || self.over_budget.is_none())
     }
