@@ -10,7 +10,9 @@ pub fn long_files(tree: &SourceTree) -> Vec<String> {
     let long = tree.files().filter_map(|(path, text)| {
         let lines = text.lines().count();
         (lines > LINES_MAX).then(|| {
-            format!("{path} has {lines} lines, and the limit is {LINES_MAX}: split it by the tasks of its parts")
+            format!(
+                "{path} has {lines} lines, and the limit is {LINES_MAX}: split it by the tasks of its parts"
+            )
         })
     });
     long.collect()
