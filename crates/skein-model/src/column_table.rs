@@ -29,8 +29,8 @@ fn u32_at(bytes: &[u8], at: usize) -> usize {
     u32::from_le_bytes(word) as usize
 }
 
-/// Returns the bytes of a table of `count` columns whose names and values together have `content`
-/// bytes.
+/// Returns the bytes of a table of `count` columns with `content` bytes of names and values
+/// together.
 pub const fn size_of(count: usize, content: usize) -> usize {
     COUNT + ENDS * count + content
 }

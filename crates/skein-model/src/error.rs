@@ -245,7 +245,7 @@ pub enum Error {
     Foreign {
         /// The log folder.
         path: PathBuf,
-        /// The id of the store whose logs it holds.
+        /// The id of the store that owns its logs.
         found: String,
         /// This store's id.
         id: String,

@@ -23,9 +23,9 @@ pub const SET_SCORE: f64 = 1.0;
 
 /// The properties of a kind, and its codes in rows and on disk (`docs/format.md`).
 struct KindTraits {
-    /// The code of a row in memory, whose body is a pointer.
+    /// The code of a row in memory with a pointer as its body.
     row: u32,
-    /// The code of a row whose members are outside of memory. It is also on disk.
+    /// The code of a row with members outside of memory. It is also on disk.
     stored: u32,
     /// The kind of its log records.
     record: u8,
@@ -147,7 +147,7 @@ impl CollectionKind {
         self.traits().row
     }
 
-    /// Returns the code of a row whose members are outside of memory.
+    /// Returns the code of a row with members outside of memory.
     pub const fn stored_code(self) -> u32 {
         self.traits().stored
     }
@@ -168,7 +168,7 @@ impl CollectionKind {
         self.traits().packed
     }
 
-    /// Returns the kind whose packed rows have this code.
+    /// Returns the kind that has this code for its packed rows.
     pub fn of_packed_code(code: u8) -> Option<Self> {
         Self::find(|kind| kind.packed == Some(code))
     }

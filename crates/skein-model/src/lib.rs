@@ -1,4 +1,4 @@
-//! The data model below the engines: what depends neither on rows in memory nor on pages.
+//! The data model below the engines: the parts that depend neither on rows in memory nor on pages.
 //!
 //! ```text
 //!   a command ─► SetWriter, ListWriter ─► MemberWrites ─┬─ RowMembers     packed in the row of the key

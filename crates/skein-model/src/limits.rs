@@ -18,6 +18,6 @@ pub const SNAPSHOTS_MAX: usize = 1 << 16;
 /// Bytes of the id of a collection, which its members have before their names.
 pub const COLLECTION_ID: usize = size_of::<u64>();
 
-/// The longest member of a set and the longest name of a spread column, in bytes: with the id of the
-/// collection it must fit an index.
+/// The longest member of a set and the longest name of a spread column, in bytes. With the id of
+/// the collection it must fit an index.
 pub const MEMBER_BYTES_MAX: usize = KEY_BYTES_MAX - COLLECTION_ID;

@@ -68,7 +68,7 @@ pub fn name_within(stored: &[u8]) -> &[u8] {
 pub struct StoredKeyspace(u32);
 
 impl StoredKeyspace {
-    /// The keyspace whose keys have no prefix.
+    /// The keyspace without a prefix of its keys.
     pub const DEFAULT: Self = Self(0);
 
     /// Returns the keyspace with this number; 0 is the default one.

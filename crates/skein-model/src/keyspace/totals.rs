@@ -7,7 +7,7 @@
 //! ```
 //!
 //! # Invariants
-//! 1. While nobody writes, the totals equal what a scan of the keys finds.
+//! 1. While no thread writes, the totals equal the numbers that a scan of the keys finds.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -47,7 +47,7 @@ impl KeyspaceChange {
         self.times += other.times;
     }
 
-    /// Returns the change by a key whose expiry time was `old` and is `new`.
+    /// Returns the change by a key with the expiry time `old` before and `new` after it.
     pub fn of_times(old: Option<u64>, new: Option<u64>) -> Self {
         let count = |time: Option<u64>| i64::from(time.is_some());
         let sum = |time: Option<u64>| i128::from(time.unwrap_or(0));

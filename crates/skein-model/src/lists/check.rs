@@ -9,7 +9,7 @@ use crate::{Member, Members, Result, ScanDirection};
 
 impl ListLayout {
     /// Checks that the members are a list as the module describes it, and that each chunk is found.
-    /// Returns what is wrong first. Takes O(n).
+    /// Returns the first violation. Takes O(n).
     ///
     /// # Errors
     /// Those of the engine.

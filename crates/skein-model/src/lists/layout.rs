@@ -128,7 +128,7 @@ impl ListLayout {
         self.len() == 0
     }
 
-    /// Returns the place of the element at an index; `None` if there is none.
+    /// Returns the place of the element at an index, or `None` if the list has no such element.
     ///
     /// # Errors
     /// Those of the engine.

@@ -20,7 +20,7 @@ const STEP_BYTES: usize = 16;
 /// The steps of a list, by position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ordinals {
-    /// Positions and what is added from there on. The first step, at 0, is implied.
+    /// Positions, and the numbers that are added from there on. The first step, at 0, is implied.
     steps: Vec<(u64, i64)>,
 }
 
@@ -90,8 +90,9 @@ impl Ordinals {
         Some(first.clamp(start, end)..=last.clamp(start, end))
     }
 
-    /// Gives the chunk at `position` this ordinal, and changes none up to the chunk before it and
-    /// from the one behind it on, where there are such. The first chunk is no chunk before it.
+    /// Gives the chunk at `position` this ordinal. Changes no ordinal up to the chunk before it,
+    /// nor from the chunk behind it on, if there are such chunks. For the first chunk, there is no
+    /// chunk before it.
     pub(super) fn place(
         &mut self,
         position: u64,
@@ -107,7 +108,7 @@ impl Ordinals {
         self.steps.splice(start..end.max(start), here.into_iter().chain(kept));
     }
 
-    /// Returns what is added before a step.
+    /// Returns the number that is added before a step.
     fn delta_before(&self, step: usize) -> i64 {
         step.checked_sub(1).map_or(0, |before| self.steps[before].1)
     }

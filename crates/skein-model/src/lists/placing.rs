@@ -36,9 +36,9 @@ fn edge_len(end: ListEnd, chunk: &Chunk) -> u64 {
 }
 
 impl ListWriter<'_> {
-    /// Makes room for an element beyond the full chunk at an end. Its elements move to the neighbour,
-    /// as many as fit. Returns the chunk for the new element: what is left, or an empty one. If
-    /// positions are used up, all chunks get new ones.
+    /// Makes room for an element beyond the full chunk at an end. Its elements move to the
+    /// neighbour, as many as fit. Returns the chunk for the new element: the rest of the full
+    /// chunk, or an empty one. If positions are used up, all chunks get new ones.
     pub(super) fn next_edge(&mut self, end: ListEnd, full: &EdgeChunk, element: &[u8]) -> Result<EdgeChunk> {
         let settled = match end {
             ListEnd::Front => self.settle_first(full, element)?,
@@ -118,7 +118,7 @@ impl ListWriter<'_> {
         Ok(Some(EdgeChunk { position, chunk: rest }))
     }
 
-    /// Puts what pops have left of the chunk at an end. Of many elements, a few become a chunk of
+    /// Puts the rest of the chunk at an end after pops. Of many elements, a few become a chunk of
     /// their own: the next pops will write them alone.
     pub(super) fn put_rest(&mut self, end: ListEnd, position: u64, mut rest: Chunk) -> Result<()> {
         if rest.as_bytes().len() <= 2 * EDGE_BYTES {
@@ -255,8 +255,8 @@ impl ListWriter<'_> {
         self.save(&layout.ordinals, layout.before > 0)
     }
 
-    /// Gives all chunks new positions, because there are none left beyond an end. Takes O(n), and
-    /// as much memory. A list comes here after 2^47 pushes at one end.
+    /// Gives all chunks new positions, because no positions are left beyond an end. Takes O(n), and
+    /// as much memory. A list needs this after 2^47 pushes at one end.
     fn place_all_anew(&mut self) -> Result<()> {
         let (_, stored) = self.ordinals()?;
         let mut chunks = Vec::new();
@@ -372,8 +372,9 @@ fn place_last(ordinals: &mut Ordinals, (before, count): (u64, u64), position: u6
     ordinals.place(position, ordinal, (Some(before), None));
 }
 
-/// Returns how many elements of a full chunk move to its neighbour, those next to an end: all, or as
-/// many as fit if the rest has room for an element. Otherwise none.
+/// Returns how many elements of a full chunk move to its neighbour, those next to an end. All move
+/// if they fit. Otherwise, as many as fit move if the rest then has room for an element, and no
+/// element moves if not.
 fn moved(end: ListEnd, full: &Chunk, neighbour: &Chunk, element: &[u8]) -> u64 {
     let room = CHUNK_BYTES.saturating_sub(neighbour.as_bytes().len());
     let count = fitting(end, full, room);
@@ -384,8 +385,8 @@ fn moved(end: ListEnd, full: &Chunk, neighbour: &Chunk, element: &[u8]) -> u64 {
     if left == 0 || has_room { count } else { 0 }
 }
 
-/// Returns a position between two chunks: one that its ordinal has, if it is free. `None` if there
-/// is none.
+/// Returns a position between two chunks: one that its ordinal has, if it is free. Returns `None`
+/// if no position is free.
 fn position_between(ordinals: &Ordinals, ordinal: i64, before: u64, behind: Option<u64>) -> Option<u64> {
     let is_free = |at: &u64| *at > before && behind.is_none_or(|behind| *at < behind);
     let natural = ordinals.positions_of(ordinal).map(|positions| *positions.start());
@@ -395,9 +396,9 @@ fn position_between(ordinals: &Ordinals, ordinal: i64, before: u64, behind: Opti
     })
 }
 
-/// Returns the first position and the distance of `count` chunks between two others, or `None` if
-/// they would lie closer than [`SPREAD_STEP`] and there are others to move. Without others on a side
-/// there is always room, but at the end of all positions.
+/// Returns the first position and the distance of `count` chunks between two others. Returns `None`
+/// if they would lie closer than [`SPREAD_STEP`] and there are others to move. Without others on a
+/// side there is always room, but at the end of all positions.
 fn spread(before: Option<u64>, behind: Option<u64>, count: u64) -> Option<(u64, u64)> {
     let span = EDGE_SPAN.checked_mul(count + 1)?;
     let (low, high) = match (before, behind) {

@@ -129,10 +129,10 @@ impl MapMembers {
 #[derive(Clone, Debug)]
 enum Change {
     Push(ListEnd, Vec<Vec<u8>>),
-    /// Pushes that come one by one.
+    /// Pushes of one element each.
     PushEach(ListEnd, u64),
     Pop(ListEnd, u64),
-    /// Pops that come one by one.
+    /// Pops of one element each.
     PopEach(ListEnd, u64),
     Set(usize, Vec<u8>),
     /// At so many thousandths of the list: insertions at one place, each before or behind the last one.
@@ -141,7 +141,7 @@ enum Change {
     Trim(usize, usize),
 }
 
-/// Elements of which many are equal, and some are long.
+/// Elements, many of them equal, and some long.
 fn element() -> impl Strategy<Value = Vec<u8>> {
     let len = prop_oneof![12 => 0..4usize, 3 => 10..40usize, 1 => 300..2500usize];
     (len, b'a'..b'e').prop_map(|(len, letter)| vec![letter; len])
@@ -290,8 +290,8 @@ fn insertions_at_one_place_never_end_and_write_little() {
     }
 }
 
-/// A queue, a stack at each end, and rotation write some ten times what they hold, and take little
-/// more than its bytes.
+/// A queue, a stack at each end, and rotation write some ten times the bytes that they hold, and
+/// occupy little more than those bytes.
 #[test]
 fn pushes_and_pops_write_little() {
     const ELEMENTS: u64 = 5_000;

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A member costs its bytes and one or two more. As an entry of an index it would cost some ninety.
-//! A write copies the whole row, so the row has limits ([`RowLimits`]). What outgrows them becomes
-//! members of its own, once and for all: a key at the limit would be copied to and fro.
+//! A write copies the whole row, so the row has limits ([`RowLimits`]). A collection beyond them
+//! gets members of its own, once and for all: a key at the limit would be copied to and fro.
 //!
 //! Hashes have a row of columns instead (`column_table`). Streams have none: `WATCH` tells a delivery
 //! to a group from a new entry by the version of the row.
