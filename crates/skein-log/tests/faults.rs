@@ -245,6 +245,23 @@ fn a_close_on_a_full_disk_keeps_all_acknowledged_writes() {
     assert!(inspect(&sim).unwrap().into_iter().eq(0..number));
 }
 
+/// Incident: the error of a stop on a full disk said twice that writes are stopped, and then to make
+/// room and to repair the disk. Consequence: the reader did not know which. Fix: the failure of the
+/// close names the first cause alone.
+#[test]
+fn a_close_that_finds_no_room_gives_its_cause_once() {
+    let sim = SimStorage::new();
+    let (log, _) = open(&sim, 2).unwrap();
+    sim.fail_at(sim.operations() + 1, SimError::NoSpace, true);
+    let refused = |number| put(&log, 0, number, 9_000).and_then(|epoch| log.wait_durable(epoch)).err();
+    let error = (0..1_000).find_map(refused).expect("the disk is full");
+    assert!(matches!(error, LogError::NoRoom { .. }), "{error}");
+    let LogError::Poisoned { cause } = log.close().expect_err("nothing can be written") else {
+        panic!("the close has another error");
+    };
+    assert!(!cause.contains("writes are stopped"), "{cause}");
+}
+
 /// Makes writes wait for the fault. The threads decide how often: the next segments may be ready
 /// before the fault.
 fn writes_wait_for(fault: SimError) {

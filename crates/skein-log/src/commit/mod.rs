@@ -280,7 +280,11 @@ impl SharedLog {
         if self.is_waiting_for_room()
             && let Err(error) = self.commit_with(&token, false)
         {
-            self.poison(&error);
+            match error {
+                // Room that comes later does not help any more.
+                LogError::NoRoom { cause } => self.poison(&cause),
+                other => self.poison(&other),
+            }
         }
         let closing = self.state.change(WriteState::Running, WriteState::Closed);
         // All that was acknowledged has a place, and only new operations found none.

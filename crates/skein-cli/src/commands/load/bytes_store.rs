@@ -44,7 +44,7 @@ impl RecordSink for BytesSink {
             Ok(_) => self.report.load(1),
             // The reasons to reject one key or value. Any other error stops all writes.
             Err(error @ (DiskError::KeyTooLong { .. } | DiskError::ValueTooLong { .. })) => {
-                self.report.refuse(record.line, &error.to_string())
+                self.report.refuse(record.line, &error.to_string());
             }
             Err(error) => return Err(disk::failure(&error)),
         }
