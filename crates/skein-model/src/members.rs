@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use crate::kind::score_in;
 use crate::member::Member;
-use crate::{CollectionKind, Result, ScanDirection, SetWriter};
+use crate::{CollectionKind, ListEnd, Result, ScanDirection, SetWriter};
 
 /// Called with a member and its value, until it breaks.
 pub type EachNamed<'e> = &'e mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
@@ -147,6 +147,13 @@ pub trait MemberWrites: Members {
 
     /// Tells the number of a list's elements, which are fewer members. An engine may forget it.
     fn note_elements(&mut self, _elements: u64) {}
+
+    /// Adds elements at an end of a list whose only chunk is its row, one after the other. Returns
+    /// false, and takes none of them, if the members are no such row. There the edge of a list needs
+    /// no small chunk, because each write makes the whole row anew.
+    fn push_in_row(&mut self, _end: ListEnd, _elements: &mut dyn Iterator<Item = &[u8]>) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Looks up members that are about to be changed, with overlapping reads, to fill the cache.
     fn expect(&mut self, _members: &mut dyn Iterator<Item = &[u8]>) {}

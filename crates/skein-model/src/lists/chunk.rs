@@ -142,13 +142,8 @@ impl Chunk {
 }
 
 /// Returns the number of elements in the value of a chunk.
-pub(super) fn count_in(value: &[u8]) -> u64 {
+pub(crate) fn count_in(value: &[u8]) -> u64 {
     value.first_chunk().map_or(0, |head| u64::from(u16::from_le_bytes(*head)))
-}
-
-/// Returns the number of elements in the member with this name and value.
-pub(crate) fn chunk_len(name: &[u8], value: &[u8]) -> u64 {
-    if is_chunk_name(name) { count_in(value) } else { 0 }
 }
 
 /// Returns whether these bytes are a chunk that a list may have.
@@ -156,6 +151,19 @@ pub(crate) fn is_chunk(value: &[u8]) -> bool {
     let mut elements = Texts::of(value.get(HEAD..).unwrap_or_default());
     let count = elements.by_ref().count() as u64;
     count > 0 && count == count_in(value) && elements.as_bytes().is_empty()
+}
+
+/// Returns the number of bytes of a chunk, or of none, with one more element.
+pub(crate) fn len_with(chunk: &[u8], element: &[u8]) -> usize {
+    chunk.len().max(HEAD) + text_len(element)
+}
+
+/// Adds an element at an end of a chunk, or begins one.
+pub(crate) fn push_element(chunk: &mut Vec<u8>, end: ListEnd, element: &[u8]) {
+    chunk.resize(chunk.len().max(HEAD), 0);
+    let mut longer = Chunk(std::mem::take(chunk));
+    longer.push(end, element);
+    *chunk = longer.0;
 }
 
 /// Appends the elements of a chunk to another one.
@@ -284,6 +292,13 @@ mod tests {
         append_chunk(&mut joined, one.as_bytes());
         append_chunk(&mut joined, other.as_bytes());
         assert_eq!(joined, chunk(&[b"a", b"", b"c"]).as_bytes());
+        let mut pushed = Vec::new();
+        for (end, element) in [(ListEnd::Back, &b""[..]), (ListEnd::Front, b"a"), (ListEnd::Back, b"c")] {
+            let len = len_with(&pushed, element);
+            push_element(&mut pushed, end, element);
+            assert_eq!(pushed.len(), len);
+        }
+        assert_eq!(joined, pushed);
         assert!(is_chunk(&joined) && !is_chunk(&joined[..joined.len() - 1]));
         assert!(!is_chunk(b"") && !is_chunk(Chunk::empty().as_bytes()) && !is_chunk(&[2, 0, 1, b'a']));
     }

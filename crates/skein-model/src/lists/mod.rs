@@ -48,7 +48,7 @@ mod writer;
 mod tests;
 
 pub use chunk::ChunkElements;
-pub(crate) use chunk::{append_chunk, chunk_len, is_chunk};
+pub(crate) use chunk::{append_chunk, count_in, is_chunk, len_with, push_element};
 pub(crate) use layout::{ChunkName, is_chunk_name};
 pub use layout::{ElementPlace, ListLayout};
 pub use writer::ListWriter;

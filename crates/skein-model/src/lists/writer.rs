@@ -78,8 +78,11 @@ impl<'w> ListWriter<'w> {
     ///
     /// # Errors
     /// An element is over the limit, memory is used up, or the engine fails.
-    pub fn push<'e>(&mut self, end: ListEnd, elements: impl Iterator<Item = &'e [u8]>) -> Result<()> {
+    pub fn push<'e>(&mut self, end: ListEnd, mut elements: impl Iterator<Item = &'e [u8]>) -> Result<()> {
         self.clear_now()?;
+        if self.members.push_in_row(end, &mut elements)? {
+            return Ok(());
+        }
         let (before, mut added) = (self.known_len(), 0);
         let mut edge = self.edge(end)?;
         for element in elements {

@@ -1,10 +1,12 @@
 //! A write to the members in a row.
 
+use std::borrow::Cow;
+
 use super::entries::{Entries, Entry, EntryForm};
 use super::{EachNamed, EachRanked, PackedMembers};
-use crate::lists::{CHUNK_BYTES, append_chunk, chunk_len, is_chunk_name};
+use crate::lists::{CHUNK_BYTES, ROW_CHUNK, append_chunk, count_in, is_chunk_name, len_with, push_element};
 use crate::members::{FoundMember, MemberWrites, Members};
-use crate::{CollectionKind, Error, Member, Result, SET_SCORE, ScanDirection};
+use crate::{CollectionKind, Error, ListEnd, Member, Result, SET_SCORE, ScanDirection};
 
 /// The largest collection that stays in its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,8 @@ impl RowLimits {
 }
 
 /// The members in a row while a write changes them: the next row, in the making.
+///
+/// A list stays the one chunk that a row has, until a write puts a second one.
 #[derive(Debug)]
 pub struct RowMembers {
     kind: CollectionKind,
@@ -55,18 +59,10 @@ pub struct RowMembers {
 impl RowMembers {
     /// Returns the members of a row, or none. The write may leave as many as `limits` allow.
     pub fn new(kind: CollectionKind, packed: Option<PackedMembers<'_>>, limits: RowLimits) -> Self {
-        let form = if kind == CollectionKind::List { EntryForm::Pairs } else { EntryForm::of(kind) };
-        let mut bytes = Vec::new();
-        if let Some(packed) = packed {
-            bytes.reserve(packed.as_bytes().len() + packed.as_bytes().len() / 4 + 32);
-            if packed.form == form {
-                bytes.extend_from_slice(packed.as_bytes());
-            } else {
-                for entry in packed.entries() {
-                    entry.with_value(|value| form.push(&mut bytes, entry.score, entry.name, value));
-                }
-            }
-        }
+        let form = EntryForm::of(kind);
+        let former = packed.map(PackedMembers::as_bytes).unwrap_or_default();
+        let mut bytes = Vec::with_capacity(former.len() + former.len() / 4 + 32);
+        bytes.extend_from_slice(former);
         let (added, elements) = (Vec::new(), None);
         Self { kind, form, bytes, limits, added, changed: false, cleared: false, outgrown: false, elements }
     }
@@ -93,15 +89,15 @@ impl RowMembers {
     }
 
     /// Returns the members as a row has them. REQUIRES: there are some.
-    pub fn pack(&self) -> Vec<u8> {
-        if self.kind != CollectionKind::List {
-            return self.bytes.clone();
+    pub fn pack(&self) -> Cow<'_, [u8]> {
+        if self.form == EntryForm::of(self.kind) {
+            return Cow::Borrowed(&self.bytes);
         }
         let mut packed = Vec::with_capacity(self.bytes.len());
         for entry in self.entries().filter(|entry| is_chunk_name(entry.name)) {
             entry.with_value(|value| append_chunk(&mut packed, value));
         }
-        packed
+        Cow::Owned(packed)
     }
 
     fn members(&self) -> PackedMembers<'_> {
@@ -125,6 +121,9 @@ impl RowMembers {
 
     /// Adds an absent member at its place.
     fn insert(&mut self, score: f64, name: &[u8], value: &[u8]) -> Result<()> {
+        if !self.bytes.is_empty() || name != ROW_CHUNK {
+            self.name_chunk();
+        }
         self.added.clear();
         self.form.push(&mut self.added, score, name, value);
         let behind = self.entries().find(|entry| entry.cmp(score, name).is_gt());
@@ -135,13 +134,30 @@ impl RowMembers {
         self.check_limits()
     }
 
+    /// Gives the one chunk of a list its name, so that others may stand beside it.
+    pub(super) fn name_chunk(&mut self) {
+        if self.form != EntryForm::Chunk {
+            return;
+        }
+        let chunk = std::mem::take(&mut self.bytes);
+        self.form = EntryForm::Pairs;
+        if !chunk.is_empty() {
+            self.form.push(&mut self.bytes, SET_SCORE, &ROW_CHUNK, &chunk);
+        }
+    }
+
+    /// Compares what the row would have with the limits.
     fn check_limits(&mut self) -> Result<()> {
-        let (len, limit) = (self.bytes.len(), self.limits.bytes);
-        let count = if self.kind == CollectionKind::List {
-            self.entries().map(|entry| entry.with_value(|value| chunk_len(entry.name, value))).sum()
-        } else {
-            self.entries().count() as u64
-        };
+        let packed = self.pack();
+        let count =
+            if self.kind == CollectionKind::List { count_in(&packed) } else { self.entries().count() as u64 };
+        let len = packed.len();
+        self.check_extent(len, count)
+    }
+
+    /// Compares the bytes and the number of members of a row with the limits.
+    fn check_extent(&mut self, len: usize, count: u64) -> Result<()> {
+        let limit = self.limits.bytes;
         self.outgrown |= len > limit || count > self.limits.members as u64;
         if self.outgrown { Err(Error::ValueTooLong { len, limit }) } else { Ok(()) }
     }
@@ -205,11 +221,23 @@ impl MemberWrites for RowMembers {
     }
 
     fn elements(&self) -> Option<u64> {
-        self.elements
+        if self.form == EntryForm::Chunk { Some(count_in(&self.bytes)) } else { self.elements }
     }
 
     fn note_elements(&mut self, elements: u64) {
         self.elements = Some(elements);
+    }
+
+    fn push_in_row(&mut self, end: ListEnd, elements: &mut dyn Iterator<Item = &[u8]>) -> Result<bool> {
+        if self.form != EntryForm::Chunk {
+            return Ok(false);
+        }
+        for element in elements {
+            self.check_extent(len_with(&self.bytes, element), count_in(&self.bytes) + 1)?;
+            push_element(&mut self.bytes, end, element);
+            self.changed = true;
+        }
+        Ok(true)
     }
 
     /// Longer contents need members outside of the row, and the engine checks them there.

@@ -20,7 +20,7 @@ fn changed<R>(
     let mut members = RowMembers::new(kind, packed, WIDE);
     let answer = change(&mut members);
     assert!(!members.is_outgrown());
-    let next = (!members.is_gone()).then(|| members.pack());
+    let next = (!members.is_gone()).then(|| members.pack().into_owned());
     (answer, next)
 }
 
@@ -133,6 +133,42 @@ proptest! {
         }
     }
 
+    /// A push into the row leaves the bytes that a push to named chunks leaves when they are packed.
+    #[test]
+    fn a_push_into_the_row_is_one_to_its_chunks(
+        pushes in prop::collection::vec(
+            (any::<bool>(), prop::collection::vec(prop::collection::vec(b'a'..b'd', 0..200), 0..20)),
+            1..12,
+        ),
+    ) {
+        let (mut row, mut model) = (None::<Vec<u8>>, Vec::<Vec<u8>>::new());
+        for (is_front, elements) in pushes {
+            let end = if is_front { ListEnd::Front } else { ListEnd::Back };
+            let push = |members: &mut RowMembers| {
+                ListWriter::new(b"list", members).push(end, elements.iter().map(Vec::as_slice)).unwrap();
+                let len = ListWriter::new(b"list", members).len().unwrap();
+                (members.is_changed(), len)
+            };
+            let ((is_changed, len), next) = changed(CollectionKind::List, row.as_deref(), push);
+            let (by_chunks, simple) = changed(CollectionKind::List, row.as_deref(), |members| {
+                members.name_chunk();
+                push(members)
+            });
+            prop_assert_eq!(&next, &simple);
+            prop_assert_eq!((is_changed, len), by_chunks);
+            prop_assert_eq!(is_changed, !elements.is_empty());
+            for element in elements {
+                model.insert(if is_front { 0 } else { model.len() }, element);
+            }
+            prop_assert_eq!(len, model.len() as u64);
+            let held = next.as_deref().unwrap_or_default();
+            let held: Vec<Vec<u8>> =
+                crate::ChunkElements::of(&crate::lists::ROW_CHUNK, held).map(<[u8]>::to_vec).collect();
+            prop_assert_eq!(&held, &model);
+            row = next;
+        }
+    }
+
     /// Any bytes are members that are written as they were read, or none.
     #[test]
     fn garbage_does_no_harm(kind in 0..5usize, bytes in prop::collection::vec(0..6u8, 0..40)) {
@@ -193,4 +229,21 @@ fn what_exceeds_a_limit_has_outgrown_the_row() {
     }
     assert!(!RowLimits::NONE.admit(CollectionKind::Set));
     assert!(!limits.admit(CollectionKind::Stream) && limits.admit(CollectionKind::List));
+}
+
+/// A pop splits a long chunk in two, whose names no row will have: they count for no limit.
+#[test]
+fn a_list_that_fills_its_row_stays_there_when_it_shrinks() {
+    let element = [b'x'; 16];
+    let mut full = RowMembers::new(CollectionKind::List, None, RowLimits::DEFAULT);
+    ListWriter::new(b"list", &mut full).push(ListEnd::Back, std::iter::repeat_n(&element[..], 60)).unwrap();
+    let row = full.pack().into_owned();
+    assert_eq!(row.len(), 1022);
+    for end in [ListEnd::Front, ListEnd::Back] {
+        let packed = PackedMembers::parse(CollectionKind::List, &row);
+        let mut members = RowMembers::new(CollectionKind::List, packed, RowLimits::DEFAULT);
+        ListWriter::new(b"list", &mut members).pop(end, 1, |_| {}).unwrap();
+        assert!(!members.is_outgrown());
+        assert_eq!(members.pack().len(), row.len() - 17);
+    }
 }
