@@ -132,12 +132,12 @@ impl Server {
 
     /// Returns the TCP address, with the actual port if port 0 was requested.
     pub fn local_addr(&self) -> SocketAddr {
-        self.shared.address
+        self.shared.identity.address
     }
 
     /// Returns the TLS address, if the server listens for TLS.
     pub fn tls_addr(&self) -> Option<SocketAddr> {
-        self.shared.tls.as_ref().map(|port| port.address)
+        self.shared.identity.tls.as_ref().map(|port| port.address)
     }
 
     /// Returns the address of the metrics, if there is one, with the actual port if port 0 was
@@ -172,16 +172,16 @@ impl Server {
             }
         }
         let shared = &self.shared;
-        shared.migrations.cancel();
+        shared.data.migrations.cancel();
         if self.checkpoint_thread.join().is_err() {
             failed_threads.push("checkpoint thread: panicked".to_owned());
         }
         // The flush is done before the threads that only observe are joined, so that acknowledged
         // writes become durable without delay.
-        let flushed = shared.store.flush();
+        let flushed = shared.data.store.flush();
         // Drops connections that arrived too late for a worker, so that their clients notice the
         // close even if a handle still exists.
-        for mailbox in &*shared.mailboxes {
+        for mailbox in &*shared.workers.mailboxes {
             drop(mailbox.take(Vec::new()));
         }
         if !self.rates_thread.stop() {
@@ -191,13 +191,13 @@ impl Server {
             failed_threads.push("metrics: panicked".to_owned());
         }
         let report = StopReport {
-            requests: shared.total(|counts| &counts.requests),
-            connections: shared.accepted.load(Ordering::Relaxed),
+            requests: shared.workers.total(|counts| &counts.requests),
+            connections: shared.clients.accepted.load(Ordering::Relaxed),
             closed: total.closed,
             cut_short: total.cut_short,
             failed_threads,
             flushed,
-            ran: shared.started.elapsed(),
+            ran: shared.identity.started.elapsed(),
             took: began.elapsed(),
         };
         tracing::info!(requests = report.requests, closed = report.closed, took = ?report.took, "stopped");
@@ -236,9 +236,9 @@ fn guarded<R: Send + 'static>(
 fn sample_rates(shared: &ServerShared, signal: &ThreadSignal) {
     loop {
         let counts = [
-            shared.total(|counts| &counts.requests),
-            shared.total(|counts| &counts.bytes_in),
-            shared.total(|counts| &counts.bytes_out),
+            shared.workers.total(|counts| &counts.requests),
+            shared.workers.total(|counts| &counts.bytes_in),
+            shared.workers.total(|counts| &counts.bytes_out),
         ];
         shared.observing.sampler.sample(Instant::now(), counts);
         if !signal.wait_timeout(rates::TICK) {
@@ -250,15 +250,15 @@ fn sample_rates(shared: &ServerShared, signal: &ThreadSignal) {
 /// Writes the checkpoints that clients wait for, one after the other. Each is for all clients that
 /// asked before it began.
 fn write_checkpoints(shared: &ServerShared) {
-    shared.checkpoints.serve(
+    shared.data.checkpoints.serve(
         || {
-            let done = shared.store.checkpoint();
+            let done = shared.data.store.checkpoint();
             if let Err(error) = &done {
                 tracing::error!(%error, "a checkpoint failed");
             }
             done.map_err(CommandError::from)
         },
-        |askers, done| shared.report_checkpoint(askers, done),
+        |askers, done| shared.workers.report_checkpoint(askers, done),
     );
 }
 
@@ -294,7 +294,7 @@ mod tests {
         let (accepted, _) = listener.accept().expect("a connection");
         accepted.set_nonblocking(true).expect("no waiting");
         let accepted = Transport::Tcp(mio::net::TcpStream::from_std(accepted));
-        server.shared.mailboxes[0].send(|mail| mail.connections.push(accepted));
+        server.shared.workers.mailboxes[0].send(|mail| mail.connections.push(accepted));
         assert!(server.wait().failed_threads.is_empty());
         client.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
         assert_eq!(client.read(&mut [0; 8]).expect("the end"), 0);

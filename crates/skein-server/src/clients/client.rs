@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::acl::{Acl, AclUser, AclUsers, DEFAULT, Denial};
 use crate::clients::client_registry::{ClientAttributes, ClientRecord};
+use crate::command_table::{Command, ResolvedTag};
 use crate::notice::channels::ChannelKind;
 use crate::resp::{Protocol, RequestArgs, RequestQueue};
 use crate::shared::databases::Databases;
@@ -128,6 +129,14 @@ pub(crate) struct Multi {
     pub queue: RequestQueue,
     /// A request could not be queued, so EXEC will run none of them.
     pub spoiled: bool,
+}
+
+impl Multi {
+    /// Returns the queued requests with their commands.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = (&'static Command, RequestArgs<'_>)> {
+        // Only requests of commands are queued.
+        self.queue.iter().filter_map(|(tag, args)| Some((ResolvedTag::of(tag).command()?, args)))
+    }
 }
 
 /// The rights of a client.

@@ -88,11 +88,13 @@ impl ClientEviction {
 
 /// Returns the limit in bytes, if there is one.
 fn limit_bytes(shared: &ServerShared) -> Option<usize> {
-    let bytes = match shared.client_eviction.limit() {
+    let bytes = match shared.clients.eviction.limit() {
         ClientMemoryLimit::Unlimited => return None,
         ClientMemoryLimit::Bytes(bytes) => bytes,
         // The division is first, so that the product cannot overflow.
-        ClientMemoryLimit::Percent(percent) => shared.store.memory_limit().0? / 100 * usize::from(percent),
+        ClientMemoryLimit::Percent(percent) => {
+            shared.data.store.memory_limit().0? / 100 * usize::from(percent)
+        }
     };
     Some(bytes.max(LIMIT_MIN))
 }
@@ -100,21 +102,23 @@ fn limit_bytes(shared: &ServerShared) -> Option<usize> {
 /// Disconnects the largest clients until the others are within the limit.
 #[inline]
 pub(crate) fn evict_clients(shared: &ServerShared) {
-    if shared.client_eviction.limit.load(Ordering::Relaxed) != 0 {
+    if shared.clients.eviction.limit.load(Ordering::Relaxed) != 0 {
         evict_over_limit(shared);
     }
 }
 
 #[cold]
 fn evict_over_limit(shared: &ServerShared) {
-    let Some(limit) = limit_bytes(shared).filter(|limit| shared.buffer_bytes() > *limit) else { return };
+    let Some(limit) = limit_bytes(shared).filter(|limit| shared.workers.buffer_bytes() > *limit) else {
+        return;
+    };
     // Another worker that chooses does the work of this one, too.
-    let _choosing = match shared.client_eviction.choosing.try_lock() {
+    let _choosing = match shared.clients.eviction.choosing.try_lock() {
         Ok(choosing) => choosing,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         Err(TryLockError::WouldBlock) => return,
     };
-    let mut clients = shared.clients.all();
+    let mut clients = shared.clients.registry.all();
     let mut used: usize = clients.iter().map(|client| client.sizes.total()).sum();
     clients.retain(|client| !client.attributes().no_evict);
     clients.sort_unstable_by_key(|client| client.sizes.total());
@@ -134,8 +138,8 @@ fn disconnect(shared: &ServerShared, client: &Arc<ClientRecord>) -> usize {
             bytes,
             "a client is disconnected: all clients together take more than maxmemory-clients"
         );
-        shared.client_eviction.evicted.fetch_add(1, Ordering::Relaxed);
-        shared.disconnect(client.place);
+        shared.clients.eviction.evicted.fetch_add(1, Ordering::Relaxed);
+        shared.workers.mailboxes[client.place.worker].send(|mail| mail.kills.push(client.place));
     }
     bytes
 }

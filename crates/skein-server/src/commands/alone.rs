@@ -30,7 +30,7 @@ pub(crate) fn run(
 ) -> Result<bool, CommandError> {
     let ran =
         observed::run(context, command, args, |context| command.plan.run_by_itself(context, args, reply));
-    context.shared.note_made_keys(&mut context.session, command, args);
+    context.shared.notices.note_made_keys(&mut context.session, command, args);
     match ran? {
         // No other worker runs, and nothing waits inside a transaction.
         AfterCommand::Done | AfterCommand::Fence | AfterCommand::Durable(_) => Ok(false),
@@ -70,7 +70,7 @@ fn finish(
     };
     context.ticket = slice.ticket;
     if context.session.is_visible_transaction() {
-        context.changes.publish_in_order(&mut context.session, &context.shared.key_observer);
+        context.changes.publish_in_order(&mut context.session, &context.shared.notices.key_observer);
     }
     done
 }

@@ -58,7 +58,7 @@ fn add(
     let CommandContext { client, shared, .. } = context;
     for name in args.from(1) {
         if !client.subscriptions.of(kind).contains_key(name) {
-            let subscription = shared.channels.subscribe(kind, name, client.record.place);
+            let subscription = shared.notices.channels.subscribe(kind, name, client.record.place);
             client.subscriptions.add(kind, name, subscription);
         }
         confirm(what, Some(name), client.subscriptions.shown(kind), reply);
@@ -82,7 +82,7 @@ fn remove(
     };
     for name in &names {
         if client.subscriptions.remove(kind, name) {
-            shared.channels.unsubscribe(kind, name, client.id);
+            shared.notices.channels.unsubscribe(kind, name, client.id);
         }
         confirm(what, Some(name), client.subscriptions.shown(kind), reply);
     }
@@ -101,7 +101,7 @@ pub(crate) fn remove_all(shared: &ServerShared, client: &mut ClientState) {
     }
     for kind in ChannelKind::ALL {
         for name in client.subscriptions.of(kind).keys() {
-            shared.channels.unsubscribe(kind, name, client.id);
+            shared.notices.channels.unsubscribe(kind, name, client.id);
         }
     }
     client.subscriptions = ClientSubscriptions::default();
@@ -139,8 +139,8 @@ fn publish_to(
     kind: ChannelKind,
 ) -> CommandResult {
     let shared = context.shared;
-    let receivers = shared.channels.publish(kind, args.get(1), args.get(2), |worker, delivery| {
-        shared.mailboxes[worker].send(|mail| mail.messages.push(delivery));
+    let receivers = shared.notices.channels.publish(kind, args.get(1), args.get(2), |worker, delivery| {
+        shared.workers.mailboxes[worker].send(|mail| mail.messages.push(delivery));
     });
     reply.count(receivers);
     Ok(AfterCommand::Done)
@@ -168,7 +168,7 @@ pub(super) fn pubsub(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    let channels = &context.shared.channels;
+    let channels = &context.shared.notices.channels;
     match subcommand(args)? {
         "channels" => write_active(context, args, ChannelKind::Channel, reply)?,
         "shardchannels" => write_active(context, args, ChannelKind::Shard, reply)?,
@@ -191,7 +191,7 @@ fn write_active(
         3 => Some(Glob::new(args.get(2))),
         _ => return Err(super::subcommands::unknown_or_wrong(args)),
     };
-    let names = context.shared.channels.active(kind, pattern.as_ref());
+    let names = context.shared.notices.channels.active(kind, pattern.as_ref());
     reply.array(names.len());
     for name in &names {
         reply.bulk(name);
@@ -208,7 +208,7 @@ fn write_counts(
     reply.array(2 * (args.len() - 2));
     for name in args.from(2) {
         reply.bulk(name);
-        reply.count(context.shared.channels.subscribers(kind, name));
+        reply.count(context.shared.notices.channels.subscribers(kind, name));
     }
 }
 

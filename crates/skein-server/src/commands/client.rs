@@ -176,7 +176,7 @@ fn write_list(
 ) -> Result<(), CommandError> {
     // The records are sorted by number, so a binary search finds each one. A request may name many
     // clients, and the same one many times.
-    let mut records = context.shared.clients.all();
+    let mut records = context.shared.clients.registry.all();
     if args.len() == 4 && is(args.get(2), "TYPE") {
         let kind = ClientKind::parse(args.get(3))?;
         records.retain(|record| kind.fits(record));
@@ -216,7 +216,7 @@ fn kill(
     };
     let (me, shared) = (context.client.id, context.shared);
     let (mut killed, mut me_too) = (0, false);
-    for record in shared.clients.all() {
+    for record in shared.clients.registry.all() {
         if !filter.fits(&record, me) || !record.kill() {
             continue;
         }
@@ -224,7 +224,7 @@ fn kill(
         if record.place.client == me {
             me_too = true;
         } else {
-            shared.disconnect(record.place);
+            shared.workers.mailboxes[record.place.worker].send(|mail| mail.kills.push(record.place));
         }
     }
     match (by_address, killed) {

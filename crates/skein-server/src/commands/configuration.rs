@@ -97,7 +97,7 @@ fn set(shared: &ServerShared, args: &RequestArgs<'_>) -> Result<(), CommandError
     if !args.len().is_multiple_of(2) {
         return Err(SYNTAX);
     }
-    let _one = lock(&shared.configuring);
+    let _one = lock(&shared.settings.changing);
     let mut named: Vec<NamedValue<'_>> = Vec::new();
     for at in (2..args.len()).step_by(2) {
         let Some((name, row)) = CONFIG_PARAMETERS.iter().find(|(known, _)| is(args.get(at), known)) else {

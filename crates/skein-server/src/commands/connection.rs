@@ -2,8 +2,6 @@
 
 pub(crate) mod table;
 
-use std::sync::Arc;
-
 use skein_syntax::number::parse_i64;
 
 use super::access::denied::remember_login;
@@ -215,19 +213,16 @@ pub(super) fn reset(
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
-    reset_client(context.client, context.shared, reply);
+    end_messages(context.shared, context.client);
+    with_login(context.client, context.shared, |login| reset_at(login, reply));
     Ok(AfterCommand::Done)
 }
 
-pub(super) fn reset_client(
-    client: &mut ClientState,
-    shared: &Arc<ServerShared>,
-    reply: &mut ReplyWriter<'_>,
-) {
+/// Ends the messages that a client receives without asking.
+pub(super) fn end_messages(shared: &ServerShared, client: &mut ClientState) {
     remove_all(shared, client);
     stop_monitoring(shared, client);
     stop_tracking(shared, client);
-    with_login(client, shared, |login| reset_at(login, reply));
 }
 
 pub(crate) fn reset_at(login: &mut LoginContext<'_>, reply: &mut ReplyWriter<'_>) {

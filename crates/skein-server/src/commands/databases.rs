@@ -87,7 +87,7 @@ pub(super) fn swap(
     if first != second {
         context.ticket = databases.swap(&mut context.session, first, second)?;
         // Waiting clients wait for keys of their database, whatever its keyspace.
-        context.shared.waiting.move_keyspaces(|database| databases.keyspace(database));
+        context.shared.notices.waiting.move_keyspaces(|database| databases.keyspace(database));
     }
     reply.ok();
     Ok(AfterCommand::Done)

@@ -56,7 +56,7 @@ pub(super) fn debug(
     } else if is(subcommand, "PROTOCOL") && args.len() == 3 {
         write_example(args.get(2), reply)?;
     } else if is(subcommand, "SET-ACTIVE-EXPIRE") && args.len() == 3 {
-        context.shared.store.pause_expiry(!parse_switch(args)?);
+        context.shared.data.store.pause_expiry(!parse_switch(args)?);
         reply.ok();
     } else if is(subcommand, "SET-DISABLE-DENY-SCRIPTS") && args.len() == 3 {
         context.shared.settings.debug_in_scripts.set(parse_switch(args)?);
@@ -83,7 +83,7 @@ fn describe(
     let limits = context.shared.settings.encodings.limits();
     let encoding = context.look_up_unused(&key, |row| row?.map(|row| encoding(row, &limits)).transpose())?;
     let encoding = encoding.ok_or(CommandError::text("ERR no such key"))?;
-    let idle = context.shared.store.idle_time(&key).unwrap_or_default().as_secs();
+    let idle = context.shared.data.store.idle_time(&key).unwrap_or_default().as_secs();
     let mut payload = Vec::new();
     let most = context.shared.settings.reply_bytes_max.get();
     let mut writer = ReplyWriter::new(&mut payload, Protocol::Resp2);

@@ -102,9 +102,9 @@ fn numbers(pairs: &[(&str, usize)], reply: &mut ReplyWriter<'_>) {
 }
 
 fn parts(context: &CommandContext<'_>) -> [(&'static str, usize); 12] {
-    let stats = context.shared.store_stats();
+    let stats = context.shared.data.store_stats();
     let live = stats.index_bytes + stats.row_bytes;
-    let (memory, buffers) = (&stats.memory, context.shared.buffer_bytes());
+    let (memory, buffers) = (&stats.memory, context.shared.workers.buffer_bytes());
     [
         ("keys", stats.keys),
         ("live_bytes", live),
@@ -123,8 +123,8 @@ fn parts(context: &CommandContext<'_>) -> [(&'static str, usize); 12] {
 
 /// Returns the numbers of MEMORY STATS: Redis's names where they apply, then our own.
 fn stats(context: &CommandContext<'_>) -> Vec<(&'static str, usize)> {
-    let stats = context.shared.store_stats();
-    let (memory, clients) = (&stats.memory, context.shared.buffer_bytes());
+    let stats = context.shared.data.store_stats();
+    let (memory, clients) = (&stats.memory, context.shared.workers.buffer_bytes());
     let used = context.shared.used_bytes(&stats);
     let dataset = memory.keys + stats.row_bytes;
     vec![

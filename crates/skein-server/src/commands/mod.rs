@@ -18,7 +18,8 @@
 //! - The server: `server`, `configuration`, `introspection`, `memory`, `latency`, `slowlog`,
 //!   `debug`, `standalone`, `unsupported`.
 //! - Shared by families: `blocking`, `multi_pop`, `random_entries`, `subcommands`, `reply_limit`.
-//! - Ways to run: `plan`, `alone`, `observed`, `task`, `while_loading`, `while_busy`.
+//! - Ways to run: `plan`, `alone`, `observed`, `task`, `without_data`, `while_loading`,
+//!   `while_busy`.
 //!
 //! Read in this order: this file; `plan`; `strings` (a plain family) and its table; `task` (commands that run
 //! in slices). Design: `docs/design/server.md`, `docs/design/command-table.md`.
@@ -72,6 +73,7 @@ pub(crate) mod transactions;
 mod unsupported;
 pub(crate) mod while_busy;
 pub(crate) mod while_loading;
+pub(crate) mod without_data;
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -4,7 +4,7 @@ use super::{AfterCommand, CommandContext, CommandError, CommandResult};
 use crate::clients::client::ClientState;
 use crate::clients::client_registry::ClientMode;
 use crate::command_table::{Command, Flag};
-use crate::notice::monitors::RequestSource;
+use crate::notice::monitors::{Monitors, RequestSource};
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 
@@ -27,7 +27,7 @@ pub(super) fn monitor(
     }
     client.monitors = true;
     client.record.set_mode(ClientMode::Monitor, true);
-    shared.monitors.add(client.record.place);
+    shared.notices.monitors.add(client.record.place);
     reply.ok();
     Ok(AfterCommand::Fence)
 }
@@ -36,7 +36,7 @@ pub(super) fn monitor(
 pub(crate) fn stop_monitoring(shared: &ServerShared, client: &mut ClientState) {
     if std::mem::take(&mut client.monitors) {
         client.record.set_mode(ClientMode::Monitor, false);
-        shared.monitors.remove(client.record.place);
+        shared.notices.monitors.remove(client.record.place);
     }
 }
 
@@ -61,13 +61,13 @@ pub(crate) fn check_monitoring(
 /// feed themselves have the flag `skip_monitor`.
 #[inline]
 pub(crate) fn feed(
-    shared: &ServerShared,
+    monitors: &Monitors,
     command: &Command,
     source: RequestSource<'_>,
     args: &RequestArgs<'_>,
 ) {
-    if shared.monitors.any() && is_shown(command, args) {
-        shared.monitors.feed(source, args);
+    if monitors.any() && is_shown(command, args) {
+        monitors.feed(source, args);
     }
 }
 

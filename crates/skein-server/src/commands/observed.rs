@@ -35,7 +35,7 @@ fn begin<'a>(
     }
     if !context.changes.is_on() {
         // A command of this transaction may have begun to track keys.
-        context.changes = KeyChanges::of(&context.shared.key_observer, context.client.id);
+        context.changes = KeyChanges::of(&context.shared.notices.key_observer, context.client.id);
         if !context.changes.is_on() {
             return None;
         }
@@ -84,6 +84,6 @@ fn remember_keys(context: &mut CommandContext<'_>, command: &Command, args: &Req
     // Only beside a transaction can no other worker change the key before it is remembered.
     let is_alone = matches!(context.session, EngineKeys::Transaction(_));
     if !(is_alone && context.changes.read_later(&names, most)) {
-        context.shared.key_observer.tracking.remember(names, context.client.id, most);
+        context.shared.notices.key_observer.tracking.remember(names, context.client.id, most);
     }
 }

@@ -85,7 +85,8 @@ pub(crate) struct Plan {
     /// How a batch runs requests of up to `batch_args_max` arguments.
     pub(crate) batch: Option<Batched>,
     batch_args_max: u32,
-    alone: Alone,
+    /// Says whether a general request runs while no other worker runs any.
+    alone: fn(&RequestArgs<'_>) -> bool,
     /// Runs requests of more than [`task::AT_ONCE`] arguments in slices.
     long: Option<GeneralHandler>,
     pub(crate) run: Run,
@@ -105,14 +106,6 @@ pub(crate) enum Batched {
 pub(crate) enum BatchedWrite {
     One(WriteHandler),
     Run(RunHandler),
-}
-
-/// Whether a request runs while no other worker runs any.
-#[derive(Clone, Copy)]
-enum Alone {
-    Never,
-    Always,
-    If(fn(&RequestArgs<'_>) -> bool),
 }
 
 /// How a request runs by itself.
@@ -136,62 +129,51 @@ impl Plan {
     /// Returns the plan of a command with this handler.
     pub(crate) const fn of(handler: Handler) -> Self {
         use Batched::{Peek, Read, Write};
+        use BatchedWrite::{One, Run as Several};
         match handler {
-            Handler::Read(read) => Self::as_batched(Read(read)),
-            Handler::Peek(read) => Self::as_batched(Peek(read)),
-            Handler::Write(write) => Self::as_batched(Write(BatchedWrite::One(write))),
-            Handler::WriteRun(write) => Self::as_batched(Write(BatchedWrite::Run(write))),
-            Handler::WriteOrSlices(write, long) => Self {
-                batch_args_max: task::AT_ONCE as u32,
-                long: Some(long),
-                ..Self::as_batched(Write(BatchedWrite::One(write)))
-            },
-            Handler::ReadOrSlices(read, run) => Self::or_general(Read(read), ANY, run),
-            Handler::ReadOneOrMany(read, run) => Self::or_general(Read(read), ONE_KEY, run),
-            Handler::PeekOneOrMany(read, run) => Self::or_general(Peek(read), ONE_KEY, run),
-            Handler::General(run) => Self::by_itself(Alone::Never, Run::General(run)),
-            Handler::Exclusive(run) => Self::by_itself(Alone::Always, Run::General(run)),
-            Handler::ExclusiveIf(must, run) => Self::by_itself(Alone::If(must), Run::General(run)),
-            Handler::Blocking(blocking) => Self::by_itself(Alone::Never, Run::Blocking(blocking)),
-            Handler::Migrate => Self::by_itself(Alone::Never, Run::Migrate),
-            Handler::Exec => Self::by_itself(Alone::Never, Run::Exec),
-            Handler::Script(kind) => Self::by_itself(Alone::Never, Run::Script(kind)),
+            Handler::Read(read) => Self::in_batch(Read(read), ANY, None),
+            Handler::Peek(read) => Self::in_batch(Peek(read), ANY, None),
+            Handler::ReadOrSlices(read, run) => Self::in_batch(Read(read), ANY, Some(run)),
+            Handler::ReadOneOrMany(read, run) => Self::in_batch(Read(read), ONE_KEY, Some(run)),
+            Handler::PeekOneOrMany(read, run) => Self::in_batch(Peek(read), ONE_KEY, Some(run)),
+            Handler::Write(write) => Self::in_batch(Write(One(write)), ANY, None),
+            Handler::WriteRun(write) => Self::in_batch(Write(Several(write)), ANY, None),
+            Handler::WriteOrSlices(write, long) => {
+                Self { long: Some(long), ..Self::in_batch(Write(One(write)), task::AT_ONCE as u32, None) }
+            }
+            Handler::General(run) => Self::by_itself(Run::General(run)),
+            Handler::Exclusive(run) => Self { alone: |_| true, ..Self::by_itself(Run::General(run)) },
+            Handler::ExclusiveIf(alone, run) => Self { alone, ..Self::by_itself(Run::General(run)) },
+            Handler::Blocking(blocking) => Self::by_itself(Run::Blocking(blocking)),
+            Handler::Migrate => Self::by_itself(Run::Migrate),
+            Handler::Exec => Self::by_itself(Run::Exec),
+            Handler::Script(kind) => Self::by_itself(Run::Script(kind)),
         }
     }
 
-    const fn as_batched(batched: Batched) -> Self {
-        Self {
-            batch: Some(batched),
-            batch_args_max: ANY,
-            ..Self::by_itself(Alone::Never, Run::AsBatched(batched))
-        }
+    /// Returns the plan of a command whose requests run in batches if they have few arguments, and
+    /// otherwise by `general`, if it is there.
+    const fn in_batch(batched: Batched, batch_args_max: u32, general: Option<GeneralHandler>) -> Self {
+        let run = match general {
+            Some(run) => Run::General(run),
+            None => Run::AsBatched(batched),
+        };
+        Self { batch: Some(batched), batch_args_max, ..Self::by_itself(run) }
     }
 
-    const fn or_general(batched: Batched, batch_args_max: u32, run: GeneralHandler) -> Self {
-        Self { batch: Some(batched), batch_args_max, ..Self::by_itself(Alone::Never, Run::General(run)) }
-    }
-
-    const fn by_itself(alone: Alone, run: Run) -> Self {
-        Self { batch: None, batch_args_max: ANY, alone, long: None, run }
+    const fn by_itself(run: Run) -> Self {
+        Self { batch: None, batch_args_max: ANY, alone: |_| false, long: None, run }
     }
 
     /// Returns how a batch runs a request, if one may.
     #[inline]
     pub(crate) fn batched<'a>(&self, args: impl FnOnce() -> RequestArgs<'a>) -> Option<Batched> {
-        if self.batch_args_max == ANY || args().len() <= self.batch_args_max as usize {
-            self.batch
-        } else {
-            None
-        }
+        self.batch.filter(|_| self.batch_args_max == ANY || args().len() <= self.batch_args_max as usize)
     }
 
     /// Returns whether a general request runs while no other worker runs any.
     pub(crate) fn is_alone(&self, args: &RequestArgs<'_>) -> bool {
-        match self.alone {
-            Alone::Never => false,
-            Alone::Always => true,
-            Alone::If(must) => must(args),
-        }
+        (self.alone)(args)
     }
 
     /// Returns whether a request has so many arguments that it writes in slices. Each slice is observed

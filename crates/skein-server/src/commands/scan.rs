@@ -196,7 +196,7 @@ fn cursor_of(text: &[u8]) -> Option<u64> {
 fn after_cursor(shared: &ServerShared, cursor: u64) -> Result<Option<Vec<u8>>, CommandError> {
     match cursor {
         0 => Ok(None),
-        _ => shared.cursors.resume(cursor).map(Some).ok_or_else(|| unknown_cursor(cursor, shared)),
+        _ => shared.data.cursors.resume(cursor).map(Some).ok_or_else(|| unknown_cursor(cursor, shared)),
     }
 }
 
@@ -244,7 +244,7 @@ pub(super) fn scan_entries(
 
 /// Replies with a page, and with the cursor that continues after it.
 fn write_page(shared: &ServerShared, cursor: u64, page: &ScanPage, reply: &mut ReplyWriter<'_>) {
-    let next = page.more_after.as_ref().map_or(0, |last| shared.cursors.put(last, cursor));
+    let next = page.more_after.as_ref().map_or(0, |last| shared.data.cursors.put(last, cursor));
     reply.array(2);
     reply.bulk_number(next);
     reply.array(page.count);

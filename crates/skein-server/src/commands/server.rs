@@ -60,7 +60,7 @@ pub(super) fn info(
     reply: &mut ReplyWriter<'_>,
 ) -> CommandResult {
     let sections: Vec<&[u8]> = args.from(1).collect();
-    let databases = context.shared.keyspaces(|keyspace| context.session.keyspace_stats(keyspace));
+    let databases = context.shared.data.keyspaces(|keyspace| context.session.keyspace_stats(keyspace));
     let mut store = context.session.stats();
     store.keys = databases.iter().map(|(_, stats)| stats.keys).sum();
     reply.text(&info::text(context.shared, &InfoNumbers { store, databases }, &sections));
@@ -90,7 +90,7 @@ pub(super) fn bgsave(
         let begun = if context.client.in_exec() { "scheduled" } else { "started" };
         reply.simple(&format!("Background saving {begun}"));
     } else if schedule {
-        context.shared.checkpoints.schedule();
+        context.shared.data.checkpoints.schedule();
         reply.simple("Background saving scheduled");
     } else {
         return Err(CommandError::text("ERR Background save already in progress"));
@@ -107,7 +107,7 @@ pub(super) fn bgrewriteaof(
 ) -> CommandResult {
     let started = context.session.engine().checkpoint_in_background();
     if !started {
-        context.shared.checkpoints.schedule();
+        context.shared.data.checkpoints.schedule();
     }
     let begun = if started && !context.client.in_exec() { "started" } else { "scheduled" };
     reply.simple(&format!("Background append only file rewriting {begun}"));
@@ -160,7 +160,7 @@ pub(super) fn last_save(
 ) -> CommandResult {
     // As in Redis, a server without a checkpoint returns its start time.
     let last = context.session.engine().stats().last_checkpoint_unix_s;
-    reply.count(if last > 0 { last } else { context.shared.started_unix_s } as usize);
+    reply.count(if last > 0 { last } else { context.shared.identity.started_unix_s } as usize);
     Ok(AfterCommand::Done)
 }
 

@@ -136,7 +136,7 @@ pub(super) fn wait_aof(
         return Err(CommandError::text("ERR value is out of range, must be positive"));
     }
     super::server::check_wait_timeout(args.get(3))?;
-    let is_logged = context.shared.durability != Durability::None;
+    let is_logged = context.shared.data.durability != Durability::None;
     if must_be_local && !is_logged {
         return Err(CommandError::text(
             "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.",

@@ -116,7 +116,7 @@ pub(super) fn watch(
     }
     let limit = context.shared.settings.request_bytes_max.get();
     let database = context.client.database();
-    let at = (&*context.shared.databases, database);
+    let at = (&*context.shared.data.databases, database);
     context.client.watched.add(&mut context.session, args, at, limit)?;
     reply.ok();
     Ok(AfterCommand::Done)

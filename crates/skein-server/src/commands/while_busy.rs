@@ -1,15 +1,14 @@
-//! Handlers of commands that are answered while a script keeps the server busy. Their rows name
-//! them beside the normal handlers. All others reply BUSY.
-//!
-//! They need no data: the login, the begin and end of MULTI, and the commands that end the script.
+//! Handlers of commands that are answered while a script keeps the server busy (see
+//! `without_data`): the login, the begin and end of MULTI, and the commands that end the script.
 //!
 //! WATCH replies BUSY. (Redis allows it; it would read a key in the middle of the script.)
 
 use std::sync::Arc;
 
-use super::connection::{authenticate, negotiate_hello, reset_client, with_login};
+use super::connection::{LoginContext, end_messages, with_login};
 use super::scripts::{kill, write_function_stats};
 use super::transactions::{begin_multi, discard_multi, refused, unwatch_keys};
+use super::without_data::{DatalessHandler, DatalessServer, WithoutData};
 use super::{Command, CommandError, is};
 use crate::clients::client::ClientState;
 use crate::request::command_error::SYNTAX;
@@ -17,43 +16,28 @@ use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use crate::shared::busy_script::ScriptSort;
 
-/// The client and the server, as such a command sees them.
-pub(crate) struct BusyContext<'b> {
-    pub client: &'b mut ClientState,
-    pub shared: &'b Arc<ServerShared>,
-}
+/// The client and the busy server.
+pub(crate) type BusyContext<'b> = WithoutData<'b, Arc<ServerShared>>;
+pub(crate) type BusyHandler = DatalessHandler<Arc<ServerShared>>;
 
-/// Runs a request. Returns whether the connection must be closed after it. If it returns an error,
-/// the partial reply is discarded.
-pub(crate) type BusyHandler =
-    fn(&mut BusyContext<'_>, &RequestArgs<'_>, &mut ReplyWriter<'_>) -> Result<bool, CommandError>;
+impl DatalessServer for Arc<ServerShared> {
+    fn with_login<R>(&self, client: &mut ClientState, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
+        with_login(client, self, run)
+    }
 
-/// Returns the handler of a request, if it may run now.
-fn handler_of(command: &Command, args: &RequestArgs<'_>) -> Option<BusyHandler> {
-    command.subcommand_of(args).map_or(command.while_busy, |subcommand| subcommand.while_busy)
-}
-
-/// Runs a request, if it may run now: see [`BusyHandler`].
-pub(crate) fn run(
-    context: &mut BusyContext<'_>,
-    command: &Command,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<bool, CommandError> {
-    match handler_of(command, args) {
-        Some(run) => run(context, args, reply),
-        None => Err(refuse(context.client, command, context.shared)),
+    fn end_messages(&self, client: &mut ClientState) {
+        end_messages(self, client);
     }
 }
 
-/// Returns whether a request between MULTI and EXEC may be queued now.
-pub(crate) fn may_be_queued(command: &Command, args: &RequestArgs<'_>) -> bool {
-    handler_of(command, args).is_some()
-}
-
-/// Returns the reply BUSY.
-pub(crate) fn refuse(client: &mut ClientState, command: &Command, shared: &ServerShared) -> CommandError {
-    refused(client, command, shared.busy_script.refusal())
+/// Returns the handler of a request. Errors if it may neither run nor be queued now.
+pub(crate) fn handler_of(
+    context: &mut BusyContext<'_>,
+    command: &Command,
+    args: &RequestArgs<'_>,
+) -> Result<BusyHandler, CommandError> {
+    let handler = command.subcommand_of(args).map_or(command.while_busy, |subcommand| subcommand.while_busy);
+    handler.ok_or_else(|| refused(context.client, command, context.server.scripts.busy.refusal()))
 }
 
 /// Errors unless the request is `SHUTDOWN NOSAVE`, with or without NOW and FORCE.
@@ -67,32 +51,7 @@ fn check_shutdown(args: &RequestArgs<'_>, shared: &ServerShared) -> Result<(), C
     if has("ABORT") {
         return Err(CommandError::text("ERR No shutdown in progress."));
     }
-    if has("NOSAVE") { Ok(()) } else { Err(shared.busy_script.refusal()) }
-}
-
-pub(super) fn auth(
-    BusyContext { client, shared }: &mut BusyContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<bool, CommandError> {
-    with_login(client, shared, |login| authenticate(login, args, reply)).map(|()| false)
-}
-
-pub(super) fn hello(
-    BusyContext { client, shared }: &mut BusyContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<bool, CommandError> {
-    with_login(client, shared, |login| negotiate_hello(login, args, reply)).map(|()| false)
-}
-
-pub(super) fn reset(
-    BusyContext { client, shared }: &mut BusyContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<bool, CommandError> {
-    reset_client(client, shared, reply);
-    Ok(false)
+    if has("NOSAVE") { Ok(()) } else { Err(shared.scripts.busy.refusal()) }
 }
 
 pub(super) fn multi(
@@ -120,21 +79,12 @@ pub(super) fn unwatch(
     Ok(false)
 }
 
-pub(super) fn quit(
-    _: &mut BusyContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> Result<bool, CommandError> {
-    reply.ok();
-    Ok(true)
-}
-
 pub(super) fn kill_script(
     context: &mut BusyContext<'_>,
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<bool, CommandError> {
-    kill(context.shared, ScriptSort::Script, reply).map(|()| false)
+    kill(context.server, ScriptSort::Script, reply).map(|()| false)
 }
 
 pub(super) fn kill_function(
@@ -142,7 +92,7 @@ pub(super) fn kill_function(
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<bool, CommandError> {
-    kill(context.shared, ScriptSort::Function, reply).map(|()| false)
+    kill(context.server, ScriptSort::Function, reply).map(|()| false)
 }
 
 pub(super) fn function_stats(
@@ -150,17 +100,17 @@ pub(super) fn function_stats(
     _: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<bool, CommandError> {
-    write_function_stats(context.shared, reply).map(|()| false)
+    write_function_stats(context.server, reply).map(|()| false)
 }
 
 pub(super) fn shutdown(
-    BusyContext { client, shared }: &mut BusyContext<'_>,
+    WithoutData { client, server: shared }: &mut BusyContext<'_>,
     args: &RequestArgs<'_>,
     _: &mut ReplyWriter<'_>,
 ) -> Result<bool, CommandError> {
     check_shutdown(args, shared)?;
     tracing::info!(client = client.id, "a client stopped the server while a script ran");
-    shared.busy_script.abandon();
+    shared.scripts.busy.abandon();
     shared.stop();
     Ok(true)
 }

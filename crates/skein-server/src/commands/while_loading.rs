@@ -1,85 +1,44 @@
-//! Handlers of commands that work while the data is loading. The table names them beside the normal
-//! handlers.
+//! Handlers of commands that work while the data is loading (see `without_data`).
 //!
-//! A command without such a handler replies LOADING. These handlers need no data, and their replies
-//! are the same as later. So a client that connects during loading need not connect again.
+//! Their replies are the same as later. So a client that connects during loading need not connect again.
 
-use super::connection::{LoginContext, authenticate, negotiate_hello, reset_at};
+use super::connection::LoginContext;
 use super::reply_limit::ReplyLimit;
 use super::server::{check_shutdown, tell_time};
 use super::standalone::{NO_CLUSTER, tell_role};
+use super::without_data::{DatalessHandler, DatalessServer, WithoutData};
 use super::{CommandError, client, databases, introspection};
 use crate::clients::client::ClientState;
 use crate::net::loading::Loading;
 use crate::observe::info;
 use crate::resp::{ReplyWriter, RequestArgs};
 
-/// The client and the loading server, as such a command sees them.
-pub(crate) struct LoadingContext<'e> {
-    pub client: &'e mut ClientState,
-    pub loading: &'e Loading,
-}
+/// The client and the loading server.
+pub(crate) type LoadingContext<'e> = WithoutData<'e, Loading>;
 
-/// Runs a request. If the handler returns an error, its partial reply is discarded.
-pub(crate) type LoadingHandler = fn(
-    &mut LoadingContext<'_>,
-    &RequestArgs<'_>,
-    &mut ReplyWriter<'_>,
-) -> Result<AfterLoadingCommand, CommandError>;
+pub(crate) type LoadingHandler = DatalessHandler<Loading>;
+type LoadingResult = Result<bool, CommandError>;
 
-/// The state of the connection after a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AfterLoadingCommand {
-    /// The reply is written.
-    Done,
-    /// The reply is written. The connection closes after it is sent.
-    Close,
-}
-
-type LoadingResult = Result<AfterLoadingCommand, CommandError>;
-
-impl LoadingContext<'_> {
-    /// Calls `run` with a login context. ACL LOG starts after loading; until then only the server's
-    /// log has rejected logins.
-    fn with_login<R>(&mut self, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
+impl DatalessServer for Loading {
+    /// ACL LOG starts after loading; until then only the server's log has rejected logins.
+    fn with_login<R>(&self, client: &mut ClientState, run: impl FnOnce(&mut LoginContext<'_>) -> R) -> R {
         let refused = |_: &ClientState, _: &[u8], user: &[u8]| {
             tracing::warn!(user = %user.escape_ascii(), "a client gave a wrong password while the data was loading");
         };
-        run(&mut LoginContext { client: self.client, acl: &self.loading.acl, refused: &refused })
+        run(&mut LoginContext { client, acl: &self.acl, refused: &refused })
     }
 
+    fn end_messages(&self, _: &mut ClientState) {}
+}
+
+impl LoadingContext<'_> {
     /// Returns the reply of most commands.
     pub(crate) fn refusal(&self) -> CommandError {
         CommandError::owned(format!(
             "LOADING SkeinDB is loading the dataset in memory: {}",
-            self.loading.progress_text()
+            self.server.progress_text()
         ))
     }
-}
-
-pub(super) fn auth(
-    early: &mut LoadingContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> LoadingResult {
-    early.with_login(|login| authenticate(login, args, reply)).map(|()| AfterLoadingCommand::Done)
-}
-
-pub(super) fn hello(
-    early: &mut LoadingContext<'_>,
-    args: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> LoadingResult {
-    early.with_login(|login| negotiate_hello(login, args, reply)).map(|()| AfterLoadingCommand::Done)
-}
-
-pub(super) fn reset(
-    early: &mut LoadingContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> LoadingResult {
-    early.with_login(|login| reset_at(login, reply));
-    Ok(AfterLoadingCommand::Done)
 }
 
 pub(super) fn echo(
@@ -88,16 +47,7 @@ pub(super) fn echo(
     reply: &mut ReplyWriter<'_>,
 ) -> LoadingResult {
     reply.bulk(args.get(1));
-    Ok(AfterLoadingCommand::Done)
-}
-
-pub(super) fn quit(
-    _: &mut LoadingContext<'_>,
-    _: &RequestArgs<'_>,
-    reply: &mut ReplyWriter<'_>,
-) -> LoadingResult {
-    reply.ok();
-    Ok(AfterLoadingCommand::Close)
+    Ok(false)
 }
 
 pub(super) fn select(
@@ -105,7 +55,7 @@ pub(super) fn select(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> LoadingResult {
-    databases::select_at(early.client, args, reply).map(|()| AfterLoadingCommand::Done)
+    databases::select_at(early.client, args, reply).map(|()| false)
 }
 
 pub(super) fn time(
@@ -114,7 +64,7 @@ pub(super) fn time(
     reply: &mut ReplyWriter<'_>,
 ) -> LoadingResult {
     tell_time(reply);
-    Ok(AfterLoadingCommand::Done)
+    Ok(false)
 }
 
 pub(super) fn role(
@@ -123,7 +73,7 @@ pub(super) fn role(
     reply: &mut ReplyWriter<'_>,
 ) -> LoadingResult {
     tell_role(reply);
-    Ok(AfterLoadingCommand::Done)
+    Ok(false)
 }
 
 pub(super) fn cluster(
@@ -140,8 +90,8 @@ pub(super) fn info(
     reply: &mut ReplyWriter<'_>,
 ) -> LoadingResult {
     let names: Vec<&[u8]> = args.from(1).collect();
-    reply.text(&info::loading::text(early.loading, &names));
-    Ok(AfterLoadingCommand::Done)
+    reply.text(&info::loading::text(early.server, &names));
+    Ok(false)
 }
 
 pub(super) fn command(
@@ -149,9 +99,9 @@ pub(super) fn command(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> LoadingResult {
-    let bytes_max = early.loading.options.reply_bytes_max;
+    let bytes_max = early.server.options.reply_bytes_max;
     introspection::answer(args, &ReplyLimit::of(bytes_max, reply, introspection::WAY_OUT), reply)?;
-    Ok(AfterLoadingCommand::Done)
+    Ok(false)
 }
 
 /// Runs the subcommands that concern only this connection. The list of all clients starts after
@@ -161,11 +111,7 @@ pub(super) fn client(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> LoadingResult {
-    if client::own_client(early.client, args, reply)? {
-        Ok(AfterLoadingCommand::Done)
-    } else {
-        Err(early.refusal())
-    }
+    if client::own_client(early.client, args, reply)? { Ok(false) } else { Err(early.refusal()) }
 }
 
 pub(super) fn shutdown(
@@ -175,6 +121,6 @@ pub(super) fn shutdown(
 ) -> LoadingResult {
     check_shutdown(args)?;
     tracing::info!(client = early.client.id, "a client stopped the server");
-    early.loading.progress.cancel();
-    Ok(AfterLoadingCommand::Close)
+    early.server.progress.cancel();
+    Ok(true)
 }

@@ -114,7 +114,7 @@ options_struct! {
             /// 6380.
             listen: String = DEFAULT_ADDRESS.to_owned() => [
                 option("listen", ValueKind::Text, "HOST:PORT")
-                    .fixed(&["bind"], |shared| shared.address.ip().to_string())
+                    .fixed(&["bind"], |shared| shared.identity.address.ip().to_string())
                     .docs("where to listen. Port 0 takes a free one, and a host alone gets port 6380. Of a name the first \
                            IPv4 address is taken, or else the first. An address that other machines can reach needs a \
                            password"),
@@ -123,7 +123,7 @@ options_struct! {
             port: Option<u16> = None => [
                 option("port", ValueKind::NumberBetween(0, u16::MAX), "N")
                     .excludes(&["listen"])
-                    .fixed(&["port"], |shared| shared.address.port().to_string()),
+                    .fixed(&["port"], |shared| shared.identity.address.port().to_string()),
             ];
             /// Also listen on a Unix socket; its file is created, and removed at the end.
             unix_socket: Option<PathBuf> = None => [
@@ -333,7 +333,7 @@ options_struct! {
                 option("tls-listen", ValueKind::Text, "HOST:PORT")
                     .requires(&["tls-cert", "tls-key"])
                     .fixed(&["tls-port"], |shared| {
-                        shared.tls.as_ref().map_or(0, |port| port.address.port()).to_string()
+                        shared.identity.tls.as_ref().map_or(0, |port| port.address.port()).to_string()
                     }),
             ];
             /// The server's certificate, with its intermediate certificates: a PEM file.

@@ -57,7 +57,7 @@ options_struct! {
                 option("workers", ValueKind::NumberBetween(1, threads::MOST as u16), "N")
                     .between(1, threads::MOST as u64)
                     .default_text("one per core")
-                    .fixed(&["io-threads"], |shared| shared.mailboxes.len().to_string()),
+                    .fixed(&["io-threads"], |shared| shared.workers.mailboxes.len().to_string()),
             ];
             /// A file with the users, in the format of Redis's ACL files. It must exist, and may be
             /// empty; ACL SAVE writes it.
@@ -113,7 +113,7 @@ options_struct! {
             /// Databases that clients can select.
             databases: u32 = 16 => [
                 number("databases", 1, DATABASES_MAX as u64)
-                    .fixed(&["databases"], |shared| shared.databases.count().to_string()),
+                    .fixed(&["databases"], |shared| shared.data.databases.count().to_string()),
             ];
             /// Requests of one connection that are read ahead and run as one batch; further ones
             /// wait.
@@ -182,14 +182,14 @@ options_struct! {
             idle_timeout: Duration = Duration::ZERO => [
                 time("idle-timeout").between(0, SECONDS_MAX)
                     .live_time(&["timeout"], TimeUnit::Seconds, |all| &all.idle_timeout)
-                    .then(crate::shared::ServerShared::wake_workers),
+                    .then(|shared| shared.workers.wake()),
             ];
             /// Disconnect a client of --tls-listen that has not finished its handshake within this
             /// time; whole seconds, 0 for never.
             tls_handshake_timeout: Duration = Duration::from_secs(10) => [
                 time("tls-handshake-timeout").between(0, SECONDS_MAX)
                     .live_time(&["tls-handshake-timeout"], TimeUnit::Seconds, |all| &all.tls_handshake_timeout)
-                    .then(crate::shared::ServerShared::wake_workers),
+                    .then(|shared| shared.workers.wake()),
             ];
             /// Probe a client that has been silent for this time, and disconnect it if it does not
             /// respond; whole seconds, 0 for never.
@@ -297,7 +297,7 @@ options_struct! {
                 number("tracking-table-max-keys", 0, i64::MAX as u64)
                     .live(&["tracking-table-max-keys"], |all| &all.tracking_keys_max)
                     .then(|shared| {
-                        shared.key_observer.tracking.keep_at_most(shared.settings.tracking_keys_max.get());
+                        shared.notices.key_observer.tracking.keep_at_most(shared.settings.tracking_keys_max.get());
                     })
                     .docs("keys that are remembered for `CLIENT TRACKING`: a client is told that one has changed, and it is \
                            dropped; 0 for no limit"),

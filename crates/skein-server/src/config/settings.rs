@@ -38,6 +38,11 @@ const REPLICA_LIMIT: OutputLimit =
 #[derive(Debug)]
 pub(crate) struct LiveSettings {
     options: LiveOptions,
+    /// Held while settings are changed: those that depend on each other are checked and changed together.
+    pub changing: Mutex<()>,
+    /// Held while the configuration is written to the file, which takes as long as the disk does.
+    /// Acquired before `changing`.
+    pub rewriting: Mutex<()>,
     /// When a replica that does not read is disconnected. Kept for CONFIG GET: this server has no
     /// replicas.
     pub replica_limit: OutputSettings,
@@ -125,6 +130,8 @@ impl LiveSettings {
     pub(crate) fn new(options: &ServerOptions) -> Self {
         Self {
             options: LiveOptions::new(options),
+            changing: Mutex::default(),
+            rewriting: Mutex::default(),
             replica_limit: REPLICA_LIMIT.cell(),
             debug_in_scripts: false.cell(),
             encodings: EncodingSettings::new(),

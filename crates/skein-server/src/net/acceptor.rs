@@ -50,7 +50,7 @@ impl Acceptor {
     pub(crate) fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(8);
         let mut rest = None;
-        while !self.shared.stopping() {
+        while !self.shared.workers.stopping() {
             match self.poll.poll(&mut events, rest) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => rest = self.listeners.iter().filter_map(|listener| self.accept_all(listener)).min(),
@@ -62,13 +62,13 @@ impl Acceptor {
     /// Accepts all waiting connections. Returns how long to rest before the next attempt, if the
     /// system refused.
     fn accept_all(&self, listener: &Listener) -> Option<Duration> {
-        while !self.shared.stopping() {
+        while !self.shared.workers.stopping() {
             match listener.accept() {
                 Ok(stream) => self.place(stream),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
                 Err(error) if is_client_error(&error) => {}
                 Err(cause) => {
-                    self.shared.warnings.cannot_accept(&cause);
+                    self.shared.clients.warnings.cannot_accept(&cause);
                     return Some(REST);
                 }
             }
@@ -79,7 +79,7 @@ impl Acceptor {
     /// Returns the error for a client that must be refused.
     fn refusal(&self, stream: &Transport) -> Option<&'static [u8]> {
         let shared = &self.shared;
-        if shared.connections() >= shared.settings.clients_max.get() {
+        if shared.workers.connections() >= shared.settings.clients_max.get() {
             return Some(TOO_MANY);
         }
         let open = || shared.acl.users.default_user().is_open();
@@ -88,7 +88,7 @@ impl Acceptor {
 
     fn place(&self, mut stream: Transport) {
         if let Some(refusal) = self.refusal(&stream) {
-            self.shared.refused.fetch_add(1, Ordering::Relaxed);
+            self.shared.clients.refused.fetch_add(1, Ordering::Relaxed);
             // A new socket accepts these few bytes. Otherwise, and over TLS, the client is closed
             // without a reply.
             let _ = io::Write::write(&mut stream, refusal);
@@ -101,14 +101,14 @@ impl Acceptor {
             // If this fails, the client is accepted all the same.
             let _ = keep_alive(stream, self.shared.settings.keepalive.seconds() as usize);
         }
-        self.shared.accepted.fetch_add(1, Ordering::Relaxed);
+        self.shared.clients.accepted.fetch_add(1, Ordering::Relaxed);
         self.to_least_loaded(stream);
     }
 
     /// Sends a connection to the worker with the fewest connections.
     fn to_least_loaded(&self, stream: Transport) {
         let load = |mailbox: &&Mailbox| mailbox.counts.connections.load(Ordering::Relaxed);
-        if let Some(mailbox) = self.shared.mailboxes.iter().min_by_key(load) {
+        if let Some(mailbox) = self.shared.workers.mailboxes.iter().min_by_key(load) {
             mailbox.counts.connections.fetch_add(1, Ordering::Relaxed);
             mailbox.send(|mail| mail.connections.push(stream));
         }

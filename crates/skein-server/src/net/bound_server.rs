@@ -8,6 +8,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::{Instant, UNIX_EPOCH};
 
 use mio::net::TcpListener;
 
@@ -22,7 +23,7 @@ use crate::net::transport::Listener;
 use crate::observe::metrics::{MetricsListener, MetricsPages, MetricsThread};
 use crate::scripting::functions::FunctionRegistry;
 use crate::server::Server;
-use crate::shared::{Mailbox, ServerShared, SharedParts};
+use crate::shared::{ClientAccess, Mailbox, ServerIdentity, ServerShared, StoredData, WorkerAccess};
 use crate::worker;
 use crate::worker::loading::{LoadingHandover, LoadingThread};
 use crate::{ServerOptions, StartError};
@@ -153,25 +154,28 @@ impl BoundServer {
         let store: Engine = store.into();
         loading.databases.open(&store)?;
         let functions = FunctionRegistry::open(&store, options.script_memory_max)?;
-        let shared = Arc::new(ServerShared::new(SharedParts {
-            options,
+        let identity = ServerIdentity {
             address: loading.address,
             tls,
-            acl: loading.acl.clone(),
-            databases: loading.databases.clone(),
-            store,
-            functions,
-            mailboxes,
-            acceptor: acceptor_waker,
-            files,
+            started: Instant::now(),
+            started_unix_s: UNIX_EPOCH.elapsed().unwrap_or_default().as_secs(),
             run_id: loading.run_id.clone(),
             replication_id: run_id()?,
-        }));
-        shared.count_from(&loading);
+        };
+        let data = StoredData::new(store, loading.databases.clone(), &options);
+        let shared = Arc::new(ServerShared::new(
+            options,
+            identity,
+            loading.acl.clone(),
+            data,
+            functions,
+            ClientAccess::after(&loading, files),
+            WorkerAccess::new(mailboxes, acceptor_waker),
+        ));
         let listening = Arc::downgrade(&shared);
-        shared.store.on_durable(move || {
+        shared.data.store.on_durable(move || {
             if let Some(shared) = listening.upgrade() {
-                shared.mailboxes.iter().for_each(Mailbox::epoch_advanced);
+                shared.workers.mailboxes.iter().for_each(Mailbox::epoch_advanced);
             }
         });
         metrics.pages.serve(&shared);

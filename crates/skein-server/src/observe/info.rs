@@ -124,9 +124,9 @@ fn program(run_id: &str, address: SocketAddr, lines: &mut InfoLines) {
 }
 
 fn server(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
-    let up = shared.started.elapsed();
-    program(&shared.run_id, shared.address, lines);
-    lines.add("workers", shared.mailboxes.len());
+    let up = shared.identity.started.elapsed();
+    program(&shared.identity.run_id, shared.identity.address, lines);
+    lines.add("workers", shared.workers.mailboxes.len());
     lines.add("server_time_usec", UNIX_EPOCH.elapsed().unwrap_or_default().as_micros());
     lines.add("uptime_in_seconds", up.as_secs());
     lines.add("uptime_in_days", up.as_secs() / 86_400);
@@ -136,14 +136,14 @@ fn server(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
         lines.add(name, value_of(shared, "hz"));
     }
     lines.add("lru_clock", UNIX_EPOCH.elapsed().unwrap_or_default().as_secs() & LRU_CLOCK);
-    lines.add("io_threads_active", u8::from(shared.mailboxes.len() > 1));
+    lines.add("io_threads_active", u8::from(shared.workers.mailboxes.len() > 1));
     if let Ok(path) = std::env::current_exe() {
         lines.add("executable", path.display());
     }
 }
 
 fn clients(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
-    for (i, mailbox) in shared.mailboxes.iter().enumerate() {
+    for (i, mailbox) in shared.workers.mailboxes.iter().enumerate() {
         let connections = mailbox.counts.connections.load(Ordering::Relaxed);
         lines.add(&format!("worker{i}_clients"), connections);
     }
@@ -151,11 +151,11 @@ fn clients(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
 
 /// Writes the kind of the engine, and the keys of the disk engine per page.
 fn engine(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
-    if let Some(index) = shared.store.index() {
+    if let Some(index) = shared.data.store.index() {
         lines.add("engine", "memory");
         lines.add("index", index);
     }
-    let Some((disk, stats)) = shared.store.disk() else { return };
+    let Some((disk, stats)) = shared.data.store.disk() else { return };
     lines.add("engine", "disk");
     lines.add("trie", disk.store().shape());
     let pages = disk.store().pages_in_use();
@@ -170,7 +170,7 @@ fn replication(shared: &ServerShared, _: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("role", "master");
     lines.add("connected_slaves", 0);
     lines.add("master_failover_state", "no-failover");
-    lines.add("master_replid", &shared.replication_id);
+    lines.add("master_replid", &shared.identity.replication_id);
     lines.add("master_replid2", "0".repeat(40));
     lines.add("master_repl_offset", 0);
     lines.add("second_repl_offset", -1);

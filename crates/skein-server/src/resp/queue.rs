@@ -69,11 +69,6 @@ impl RequestQueue {
         self.requests.len()
     }
 
-    /// Returns the tags, in the order of the requests.
-    pub(crate) fn tags(&self) -> impl Iterator<Item = u16> {
-        self.requests.iter().map(|request| request.tag)
-    }
-
     /// Returns the requests, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u16, RequestArgs<'_>)> {
         self.requests.iter().map(|QueuedRequest { first, count, tag }| {

@@ -2,10 +2,9 @@
 
 use crate::clients::client_registry::ClientRecord;
 use crate::commands::monitor::feed;
-use crate::notice::monitors::RequestSource;
+use crate::notice::monitors::{Monitors, RequestSource};
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::RequestArgs;
-use crate::shared::ServerShared;
 
 use super::connection::Connection;
 use super::request_timer::RequestTimer;
@@ -14,7 +13,7 @@ use super::request_timer::RequestTimer;
 /// log and to monitors.
 pub(super) struct BatchAccount<'t> {
     timer: &'t RequestTimer<'t>,
-    monitors: Option<&'t ServerShared>,
+    monitors: Option<&'t Monitors>,
     kind: CommandKind,
     count: u64,
     nanos_each: u64,
@@ -23,11 +22,7 @@ pub(super) struct BatchAccount<'t> {
 
 impl<'t> BatchAccount<'t> {
     /// Begins the account of a batch whose requests took so long each.
-    pub(super) fn new(
-        nanos_each: u64,
-        monitors: Option<&'t ServerShared>,
-        timer: &'t RequestTimer<'t>,
-    ) -> Self {
+    pub(super) fn new(nanos_each: u64, monitors: Option<&'t Monitors>, timer: &'t RequestTimer<'t>) -> Self {
         let is_slow = timer.is_slow(nanos_each);
         Self { timer, monitors, kind: CommandKind::plain(0), count: 0, nanos_each, is_slow }
     }
@@ -50,8 +45,8 @@ impl<'t> BatchAccount<'t> {
         if self.is_slow {
             self.timer.slow(kind, self.nanos_each, args, record);
         }
-        if let Some(shared) = self.monitors {
-            feed(shared, kind.command(), RequestSource::Client(record), args);
+        if let Some(monitors) = self.monitors {
+            feed(monitors, kind.command(), RequestSource::Client(record), args);
         }
     }
 

@@ -168,10 +168,8 @@ fn stored_keys<'s>(
     if connection.client.keyspace().is_default() {
         return Ok(*names);
     }
-    match ResolvedTag::of(tag) {
-        ResolvedTag::Command(command) => stored.of(&connection.client, command, names, stable),
-        _ => Ok(*names),
-    }
+    let Some(command) = ResolvedTag::of(tag).command() else { return Ok(*names) };
+    stored.of(&connection.client, command, names, stable)
 }
 
 /// Looks at the keys of a write.
@@ -183,7 +181,7 @@ fn begin<'a>(
     tag: u16,
     args: &RequestArgs<'a>,
 ) -> Option<CommandWatch<'a>> {
-    let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return None };
+    let command = ResolvedTag::of(tag).command()?;
     changes.set_client(connection.client.id);
     changes.begin(writer, command, args)
 }

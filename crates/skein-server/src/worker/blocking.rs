@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use crate::clients::client::ClientState;
 use crate::clients::client_registry::ClientLocation;
-use crate::clients::waiting_clients::WaitingClient;
+use crate::clients::waiting_clients::{WaitingClient, WaitingClients};
 use crate::command_table::request_keys::keys_of;
 use crate::commands::blocking::{BlockingCommand, BlockingQuery};
 use crate::commands::{AfterCommand, Command, CommandContext, CommandError, KeyWait, observed};
@@ -58,25 +58,24 @@ impl WaitDeadlines {
 
 /// Whether one of the keys that the request may make has a waiting client. Then the request must
 /// run alone, to serve it.
-pub(super) fn wakes_someone(shared: &ServerShared, command: &Command, args: &RequestArgs<'_>) -> bool {
-    command.may_wake(&shared.waiting)
+pub(super) fn wakes_someone(waiting: &WaitingClients, command: &Command, args: &RequestArgs<'_>) -> bool {
+    command.may_wake(waiting)
         && (command.removes_all_keys()
-            || keys_of(command, args)
-                .is_some_and(|keys| keys.all().iter().any(|key| shared.waiting.waits_for(key))))
+            || keys_of(command, args).is_some_and(|keys| keys.all().iter().any(|key| waiting.waits_for(key))))
 }
 
 /// Returns whether a request of a client may do so: with the names that the client has sent. If these
 /// are not the keys of the store, any waiting client counts.
 pub(super) fn may_wake_someone(
-    shared: &ServerShared,
+    waiting: &WaitingClients,
     client: &ClientState,
     command: &Command,
     names: &RequestArgs<'_>,
 ) -> bool {
     if client.keyspace().is_default() {
-        wakes_someone(shared, command, names)
+        wakes_someone(waiting, command, names)
     } else {
-        command.may_wake(&shared.waiting)
+        command.may_wake(waiting)
     }
 }
 
@@ -84,7 +83,7 @@ pub(super) fn may_wake_someone(
 /// requests, and this worker may write (`KeyObserver::begin`).
 pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShared>) {
     let mut later = Vec::new();
-    while let Some(key) = shared.waiting.take_noted() {
+    while let Some(key) = shared.notices.waiting.take_noted() {
         while let Some((place, client)) = claim(session, shared, &key) {
             let mut bytes = Vec::new();
             let mut reply = ReplyWriter::new(&mut bytes, client.protocol);
@@ -92,7 +91,7 @@ pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShar
                 Ok(ticket) => ticket,
                 // It waits on: the key is as it was.
                 Err(fault) if fault.stops_writes() => {
-                    shared.waiting.wait_at(place, client);
+                    shared.notices.waiting.wait_at(place, client);
                     later.push(key);
                     break;
                 }
@@ -102,14 +101,14 @@ pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShar
                     Ticket::default()
                 }
             };
-            shared.answer_waiting(client.who, bytes, ticket);
+            shared.workers.answer_waiting(client.who, bytes, ticket);
             if planted_bugs::is_on(PlantedBug::LostWaiter) {
                 break;
             }
         }
     }
     for key in &later {
-        shared.waiting.note(key);
+        shared.notices.waiting.note(key);
     }
 }
 
@@ -118,7 +117,7 @@ pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShar
 fn claim(session: &mut EngineSession, shared: &ServerShared, key: &[u8]) -> Option<(u64, WaitingClient)> {
     session.get_with(key, |row| {
         let row = row.ok()?;
-        shared.waiting.claim(key, |client| {
+        shared.notices.waiting.claim(key, |client| {
             let (blocking, args) = (client.command.plan.blocking(), client.request.args());
             blocking.zip(args).is_some_and(|(blocking, args)| (blocking.can_serve)(row, &args, key))
         })
@@ -136,7 +135,7 @@ fn serve(
     let (Some(blocking), Some(args)) = (client.command.plan.blocking(), client.request.args()) else {
         return Ok(Ticket::default());
     };
-    let mut changes = KeyChanges::of(&shared.key_observer, 0);
+    let mut changes = KeyChanges::of(&shared.notices.key_observer, 0);
     let mut keys = EngineKeys::Transaction(Box::new(session.begin()?));
     let watch = changes.begin(&mut keys, client.command, &args);
     let (served, ticket) = (blocking.serve)(&mut keys, &args, key, reply);
@@ -145,8 +144,8 @@ fn serve(
         (blocking.nothing)(reply);
     }
     let ticket = keys.commit()?.max(ticket);
-    changes.publish_in_order(&mut EngineKeys::Session(session), &shared.key_observer);
-    shared.note_made_keys(&mut EngineKeys::Session(session), client.command, &args);
+    changes.publish_in_order(&mut EngineKeys::Session(session), &shared.notices.key_observer);
+    shared.notices.note_made_keys(&mut EngineKeys::Session(session), client.command, &args);
     Ok(ticket)
 }
 
@@ -197,7 +196,7 @@ impl GeneralContext<'_> {
         let alone = Alone::wait(&mut self.pass, self.shared)?;
         let mut stored = StoredRequest::default();
         let args = &stored.of(client, command, names, alone.stable())?;
-        let moves = moves(self.shared, command, args);
+        let moves = moves(&self.shared.data.migrations, command, args);
         let Some(mut ring) = alone.begin(moves, client.id, self.session) else { return Ok(HELD_BACK) };
         let looks = !(is_of_one_key && planted_bugs::is_on(PlantedBug::NoSecondLook));
         // While writes are stopped, a client may still wait for a key that is absent.
@@ -224,7 +223,7 @@ impl GeneralContext<'_> {
                     keys: query.keys.clone().map(|at| args.get(at).to_vec()).collect(),
                 };
                 let wait = KeyWait { until: query.until(Instant::now()), bytes: waiting.memory() };
-                self.shared.waiting.wait(waiting);
+                self.shared.notices.waiting.wait(waiting);
                 Ok((AfterCommand::Wait(wait), Ticket::default()))
             }
         }
@@ -253,7 +252,7 @@ fn try_alone(
             (blocking.at_once)(blocking, context, query, args, reply)
         })?
     {
-        context.shared.note_made_keys(&mut context.session, command, args);
+        context.shared.notices.note_made_keys(&mut context.session, command, args);
         return Ok(TriedWait::Served(after));
     }
     if !query.waits {
@@ -270,12 +269,12 @@ impl Worker {
             return;
         }
         let shared = Arc::clone(&self.shared);
-        let mut pass = shared.gate.enter(self.connections.number);
-        if shared.pause.now().is_none()
+        let mut pass = shared.workers.gate.enter(self.connections.number);
+        if shared.clients.pause.now().is_none()
             && let Ok(alone) = Alone::wait(&mut pass, &shared)
             && let Some(mut ring) = alone.begin(false, 0, &mut self.session)
         {
-            self.connections.removed_keys.drain(..).for_each(|key| shared.waiting.note(&key));
+            self.connections.removed_keys.drain(..).for_each(|key| shared.notices.waiting.note(&key));
             ring.end(&mut self.session);
         }
         self.connections.holds |= !self.connections.removed_keys.is_empty();
@@ -290,7 +289,7 @@ impl WorkerConnections {
             self.deadlines.0.remove(&entry);
             let (_, slot, client) = entry;
             // A client that is not there any more was served, and its answer is on its way.
-            if let Some(waiting) = self.shared.waiting.withdraw(client) {
+            if let Some(waiting) = self.shared.notices.waiting.withdraw(client) {
                 let mut bytes = Vec::new();
                 ReplyWriter::new(&mut bytes, waiting.protocol).null_array();
                 let who = ClientLocation { worker: self.number, slot, client };

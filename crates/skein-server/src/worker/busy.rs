@@ -69,7 +69,7 @@ impl BusyServer for BusyWorker<'_, '_, '_> {
         if self.events.take().is_some() {
             self.alone.end_busy();
             // This worker has left its mail, and the others hold back tasks.
-            self.connections.shared.wake_workers();
+            self.connections.shared.workers.wake();
         }
     }
 }
@@ -115,7 +115,7 @@ impl WorkerConnections {
         for &slot in slots {
             let Some((connection, output)) = self.slots.get(slot) else { continue };
             if connection.task.is_some() {
-                connection.pause_if(true, &shared.pause);
+                connection.pause_if(true, &shared.clients.pause);
                 self.holds = true;
             }
             while connection.may_run()
@@ -134,12 +134,12 @@ impl WorkerConnections {
 fn answer(connection: &mut Connection, output: &mut ReplyBuffer, shared: &Arc<ServerShared>, worker: usize) {
     let (pending, start, replies) = (output.pending(), output.buffer.len(), connection.client.replies);
     let began = Instant::now();
-    let around = (Some(&**shared), &shared.warnings);
+    let around = (Some(&**shared), &shared.clients.warnings);
     let answered = answer_without_data(connection, output, around, |client, command, args, reply| {
-        run(&mut BusyContext { client, shared }, command, args, reply)
+        run(&mut BusyContext { client, server: shared }, command, args, reply)
     });
     let Some((tag, ran)) = answered else { return };
-    let (observed, args) = (&shared.mailboxes[worker].observed, connection.input.args(0));
+    let (observed, args) = (&shared.workers.mailboxes[worker].observed, connection.input.args(0));
     if ran {
         let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         observed.done(CommandKind::of(tag, &args), 1, nanos, shared.settings.latency_tracking.get());
@@ -161,13 +161,11 @@ fn run(
     args: &RequestArgs<'_>,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<Option<bool>, CommandError> {
+    let handler = while_busy::handler_of(context, command, args)?;
     if context.client.in_multi() && is_queued(command) {
-        if !while_busy::may_be_queued(command, args) {
-            return Err(while_busy::refuse(context.client, command, context.shared));
-        }
-        let limit = context.shared.settings.request_bytes_max.get();
+        let limit = context.server.settings.request_bytes_max.get();
         enqueue(context.client, command, tag, args, limit, reply);
         return Ok(None);
     }
-    while_busy::run(context, command, args, reply).map(Some)
+    handler(context, args, reply).map(Some)
 }

@@ -35,9 +35,9 @@ pub(super) struct TimeoutSweep {
 /// Returns whether any timeout can apply.
 pub(super) fn is_wanted(shared: &ServerShared) -> bool {
     let settings = &shared.settings;
-    has_timeouts(settings, shared.tls.is_some())
+    has_timeouts(settings, shared.identity.tls.is_some())
         || settings.output_limit.is_limited()
-        || (shared.sends_unasked() && settings.subscriber_limit.is_limited())
+        || (shared.notices.sends_unasked() && settings.subscriber_limit.is_limited())
 }
 
 /// Returns whether any timeout can apply, except the one for unread replies.
@@ -68,7 +68,7 @@ impl WorkerConnections {
         if !is_wanted(&self.shared) {
             return;
         }
-        let now = self.shared.started.elapsed();
+        let now = self.shared.identity.started.elapsed();
         if now < self.sweep.next {
             return;
         }

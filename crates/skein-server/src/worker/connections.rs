@@ -100,7 +100,7 @@ impl WorkerConnections {
     }
 
     pub(super) fn mailbox(&self) -> &Mailbox {
-        &self.shared.mailboxes[self.number]
+        &self.shared.workers.mailboxes[self.number]
     }
 
     /// Waits for events and lists their connections. Returns immediately if there is work already.
@@ -161,13 +161,13 @@ impl WorkerConnections {
     /// Reads the clock and the limits for the next group of connections.
     pub(super) fn begin_group(&mut self) {
         self.limits = self.shared.settings.limits();
-        self.now = self.shared.started.elapsed();
+        self.now = self.shared.identity.started.elapsed();
     }
 
     /// Makes the log close the epoch of this turn's writes, if replies wait for it.
     pub(super) fn request_durable(&mut self) {
-        if self.shared.epoch_to_wait_for(self.ticket).is_some_and(|epoch| epoch > self.durable) {
-            self.shared.store.request_durable(self.ticket);
+        if self.shared.data.epoch_to_wait_for(self.ticket).is_some_and(|epoch| epoch > self.durable) {
+            self.shared.data.store.request_durable(self.ticket);
         }
         self.ticket = Ticket::default();
     }
@@ -193,7 +193,7 @@ impl WorkerConnections {
         // new rights.
         connection.client.refresh(&self.shared.acl.users);
         if count > 0 {
-            WorkerCounters::add(&self.shared.mailboxes[self.number].counts.reads, 1);
+            WorkerCounters::add(&self.shared.workers.mailboxes[self.number].counts.reads, 1);
             connection.client.record.mark_active(self.now);
             if let Some(last) = connection.input.last_tag() {
                 connection.client.record.set_command(last);
@@ -262,7 +262,7 @@ impl WorkerConnections {
             return 0;
         };
         if sent > 0 {
-            WorkerCounters::add(&self.shared.mailboxes[self.number].counts.writes, 1);
+            WorkerCounters::add(&self.shared.workers.mailboxes[self.number].counts.writes, 1);
             connection.client.record.mark_active(self.now);
             if output.pending() == 0 {
                 connection.unasked = 0;
@@ -293,7 +293,7 @@ impl WorkerConnections {
         }
         let holds = connection.memory(output);
         connection.note_sizes(output, holds);
-        self.shared.mailboxes[self.number].counts.holds(&mut connection.counted, holds);
+        self.shared.workers.mailboxes[self.number].counts.holds(&mut connection.counted, holds);
         if let Some(wait) = connection.blocked {
             self.deadlines.note(wait, slot, connection.client.id);
         }
@@ -314,10 +314,10 @@ impl WorkerConnections {
         self.forget_client(slot);
         if let Some(mut connection) = self.slots.remove(slot) {
             if connection.waits {
-                self.shared.checkpoints.withdraw(connection.client.id);
+                self.shared.data.checkpoints.withdraw(connection.client.id);
             }
             if let Some(wait) = connection.blocked.take() {
-                self.shared.waiting.withdraw(connection.client.id);
+                self.shared.notices.waiting.withdraw(connection.client.id);
                 self.deadlines.forget(wait, slot, connection.client.id);
             }
             self.mailbox().counts.holds(&mut connection.counted, 0);
@@ -332,7 +332,7 @@ impl WorkerConnections {
     /// its tracking. Its connection may linger.
     pub(super) fn forget_client(&mut self, slot: usize) {
         if let Some((connection, _)) = self.slots.get(slot) {
-            self.shared.clients.remove(connection.client.id);
+            self.shared.clients.registry.remove(connection.client.id);
             remove_all(&self.shared, &mut connection.client);
             stop_monitoring(&self.shared, &mut connection.client);
             stop_tracking(&self.shared, &mut connection.client);

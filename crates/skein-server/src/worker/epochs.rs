@@ -19,7 +19,8 @@ impl WorkerConnections {
             return false;
         }
         self.mailbox().wait_for_epoch();
-        self.shared.store.durable_epoch() > self.durable || self.shared.store.log_stopped().is_some()
+        self.shared.data.store.durable_epoch() > self.durable
+            || self.shared.data.store.log_stopped().is_some()
     }
 
     /// Lists the connections whose replies need not wait any longer. If the log has stopped, their
@@ -27,15 +28,15 @@ impl WorkerConnections {
     pub(super) fn release_durable_replies(&mut self) {
         if self.held.is_empty() {
             // At other levels only WAITAOF holds replies.
-            if self.shared.durability == Durability::Sync {
-                self.durable = self.shared.store.durable_epoch();
+            if self.shared.data.durability == Durability::Sync {
+                self.durable = self.shared.data.store.durable_epoch();
             }
             return;
         }
-        let durable = self.shared.store.durable_epoch();
+        let durable = self.shared.data.store.durable_epoch();
         let advanced = durable > self.durable;
         self.durable = durable;
-        let stopped = if advanced { None } else { self.shared.store.log_stopped() };
+        let stopped = if advanced { None } else { self.shared.data.store.log_stopped() };
         for slot in std::mem::take(&mut self.held) {
             let Some((connection, output)) = self.slots.get(slot) else { continue };
             connection.held = false;

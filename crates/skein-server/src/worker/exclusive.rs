@@ -41,7 +41,7 @@ impl GeneralContext<'_> {
         let alone = Alone::wait(&mut self.pass, self.shared)?;
         let mut stored = StoredRequest::default();
         let args = &stored.of(client, command, names, alone.stable())?;
-        let moves = moves(self.shared, command, args);
+        let moves = moves(&self.shared.data.migrations, command, args);
         let Some(mut ring) = alone.begin(moves, client.id, self.session) else { return Ok(HELD_BACK) };
         let done = if command.has(Flag::Write) {
             ring.run(transaction(self.session)?, client, |context| {
@@ -78,7 +78,7 @@ impl GeneralContext<'_> {
         }
         let alone = Alone::wait(&mut self.pass, self.shared).map_err(feed)?;
         // A script may write any key.
-        let moves = call.may_write() && self.shared.migrations.moving.any();
+        let moves = call.may_write() && self.shared.data.migrations.moving.any();
         let Some(mut ring) = alone.begin(moves, client.id, self.session) else { return Ok(HELD_BACK) };
         feed_script(self.shared, client, args);
         let mut busy = BusyWorker::new(alone.pass(), self.connections);
@@ -101,9 +101,9 @@ impl GeneralContext<'_> {
         client: &mut ClientState,
         reply: &mut ReplyWriter<'_>,
     ) -> Result<(AfterCommand, Ticket), CommandError> {
-        let before = self.shared.functions.generation();
+        let before = self.shared.scripts.functions.generation();
         let executed = self.try_exec(client, reply);
-        if executed.is_err() && self.shared.functions.generation() != before {
+        if executed.is_err() && self.shared.scripts.functions.generation() != before {
             scripts::reload_functions(self.shared);
         }
         if !client.in_multi() {
@@ -139,12 +139,12 @@ impl GeneralContext<'_> {
         }
         let alone = Alone::wait(&mut self.pass, self.shared).map_err(|fault| fault.aborts())?;
         alone.pass().open_if_planted();
-        let moves = self.shared.migrations.moving.any() && queue_writes_moving_key(self.shared, &multi);
+        let moves = self.shared.data.migrations.moving.any() && queue_writes_moving_key(self.shared, &multi);
         let Some(mut ring) = alone.begin(moves, client.id, self.session) else {
             (client.multi, client.watched) = (Some(multi), watched);
             return Ok(HELD_BACK);
         };
-        let changed = watched.changed(&mut EngineKeys::Session(self.session), &self.shared.databases);
+        let changed = watched.changed(&mut EngineKeys::Session(self.session), &self.shared.data.databases);
         if changed.map_err(aborted)? && !planted_bugs::is_on(PlantedBug::UncheckedWatch) {
             reply.null_array();
             return Ok((AfterCommand::Done, Ticket::default()));
@@ -161,8 +161,8 @@ impl GeneralContext<'_> {
 
 /// Shows a request that runs a script to the monitors, before the commands of the script.
 pub(super) fn feed_script(shared: &ServerShared, client: &ClientState, args: &RequestArgs<'_>) {
-    if shared.monitors.any() {
-        shared.monitors.feed(RequestSource::Client(&client.record), args);
+    if shared.notices.monitors.any() {
+        shared.notices.monitors.feed(RequestSource::Client(&client.record), args);
     }
 }
 

@@ -95,8 +95,8 @@ impl GeneralContext<'_> {
 
     fn step_unless_paused(&mut self, connection: &mut Connection, output: &mut ReplyBuffer) -> Ticket {
         let writes = connection.task.as_ref().is_some_and(|task| task.writes());
-        let held = self.shared.pause.now().is_some() || self.shared.migrations.moving.any();
-        connection.pause_if(writes && held, &self.shared.pause);
+        let held = self.shared.clients.pause.now().is_some() || self.shared.data.migrations.moving.any();
+        connection.pause_if(writes && held, &self.shared.clients.pause);
         if connection.paused.is_some() {
             self.holds = true;
             return Ticket::default();
@@ -149,8 +149,8 @@ impl GeneralContext<'_> {
     #[inline]
     fn holds_back(&mut self, connection: &mut Connection) -> bool {
         // Checked for each request: the one before may have begun or ended the pause.
-        self.held = self.shared.pause.now().map(|(held, _)| held);
-        let moves = self.shared.migrations.moving.any();
+        self.held = self.shared.clients.pause.now().map(|(held, _)| held);
+        let moves = self.shared.data.migrations.moving.any();
         if self.held.is_none() && !moves {
             return false;
         }
@@ -158,7 +158,7 @@ impl GeneralContext<'_> {
         let (args, client) = (connection.input.args(0), &connection.client);
         let is_held = self.held.is_some_and(|held| is_held(held, self.shared, tag, &args, client))
             || moves && writes_moving_key(self.shared, client, tag, &args, self.pass.stable());
-        connection.pause_if(is_held, &self.shared.pause);
+        connection.pause_if(is_held, &self.shared.clients.pause);
         self.holds |= is_held;
         is_held
     }
@@ -189,7 +189,7 @@ impl GeneralContext<'_> {
             connection.put_off = false;
             count += 1;
             let together = self.held.is_none()
-                && !self.shared.migrations.moving.any()
+                && !self.shared.data.migrations.moving.any()
                 && resolved.command().is_some_and(|command| command.has(Flag::TimedTogether))
                 && connection.input.args(count - 1).len() <= TOGETHER_ARGS_MAX
                 && !self.timer.is_strict()
@@ -260,12 +260,12 @@ impl GeneralContext<'_> {
         if connection.client.tracking.is_some() && !is_about_connection {
             connection.client.end_caching();
         }
-        self.shared.mailboxes[self.worker]
+        self.shared.workers.mailboxes[self.worker]
             .counts
             .count_lookups(std::mem::take(&mut connection.client.lookups));
         if let (true, ResolvedTag::Command(command)) = (outcome.done, resolved) {
             let source = RequestSource::Client(&connection.client.record);
-            feed(self.shared, command, source, &connection.input.args(at));
+            feed(&self.shared.notices.monitors, command, source, &connection.input.args(at));
         }
         let kind = || CommandKind::of_tagged(tag, &connection.input.args(at));
         let is_counted = std::mem::take(&mut connection.client.error_is_counted);
@@ -300,7 +300,7 @@ impl GeneralContext<'_> {
         let args = input.args(at);
         let start = output.buffer.len();
         let mut reply = ReplyWriter::new(&mut output.buffer, client.protocol);
-        if is_attack(resolved, &args, client, &self.shared.warnings) {
+        if is_attack(resolved, &args, client, &self.shared.clients.warnings) {
             (connection.attacked, connection.closing) = (true, true);
             return RequestOutcome::default();
         }
@@ -344,11 +344,11 @@ impl GeneralContext<'_> {
             evict_excess(self.session, self.shared, self.worker);
         }
         if matches!(next, Ok(AfterCommand::HeldBack)) {
-            connection.pause_if(true, &self.shared.pause);
+            connection.pause_if(true, &self.shared.clients.pause);
             self.holds = true;
             return RequestOutcome::default();
         }
-        if let Some(epoch) = self.shared.epoch_to_wait_for(ticket) {
+        if let Some(epoch) = self.shared.data.epoch_to_wait_for(ticket) {
             output.hold(start, epoch);
         }
         RequestOutcome {
@@ -370,7 +370,7 @@ impl GeneralContext<'_> {
             Ok(args) => args,
             Err(fault) => return (Err(fault), Ticket::default()),
         };
-        if wakes_someone(self.shared, command, &args) {
+        if wakes_someone(&self.shared.notices.waiting, command, &args) {
             return outcome(self.run_exclusive(command, client, names, reply));
         }
         let around = (self.shared, self.pass.stable());
@@ -395,7 +395,7 @@ impl GeneralContext<'_> {
             Ok(AfterCommand::Close) => connection.closing = true,
             Ok(AfterCommand::Durable(ticket)) => {
                 output.hold(start, ticket.epoch);
-                self.shared.store.request_durable(ticket);
+                self.shared.data.store.request_durable(ticket);
             }
             Ok(AfterCommand::Slices(task)) => {
                 let mut reply = ReplyWriter::new(&mut output.buffer, protocol);
@@ -415,7 +415,7 @@ impl GeneralContext<'_> {
             }
             Ok(AfterCommand::Checkpoint) => {
                 let who = ClientLocation { worker: self.worker, slot, client: connection.client.id };
-                connection.waits = self.shared.checkpoints.ask(who);
+                connection.waits = self.shared.data.checkpoints.ask(who);
                 if !connection.waits {
                     STOPPING.write(&mut ReplyWriter::new(&mut output.buffer, protocol));
                 }
@@ -452,7 +452,7 @@ impl GeneralContext<'_> {
         let begin = output.buffer.len();
         let start = output.open_start().unwrap_or(begin);
         let pending = output.pending_before(start);
-        let observer = &self.shared.key_observer;
+        let observer = &self.shared.notices.key_observer;
         let mut changes = KeyChanges::of(observer, connection.client.id);
         let order = (changes.is_on() && task.writes()).then(|| observer.order());
         let mut slice = TaskSlice {
@@ -481,7 +481,7 @@ impl GeneralContext<'_> {
                 fault.write(&mut ReplyWriter::new(&mut output.buffer, connection.client.protocol));
             }
         }
-        if let Some(epoch) = self.shared.epoch_to_wait_for(ticket) {
+        if let Some(epoch) = self.shared.data.epoch_to_wait_for(ticket) {
             output.hold(begin, epoch);
         }
         if connection.task.is_none() && connection.client.drops_reply(connection.client.replies) {

@@ -28,9 +28,14 @@ const SPARE_MAX: usize = 1024;
 /// Creates the record of a new connection, which other threads can see from now on.
 fn record(shared: &ServerShared, place: ClientLocation, stream: &Transport) -> Arc<ClientRecord> {
     let (address, local) = stream.addresses();
-    let record =
-        Arc::new(ClientRecord::new(place, address, local, stream.as_raw_fd(), shared.started.elapsed()));
-    shared.clients.add(Arc::clone(&record));
+    let record = Arc::new(ClientRecord::new(
+        place,
+        address,
+        local,
+        stream.as_raw_fd(),
+        shared.identity.started.elapsed(),
+    ));
+    shared.clients.registry.add(Arc::clone(&record));
     record
 }
 
@@ -99,7 +104,7 @@ impl WorkerConnections {
         if connection.client.drops_reply(connection.client.replies) {
             output.keep(pending);
         }
-        if let Some(epoch) = self.shared.epoch_to_wait_for(ticket) {
+        if let Some(epoch) = self.shared.data.epoch_to_wait_for(ticket) {
             output.hold(start, epoch);
         }
         let (long, record) = (connection.long.take(), Arc::clone(&connection.client.record));
@@ -110,7 +115,7 @@ impl WorkerConnections {
     /// Counts a command whose client has waited for its reply.
     fn end_long(&self, long: Option<Box<SlicedCommandTime>>, reply: &[u8], record: &ClientRecord) {
         let Some(long) = long else { return };
-        let observed = &self.shared.mailboxes[self.number].observed;
+        let observed = &self.shared.workers.mailboxes[self.number].observed;
         let settings = &self.shared.settings;
         let timer = RequestTimer::new(&self.shared.observing, settings, observed, Instant::now());
         timer.check(long.kind, reply);
@@ -124,10 +129,10 @@ impl WorkerConnections {
             // costs nothing later.
             match registry.register(&mut stream, Token(slot), Interest::READABLE | Interest::WRITABLE) {
                 Ok(()) => {
-                    let place = ClientLocation { worker, slot, client: shared.next_client() };
+                    let place = ClientLocation { worker, slot, client: shared.clients.next() };
                     let record = record(shared, place, &stream);
                     let trusted = shared.options.trusts(&stream);
-                    let client = ClientState::new(record, &shared.acl, &shared.databases, trusted);
+                    let client = ClientState::new(record, &shared.acl, &shared.data.databases, trusted);
                     Some(Connection::new(stream, client))
                 }
                 Err(cause) => {

@@ -14,7 +14,7 @@ use crate::request::stored_request::StoredRequest;
 use crate::resp::{ReplyWriter, RequestArgs};
 use crate::shared::ServerShared;
 use crate::shared::exclusion_gate::StableDatabases;
-use crate::shared::migrations::MigrationJob;
+use crate::shared::migrations::{MigrationJob, Migrations};
 use skein_data::{EngineKeys, Ticket};
 
 use super::Worker;
@@ -32,8 +32,8 @@ pub(super) fn must_leave_batch(
     names: &RequestArgs<'_>,
     stable: StableDatabases<'_>,
 ) -> bool {
-    may_wake_someone(shared, client, command, names)
-        || shared.migrations.moving.any() && names_moving_key(shared, client, command, names, stable)
+    may_wake_someone(&shared.notices.waiting, client, command, names)
+        || names_moving_key(&shared.data.migrations, client, command, names, stable)
 }
 
 /// Returns whether a request may write a key that moves, so that it must wait. Scripts may write any
@@ -51,13 +51,13 @@ pub(super) fn writes_moving_key(
     }
     match command.plan.script() {
         Some(kind) => ScriptCall::would_write(kind, shared, args),
-        None => command.may_write && names_moving_key(shared, client, command, args, stable),
+        None => names_moving_key(&shared.data.migrations, client, command, args, stable),
     }
 }
 
 /// Does the same as [`moves`] with the names that a client has sent.
 fn names_moving_key(
-    shared: &ServerShared,
+    migrations: &Migrations,
     client: &ClientState,
     command: &'static Command,
     names: &RequestArgs<'_>,
@@ -65,14 +65,14 @@ fn names_moving_key(
 ) -> bool {
     let mut stored = StoredRequest::default();
     // A request with a wrong key fails.
-    stored.of(client, command, names, stable).is_ok_and(|args| moves(shared, command, &args))
+    migrations.moving.any()
+        && stored.of(client, command, names, stable).is_ok_and(|args| moves(migrations, command, &args))
 }
 
 /// Returns whether a command that writes names a key of the store that moves, or writes keys without
 /// naming them.
-pub(super) fn moves(shared: &ServerShared, command: &Command, args: &RequestArgs<'_>) -> bool {
-    shared.migrations.moving.any()
-        && writes_keys(command, args, |keys| shared.migrations.moving.has_any(keys))
+pub(super) fn moves(migrations: &Migrations, command: &Command, args: &RequestArgs<'_>) -> bool {
+    migrations.moving.any() && writes_keys(command, args, |keys| migrations.moving.has_any(keys))
 }
 
 /// Returns whether a command writes keys of which `count` is true, or writes keys without naming them.
@@ -84,9 +84,8 @@ fn writes_keys(command: &Command, args: &RequestArgs<'_>, count: impl FnOnce(&[&
 /// Returns whether a queued request may write a key that moves. Requests before it may select another
 /// database, so keys of this name count in each.
 pub(super) fn queue_writes_moving_key(shared: &ServerShared, multi: &Multi) -> bool {
-    multi.queue.iter().any(|(tag, args)| {
-        let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
-        let moves = |names: &[&[u8]]| shared.migrations.moving.has_any_name(names);
+    multi.requests().any(|(command, args)| {
+        let moves = |names: &[&[u8]]| shared.data.migrations.moving.has_any_name(names);
         match command.plan.script() {
             Some(kind) => ScriptCall::would_write(kind, shared, &args),
             None => writes_keys(command, &args, moves),
@@ -108,7 +107,7 @@ impl GeneralContext<'_> {
         let alone = Alone::wait(&mut self.pass, self.shared)?;
         let mut stored = StoredRequest::default();
         let args = &stored.of(client, command, names, alone.stable())?;
-        let moves = moves(self.shared, command, args);
+        let moves = moves(&self.shared.data.migrations, command, args);
         let Some(mut ring) = alone.begin(moves, client.id, self.session) else { return Ok(HELD_BACK) };
         let who = ClientLocation { worker: self.worker, slot, client: client.id };
         let found = ring.run(EngineKeys::Session(self.session), client, |context| {
@@ -122,7 +121,7 @@ impl GeneralContext<'_> {
         }
         let MigrationQuery { target, copy, .. } = query;
         if !copy {
-            self.shared.migrations.moving.hold(&keys);
+            self.shared.data.migrations.moving.hold(&keys);
         }
         Ok((AfterCommand::Migrate(Box::new(MigrationJob { who, target, copy, keys })), ticket))
     }
@@ -136,23 +135,23 @@ impl Worker {
             return;
         }
         let shared = Arc::clone(&self.shared);
-        let mut pass = shared.gate.enter(self.connections.number);
+        let mut pass = shared.workers.gate.enter(self.connections.number);
         while !self.connections.migrated.is_empty()
-            && shared.pause.now().is_none()
+            && shared.clients.pause.now().is_none()
             && let Ok(alone) = Alone::wait(&mut pass, &shared)
             && let Some(end) = self.connections.migrated.pop()
             && let Some(mut ring) = alone.begin(false, end.who.client, &mut self.session)
         {
             let (result, ticket) =
                 remove_moved(&mut EngineKeys::Session(&mut self.session), &end, &mut ring.changes);
-            if shared.waiting.count_needing_keys() > 0 {
-                end.keys.iter().for_each(|moved| shared.waiting.note(&moved.key));
+            if shared.notices.waiting.count_needing_keys() > 0 {
+                end.keys.iter().for_each(|moved| shared.notices.waiting.note(&moved.key));
             }
             ring.end(&mut self.session);
             if !end.copy {
-                shared.migrations.moving.release(&end.keys);
+                shared.data.migrations.moving.release(&end.keys);
                 // Held requests are checked again.
-                shared.wake_workers();
+                shared.workers.wake();
             }
             self.connections.end_wait(end.who, &result, ticket);
         }
@@ -163,6 +162,6 @@ impl Worker {
 impl WorkerConnections {
     /// Returns whether a stopping worker must still wait for migrations.
     pub(super) fn must_end_migrations(&self) -> bool {
-        self.shared.migrations.moving.any() && self.stop_at.is_some_and(|end| Instant::now() < end)
+        self.shared.data.migrations.moving.any() && self.stop_at.is_some_and(|end| Instant::now() < end)
     }
 }

@@ -123,7 +123,7 @@ pub(crate) struct WorkerReport {
 impl Worker {
     pub(crate) fn new(number: usize, shared: Arc<ServerShared>, poll: Poll) -> Self {
         Self {
-            session: shared.store.session(),
+            session: shared.data.store.session(),
             connections: WorkerConnections::new(number, Arc::clone(&shared), poll),
             reads: PipelinedReads::default(),
             writes: PipelinedWrites::default(),
@@ -148,7 +148,7 @@ impl Worker {
             self.turn();
             self.connections.end_lingering();
             self.connections.sweep();
-            if self.shared.stopping() {
+            if self.shared.workers.stopping() {
                 self.connections.stop_step(&mut report);
                 if self.connections.slots.is_empty() && !self.connections.must_end_migrations() {
                     return Ok(report);
@@ -204,14 +204,14 @@ impl Worker {
     fn run_active(&mut self, now: Instant) -> usize {
         let Self { shared, connections, session, reads, writes, active } = self;
         let number = connections.number;
-        let mailbox = &shared.mailboxes[number];
-        mailbox.counts.set_turn(now.saturating_duration_since(shared.started));
+        let mailbox = &shared.workers.mailboxes[number];
+        mailbox.counts.set_turn(now.saturating_duration_since(shared.identity.started));
         let mut general = GeneralContext {
             session,
             shared,
             connections,
             worker: number,
-            pass: shared.gate.enter(number),
+            pass: shared.workers.gate.enter(number),
             timer: RequestTimer::new(&shared.observing, &shared.settings, &mailbox.observed, now),
             held: None,
             holds: false,
@@ -226,7 +226,7 @@ impl Worker {
             }
             general.read_clock_after_wait();
             let mut done = 0;
-            if shared.pause.now().is_none() {
+            if shared.clients.pause.now().is_none() {
                 let slots = &mut general.connections.slots;
                 let (session, timer) = (&mut *general.session, &mut general.timer);
                 done = reads.run(slots, active, session, shared, &mailbox.counts, timer);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::clients::client::ClientState;
 use crate::clients::pause::PausedRequests;
-use crate::command_table::Flag;
+use crate::command_table::{Command, Flag};
 use crate::commands::ResolvedTag;
 use crate::commands::scripts::ScriptCall;
 use crate::resp::RequestArgs;
@@ -30,15 +30,14 @@ pub(super) fn is_held(
             !command.flags_of(args).has(Flag::EndsPause) && !command.has(Flag::NoAuth)
         }
         (PausedRequests::Writes, Some(multi)) if command.plan.is_exec() => {
-            multi.queue.iter().any(|(tag, args)| has_effects(shared, tag, &args))
+            multi.requests().any(|(command, args)| has_effects(shared, command, &args))
         }
-        (PausedRequests::Writes, _) => has_effects(shared, tag, args),
+        (PausedRequests::Writes, _) => has_effects(shared, command, args),
     }
 }
 
 /// Returns whether a request may write, publish, or run a script that may.
-pub(super) fn has_effects(shared: &ServerShared, tag: u16, args: &RequestArgs<'_>) -> bool {
-    let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { return false };
+pub(super) fn has_effects(shared: &ServerShared, command: &Command, args: &RequestArgs<'_>) -> bool {
     match command.plan.script() {
         Some(kind) => ScriptCall::would_write(kind, shared, args),
         None => command.may_write_by(args) || command.has(Flag::OtherEffects),
@@ -50,23 +49,23 @@ impl WorkerConnections {
     /// some of its connections, if nothing else wakes it.
     pub(super) fn pause_time_left(&self) -> Option<Duration> {
         // The end of a busy script wakes the worker.
-        if !self.holds || self.shared.gate.is_busy() {
+        if !self.holds || self.shared.workers.gate.is_busy() {
             return None;
         }
-        match self.shared.pause.now() {
+        match self.shared.clients.pause.now() {
             // Rounded up, because the event loop counts in milliseconds.
             Some((_, left)) => Some(left + Duration::from_millis(1)),
             // So does the end of a migration, if this worker has none to end.
-            None if self.migrated.is_empty() && self.shared.migrations.moving.any() => None,
+            None if self.migrated.is_empty() && self.shared.data.migrations.moving.any() => None,
             None => Some(Duration::ZERO),
         }
     }
 
     /// Returns whether nothing holds requests back any more.
     pub(super) fn pause_is_over(&self) -> bool {
-        !self.shared.gate.is_busy()
-            && self.shared.pause.now().is_none()
-            && !self.shared.migrations.moving.any()
+        !self.shared.workers.gate.is_busy()
+            && self.shared.clients.pause.now().is_none()
+            && !self.shared.data.migrations.moving.any()
     }
 
     /// Lists all connections that were held back, so that their requests are checked again.

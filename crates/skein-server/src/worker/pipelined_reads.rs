@@ -25,6 +25,7 @@ use super::prefixed_keys::PrefixedKeys;
 use super::reply_buffer::ReplyBuffer;
 use super::request_timer::{RequestTimer, share};
 use crate::notice::key_events::KeyChanges;
+use crate::notice::monitors::Monitors;
 use crate::observe::command_kinds::CommandKind;
 use crate::shared::ServerShared;
 use crate::shared::worker_counters::{Lookups, WorkerCounters};
@@ -89,11 +90,11 @@ fn handler(connection: &Connection, index: usize) -> Option<(u16, ReadHandler, b
 /// Publishes that reads have found no key. A key that has expired is removed.
 #[cold]
 fn publish_misses(missed: &[Box<[u8]>], session: &mut EngineSession, shared: &ServerShared) {
-    let mut changes = KeyChanges::of(&shared.key_observer, 0);
+    let mut changes = KeyChanges::of(&shared.notices.key_observer, 0);
     for key in missed {
         changes.missed(key);
     }
-    changes.publish(&mut EngineKeys::Session(session), &shared.key_observer, None);
+    changes.publish(&mut EngineKeys::Session(session), &shared.notices.key_observer, None);
 }
 
 impl PipelinedReads {
@@ -109,8 +110,8 @@ impl PipelinedReads {
         timer: &mut RequestTimer<'_>,
     ) -> usize {
         let output_max = shared.settings.output_bytes_max.get();
-        let monitors = shared.monitors.any().then_some(shared);
-        self.missed = shared.key_observer.level().wants_misses().then(Vec::new);
+        let monitors = Some(&shared.notices.monitors).filter(|monitors| monitors.any());
+        self.missed = shared.notices.key_observer.level().wants_misses().then(Vec::new);
         let done = self.run_by(slots, active, output_max, monitors, timer, |keys, answers| match keys {
             [key] if answers.plan[0].is_use => session.get_with(key, |row| answers.found(0, row)),
             [key] => session.peek_with(key, |row| answers.found(0, row)),
@@ -134,7 +135,7 @@ impl PipelinedReads {
         slots: &mut ConnectionSlots,
         active: &[usize],
         output_max: usize,
-        monitors: Option<&ServerShared>,
+        monitors: Option<&Monitors>,
         timer: &mut RequestTimer<'_>,
         look_up: impl FnOnce(&[&[u8]], &mut ReadReplies<'_>),
     ) -> usize {
@@ -196,7 +197,7 @@ impl PipelinedReads {
         connections: &mut [Option<Box<Connection>>],
         states: &[ReadState],
         nanos_each: u64,
-        monitors: Option<&ServerShared>,
+        monitors: Option<&Monitors>,
         timer: &RequestTimer<'_>,
     ) -> usize {
         let mut total = 0;

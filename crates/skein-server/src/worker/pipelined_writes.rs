@@ -88,7 +88,7 @@ fn must_be_alone(
     shared: &ServerShared,
     stable: StableDatabases<'_>,
 ) -> bool {
-    (shared.waiting.count() > 0 || shared.migrations.moving.any())
+    (shared.notices.waiting.count() > 0 || shared.data.migrations.moving.any())
         && ResolvedTag::of(tag).command().is_some_and(|command| {
             must_leave_batch(shared, &connection.client, command, &connection.input.args(index), stable)
         })
@@ -121,7 +121,7 @@ impl PipelinedWrites {
         if total == 0 {
             return (0, Ticket::default());
         }
-        let observer = &shared.key_observer;
+        let observer = &shared.notices.key_observer;
         let (mut changes, order) = observer.begin(0);
         report_evictions(session, observer, &changes);
         self.may_outgrow = false;
@@ -174,7 +174,7 @@ impl PipelinedWrites {
         self.errors.count(timer);
         changes.publish_in_order(&mut EngineKeys::Session(session), observer);
         drop(order);
-        if let Some(epoch) = shared.epoch_to_wait_for(ticket) {
+        if let Some(epoch) = shared.data.epoch_to_wait_for(ticket) {
             self.parts.iter().for_each(|run| slots.outputs[run.slot].hold(run.start, epoch));
         }
         (taken, ticket)
@@ -253,7 +253,7 @@ impl PipelinedWrites {
     ) -> usize {
         let total = self.parts.iter().map(|run| run.done).sum();
         let nanos_each = share(nanos, total);
-        let monitors = shared.monitors.any().then_some(shared);
+        let monitors = Some(&shared.notices.monitors).filter(|monitors| monitors.any());
         let mut account = BatchAccount::new(nanos_each, monitors, timer);
         for run in &self.parts {
             let Some((connection, _)) = slots.get(run.slot) else { continue };

@@ -76,7 +76,7 @@ pub(super) fn run_beside<R>(
     (command, args): (&'static Command, &RequestArgs<'_>),
     handler: impl FnOnce(&mut CommandContext<'_>) -> Result<R, CommandError>,
 ) -> (Result<R, CommandError>, Ticket) {
-    let observer = &shared.key_observer;
+    let observer = &shared.notices.key_observer;
     let changes = KeyChanges::of(observer, client.id);
     let order = (changes.is_on() && command.may_write).then(|| observer.order());
     let mut context = CommandContext::new(EngineKeys::Session(session), client, shared, changes, stable);
@@ -100,7 +100,7 @@ impl<'p, 'g> Alone<'p, 'g> {
         pass: &'p mut SharedPass<'g>,
         shared: &'p Arc<ServerShared>,
     ) -> Result<Self, CommandError> {
-        let pass = pass.alone().map_err(|GateBusy| shared.busy_script.refusal())?;
+        let pass = pass.alone().map_err(|GateBusy| shared.scripts.busy.refusal())?;
         Ok(Self { pass, shared })
     }
 
@@ -124,9 +124,9 @@ impl<'p, 'g> Alone<'p, 'g> {
         if moves {
             return None;
         }
-        let (changes, order) = self.shared.key_observer.begin(client);
+        let (changes, order) = self.shared.notices.key_observer.begin(client);
         session.freeze();
-        let table = self.shared.databases.generation();
+        let table = self.shared.data.databases.generation();
         Some(AloneRing { alone: self, _order: order, changes, table })
     }
 }
@@ -169,7 +169,7 @@ impl AloneRing<'_, '_, '_> {
     /// Publishes the changes, serves the clients that wait for changed keys, and makes room.
     pub(super) fn end(&mut self, session: &mut EngineSession) {
         let shared = self.alone.shared;
-        self.changes.publish_in_order(&mut EngineKeys::Session(session), &shared.key_observer);
+        self.changes.publish_in_order(&mut EngineKeys::Session(session), &shared.notices.key_observer);
         serve_waiting(session, shared);
         evict_excess(session, shared, self.alone.pass.worker());
     }
@@ -177,9 +177,9 @@ impl AloneRing<'_, '_, '_> {
     /// Reads the table of databases again if requests that may have been undone have changed it.
     fn restore_databases(&self) {
         let shared = self.alone.shared;
-        if shared.databases.generation() != self.table {
-            shared.databases.reload(&shared.store);
-            shared.waiting.move_keyspaces(|database| shared.databases.keyspace(database));
+        if shared.data.databases.generation() != self.table {
+            shared.data.databases.reload(&shared.data.store);
+            shared.notices.waiting.move_keyspaces(|database| shared.data.databases.keyspace(database));
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::commands::access::denied::refuse_in_exec;
 use crate::commands::alone::run_named;
 use crate::commands::monitor::feed;
 use crate::commands::scripts::{self, BusyServer, ScriptCall, ScriptKind};
-use crate::commands::{AfterCommand, Command, CommandContext, CommandError, ResolvedTag};
+use crate::commands::{AfterCommand, Command, CommandContext, CommandError};
 use crate::notice::monitors::RequestSource;
 use crate::observe::command_kinds::CommandKind;
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -51,25 +51,20 @@ pub(super) fn admit_queue(
     stable: StableDatabases<'_>,
 ) -> Result<(), CommandError> {
     let mut bytes = 0_usize;
-    for (tag, args) in multi.queue.iter() {
-        if let ResolvedTag::Command(command) = ResolvedTag::of(tag)
-            && may_grow_memory(command)
-        {
-            bytes = bytes.saturating_add(bytes_added_now(session, client, command, &args, stable));
-        }
+    for (command, args) in multi.requests().filter(|(command, _)| may_grow_memory(command)) {
+        bytes = bytes.saturating_add(bytes_added_now(session, client, command, &args, stable));
     }
     if bytes > 0 { admit(session, shared, bytes).map(drop) } else { Ok(()) }
 }
 
 /// Returns the kinds of the scripts of a queue.
 fn queued_scripts(multi: &Multi) -> impl Iterator<Item = ScriptKind> {
-    multi.queue.tags().filter_map(|tag| ResolvedTag::of(tag).command()?.plan.script())
+    multi.requests().filter_map(|(command, _)| command.plan.script())
 }
 
 /// Returns whether a request of a queue writes that is no script.
 fn queue_writes(multi: &Multi) -> bool {
-    let command = |tag| ResolvedTag::of(tag).command();
-    multi.queue.iter().any(|(tag, args)| command(tag).is_some_and(|command| command.may_write_by(&args)))
+    multi.requests().any(|(command, args)| command.may_write_by(&args))
 }
 
 /// Returns whether a request of a queue runs a script.
@@ -80,9 +75,8 @@ pub(super) fn queue_runs_scripts(multi: &Multi) -> bool {
 /// Errors if a script of a queue declares that it needs memory. As in Redis, none of the queue
 /// runs.
 pub(super) fn check_queued_scripts(shared: &ServerShared, multi: &Multi) -> Result<(), CommandError> {
-    for (tag, args) in multi.queue.iter() {
-        if let ResolvedTag::Command(command) = ResolvedTag::of(tag)
-            && let Some(kind) = command.plan.script()
+    for (command, args) in multi.requests() {
+        if let Some(kind) = command.plan.script()
             && let Ok(mut call) = ScriptCall::parse(kind, shared, &args)
         {
             call.memory_is_full()?;
@@ -127,15 +121,14 @@ pub(super) fn run_queue(
     let mut closes = false;
     reply.array(multi.queue.len());
     drop_unwanted(context.client, context.client.replies, start, reply);
-    for (tag, args) in multi.queue.iter() {
+    for (command, args) in multi.requests() {
         let (before, replies) = (reply.position(), context.client.replies);
-        let ResolvedTag::Command(command) = ResolvedTag::of(tag) else { continue };
-        let kind = CommandKind::of(tag, &args);
+        let kind = CommandKind::of(command.number, &args);
         // The time before this request belongs to no command of the transaction.
         let _ = timer.lap();
         // The reply to a change is never omitted: it may be all that is left of a value.
-        let changes = has_effects(context.shared, tag, &args);
-        let ran = match context.client.check(tag, &args) {
+        let changes = has_effects(context.shared, command, &args);
+        let ran = match context.client.check(command.number, &args) {
             Ok(()) if changes && is_full(reply) => Err(not_run(most)),
             Ok(()) => run_queued(context, (command, limits), &args, busy, reply),
             Err(denied) => Err(refuse_in_exec(context.shared, context.client, &denied)),
@@ -154,7 +147,7 @@ pub(super) fn run_queue(
             reply.truncate(before);
             fault.write(reply);
         }
-        feed(context.shared, command, RequestSource::Client(&context.client.record), &args);
+        feed(&context.shared.notices.monitors, command, RequestSource::Client(&context.client.record), &args);
         if std::mem::take(&mut context.client.error_is_counted) {
             timer.failed_again(kind);
         } else {

@@ -55,10 +55,8 @@ impl WriteAllowance {
     }
 
     fn takes_part_of(&mut self, tag: u16, args: &RequestArgs<'_>) -> bool {
-        match ResolvedTag::of(tag) {
-            ResolvedTag::Command(command) if may_grow_memory(command) => self.take(bytes_added(args)),
-            _ => true,
-        }
+        let grows = ResolvedTag::of(tag).command().is_some_and(may_grow_memory);
+        !grows || self.take(bytes_added(args))
     }
 
     /// Takes `bytes`. Returns `false`, and takes nothing, if fewer are left.
@@ -125,7 +123,7 @@ pub(super) fn admit(
     shared: &ServerShared,
     bytes: usize,
 ) -> Result<Ticket, CommandError> {
-    let observer = &shared.key_observer;
+    let observer = &shared.notices.key_observer;
     let (mut changes, _order) = observer.begin(0);
     report_evictions(session, observer, &changes);
     let made = WriteAllowance::make_room(session, shared, bytes);

@@ -26,11 +26,11 @@ pub(super) fn set(
 /// more. A client that subscribes meanwhile is closed when a message arrives (`worker::messages`).
 fn disconnect_subscribers(context: &CommandContext<'_>, name: &[u8]) -> AfterCommand {
     let shared = context.shared;
-    let Some(user) = shared.acl.users.get(name).filter(|_| shared.channels.any()) else {
+    let Some(user) = shared.acl.users.get(name).filter(|_| shared.notices.channels.any()) else {
         return AfterCommand::Done;
     };
     let is_lost = |kind, channel: &[u8]| !user.may_read_channel(channel, kind == ChannelKind::Pattern);
-    let losing = shared.channels.clients_of(is_lost);
+    let losing = shared.notices.channels.clients_of(is_lost);
     disconnect(context, |record| *record.attributes().user == *name && losing.contains(&record.place.client))
 }
 
@@ -129,14 +129,14 @@ fn disconnect_users(context: &CommandContext<'_>, names: &[&[u8]]) -> AfterComma
 /// Closes the connections of some clients. Returns `Close` if this connection is one of them.
 fn disconnect(context: &CommandContext<'_>, is_meant: impl Fn(&ClientRecord) -> bool) -> AfterCommand {
     let mut next = AfterCommand::Done;
-    for record in context.shared.clients.all() {
+    for record in context.shared.clients.registry.all() {
         if !is_meant(&record) || !record.kill() {
             continue;
         }
         if record.place.client == context.client.id {
             next = AfterCommand::Close;
         } else {
-            context.shared.disconnect(record.place);
+            context.shared.workers.mailboxes[record.place.worker].send(|mail| mail.kills.push(record.place));
         }
     }
     next

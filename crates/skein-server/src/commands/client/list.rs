@@ -15,7 +15,7 @@ pub(in crate::commands) fn line(
     running: &str,
     name_max: usize,
 ) -> String {
-    let (age, idle) = record.age_and_idle(shared.started.elapsed());
+    let (age, idle) = record.age_and_idle(shared.identity.started.elapsed());
     let text = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(name_max)]).into_owned();
     let address =
         |address: &Option<ConnectionAddress>| address.as_ref().map_or_else(String::new, ToString::to_string);

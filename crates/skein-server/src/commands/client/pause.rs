@@ -29,7 +29,7 @@ pub(super) fn begin(
         4 => return Err(CommandError::text("ERR CLIENT PAUSE mode must be WRITE or ALL")),
         _ => return Err(unknown_or_wrong(args)),
     };
-    shared.pause.begin(held, parse_time(args.get(2))?);
+    shared.clients.pause.begin(held, parse_time(args.get(2))?);
     reply.ok();
     Ok(AfterCommand::Fence)
 }
@@ -49,8 +49,8 @@ fn parse_time(text: &[u8]) -> Result<Duration, CommandError> {
 }
 
 pub(super) fn end(shared: &ServerShared, reply: &mut ReplyWriter<'_>) {
-    shared.pause.end();
-    shared.wake_workers();
+    shared.clients.pause.end();
+    shared.workers.wake();
     reply.ok();
 }
 
@@ -68,7 +68,7 @@ pub(super) fn unblock(
         _ => return Err(unknown_or_wrong(args)),
     };
     let id = parse_i64(args.get(2)).ok_or(NOT_AN_INTEGER)?;
-    let found = u64::try_from(id).ok().and_then(|id| shared.waiting.withdraw(id));
+    let found = u64::try_from(id).ok().and_then(|id| shared.notices.waiting.withdraw(id));
     reply.int(found.is_some().into());
     if let Some(client) = found {
         let mut bytes = Vec::new();
@@ -78,7 +78,7 @@ pub(super) fn unblock(
         } else {
             answer.null_array();
         }
-        shared.answer_waiting(client.who, bytes, Ticket::default());
+        shared.workers.answer_waiting(client.who, bytes, Ticket::default());
     }
     Ok(())
 }

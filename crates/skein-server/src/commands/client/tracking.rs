@@ -95,7 +95,7 @@ fn redirect(shared: &ServerShared, before: u64, text: &[u8]) -> Result<u64, Comm
         return Err(CommandError::text("ERR A client can only redirect to a single other client"));
     }
     let id = parse_i64(text).ok_or(NOT_AN_INTEGER)?;
-    let client = u64::try_from(id).ok().filter(|id| shared.clients.find(*id).is_some());
+    let client = u64::try_from(id).ok().filter(|id| shared.clients.registry.find(*id).is_some());
     client.ok_or(NO_SUCH_CLIENT)
 }
 
@@ -176,7 +176,7 @@ fn enable(shared: &ServerShared, client: &mut ClientState, options: TrackingOpti
         broadcast: modes.broadcast,
         redirect,
     };
-    shared.key_observer.track(client.id, tracked, &prefixes);
+    shared.notices.key_observer.track(client.id, tracked, &prefixes);
     if let Some(present) = client.tracking.take() {
         (modes.prefixes, modes.caching) = (present.prefixes, present.caching);
     }
@@ -192,7 +192,7 @@ fn enable(shared: &ServerShared, client: &mut ClientState, options: TrackingOpti
 pub(crate) fn stop_tracking(shared: &ServerShared, client: &mut ClientState) {
     let Some(tracking) = client.tracking.take() else { return };
     let prefixes: Vec<Vec<u8>> = tracking.prefixes.into_iter().collect();
-    shared.key_observer.stop_tracking(client.id, &prefixes);
+    shared.notices.key_observer.stop_tracking(client.id, &prefixes);
     for mode in [ClientMode::Tracking, ClientMode::Broadcast, ClientMode::BrokenRedirect] {
         client.record.set_mode(mode, false);
     }

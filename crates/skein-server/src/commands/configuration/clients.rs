@@ -10,7 +10,7 @@ use crate::shared::ServerShared;
 
 /// Returns bytes, or percent of `maxmemory`.
 pub(crate) fn limit(shared: &ServerShared) -> String {
-    shared.client_eviction.limit().to_string()
+    shared.clients.eviction.limit().to_string()
 }
 
 pub(crate) fn change_limit(text: &[u8]) -> Result<ApplyChange, String> {
@@ -27,12 +27,12 @@ pub(crate) fn change_limit(text: &[u8]) -> Result<ApplyChange, String> {
             bytes => ClientMemoryLimit::Bytes(bytes),
         },
     };
-    Ok(Box::new(move |shared| shared.client_eviction.set(limit)))
+    Ok(Box::new(move |shared| shared.clients.eviction.set(limit)))
 }
 
 /// Errors, in Redis's words, if the limit on open files does not allow this number of clients.
 pub(crate) fn check_clients(shared: &ServerShared, clients: u64) -> Result<(), String> {
-    let fitting = shared.files.make(usize::try_from(clients).unwrap_or(usize::MAX)) as u64;
+    let fitting = shared.clients.files.make(usize::try_from(clients).unwrap_or(usize::MAX)) as u64;
     if fitting >= clients {
         return Ok(());
     }

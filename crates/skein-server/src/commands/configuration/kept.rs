@@ -51,7 +51,7 @@ pub(crate) fn change(
     text: &[u8],
 ) -> Result<ApplyChange, String> {
     let kept = checked(kind, text)?;
-    if matches!(kind, KeptKind::Save) && !kept.is_empty() && shared.durability == Durability::None {
+    if matches!(kind, KeptKind::Save) && !kept.is_empty() && shared.data.durability == Durability::None {
         return Err("without a log, checkpoints start when memory has changed enough, not by time; \
                     restart with the durability buffered or sync"
             .to_owned());
@@ -130,11 +130,11 @@ fn strength(durability: Durability) -> u8 {
 
 /// Returns the value of `appendfsync` for the durability of the server.
 pub(crate) fn append_fsync(shared: &ServerShared) -> String {
-    ["no", "everysec", "always"][usize::from(strength(shared.durability))].to_owned()
+    ["no", "everysec", "always"][usize::from(strength(shared.data.durability))].to_owned()
 }
 
 pub(crate) fn append_only(shared: &ServerShared) -> String {
-    if shared.durability == Durability::None { "no" } else { "yes" }.to_owned()
+    if shared.data.durability == Durability::None { "no" } else { "yes" }.to_owned()
 }
 
 pub(crate) fn change_append_only(shared: &ServerShared, text: &[u8]) -> Result<ApplyChange, String> {
@@ -156,7 +156,7 @@ pub(crate) fn change_append_fsync(shared: &ServerShared, text: &[u8]) -> Result<
 /// Accepts a promise that the server keeps anyway. The durability stays, and CONFIG GET shows it.
 /// Errors if the promise is stronger: the server would break it.
 fn weaker(shared: &ServerShared, name: &'static str, wanted: u8) -> Result<ApplyChange, String> {
-    let has = strength(shared.durability);
+    let has = strength(shared.data.durability);
     if wanted > has {
         let levels = ["none", "buffered", "sync"];
         return Err(format!(

@@ -35,12 +35,12 @@ pub(crate) fn change_percentiles(text: &[u8]) -> Result<ApplyChange, String> {
 
 /// Returns `notify-keyspace-events`: the classes of keyspace notifications.
 pub(crate) fn events(shared: &ServerShared) -> String {
-    shared.key_observer.classes().to_string()
+    shared.notices.key_observer.classes().to_string()
 }
 
 pub(crate) fn change_events(text: &[u8]) -> Result<ApplyChange, String> {
     let classes = EventClasses::parse(text).ok_or("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")?;
-    Ok(Box::new(move |shared| shared.key_observer.set_classes(classes)))
+    Ok(Box::new(move |shared| shared.notices.key_observer.set_classes(classes)))
 }
 
 /// Redis's names of the log levels, the matching levels here, and the names of these.

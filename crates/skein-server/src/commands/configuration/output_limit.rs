@@ -84,6 +84,6 @@ pub(crate) fn change(text: &[u8]) -> Result<ApplyChange, String> {
             settings.soft.set(soft);
             settings.soft_time.set_micros(seconds as u64 * 1_000_000);
         }
-        shared.wake_workers();
+        shared.workers.wake();
     }))
 }

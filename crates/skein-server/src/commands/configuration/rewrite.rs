@@ -28,7 +28,7 @@ pub(super) fn rewrite(shared: &ServerShared) -> Result<(), CommandError> {
     };
     // Held from reading the values until they are written, so that the last writer writes the
     // newest values. It is a lock of its own so that CONFIG SET does not wait for the disk.
-    let _writing = lock(&shared.rewriting);
+    let _writing = lock(&shared.settings.rewriting);
     file.rewrite(&options_set(shared)?).map_err(|why| failed(&why))
 }
 
@@ -38,7 +38,7 @@ fn failed(why: &str) -> CommandError {
 
 /// Returns the options that were set, as of one moment.
 fn options_set(shared: &ServerShared) -> Result<RewrittenOptions, CommandError> {
-    let _one = lock(&shared.configuring);
+    let _one = lock(&shared.settings.changing);
     let set = lock(&shared.settings.set_by_clients);
     let mut options = RewrittenOptions::new();
     for (name, row) in

@@ -60,7 +60,7 @@ pub(super) fn refusal(row: &Parameter) -> &'static str {
 /// Returns whether this server cannot change it.
 pub(super) fn is_fixed(row: &Parameter, shared: &ServerShared) -> bool {
     match row.config {
-        ConfigKind::TlsFile(_) => shared.tls.is_none(),
+        ConfigKind::TlsFile(_) => shared.identity.tls.is_none(),
         // Only the program that embeds the server can change its log level.
         ConfigKind::Other { .. } if row.is_global => shared.options.log.is_none(),
         _ => !changes(row),
@@ -74,7 +74,7 @@ pub(super) fn tls_file(row: &Parameter) -> Option<TlsFile> {
 
 /// Returns the path of that TLS file, if it has one.
 pub(super) fn tls_path(row: &Parameter, shared: &ServerShared) -> Option<PathBuf> {
-    let files = shared.tls.as_ref()?.files();
+    let files = shared.identity.tls.as_ref()?.files();
     (tls_file(row)?.path)(&files).map(Path::to_owned)
 }
 

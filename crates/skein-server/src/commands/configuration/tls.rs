@@ -19,7 +19,7 @@ pub(super) fn change(
     shared: &ServerShared,
     named: &[NamedValue<'_>],
 ) -> Result<Option<ApplyChange>, CommandError> {
-    let Some(port) = &shared.tls else { return Ok(None) };
+    let Some(port) = &shared.identity.tls else { return Ok(None) };
     let (mut files, mut first) = (port.files(), None);
     for named in named {
         let Some(file) = tls_file(named.row) else { continue };
@@ -32,7 +32,7 @@ pub(super) fn change(
         failed(first, "Unable to update TLS configuration. Check server logs.")
     })?;
     Ok(Some(Box::new(move |shared| {
-        if let Some(port) = &shared.tls {
+        if let Some(port) = &shared.identity.tls {
             tracing::info!(cert = %files.cert.display(), "the TLS files were reloaded");
             port.set(files, config);
         }

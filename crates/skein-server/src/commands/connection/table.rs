@@ -2,7 +2,7 @@
 
 use crate::command_table::{Command, Group, HELP, Subcommand, command, family, subcommand};
 use crate::commands::Handler::General;
-use crate::commands::{client, databases, while_busy, while_loading};
+use crate::commands::{client, databases, while_loading, without_data};
 use crate::observe::slowlog::SecretArgs;
 
 #[rustfmt::skip]
@@ -46,24 +46,24 @@ const CLIENT: &[Subcommand] = &[
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &family(Group::Connection, [
     command("auth", -2, "noscript loading stale fast no_auth allow_busy", General(super::auth))
-        .hides(|_| SecretArgs::From(1)).also("timed_together").while_loading(while_loading::auth)
-        .while_busy(while_busy::auth).docs("Logs in with a password", "[username] password"),
+        .hides(|_| SecretArgs::From(1)).also("timed_together").while_loading(without_data::auth)
+        .while_busy(without_data::auth).docs("Logs in with a password", "[username] password"),
     command("client", -2, "", General(client::client)).also("about_connection")
         .while_loading(while_loading::client).subcommands(CLIENT).docs("Shows and manages connections", ""),
     command("echo", 2, "loading stale fast", General(super::echo)).also("timed_together")
         .while_loading(while_loading::echo).docs("Returns its argument", "message"),
     command("hello", -1, "noscript loading stale fast no_auth allow_busy", General(super::hello))
-        .hides(SecretArgs::of_hello).also("timed_together").while_loading(while_loading::hello)
-        .while_busy(while_busy::hello).docs("Selects the version of the protocol",
+        .hides(SecretArgs::of_hello).also("timed_together").while_loading(without_data::hello)
+        .while_busy(without_data::hello).docs("Selects the version of the protocol",
               "[arguments(protover:int [AUTH=username_password(username password)] [SETNAME=clientname])]"),
     command("ping", -1, "fast", General(super::ping)).also("timed_together while_subscribed")
         .tips("request_policy:all_shards response_policy:all_succeeded").docs("Returns PONG", "[message]"),
     command("quit", -1, "noscript loading stale fast no_auth allow_busy", General(super::quit))
-        .also("timed_together at_once_in_multi while_subscribed").while_loading(while_loading::quit)
-        .while_busy(while_busy::quit).docs("Closes the connection", ""),
+        .also("timed_together at_once_in_multi while_subscribed").while_loading(without_data::quit)
+        .while_busy(without_data::quit).docs("Closes the connection", ""),
     command("reset", 1, "noscript loading stale fast no_auth allow_busy", General(super::reset))
-        .also("timed_together at_once_in_multi while_subscribed").while_loading(while_loading::reset)
-        .while_busy(while_busy::reset).docs("Restores the connection to its initial state", ""),
+        .also("timed_together at_once_in_multi while_subscribed").while_loading(without_data::reset)
+        .while_busy(without_data::reset).docs("Restores the connection to its initial state", ""),
     command("select", 2, "loading stale fast", General(databases::select)).also("timed_together")
         .while_loading(while_loading::select).docs("Selects a database", "index:int"),
 ]);

@@ -98,8 +98,8 @@ pub(in crate::commands) fn restore(
     context.ticket = context.ticket.max(ticket);
     written??;
     match options.used {
-        Some(KeyUse::IdleFor(idle)) => context.shared.store.set_idle_time(key, idle),
-        Some(KeyUse::Frequency(count)) => context.shared.store.set_frequency(key, count),
+        Some(KeyUse::IdleFor(idle)) => context.shared.data.store.set_idle_time(key, idle),
+        Some(KeyUse::Frequency(count)) => context.shared.data.store.set_frequency(key, count),
         None => {}
     }
     reply.ok();

@@ -49,7 +49,7 @@ pub(in crate::commands) fn object(
         return Ok(AfterCommand::Done);
     }
     let limits = context.shared.settings.encodings.limits();
-    let store = &context.shared.store;
+    let store = &context.shared.data.store;
     let (frequency, idle, on_disk) =
         (store.frequency(args.get(2)), store.idle_time(args.get(2)), store.disk().is_some());
     context.look_up_unused(args.get(2), |row| {

@@ -88,21 +88,21 @@ fn remove_all<'k>(
 
 /// Starts a job on a thread.
 pub(crate) fn start(shared: &Arc<ServerShared>, job: MigrationJob) {
-    if !shared.migrations.add(job) {
+    if !shared.data.migrations.add(job) {
         return;
     }
     let of_thread = Arc::clone(shared);
     let started = threads::spawn("skein-migrate".to_owned(), move || {
-        while let Some(job) = of_thread.migrations.next() {
+        while let Some(job) = of_thread.data.migrations.next() {
             let end = run(&of_thread, job);
-            of_thread.migration_ended(end);
+            of_thread.workers.mailboxes[end.who.worker].send(|mail| mail.migrated.push(end));
         }
     });
     if let Err(error) = started {
         let fault = CommandError::owned(format!("ERR no thread can be started to move the keys: {error}"));
-        for MigrationJob { who, copy, keys, .. } in shared.migrations.thread_refused() {
+        for MigrationJob { who, copy, keys, .. } in shared.data.migrations.thread_refused() {
             let end = MigrationEnd { who, copy, keys, acknowledged: Vec::new(), result: Err(fault.clone()) };
-            shared.migration_ended(end);
+            shared.workers.mailboxes[who.worker].send(|mail| mail.migrated.push(end));
         }
     }
 }
@@ -111,7 +111,7 @@ fn run(shared: &ServerShared, job: MigrationJob) -> MigrationEnd {
     let MigrationJob { who, target, copy, keys } = job;
     // Without an end, writes to the keys would wait for ever.
     let transferred = catch_unwind(AssertUnwindSafe(|| {
-        let mut session = shared.store.session();
+        let mut session = shared.data.store.session();
         session.freeze();
         transfer::transfer(shared, &mut EngineKeys::Session(&mut session), &target, &keys)
     }));

@@ -35,13 +35,17 @@ pub(super) fn transfer(
     target: &MigrationTarget,
     moved: &[MovingKey],
 ) -> (Vec<usize>, Result<(), CommandError>) {
-    let mut connection = match open(target, &shared.migrations) {
+    let mut connection = match open(target, &shared.data.migrations) {
         Ok(connection) => connection,
         Err(fault) => return (Vec::new(), Err(fault)),
     };
     let payload_max = shared.settings.reply_bytes_max.get();
-    let mut transfer =
-        KeyTransfer { connection: &mut connection, now: shared.store.now(), payload_max, sent: Vec::new() };
+    let mut transfer = KeyTransfer {
+        connection: &mut connection,
+        now: shared.data.store.now(),
+        payload_max,
+        sent: Vec::new(),
+    };
     let sent = transfer.send_all(keys, target, moved);
     let (acknowledged, answered) = transfer.read_replies(&sent);
     (acknowledged, answered.and(sent.map_err(|stop| stop.fault)))

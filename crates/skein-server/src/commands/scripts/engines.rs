@@ -44,7 +44,7 @@ pub(super) fn with_script_engine<R>(
     shared: &ServerShared,
     act: impl FnOnce(&mut ScriptEngine) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
-    with_engine(ScriptSort::Script, shared, shared.scripts.generation(), |engine, has_changed| {
+    with_engine(ScriptSort::Script, shared, shared.scripts.cache.generation(), |engine, has_changed| {
         if has_changed {
             engine.forget_all();
         }
@@ -57,13 +57,13 @@ pub(super) fn with_function_engine<R>(
     shared: &ServerShared,
     act: impl FnOnce(&mut ScriptEngine) -> Result<R, CommandError>,
 ) -> Result<R, CommandError> {
-    with_engine(ScriptSort::Function, shared, shared.functions.generation(), |engine, has_changed| {
+    with_engine(ScriptSort::Function, shared, shared.scripts.functions.generation(), |engine, has_changed| {
         let loaded = engine.loaded_libraries();
         // The first half spares most calls the lock of the registry.
-        let is_crowded =
-            loaded > LIBRARIES_SPARE && loaded > shared.functions.libraries().counts().0 + LIBRARIES_SPARE;
+        let is_crowded = loaded > LIBRARIES_SPARE
+            && loaded > shared.scripts.functions.libraries().counts().0 + LIBRARIES_SPARE;
         if has_changed || is_crowded {
-            let present = shared.functions.ids();
+            let present = shared.scripts.functions.ids();
             engine.retain_libraries(|id| present.contains(&id));
         }
         act(engine)
@@ -92,7 +92,7 @@ fn with_engine<R>(
         let done = act(&mut worker.engine, has_changed);
         let is_exhausted = worker.engine.is_exhausted();
         let bytes = if is_exhausted { 0 } else { worker.engine.memory() };
-        shared.lua_memory.note(sort, &mut worker.counted, bytes);
+        shared.scripts.lua_memory.note(sort, &mut worker.counted, bytes);
         if is_exhausted {
             tracing::warn!(
                 ?sort,

@@ -35,7 +35,7 @@ pub(in crate::commands) fn function(
         }
         "flush" => flush(context, args, reply)?,
         "list" => list(context, args, reply)?,
-        "dump" => reply.bulk(&context.shared.functions.libraries().dump()),
+        "dump" => reply.bulk(&context.shared.scripts.functions.libraries().dump()),
         "restore" => restore(context, args, reply)?,
         "stats" => write_function_stats(context.shared, reply)?,
         // This request runs, so no function does: see `while_busy`.
@@ -50,7 +50,7 @@ fn change(
     context: &mut CommandContext<'_>,
     change: impl FnOnce(&mut FunctionLibraries) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {
-    let ticket = context.shared.functions.change(&mut context.session, change)?;
+    let ticket = context.shared.scripts.functions.change(&mut context.session, change)?;
     context.ticket = context.ticket.max(ticket);
     Ok(())
 }
@@ -85,9 +85,10 @@ fn load(
     let head = LibraryHead::parse(source)?;
     let shared = context.shared;
     if !replaces {
-        shared.functions.libraries().check_absent(&head.name)?;
+        shared.scripts.functions.libraries().check_absent(&head.name)?;
     }
-    let library = with_function_engine(shared, |lua| load_library(head, source, &shared.functions, lua))?;
+    let library =
+        with_function_engine(shared, |lua| load_library(head, source, &shared.scripts.functions, lua))?;
     let name = library.name.clone();
     change(context, |libraries| libraries.insert(library, replaces))?;
     reply.bulk(name.as_bytes());
@@ -135,7 +136,8 @@ fn restore(
         ));
     }
     let shared = context.shared;
-    let restored = with_function_engine(shared, |lua| load_payload(args.get(2), &shared.functions, lua))?;
+    let restored =
+        with_function_engine(shared, |lua| load_payload(args.get(2), &shared.scripts.functions, lua))?;
     change(context, |libraries| {
         if is(policy, "FLUSH") {
             *libraries = restored;
@@ -169,7 +171,7 @@ fn list(
     let is_listed = |library: &&std::sync::Arc<FunctionLibrary>| {
         glob.as_ref().is_none_or(|glob| glob.matches(library.name.to_ascii_lowercase().as_bytes(), &mut 0))
     };
-    let libraries = context.shared.functions.libraries();
+    let libraries = context.shared.scripts.functions.libraries();
     let limit = ReplyLimit::new(context.shared, reply, WITH_LESS);
     reply.array(libraries.iter().filter(is_listed).count());
     for library in libraries.iter().filter(is_listed) {
@@ -213,13 +215,13 @@ pub(in crate::commands) fn write_function_stats(
     shared: &ServerShared,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    if shared.busy_script.running().as_ref().is_some_and(|script| script.sort == ScriptSort::Script) {
-        return Err(shared.busy_script.refusal());
+    if shared.scripts.busy.running().as_ref().is_some_and(|script| script.sort == ScriptSort::Script) {
+        return Err(shared.scripts.busy.refusal());
     }
-    let (libraries, functions) = shared.functions.libraries().counts();
+    let (libraries, functions) = shared.scripts.functions.libraries().counts();
     reply.map(2);
     reply.bulk(b"running_script");
-    match &*shared.busy_script.running() {
+    match &*shared.scripts.busy.running() {
         None => reply.null(),
         Some(script) => {
             reply.map(3);

@@ -108,7 +108,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         }
         if self.is_busy {
             self.server.end();
-            context.shared.busy_script.end();
+            context.shared.scripts.busy.end();
         }
         self.broken.map_or(Ok(()), Err)
     }
@@ -168,7 +168,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
         let context = &mut *self.context;
         if command.may_write {
             self.has_written = true;
-            if self.is_busy && !context.shared.busy_script.note_write() {
+            if self.is_busy && !context.shared.scripts.busy.note_write() {
                 return Err(STOPPED);
             }
         }
@@ -179,7 +179,7 @@ impl<'c, 's> ScriptCommands<'c, 's> {
                 }
                 let ran = alone::run_named(context, command, args, reply);
                 let database = context.client.database();
-                feed(context.shared, command, RequestSource::Script(database), args);
+                feed(&context.shared.notices.monitors, command, RequestSource::Script(database), args);
                 self.called = self.called.map(|(kind, _)| (kind, true));
                 ran.map(drop)
             }
@@ -211,7 +211,7 @@ impl ScriptCommands<'_, '_> {
     /// Counts the command that was called, and its error.
     fn count(&mut self, took: Duration, reply: &[u8]) {
         let context = &*self.context;
-        let observed = &context.shared.mailboxes[context.client.record.place.worker].observed;
+        let observed = &context.shared.workers.mailboxes[context.client.record.place.worker].observed;
         let called = self.called.take();
         if let Some((kind, true)) = called {
             let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
@@ -235,7 +235,7 @@ impl ScriptCommands<'_, '_> {
             millis = self.began.elapsed().as_millis(),
             "a script runs for long; others receive BUSY until it ends or is stopped"
         );
-        shared.busy_script.begin(RunningScript::new(sort, name, request, self.began, self.has_written));
+        shared.scripts.busy.begin(RunningScript::new(sort, name, request, self.began, self.has_written));
         self.is_busy = true;
         self.server.begin();
     }
@@ -251,7 +251,7 @@ impl ScriptCommands<'_, '_> {
         if self.is_busy {
             self.server.turn();
         }
-        match shared.busy_script.verdict() {
+        match shared.scripts.busy.verdict() {
             ScriptVerdict::Killed => {
                 // As in Redis, the text is the same for a function.
                 return Some(Stop("Script killed by user with SCRIPT KILL...".into()));
@@ -261,7 +261,8 @@ impl ScriptCommands<'_, '_> {
             ScriptVerdict::GoOn => {}
         }
         let most = shared.options.stop_timeout;
-        let is_late = shared.stopping() && self.stop_seen.get_or_insert_with(Instant::now).elapsed() >= most;
+        let is_late =
+            shared.workers.stopping() && self.stop_seen.get_or_insert_with(Instant::now).elapsed() >= most;
         (is_late || self.broken.is_some()).then(|| Stop("the server is stopping".into()))
     }
 }
@@ -307,10 +308,8 @@ impl ScriptHost for ScriptCommands<'_, '_> {
     fn may_call(&mut self) -> Option<bool> {
         let args = self.args.args()?;
         let tag = resolve(&args);
-        let is_allowed = match ResolvedTag::of(tag) {
-            ResolvedTag::Command(_) => Some(self.context.client.check(tag, &args).is_ok()),
-            _ => None,
-        };
+        let command = ResolvedTag::of(tag).command();
+        let is_allowed = command.map(|_| self.context.client.check(tag, &args).is_ok());
         self.forget_arguments();
         is_allowed
     }

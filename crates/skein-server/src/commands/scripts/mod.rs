@@ -122,10 +122,10 @@ impl ScriptCall {
                 }
                 let keys = count_of_keys(args, NOT_AN_INTEGER)?;
                 let digest = ScriptDigest::parse(args.get(1)).ok_or(NO_SCRIPT)?;
-                (Callee::Script(shared.scripts.use_script(digest).ok_or(NO_SCRIPT)?), keys)
+                (Callee::Script(shared.scripts.cache.use_script(digest).ok_or(NO_SCRIPT)?), keys)
             }
             ScriptSource::Function => {
-                let libraries = shared.functions.libraries();
+                let libraries = shared.scripts.functions.libraries();
                 let function = libraries.function(args.get(1)).cloned().ok_or(NO_FUNCTION)?;
                 (Callee::Function(function), count_of_keys(args, BAD_NUMBER)?)
             }
@@ -190,11 +190,11 @@ fn count_of_keys(args: &RequestArgs<'_>, no_number: CommandError) -> Result<usiz
 
 /// Returns the script with this source, from the cache if it has it.
 fn evaluated(shared: &ServerShared, source: &[u8]) -> Result<Arc<Script>, CommandError> {
-    if let Some(script) = shared.scripts.use_script(ScriptDigest::of(source)) {
+    if let Some(script) = shared.scripts.cache.use_script(ScriptDigest::of(source)) {
         return Ok(script);
     }
     let script = compiled(shared, source)?;
-    shared.scripts.keep_evaluated(Arc::clone(&script));
+    shared.scripts.cache.keep_evaluated(Arc::clone(&script));
     Ok(script)
 }
 
@@ -252,7 +252,8 @@ pub(crate) fn run(
 
 /// Reads the functions again, after a transaction that changed them was undone.
 pub(crate) fn reload_functions(shared: &ServerShared) {
-    let reloaded = with_function_engine(shared, |engine| shared.functions.reload(&shared.store, engine));
+    let reloaded =
+        with_function_engine(shared, |engine| shared.scripts.functions.reload(&shared.data.store, engine));
     if let Err(error) = reloaded {
         let error = error.bytes().escape_ascii();
         tracing::error!("cannot read the functions again, so they differ from those on disk: {error}");
@@ -265,7 +266,7 @@ pub(super) fn kill(
     sort: ScriptSort,
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    shared.busy_script.kill(sort)?;
+    shared.scripts.busy.kill(sort)?;
     reply.ok();
     Ok(())
 }
@@ -282,7 +283,7 @@ pub(super) fn script(
             reply.array(args.len() - 2);
             for digest in args.from(2) {
                 let script =
-                    ScriptDigest::parse(digest).and_then(|digest| context.shared.scripts.get(digest));
+                    ScriptDigest::parse(digest).and_then(|digest| context.shared.scripts.cache.get(digest));
                 reply.int(i64::from(script.is_some()));
             }
         }
@@ -300,12 +301,12 @@ fn load(
     source: &[u8],
     reply: &mut ReplyWriter<'_>,
 ) -> Result<(), CommandError> {
-    let script = match context.shared.scripts.get(ScriptDigest::of(source)) {
+    let script = match context.shared.scripts.cache.get(ScriptDigest::of(source)) {
         Some(script) => script,
         None => compiled(context.shared, source)?,
     };
     reply.bulk(script.digest.as_str().as_bytes());
-    context.shared.scripts.load(script);
+    context.shared.scripts.cache.load(script);
     Ok(())
 }
 
@@ -322,7 +323,7 @@ fn flush(
     if !is_known {
         return Err(CommandError::text("ERR SCRIPT FLUSH only support SYNC|ASYNC option"));
     }
-    context.shared.scripts.flush();
+    context.shared.scripts.cache.flush();
     reply.ok();
     Ok(())
 }

@@ -20,7 +20,7 @@ pub(in crate::commands) fn snapshot(
                 "ERR this client holds a snapshot already: SK.SNAPSHOT END ends it",
             ));
         }
-        client.hold(context.session.snapshot()?.ok_or(NOT_IN_MULTI)?, context.shared.databases.table());
+        client.hold(context.session.snapshot()?.ok_or(NOT_IN_MULTI)?, context.shared.data.databases.table());
     } else if is("END") {
         if !client.end() {
             return Err(NONE_HELD);

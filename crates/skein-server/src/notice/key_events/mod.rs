@@ -41,11 +41,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use skein_sync::locks::lock;
 
-use crate::clients::client_registry::ClientRegistry;
 use crate::clients::waiting_clients::WaitingClients;
 use crate::notice::channels::{ChannelKind, Channels};
 use crate::shared::databases::Databases;
-use crate::shared::mailbox::Mailbox;
 use skein_data::{RemovalBatch, RemovalObserver, StoredKeyspace, name_within};
 
 pub(crate) use changes::KeyChanges;
@@ -109,9 +107,10 @@ pub(crate) struct KeyObserver {
 
 impl KeyObserver {
     pub(crate) fn new(
-        (channels, clients, mailboxes): (Arc<Channels>, Arc<ClientRegistry>, Arc<[Mailbox]>),
-        databases: Arc<Databases>,
+        tracking: TrackingTable,
+        channels: Arc<Channels>,
         waiting: Arc<WaitingClients>,
+        databases: Arc<Databases>,
         classes: EventClasses,
     ) -> Self {
         let observer = Self {
@@ -121,7 +120,7 @@ impl KeyObserver {
             channels,
             databases,
             waiting,
-            tracking: TrackingTable::new(clients, mailboxes),
+            tracking,
         };
         observer.set_classes(classes);
         observer

@@ -124,7 +124,7 @@ impl TrackingTables {
 }
 
 impl TrackingTable {
-    pub(super) fn new(clients: Arc<ClientRegistry>, mailboxes: Arc<[Mailbox]>) -> Self {
+    pub(crate) fn new(clients: Arc<ClientRegistry>, mailboxes: Arc<[Mailbox]>) -> Self {
         Self { tables: Mutex::default(), bytes: AtomicUsize::new(0), clients, mailboxes }
     }
 

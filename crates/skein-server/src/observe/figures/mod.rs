@@ -15,7 +15,7 @@ use skein_data::StoreStats;
 use skein_disk::BufferStats;
 
 use crate::observe::info::InfoNumbers;
-use crate::shared::{ServerShared, ServerStats};
+use crate::shared::{ServerCounts, ServerShared};
 
 mod table;
 
@@ -80,9 +80,7 @@ impl From<Duration> for FigureValue {
 pub(crate) struct FigureSource<'s> {
     pub shared: &'s ServerShared,
     pub store: &'s StoreStats,
-    pub counted: ServerStats,
-    /// Keys that expired, and keys that were evicted.
-    pub removed: (u64, u64),
+    pub counted: ServerCounts,
     /// The cache of the disk engine.
     pub buffer: Option<BufferStats>,
 }
@@ -93,19 +91,14 @@ impl<'s> FigureSource<'s> {
         Self {
             shared,
             store,
-            counted: shared.worker_sums(),
-            removed: (store.expired, store.evicted),
-            buffer: shared.store.disk().map(|(_, stats)| stats.buffer),
+            counted: ServerCounts::now(shared, store),
+            buffer: shared.data.store.disk().map(|(_, stats)| stats.buffer),
         }
     }
 
     /// Counts from the last CONFIG RESETSTAT, for INFO.
     pub(crate) fn since_reset(shared: &'s ServerShared, numbers: &'s InfoNumbers) -> Self {
-        Self {
-            counted: shared.statistics(),
-            removed: shared.removed_keys(numbers),
-            ..Self::since_start(shared, &numbers.store)
-        }
+        Self { counted: shared.statistics(numbers), ..Self::since_start(shared, &numbers.store) }
     }
 }
 

@@ -46,18 +46,18 @@ fn some(value: impl Into<FigureValue>) -> Option<FigureValue> {
 
 /// All rows, in the order in which INFO and Prometheus tell them.
 pub(crate) const FIGURES: &[Figure] = &[
-    gauge("uptime", "Time since the start", |all| some(all.shared.started.elapsed())).seconds(),
-    gauge("clients", "Connections now", |all| some(all.shared.connections()))
+    gauge("uptime", "Time since the start", |all| some(all.shared.identity.started.elapsed())).seconds(),
+    gauge("clients", "Connections now", |all| some(all.shared.workers.connections()))
         .info("clients", "connected_clients"),
     field("clients", "cluster_connections", "There is no cluster: always 0", |_| some(0_u64)),
     gauge("clients_max", "Connections at a time, at most", |all| some(all.shared.settings.clients_max.get()))
         .info("clients", "maxclients"),
     field("clients", "tracking_clients", "Clients with CLIENT TRACKING", |all| {
-        some(all.shared.key_observer.tracking.sums().clients)
+        some(all.shared.notices.key_observer.tracking.sums().clients)
     }),
     // As in Redis, a client is blocked if a pause holds back its requests.
     field("clients", "blocked_clients", "Clients that wait for keys, or for the end of a pause", |all| {
-        some(all.shared.waiting.count() + all.shared.pause.holding())
+        some(all.shared.notices.waiting.count() + all.shared.clients.pause.holding())
     }),
     counter("connections", "Connections accepted", |all| some(all.counted.accepted))
         .info("stats", "total_connections_received"),
@@ -82,35 +82,37 @@ pub(crate) const FIGURES: &[Figure] = &[
     field("stats", "total_error_replies", "Error replies", |all| some(all.shared.seen().error_replies())),
     gauge("slowlog_entries", "Requests in the slow log", |all| some(all.shared.observing.slowlog.len()))
         .info("stats", "slowlog_len"),
-    counter("keys_expired", "Keys removed because they expired", |all| some(all.removed.0))
+    counter("keys_expired", "Keys removed because they expired", |all| some(all.counted.expired))
         .info("stats", "expired_keys"),
-    field("stats", "evicted_keys", "Keys evicted at the memory limit", |all| some(all.removed.1)),
+    field("stats", "evicted_keys", "Keys evicted at the memory limit", |all| some(all.counted.evicted)),
     field("stats", "evicted_clients", "Clients disconnected for their memory", |all| {
-        some(all.shared.evicted_clients())
+        some(all.counted.evicted_clients)
     }),
-    counter("lookup_hits", "Keys that reads found", |all| some(all.counted.lookups.hits))
+    counter("lookup_hits", "Keys that reads found", |all| some(all.counted.hits))
         .info("stats", "keyspace_hits"),
-    counter("lookup_misses", "Keys that reads did not find", |all| some(all.counted.lookups.misses))
+    counter("lookup_misses", "Keys that reads did not find", |all| some(all.counted.misses))
         .info("stats", "keyspace_misses"),
     field("stats", "pubsub_channels", "Channels with subscriptions", |all| {
-        some(all.shared.channels.names(ChannelKind::Channel))
+        some(all.shared.notices.channels.names(ChannelKind::Channel))
     }),
     field("stats", "pubsub_patterns", "Patterns with subscriptions", |all| {
-        some(all.shared.channels.names(ChannelKind::Pattern))
+        some(all.shared.notices.channels.names(ChannelKind::Pattern))
     }),
     field("stats", "pubsubshard_channels", "Shard channels with subscriptions", |all| {
-        some(all.shared.channels.names(ChannelKind::Shard))
+        some(all.shared.notices.channels.names(ChannelKind::Shard))
     }),
     field("stats", "tracking_total_keys", "Keys that are remembered for CLIENT TRACKING", |all| {
-        some(all.shared.key_observer.tracking.sums().keys)
+        some(all.shared.notices.key_observer.tracking.sums().keys)
     }),
     field("stats", "tracking_total_items", "The clients of each of these keys, added up", |all| {
-        some(all.shared.key_observer.tracking.sums().items)
+        some(all.shared.notices.key_observer.tracking.sums().items)
     }),
     field("stats", "tracking_total_prefixes", "Prefixes of BCAST", |all| {
-        some(all.shared.key_observer.tracking.sums().prefixes)
+        some(all.shared.notices.key_observer.tracking.sums().prefixes)
     }),
-    field("stats", "scan_cursors", "Positions of SCAN that are kept", |all| some(all.shared.cursors.len())),
+    field("stats", "scan_cursors", "Positions of SCAN that are kept", |all| {
+        some(all.shared.data.cursors.len())
+    }),
     gauge("keys", "Keys of all databases", |all| some(all.store.keys)),
     gauge("keys_expiring", "Keys with an expiry time", |all| some(all.store.expires)),
     gauge("memory_resident", "Memory of the process in RAM", |_| resident_bytes().map(Into::into)).bytes(),
@@ -124,7 +126,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         .bytes()
         .info("memory", "snapshot_bytes"),
     gauge("oldest_guard", "Duration of the longest current turn of a worker", |all| {
-        some(all.shared.oldest_turn())
+        some(all.shared.workers.oldest_turn(all.shared.identity.started))
     })
     .seconds()
     .info("memory", "oldest_guard_ms"),

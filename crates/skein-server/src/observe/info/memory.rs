@@ -7,7 +7,7 @@ use crate::shared::ServerShared;
 pub(super) fn memory(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     used(shared, numbers, lines);
     scripts(shared, lines);
-    let (limit, policy) = shared.store.memory_limit();
+    let (limit, policy) = shared.data.store.memory_limit();
     add_bytes("maxmemory", limit.unwrap_or(0), lines);
     lines.add("maxmemory_policy", policy);
     parts(shared, numbers, lines);
@@ -43,20 +43,20 @@ fn used(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
 
 /// Writes the memory of scripts and functions, and their numbers.
 fn scripts(shared: &ServerShared, lines: &mut InfoLines) {
-    let (scripts, functions) = (shared.lua_memory.scripts(), shared.lua_memory.functions());
+    let (scripts, functions) = (shared.scripts.lua_memory.scripts(), shared.scripts.lua_memory.functions());
     add_bytes("used_memory_lua", scripts, lines);
     lines.add("used_memory_vm_eval", scripts);
     lines.add("used_memory_vm_functions", functions);
     add_bytes("used_memory_vm_total", scripts + functions, lines);
-    let (cached, libraries) = (shared.scripts.bytes(), shared.functions.bytes());
+    let (cached, libraries) = (shared.scripts.cache.bytes(), shared.scripts.functions.bytes());
     lines.add("used_memory_scripts_eval", cached);
     lines.add("used_memory_functions", libraries);
     add_bytes("used_memory_scripts", cached + libraries, lines);
-    lines.add("number_of_cached_scripts", shared.scripts.len());
-    let (libraries, functions) = shared.functions.libraries().counts();
+    lines.add("number_of_cached_scripts", shared.scripts.cache.len());
+    let (libraries, functions) = shared.scripts.functions.libraries().counts();
     lines.add("number_of_functions", functions);
     lines.add("number_of_libraries", libraries);
-    lines.add("number_of_failed_libraries", shared.functions.libraries().failed());
+    lines.add("number_of_failed_libraries", shared.scripts.functions.libraries().failed());
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bytes, rounded for people")]
@@ -66,7 +66,7 @@ fn parts(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("node_bytes", memory.nodes + memory.orders);
     lines.add("key_bytes", memory.keys);
     lines.add("row_bytes", numbers.row_bytes);
-    lines.add("mem_clients_normal", shared.buffer_bytes());
+    lines.add("mem_clients_normal", shared.workers.buffer_bytes());
     lines.add("mem_aof_buffer", memory.buffers);
     lines.add("mem_not_counted_for_evict", memory.buffers);
     // There are no replicas and no cluster.
@@ -87,7 +87,7 @@ fn parts(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("active_defrag_running", 0);
     if let Some(dead) = numbers.dead_collections {
         lines.add("lazyfree_pending_objects", dead);
-        lines.add("lazyfreed_objects", shared.freed_collections(numbers));
+        lines.add("lazyfreed_objects", shared.statistics(numbers).freed_collections);
     }
 }
 

@@ -8,7 +8,7 @@ use skein_data::Durability;
 pub(super) fn persistence(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("loading", 0);
     lines.add("async_loading", 0);
-    lines.add("durability", shared.durability);
+    lines.add("durability", shared.data.durability);
     checkpoints(shared, numbers, lines);
     lines.add("last_checkpoint_failure", one_line(numbers.last_checkpoint_failure.as_deref()));
     lines.add("writes_stopped", one_line(numbers.writes_stopped.as_deref()));
@@ -24,10 +24,10 @@ fn checkpoints(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLin
     lines.add("rdb_changes_since_last_save", numbers.log_records);
     lines.add("rdb_last_bgsave_status", last);
     lines.add("rdb_saves", numbers.checkpoints);
-    let has_log = shared.durability != Durability::None;
+    let has_log = shared.data.durability != Durability::None;
     lines.add("aof_enabled", u8::from(has_log));
     lines.add("aof_rewrite_in_progress", if has_log { running } else { 0 });
-    lines.add("aof_rewrite_scheduled", u8::from(shared.checkpoints.is_scheduled()));
+    lines.add("aof_rewrite_scheduled", u8::from(shared.data.checkpoints.is_scheduled()));
     lines.add("aof_last_bgrewrite_status", last);
     lines.add("aof_last_write_status", status(numbers.writes_stopped.is_some()));
     if has_log {
@@ -51,7 +51,7 @@ fn checkpoints(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLin
 fn log(shared: &ServerShared, numbers: &InfoNumbers, lines: &mut InfoLines) {
     lines.add("aof_current_size", numbers.log_bytes);
     lines.add("aof_base_size", 0);
-    lines.add("aof_pending_rewrite", u8::from(shared.checkpoints.is_scheduled()));
+    lines.add("aof_pending_rewrite", u8::from(shared.data.checkpoints.is_scheduled()));
     lines.add("aof_buffer_length", numbers.log_bytes_behind);
     lines.add("aof_pending_bio_fsync", 0);
     lines.add("aof_delayed_fsync", 0);

@@ -111,7 +111,7 @@ impl MetricsEncoder<'_> {
 
 impl Collector for ServingCollector {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let (shared, numbers) = (&self.0, self.0.store_stats());
+        let (shared, numbers) = (&self.0, self.0.data.store_stats());
         let mut out = MetricsEncoder(encoder);
         program(false, &mut out)?;
         figures(&FigureSource::since_start(shared, &numbers), &mut out)?;
@@ -180,7 +180,7 @@ fn processor(out: &mut MetricsEncoder<'_>) -> fmt::Result {
 }
 
 fn commands(shared: &ServerShared, out: &mut MetricsEncoder<'_>) -> fmt::Result {
-    let seen = shared.observed();
+    let seen = shared.workers.observed();
     let kinds: Vec<(String, &KindTotals)> =
         seen.kinds().map(|(kind, seen)| (kind.name().into_owned(), seen)).collect();
     let each = |of: fn(&KindTotals) -> u64| kinds.iter().map(move |(name, seen)| (name.as_str(), of(seen)));

@@ -80,7 +80,7 @@ impl MetricsPages {
 
     /// Returns whether the thread must end, because the server is stopping or failed to start.
     pub(super) fn are_over(&self) -> bool {
-        let stops = self.serving.get().is_some_and(|(shared, _)| shared.stopping());
+        let stops = self.serving.get().is_some_and(|(shared, _)| shared.workers.stopping());
         stops || self.given_up.load(Ordering::Acquire)
     }
 
@@ -100,7 +100,7 @@ impl MetricsPages {
     fn state(&self) -> &'static str {
         match self.serving.get() {
             None => "loading\n",
-            Some((shared, _)) if shared.stopping() => "stopping\n",
+            Some((shared, _)) if shared.workers.stopping() => "stopping\n",
             Some(_) => "serving\n",
         }
     }
@@ -108,8 +108,8 @@ impl MetricsPages {
     fn ready(&self) -> HttpPage {
         match self.serving.get() {
             None => HttpPage::unavailable(format!("loading: {}\n", self.loading.progress_text())),
-            Some((shared, _)) if shared.stopping() => HttpPage::unavailable(self.state()),
-            Some((shared, _)) => HttpPage::fine(match shared.store.stats().writes_stopped {
+            Some((shared, _)) if shared.workers.stopping() => HttpPage::unavailable(self.state()),
+            Some((shared, _)) => HttpPage::fine(match shared.data.store.stats().writes_stopped {
                 // Reads still work. Taking the server out of service would end them too.
                 Some(why) => format!("serving, but no writes: {why}\n"),
                 None => self.state().to_owned(),

@@ -2,7 +2,7 @@
 //! table (`commands::while_loading`). All other commands answer LOADING and an estimate of the time
 //! left.
 
-use crate::commands::while_loading::{AfterLoadingCommand, LoadingContext};
+use crate::commands::while_loading::LoadingContext;
 use crate::net::loading::Loading;
 
 use super::super::admission::answer_without_data;
@@ -13,9 +13,9 @@ use super::super::reply_buffer::ReplyBuffer;
 pub(super) fn answer(connection: &mut Connection, output: &mut ReplyBuffer, loading: &Loading) {
     let around = (None, &loading.warnings);
     answer_without_data(connection, output, around, |client, (command, _), args, reply| {
-        let early = &mut LoadingContext { client, loading };
+        let early = &mut LoadingContext { client, server: loading };
         match command.while_loading {
-            Some(run) => Ok(Some(run(early, args, reply)? == AfterLoadingCommand::Close)),
+            Some(run) => run(early, args, reply).map(Some),
             None => Err(early.refusal()),
         }
     });

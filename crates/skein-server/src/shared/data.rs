@@ -1,0 +1,69 @@
+//! What a server stores, for the workers that read and write it.
+
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use crate::ServerOptions;
+use crate::request::scan_cursors::ScanCursors;
+use crate::shared::checkpoint_requests::CheckpointRequests;
+use crate::shared::databases::Databases;
+use crate::shared::migrations::Migrations;
+use crate::worker::EvictionAttempts;
+use skein_data::{Durability, Engine, KeyspaceStats, StoreStats, StoredKeyspace, Ticket};
+
+/// The stored data of a server.
+#[derive(Debug)]
+pub(crate) struct StoredData {
+    pub store: Engine,
+    pub durability: Durability,
+    pub databases: Arc<Databases>,
+    pub cursors: ScanCursors,
+    pub eviction_attempts: EvictionAttempts,
+    /// The checkpoints that clients wait for.
+    pub checkpoints: CheckpointRequests,
+    /// The keys that move to other servers.
+    pub migrations: Migrations,
+}
+
+impl StoredData {
+    pub(crate) fn new(store: Engine, databases: Arc<Databases>, options: &ServerOptions) -> Self {
+        let seed = UNIX_EPOCH.elapsed().map_or(1, |since| since.as_millis() as u64);
+        Self {
+            durability: store.durability(),
+            store,
+            databases,
+            cursors: ScanCursors::new(
+                options.scan_cursors_max,
+                seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 12,
+            ),
+            eviction_attempts: EvictionAttempts::default(),
+            checkpoints: CheckpointRequests::default(),
+            migrations: Migrations::default(),
+        }
+    }
+
+    /// Returns the epoch that replies to these writes must wait for: only level `sync` promises
+    /// durability before the reply.
+    #[inline]
+    pub(crate) fn epoch_to_wait_for(&self, ticket: Ticket) -> Option<u64> {
+        (self.durability == Durability::Sync && ticket.epoch > 0).then_some(ticket.epoch)
+    }
+
+    /// Returns the numbers of each database that has keys, from those of its keyspace.
+    pub(crate) fn keyspaces(
+        &self,
+        mut stats: impl FnMut(StoredKeyspace) -> KeyspaceStats,
+    ) -> Vec<(u32, KeyspaceStats)> {
+        let of = |database| (database, stats(self.databases.keyspace(database)));
+        (0..self.databases.count()).map(of).filter(|(_, stats)| stats.keys > 0).collect()
+    }
+
+    /// Returns the statistics of the engine with the keys of all databases, without rows of the
+    /// server's own and of other keyspaces.
+    pub(crate) fn store_stats(&self) -> StoreStats {
+        let mut stats = self.store.stats();
+        let keyspaces = self.keyspaces(|keyspace| self.store.keyspace_stats(keyspace));
+        stats.keys = keyspaces.iter().map(|(_, stats)| stats.keys).sum();
+        stats
+    }
+}
