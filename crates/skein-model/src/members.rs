@@ -2,7 +2,7 @@
 //! [`MemberWrites`] for a write that changes them.
 //!
 //! Four places of members implement them: packed in a row ([`packed`](crate::packed)), entries of
-//! an index in memory, entries of the disk engine's spaces, and those within an open transaction.
+//! an index in memory, entries of the disk engine's spaces, and entries within an open transaction.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -20,8 +20,9 @@ pub type EachRanked<'e> = &'e mut dyn FnMut(f64, Member<'_>) -> ControlFlow<()>;
 /// The members of one collection, as of one moment or as the open write has left them.
 ///
 /// A sorted set has members with scores, and a hash has names with values. A set has names alone,
-/// whose scores are all [`SET_SCORE`](crate::SET_SCORE). The members have the order of their names,
-/// and ranks in the order of their scores (of their names for equal scores); a hash has no ranks.
+/// and all of its scores are [`SET_SCORE`](crate::SET_SCORE). The members have the order of their
+/// names, and ranks in the order of their scores (of their names for equal scores); a hash has no
+/// ranks.
 ///
 /// # Errors
 /// Each method returns the errors of the engine.
@@ -73,7 +74,7 @@ pub trait Members {
         })
     }
 
-    /// Returns the number of members whose names are less than `name`, which may be absent. REQUIRES:
+    /// Returns the number of members with a name less than `name`, which may be absent. REQUIRES:
     /// all members have one score.
     fn rank_of(&self, name: &[u8]) -> Result<u64> {
         self.rank_by(&|_, member| member.cmp_bytes(name).is_lt())
@@ -120,7 +121,7 @@ impl<'m> FoundMember<'m> {
 /// Each method returns the errors of the engine.
 #[expect(clippy::missing_errors_doc, reason = "the trait says it for all methods")]
 pub trait MemberWrites: Members {
-    /// Looks up a member of a set, sorted or not, whose score may be changed.
+    /// Looks up a member of a set, sorted or not, to change its score.
     fn find<'m>(&mut self, member: &'m [u8]) -> Result<FoundMember<'m>>;
 
     /// Sets the score of a member that was found and not written since. REQUIRES: `score` is a number.

@@ -181,8 +181,8 @@ pub(crate) fn append_chunk(to: &mut Vec<u8>, value: &[u8]) {
 pub struct ChunkElements<'c>(Texts<'c>);
 
 impl<'c> ChunkElements<'c> {
-    /// Returns the elements in the member with this name and value. The one with the ordinals has
-    /// none.
+    /// Returns the elements in the member with this name and value. The member with the ordinals
+    /// has no elements.
     pub fn of(name: &[u8], value: &'c [u8]) -> Self {
         let elements = if is_chunk_name(name) { value.get(HEAD..).unwrap_or_default() } else { &[] };
         Self(Texts::of(elements))

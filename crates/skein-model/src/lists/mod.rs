@@ -13,7 +13,7 @@
 //! ```
 //!
 //! A push or a pop writes the chunk at its end, which is small. A full one is joined with its
-//! neighbour while the two fit in one chunk, so an element is written some ten times, and costs a
+//! neighbour while the two fit in one chunk. So an element is written some ten times, and costs a
 //! byte or two in memory. A pop from a large chunk splits off a small one first.
 //!
 //! Positions are [`STEP`] apart for each element, so the chunk of an index is found by a search for
@@ -31,8 +31,8 @@
 //! 4. So the positions of the steps ascend, and their ordinals, too.
 //!
 //! Read `chunk` first (the bytes of a chunk), then `ordinals`, `layout` (from an index to an
-//! element), `writer` (all changes) and `placing` (where changed chunks go). `check` verifies the
-//! invariants.
+//! element), `writer` (all changes) and `placing` (the positions of changed chunks). `check`
+//! verifies the invariants.
 //!
 //! Design: `docs/design/data-model.md`. The idea of small pieces of neighbours is that of unrolled
 //! linked lists (Shao, Reppy, Appel: "Unrolling Lists", LFP 1994).

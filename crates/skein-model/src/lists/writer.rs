@@ -32,7 +32,7 @@ impl EdgeChunk {
         Self { position, chunk: Chunk::empty() }
     }
 
-    /// Returns whether a pushed element still goes into this chunk.
+    /// Returns whether this chunk still has room for a pushed element.
     fn has_room(&self, element: &[u8]) -> bool {
         self.chunk.count() < EDGE_COUNT && self.chunk.bytes_with(element) <= EDGE_BYTES
     }
@@ -226,7 +226,7 @@ impl<'w> ListWriter<'w> {
         Ok(elements.nth(usize::try_from(place.offset).unwrap_or(usize::MAX)))
     }
 
-    /// Replaces the element at an index. Returns false if there is none.
+    /// Replaces the element at an index. Returns false if the list has no such element.
     ///
     /// # Errors
     /// As for [`push`](Self::push).
@@ -323,7 +323,7 @@ impl<'w> ListWriter<'w> {
         self.save(&layout.ordinals, layout.before > 0)
     }
 
-    /// Removes all elements whose index is outside of `kept`. Takes O(log n), and O(1) for each
+    /// Removes all elements with an index outside of `kept`. Takes O(log n), and O(1) for each
     /// removed element.
     ///
     /// # Errors
@@ -352,7 +352,7 @@ impl<'w> ListWriter<'w> {
     }
 
     /// Removes all elements as fast as the removal of the key: a background thread frees them. They
-    /// stay visible to the methods until something is added.
+    /// stay visible to the methods until an element is added.
     fn clear(&mut self) {
         let cleared = !self.members.is_empty();
         self.members.set_cleared(cleared);

@@ -1,4 +1,4 @@
-//! Packed members beside a sorted map, and bytes that are none.
+//! Packed members beside a sorted map, and bytes that are not packed members.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! The account of a batch: what statistics, slow log and monitors learn of its requests.
+//! The account of a batch: statistics, slow log and monitors get its requests from here.
 
 use crate::clients::client_registry::ClientRecord;
 use crate::commands::monitor::feed;
@@ -21,7 +21,7 @@ pub(super) struct BatchAccount<'t> {
 }
 
 impl<'t> BatchAccount<'t> {
-    /// Begins the account of a batch whose requests took so long each.
+    /// Begins the account of a batch with requests that took so long each.
     pub(super) fn new(nanos_each: u64, monitors: Option<&'t Monitors>, timer: &'t RequestTimer<'t>) -> Self {
         let is_slow = timer.is_slow(nanos_each);
         Self { timer, monitors, kind: CommandKind::plain(0), count: 0, nanos_each, is_slow }

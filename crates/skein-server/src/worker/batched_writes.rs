@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Requests of one command to one key that a client has sent one after the other are done as one
-//! change, if nobody wants to know of changed keys and memory is not limited. If one of them fails,
-//! nothing is changed, and each runs by itself.
+//! change. This needs that no client observes keys and that memory is not limited. If one of them
+//! fails, nothing is changed, and each runs by itself.
 
 use crate::commands::command_error::OUT_OF_MEMORY;
 use crate::commands::{Batched, BatchedWrite, CommandError, RequestRun, ResolvedTag, RunHandler};
@@ -50,7 +50,7 @@ impl ConnectionWrites {
         Self { slot, count, done: 0, start, kept: 0, kept_end: start, alone_until: 0 }
     }
 
-    /// Does the next write. Returns `false` if there is none or the reply buffer is full. Adds a
+    /// Does the next write. Returns `false` if no write is left or the reply buffer is full. Adds a
     /// refused write to the errors.
     fn write(
         &mut self,
@@ -150,7 +150,7 @@ pub(super) struct BatchProgress<'b> {
     pub(super) output_max: usize,
     pub(super) errors: &'b mut BatchErrors,
     pub(super) room: WriteAllowance,
-    /// Their changes, if somebody listens.
+    /// Their changes, if clients observe keys.
     pub(super) changes: KeyChanges,
     pub(super) stored: StoredRequest,
     pub(super) stable: StableDatabases<'b>,

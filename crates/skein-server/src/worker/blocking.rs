@@ -89,7 +89,7 @@ pub(super) fn serve_waiting(session: &mut EngineSession, shared: &Arc<ServerShar
             let mut reply = ReplyWriter::new(&mut bytes, client.protocol);
             let ticket = match serve(session, shared, &client, &key, &mut reply) {
                 Ok(ticket) => ticket,
-                // It waits on: the key is as it was.
+                // The client waits on: the key is as it was.
                 Err(fault) if fault.stops_writes() => {
                     shared.notices.waiting.wait_at(place, client);
                     later.push(key);
@@ -124,7 +124,7 @@ fn claim(session: &mut EngineSession, shared: &ServerShared, key: &[u8]) -> Opti
     })
 }
 
-/// Serves one client from a key that has what it waits for.
+/// Serves one client from a key that can serve it.
 fn serve(
     session: &mut EngineSession,
     shared: &ServerShared,
@@ -150,8 +150,8 @@ fn serve(
 }
 
 impl GeneralContext<'_> {
-    /// Tries to serve a client of one key beside other workers. Nobody waits for a key that can serve,
-    /// so this passes no other client.
+    /// Tries to serve a client of one key beside other workers. No client waits for a key that can
+    /// serve, so this passes no other client.
     fn try_beside(
         &mut self,
         command: &'static Command,
@@ -282,7 +282,7 @@ impl Worker {
 }
 
 impl WorkerConnections {
-    /// Answers the clients whose deadline is over.
+    /// Answers the clients with an expired deadline.
     pub(super) fn end_waits(&mut self) {
         let now = Instant::now();
         while let Some(&entry) = self.deadlines.0.first().filter(|(deadline, ..)| *deadline <= now) {

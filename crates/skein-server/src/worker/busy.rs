@@ -13,7 +13,7 @@
 //!
 //! # Why so
 //! - Other workers are blocked in locks of the gate (`exclusion_gate`), some in the middle of a
-//!   request. They need no signal: the locks open, and `busy` tells them what they may do.
+//!   request. They need no signal: the locks open, and `busy` shows that they may only answer BUSY.
 //! - A thread for all scripts would cost two handovers for each short script. A thread for long ones
 //!   would need the connections of all workers in another event queue, and back.
 //! - A short script pays for nothing here but one comparison per 100,000 instructions.

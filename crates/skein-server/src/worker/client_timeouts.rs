@@ -90,8 +90,8 @@ impl WorkerConnections {
         let (connection, output) = self.slots.get(slot)?;
         let subscribes = connection.client.record.hears();
         let bounds = self.limits.output_of(subscribes);
-        // The server does not wait for a client whose request is running, or waits for the disk. A
-        // subscriber has nothing to say.
+        // While the request of a client runs, or waits for the disk, the server does not wait for
+        // the client. A subscriber has nothing to say.
         let waited = connection.task.is_none()
             && !connection.waits
             && connection.blocked.is_none()

@@ -42,7 +42,7 @@ pub(super) struct Connection {
     pub waits: bool,
     /// Present while the client waits for a key. Later requests wait for it too.
     pub blocked: Option<KeyWait>,
-    /// Messages that came while a reply was not complete.
+    /// Messages that arrived while a reply was not complete.
     pub postponed: Vec<u8>,
     /// Bytes of messages that the client did not ask for, since nothing waited for it the last time.
     pub unasked: usize,
@@ -75,7 +75,7 @@ pub(super) struct Connection {
     /// When the waiting replies were found to exceed the soft limit, measured from the server's
     /// start; `None` while they do not.
     pub over_soft_limit: Option<Duration>,
-    /// Whether the connection is in the list of those whose replies wait for an epoch.
+    /// Whether the connection is in the list of connections with replies that wait for an epoch.
     pub held: bool,
     /// The bytes that this connection has in the worker's counter.
     pub counted: usize,
@@ -191,8 +191,8 @@ impl Connection {
         }
     }
 
-    /// Parses requests from the buffered bytes, or from one read if there are none. Returns the
-    /// number of bytes read.
+    /// Parses requests from the buffered bytes. If no bytes are buffered, reads once first. Returns
+    /// the number of bytes read.
     pub(super) fn fill(
         &mut self,
         limits: &RequestLimits,

@@ -43,7 +43,7 @@ pub(super) struct WorkerConnections {
     /// (`again`).
     pub ready: Vec<usize>,
     pub again: Vec<usize>,
-    /// Connections whose replies wait for an epoch.
+    /// Connections with replies that wait for an epoch.
     pub held: Vec<usize>,
     /// Connections that are closing (see `linger`).
     pub lingering: Vec<Lingering>,
@@ -57,7 +57,7 @@ pub(super) struct WorkerConnections {
     pub sweep: TimeoutSweep,
     /// The ends of the waits of blocked clients.
     pub deadlines: WaitDeadlines,
-    /// Migrations whose targets have answered.
+    /// Migrations with an answer from their target.
     pub migrated: Vec<MigrationEnd>,
     /// Keys that were removed without a command, and that clients wait for.
     pub removed_keys: Vec<Vec<u8>>,
@@ -189,8 +189,8 @@ impl WorkerConnections {
             self.close(slot);
             return (0, false);
         };
-        // After the read, so that requests sent after a change of rights are checked against the
-        // new rights.
+        // This follows the read, so that requests sent after a change of rights are checked against
+        // the new rights.
         connection.client.refresh(&self.shared.acl.users);
         if count > 0 {
             WorkerCounters::add(&self.shared.workers.mailboxes[self.number].counts.reads, 1);
@@ -234,7 +234,8 @@ impl WorkerConnections {
         if connection.task.is_none() {
             output.buffer.append(&mut connection.postponed);
         }
-        // Nobody reads from the connection of a blocked client, so an event alone tells its end.
+        // The server does not read from the connection of a blocked client, so only an event tells
+        // its end.
         if connection.attacked || (connection.blocked.is_some() && connection.hung_up) {
             self.close(slot);
             return 0;
@@ -328,8 +329,8 @@ impl WorkerConnections {
         }
     }
 
-    /// Removes a client from what other clients see, and ends its subscriptions, its monitoring and
-    /// its tracking. Its connection may linger.
+    /// Removes a client from the registry that other clients see, and ends its subscriptions, its
+    /// monitoring and its tracking. Its connection may linger.
     pub(super) fn forget_client(&mut self, slot: usize) {
         if let Some((connection, _)) = self.slots.get(slot) {
             self.shared.clients.registry.remove(connection.client.id);

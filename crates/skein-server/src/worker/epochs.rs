@@ -23,8 +23,8 @@ impl WorkerConnections {
             || self.shared.data.store.log_stopped().is_some()
     }
 
-    /// Lists the connections whose replies need not wait any longer. If the log has stopped, their
-    /// replies will never be durable: those connections receive an error and are closed.
+    /// Lists the connections with replies that need not wait any longer. If the log has stopped,
+    /// their replies will never be durable: those connections receive an error and are closed.
     pub(super) fn release_durable_replies(&mut self) {
         if self.held.is_empty() {
             // At other levels only WAITAOF holds replies.

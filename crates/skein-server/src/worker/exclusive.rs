@@ -126,7 +126,8 @@ impl GeneralContext<'_> {
         if multi.spoiled {
             return Err(CommandError::text("EXECABORT Transaction discarded because of previous errors."));
         }
-        // Before the other workers must wait: both this and that wait may take a while.
+        // This is done before the other workers must wait: both this and that wait may take a
+        // while.
         let mut limits = QueuedScriptLimits::default();
         if self.session.memory_limit().is_some() {
             admit_queue(self.session, self.shared, client, &multi, self.pass.stable())

@@ -148,7 +148,7 @@ impl GeneralContext<'_> {
     /// if so.
     #[inline]
     fn holds_back(&mut self, connection: &mut Connection) -> bool {
-        // Checked for each request: the one before may have begun or ended the pause.
+        // The pause is checked for each request: the request before may have begun or ended it.
         self.held = self.shared.clients.pause.now().map(|(held, _)| held);
         let moves = self.shared.data.migrations.moving.any();
         if self.held.is_none() && !moves {

@@ -7,8 +7,8 @@
 //!
 //! If a socket is closed while it has unread bytes, the system answers with a reset. A reset
 //! discards replies that the client's system has received and the client has not read yet. So if a
-//! client may still be sending, the worker first shuts down only its own direction. For all other
-//! clients, the client has gone by then.
+//! client may still be sending, the worker first shuts down only its own direction. By then, other
+//! clients no longer see the client.
 
 use std::time::{Duration, Instant};
 
@@ -34,8 +34,8 @@ impl WorkerConnections {
     pub(super) fn close_gently(&mut self, slot: usize) {
         self.forget_client(slot);
         let Some((connection, _)) = self.slots.get(slot) else { return };
-        // Also if the client has closed its side: over TLS, the shutdown proves that no reply was
-        // cut off.
+        // This is needed even if the client has closed its side: over TLS, the shutdown proves that
+        // no reply was cut off.
         if connection.stream.shut_down_writing().is_err() || connection.ended {
             self.close(slot);
             return;
@@ -59,7 +59,7 @@ impl WorkerConnections {
         }
     }
 
-    /// Closes the connections whose time is over.
+    /// Closes the connections that have lingered long enough.
     pub(super) fn end_lingering(&mut self) {
         if self.lingering.is_empty() {
             return;

@@ -1,5 +1,6 @@
 //! Evicts keys after `maxmemory` was lowered, a policy that evicts was chosen, or writes have
-//! exceeded the limit: some in each turn of a worker, until the rest fits. Otherwise only writes evict.
+//! exceeded the limit. Each turn of a worker evicts some, until the rest fits. Otherwise only
+//! writes evict.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,8 +11,8 @@ use super::write_allowance::admit;
 
 /// The most bytes that one turn frees.
 const STEP: usize = 256 << 10;
-/// The attempts that may evict nothing, one after the other: removed memory may wait for readers, or no
-/// key may be evicted.
+/// The number of attempts that may evict nothing, one after the other: removed memory may wait for
+/// readers, or no key may be evicted.
 const VAIN_MAX: u32 = 100;
 
 /// The attempts that are left after a change of the limit; 0 if nothing is to be evicted.
@@ -26,8 +27,8 @@ impl EvictionAttempts {
     }
 }
 
-/// Evicts some keys if the limit was changed. If there are more, this worker goes on in its next turn.
-/// REQUIRES: the worker holds its pass.
+/// Evicts some keys if the limit was changed. If there are more, this worker continues in its next
+/// turn. REQUIRES: the worker holds its pass.
 #[inline]
 pub(super) fn evict_some(session: &mut EngineSession, shared: &ServerShared, worker: usize) {
     if shared.data.eviction_attempts.0.load(Ordering::Relaxed) > 0 {
@@ -46,7 +47,7 @@ pub(super) fn evict_excess(session: &mut EngineSession, shared: &ServerShared, w
 
 #[cold]
 fn evict(session: &mut EngineSession, shared: &ServerShared, worker: usize) {
-    // One worker evicts at a time: another one that comes here meanwhile finds 0.
+    // One worker evicts at a time: another worker meanwhile finds 0 here.
     let left = shared.data.eviction_attempts.0.swap(0, Ordering::Relaxed);
     let (excess, before) = excess(shared);
     if left == 0 || excess == 0 {

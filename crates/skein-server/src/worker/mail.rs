@@ -1,5 +1,5 @@
 //! The messages of other threads to a worker: new connections, clients to disconnect, finished
-//! checkpoints and migrations, answers to clients that wait, removed keys that they wait for,
+//! checkpoints and migrations, answers to waiting clients, removed keys that clients wait for,
 //! messages of channels, and lines for monitors.
 
 use std::os::fd::AsRawFd;
@@ -96,7 +96,7 @@ impl WorkerConnections {
         self.reply_after_wait(who.slot, &bytes, ticket);
     }
 
-    /// Writes the reply of a command whose client has waited for it, and counts the command.
+    /// Writes the reply of a command that made its client wait, and counts the command.
     pub(super) fn reply_after_wait(&mut self, slot: usize, bytes: &[u8], ticket: Ticket) {
         let Some((connection, output)) = self.slots.get(slot) else { return };
         let (pending, start) = (output.pending(), output.buffer.len());
@@ -112,7 +112,7 @@ impl WorkerConnections {
         self.list(slot);
     }
 
-    /// Counts a command whose client has waited for its reply.
+    /// Counts a command that made its client wait for the reply.
     fn end_long(&self, long: Option<Box<SlicedCommandTime>>, reply: &[u8], record: &ClientRecord) {
         let Some(long) = long else { return };
         let observed = &self.shared.workers.mailboxes[self.number].observed;

@@ -128,8 +128,8 @@ impl GeneralContext<'_> {
 }
 
 impl Worker {
-    /// Ends the migrations whose targets have answered: removes their keys, and replies. They wait while
-    /// a pause or a script holds writes back.
+    /// Ends the migrations that their target has answered: removes their keys, and replies. They
+    /// wait while a pause or a script holds writes back.
     pub(super) fn end_migrations(&mut self) {
         if self.connections.migrated.is_empty() {
             return;

@@ -188,9 +188,9 @@ impl Worker {
                 self.active.push(slot);
             }
         }
-        // Connections with requests of an earlier round are first, and those that were not served
-        // in it before others: a batch that is full excludes the connections at the end of the
-        // list.
+        // Connections with requests of an earlier round are first, and connections that were not
+        // served in that round before others. A full batch excludes the connections at the end of
+        // the list.
         let slots = &mut self.connections.slots;
         self.active[..waited]
             .sort_by_key(|&slot| slots.get(slot).and_then(|(connection, _)| connection.served));

@@ -45,17 +45,17 @@ pub(super) fn has_effects(shared: &ServerShared, command: &Command, args: &Reque
 }
 
 impl WorkerConnections {
-    /// Returns the longest time that the worker may sleep: until the end of a pause that holds back
-    /// some of its connections, if nothing else wakes it.
+    /// Returns the longest time that the worker may sleep if nothing else wakes it: until the end
+    /// of a pause that holds back some of its connections.
     pub(super) fn pause_time_left(&self) -> Option<Duration> {
         // The end of a busy script wakes the worker.
         if !self.holds || self.shared.workers.gate.is_busy() {
             return None;
         }
         match self.shared.clients.pause.now() {
-            // Rounded up, because the event loop counts in milliseconds.
+            // The time is rounded up, because the event loop counts in milliseconds.
             Some((_, left)) => Some(left + Duration::from_millis(1)),
-            // So does the end of a migration, if this worker has none to end.
+            // The end of a migration wakes the worker, too, if this worker has no migration to end.
             None if self.migrated.is_empty() && self.shared.data.migrations.moving.any() => None,
             None => Some(Duration::ZERO),
         }

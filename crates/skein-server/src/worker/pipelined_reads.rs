@@ -1,5 +1,5 @@
-//! Batches of single-key reads: the reads at the front of all pipelines become one batch of
-//! lookups, whose memory reads overlap.
+//! Batches of single-key reads: the reads at the front of all pipelines become one batch of lookups
+//! with overlapping memory reads.
 //!
 //! ```text
 //!   connection 3:  GET a  GET b  │ SET ...            batch:  a  b  c  d  e
@@ -10,9 +10,9 @@
 //! The store answers in any order. An answer that is next in order is written directly into the
 //! reply buffer of its connection. An earlier answer is kept aside until its turn.
 //!
-//! The batch stops for a connection whose reply buffer is full; its remaining lookups are repeated
-//! after the client has read replies. It also stops for a connection whose answer would take long;
-//! that request runs in slices (see `general`).
+//! If the reply buffer of a connection is full, the batch stops for it; its remaining lookups are
+//! repeated after the client has read replies. The batch also stops for a connection with an answer
+//! that would take long; that request runs in slices (see `general`).
 
 use crate::commands::{Batched, CommandError, ReadHandler};
 use crate::resp::{ReplyWriter, RequestArgs};
@@ -54,9 +54,9 @@ pub(super) struct PipelinedReads {
     plan: Vec<PlannedRead>,
     aside: Vec<u8>,
     prefixed: PrefixedKeys,
-    /// Connections whose next request must run in slices.
+    /// Connections with a next request that must run in slices.
     put_off: Vec<u32>,
-    /// The keys that the batch has not found, if somebody wants to know.
+    /// The keys that the batch has not found, if clients observe misses.
     missed: Option<Vec<Box<[u8]>>>,
     /// Hits and misses of the last batch.
     lookups: Lookups,
@@ -74,8 +74,8 @@ enum ReadState {
     PutOff,
 }
 
-/// Returns the handler of this request if it is a read of one key that the client is allowed to do,
-/// and whether it is a use of the key.
+/// Returns the handler of this request if it is a read of one key that the client may do, and
+/// whether it is a use of the key.
 #[inline]
 fn handler(connection: &Connection, index: usize) -> Option<(u16, ReadHandler, bool)> {
     let (tag, batched) = connection.batched(index)?;
@@ -245,14 +245,14 @@ struct ReadReplies<'b> {
     aside: &'b mut Vec<u8>,
     put_off: &'b mut Vec<u32>,
     states: [ReadState; BATCH],
-    /// The first request whose answer is not in its reply buffer yet.
+    /// The first request with an answer that is not in its reply buffer yet.
     next: usize,
     output_max: usize,
     /// The number of answers in their reply buffers.
     written: usize,
     lookups: Lookups,
     keys: &'b [&'b [u8]],
-    /// The keys that were not found, if somebody wants to know.
+    /// The keys that were not found, if clients observe misses.
     missed: Option<&'b mut Vec<Box<[u8]>>>,
     timer: &'b RequestTimer<'b>,
 }

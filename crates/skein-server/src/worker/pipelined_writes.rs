@@ -1,8 +1,8 @@
 //! Batches of single-key writes: the writes at the front of all pipelines run within one entry to
 //! the epoch and with one append to the log.
 //!
-//! First the keys are looked up as a batch whose memory reads overlap. So the writes find the nodes
-//! of the index in the cache.
+//! First the keys are looked up as a batch with overlapping memory reads. So the writes find the
+//! nodes of the index in the cache.
 //!
 //! At durability `sync`, the replies wait until the epoch of the writes is durable. If the store
 //! cannot promise that any more, each reply is replaced by an error.

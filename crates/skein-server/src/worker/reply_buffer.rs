@@ -1,4 +1,4 @@
-//! The reply buffer of a connection: reply bytes, and the positions from which they must wait.
+//! The reply buffer of a connection: reply bytes, and the positions after which they must wait.
 //!
 //! ```text
 //!   buffer   ░░░ sent ░░░│ may be sent │ needs epoch 7 │ needs epoch 9 │ open array, still growing
@@ -6,8 +6,7 @@
 //! ```
 //!
 //! At durability `sync`, the reply of a write waits for the write's epoch. All replies behind it
-//! wait too, because replies keep their order. An array whose length is not known yet waits for its
-//! head.
+//! wait too, because replies keep their order. An array of unknown length waits for its head.
 
 use std::collections::VecDeque;
 
@@ -20,8 +19,8 @@ const KEEP_BYTES: usize = 16 << 10;
 /// at most this many bytes must be moved for it.
 const DRAIN_BYTES: usize = 1 << 20;
 
-/// Or if at most this fraction of the sent bytes (one part in so many) must be moved, so that a
-/// long reply is not moved again and again while it is being sent.
+/// A buffer is also compacted if at most this fraction of the sent bytes (one part in so many) must
+/// be moved. So a long reply is not moved again and again while it is being sent.
 const DRAIN_PART: usize = 16;
 
 /// Bytes from `start` on wait until `epoch` is durable.

@@ -30,10 +30,12 @@
 //! 1. Names become keys after the wait, because a SWAPDB may end it. [`Alone::stable`] is the
 //!    permission to translate them.
 //! 2. After the wait, a key may have begun to move to another server. Then the request runs later.
-//! 3. The right to write comes before the first look at the keys (`KeyObserver`, invariant 1).
+//! 3. The right to write is acquired before the first look at the keys (`KeyObserver`, invariant
+//!    1).
 //! 4. The clock is read after the wait: an older time would show keys that have expired for others.
-//! 5. Changes are published after the commit, so nobody hears of an undone write. If the transaction
-//!    failed, the table of databases is read again, since SWAPDB may be one of its requests.
+//! 5. Changes are published after the commit, so no client hears of an undone write. If the
+//!    transaction failed, the table of databases is read again, since SWAPDB may be one of its
+//!    requests.
 //! 6. Waiting clients are served after that: the event of a push is before that of the pop which it
 //!    serves. They are served while no other worker can take the elements.
 //! 7. Keys are evicted last. A key that was made for a waiting client has served it by then.
@@ -67,8 +69,8 @@ pub(super) fn outcome(done: Result<(AfterCommand, Ticket), CommandError>) -> Rin
     }
 }
 
-/// Runs a request beside other workers. Its keys are those of the store. What a failed request has
-/// written stays, so its error waits for the ticket, too.
+/// Runs a request beside other workers. Its keys are those of the store. The writes of a failed
+/// request stay, so its error waits for the ticket, too.
 pub(super) fn run_beside<R>(
     session: &mut EngineSession,
     client: &mut ClientState,

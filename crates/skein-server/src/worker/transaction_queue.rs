@@ -1,4 +1,4 @@
-//! The requests that EXEC runs: whether they write, what memory they ask for, and their run, one
+//! The requests that EXEC runs: whether they write, the memory that they need, and their run, one
 //! after the other, into one array of replies.
 //!
 //! `exclusive.rs` is alone with its transaction when it calls [`run_queue`].
@@ -93,7 +93,7 @@ pub(super) const SCRIPT_BYTES: usize = 64;
 pub(super) struct QueuedScriptLimits {
     /// Memory was full when the transaction began.
     pub(super) memory_is_full: bool,
-    /// Why the store accepts no writes, if it does not.
+    /// The reason why the store accepts no writes, if it accepts none.
     writes_stopped: Option<CommandError>,
 }
 

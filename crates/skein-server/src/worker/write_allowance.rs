@@ -102,7 +102,7 @@ pub(super) fn bytes_added_now(
     bytes_added(&args).saturating_add(copied.max().unwrap_or(0))
 }
 
-/// Lets a session report the keys that it evicts, if anybody wants to know.
+/// Lets a session report the keys that it evicts, if clients observe them.
 pub(super) fn report_evictions(session: &mut EngineSession, observer: &KeyObserver, changes: &KeyChanges) {
     session.report_evictions(changes.is_on() || observer.has_waiting());
 }

@@ -16,7 +16,7 @@ use super::writer::RowChange;
 use crate::row::{RowAllocator, RowRef};
 use crate::{Error, Result};
 
-/// Errors if a row holds something else than a collection of this kind.
+/// Errors if a row holds a value other than a collection of this kind.
 pub(super) fn check_kind(row: Option<RowRef<'_>>, kind: CollectionKind) -> Result<()> {
     match row {
         Some(row) if row.collection_kind() != Some(kind) => {
@@ -60,9 +60,9 @@ enum FoundMembers<C, R> {
     Outgrown { members: CopiedMembers, base: Option<u64>, expires: Option<u64> },
 }
 
-/// Changes the collection of a key, or makes one, if the key is absent and `make` says so. Returns
-/// `None` if there is none. `change` runs again if another writer changes the key meanwhile, and if
-/// its members need more than a row.
+/// Changes the collection of a key, or makes one, if the key is absent and `make` is true. Returns
+/// `None` if there is no collection. `change` runs again if another writer changes the key
+/// meanwhile, and if its members need more than a row.
 pub(super) fn change_or_make<W: RowWriter + ?Sized, R, E: From<Error> + From<W::Error>>(
     writer: &mut W,
     kind: CollectionKind,

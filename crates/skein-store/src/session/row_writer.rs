@@ -325,7 +325,7 @@ pub trait RowWriter {
     }
 
     /// Changes the members of a collection of this kind, as [`change_set`](Self::change_set)
-    /// changes a set. For a kind whose records the caller defines: a stream.
+    /// changes a set. It serves a kind with records that the caller defines: a stream.
     ///
     /// # Errors
     /// As for [`change_set`](Self::change_set).

@@ -1,4 +1,4 @@
-//! What CONFIG does with the row of a parameter: shows its value, checks a new one, applies it.
+//! The actions of CONFIG on the row of a parameter: shows its value, checks a new one, applies it.
 
 use std::path::{Path, PathBuf};
 
@@ -78,7 +78,7 @@ pub(super) fn tls_path(row: &Parameter, shared: &ServerShared) -> Option<PathBuf
     (tls_file(row)?.path)(&files).map(Path::to_owned)
 }
 
-/// Returns a function that applies this value, or an error text that says what is wrong with it.
+/// Returns a function that applies this value, or an error text if the value is wrong.
 pub(super) fn change(
     row: &Parameter,
     name: &'static str,
@@ -96,7 +96,7 @@ pub(super) fn change(
     }
 }
 
-/// As [`change`], for parameters whose check needs no server.
+/// Does the same as [`change`], for parameters with a check that needs no server.
 fn changed(row: &Parameter, text: &[u8]) -> Result<ApplyChange, String> {
     let then = row.then;
     match row.config {

@@ -1,5 +1,5 @@
-//! The commands about replicas, clusters and modules. There are none of these: the answers are those of a Redis that
-//! stands alone.
+//! The commands about replicas, clusters and modules. This server has no such things, and the
+//! answers are those of a standalone Redis.
 
 use crate::command_table::{Command, Group, HELP, Subcommand, command, family, subcommand};
 use crate::commands::Handler::General;

@@ -208,7 +208,7 @@ impl LoadingLoop {
         };
         if let Some(refusal) = refusal {
             loading.refused.fetch_add(1, Ordering::Relaxed);
-            // As in the acceptor: a new socket accepts these few bytes.
+            // As in the acceptor, a new socket accepts these few bytes.
             let _ = io::Write::write(&mut stream, refusal);
             return;
         }

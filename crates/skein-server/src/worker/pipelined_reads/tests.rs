@@ -17,7 +17,7 @@ use crate::{DefaultChannels, ServerOptions};
 const LIMITS: RequestLimits =
     RequestLimits { request_bytes: 1 << 20, arg_bytes: 1 << 20, args: 100, pipeline: 1000 };
 
-/// Requests whose replies differ if the key is absent.
+/// Requests with another reply if the key is absent.
 const READS: [(&str, &str); 5] = [
     ("GET k\r\n", "$-1\r\n"),
     ("EXISTS k\r\n", ":0\r\n"),
