@@ -283,6 +283,22 @@ fn version(version: Option<u64>) -> String {
 const SHOWN: usize = 64;
 
 impl DiskError {
+    /// Returns whether the store refuses the key or the value of one write, and takes other writes.
+    ///
+    /// ```
+    /// # use skein_disk::DiskError;
+    /// let long = DiskError::KeyTooLong { len: 70_000, limit: 65_535 };
+    /// assert!(long.refuses_contents() && !DiskError::NoOrder.refuses_contents());
+    /// ```
+    pub fn refuses_contents(&self) -> bool {
+        match self {
+            Self::KeyTooLong { .. } | Self::ValueTooLong { .. } => true,
+            #[cfg(feature = "paper")]
+            Self::NotASmallInteger { .. } => true,
+            _ => false,
+        }
+    }
+
     pub(crate) fn interrupted(key: &[u8]) -> Self {
         let shown = key[..key.len().min(SHOWN)].escape_ascii().to_string();
         let key = if key.len() > SHOWN { shown + "..." } else { shown };

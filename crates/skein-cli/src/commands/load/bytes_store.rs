@@ -1,6 +1,6 @@
 //! Loads into a disk store of plain bytes, with one thread: a disk store has one writer.
 
-use skein_disk::{DiskError, DiskStore};
+use skein_disk::DiskStore;
 
 use super::report::LoadReport;
 use super::{RecordSink, WANTS_SERVER};
@@ -42,10 +42,7 @@ impl RecordSink for BytesSink {
         }
         match self.store.set(&record.key, value) {
             Ok(_) => self.report.load(1),
-            // The reasons to reject one key or value. Any other error stops all writes.
-            Err(error @ (DiskError::KeyTooLong { .. } | DiskError::ValueTooLong { .. })) => {
-                self.report.refuse(record.line, &error.to_string());
-            }
+            Err(error) if error.refuses_contents() => self.report.refuse(record.line, &error.to_string()),
             Err(error) => return Err(disk::failure(&error)),
         }
         Ok(())
