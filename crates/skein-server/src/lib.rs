@@ -11,14 +11,14 @@
 //! | `net` | sockets, TLS, the acceptor: start of a connection, and its bytes |
 //! | `worker` | the event loop, and the batches of requests; read its `mod` first |
 //! | `resp` | the parser of requests, the writer of replies |
-//! | `request` | what a request becomes on its way: keys of the store, errors |
-//! | `command_table` | the type of a row for each command, and what follows from it |
+//! | `request` | a request between parser and command: its keys in the store, its errors |
+//! | `command_table` | the type of a row for each command, and the facts that follow from it |
 //! | `commands` | the rows and the handlers; `docs/commands.md` defines the replies |
 //! | `scripting` | the scripts of EVAL, the libraries of FCALL |
 //! | `redis` | patterns, arithmetic and draws as in Redis |
-//! | `clients` | what the server knows of each client |
+//! | `clients` | the record and the state of each client |
 //! | `acl` | users and rights |
-//! | `notice` | what clients hear of others: events, channels, MONITOR |
+//! | `notice` | messages of the acts of others: events, channels, MONITOR |
 //! | `observe` | counts and times, for INFO, SLOWLOG, LATENCY and Prometheus |
 //! | [`config`] | the options, a row each, and their values while the server runs |
 //! | `shared` | the state that all threads share, and the gate that lets one run alone |

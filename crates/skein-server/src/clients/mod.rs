@@ -1,4 +1,4 @@
-//! What the server knows of its clients.
+//! The clients of a server, as its workers and other clients see them.
 //!
 //! `client` is a client as its worker sees it, and `client_registry` has the record of each client that
 //! any thread may read. `client_eviction` disconnects the largest ones at the limit of their memory.

@@ -1,4 +1,5 @@
-//! What clients hear without a request: of changed keys, of messages, and of others' requests.
+//! Messages to clients that ask for none of them singly: changed keys, published messages, and the
+//! requests of other clients.
 //!
 //! `key_events` tells of each change of a key: to channels, to caches of clients (CLIENT TRACKING) and
 //! to WATCH. `channels` has the subscriptions of PUBLISH, and `monitors` the clients of MONITOR.

@@ -58,16 +58,14 @@ impl KeyVersion {
         key: &[u8],
         of: impl Fn(RowView<'_>) -> Result<Self>,
     ) -> Result<Self> {
-        loop {
-            let removals = keys.removal_counter(key);
-            if let Some(version) = keys.get_with(key, |row| row?.map(&of).transpose())? {
-                return Ok(version);
-            }
-            // Else the key may have been there for a moment, before or after the look.
-            if keys.removal_counter(key) == removals {
-                return Ok(Self::Absent(removals));
-            }
+        let look = |keys: &mut EngineKeys<'_>| keys.get_with(key, |row| row?.map(&of).transpose());
+        if let Some(version) = look(keys)? {
+            return Ok(version);
         }
+        // The counter comes before the look that counts: a key that is there in between, and gone by
+        // the look, raises it.
+        let removals = keys.removal_counter(key);
+        Ok(look(keys)?.unwrap_or(Self::Absent(removals)))
     }
 
     pub(crate) fn is_absent(self) -> bool {

@@ -1,4 +1,4 @@
-//! What a request becomes on its way to a command.
+//! A request between the parser and the command: its keys, their versions, its errors.
 //!
 //! `stored_request` is a request with the keys of the store. `key_version` tells whether a key was
 //! written since an earlier look, and `scan_cursors` has the positions of SCAN. `command_error` is the

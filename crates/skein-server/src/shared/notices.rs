@@ -1,4 +1,5 @@
-//! Who is told of what others do: subscribers, monitors, and clients that track keys or wait for them.
+//! The clients that learn of the acts of others: subscribers, monitors, and clients that track keys or
+//! wait for them.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::shared::databases::Databases;
 use crate::shared::mailbox::Mailbox;
 use skein_data::EngineKeys;
 
-/// The clients that are told of what others do.
+/// The clients that learn of the acts of others.
 #[derive(Debug)]
 pub(crate) struct Notices {
     /// The channels of publish and subscribe.
