@@ -39,7 +39,7 @@
 //! - `transaction`: many reads and writes as one. `conditional`: a batch that depends on reads.
 //! - `engine_keys`: a session or a transaction, as commands see the keys.
 //! - `collections`: reads of columns and sets.
-//! - `streams`: entries and consumer groups as members of a collection.
+//! - `streams`: the streams of `skein-model`, in an engine.
 //! - `keyspace_ranges`: ranges of one keyspace, and the rows that a server keeps for itself.
 //! - `database_table`: the keyspaces of a server's databases.
 //! - `row_piece`: rows in pieces, for copies and dumps.
@@ -91,6 +91,11 @@ pub use keyspace_ranges::{DATABASES_KEY, FUNCTIONS_KEY, is_private_key};
 pub use range_steps::RangeRemovalStep;
 pub use row_piece::{PieceRead, RowPiece, StreamContents, StreamRecords};
 pub use session::EngineSession;
+pub use skein_model::streams::{
+    ChunkEntries, Claim, Consumer, Delivery, ENTRIES_READ_UNKNOWN, EntriesVersion, EntryFields,
+    FieldsBuilder, Group, GroupStart, NewId, PendingEntry, StreamHead, StreamId, StreamPart, StreamRecord,
+    StreamWriter, TrimRule, Trimming, stream_entry, stream_parts,
+};
 pub use skein_store::{
     AFTER_RESERVED, Batch, BatchWrite, CollectionKind, DATABASES_MAX, Durability, Eviction, IndexKind,
     KEYSPACE_PREFIX, KeyspaceStats, ListEnd, ListWriter, Member, OpenProgress, OpenProgressSeen, RESERVED,
@@ -98,11 +103,7 @@ pub use skein_store::{
     SetWriter, StoreStats, StoredKeyspace, Ticket, VALUE_BYTES_MAX, is_reserved, name_within, successor,
 };
 pub use snapshot::{DiskEngineSnapshot, EngineSnapshot, SnapshotRelease};
-pub use streams::{
-    ChunkEntries, Claim, Consumer, Delivery, ENTRIES_READ_UNKNOWN, EntriesVersion, EntriesView, EntryFields,
-    FieldsBuilder, Group, GroupStart, NewId, PendingEntry, StreamHead, StreamId, StreamPart, StreamReader,
-    StreamRecord, StreamWriter, TrimRule, Trimming, stream_entry, stream_parts,
-};
+pub use streams::{EntriesView, StreamReader};
 pub use transaction::EngineTransaction;
 pub use writer::EngineWriter;
 

@@ -231,9 +231,9 @@ impl RowView<'_> {
             stream.records_after(after, |name, value| {
                 records.push((name.to_vec(), value.to_vec()));
                 end.count(name, name.len() + value.len())
-            });
+            })
         })?;
-        if of_stream.is_some() {
+        if of_stream.transpose()?.is_some() {
             return Ok(PieceRead { piece: RowPiece::Stream(records), more_after: end.more_after });
         }
         let mut columns = Vec::new();

@@ -1,9 +1,9 @@
 //! The data model below the engines: the parts that depend neither on rows in memory nor on pages.
 //!
 //! ```text
-//!   a command ─► SetWriter, ListWriter ─► MemberWrites ─┬─ RowMembers     packed in the row of the key
-//!                                                       ├─ skein-store    entries of an index, locked
-//!   a reader ──► ListLayout, rank_by, … ► Members ──────┴─ skein-data     entries of the disk's spaces
+//!   a command ─► SetWriter, ListWriter,    MemberWrites ─┬─ RowMembers     packed in the row of the key
+//!                StreamWriter           ─►              ├─ skein-store    entries of an index, locked
+//!   a reader ──► ListLayout, Stream, …  ─► Members ─────┴─ skein-data     entries of the disk's spaces
 //! ```
 //!
 //! A collection is members with names, values and ranks. [`Members`] reads them at one moment, and
@@ -14,7 +14,7 @@
 //!
 //! 1. `kind`: the kinds of collections. `member`, `members`: their members.
 //! 2. `packed`: small collections in the row of their key.
-//! 3. `sets` and `lists`: the writes of these kinds. `texts`: the bytes that they share.
+//! 3. `sets`, `lists` and `streams`: these kinds. `texts`: the bytes that they share.
 //! 4. `column_table` and `encoding`: the bytes of rows. `keyspace`: ranges of keys.
 //! 5. `limits` and `error`.
 //!
@@ -33,6 +33,7 @@ mod member;
 mod members;
 mod packed;
 mod sets;
+pub mod streams;
 mod texts;
 
 pub use column_table::{Column, ColumnTable};

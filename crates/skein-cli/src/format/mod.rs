@@ -26,7 +26,7 @@ mod lines;
 mod streams;
 mod tsv;
 
-pub use streams::{id_text, parse_id};
+pub use streams::parse_id;
 
 /// The longest record that is read, in bytes of text. A longer one is rejected and skipped, so that
 /// a binary file given by mistake does not fill the memory.

@@ -29,11 +29,6 @@ const LAST_ID: &str = "last-generated-id";
 const MAX_DELETED: &str = "max-deleted-entry-id";
 const ADDED: &str = "entries-added";
 
-/// Returns the text of an id.
-pub fn id_text(id: StreamId) -> String {
-    skein_data::StreamId::from(id).to_string()
-}
-
 /// Returns the id of a text: two numbers and a hyphen between them.
 pub fn parse_id(text: &[u8]) -> Option<StreamId> {
     let (ms, seq) = std::str::from_utf8(text).ok()?.split_once('-')?;
@@ -55,7 +50,7 @@ pub(super) fn write(part: &StreamPart, add: &mut impl FnMut(&[u8])) {
         }
         StreamPart::Entries(entries) => {
             for StreamEntry { id, fields } in entries {
-                add_number(&id_text(*id), fields.len() as u64, add);
+                add_number(&id.to_string(), fields.len() as u64, add);
                 for (name, value) in fields {
                     add(name);
                     add(value);
@@ -103,7 +98,7 @@ fn add_number(name: &str, number: u64, add: &mut impl FnMut(&[u8])) {
 
 fn add_id(name: &str, id: StreamId, add: &mut impl FnMut(&[u8])) {
     add(name.as_bytes());
-    add(id_text(id).as_bytes());
+    add(id.to_string().as_bytes());
 }
 
 /// Returns the part with these fields.
@@ -156,7 +151,7 @@ fn parse_groups(fields: &mut FieldPairs) -> Result<Vec<StreamGroup>, String> {
         if let Some(twice) = group.pending.windows(2).find(|two| two[0].id == two[1].id) {
             return Err(format!(
                 "the entry {} is pending twice in the group \"{}\"",
-                id_text(twice[0].id),
+                twice[0].id,
                 group.name.escape_ascii()
             ));
         }

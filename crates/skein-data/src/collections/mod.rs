@@ -34,7 +34,6 @@ pub use views::{MembersView, ScoreRangeView};
 
 use skein_store::{CollectionKind, RowRef};
 
-use crate::streams::StreamReader;
 use crate::{Error, Result};
 
 /// The row of a key that a read has found, with access to its collection.
@@ -161,17 +160,6 @@ impl<'r> RowView<'r> {
         self.collection_of(CollectionKind::List, |members| look(&ListReader::new(members)))
     }
 
-    /// Does the same with the stream of the key.
-    ///
-    /// # Errors
-    /// As for [`sorted_set`](Self::sorted_set).
-    pub fn stream<R>(self, look: impl FnOnce(&mut StreamReader<'_>) -> R) -> Result<Option<R>> {
-        let opened = self.collection_of(CollectionKind::Stream, |members| {
-            StreamReader::open(b"", members).map(|mut stream| look(&mut stream))
-        })?;
-        opened.transpose().map_err(Error::from)
-    }
-
     /// Does the same with a set of this kind. The members of a set that is not sorted have the
     /// score [`SET_SCORE`](skein_store::SET_SCORE).
     ///
@@ -186,7 +174,7 @@ impl<'r> RowView<'r> {
     }
 
     /// Calls `look` with the members of a collection that has ranks.
-    fn collection_of<R>(
+    pub(crate) fn collection_of<R>(
         self,
         kind: CollectionKind,
         look: impl FnOnce(&SetReader<'_>) -> R,

@@ -6,8 +6,8 @@ use std::slice;
 
 use proptest::prelude::*;
 use skein_data::{
-    Claim, Delivery, EngineError, EngineWriter, FieldsBuilder, GroupStart, NewId, ScanDirection, StreamId,
-    StreamReader, TrimRule, Trimming,
+    Claim, Delivery, EngineError, EngineWriter, EntriesView, FieldsBuilder, GroupStart, NewId, ScanDirection,
+    StreamId, StreamReader, TrimRule, Trimming,
 };
 
 use crate::contents::{Contents, State, Text};
@@ -311,7 +311,7 @@ pub fn stream_contents(stream: &mut StreamReader<'_>) -> StreamContents {
 
 /// Returns the numbers that a view shows in small steps.
 fn viewed(stream: &mut StreamReader<'_>, range: (StreamId, StreamId), direction: ScanDirection) -> Vec<u64> {
-    let mut view = stream.view(range, direction, u64::MAX).expect("a view");
+    let mut view = EntriesView::of(stream, range, direction, u64::MAX).expect("a view");
     let mut seen = Vec::new();
     while view.left() > 0 {
         let before = view.left();

@@ -19,9 +19,11 @@
 //! without the counters of added and read entries. Type 19 (Redis 7.0) has them, and type 21 (Redis
 //! 7.2) has the time when a consumer last received an entry.
 
+mod id;
 mod read;
 mod write;
 
+pub use id::StreamId;
 pub(crate) use read::StreamReader;
 pub use write::{NODE_BYTES, StreamWriter, write_stream};
 
@@ -31,28 +33,6 @@ use crate::value::memory_of;
 /// Marks of an entry.
 const DELETED: i64 = 1;
 const SAME_FIELDS: i64 = 2;
-
-/// The identifier of an entry.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamId {
-    /// Milliseconds since 1970, if nobody chose another number.
-    pub ms: u64,
-    /// The number within the millisecond.
-    pub seq: u64,
-}
-
-impl StreamId {
-    /// Returns the 16 bytes that sort as identifiers do.
-    pub fn to_bytes(self) -> [u8; 16] {
-        ((u128::from(self.ms) << 64) | u128::from(self.seq)).to_be_bytes()
-    }
-
-    /// Returns the identifier of 16 such bytes.
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
-        let whole = u128::from_be_bytes(bytes);
-        Self { ms: (whole >> 64) as u64, seq: whole as u64 }
-    }
-}
 
 /// An entry.
 #[derive(Debug, Clone, PartialEq, Eq)]

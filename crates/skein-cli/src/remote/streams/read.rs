@@ -13,7 +13,7 @@ use skein_rdb::stream::{PendingEntry, StreamConsumer, StreamEntry, StreamGroup, 
 use skeindb::client::Reply;
 
 use crate::exit::Failure;
-use crate::format::{id_text, parse_id};
+use crate::format::parse_id;
 use crate::remote::peer::{CommandPeer, TOO_LONG};
 
 /// The entries of the first page.
@@ -103,7 +103,7 @@ impl<'k> StreamRead<'k> {
         peer: &mut impl CommandPeer,
         first: StreamId,
     ) -> Result<Result<Vec<StreamEntry>, String>, Failure> {
-        let (start, end) = (id_text(first), id_text(self.position.last_id));
+        let (start, end) = (first.to_string(), self.position.last_id.to_string());
         loop {
             let count = self.most.to_string();
             let range: [&[u8]; 6] =
@@ -120,9 +120,9 @@ impl<'k> StreamRead<'k> {
             let is_last = (items.len() as u64) < self.most;
             let entries = items.into_iter().map(|item| entry_of(item).map_err(|item| peer.unexpected(&item)));
             let entries = entries.collect::<Result<Vec<_>, _>>()?;
-            let behind = entries.last().and_then(|last| skein_data::StreamId::from(last.id).next());
+            let behind = entries.last().and_then(|last| last.id.next());
             self.next = match behind {
-                Some(next) if !is_last => NextPart::Entries(next.into()),
+                Some(next) if !is_last => NextPart::Entries(next),
                 _ => NextPart::Position,
             };
             let bytes: usize = entries.iter().map(StreamEntry::memory).sum();
@@ -268,7 +268,7 @@ fn read_pending(
     group.pending.clear();
     let mut last = None;
     loop {
-        let (start, count) = (id_text(last.unwrap_or_default()), most.to_string());
+        let (start, count) = (last.unwrap_or(StreamId::MIN).to_string(), most.to_string());
         let command: [&[u8]; 6] = [b"XPENDING", key, &group.name, start.as_bytes(), b"+", count.as_bytes()];
         let items = match peer.call(&command)? {
             Reply::Array(items) => items,

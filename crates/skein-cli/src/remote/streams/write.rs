@@ -6,7 +6,6 @@ use skein_rdb::stream::{StreamPosition, StreamWriter};
 use skeindb::client::Reply;
 
 use crate::exit::Failure;
-use crate::format::id_text;
 use crate::remote::peer::CommandPeer;
 
 /// A part of the error for an entry that is not behind the last one.
@@ -23,14 +22,14 @@ pub fn stream_commands(key: &[u8], part: &StreamPart, mut push: impl FnMut(&[&[u
         }
         StreamPart::Entries(entries) => {
             for entry in entries {
-                let id = id_text(entry.id);
+                let id = entry.id.to_string();
                 let mut command: Vec<&[u8]> = vec![b"XADD", key, id.as_bytes()];
                 command.extend(entry.fields.iter().flat_map(|(name, value)| [name.as_slice(), value]));
                 push(&command);
             }
         }
         StreamPart::Position(position) => {
-            let (last, deleted) = (id_text(position.last_id), id_text(position.max_deleted_id));
+            let (last, deleted) = (position.last_id.to_string(), position.max_deleted_id.to_string());
             let added = position.entries_added.to_string();
             let options: [&[u8]; 4] =
                 [b"ENTRIESADDED", added.as_bytes(), b"MAXDELETEDID", deleted.as_bytes()];

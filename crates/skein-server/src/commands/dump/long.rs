@@ -66,7 +66,7 @@ impl DumpTask {
     ) -> Result<Option<Self>, skein_data::RowError> {
         let all = (StreamId::MIN, StreamId::MAX);
         let (position, groups) = (stream.position(), stream.whole_groups()?);
-        let view = stream.view(all, ScanDirection::Forward, u64::MAX);
+        let view = EntriesView::of(stream, all, ScanDirection::Forward, u64::MAX);
         let viewed = |view| DumpedView::Stream(Box::new(view), StreamWriter::default(), position, groups);
         Ok(view.map(|view| Self { viewed: viewed(view) }))
     }

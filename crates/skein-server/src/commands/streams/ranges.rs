@@ -91,7 +91,7 @@ fn answer(
         let most = query.most.unwrap_or(u64::MAX);
         if !write_short(stream, query.range, direction, most, reply)? {
             long.begin(reply, || {
-                let view = stream.view(query.range, direction, most)?;
+                let view = EntriesView::of(stream, query.range, direction, most)?;
                 Some(SlicedTask::Entries(ViewTask::new(EntriesReply { view })))
             });
         }
@@ -170,7 +170,7 @@ impl EntriesReply {
         if stream.len() <= AT_ONCE as u64 {
             return None;
         }
-        let view = stream.view(ALL, ScanDirection::Forward, u64::MAX)?;
+        let view = EntriesView::of(stream, ALL, ScanDirection::Forward, u64::MAX)?;
         Some(ViewTask::new(Self { view }))
     }
 

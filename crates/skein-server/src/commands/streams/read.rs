@@ -9,7 +9,7 @@ use crate::commands::blocking::{BlockingCommand, BlockingQuery, copy_request};
 use crate::commands::task::AT_ONCE;
 use crate::commands::{AfterCommand, CommandContext, CommandError, SlicedTask};
 use crate::resp::{ArgList, ReplyWriter, RequestArgs};
-use skein_data::{EngineKeys, RowView, ScanDirection, StreamId, StreamReader, Ticket};
+use skein_data::{EngineKeys, EntriesView, RowView, ScanDirection, StreamId, StreamReader, Ticket};
 
 const ONLY_NEW: CommandError = CommandError::text(
     "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.",
@@ -92,7 +92,7 @@ fn write_or_slice(
     let mut parts = Vec::new();
     for &(key, first, count) in found {
         let view = read_row(context, args.get(key), reply, |stream, _| {
-            Ok(stream.view((first, StreamId::MAX), ScanDirection::Forward, count))
+            Ok(EntriesView::of(stream, (first, StreamId::MAX), ScanDirection::Forward, count))
         })?;
         parts.push(StreamPart::new(args.get(key), EntriesReply::of(view.flatten().unwrap_or_default())));
     }

@@ -1,6 +1,6 @@
 //! The fields of an entry: pairs of names and values.
 
-use skein_store::{Texts, push_text};
+use crate::{Texts, push_text};
 
 /// The fields of an entry, in the order in which they were added.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct EntryFields<'e> {
 
 impl<'e> EntryFields<'e> {
     /// Returns the fields in these bytes.
-    pub(crate) fn of(value: &'e [u8]) -> Self {
+    pub(super) fn of(value: &'e [u8]) -> Self {
         Self { texts: Texts::of(value), names: None, is_at_value: false }
     }
 
@@ -84,7 +84,7 @@ impl FieldsBuilder {
 
     /// Returns their bytes.
     #[cfg(test)]
-    pub(crate) fn as_bytes(&self) -> &[u8] {
+    pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }

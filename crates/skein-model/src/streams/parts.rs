@@ -12,20 +12,15 @@
 
 use std::ops::{ControlFlow, Deref};
 
-use skein_model::{Members, ScanDirection};
 use skein_rdb::stream::{StreamConsumer, StreamEntry, StreamGroup, StreamPosition};
 
+use super::StreamId;
+use super::additions::NewId;
 use super::fields::{EntryFields, FieldsBuilder};
 use super::groups::GroupStart;
-use super::id::StreamId;
 use super::records::{ENTRIES_READ_UNKNOWN, PendingEntry};
-use super::stream::{Result, Stream, StreamReader, StreamWriter};
-use crate::row_piece::StreamContents;
-use crate::streams::NewId;
-use crate::{EngineWriter, Error};
-
-/// The pending entries that one step writes.
-const PENDING_AT_ONCE: usize = 256;
+use super::stream::{Stream, StreamWriter};
+use crate::{Members, Result, ScanDirection};
 
 /// A part of a stream.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,33 +33,21 @@ pub enum StreamPart {
     Position(StreamPosition),
 }
 
-impl From<StreamId> for skein_rdb::stream::StreamId {
-    fn from(id: StreamId) -> Self {
-        Self { ms: id.ms, seq: id.seq }
-    }
-}
-
-impl From<skein_rdb::stream::StreamId> for StreamId {
-    fn from(id: skein_rdb::stream::StreamId) -> Self {
-        Self { ms: id.ms, seq: id.seq }
-    }
-}
-
 /// Returns an entry with fields of its own.
 pub fn stream_entry(id: StreamId, mut fields: EntryFields<'_>) -> StreamEntry {
     let mut pairs = Vec::new();
     while let (Some(name), Some(value)) = (fields.next(), fields.next()) {
         pairs.push((name.to_vec(), value.to_vec()));
     }
-    StreamEntry { id: id.into(), fields: pairs }
+    StreamEntry { id, fields: pairs }
 }
 
 /// Calls `each` with all parts of a stream until it breaks.
 ///
 /// # Errors
 /// Those of the engine.
-pub fn stream_parts(
-    stream: &mut StreamReader<'_>,
+pub fn stream_parts<M: Deref<Target: Members>>(
+    stream: &mut Stream<'_, M>,
     mut each: impl FnMut(StreamPart) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>> {
     if each(StreamPart::Groups(stream.whole_groups()?)).is_break() {
@@ -84,8 +67,8 @@ impl<M: Deref<Target: Members>> Stream<'_, M> {
         let head = self.head();
         StreamPosition {
             len: head.len,
-            last_id: head.last_id.into(),
-            max_deleted_id: head.max_deleted_id.into(),
+            last_id: head.last_id,
+            max_deleted_id: head.max_deleted_id,
             entries_added: head.added,
         }
     }
@@ -105,7 +88,7 @@ impl<M: Deref<Target: Members>> Stream<'_, M> {
             });
             let mut whole = StreamGroup {
                 name,
-                last_id: group.last_id.into(),
+                last_id: group.last_id,
                 entries_read: u64::try_from(group.entries_read).ok(),
                 pending: Vec::new(),
                 consumers: consumers.collect(),
@@ -114,7 +97,7 @@ impl<M: Deref<Target: Members>> Stream<'_, M> {
                 // The names are sorted.
                 if let Ok(consumer) = found.binary_search_by(|(name, _)| name.cmp(&entry.consumer)) {
                     whole.pending.push(skein_rdb::stream::PendingEntry {
-                        id: id.into(),
+                        id,
                         consumer,
                         delivered_at: entry.delivered,
                         deliveries: entry.deliveries,
@@ -136,14 +119,14 @@ impl StreamWriter<'_> {
     pub fn add_entries(&mut self, entries: &[StreamEntry]) -> Result<bool> {
         let mut last = self.head().last_id;
         for entry in entries {
-            if StreamId::from(entry.id) <= last {
+            if entry.id <= last {
                 return Ok(false);
             }
-            last = entry.id.into();
+            last = entry.id;
         }
         for entry in entries {
             let texts = entry.fields.iter().flat_map(|(name, value)| [&name[..], value]);
-            self.add(NewId::Exact(entry.id.into()), &FieldsBuilder::of(texts))?;
+            self.add(NewId::Exact(entry.id), &FieldsBuilder::of(texts))?;
         }
         Ok(true)
     }
@@ -154,12 +137,12 @@ impl StreamWriter<'_> {
     /// # Errors
     /// Those of the engine.
     pub fn set_position(&mut self, position: &StreamPosition) -> Result<bool> {
-        let last_id = StreamId::from(position.last_id);
+        let last_id = position.last_id;
         let last = self.edge(ScanDirection::Backward)?;
         if last.is_some_and(|last| last > last_id) || position.entries_added < self.len() {
             return Ok(false);
         }
-        self.set_head(last_id, Some(position.entries_added), Some(position.max_deleted_id.into()));
+        self.set_head(last_id, Some(position.entries_added), Some(position.max_deleted_id));
         Ok(true)
     }
 
@@ -170,8 +153,7 @@ impl StreamWriter<'_> {
     /// As for [`create_group`](Self::create_group).
     pub fn add_group(&mut self, group: &StreamGroup) -> Result<bool> {
         let read = group.entries_read.and_then(|read| i64::try_from(read).ok());
-        let start =
-            GroupStart { last_id: group.last_id.into(), entries_read: read.unwrap_or(ENTRIES_READ_UNKNOWN) };
+        let start = GroupStart { last_id: group.last_id, entries_read: read.unwrap_or(ENTRIES_READ_UNKNOWN) };
         if !self.create_group(&group.name, start)? {
             return Ok(false);
         }
@@ -200,66 +182,10 @@ impl StreamWriter<'_> {
                 deliveries: entry.deliveries,
                 consumer: consumer.name.clone(),
             };
-            if !self.restore_pending(&group.name, entry.id.into(), &restored)? {
+            if !self.restore_pending(&group.name, entry.id, &restored)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
-}
-
-impl StreamContents for StreamPart {
-    fn count(&self) -> usize {
-        if let Self::Entries(entries) = self { entries.len() } else { 1 }
-    }
-
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Groups(groups) => groups.iter().map(StreamGroup::memory).sum(),
-            Self::Entries(entries) => entries.iter().map(StreamEntry::memory).sum(),
-            Self::Position(_) => size_of::<StreamPosition>(),
-        }
-    }
-
-    fn write(&self, writer: &mut EngineWriter<'_, '_>, key: &[u8]) -> crate::Result<()> {
-        let written = |done: bool, reason| if done { Ok(()) } else { Err(Error::bad_stream(key, reason)) };
-        match self {
-            Self::Groups(groups) => {
-                const REASON: &str = "two groups, or two consumers of a group, have one name";
-                writer.replace_by_stream(key, None, |made| {
-                    groups.iter().try_for_each(|group| written(made.add_group(group)?, REASON))
-                })?;
-                let mut steps = 0;
-                for group in groups {
-                    for pending in group.pending.chunks(PENDING_AT_ONCE) {
-                        writer.publish_if_many()?;
-                        let added = changed(writer, key, |stream| stream.add_pending(group, pending))?;
-                        written(added, "an entry is pending for a consumer that its group does not have")?;
-                        steps += 1;
-                    }
-                }
-                // A caller that learns of a publication expects whole pieces in it.
-                if steps > 1 { writer.publish() } else { Ok(()) }
-            }
-            Self::Entries(entries) => {
-                let added = changed(writer, key, |stream| stream.add_entries(entries))?;
-                written(added, "the id of an entry is not greater than the last id")
-            }
-            Self::Position(position) => {
-                let set = changed(writer, key, |stream| stream.set_position(position))?;
-                written(set, "an entry is behind the last id, or there are more entries than were added")
-            }
-        }
-    }
-}
-
-/// Changes a stream, and makes it if it is absent. After an error of `change` the head is written,
-/// too, so that it counts the entries that were added before.
-fn changed(
-    writer: &mut EngineWriter<'_, '_>,
-    key: &[u8],
-    mut change: impl FnMut(&mut StreamWriter<'_>) -> Result<bool>,
-) -> crate::Result<bool> {
-    let done = writer.change_stream::<_, Error>(key, true, |stream| Ok(change(stream)))?;
-    Ok(done.unwrap_or(Ok(false))?)
 }

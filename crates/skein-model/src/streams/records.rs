@@ -1,7 +1,7 @@
 //! The records of a stream: their names and their values. `docs/format.md` draws the bytes.
 
+use super::StreamId;
 use super::chunks::{ChunkEntries, EntryChunk};
-use super::id::StreamId;
 
 /// The count of a group that does not know how many entries were delivered.
 pub const ENTRIES_READ_UNKNOWN: i64 = -1;
@@ -180,7 +180,7 @@ pub(super) fn entries_in<'v>(name: &[u8], value: &'v [u8]) -> Option<ChunkEntrie
 /// Returns the id in the name of a chunk: none of its entries is less.
 pub(super) fn base_in(name: &[u8]) -> Option<StreamId> {
     match name {
-        [ENTRY, base @ .., CHUNK] => base.try_into().ok().map(StreamId::of_bytes),
+        [ENTRY, base @ .., CHUNK] => base.try_into().ok().map(StreamId::from_bytes),
         _ => None,
     }
 }
@@ -260,7 +260,7 @@ fn split_number(name: &mut &[u8]) -> Option<u32> {
 
 /// Returns the id that a name ends with.
 pub(super) fn id_at_end(name: &[u8]) -> Option<StreamId> {
-    name.last_chunk().map(|bytes| StreamId::of_bytes(*bytes))
+    name.last_chunk().map(|bytes| StreamId::from_bytes(*bytes))
 }
 
 /// Returns the name of the chunk with this base.

@@ -2,21 +2,17 @@
 
 use std::ops::{ControlFlow, Deref};
 
-use skein_model::{MemberWrites, Members, ScanDirection};
-
+use super::StreamId;
 use super::chunks::EntryChunk;
-use super::id::StreamId;
-use super::members;
+use super::name_walks;
 use super::records::{
     Consumer, ENTRIES_READ_UNKNOWN, Group, HEAD_NAME, NameRange, PendingEntry, StreamHead, consumer_name,
     group_name, id_at_end, pending_name, read_consumer, read_group, read_head, read_pending,
 };
-use crate::collections::SetReader;
+use crate::{MemberWrites, Members, Result, ScanDirection};
 
-pub(super) type Result<T> = std::result::Result<T, skein_store::Error>;
-
-/// The stream of a key; see [`StreamReader`] and [`StreamWriter`]. Methods that look for a record
-/// take O(log n).
+/// The stream of a key, over members that are read or, as a [`StreamWriter`], changed. Methods that
+/// look for a record take O(log n).
 #[derive(Debug)]
 pub struct Stream<'k, M> {
     pub(super) key: &'k [u8],
@@ -30,18 +26,15 @@ pub struct Stream<'k, M> {
     stored: Option<StreamHead>,
 }
 
-/// The stream of a key as of one moment; see [`RowView::stream`](crate::RowView::stream).
-///
-/// Its methods return no errors: those of the disk engine end the read.
-pub type StreamReader<'r> = Stream<'r, &'r SetReader<'r>>;
-
-/// A stream that is being changed; see
-/// [`EngineWriter::change_stream`](crate::EngineWriter::change_stream).
+/// A stream that is being changed; see [`change_stream`](super::change_stream).
 pub type StreamWriter<'w> = Stream<'w, &'w mut dyn MemberWrites>;
 
 impl<'k, M: Deref<Target: Members>> Stream<'k, M> {
     /// Opens the stream of a key, which is named for errors; a new one if it has no members.
-    pub(crate) fn open(key: &'k [u8], members: M) -> Result<Self> {
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn open(key: &'k [u8], members: M) -> Result<Self> {
         let (stored, tail) = members.value(HEAD_NAME)?.and_then(|value| read_head(&value)).unzip();
         let head = stored.unwrap_or_default();
         Ok(Self { key, members, head, tail: tail.flatten(), has_new_tail: false, stored })
@@ -128,7 +121,7 @@ impl<'k, M: Deref<Target: Members>> Stream<'k, M> {
         read: impl Fn(&[u8]) -> Option<R>,
     ) -> Result<Vec<(Vec<u8>, R)>> {
         let mut found = Vec::new();
-        members::walk(&*self.members, range, ScanDirection::Forward, &mut |name, value| {
+        name_walks::walk(&*self.members, range, ScanDirection::Forward, &mut |name, value| {
             let own = name.get(prefix..).unwrap_or_default().to_vec();
             found.extend(read(value).map(|record| (own, record)));
             ControlFlow::Continue(())
@@ -156,7 +149,7 @@ impl<'k, M: Deref<Target: Members>> Stream<'k, M> {
         mut each: impl FnMut(StreamId, PendingEntry) -> ControlFlow<()>,
     ) -> Result<()> {
         let range = NameRange::pending(group.number, first);
-        members::walk(&*self.members, &range, ScanDirection::Forward, &mut |name, value| match (
+        name_walks::walk(&*self.members, &range, ScanDirection::Forward, &mut |name, value| match (
             id_at_end(name),
             read_pending(value),
         ) {
@@ -171,7 +164,7 @@ impl<'k, M: Deref<Target: Members>> Stream<'k, M> {
     /// Those of the engine.
     pub fn last_pending(&mut self, group: &Group) -> Result<Option<StreamId>> {
         let range = NameRange::pending(group.number, StreamId::MIN);
-        let names = members::first_names(&*self.members, &range, ScanDirection::Backward, 1)?;
+        let names = name_walks::first_names(&*self.members, &range, ScanDirection::Backward, 1)?;
         Ok(names.first().and_then(|name| id_at_end(name)))
     }
 
@@ -187,7 +180,7 @@ impl<'k, M: Deref<Target: Members>> Stream<'k, M> {
         most: usize,
     ) -> Result<Vec<StreamId>> {
         let range = NameRange::owned(group.number, consumer.number, first);
-        let names = members::first_names(&*self.members, &range, ScanDirection::Forward, most)?;
+        let names = name_walks::first_names(&*self.members, &range, ScanDirection::Forward, most)?;
         Ok(names.iter().filter_map(|name| id_at_end(name)).collect())
     }
 

@@ -35,16 +35,13 @@ impl StreamId {
 
     /// Returns the bytes of the id, which have its order.
     pub fn to_bytes(self) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&self.ms.to_be_bytes());
-        bytes[8..].copy_from_slice(&self.seq.to_be_bytes());
-        bytes
+        ((u128::from(self.ms) << 64) | u128::from(self.seq)).to_be_bytes()
     }
 
     /// Returns the id of these bytes.
-    pub fn of_bytes(bytes: [u8; 16]) -> Self {
-        let both = u128::from_be_bytes(bytes);
-        Self { ms: (both >> 64) as u64, seq: both as u64 }
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        let whole = u128::from_be_bytes(bytes);
+        Self { ms: (whole >> 64) as u64, seq: whole as u64 }
     }
 }
 

@@ -1,18 +1,17 @@
 //! Checks of the invariants of a stream, for tests.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 
-use skein_model::Members as _;
-
+use super::StreamId;
 use super::chunks::{CHUNK_BYTES, ChunkEntries, count_in};
-use super::id::StreamId;
 use super::records::{
     StreamRecord, base_in, consumer_name, owned_name, pending_name, read_consumer, read_pending,
 };
-use super::stream::StreamReader;
+use super::stream::Stream;
+use crate::Members;
 
-impl StreamReader<'_> {
+impl<M: Deref<Target: Members>> Stream<'_, M> {
     /// Panics if an invariant of the stream does not hold; see the head of `streams`. For tests.
     #[doc(hidden)]
     pub fn check(&mut self) {
@@ -25,7 +24,7 @@ impl StreamReader<'_> {
             names.push((name.to_vec(), value.to_vec()));
             ControlFlow::Continue(())
         });
-        walked.expect("the reader keeps its errors");
+        walked.expect("a read");
         let find = |name: &[u8]| {
             names.binary_search_by(|(found, _)| found[..].cmp(name)).ok().map(|at| &names[at].1[..])
         };

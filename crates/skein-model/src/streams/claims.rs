@@ -5,13 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use skein_store::Error;
-
+use super::StreamId;
 use super::fields::EntryFields;
-use super::id::StreamId;
 use super::pending::{Delivery, OpenGroup};
 use super::records::{NameRange, PendingEntry};
-use super::stream::{Result as StoreResult, StreamWriter};
+use super::stream::StreamWriter;
+use crate::Error;
 
 /// The pending entries that a search for claims lists at a time.
 const LISTED: usize = 256;
@@ -63,7 +62,7 @@ impl OpenGroup<'_> {
         decided: &[(StreamId, Claimed)],
         asked: &Delivery<'_>,
         claim: &Claim,
-    ) -> StoreResult<()> {
+    ) -> crate::Result<()> {
         for &(id, claimed) in decided {
             let before = stream.pending_entry(&self.group, id)?;
             match (claimed, &before) {

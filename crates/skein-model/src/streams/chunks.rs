@@ -9,10 +9,9 @@
 //!                                                       with the names of the chunk's first entry
 //! ```
 
-use skein_store::{Texts, push_number, push_text, read_number};
-
+use super::StreamId;
 use super::fields::EntryFields;
-use super::id::StreamId;
+use crate::{Texts, push_number, push_text, read_number};
 
 /// The most bytes of a chunk with several entries.
 pub(super) const CHUNK_BYTES: usize = 2000;

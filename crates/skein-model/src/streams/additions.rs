@@ -3,11 +3,12 @@
 //! The last entries lie in the head's member, which each addition writes anyway. A full tail
 //! becomes a chunk, or is joined with the last one.
 
+use super::StreamId;
 use super::chunks::{CHUNK_BYTES, ChunkEntries, EntryChunk};
 use super::fields::{EntryFields, FieldsBuilder};
-use super::id::StreamId;
 use super::records::{HEAD_NAME, base_in, chunk_name, entries_in};
-use super::stream::{Result, StreamWriter};
+use super::stream::StreamWriter;
+use crate::Result;
 
 /// The most entries of the tail.
 const TAIL_COUNT: u64 = 16;
@@ -52,7 +53,7 @@ pub struct Trimming {
 
 impl StreamWriter<'_> {
     /// Writes the head, if it has changed. The last step of each write.
-    pub(crate) fn close(mut self) -> Result<()> {
+    pub(super) fn close(mut self) -> Result<()> {
         if self.has_new_head() {
             let head = self.head.to_bytes(self.tail.as_ref());
             self.put(HEAD_NAME, &head)?;

@@ -7,14 +7,13 @@
 
 use std::ops::{ControlFlow, Deref};
 
-use skein_model::{Members, ScanDirection};
-
+use super::StreamId;
 use super::chunks::{ChunkEntries, count_in};
 use super::fields::EntryFields;
-use super::id::StreamId;
-use super::members;
+use super::name_walks;
 use super::records::{NameRange, base_in, behind_base, entries_in};
-use super::stream::{Result, Stream};
+use super::stream::Stream;
+use crate::{Members, Result, ScanDirection};
 
 impl<M: Deref<Target: Members>> Stream<'_, M> {
     /// Calls `each` with the entries of an inclusive range of ids, until it breaks.
@@ -33,7 +32,7 @@ impl<M: Deref<Target: Members>> Stream<'_, M> {
         }
         let mut flow = ControlFlow::Continue(());
         if let Some(names) = self.members_of(range)? {
-            members::walk(&*self.members, &names, direction, &mut |name, value| {
+            name_walks::walk(&*self.members, &names, direction, &mut |name, value| {
                 if let Some(entries) = entries_in(name, value) {
                     flow = show(entries, range, direction, &mut each);
                 }
@@ -100,7 +99,7 @@ impl<M: Deref<Target: Members>> Stream<'_, M> {
         let mut count = tail;
         // The member before, until it is known where it ends.
         let mut open: Option<(Vec<u8>, Vec<u8>)> = None;
-        members::walk(&*self.members, &names, ScanDirection::Forward, &mut |name, value| {
+        name_walks::walk(&*self.members, &names, ScanDirection::Forward, &mut |name, value| {
             if let Some((name, value)) = open.replace((name.to_vec(), value.to_vec())) {
                 count += count_of_member(&name, &value, first);
             }

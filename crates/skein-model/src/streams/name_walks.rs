@@ -2,11 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use skein_model::{Members, ScanDirection};
-
 use super::records::NameRange;
-
-type Result<T> = std::result::Result<T, skein_store::Error>;
+use crate::{Members, Result, ScanDirection};
 
 /// Called with a name, until it breaks.
 pub(super) type EachName<'e> = &'e mut dyn FnMut(&[u8]) -> ControlFlow<()>;

@@ -10,15 +10,14 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use skein_store::{Error, ScanDirection};
-
+use super::StreamId;
 use super::fields::EntryFields;
-use super::id::StreamId;
-use super::members::walk_names;
+use super::name_walks::walk_names;
 use super::records::{
     Consumer, ENTRIES_READ_UNKNOWN, Group, NameRange, PendingEntry, id_at_end, owned_name, pending_name,
 };
-use super::stream::{Result, StreamWriter};
+use super::stream::StreamWriter;
+use crate::{Error, Result, ScanDirection};
 
 /// The request of a consumer.
 #[derive(Clone, Copy, Debug)]

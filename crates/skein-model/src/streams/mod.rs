@@ -31,9 +31,9 @@
 //!
 //! `check` verifies them; tests call it.
 //!
-//! Read in this order: `id`, `fields`, `chunks`, `records` (names and values), `members` (access to
+//! Read in this order: `fields`, `chunks`, `records` (names and values), `name_walks` (ranges of
 //! them), `stream`, `entries` and `version` (reads), `additions`, `groups`, `pending`, `claims`
-//! (writes), `view` (reads in steps), `parts` (dumps and loads). Design:
+//! (writes), `steps` (reads in steps), `parts` (dumps and loads). Design:
 //! `docs/design/data-model.md`.
 
 mod additions;
@@ -43,70 +43,34 @@ mod claims;
 mod entries;
 mod fields;
 mod groups;
-mod id;
-mod members;
+mod name_walks;
 mod parts;
 mod pending;
 mod records;
+mod steps;
 mod stream;
 mod version;
-mod view;
 
 pub use additions::{NewId, TrimRule, Trimming};
 pub use chunks::ChunkEntries;
 pub use claims::Claim;
 pub use fields::{EntryFields, FieldsBuilder};
 pub use groups::GroupStart;
-pub use id::StreamId;
 pub use parts::{StreamPart, stream_entry, stream_parts};
 pub use pending::Delivery;
 pub use records::{Consumer, ENTRIES_READ_UNKNOWN, Group, PendingEntry, StreamHead, StreamRecord};
-pub use stream::{StreamReader, StreamWriter};
+pub use skein_rdb::stream::StreamId;
+pub use steps::EntrySteps;
+pub use stream::{Stream, StreamWriter};
 pub use version::EntriesVersion;
-pub use view::EntriesView;
 
-use skein_model::{CollectionKind, MemberWrites};
-use skein_store::RowWriter as _;
+use crate::{Error, MemberWrites};
 
-use crate::{EngineWriter, Error};
-
-impl EngineWriter<'_, '_> {
-    /// Changes the stream of a key, as [`RowWriter::change_set`](skein_store::RowWriter) changes a
-    /// set. If the key is absent, `make` says whether to make a stream; otherwise the answer is
-    /// `None`. A stream without entries stays, as in Redis.
-    ///
-    /// # Errors
-    /// Those of `change`; a size limit, the memory limit; `WrongKind` if the key holds something
-    /// else.
-    pub fn change_stream<R, E: From<Error> + From<skein_store::Error>>(
-        &mut self,
-        key: &[u8],
-        make: bool,
-        mut change: impl FnMut(&mut StreamWriter<'_>) -> Result<R, E>,
-    ) -> Result<Option<R>, E> {
-        self.change_members_of(CollectionKind::Stream, key, make, |members| {
-            change_members(key, members, &mut change)
-        })
-    }
-
-    /// Replaces the contents of a key by the stream that `change` makes from an empty one.
-    ///
-    /// # Errors
-    /// Those of `change`; a size limit or the memory limit.
-    pub fn replace_by_stream<R, E: From<Error> + From<skein_store::Error>>(
-        &mut self,
-        key: &[u8],
-        expires: Option<u64>,
-        mut change: impl FnMut(&mut StreamWriter<'_>) -> Result<R, E>,
-    ) -> Result<R, E> {
-        self.replace_by_members_of(CollectionKind::Stream, key, expires, |members| {
-            change_members(key, members, &mut change)
-        })
-    }
-}
-
-/// Changes the stream of these members, and writes its head at the end.
-fn change_members<R, E: From<skein_store::Error>>(
+/// Changes the stream of these members, and writes its head at the end. Errors name `key`.
+///
+/// # Errors
+/// Those of `change`, and those of the engine.
+pub fn change_stream<R, E: From<Error>>(
     key: &[u8],
     members: &mut dyn MemberWrites,
     change: impl FnOnce(&mut StreamWriter<'_>) -> Result<R, E>,

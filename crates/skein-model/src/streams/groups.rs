@@ -1,11 +1,10 @@
 //! Writes of consumer groups and consumers.
 
-use skein_store::ScanDirection;
-
-use super::id::StreamId;
-use super::members::first_names;
+use super::StreamId;
+use super::name_walks::first_names;
 use super::records::{Consumer, Group, NameRange, consumer_name, group_name, pending_name};
-use super::stream::{Result, StreamWriter};
+use super::stream::StreamWriter;
+use crate::{Result, ScanDirection};
 
 /// The names that a removal lists at a time.
 const LISTED: usize = 1024;
