@@ -1,15 +1,17 @@
 //! A table of columns in one sequence of bytes, the same in memory and on disk.
 //!
 //! ```text
-//!   count u32 │ (name end u32, value end u32) × count │ names, joined │ values, joined
+//!   width u8 │ count │ (name end, value end) × count │ names, joined │ values, joined
 //! ```
 //!
-//! Numbers are little-endian. Ends are offsets from the start of the names and of the values. Names
-//! are strictly ascending, so a binary search finds a column.
+//! Count and ends are little-endian numbers of `width` bytes: 1, 2 or 4, the smallest that has room
+//! for all of them. Ends are offsets from the start of the names and of the values. Names are
+//! strictly ascending, so a binary search finds a column.
 
-const COUNT: usize = 4;
-/// Bytes of one pair of ends.
-const ENDS: usize = 8;
+/// Bytes of the width.
+const WIDTH: usize = 1;
+/// The widths of numbers, in bytes.
+const WIDTHS: [usize; 3] = [1, 2, 4];
 
 /// A name and a value.
 pub type Column<'a> = (&'a [u8], &'a [u8]);
@@ -18,53 +20,114 @@ pub type Column<'a> = (&'a [u8], &'a [u8]);
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnTable<'a> {
     bytes: &'a [u8],
+    width: usize,
     count: usize,
+}
+
+/// The numbers that decide how long a table is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TableSize {
+    count: usize,
+    names: usize,
+    values: usize,
+}
+
+impl TableSize {
+    /// Returns the numbers of a table with these columns.
+    pub fn of(columns: &[Column<'_>]) -> Self {
+        columns.iter().fold(Self::default(), |size, column| size.with(*column))
+    }
+
+    /// Returns the numbers of a table that has one column more.
+    #[must_use]
+    pub fn with(self, (name, value): Column<'_>) -> Self {
+        Self { count: self.count + 1, names: self.names + name.len(), values: self.values + value.len() }
+    }
+
+    /// Returns whether there are no columns.
+    pub fn is_empty(self) -> bool {
+        self.count == 0
+    }
+
+    /// Returns the width of the table's numbers. A table that is too long for the widest ones is
+    /// excluded by the limits of values and records.
+    fn width(self) -> usize {
+        match self.count.max(self.names).max(self.values) {
+            0..0x100 => 1,
+            0x100..0x1_0000 => 2,
+            _ => 4,
+        }
+    }
+
+    /// Returns the bytes before the names.
+    fn heads(self) -> usize {
+        heads(self.width(), self.count)
+    }
+
+    /// Returns the bytes of the table.
+    pub fn bytes(self) -> usize {
+        self.heads() + self.names + self.values
+    }
+}
+
+/// The most bytes that a table of one column has beside its name and its value.
+pub const HEADS_OF_ONE_MAX: usize = heads(4, 1);
+
+/// Returns the bytes before the names.
+const fn heads(width: usize, count: usize) -> usize {
+    WIDTH + width + 2 * width * count
 }
 
 /// Returns the number at `at`. REQUIRES: it is within `bytes`; [`ColumnTable::parse`] has checked
 /// this, and [`ColumnTable::trusted`] relies on the writer.
-fn u32_at(bytes: &[u8], at: usize) -> usize {
-    let mut word = [0; 4];
-    word.copy_from_slice(&bytes[at..at + 4]);
-    u32::from_le_bytes(word) as usize
-}
-
-/// Returns the bytes of a table of `count` columns with `content` bytes of names and values
-/// together.
-pub const fn size_of(count: usize, content: usize) -> usize {
-    COUNT + ENDS * count + content
+#[inline]
+fn number_at(bytes: &[u8], width: usize, at: usize) -> usize {
+    match width {
+        1 => usize::from(bytes[at]),
+        2 => usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]])),
+        _ => {
+            let mut word = [0; 4];
+            word.copy_from_slice(&bytes[at..at + 4]);
+            u32::from_le_bytes(word) as usize
+        }
+    }
 }
 
 impl<'a> ColumnTable<'a> {
     /// Wraps a table that [`write()`] wrote into this process's memory, without checks.
     #[inline]
     pub fn trusted(bytes: &'a [u8]) -> Self {
-        Self { bytes, count: u32_at(bytes, 0) }
+        let width = usize::from(bytes[0]);
+        Self { bytes, width, count: number_at(bytes, width, WIDTH) }
     }
 
     /// Parses a table at the front of `bytes`, which are from disk and may hold anything. Also
     /// returns the bytes after it. Returns `None` if the table is not well-formed.
     pub fn parse(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        let count = bytes.get(..COUNT).map(|_| u32_at(bytes, 0))?;
-        let heads = COUNT + count.checked_mul(ENDS)?;
-        if bytes.len() < heads || count == 0 {
+        let width = usize::from(*bytes.first()?);
+        if !WIDTHS.contains(&width) || bytes.len() < WIDTH + width {
             return None;
         }
-        let table = Self { bytes, count };
-        let (mut name_end, mut value_end) = (0, 0);
-        for i in 0..count {
+        let table = Self::trusted(bytes);
+        let heads = (WIDTH + width).checked_add(table.count.checked_mul(2 * width)?)?;
+        if bytes.len() < heads || table.count == 0 {
+            return None;
+        }
+        let (mut names, mut values) = (0, 0);
+        for i in 0..table.count {
             let (name, value) = table.ends(i);
-            if name < name_end || value < value_end {
+            if name < names || value < values {
                 return None;
             }
-            (name_end, value_end) = (name, value);
+            (names, values) = (name, value);
         }
-        let len = heads.checked_add(name_end)?.checked_add(value_end)?;
-        if len > bytes.len() {
+        let size = TableSize { count: table.count, names, values };
+        let len = heads.checked_add(names)?.checked_add(values)?;
+        if size.width() != width || len > bytes.len() {
             return None;
         }
-        let table = Self { bytes: &bytes[..len], count };
-        (1..count).all(|i| table.name(i - 1) < table.name(i)).then_some((table, &bytes[len..]))
+        let table = Self { bytes: &bytes[..len], ..table };
+        (1..table.count).all(|i| table.name(i - 1) < table.name(i)).then_some((table, &bytes[len..]))
     }
 
     /// Returns the number of columns.
@@ -75,7 +138,7 @@ impl<'a> ColumnTable<'a> {
 
     /// Returns the bytes of names and values.
     pub fn content_len(self) -> usize {
-        self.bytes.len() - size_of(self.count, 0)
+        self.bytes.len() - self.heads()
     }
 
     /// Returns all bytes of the table.
@@ -83,12 +146,19 @@ impl<'a> ColumnTable<'a> {
         self.bytes
     }
 
+    #[inline]
+    fn heads(self) -> usize {
+        heads(self.width, self.count)
+    }
+
+    #[inline]
     fn ends(self, i: usize) -> (usize, usize) {
-        let at = COUNT + ENDS * i;
-        (u32_at(self.bytes, at), u32_at(self.bytes, at + 4))
+        let at = heads(self.width, i);
+        (number_at(self.bytes, self.width, at), number_at(self.bytes, self.width, at + self.width))
     }
 
     /// Returns the start of column `i` within the names and within the values.
+    #[inline]
     fn starts(self, i: usize) -> (usize, usize) {
         if i == 0 { (0, 0) } else { self.ends(i - 1) }
     }
@@ -96,14 +166,14 @@ impl<'a> ColumnTable<'a> {
     /// Returns the name of column `i`.
     #[inline]
     pub fn name(self, i: usize) -> &'a [u8] {
-        let names = COUNT + ENDS * self.count;
+        let names = self.heads();
         &self.bytes[names + self.starts(i).0..names + self.ends(i).0]
     }
 
     /// Returns column `i`.
     #[inline]
     pub fn column(self, i: usize) -> Column<'a> {
-        let values = COUNT + ENDS * self.count + self.ends(self.count - 1).0;
+        let values = self.heads() + self.ends(self.count - 1).0;
         (self.name(i), &self.bytes[values + self.starts(i).1..values + self.ends(i).1])
     }
 
@@ -132,18 +202,35 @@ impl<'a> ColumnTable<'a> {
 
 /// Writes a table of `columns` (strictly ascending by name) to `out`, which has exactly its size.
 pub fn write(columns: &[Column<'_>], out: &mut [u8]) {
-    let names_len: usize = columns.iter().map(|(name, _)| name.len()).sum();
-    let (heads, content) = out.split_at_mut(size_of(columns.len(), 0));
-    let (names, values) = content.split_at_mut(names_len);
-    heads[..COUNT].copy_from_slice(&(columns.len() as u32).to_le_bytes());
+    let size = TableSize::of(columns);
+    let (heads, content) = out.split_at_mut(size.heads());
+    let (names, values) = content.split_at_mut(size.names);
+    match size.width() {
+        1 => write_heads::<1>(columns, heads),
+        2 => write_heads::<2>(columns, heads),
+        _ => write_heads::<4>(columns, heads),
+    }
     let (mut name_end, mut value_end) = (0, 0);
-    for ((name, value), head) in columns.iter().zip(heads[COUNT..].chunks_exact_mut(ENDS)) {
+    for (name, value) in columns {
         names[name_end..name_end + name.len()].copy_from_slice(name);
         values[value_end..value_end + value.len()].copy_from_slice(value);
-        name_end += name.len();
-        value_end += value.len();
-        head[..4].copy_from_slice(&(name_end as u32).to_le_bytes());
-        head[4..].copy_from_slice(&(value_end as u32).to_le_bytes());
+        (name_end, value_end) = (name_end + name.len(), value_end + value.len());
+    }
+}
+
+/// Writes the bytes before the names, with numbers of `W` bytes.
+fn write_heads<const W: usize>(columns: &[Column<'_>], out: &mut [u8]) {
+    let (width, numbers) = out.split_at_mut(WIDTH);
+    width[0] = W as u8;
+    let (numbers, _) = numbers.as_chunks_mut::<W>();
+    let narrow = |number: usize| std::array::from_fn(|i| number.to_le_bytes()[i]);
+    let (count, ends) = numbers.split_at_mut(1);
+    count[0] = narrow(columns.len());
+    let (mut name_end, mut value_end) = (0, 0);
+    for ((name, value), end) in columns.iter().zip(ends.chunks_exact_mut(2)) {
+        (name_end, value_end) = (name_end + name.len(), value_end + value.len());
+        end[0] = narrow(name_end);
+        end[1] = narrow(value_end);
     }
 }
 
@@ -154,7 +241,7 @@ pub fn content_len(columns: &[Column<'_>]) -> usize {
 
 /// Returns the bytes of the table of these columns.
 pub fn size(columns: &[Column<'_>]) -> usize {
-    size_of(columns.len(), content_len(columns))
+    TableSize::of(columns).bytes()
 }
 
 #[cfg(test)]
@@ -188,12 +275,39 @@ mod tests {
         for len in 0..good.len() {
             assert!(ColumnTable::parse(&good[..len]).is_none(), "a table cut to {len} bytes");
         }
-        for at in 0..COUNT + 2 * ENDS {
+        for at in 0..heads(1, 2) {
             let mut bad = good.clone();
             bad[at] = 0xff;
             assert!(ColumnTable::parse(&bad).is_none(), "byte {at} overwritten");
         }
+        let wider = [2, 1, 0, 1, 0, 1, 0, b'a', b'1'];
+        assert!(ColumnTable::parse(&wider).is_none(), "wider than it must be");
         assert!(ColumnTable::parse(&table(&[(b"b", b"1"), (b"a", b"2")])).is_none(), "names out of order");
         assert!(ColumnTable::parse(&table(&[(b"a", b"1"), (b"a", b"2")])).is_none(), "a name twice");
+    }
+
+    #[test]
+    fn numbers_are_as_wide_as_the_longest_end_needs() {
+        for (len, width) in [(0, 1), (254, 1), (255, 2), (65_534, 2), (65_535, 4)] {
+            let long = vec![b'z'; len];
+            for columns in [&[(&b"a"[..], &long[..]), (b"b", b"1")][..], &[(b"a", b""), (&long[..], b"2")]] {
+                let columns = &columns[usize::from(len == 0 && columns[1].0.is_empty())..];
+                let bytes = table(columns);
+                assert_eq!(usize::from(bytes[0]), width, "a name or a value of {len} bytes");
+                let (table, rest) = ColumnTable::parse(&bytes).unwrap();
+                assert!(rest.is_empty() && table.columns().eq(columns.iter().copied()));
+                assert_eq!(table.content_len(), content_len(columns));
+                assert!((0..table.count()).all(|i| table.find(columns[i].0) == Ok(i)));
+            }
+        }
+    }
+
+    #[test]
+    fn many_columns_have_a_wide_count() {
+        let names: Vec<[u8; 2]> = (0..300_u16).map(u16::to_be_bytes).collect();
+        let columns: Vec<Column<'_>> = names.iter().map(|name| (&name[..], &b""[..])).collect();
+        let bytes = table(&columns);
+        assert_eq!((bytes[0], bytes.len()), (2, heads(2, 300) + 600));
+        assert!(ColumnTable::parse(&bytes).unwrap().0.columns().eq(columns.iter().copied()));
     }
 }

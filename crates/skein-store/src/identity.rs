@@ -17,7 +17,7 @@ const NAME: &str = "identity";
 /// The folder of the logs, unless others are named.
 pub(crate) const LOG: &str = "log";
 /// This file is read before all others, so its version is the version of the whole data folder.
-const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINDB\n", version: 9 };
+const KIND: SmallFileKind = SmallFileKind { magic: *b"SKEINDB\n", version: 10 };
 
 /// New segments are made in the folder.
 const ACTIVE: u32 = 1;

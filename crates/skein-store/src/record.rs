@@ -174,7 +174,7 @@ pub(crate) fn write_expiry(out: &mut Vec<u8>, key: &[u8], row: RowRef<'_>) {
 /// the whole row, with each column in its own table. The former columns then fit one small table
 /// (otherwise the record is a merge).
 pub(crate) fn columns_len_max(key: &[u8], columns: &[Column<'_>]) -> usize {
-    let tables = columns.len() * table::size_of(1, 0) + table::content_len(columns);
+    let tables = columns.len() * table::HEADS_OF_ONE_MAX + table::content_len(columns);
     HEAD + key.len() + size_of::<u64>() + 2 * TABLE_BYTES_MAX + tables
 }
 

@@ -279,7 +279,7 @@ fn foreign_and_damaged_files_are_refused_unchanged() {
     assert!(damaged.contains("the header's checksum does not match its bytes"), "{damaged}");
     let version = refused(&|storage| forge_format(storage, path, 10));
     assert!(
-        version.contains("has format version 10") && version.contains("this program reads version 9 alone"),
+        version.contains("has format version 11") && version.contains("this program reads version 10 alone"),
         "{version}"
     );
     let short = refused(&|storage| storage.open(path, true).unwrap().set_len(3 * 4096).unwrap());

@@ -37,7 +37,7 @@ const COUNTS: usize = DIRECTORIES + 4 * DIRECTORIES_MOST;
 
 /// The format version of a file: this program reads and writes no other. Lesser numbers were those
 /// of builds before the first release.
-pub(crate) const FORMAT_VERSION: u32 = 9;
+pub(crate) const FORMAT_VERSION: u32 = 10;
 
 /// Returns the checksum of a header's page.
 fn checksum(page: &[u8; PAGE]) -> u32 {

@@ -7,7 +7,7 @@
 
 use std::ptr::NonNull;
 
-use skein_model::column_table::{self as table, Column, ColumnTable};
+use skein_model::column_table::{self as table, Column, ColumnTable, TableSize};
 
 use super::block::ColumnBlock;
 use super::{
@@ -185,14 +185,14 @@ impl<'a> BlockPacker<'a> {
         let aim = table::size(&self.run).div_ceil(parts.max(1));
         let mut rest = &self.run[..];
         while !rest.is_empty() {
-            let mut size = 0;
+            let mut size = TableSize::default();
             let taken = rest
                 .iter()
-                .take_while(|(name, value)| {
-                    let fits = size == 0 || size + name.len() + value.len() < BLOCK_BYTES.max(aim);
-                    let full = size >= aim;
-                    size += table::size_of(1, name.len() + value.len());
-                    fits && !full
+                .take_while(|column| {
+                    let (before, with) = (size.bytes(), size.with(**column));
+                    let fits = size.is_empty() || with.bytes() <= BLOCK_BYTES.max(aim);
+                    size = with;
+                    fits && before < aim
                 })
                 .count();
             let (block, later) = rest.split_at(taken);

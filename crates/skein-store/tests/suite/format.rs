@@ -240,7 +240,7 @@ fn the_kept_folder_is_read() {
 /// The rows in the checkpoint of the kept folder.
 const CHECKPOINT_ROWS: u64 = 109;
 /// The version of `identity`.
-const IDENTITY: u32 = 9;
+const IDENTITY: u32 = 10;
 
 /// Returns the version of a kind of file, as in `docs/format.md`.
 fn version_of(path: &Path) -> u32 {
