@@ -173,6 +173,12 @@ impl CollectionKind {
         Self::find(|kind| kind.packed == Some(code))
     }
 
+    /// Returns the kind of a row with this code, wherever its members are.
+    pub fn of_any_row_code(code: u32) -> Option<Self> {
+        let packed = |kind: &KindTraits| kind.packed.map(u32::from) == Some(code);
+        Self::find(|kind| kind.row == code || kind.stored == code || packed(&kind))
+    }
+
     /// Returns whether this is the code of a row that owns a pointer to a collection.
     #[inline]
     pub fn is_row_code(code: u32) -> bool {

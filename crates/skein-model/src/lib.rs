@@ -1,4 +1,4 @@
-//! The data model below the engines: the parts that depend neither on rows in memory nor on pages.
+//! The data model below the engines: the parts that depend neither on an index nor on pages.
 //!
 //! ```text
 //!   a command ─► SetWriter, ListWriter,    MemberWrites ─┬─ RowMembers     packed in the row of the key
@@ -15,12 +15,11 @@
 //! 1. `kind`: the kinds of collections. `member`, `members`: their members.
 //! 2. `packed`: small collections in the row of their key.
 //! 3. `sets`, `lists` and `streams`: these kinds. `texts`: the bytes that they share.
-//! 4. `column_table` and `encoding`: the bytes of rows. `keyspace`: ranges of keys.
-//! 5. `limits` and `error`.
+//! 4. `row`: the contents of a key, as both engines show it. `column_table` and `encoding`: its
+//!    bytes.
+//! 5. `keyspace`: ranges of keys. `limits` and `error`.
 //!
 //! Design: `docs/design/model.md`. Bytes on disk: `docs/format.md`.
-
-#![forbid(unsafe_code)]
 
 pub mod column_table;
 pub mod encoding;
@@ -32,6 +31,7 @@ mod lists;
 mod member;
 mod members;
 mod packed;
+pub mod row;
 mod sets;
 pub mod streams;
 mod texts;
@@ -50,6 +50,7 @@ pub use lists::{ChunkElements, ElementPlace, ListEnd, ListLayout, ListWriter};
 pub use member::Member;
 pub use members::{EachNamed, EachRanked, FoundMember, MemberWrites, Members, copy_members};
 pub use packed::{PackedMembers, RowLimits, RowMembers};
+pub use row::{CollectionHead, ColumnIter, Row, RowAllocator, RowBuffer, RowRef, encode_value};
 pub use sets::SetWriter;
 pub use skein_index::ScanDirection;
 pub use texts::{Texts, push_number, push_text, read_number, text_len};

@@ -9,7 +9,9 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use skein_store::{Durability, Error, IndexKind, RowWriter as _, ScanDirection, Store, StoreOptions};
+use skein_store::{
+    CollectionReads as _, Durability, Error, IndexKind, RowWriter as _, ScanDirection, Store, StoreOptions,
+};
 
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);

@@ -15,7 +15,7 @@ use skein_index::{
     LocalGuard, Masstree, MemoryUsage, MlpIndex, OrderedIndex, ScanDirection, SkipList, Slot, Wormhole,
     masstree, mlp_index, walk, walk_chunk,
 };
-use skein_model::KEY_BYTES_MAX;
+use skein_model::{KEY_BYTES_MAX, Row, RowAllocator, RowRef};
 
 use crate::Error;
 
@@ -38,9 +38,6 @@ const RETIRED_TOGETHER: usize = 128;
 /// A row counts once more per this many bytes. So a thread keeps at most 256 KiB and one row before
 /// it retires them.
 const BYTES_EACH: usize = 2 << 10;
-
-/// Bytes that a key uses in nodes, about.
-pub(crate) const NODE_SHARE: usize = 48;
 
 /// The index that holds the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -122,6 +119,9 @@ pub(crate) enum StoreIndex<S: Slot> {
     Mlp(MlpIndex<S>),
     SkipList(SkipList<S>),
 }
+
+/// An index of rows.
+pub(crate) type RowIndex = StoreIndex<Row>;
 
 macro_rules! each {
     ($self:expr, $index:ident => $call:expr) => {
@@ -379,13 +379,18 @@ impl<'g, S: Slot> IndexChunk<'g, S> {
     }
 }
 
-/// Counts a row of this many bytes that an index has removed, by its size. The guard belongs to the
-/// collector of the index.
+/// Notes that an index has just removed a row of this allocator, under `guard`, which is still held
+/// and belongs to the collector of the index. The larger the row, the sooner it is retired. Returns
+/// about how many bytes it uses.
 #[inline]
-pub(crate) fn weigh_retired(bytes: usize, guard: &impl Guard) {
+pub(crate) fn note_removed(rows: &RowAllocator, row: Option<RowRef<'_>>, guard: &impl Guard) -> usize {
+    let Some(row) = row else { return 0 };
+    rows.note_removed(row);
+    let bytes = row.bytes();
     if bytes >= BYTES_EACH {
         retire_nothing(bytes / BYTES_EACH, guard);
     }
+    bytes
 }
 
 /// Retires everything that this thread has removed. It is freed as soon as no guard is left that

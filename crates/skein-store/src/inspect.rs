@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use skein_log::storage::Storage;
 use skein_log::{LogRecoveryReport, OpenProgress, RecordProgress, Recovered};
+use skein_model::RowAllocator;
 
 use crate::checkpoint::{self, load, manifest::CheckpointManifest};
 use crate::identity::{Identity, absolute, check_no_identity_lost};
 use crate::log_folders;
 use crate::record::{self, RecordEffect, StoreRecord};
-use crate::row::RowAllocator;
 use crate::{Error, Result};
 
 /// A checkpoint in a data folder.

@@ -24,7 +24,7 @@
 //! 1. `store`: opening, closing and the simple methods. `session`: all writes.
 //! 2. `store_core`: the parts that both use: `store_keys`, the rows in memory and their indexes,
 //!    `commit_log` and `memory`.
-//! 3. `row`: the bytes of a row. `collection`: sorted sets and large hashes. `expiry`: keys with a
+//! 3. `collection`: sorted sets and large hashes. `expiry`: keys with a
 //!    time.
 //! 4. `record`, `checkpoint`, `recovery`: the way to disk and back.
 //! 5. `memory`: the limit and the eviction. `snapshot`, `stripes`: several keys at one moment.
@@ -59,7 +59,6 @@ mod record;
 mod record_buffer;
 mod recovery;
 mod removal_observer;
-mod row;
 mod session;
 mod snapshot;
 mod store;
@@ -70,7 +69,7 @@ mod stripes;
 pub use batch::{Batch, BatchWrite};
 pub use checkpoint::CheckpointReport;
 pub use clock::ExpiryClock;
-pub use collection::{ColumnsReader, MembersView, ScoreRangeView, SetReader, SortedSet};
+pub use collection::{CollectionReads, ColumnsReader, MembersView, ScoreRangeView, SetReader, SortedSet};
 pub use identity::{check_no_identity_lost, is_data_folder, is_data_folder_on};
 pub use index::IndexKind;
 pub use inspect::{CheckpointFound, StoreInspection, inspect, inspect_with};
@@ -80,7 +79,6 @@ pub use memory::MemoryUse;
 pub use options::{CloseCheckpoint, Durability, Eviction, StoreLimits, StoreOptions};
 pub use recovery::RecoveryReport;
 pub use removal_observer::{RemovalBatch, RemovalObserver};
-pub use row::{CollectionHead, ColumnIter, Row, RowAllocator, RowBuffer, RowRef, encode_value};
 pub use session::{
     MemoryCollection, OpenBatch, ROW_COLUMNS_MAX, Recorder, RowChange, RowUpdate, RowWriter, Session,
     StoredCollection, Writer,
@@ -89,11 +87,12 @@ pub use skein_index::{ScanDirection, successor};
 pub use skein_log::storage::LockHolder;
 pub use skein_log::{OpenProgress, OpenProgressSeen, Ticket};
 pub use skein_model::{
-    AFTER_RESERVED, ChunkElements, CollectionKind, DATABASES_MAX, EXPIRING_KEY_BYTES_MAX, EachNamed,
-    EachRanked, Error, FoundMember, KEY_BYTES_MAX, KEYSPACE_PREFIX, KeyspaceChange, KeyspaceStats, ListEnd,
-    ListLayout, ListWriter, MEMBER_BYTES_MAX, Member, MemberOrder, MemberWrites, Members, PackedMembers,
-    RESERVED, Result, RowLimits, SET_SCORE, SNAPSHOTS_MAX, SetWriter, StoredKeyspace, Texts, VALUE_BYTES_MAX,
-    is_reserved, name_within, push_number, push_text, read_number,
+    AFTER_RESERVED, ChunkElements, CollectionHead, CollectionKind, ColumnIter, DATABASES_MAX,
+    EXPIRING_KEY_BYTES_MAX, EachNamed, EachRanked, Error, FoundMember, KEY_BYTES_MAX, KEYSPACE_PREFIX,
+    KeyspaceChange, KeyspaceStats, ListEnd, ListLayout, ListWriter, MEMBER_BYTES_MAX, Member, MemberOrder,
+    MemberWrites, Members, PackedMembers, RESERVED, Result, Row, RowAllocator, RowBuffer, RowLimits, RowRef,
+    SET_SCORE, SNAPSHOTS_MAX, SetWriter, StoredKeyspace, Texts, VALUE_BYTES_MAX, encode_value, is_reserved,
+    name_within, push_number, push_text, read_number,
 };
 pub use store::{
     CloseReport, ColumnFound, FileCopyReport, FileCopyTarget, KeyEntry, PinnedValue, Snapshot,

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use skein_log::storage::{LOCK_WAIT, OsStorage, Storage};
 use skein_log::{LogOptions, OpenProgress};
+use skein_model::row::UseNotes;
 use skein_model::{KEY_BYTES_MAX, RowLimits, SNAPSHOTS_MAX, VALUE_BYTES_MAX};
 use skein_sync::threads;
 
 use crate::clock::ExpiryClock;
 use crate::index::IndexKind;
-use crate::row::UseNotes;
 use crate::{Error, Result};
 
 pub use skein_log::Durability;

@@ -8,9 +8,10 @@
 
 use skein_model::column_table::{self as table, Column, ColumnTable};
 use skein_model::encoding::{ByteReader, EXPIRES, flagged, put_expiry, put_kind};
-use skein_model::{CollectionKind, PackedMembers};
+use skein_model::row::TABLE_BYTES_MAX;
+use skein_model::{CollectionKind, PackedMembers, Row, RowAllocator, RowRef};
 
-use crate::row::{Row, RowAllocator, RowRef, TABLE_BYTES_MAX};
+use crate::collection::Collection;
 
 const VALUE: u8 = 1;
 const COLUMNS: u8 = 2;
@@ -92,21 +93,16 @@ pub(crate) fn set_version(record: &mut [u8], version: u64) {
 pub(crate) fn write_row(out: &mut Vec<u8>, key: &[u8], row: RowRef<'_>) {
     if let Some(value) = row.value() {
         write_value(out, key, row.version(), value, row.expires_at());
-    } else if let Some(collection) = row.collection() {
-        head(out, collection.kind().record_code(), key, row.version(), row.expires_at());
+    } else if let Some(collection) = row.collection::<Collection>() {
+        head(out, collection.kind.record_code(), key, row.version(), row.expires_at());
         out.extend_from_slice(&collection.id().to_le_bytes());
-    } else if let Some((packed, code)) = packed_in(row) {
+    } else if let Some((packed, code)) = row.packed_with_code() {
         head(out, code, key, row.version(), row.expires_at());
         out.extend_from_slice(packed.as_bytes());
     } else {
         head(out, COLUMNS, key, row.version(), row.expires_at());
         write_tables(out, row);
     }
-}
-
-/// Returns the members in a row, with the code of such rows in records and checkpoints.
-pub(crate) fn packed_in(row: RowRef<'_>) -> Option<(PackedMembers<'_>, u8)> {
-    row.packed().and_then(|packed| Some((packed, packed.kind().packed_code()?)))
 }
 
 /// Returns the members in the body of a row with this code.

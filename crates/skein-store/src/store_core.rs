@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use skein_index::{ComputeAction, Computed, Guard, IndexError};
-use skein_model::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX, is_reserved};
+use skein_model::{EXPIRING_KEY_BYTES_MAX, KEY_BYTES_MAX, Row, RowRef, is_reserved};
 use skein_sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::commit_log::CommitLog;
@@ -15,7 +15,6 @@ use crate::index::IndexPlace;
 use crate::memory::{MemoryBalance, MemoryBudget, MemoryUse};
 use crate::options::{StoreLimits, StoreOptions};
 use crate::removal_observer::RemovalObserver;
-use crate::row::{Row, RowRef};
 use crate::snapshot::{self, RowKeeper};
 use crate::store_keys::StoreKeys;
 use crate::{Error, Result};
@@ -62,7 +61,7 @@ impl StoreCore {
         OperationTime::new(&self.options.clock, frozen)
     }
 
-    /// Changes a key of the main index as [`RowIndex::compute_at`](crate::row::RowIndex) does. If
+    /// Changes a key of the main index as [`RowIndex::compute_at`](crate::index::RowIndex) does. If
     /// the writer `keeps` replaced rows, the row is kept for the live snapshots.
     ///
     /// # Safety

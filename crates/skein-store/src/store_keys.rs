@@ -16,15 +16,18 @@ mod loader;
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex};
 
-use skein_model::{AFTER_RESERVED, KeyspaceChange, KeyspaceStats, KeyspaceTotals, RESERVED, StoredKeyspace};
+use skein_model::{
+    AFTER_RESERVED, KeyspaceChange, KeyspaceStats, KeyspaceTotals, RESERVED, RowAllocator, RowRef,
+    StoredKeyspace,
+};
 use skein_sync::locks::lock;
 
 use crate::ScanDirection;
 use crate::collection::MemberIndex;
 use crate::expiry::{ExpiryIndex, OperationTime};
+use crate::index::RowIndex;
 use crate::index::{IndexKind, KeyBounds};
 use crate::options::StoreLimits;
-use crate::row::{RowAllocator, RowIndex, RowRef};
 use crate::snapshot::StoreSnapshots;
 use crate::stripes::Stripes;
 

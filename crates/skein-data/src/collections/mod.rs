@@ -32,7 +32,8 @@ pub use sorted_set::SetReader;
 pub(crate) use stored::{CollectionSource, KeptMembers, StoredMembers};
 pub use views::{MembersView, ScoreRangeView};
 
-use skein_store::{CollectionKind, RowRef};
+use skein_model::{CollectionKind, RowRef};
+use skein_store::CollectionReads as _;
 
 use crate::{Error, Result};
 
@@ -161,7 +162,7 @@ impl<'r> RowView<'r> {
     }
 
     /// Does the same with a set of this kind. The members of a set that is not sorted have the
-    /// score [`SET_SCORE`](skein_store::SET_SCORE).
+    /// score [`SET_SCORE`](skein_model::SET_SCORE).
     ///
     /// # Errors
     /// As for [`sorted_set`](Self::sorted_set).

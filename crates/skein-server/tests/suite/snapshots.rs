@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{TestClient, TestServer, encode, options, show, start_on, wait_for};
 use skein_server::ServerOptions;
-use skein_store::{IndexKind, StoreLimits, StoreOptions};
+use skein_store::{CollectionReads as _, IndexKind, StoreLimits, StoreOptions};
 
 fn start_over(index: IndexKind, options: ServerOptions, snapshots: usize) -> TestServer {
     let limits = StoreLimits { snapshots, ..StoreLimits::default() };

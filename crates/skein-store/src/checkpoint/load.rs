@@ -8,6 +8,7 @@ use std::sync::Mutex;
 
 use skein_log::OpenProgress;
 use skein_log::storage::Storage;
+use skein_model::RowAllocator;
 use skein_sync::atomic::{AtomicUsize, Ordering};
 use skein_sync::locks::{into_inner, lock};
 use skein_sync::threads;
@@ -18,7 +19,6 @@ use super::{part, part_name};
 use crate::collection::MemberIndex;
 use crate::index::IndexKind;
 use crate::options::StoreLimits;
-use crate::row::RowAllocator;
 use crate::snapshot::StoreSnapshots;
 use crate::store_keys::Loader;
 use crate::{Error, Result};

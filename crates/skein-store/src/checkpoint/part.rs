@@ -14,14 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use skein_log::storage::{Storage, StorageFile};
-use skein_model::CollectionKind;
 use skein_model::encoding::{ByteReader, EXPIRES, flagged, put_expiry};
+use skein_model::{CollectionKind, Row, RowRef};
 
 use super::manifest::PartInfo;
 use crate::collection::{Collection, MemberIndex};
 use crate::identity::StoreId;
 use crate::record::{self, MEMBER};
-use crate::row::{Row, RowRef};
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"SKEINCKP";
@@ -73,8 +72,8 @@ impl PartWriter {
     /// Appends a row of the main index or, if `member`, of the member index.
     pub(super) fn row(&mut self, member: bool, key: &[u8], row: RowRef<'_>) -> Result<()> {
         let start = self.block.len();
-        let packed = record::packed_in(row);
-        let kind = match (row.collection().map(Collection::kind), packed) {
+        let packed = row.packed_with_code();
+        let kind = match (row.collection().map(|collection: &Collection| collection.kind), packed) {
             (Some(kind), _) => kind.part_code(),
             (None, Some((_, code))) => code,
             (None, None) if row.has_columns() => COLUMNS,
@@ -91,7 +90,7 @@ impl PartWriter {
             self.block.extend_from_slice(packed.as_bytes());
         } else if let Some(value) = row.value() {
             self.block.extend_from_slice(value);
-        } else if let Some(collection) = row.collection() {
+        } else if let Some(collection) = row.collection::<Collection>() {
             self.block.extend_from_slice(&collection.id().to_le_bytes());
         } else {
             record::write_tables(&mut self.block, row);
@@ -167,7 +166,7 @@ impl PartRow<'_> {
             code => {
                 let kind = CollectionKind::of_part_code(code)?;
                 let collection = members.collection(kind, record::id_of(self.body)?);
-                Row::of_collection(rows, collection, self.expires)
+                rows.collection(collection, self.expires)
             }
         };
         row.set_version(self.version);

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use skein_log::{Log, LogError, OpenProgress, Standstill};
+use skein_model::RowRef;
 use skein_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use skein_sync::locks::{into_inner, lock};
 use skein_sync::threads;
@@ -14,7 +15,7 @@ use super::manifest::{CheckpointManifest, PartInfo};
 use super::pace::CheckpointPace;
 use super::part::PartWriter;
 use super::{CheckpointReport, CheckpointSource, folder_name, part_name};
-use crate::row::{RowIndex, RowRef};
+use crate::index::RowIndex;
 use crate::snapshot::{IndexAtMoment, TakenMoment};
 use crate::{Durability, Error, Result, ScanDirection};
 

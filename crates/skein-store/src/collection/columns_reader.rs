@@ -14,7 +14,7 @@ use super::views::MembersView;
 use super::{Collection, ID};
 use crate::{RowRef, ScanDirection};
 
-/// The columns of a key, protected from changes; see [`RowRef::read_columns`].
+/// The columns of a key, protected from changes; see [`CollectionReads::read_columns`](super::CollectionReads::read_columns).
 #[derive(Debug)]
 pub struct ColumnsReader<'g> {
     place: ColumnsPlace<'g>,

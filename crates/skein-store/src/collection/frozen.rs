@@ -11,12 +11,12 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex, Once, RwLockReadGuard};
 
 use skein_index::LocalGuard;
+use skein_model::RowRef;
 use skein_sync::locks::{lock, shared};
 
 use super::recover::GatheredMembers;
-use super::{Collection, CollectionState, ID, member_key};
+use super::{Collection, CollectionState, ID, SharedCollection, member_key};
 use crate::ScanDirection;
-use crate::row::RowRef;
 use crate::snapshot::{IndexAtMoment, KeptRow};
 
 /// The moment of a frozen collection.
@@ -31,9 +31,9 @@ pub(super) struct FrozenMoment {
 
 impl Collection {
     /// Returns this collection as it was at the moment of a snapshot.
-    pub(crate) fn frozen(&self, moment: u64) -> Arc<Self> {
+    pub(crate) fn frozen(&self, moment: u64) -> Arc<SharedCollection> {
         let frozen = FrozenMoment { moment, loaded: Once::new(), looked_up: Mutex::default() };
-        self.members.collection_of(self.kind(), self.id, Some(Box::new(frozen)))
+        self.members.collection_of(self.kind, self.id, Some(Box::new(frozen)))
     }
 
     /// Locks the state for reading.

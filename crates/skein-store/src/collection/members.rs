@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, RwLock};
 
 use skein_index::LocalGuard;
-use skein_model::{CollectionKind, KEY_BYTES_MAX};
+use skein_model::row::{NODE_SHARE, ResidentCollection};
+use skein_model::{CollectionKind, KEY_BYTES_MAX, RowAllocator, RowRef};
 use skein_sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use skein_sync::background::ThreadSignal;
 use skein_sync::locks::{alone, get_mut, lock, shared};
@@ -12,15 +13,18 @@ use super::frozen::FrozenMoment;
 use super::sweep_queue::{DeadCollection, SweepQueue};
 use super::views::CollectionViews;
 use super::{NameGroups, ScoreIndex};
-use crate::index::{IndexKind, NODE_SHARE};
-use crate::row::{RowAllocator, RowIndex, RowRef};
+use crate::index::IndexKind;
+use crate::index::RowIndex;
 use crate::snapshot::StoreSnapshots;
 
 /// Bytes of the collection's id before each of its members.
 pub(crate) const ID: usize = skein_model::COLLECTION_ID;
 
+/// A collection in memory, as its rows share it.
+pub(crate) type SharedCollection = skein_model::row::SharedCollection<Collection>;
+
 /// Bytes of a collection, including its reference counts and the allocator's overhead.
-const COLLECTION: usize = (size_of::<Collection>() + 3 * size_of::<usize>()).next_multiple_of(16);
+const COLLECTION: usize = (size_of::<SharedCollection>() + 3 * size_of::<usize>()).next_multiple_of(16);
 
 /// The members of all collections of a store.
 #[derive(Debug)]
@@ -44,7 +48,7 @@ pub(crate) struct MemberIndex {
 #[derive(Debug)]
 pub(crate) struct Collection {
     pub(super) id: u64,
-    kind: CollectionKind,
+    pub(crate) kind: CollectionKind,
     /// Whether the collection has views.
     pub(super) viewed: AtomicBool,
     pub(super) members: Arc<MemberIndex>,
@@ -171,13 +175,13 @@ impl MemberIndex {
     }
 
     /// Makes a new collection, without a main row yet.
-    pub(crate) fn make(self: &Arc<Self>, kind: CollectionKind) -> Arc<Collection> {
+    pub(crate) fn make(self: &Arc<Self>, kind: CollectionKind) -> Arc<SharedCollection> {
         // Relaxed: ids must only be distinct.
         self.collection(kind, self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Makes the collection of this id, without its members, for recovery.
-    pub(crate) fn collection(self: &Arc<Self>, kind: CollectionKind, id: u64) -> Arc<Collection> {
+    pub(crate) fn collection(self: &Arc<Self>, kind: CollectionKind, id: u64) -> Arc<SharedCollection> {
         self.note(id);
         self.collection_of(kind, id, None)
     }
@@ -188,7 +192,7 @@ impl MemberIndex {
         kind: CollectionKind,
         id: u64,
         frozen: Option<Box<FrozenMoment>>,
-    ) -> Arc<Collection> {
+    ) -> Arc<SharedCollection> {
         self.account(0, COLLECTION);
         let state = CollectionState {
             score_index: ScoreIndex::default(),
@@ -201,7 +205,7 @@ impl MemberIndex {
             cleared: false,
             changes: 0,
         };
-        Arc::new(Collection {
+        SharedCollection::new(Collection {
             id,
             kind,
             viewed: AtomicBool::new(false),
@@ -246,21 +250,27 @@ impl Drop for Collection {
     }
 }
 
-impl Collection {
-    pub(crate) fn id(&self) -> u64 {
-        self.id
+impl ResidentCollection for Collection {
+    #[inline]
+    fn kind(&self) -> CollectionKind {
+        self.kind
     }
 
-    /// Returns about how many bytes the collection uses.
-    pub(crate) fn memory(&self) -> usize {
+    fn memory(&self) -> usize {
         let state = shared(&self.state);
         let groups = groups_bytes(lock(&state.groups).as_deref());
         let shares = usize::try_from(state.len()).unwrap_or(usize::MAX).saturating_mul(NODE_SHARE);
         (COLLECTION + state.score_index.memory() + groups + state.bytes).saturating_add(shares)
     }
 
-    pub(crate) fn kind(&self) -> CollectionKind {
-        self.kind
+    fn changes(&self) -> u64 {
+        shared(&self.state).changes
+    }
+}
+
+impl Collection {
+    pub(crate) fn id(&self) -> u64 {
+        self.id
     }
 
     pub(crate) fn members(&self) -> &Arc<MemberIndex> {

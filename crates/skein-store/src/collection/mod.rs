@@ -54,6 +54,7 @@ mod columns_reader;
 mod frozen;
 mod members;
 mod name_groups;
+mod reads;
 pub(crate) mod recover;
 mod score_index;
 mod sorted_set;
@@ -62,8 +63,11 @@ mod sweep_queue;
 mod views;
 
 pub use columns_reader::ColumnsReader;
-pub(crate) use members::{Collection, CollectionState, ID, MemberIndex, member_key, score_of, weight};
+pub(crate) use members::{
+    Collection, CollectionState, ID, MemberIndex, SharedCollection, member_key, score_of, weight,
+};
 use name_groups::NameGroups;
+pub use reads::CollectionReads;
 pub(crate) use score_index::ScoreIndex;
 pub use sorted_set::{SetReader, SortedSet};
 pub use views::{MembersView, ScoreRangeView};

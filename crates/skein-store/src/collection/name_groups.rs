@@ -194,7 +194,7 @@ impl Collection {
     /// Returns whether none is large any more; always false for a dead hash. The caller holds the
     /// lock, shared.
     pub(super) fn group_names(&self, state: &CollectionState, most: usize) -> bool {
-        if state.dead || self.kind().has_ranks() {
+        if state.dead || self.kind.has_ranks() {
             return false;
         }
         let mut groups = lock(&state.groups);

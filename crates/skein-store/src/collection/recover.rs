@@ -9,14 +9,13 @@ use skein_index::ComputeAction;
 use skein_sync::locks::{alone, lock, shared};
 
 use super::members::{MemberIndex, score_of, weight};
-use super::{Collection, ID, ScoreIndex};
-use crate::index::ranges;
-use crate::row::RowIndex;
+use super::{Collection, ID, ScoreIndex, SharedCollection};
+use crate::index::{RowIndex, ranges};
 use crate::stripes::Stripes;
 use crate::{Result, RowRef, ScanDirection};
 
 /// Collections by id.
-type CollectionsById = HashMap<u64, Arc<Collection>>;
+type CollectionsById = HashMap<u64, Arc<SharedCollection>>;
 
 /// Builds all score indexes, queues members without a collection for the sweeper, and removes main
 /// rows without members.
@@ -31,7 +30,9 @@ pub(crate) fn rebuild(
     }
     let mut found = CollectionsById::new();
     index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |_, row| {
-        found.extend(row.shared_collection().map(|collection| (collection.id(), collection)));
+        found.extend(
+            row.shared_collection().map(|collection: Arc<SharedCollection>| (collection.id(), collection)),
+        );
         ControlFlow::Continue(())
     });
     let cuts = id_cuts(members, ranges::parts(threads));
@@ -65,7 +66,7 @@ pub(super) struct GatheredMembers<'f> {
 
 impl<'f> GatheredMembers<'f> {
     fn begin(found: &'f CollectionsById, id: u64) -> Self {
-        Self { id, of: found.get(&id).map(|collection| &**collection), ..Self::default() }
+        Self { id, of: found.get(&id).map(|collection| &***collection), ..Self::default() }
     }
 
     /// Returns the gathered members of a collection, none yet.
@@ -76,7 +77,7 @@ impl<'f> GatheredMembers<'f> {
     pub(super) fn add(&mut self, row: RowRef<'_>, member: &[u8]) {
         self.count += 1;
         self.weight += weight(member, row);
-        if let Some(kind) = self.of.map(Collection::kind).filter(|kind| kind.has_ranks()) {
+        if let Some(kind) = self.of.map(|collection| collection.kind).filter(|kind| kind.has_ranks()) {
             let start = self.bytes.len();
             self.bytes.extend_from_slice(member);
             self.entries.push((score_of(kind, row), start, self.bytes.len()));
@@ -88,7 +89,7 @@ impl<'f> GatheredMembers<'f> {
         match self.of {
             _ if self.count == 0 => {}
             None => members.discard_members(self.id, self.count, self.weight),
-            Some(hash) if !hash.kind().has_ranks() => {
+            Some(hash) if !hash.kind.has_ranks() => {
                 let mut state = alone(hash.state());
                 (state.columns, state.bytes) = (self.count, self.weight);
             }
@@ -127,7 +128,7 @@ fn build_range(members: &MemberIndex, found: &CollectionsById, bounds: (Bound<&[
 fn remove_empty(index: &RowIndex, stripes: &Stripes) -> Result<()> {
     let empty = Mutex::new(Vec::new());
     index.scan((Bound::Unbounded, Bound::Unbounded), ScanDirection::Forward, |key, row| {
-        if row.collection().is_some_and(|collection| shared(collection.state()).len() == 0) {
+        if row.collection().is_some_and(|collection: &Collection| shared(collection.state()).len() == 0) {
             lock(&empty).push(key.to_vec());
         }
         ControlFlow::Continue(())

@@ -10,7 +10,7 @@ use super::members::{CollectionState, member_key};
 use super::views::{MembersView, ScoreRangeView};
 use crate::{Result, RowRef, ScanDirection};
 
-/// The sorted set of a key; see [`RowRef::sorted_set`](crate::RowRef::sorted_set).
+/// The sorted set of a key; see [`CollectionReads::sorted_set`](super::CollectionReads::sorted_set).
 #[derive(Clone, Copy, Debug)]
 pub struct SortedSet<'g>(SetPlace<'g>);
 

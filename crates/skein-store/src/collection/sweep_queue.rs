@@ -23,11 +23,12 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
 use skein_index::ComputeAction;
+use skein_model::row::NODE_SHARE;
 use skein_sync::locks::lock;
 
 use super::members::weight;
 use super::{ID, MemberIndex, ScoreIndex};
-use crate::index::NODE_SHARE;
+use crate::index::note_removed;
 use crate::{Result, ScanDirection};
 
 /// The number of members, and the least number of bytes of the score index, that one slice removes.
@@ -256,7 +257,7 @@ impl MemberIndex {
             if let Some(row) = removed.before.filter(|_| removed.changed) {
                 weighed += weight(key.get(ID..).unwrap_or_default(), row);
                 count += 1;
-                _ = self.rows.note_removed(Some(row), &guard);
+                _ = note_removed(&self.rows, Some(row), &guard);
             }
         }
         Ok(Some(self.removed(id, count, weighed)))

@@ -23,10 +23,10 @@ use std::sync::{Arc, Mutex};
 
 use skein_index::memory::CachePadded;
 use skein_index::{Guard, Inline, Masstree, MemoryUsage, OrderedIndex, ScanDirection, walk};
-use skein_model::{KeyspaceChange, KeyspaceTotals, StoredKeyspace};
+use skein_model::{KeyspaceChange, KeyspaceTotals, RowRef, StoredKeyspace};
 use skein_sync::locks::lock;
 
-use crate::row::{RowIndex, RowRef};
+use crate::index::RowIndex;
 
 const TIME: usize = size_of::<u64>();
 

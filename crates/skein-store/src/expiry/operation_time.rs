@@ -1,7 +1,8 @@
 //! The time of an operation, and the test whether a row is still present at it.
 
+use skein_model::RowRef;
+
 use crate::clock::ExpiryClock;
-use crate::row::RowRef;
 
 /// The time of an operation: the present, or a frozen time.
 #[derive(Debug, Clone, Copy)]

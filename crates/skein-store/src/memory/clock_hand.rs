@@ -22,10 +22,12 @@
 
 use std::ops::{Bound, ControlFlow};
 
+use skein_model::RowRef;
+use skein_model::row::random;
+
 use crate::ScanDirection;
 use crate::expiry::parts;
 use crate::options::Eviction;
-use crate::row::{RowRef, random};
 use crate::store_keys::StoreKeys;
 
 /// The number of places of the hand.

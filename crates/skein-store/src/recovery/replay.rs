@@ -8,11 +8,12 @@ use std::sync::Mutex;
 
 use skein_index::memory::CachePadded;
 use skein_index::{ComputeAction, Guard};
+use skein_model::{Row, RowRef};
 use skein_sync::locks::{into_inner, lock};
 
 use super::pending_deltas::PendingDeltas;
+use crate::index::RowIndex;
 use crate::record::{NO_MEMBER, RecordEffect, RowDelta, StoreRecord, row_of_tables};
-use crate::row::{Row, RowIndex, RowRef};
 use crate::store_keys::{Loader, LoaderGuards};
 
 const BATCH: usize = 64;
@@ -122,7 +123,7 @@ impl<'s> Replay<'s> {
                 Row::tombstone(rows, record.version)
             }
             RecordEffect::Collection(kind, id) => {
-                Row::of_collection(rows, keys.members.collection(kind, id), record.expires)
+                rows.collection(keys.members.collection(kind, id), record.expires)
             }
             RecordEffect::Packed(packed) => {
                 rows.packed(packed, record.expires).map_err(|error| error.to_string())?

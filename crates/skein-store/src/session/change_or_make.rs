@@ -9,11 +9,12 @@
 
 use std::ops::ControlFlow;
 
-use skein_model::{CollectionKind, MemberWrites, PackedMembers, RowLimits, RowMembers, copy_members};
+use skein_model::{
+    CollectionKind, MemberWrites, PackedMembers, RowAllocator, RowLimits, RowMembers, RowRef, copy_members,
+};
 
 use super::row_writer::{RowWriter, StoredCollection};
 use super::writer::RowChange;
-use crate::row::{RowAllocator, RowRef};
 use crate::{Error, Result};
 
 /// Errors if a row holds a value other than a collection of this kind.

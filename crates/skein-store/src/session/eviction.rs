@@ -11,15 +11,16 @@
 
 use std::time::Duration;
 
+use skein_model::RowRef;
+use skein_model::row::NODE_SHARE;
 use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 
 use super::writer::BYTES_PER_ENTRY;
 use super::{Session, Writer};
-use crate::index::{NODE_SHARE, retire_all};
+use crate::index::retire_all;
 use crate::memory::{MemoryBalance, MemoryBudget};
 use crate::options::Eviction;
-use crate::row::RowRef;
 use crate::store_core::StoreCore;
 use crate::{Result, Ticket};
 
@@ -399,7 +400,7 @@ impl Writer<'_> {
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
     use super::*;
-    use crate::{RowWriter as _, Store, StoreOptions};
+    use crate::{CollectionReads as _, RowWriter as _, Store, StoreOptions};
 
     /// Once, each request waited up to 64 ms for a long reader, and so delayed all clients of its
     /// worker.

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 
 use skein_model::column_table::Column;
 
+use skein_model::RowRef;
+
 use super::Writer;
 use super::group::GroupOp;
 use super::hashes::check_name;
-use crate::row::RowRef;
 use crate::{Error, Result};
 
 /// The contents of a key after some writes of a group.

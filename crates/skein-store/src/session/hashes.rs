@@ -17,14 +17,13 @@
 use std::cell::{Cell, RefCell};
 
 use skein_model::column_table::{self as table, Column};
-use skein_model::{CollectionKind, MEMBER_BYTES_MAX, MemberWrites};
+use skein_model::{CollectionKind, MEMBER_BYTES_MAX, MemberWrites, Row, RowAllocator, RowRef};
 
 use super::recorder::Recorder;
 use super::row_columns::{check_columns, decide_put, decide_removal, decide_update};
 use super::row_writer::{RowWriter, StoredCollection};
 use super::whole_rows::{replace_by_collection, replace_row};
 use super::writer::{RowChange, RowUpdate};
-use crate::row::{Row, RowAllocator, RowRef};
 use crate::{Error, Result};
 
 /// The largest number of columns that a row keeps if writes spread columns; see

@@ -7,11 +7,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use skein_model::RowRef;
+use skein_model::row::PinnedRow;
+
 use super::Writer;
 use super::member_writer::MemberWriter;
 use super::undo_journal::WriteRuns;
-use crate::collection::{Collection, CollectionState, score_of};
-use crate::row::{PinnedRow, RowRef};
+use crate::collection::{Collection, CollectionState, SharedCollection, score_of};
 use crate::{Error, Result};
 
 /// The members that were written, in the order of the writes; `B` is the former contents of a
@@ -104,7 +106,7 @@ impl Writer<'_> {
     pub(super) fn undo_members(
         &mut self,
         key: &[u8],
-        collection: &Arc<Collection>,
+        collection: &Arc<SharedCollection>,
         changed: &MemberChanges<Vec<u8>>,
     ) {
         let mut runs = WriteRuns::new();

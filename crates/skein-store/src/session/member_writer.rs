@@ -7,17 +7,18 @@ use std::sync::Arc;
 
 use skein_index::{ComputeAction, Computed, IndexError, LocalGuard};
 use skein_log::{LogOperation, OperationGroup};
-use skein_model::{CollectionKind, SET_SCORE};
+use skein_model::row::PinnedRow;
+use skein_model::{CollectionKind, Row, RowRef, SET_SCORE};
 use skein_sync::locks::alone;
 
 use super::Writer;
 use super::member_changes::MemberChanges;
 use super::undo_journal::ReplacedRow;
 use super::writer::{Exchanged, RowChange, exchange};
-use crate::collection::{Collection, CollectionState, ID, member_key, score_of, weight};
+use crate::collection::{Collection, CollectionState, ID, SharedCollection, member_key, score_of, weight};
+use crate::index::note_removed;
 use crate::record;
 use crate::record_buffer::RecordBuffer;
-use crate::row::{PinnedRow, Row, RowRef};
 use crate::snapshot::{RowKeeper, compute_at};
 use crate::store_core::StoreCore;
 use crate::{Error, Result};
@@ -80,7 +81,7 @@ impl<'s> Writer<'s> {
     pub(super) fn change_members<R, E: From<Error>>(
         &mut self,
         key: &[u8],
-        collection: &Arc<Collection>,
+        collection: &Arc<SharedCollection>,
         change: impl FnOnce(MemberWriter<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<Option<R>, E> {
         let _group = self.snapshot_group();
@@ -98,7 +99,8 @@ impl<'s> Writer<'s> {
             // If the key has another row by now, the writer of that row will find the collection
             // dead.
             self.remove_if(key, |row| {
-                row.collection().is_some_and(|other| std::ptr::eq(other, Arc::as_ptr(collection)))
+                row.collection::<Collection>()
+                    .is_some_and(|other| std::ptr::eq(other, &raw const ***collection))
             })?;
             collection.mark_dead(&mut state);
         }
@@ -157,7 +159,7 @@ impl<'s> Writer<'s> {
     fn publish(
         &mut self,
         key: &[u8],
-        collection: &Arc<Collection>,
+        collection: &Arc<SharedCollection>,
         base: Option<u64>,
         expires: Option<u64>,
     ) -> Result<Option<(u64, ReplacedRow)>> {
@@ -168,7 +170,7 @@ impl<'s> Writer<'s> {
         }
         let replaced_collection = seen.and_then(RowRef::shared_collection);
         let replaced = seen.and_then(RowRef::expires_at);
-        let row = Row::of_collection(&core.keys.rows, collection.clone(), expires);
+        let row = core.keys.rows.collection(collection.clone(), expires);
         let start = self.records.begin(|out| record::write_row(out, key, row.as_ref()));
         #[cfg(feature = "interference")]
         self.meet_interference();
@@ -360,7 +362,7 @@ impl<'w> MemberWriter<'w> {
             Ok(Computed { before, .. }) => {
                 let weighed = before.map_or(0, |row| weight(&key[ID..], row));
                 self.state.bytes = (self.state.bytes + after).saturating_sub(weighed);
-                _ = members.rows.note_removed(before, self.guard);
+                _ = note_removed(&members.rows, before, self.guard);
                 // A member that the change has removed still has its row.
                 let was_leaving = self.leaving.remove(&key[ID..]).is_some();
                 self.done(start, version, before.map(RowRef::pin));
@@ -433,7 +435,7 @@ impl<'w> MemberWriter<'w> {
             Ok(removed) => {
                 let weighed = removed.before.map_or(0, |row| weight(&key[ID..], row));
                 self.state.bytes = self.state.bytes.saturating_sub(weighed);
-                _ = members.rows.note_removed(removed.before, self.guard);
+                _ = note_removed(&members.rows, removed.before, self.guard);
                 self.core.keys.stripes.raise_floor(key, version);
                 self.done(start, version, removed.before.map(RowRef::pin));
                 Ok(())
@@ -453,6 +455,6 @@ impl<'w> MemberWriter<'w> {
     }
 
     pub(super) fn kind(&self) -> CollectionKind {
-        self.collection.kind()
+        self.collection.kind
     }
 }

@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use skein_model::{
-    CollectionKind, EachNamed, EachRanked, FoundMember, Member, MemberWrites, Members, SET_SCORE,
+    CollectionKind, EachNamed, EachRanked, FoundMember, Member, MemberWrites, Members, RowRef, SET_SCORE,
 };
 
 use super::member_writer::MemberWriter;
 use super::row_writer::StoredCollection;
-use crate::collection::{Collection, score_of};
-use crate::row::RowRef;
+use crate::collection::{SharedCollection, score_of};
 use crate::{Result, ScanDirection};
 
 /// A collection in memory that a writer has found; see [`RowWriter`](super::RowWriter).
 #[derive(Debug)]
-pub struct MemoryCollection(pub(super) Arc<Collection>);
+pub struct MemoryCollection(pub(super) Arc<SharedCollection>);
 
 impl StoredCollection for MemoryCollection {
     fn of(row: RowRef<'_>) -> Option<Self> {
@@ -22,7 +21,7 @@ impl StoredCollection for MemoryCollection {
     }
 
     fn kind(&self) -> CollectionKind {
-        self.0.kind()
+        self.0.kind
     }
 }
 

@@ -181,7 +181,7 @@ impl Session {
     ///
     /// All functions that read and write columns handle both forms. The exceptions are
     /// [`RowRef::columns`] and similar functions, which show only the columns in the row itself;
-    /// see [`RowRef::read_columns`]. A spread name has at most
+    /// see [`CollectionReads::read_columns`](crate::CollectionReads::read_columns). A spread name has at most
     /// [`MEMBER_BYTES_MAX`](crate::MEMBER_BYTES_MAX) bytes: a row with a longer name is not spread,
     /// and a spread hash rejects a longer name.
     ///

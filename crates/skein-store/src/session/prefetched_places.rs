@@ -99,8 +99,7 @@ impl PrefetchedPlaces {
 #[cfg(all(test, not(skein_loom)))]
 mod tests {
     use super::*;
-    use crate::index::IndexKind;
-    use crate::row::RowIndex;
+    use crate::index::{IndexKind, RowIndex};
 
     #[test]
     fn writes_find_their_places_in_the_order_of_the_batch() {

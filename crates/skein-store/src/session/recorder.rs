@@ -1,8 +1,9 @@
 //! Records of whole rows for the log, while a write decides about a row.
 
+use skein_model::{RowAllocator, RowRef};
+
 use super::writer::RowChange;
 use crate::record;
-use crate::row::{RowAllocator, RowRef};
 
 /// Records a write for the log, if the log of the engine has such records.
 #[derive(Debug)]

@@ -1,12 +1,11 @@
 //! Writes to columns in the row of their key: each makes the next row from the present one.
 
-use skein_model::VALUE_BYTES_MAX;
 use skein_model::column_table::{self as table, Column};
+use skein_model::{Row, RowAllocator, RowRef, VALUE_BYTES_MAX};
 
 use super::recorder::Recorder;
 use super::writer::RowChange;
 use crate::record;
-use crate::row::{Row, RowAllocator, RowRef};
 use crate::{Error, Result};
 
 /// Returns the current row if it has columns, or `None` for an absent key. Errors if the key holds

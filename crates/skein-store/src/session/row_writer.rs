@@ -2,7 +2,10 @@
 //! this one have the writes that are longer than a call.
 
 use skein_model::column_table::Column;
-use skein_model::{CollectionKind, ListEnd, ListWriter, MemberWrites, RowLimits, SetWriter};
+use skein_model::{
+    CollectionHead, CollectionKind, ListEnd, ListWriter, MemberWrites, RowAllocator, RowLimits, RowRef,
+    SetWriter,
+};
 
 use super::change_or_make::change_or_make;
 use super::hashes::{put_columns, remove_columns, replace_columns, update_column};
@@ -12,7 +15,6 @@ use super::recorder::Recorder;
 use super::values;
 use super::whole_rows::{copy_row, rename_row, replace_by_collection};
 use super::writer::{RowChange, RowUpdate};
-use crate::row::{CollectionHead, RowAllocator, RowRef};
 use crate::{Error, Result};
 
 /// Writes to rows and collections. An engine implements the primitives: the methods without a body.

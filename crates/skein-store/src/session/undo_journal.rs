@@ -32,12 +32,14 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
+use skein_model::RowRef;
+use skein_model::row::PinnedRow;
+
 use super::Writer;
 use super::member_changes::MemberChanges;
 use super::writer::{Exchanged, RowChange, exchange, release_collection};
-use crate::collection::Collection;
+use crate::collection::SharedCollection;
 use crate::record;
-use crate::row::{PinnedRow, RowRef};
 use crate::{Error, Result};
 
 /// The row that a write of a group replaced.
@@ -46,7 +48,7 @@ pub(super) struct ReplacedRow {
     /// The replaced row; `None` if the key was absent.
     pub(super) row: Option<PinnedRow>,
     /// The collection that lost its main row.
-    pub(super) collection: Option<Arc<Collection>>,
+    pub(super) collection: Option<Arc<SharedCollection>>,
 }
 
 /// One write of a group to a key.
@@ -68,7 +70,7 @@ pub(super) struct UndoJournal {
     pub(super) write: usize,
     rows: Vec<JournalEntry>,
     /// Changes of members, each with the position of the first write to the collection's key.
-    members: Vec<(usize, Arc<Collection>, MemberChanges<Vec<u8>>)>,
+    members: Vec<(usize, Arc<SharedCollection>, MemberChanges<Vec<u8>>)>,
 }
 
 /// Consecutive writes of the group to one key or member.
@@ -106,7 +108,11 @@ impl<K: Hash + Eq, B> WriteRuns<K, B> {
 
 impl UndoJournal {
     /// Notes the changes of a collection's members, also after a refused write.
-    pub(super) fn changed_members(&mut self, collection: &Arc<Collection>, changed: MemberChanges<Vec<u8>>) {
+    pub(super) fn changed_members(
+        &mut self,
+        collection: &Arc<SharedCollection>,
+        changed: MemberChanges<Vec<u8>>,
+    ) {
         match self.members.iter_mut().find(|(_, other, _)| Arc::ptr_eq(other, collection)) {
             Some((.., earlier)) => earlier.append(&changed),
             None => self.members.push((self.write, collection.clone(), changed)),
@@ -164,7 +170,11 @@ impl Writer<'_> {
 
     /// Puts a row back, or removes a key that was absent, if the key is still as the group left it.
     /// Returns the collection of the restored row.
-    fn put_back(&mut self, key: &[u8], run: &WriteRun<Option<PinnedRow>>) -> Result<Option<Arc<Collection>>> {
+    fn put_back(
+        &mut self,
+        key: &[u8],
+        run: &WriteRun<Option<PinnedRow>>,
+    ) -> Result<Option<Arc<SharedCollection>>> {
         let core = self.core;
         // SAFETY: the guard under which the row was replaced is still held (invariant 1).
         let before = run.before.as_ref().map(|row| unsafe { row.row() });

@@ -1,14 +1,13 @@
 //! Writes that replace all contents of a key, for every engine.
 
 use skein_model::column_table::{self as table, Column};
-use skein_model::{CollectionKind, MemberWrites};
+use skein_model::{CollectionKind, MemberWrites, Row, RowAllocator, RowRef};
 
 use super::change_or_make::{change_packed, copied_from, next_row, put_copied};
 use super::row_columns::check_columns;
 use super::row_writer::{RowWriter, StoredCollection};
 use super::writer::RowChange;
 use crate::Error;
-use crate::row::{Row, RowAllocator, RowRef};
 
 /// Replaces the contents by columns in one row; see [`RowWriter::replace_columns`].
 pub(super) fn replace_row<W: RowWriter + ?Sized>(

@@ -15,11 +15,12 @@ mod update;
 
 use skein_index::{ComputeAction, Guard as _, LocalGuard};
 use skein_log::LogOperation;
+use skein_model::{Row, RowRef};
 
 use crate::expiry::OperationTime;
+use crate::index::note_removed;
 use crate::record;
 use crate::record_buffer::RecordBuffer;
-use crate::row::{Row, RowRef};
 use crate::store_core::StoreCore;
 use crate::{Error, Result, Ticket};
 
@@ -355,7 +356,7 @@ impl<'s> Writer<'s> {
         // guard (invariants 1 and 2 of `prefetched_places`).
         let done = unsafe { self.core.change_row(self.keeps, key, place, change, &self.guard) }?;
         let before = done.before.filter(|_| done.changed);
-        self.removed_bytes += self.core.keys.rows.note_removed(before, &self.guard);
+        self.removed_bytes += note_removed(&self.core.keys.rows, before, &self.guard);
         let collection = before.and_then(RowRef::shared_collection);
         Ok((done.changed, ReplacedRow { row: before.map(RowRef::pin), collection }))
     }

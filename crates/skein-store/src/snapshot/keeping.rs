@@ -7,11 +7,12 @@
 
 use skein_index::{ComputeAction, Computed, Guard, IndexError};
 use skein_log::Log;
+use skein_model::{Row, RowRef};
 
 use super::kept_rows::{KeptRows, PendingRow};
 use crate::collection::MemberIndex;
 use crate::index::IndexPlace;
-use crate::row::{Row, RowIndex, RowRef};
+use crate::index::RowIndex;
 
 /// Keeps the replaced rows of one of the indexes of a store.
 #[derive(Clone, Copy)]

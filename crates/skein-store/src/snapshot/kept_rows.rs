@@ -36,6 +36,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex};
 
+use skein_model::{Row, RowRef};
 use skein_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use skein_sync::locks::lock;
 
@@ -45,7 +46,6 @@ use rows_of_key::RowsOfKey;
 use super::live::LiveSnapshots;
 use super::occupied::{OccupiedShards, SHARDS_MAX};
 use crate::ScanDirection;
-use crate::row::{Row, RowRef};
 
 /// The number of shards: enough that writers rarely meet, few enough that a scan can visit all.
 const SHARDS: usize = 32;

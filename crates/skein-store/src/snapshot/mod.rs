@@ -48,6 +48,7 @@ mod scan;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
+use skein_model::RowRef;
 use skein_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use skein_sync::locks::lock;
 
@@ -60,8 +61,8 @@ use skein_log::Log;
 
 use crate::collection::MemberIndex;
 use crate::index::KeyBounds;
+use crate::index::RowIndex;
 use crate::options::StoreLimits;
-use crate::row::{RowIndex, RowRef};
 use crate::{Error, Result, ScanDirection};
 
 /// The number of kept rows that a writer frees at a time while they exceed their limit.

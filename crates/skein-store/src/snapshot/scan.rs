@@ -16,11 +16,12 @@
 
 use std::ops::{Bound, ControlFlow};
 
+use skein_model::{Row, RowRef};
+
 use super::IndexAtMoment;
 use super::kept_rows::{KeptRange, direction_cmp};
 use crate::ScanDirection;
 use crate::index::{IndexChunk, KeyBounds};
-use crate::row::{Row, RowRef};
 
 /// The number of keys of the first chunk, for short scans, and of the largest.
 const CHUNK_FIRST: usize = 16;

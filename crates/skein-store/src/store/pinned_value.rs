@@ -3,10 +3,10 @@
 use std::ops::Deref;
 
 use skein_index::LocalGuard;
+use skein_model::row::PinnedRow;
 
 use super::Store;
 use crate::Result;
-use crate::row::PinnedRow;
 
 /// The value of a key, without a copy; see [`Store::get_pinned`]. It does not change when the key
 /// is written.

@@ -3,10 +3,12 @@
 use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
+use skein_model::RowRef;
+
 use super::Store;
+use crate::collection::CollectionReads as _;
 use crate::expiry::OperationTime;
 use crate::index::KeyBounds;
-use crate::row::RowRef;
 use crate::{Error, Result, ScanDirection};
 
 /// A key with its contents, owned.

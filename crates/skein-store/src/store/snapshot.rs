@@ -2,11 +2,13 @@
 
 use std::ops::ControlFlow;
 
+use skein_model::RowRef;
+
 use super::Store;
 use super::read::{KeyEntry, gather};
+use crate::collection::Collection;
 use crate::expiry::OperationTime;
 use crate::index::KeyBounds;
-use crate::row::{Row, RowRef};
 use crate::session::active_writes;
 use crate::snapshot::{IndexAtMoment, TakenMoment};
 use crate::store_keys::StoreKeys;
@@ -89,11 +91,11 @@ impl Snapshot {
     /// Calls `look` with a row of the main index. The main row of a collection is replaced by one
     /// of the frozen collection.
     fn show<R>(&self, row: Option<RowRef<'_>>, look: impl FnOnce(Option<RowRef<'_>>) -> R) -> R {
-        let Some((row, collection)) = row.and_then(|row| Some((row, row.collection()?))) else {
+        let Some((row, collection)) = row.and_then(|row| Some((row, row.collection::<Collection>()?))) else {
             return look(row);
         };
         let frozen = collection.frozen(self.taken.moment);
-        let mut main_row = Row::of_collection(&self.keys().rows, frozen, row.expires_at());
+        let mut main_row = self.keys().rows.collection(frozen, row.expires_at());
         main_row.set_version(row.version());
         look(Some(main_row.as_ref()))
     }

@@ -6,7 +6,7 @@ use skein_index::{Guard as _, LocalGuard};
 use skein_log::OpenProgress;
 
 use super::StoreKeys;
-use crate::row::RowIndex;
+use crate::index::RowIndex;
 
 /// The keys that several threads fill, and the progress that they report.
 pub(crate) struct Loader<'k> {

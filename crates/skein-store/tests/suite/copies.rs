@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{StopWritersOnDrop, each_index, over};
 use skein_store::{
-    Batch, CollectionKind, Durability, Error, OpenProgress, RowWriter as _, ScanDirection, Store,
-    is_data_folder,
+    Batch, CollectionKind, CollectionReads as _, Durability, Error, OpenProgress, RowWriter as _,
+    ScanDirection, Store, is_data_folder,
 };
 
 /// A key with its version, time of expiry and contents; the members of a set are its contents.

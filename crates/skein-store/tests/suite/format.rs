@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use crate::common::{copy, files, open, options, skipped};
 use skein_log::storage::OsStorage;
 use skein_store::{
-    Batch, ChunkElements, CollectionKind, Durability, Error, KeyEntry, ListEnd, RowWriter as _,
-    ScanDirection, Session, Store, inspect,
+    Batch, ChunkElements, CollectionKind, CollectionReads as _, Durability, Error, KeyEntry, ListEnd,
+    RowWriter as _, ScanDirection, Session, Store, inspect,
 };
 
 /// Times of expiry are this, in the year 5138, plus a number, in milliseconds.

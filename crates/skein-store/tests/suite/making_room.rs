@@ -2,7 +2,8 @@
 
 use crate::common::{options, skipped};
 use skein_store::{
-    Durability, Error, Eviction, RowWriter as _, ScanDirection, Session, Store, StoreLimits, StoreOptions,
+    CollectionReads as _, Durability, Error, Eviction, RowWriter as _, ScanDirection, Session, Store,
+    StoreLimits, StoreOptions,
 };
 
 const LIMIT: usize = 4 << 20;

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use crate::common::{open, options};
 use skein_store::{
-    CollectionKind, Durability, Error, Eviction, ListEnd, RowRef, RowWriter as _, ScanDirection, Session,
-    Store, StoreLimits, StoreOptions, Writer,
+    CollectionKind, CollectionReads as _, Durability, Error, Eviction, ListEnd, RowRef, RowWriter as _,
+    ScanDirection, Session, Store, StoreLimits, StoreOptions, Writer,
 };
 
 fn packing(store: &Store) -> Session {

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use crate::common::{LEVELS, StoreTestRng, open};
 use skein_store::{
-    CollectionKind, Durability, Error, MEMBER_BYTES_MAX, RowRef, RowWriter as _, SET_SCORE, ScanDirection,
-    Session, SetReader, Store, Writer,
+    CollectionKind, CollectionReads as _, Durability, Error, MEMBER_BYTES_MAX, RowRef, RowWriter as _,
+    SET_SCORE, ScanDirection, Session, SetReader, Store, Writer,
 };
 
 type Names = BTreeSet<Vec<u8>>;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{StopWritersOnDrop, StoreTestRng, each_index, open, options, over};
 use skein_store::{
-    Durability, Error, IndexKind, RowRef, RowWriter as _, ScanDirection, Session, Snapshot, Store,
-    StoreOptions,
+    CollectionReads as _, Durability, Error, IndexKind, RowRef, RowWriter as _, ScanDirection, Session,
+    Snapshot, Store, StoreOptions,
 };
 
 fn put(session: &mut Session, key: &[u8], members: &[(u64, f64)]) {

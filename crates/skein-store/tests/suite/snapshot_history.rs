@@ -9,7 +9,8 @@ use std::ops::{Bound, ControlFlow};
 
 use crate::common::{StoreTestRng, each_index, over};
 use skein_store::{
-    Batch, Durability, Error, RowRef, RowWriter as _, ScanDirection, Session, Snapshot, Store, Writer,
+    Batch, CollectionReads as _, Durability, Error, RowRef, RowWriter as _, ScanDirection, Session, Snapshot,
+    Store, Writer,
 };
 
 /// The contents of a key.

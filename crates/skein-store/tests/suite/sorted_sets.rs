@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{LEVELS, StoreTestRng, copy, open};
 use skein_store::{
-    Durability, Error, MEMBER_BYTES_MAX, RowChange, RowRef, RowWriter as _, ScanDirection, Session,
-    SetReader, SetWriter, Store,
+    CollectionReads as _, Durability, Error, MEMBER_BYTES_MAX, RowChange, RowRef, RowWriter as _,
+    ScanDirection, Session, SetReader, SetWriter, Store,
 };
 
 type SetModel = BTreeMap<Vec<u8>, f64>;

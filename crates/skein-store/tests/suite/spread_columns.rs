@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::common::{LEVELS, StoreTestRng, copy, open, options};
 use crate::power_cut_harness::{CutHistory, cut_everywhere};
 use skein_store::{
-    Batch, Durability, Error, MEMBER_BYTES_MAX, ROW_COLUMNS_MAX, RowChange, RowWriter as _, ScanDirection,
-    Session, Store, StoreLimits, StoreOptions, Writer,
+    Batch, CollectionReads as _, Durability, Error, MEMBER_BYTES_MAX, ROW_COLUMNS_MAX, RowChange,
+    RowWriter as _, ScanDirection, Session, Store, StoreLimits, StoreOptions, Writer,
 };
 
 type ColumnMap = BTreeMap<Vec<u8>, Vec<u8>>;

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{StoreTestRng, open};
 use skein_store::{
-    Durability, Error, MembersView, RowRef, RowWriter as _, ScanDirection, ScoreRangeView, Session, Writer,
+    CollectionReads as _, Durability, Error, MembersView, RowRef, RowWriter as _, ScanDirection,
+    ScoreRangeView, Session, Writer,
 };
 
 /// Members and their scores: few scores, so that many are equal.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use skein_model::score_in;
 use skein_sync::locks::{lock, shared};
 
-use super::{Collection, FormerEntries, FormerEntry, PLACE, RegisteredView, ViewOrder};
+use super::{FormerEntries, FormerEntry, PLACE, RegisteredView, SharedCollection, ViewOrder};
 use crate::collection::members::member_key;
 use crate::{RowRef, ScanDirection};
 
@@ -23,12 +23,16 @@ pub struct MembersView {
 
 impl MembersView {
     /// Takes a view. REQUIRES: the collection's lock is held shared, and it has `len` members.
-    pub(in crate::collection) fn new(collection: Arc<Collection>, len: u64) -> Self {
+    pub(in crate::collection) fn new(collection: Arc<SharedCollection>, len: u64) -> Self {
         Self::after(collection, Bound::Unbounded, len)
     }
 
     /// Takes a view of the next `len` members from a bound on. REQUIRES: as for [`new`](Self::new).
-    pub(in crate::collection) fn after(collection: Arc<Collection>, from: Bound<Vec<u8>>, len: u64) -> Self {
+    pub(in crate::collection) fn after(
+        collection: Arc<SharedCollection>,
+        from: Bound<Vec<u8>>,
+        len: u64,
+    ) -> Self {
         let listed = RegisteredView::new(collection, ViewOrder::Name, ScanDirection::Forward, from);
         Self { listed, left: len }
     }

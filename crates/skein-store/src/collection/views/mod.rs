@@ -50,7 +50,7 @@ use skein_sync::atomic::Ordering;
 use skein_sync::locks::lock;
 
 use super::sweep_queue::DeadCollection;
-use super::{Collection, MemberIndex};
+use super::{Collection, MemberIndex, SharedCollection};
 use crate::ScanDirection;
 
 #[derive(Debug, Default)]
@@ -172,14 +172,14 @@ const PLACE: usize = size_of::<Mutex<FormerEntries>>() + 6 * size_of::<usize>();
 /// A view's entry in the list of its collection.
 #[derive(Debug)]
 struct RegisteredView {
-    collection: Arc<Collection>,
+    collection: Arc<SharedCollection>,
     former: Arc<Mutex<FormerEntries>>,
 }
 
 impl RegisteredView {
     /// Adds a view to the list. REQUIRES: the collection's lock is held shared.
     fn new(
-        collection: Arc<Collection>,
+        collection: Arc<SharedCollection>,
         order: ViewOrder,
         direction: ScanDirection,
         next: Bound<Vec<u8>>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use skein_model::Member;
 use skein_sync::locks::{lock, shared};
 
-use super::{Collection, FormerEntries, FormerEntry, RegisteredView, ViewOrder};
+use super::{FormerEntries, FormerEntry, RegisteredView, SharedCollection, ViewOrder};
 use crate::ScanDirection;
 use crate::collection::ScoreIndex;
 use crate::collection::sweep_queue::DeadCollection;
@@ -50,7 +50,7 @@ impl ScoreRangeView {
     /// Takes a view of `left` members from rank `first` on. REQUIRES: the collection's lock is held
     /// shared, and `score_index` is that of the collection.
     pub(in crate::collection) fn new(
-        collection: Arc<Collection>,
+        collection: Arc<SharedCollection>,
         score_index: &ScoreIndex,
         first: u64,
         left: u64,

@@ -9,7 +9,10 @@ use std::path::Path;
 
 use crate::index::planted;
 use crate::session::undo_journal::UndoJournal;
-use crate::{Batch, Error, IndexKind, RowWriter as _, ScanDirection, Session, Store, StoreOptions};
+use crate::{
+    Batch, CollectionReads as _, Error, IndexKind, RowWriter as _, ScanDirection, Session, Store,
+    StoreOptions,
+};
 
 /// The contents of a store, key by key.
 type GroupContents = BTreeMap<Vec<u8>, String>;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use skein_index::ComputeAction;
+use skein_model::RowRef;
 use skein_sync::atomic::Ordering;
 
 use super::{RowUpdate, Writer};
 use crate::Result;
-use crate::collection::Collection;
+use crate::collection::SharedCollection;
 use crate::record;
-use crate::row::RowRef;
 use crate::session::undo_journal::ReplacedRow;
 use crate::store_core::StoreCore;
 
@@ -28,7 +28,7 @@ impl Removal {
 
 /// Tells a collection that its main row was removed. The caller must not hold the lock of a
 /// collection.
-pub(in crate::session) fn release_collection(collection: Option<Arc<Collection>>) {
+pub(in crate::session) fn release_collection(collection: Option<Arc<SharedCollection>>) {
     if let Some(collection) = collection {
         collection.remove_main_row();
     }

@@ -9,12 +9,11 @@ use std::sync::Arc;
 
 use skein_index::{ComputeAction, Guard};
 use skein_log::LogOperation;
-use skein_model::{CollectionKind, ListEnd, MemberWrites, RowLimits};
+use skein_model::{CollectionKind, ListEnd, MemberWrites, RowAllocator, RowLimits, RowRef};
 
 use super::{RowChange, RowUpdate, Writer, release_collection};
-use crate::collection::Collection;
-use crate::index::IndexPlace;
-use crate::row::{RowAllocator, RowRef};
+use crate::collection::SharedCollection;
+use crate::index::{IndexPlace, note_removed};
 use crate::session::memory_members::MemoryCollection;
 use crate::session::move_element::move_element;
 use crate::session::move_member::move_member;
@@ -27,8 +26,8 @@ use crate::{Error, Result};
 
 /// The collections of the old and the new row of an exchange; both `None` if they are the same.
 struct CollectionHandover {
-    old: Option<Arc<Collection>>,
-    new: Option<Arc<Collection>>,
+    old: Option<Arc<SharedCollection>>,
+    new: Option<Arc<SharedCollection>>,
 }
 
 impl CollectionHandover {
@@ -55,7 +54,7 @@ impl CollectionHandover {
     }
 
     /// Returns the collection that lost its main row, after the exchange succeeded.
-    fn done(self) -> Option<Arc<Collection>> {
+    fn done(self) -> Option<Arc<SharedCollection>> {
         self.old
     }
 
@@ -277,6 +276,6 @@ pub(in crate::session) unsafe fn exchange(
     // SAFETY: guaranteed by the caller.
     let exchanged = unsafe { core.change_row(keeps, key, place, exchange, guard) }?;
     let removed_bytes =
-        if taken.is_some() { core.keys.rows.note_removed(exchanged.before, guard) } else { 0 };
+        if taken.is_some() { note_removed(&core.keys.rows, exchanged.before, guard) } else { 0 };
     Ok(taken.map(|(version, epoch)| Exchanged { version, epoch, removed_bytes }))
 }

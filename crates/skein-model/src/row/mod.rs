@@ -32,7 +32,8 @@
 //!
 //! `alloc` makes and frees rows. A table (`ColumnTable`) and `block` are the two forms of columns,
 //! `merge` makes rows of columns, `columns` reads them. `buffer` encodes rows for the disk engine.
-//! `collection` has rows that stand for a collection. `usage` counts the memory of a row,
+//! `collection` has rows that stand for a collection, which rows in memory share
+//! (`shared_collection`). `usage` counts the memory of a row,
 //! `age_clock` its last use, `use_count` its frequency of use.
 //!
 //! # Invariants
@@ -57,6 +58,7 @@ mod buffer;
 mod collection;
 mod columns;
 mod merge;
+mod shared_collection;
 mod stamp;
 mod usage;
 mod use_count;
@@ -68,18 +70,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use skein_index::Slot;
 use skein_index::memory::{MemoryPart, prefetch_lines};
 
+pub use age_clock::{AgeClock, UseNotes};
 pub use alloc::RowAllocator;
 pub use buffer::{RowBuffer, encode_value};
 pub use collection::CollectionHead;
 pub use columns::ColumnIter;
+pub use shared_collection::{ResidentCollection, SharedCollection};
+pub use usage::NODE_SHARE;
+pub use use_count::random;
 
-use skein_model::{CollectionKind, VALUE_BYTES_MAX};
-
-use crate::index::StoreIndex;
-use crate::{Error, Result};
-pub(crate) use age_clock::UseNotes;
-use age_clock::{AgeClock, VERSION_MASK};
-pub(crate) use use_count::random;
+use crate::{CollectionKind, Error, Result, VALUE_BYTES_MAX};
+use age_clock::VERSION_MASK;
 
 const VERSION: usize = 0;
 const TAG: usize = 8;
@@ -96,7 +97,7 @@ const EXPIRES: u32 = 1 << 29;
 const LEN_MASK: u32 = EXPIRES - 1;
 
 /// The longest body. A value may have this length; the pointers to the blocks of a row are shorter.
-pub(crate) const BODY_LEN_MAX: usize = LEN_MASK as usize;
+const BODY_LEN_MAX: usize = LEN_MASK as usize;
 const _: () = assert!(VALUE_BYTES_MAX <= BODY_LEN_MAX);
 
 const EXPIRY: usize = size_of::<u64>();
@@ -104,7 +105,7 @@ const EXPIRY: usize = size_of::<u64>();
 const TOMBSTONE: u32 = 0;
 
 /// Larger tables are cut into shared blocks.
-pub(crate) const TABLE_BYTES_MAX: usize = 1 << 10;
+pub const TABLE_BYTES_MAX: usize = 1 << 10;
 
 /// The form of a row's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,9 +134,6 @@ unsafe impl Send for Row {}
 // SAFETY: as above.
 unsafe impl Sync for Row {}
 
-/// An index of rows.
-pub(crate) type RowIndex = StoreIndex<Row>;
-
 /// A row in the store. It is valid as long as its guard, or the closure that received it.
 #[derive(Clone, Copy)]
 pub struct RowRef<'g> {
@@ -146,7 +144,7 @@ pub struct RowRef<'g> {
 /// A row without its lifetime, for a holder that knows why the row stays in memory. See
 /// [`RowRef::pin`].
 #[derive(Debug)]
-pub(crate) struct PinnedRow(NonNull<u8>);
+pub struct PinnedRow(NonNull<u8>);
 
 impl PinnedRow {
     /// Returns the row.
@@ -154,7 +152,7 @@ impl PinnedRow {
     /// # Safety
     /// The guard under which [`RowRef::pin`] was called is still held and was not refreshed, and
     /// this remains true for `'g`.
-    pub(crate) unsafe fn row<'g>(&self) -> RowRef<'g> {
+    pub unsafe fn row<'g>(&self) -> RowRef<'g> {
         RowRef { start: self.0, row: PhantomData }
     }
 }
@@ -204,7 +202,7 @@ impl Row {
     }
 
     /// Makes the mark of a removed key, during a recovery.
-    pub(crate) fn tombstone(rows: &RowAllocator, version: u64) -> Self {
+    pub fn tombstone(rows: &RowAllocator, version: u64) -> Self {
         let mut row = Self::with_body(rows, RowKind::Other, TOMBSTONE as usize, None);
         row.set_version(version);
         row
@@ -215,8 +213,9 @@ impl Row {
         match row.kind() {
             RowKind::Blocks => Self::from_blocks(rows, row.blocks().to_vec(), expires),
             RowKind::Other => {
-                if let Some(collection) = row.shared_collection() {
-                    Self::of_collection(rows, collection, expires)
+                if let Some(pointer) = row.pointer() {
+                    // SAFETY: the row that is copied owns a reference (invariant 6).
+                    Self::of_collection(rows, row.code(), unsafe { pointer.share() }, expires)
                 } else if let Some(packed) = row.packed() {
                     Self::of_packed(rows, packed, expires)
                 } else if let Some(head) = row.stored_collection() {
@@ -231,7 +230,7 @@ impl Row {
 
     /// Sets the version. The row is still private (invariant 2).
     #[inline]
-    pub(crate) fn set_version(&mut self, version: u64) {
+    pub fn set_version(&mut self, version: u64) {
         // SAFETY: the row owns its memory, which starts with the version, aligned to 8.
         let word = unsafe { self.start.add(VERSION).cast::<u64>().as_mut() };
         *word = (*word & !VERSION_MASK) | (version & VERSION_MASK);
@@ -240,7 +239,7 @@ impl Row {
     /// Sets the version, and continues the count of uses of the row that this one replaces. The row
     /// is still private.
     #[inline]
-    pub(crate) fn succeed(&mut self, replaced: Option<RowRef<'_>>, version: u64, ages: &AgeClock) {
+    pub fn succeed(&mut self, replaced: Option<RowRef<'_>>, version: u64, ages: &AgeClock) {
         self.set_version(version);
         if let Some(replaced) = replaced
             && ages.notes() == UseNotes::Frequency
@@ -314,7 +313,7 @@ unsafe impl Slot for Row {
 impl<'g> RowRef<'g> {
     /// Returns the row without its lifetime, for callers that hold the guard longer than the
     /// compiler can see.
-    pub(crate) fn pin(self) -> PinnedRow {
+    pub fn pin(self) -> PinnedRow {
         PinnedRow(self.start)
     }
 
@@ -355,12 +354,12 @@ impl<'g> RowRef<'g> {
     /// not.
     ///
     /// ```
-    /// use skein_store::RowAllocator;
+    /// use skein_model::RowAllocator;
     ///
     /// let rows = RowAllocator::new();
     /// assert_eq!(rows.value(&[b"grey"])?.as_ref().expires_at(), None);
     /// assert_eq!(rows.value_until(&[b"grey"], Some(7_000))?.as_ref().expires_at(), Some(7_000));
-    /// # Ok::<(), skein_store::Error>(())
+    /// # Ok::<(), skein_model::Error>(())
     /// ```
     #[inline]
     pub fn expires_at(self) -> Option<u64> {
@@ -410,18 +409,19 @@ impl<'g> RowRef<'g> {
         matches!(self.kind(), RowKind::Table | RowKind::Blocks)
     }
 
-    pub(crate) fn is_tombstone(self) -> bool {
+    /// Returns whether the row is the mark of a removed key, which exists only during a recovery.
+    pub fn is_tombstone(self) -> bool {
         self.kind() == RowKind::Other && self.tag() & LEN_MASK == TOMBSTONE
     }
 
     /// Returns whether the columns are in shared blocks.
-    pub(crate) fn is_large(self) -> bool {
+    pub fn is_large(self) -> bool {
         self.kind() == RowKind::Blocks
     }
 
     /// Returns whether both are the same row, not only equal ones.
     #[inline]
-    pub(crate) fn is(self, other: RowRef<'_>) -> bool {
+    pub fn is(self, other: RowRef<'_>) -> bool {
         self.start == other.start
     }
 

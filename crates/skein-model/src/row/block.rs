@@ -13,8 +13,8 @@
 
 use std::ptr::NonNull;
 
+use crate::column_table::{self as table, Column, ColumnTable};
 use skein_index::memory::MemoryPart;
-use skein_model::column_table::{self as table, Column, ColumnTable};
 use skein_sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::alloc::{self, RowAllocator};

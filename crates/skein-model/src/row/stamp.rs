@@ -9,13 +9,13 @@ use super::age_clock::{REMOVED, VERSION_MASK, stamp_after_use, stamp_after_visit
 impl RowRef<'_> {
     /// Returns the stamp of the row's last use, at its position in the word.
     #[inline]
-    pub(crate) fn stamp(self) -> u64 {
+    pub fn stamp(self) -> u64 {
         self.word().load(Ordering::Relaxed) & !VERSION_MASK
     }
 
     /// Notes that the row is used at `now`. Writes only if the row has another stamp.
     #[inline]
-    pub(crate) fn touch(self, now: u64) {
+    pub fn touch(self, now: u64) {
         if self.stamp() != now {
             self.stamp_anew(now);
         }
@@ -27,13 +27,13 @@ impl RowRef<'_> {
     }
 
     /// Notes that the row is visited at `now`, but not used. Returns its stamp.
-    pub(crate) fn settle(self, now: u64) -> u64 {
+    pub fn settle(self, now: u64) -> u64 {
         self.change_stamp(|stamp| stamp_after_visit(now, stamp));
         self.stamp()
     }
 
     /// Sets the stamp of the row.
-    pub(crate) fn restamp(self, stamp: u64) {
+    pub fn restamp(self, stamp: u64) {
         self.change_stamp(|_| stamp);
     }
 

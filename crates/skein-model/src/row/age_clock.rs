@@ -36,11 +36,11 @@ const PAST: u64 = STAMPS / 2;
 const FIRST: u64 = (PAST + 1) << VERSION_BITS;
 
 /// Bits of the version, below the stamp.
-pub(crate) const VERSION_BITS: u32 = 52;
-pub(crate) const VERSION_MASK: u64 = (1 << VERSION_BITS) - 1;
+pub(super) const VERSION_BITS: u32 = 52;
+pub(super) const VERSION_MASK: u64 = (1 << VERSION_BITS) - 1;
 
 /// The stamp of a row that was removed from its index and waits to be freed.
-pub(crate) const REMOVED: u64 = !VERSION_MASK;
+pub(super) const REMOVED: u64 = !VERSION_MASK;
 
 /// The clock has the stamps from 1 to this.
 const STAMPS: u64 = (REMOVED >> VERSION_BITS) - 1;
@@ -56,18 +56,20 @@ const COUNTING: u64 = 1;
 
 /// The kind of use that rows note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UseNotes {
+pub enum UseNotes {
+    /// When it was last used.
     LastUse,
+    /// How often it is used.
     Frequency,
 }
 
 /// The age of rows that are older than the clock can tell.
-pub(crate) const AGE_MAX: u16 = STAMPS as u16;
+pub(super) const AGE_MAX: u16 = STAMPS as u16;
 
 /// The clock of all rows of a store. (It uses the atomics of std, because the words of rows are in
 /// the memory of the arena.)
 #[derive(Debug)]
-pub(crate) struct AgeClock {
+pub struct AgeClock {
     /// The present stamp, at its position in the word. Below it, `COUNTING`.
     now: AtomicU64,
     /// When the tick of each stamp began, in seconds since 1970; 0 if it was never reached.
@@ -100,26 +102,26 @@ fn following(stamp: u64) -> u64 {
 impl AgeClock {
     /// Returns the clock's value, for [`stamp_after_use`].
     #[inline]
-    pub(crate) fn now(&self) -> u64 {
+    pub fn now(&self) -> u64 {
         // Relaxed: a number; as all here, it orders nothing.
         self.now.load(Ordering::Relaxed)
     }
 
     /// Returns the stamp of a new row.
     #[inline]
-    pub(crate) fn first_stamp(&self) -> u64 {
+    pub fn first_stamp(&self) -> u64 {
         let now = self.now();
         if now & COUNTING == 0 { now } else { use_count::first(now) }
     }
 
     /// Returns the kind of use that is noted.
-    pub(crate) fn notes(&self) -> UseNotes {
+    pub fn notes(&self) -> UseNotes {
         if self.now() & COUNTING == 0 { UseNotes::LastUse } else { UseNotes::Frequency }
     }
 
     /// Sets the kind of use that is noted from now on, and whether bytes written advance the clock.
     /// Must be called before the first use, and after each change of the eviction.
-    pub(crate) fn note_use(&self, notes: UseNotes, by_bytes: bool, now_s: u32) {
+    pub fn note_use(&self, notes: UseNotes, by_bytes: bool, now_s: u32) {
         self.by_bytes.store(by_bytes, Ordering::Relaxed);
         let begun = self.time_of(FIRST >> VERSION_BITS) != 0;
         if notes == self.notes() && begun {
@@ -145,17 +147,18 @@ impl AgeClock {
 
     /// Returns whether rows are counted when they are removed from their index.
     #[inline]
-    pub(crate) fn counts_removed(&self) -> bool {
+    pub fn counts_removed(&self) -> bool {
         self.counts_removed.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn count_removed(&self, on: bool) {
+    /// Sets whether rows are counted when they are removed from their index.
+    pub fn count_removed(&self, on: bool) {
         self.counts_removed.store(on, Ordering::Relaxed);
     }
 
     /// Notes that `bytes` bytes were written, and ticks when the bytes since the last tick reach
     /// `limit / TICKS`.
-    pub(crate) fn written(&self, bytes: usize, limit: usize, now_s: impl FnOnce() -> u32) {
+    pub fn written(&self, bytes: usize, limit: usize, now_s: impl FnOnce() -> u32) {
         let now = self.now();
         if !self.by_bytes.load(Ordering::Relaxed) {
             return;
@@ -169,7 +172,7 @@ impl AgeClock {
     }
 
     /// Ticks if the last tick is a quarter of an hour ago, unless frequencies are noted.
-    pub(crate) fn tick_by_time(&self, now_s: u32) {
+    pub fn tick_by_time(&self, now_s: u32) {
         let now = self.now();
         if now & COUNTING == 0 && now_s.saturating_sub(self.time_of(now >> VERSION_BITS)) >= TICK_S {
             self.tick(now, now_s);
@@ -199,7 +202,7 @@ impl AgeClock {
     }
 
     /// Returns how soon a row with this stamp should be evicted: the greater the sooner.
-    pub(crate) fn rank(&self, stamp: u64) -> u16 {
+    pub fn rank(&self, stamp: u64) -> u16 {
         match self.notes() {
             UseNotes::Frequency => u16::from(u8::MAX - use_count::count(self.now(), stamp)),
             UseNotes::LastUse => self.age(stamp),
@@ -208,7 +211,7 @@ impl AgeClock {
 
     /// Returns for how many seconds at least a row with this stamp was not used; `None` while
     /// frequencies are noted. It may be too small by one tick.
-    pub(crate) fn idle_s(&self, stamp: u64, now_s: u32) -> Option<u32> {
+    pub fn idle_s(&self, stamp: u64, now_s: u32) -> Option<u32> {
         let (now, then) = (self.now(), stamp >> VERSION_BITS);
         if now & COUNTING != 0 {
             return None;
@@ -223,7 +226,7 @@ impl AgeClock {
 
     /// Returns the stamp of a row that was not used for this long; `None` while frequencies are
     /// noted. Times before the oldest tick count as that tick.
-    pub(crate) fn stamp_of_idle(&self, idle_s: u32, now_s: u32) -> Option<u64> {
+    pub fn stamp_of_idle(&self, idle_s: u32, now_s: u32) -> Option<u64> {
         let now = self.now();
         if now & COUNTING != 0 {
             return None;
@@ -241,14 +244,14 @@ impl AgeClock {
     }
 
     /// Returns the stamp of a row that is used this often; `None` unless frequencies are noted.
-    pub(crate) fn stamp_of_frequency(&self, count: u8) -> Option<u64> {
+    pub fn stamp_of_frequency(&self, count: u8) -> Option<u64> {
         let now = self.now();
         (now & COUNTING != 0).then(|| use_count::counted(now, count))
     }
 
     /// Returns how often a row with this stamp was used, on a logarithmic scale; `None` unless
     /// frequencies are noted.
-    pub(crate) fn frequency(&self, stamp: u64) -> Option<u8> {
+    pub fn frequency(&self, stamp: u64) -> Option<u8> {
         (self.notes() == UseNotes::Frequency).then(|| use_count::count(self.now(), stamp))
     }
 }

@@ -3,8 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use super::age_clock::REMOVED;
-use super::{BLOCKS_FOOTPRINT, RowKind, RowRef, alloc};
-use crate::index::NODE_SHARE;
+use super::{BLOCKS_FOOTPRINT, ResidentCollection, RowKind, RowRef, alloc};
+
+/// Bytes that a key uses in the nodes of an index in memory, about.
+pub const NODE_SHARE: usize = 48;
 
 impl RowRef<'_> {
     /// Returns the bytes of the contents: of the value, of all columns and their names, or of the
@@ -23,7 +25,7 @@ impl RowRef<'_> {
     /// index and all members or spread columns. A row of the disk engine uses them only while it is
     /// read.
     pub fn usage(self, key: &[u8]) -> usize {
-        let members = self.shared_collection().map_or(0, |collection| collection.memory());
+        let members = self.resident_collection().map_or(0, ResidentCollection::memory);
         key.len() + NODE_SHARE + self.memory() + members
     }
 
@@ -36,7 +38,7 @@ impl RowRef<'_> {
 
     /// Returns about the same as [`memory`](Self::memory), without the rounding.
     #[inline]
-    pub(crate) fn bytes(self) -> usize {
+    pub fn bytes(self) -> usize {
         self.size() + self.blocks_bytes()
     }
 
@@ -58,7 +60,7 @@ impl RowRef<'_> {
     /// Counts the row as waiting to be freed. The caller has just removed it from an index, and
     /// holds a guard from before, or owns it.
     #[cold]
-    pub(crate) fn mark_removed(self) {
+    pub fn mark_removed(self) {
         // Relaxed: the counters are statistics; the thread that frees the row has synchronized with
         // the end of the guard.
         if self.word().fetch_or(REMOVED, Ordering::Relaxed) & REMOVED != REMOVED {

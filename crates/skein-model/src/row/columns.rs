@@ -4,7 +4,7 @@
 
 use std::ptr::NonNull;
 
-use skein_model::column_table::ColumnTable;
+use crate::column_table::ColumnTable;
 
 use super::block::ColumnBlock;
 use super::{BLOCKS, BLOCKS_COUNT, BODY, RowKind, RowRef};
@@ -32,7 +32,7 @@ impl<'g> RowRef<'g> {
     }
 
     /// Returns the number of tables of columns; 0 if the row has a value.
-    pub(crate) fn table_count(self) -> usize {
+    pub fn table_count(self) -> usize {
         match self.kind() {
             RowKind::Table => 1,
             RowKind::Blocks => self.block_count(),
@@ -41,7 +41,7 @@ impl<'g> RowRef<'g> {
     }
 
     /// Returns table `i`. All tables together hold the columns in the order of their names.
-    pub(crate) fn table(self, i: usize) -> ColumnTable<'g> {
+    pub fn table(self, i: usize) -> ColumnTable<'g> {
         match self.kind() {
             RowKind::Table => ColumnTable::trusted(self.body()),
             _ => self.blocks()[i].table(),

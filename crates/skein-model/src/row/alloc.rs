@@ -9,16 +9,15 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use skein_index::Guard;
+use crate::column_table::{self as table, Column};
+use crate::{PackedMembers, VALUE_BYTES_MAX};
 use skein_index::memory::{Arena, MemoryPart};
-use skein_model::column_table::{self as table, Column};
-use skein_model::{PackedMembers, VALUE_BYTES_MAX};
 use skein_sync::atomic::{AtomicBool, Ordering};
 
 use super::age_clock::AgeClock;
 use super::collection::{CollectionHead, PACKED_BYTES_MAX};
+use super::shared_collection::{CollectionPointer, ResidentCollection, SharedCollection};
 use super::{Row, RowRef};
-use crate::index::weigh_retired;
 use crate::{Error, Result};
 
 /// Makes the rows of one store, in the memory of the store.
@@ -56,6 +55,17 @@ impl RowAllocator {
         Ok(Row::value(self, parts, expires))
     }
 
+    /// Makes a row that stands for a collection in memory, until `expires` (milliseconds since 1970)
+    /// or for ever.
+    pub fn collection<C: ResidentCollection>(
+        &self,
+        collection: Arc<SharedCollection<C>>,
+        expires: Option<u64>,
+    ) -> Row {
+        let code = collection.kind().row_code();
+        Row::of_collection(self, code, CollectionPointer::new(collection), expires)
+    }
+
     /// Makes a row that stands for a collection which an engine keeps outside of memory, until
     /// `expires` (milliseconds since 1970) or for ever.
     pub fn stored_collection(&self, head: CollectionHead, expires: Option<u64>) -> Row {
@@ -81,12 +91,10 @@ impl RowAllocator {
 
     /// Makes a copy of a row that is about to be replaced, to keep it for snapshots. It counts as
     /// removed memory.
-    pub(crate) fn kept_copy(&self, row: RowRef<'_>) -> Row {
+    pub fn kept_copy(&self, row: RowRef<'_>) -> Row {
         let mut copy = Row::until(self, row, row.expires_at());
         copy.set_version(row.version());
-        if self.ages.counts_removed() {
-            copy.as_ref().mark_removed();
-        }
+        self.note_removed(copy.as_ref());
         copy
     }
 
@@ -117,7 +125,7 @@ impl RowAllocator {
 
     /// Returns whether an expiring row was ever made or put here.
     #[inline]
-    pub(crate) fn any_expiring(&self) -> bool {
+    pub fn any_expiring(&self) -> bool {
         // Relaxed: a thread that has found such a row in an index has acquired the earlier writes
         // of its maker.
         self.expiring.load(Ordering::Relaxed)
@@ -125,7 +133,7 @@ impl RowAllocator {
 
     /// Notes that an expiring row is being made or put.
     #[inline]
-    pub(crate) fn note_expiring(&self) {
+    pub fn note_expiring(&self) {
         // Relaxed: as above. Read before it is written, so that the cache line stays shared.
         if !self.any_expiring() {
             self.expiring.store(true, Ordering::Relaxed);
@@ -134,22 +142,17 @@ impl RowAllocator {
 
     /// Returns the clock of the rows' ages.
     #[inline]
-    pub(crate) fn ages(&self) -> &AgeClock {
+    pub fn ages(&self) -> &AgeClock {
         &self.ages
     }
 
-    /// Notes that an index has just removed this row, under `guard`, which is still held. If
-    /// wanted, counts the row as waiting to be freed. The larger the row, the sooner it is retired.
-    /// Returns about how many bytes it uses.
+    /// Notes that an index has just removed this row, under a guard that is still held. If wanted,
+    /// counts the row as waiting to be freed.
     #[inline]
-    pub(crate) fn note_removed(&self, row: Option<RowRef<'_>>, guard: &impl Guard) -> usize {
-        let Some(row) = row else { return 0 };
+    pub fn note_removed(&self, row: RowRef<'_>) {
         if self.ages.counts_removed() {
             row.mark_removed();
         }
-        let bytes = row.bytes();
-        weigh_retired(bytes, guard);
-        bytes
     }
 
     /// Returns the bytes of all rows, including those that wait to be freed.
@@ -160,7 +163,7 @@ impl RowAllocator {
 
     /// Returns the bytes of rows, and of rows that are counted as waiting to be freed, each with a
     /// share of the unused bytes between them.
-    pub(crate) fn live_and_removed(&self) -> (usize, usize) {
+    pub fn live_and_removed(&self) -> (usize, usize) {
         let [_, _, live, removed] = self.arena.shares_by_part();
         (live, removed)
     }
@@ -168,12 +171,12 @@ impl RowAllocator {
     /// Returns about the same as [`memory`](Self::memory), in whole spans. It is cheap enough to
     /// call before every write.
     #[inline]
-    pub(crate) fn allocated_bytes(&self) -> usize {
+    pub fn allocated_bytes(&self) -> usize {
         self.arena.taken()
     }
 
     /// Returns the address space that the rows hold from the system.
-    pub(crate) fn reserved(&self) -> usize {
+    pub fn reserved(&self) -> usize {
         self.arena.reserved()
     }
 

@@ -1,15 +1,13 @@
-//! Rows that stand for a collection. In memory (`collection`) such a row owns a reference to it. An
-//! engine that keeps collections elsewhere has their heads in rows. Small collections are in the
-//! row itself, whatever the engine.
+//! Rows that stand for a collection. In memory such a row owns a reference to it
+//! (`shared_collection`). An engine that keeps collections elsewhere has their heads in rows. Small
+//! collections are in the row itself, whatever the engine.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use skein_model::{CollectionKind, PackedMembers};
-use skein_sync::locks::shared;
-
+use super::shared_collection::{CollectionPointer, ResidentCollection, SharedCollection};
 use super::{BODY, LEN_MASK, Row, RowAllocator, RowKind, RowRef};
-use crate::collection::{Collection, ColumnsReader, SortedSet};
+use crate::{CollectionKind, PackedMembers};
 
 /// Bytes of a [`CollectionHead`] in a row.
 pub(super) const HEAD: usize = 2 * size_of::<u64>();
@@ -64,7 +62,7 @@ pub(super) fn packed_len(kind: CollectionKind, bytes: usize) -> usize {
 pub(super) fn body_len(field: u32) -> usize {
     let code = field & CODE_MASK;
     if CollectionKind::is_row_code(code) {
-        size_of::<*const Collection>()
+        size_of::<CollectionPointer>()
     } else if field > CODE_MASK {
         (field >> CODE_BITS) as usize
     } else if CollectionKind::of_stored_code(code).is_some() {
@@ -75,17 +73,17 @@ pub(super) fn body_len(field: u32) -> usize {
 }
 
 impl Row {
-    /// Makes a row that stands for a collection.
-    pub(crate) fn of_collection(
+    /// Makes a row that stands for a collection. The code is that of the collection's kind.
+    pub(super) fn of_collection(
         rows: &RowAllocator,
-        collection: Arc<Collection>,
+        code: u32,
+        collection: CollectionPointer,
         expires: Option<u64>,
     ) -> Self {
-        let code = collection.kind().row_code();
         let row = Self::with_body(rows, RowKind::Other, code as usize, expires);
         // SAFETY: the body of these codes has room for a pointer, at any alignment; the row owns
         // the reference (invariant 6).
-        unsafe { row.start.add(BODY).cast::<*const Collection>().write_unaligned(Arc::into_raw(collection)) };
+        unsafe { row.start.add(BODY).cast::<CollectionPointer>().write_unaligned(collection) };
         row
     }
 
@@ -99,7 +97,7 @@ impl Row {
 
     /// Makes a row that has the members of a small collection. REQUIRES: they are at most
     /// [`PACKED_BYTES_MAX`] bytes.
-    pub(crate) fn of_packed(rows: &RowAllocator, packed: PackedMembers<'_>, expires: Option<u64>) -> Self {
+    pub(super) fn of_packed(rows: &RowAllocator, packed: PackedMembers<'_>, expires: Option<u64>) -> Self {
         let bytes = packed.as_bytes();
         let row = Self::with_body(rows, RowKind::Other, packed_len(packed.kind(), bytes.len()), expires);
         // SAFETY: the body is as long as the bytes, and fresh, so it does not overlap them.
@@ -112,7 +110,7 @@ impl Row {
     pub(super) fn drop_collection(&mut self) {
         if let Some(pointer) = self.as_ref().pointer() {
             // SAFETY: the pointer owns a reference (invariant 6), which is given up here, once.
-            drop(unsafe { Arc::from_raw(pointer) });
+            unsafe { pointer.release() };
         }
     }
 }
@@ -120,7 +118,7 @@ impl Row {
 impl<'g> RowRef<'g> {
     /// Returns the code of a row of kind `other`.
     #[inline]
-    fn code(self) -> u32 {
+    pub(super) fn code(self) -> u32 {
         self.tag() & CODE_MASK
     }
 
@@ -134,31 +132,39 @@ impl<'g> RowRef<'g> {
         Some(PackedMembers::trusted(kind, self.body()))
     }
 
-    /// Returns the collection to which the row owns a reference.
-    fn pointer(self) -> Option<*const Collection> {
+    /// Returns the members in the row, with the code of such rows in records and on disk.
+    pub fn packed_with_code(self) -> Option<(PackedMembers<'g>, u8)> {
+        self.packed().and_then(|packed| Some((packed, packed.kind().packed_code()?)))
+    }
+
+    /// Returns the pointer to the collection to which the row owns a reference.
+    #[inline]
+    pub(super) fn pointer(self) -> Option<CollectionPointer> {
         let is_pointer = self.kind() == RowKind::Other && CollectionKind::is_row_code(self.code());
         // SAFETY: the body of these codes is a pointer (invariant 6), and the row lives for `'g`
         // (invariant 5).
-        is_pointer.then(|| unsafe { self.start.add(BODY).cast::<*const Collection>().read_unaligned() })
+        is_pointer.then(|| unsafe { self.start.add(BODY).cast::<CollectionPointer>().read_unaligned() })
     }
 
-    /// Returns the collection of the row.
+    /// Returns the collection of the row, if the row owns a reference to one of this type.
     #[inline]
-    pub(crate) fn collection(self) -> Option<&'g Collection> {
+    pub fn collection<C: ResidentCollection>(self) -> Option<&'g C> {
         // SAFETY: the row owns a reference to it (invariant 6) and lives for `'g` (invariant 5).
-        self.pointer().map(|pointer| unsafe { &*pointer })
+        self.pointer().and_then(|pointer| unsafe { pointer.get() }).map(|shared| &**shared)
     }
 
-    /// Returns a new reference to the collection of the row.
-    pub(crate) fn shared_collection(self) -> Option<Arc<Collection>> {
-        self.pointer().map(|pointer| {
-            // SAFETY: the row owns a reference to it (invariant 6) and lives for `'g` (invariant
-            // 5), so the count is not 0; the added reference belongs to the new owner.
-            unsafe {
-                Arc::increment_strong_count(pointer);
-                Arc::from_raw(pointer)
-            }
-        })
+    /// Returns a new reference to the collection of the row, if it is of this type.
+    #[inline]
+    pub fn shared_collection<C: ResidentCollection>(self) -> Option<Arc<SharedCollection<C>>> {
+        // SAFETY: as in `collection`.
+        self.pointer().and_then(|pointer| unsafe { pointer.to_arc() })
+    }
+
+    /// Returns the collection in memory of the row, whatever its type.
+    #[inline]
+    pub(super) fn resident_collection(self) -> Option<&'g dyn ResidentCollection> {
+        // SAFETY: as in `collection`.
+        self.pointer().map(|pointer| unsafe { pointer.contents() })
     }
 
     /// Returns the head of a collection that the engine keeps outside of memory; `None` for other
@@ -169,54 +175,18 @@ impl<'g> RowRef<'g> {
 
     /// Returns the kind of the collection that the row stands for, wherever its members are.
     pub fn collection_kind(self) -> Option<CollectionKind> {
-        if self.kind() != RowKind::Other {
-            return None;
-        }
-        if let Some(collection) = self.collection() {
-            return Some(collection.kind());
-        }
-        let packed = CollectionKind::of_packed_code(self.code() as u8);
-        packed.or_else(|| self.stored_collection().map(|head| head.kind))
-    }
-
-    /// Returns the sorted set of the key, if it is in memory or in the row; `None` for other rows.
-    pub fn sorted_set(self) -> Option<SortedSet<'g>> {
-        self.set_of(CollectionKind::SortedSet)
-    }
-
-    /// Returns the set of this kind, sorted or not, or the list, if the key holds it and it is in
-    /// memory or in the row. Without stored scores, all members have the score
-    /// [`SET_SCORE`](crate::SET_SCORE).
-    pub fn set_of(self, kind: CollectionKind) -> Option<SortedSet<'g>> {
-        if let Some(packed) = self.packed().filter(|packed| packed.kind() == kind) {
-            return Some(SortedSet::packed(packed));
-        }
-        let set = self.collection().filter(|set| set.kind() == kind && kind.has_ranks())?;
-        Some(SortedSet::new(set, self))
+        (self.kind() == RowKind::Other).then(|| CollectionKind::of_any_row_code(self.code())).flatten()
     }
 
     /// Returns whether the key holds spread columns.
-    pub(crate) fn is_hash(self) -> bool {
+    pub fn is_hash(self) -> bool {
         self.collection_kind() == Some(CollectionKind::Hash)
-    }
-
-    /// Returns the columns of the key, in the row or spread in memory; `None` for other rows.
-    ///
-    /// Spread columns do not change while the reader lives, because it holds their lock and writers
-    /// wait. So keep it for one command only, and do not write or read other columns meanwhile.
-    #[inline]
-    pub fn read_columns(self) -> Option<ColumnsReader<'g>> {
-        if self.has_columns() {
-            return Some(ColumnsReader::of_row(self));
-        }
-        let hash = self.collection().filter(|collection| collection.kind() == CollectionKind::Hash)?;
-        Some(ColumnsReader::of_hash(hash, self))
     }
 
     /// Returns how many commands have changed the sorted set or the spread columns of the row since
     /// they were loaded into memory; `None` for other rows. Compare the numbers only for the same
     /// row of the same key.
     pub fn changes(self) -> Option<u64> {
-        self.collection().map(|collection| shared(collection.state()).changes)
+        self.resident_collection().map(ResidentCollection::changes)
     }
 }

@@ -7,7 +7,7 @@
 
 use std::ptr::NonNull;
 
-use skein_model::column_table::{self as table, Column, ColumnTable, TableSize};
+use crate::column_table::{self as table, Column, ColumnTable, TableSize};
 
 use super::block::ColumnBlock;
 use super::{
@@ -39,11 +39,7 @@ impl Row {
     }
 
     /// Makes a row of columns that are strictly ascending by name. Returns `None` without columns.
-    pub(crate) fn from_sorted(
-        rows: &RowAllocator,
-        columns: &[Column<'_>],
-        expires: Option<u64>,
-    ) -> Option<Self> {
+    pub fn from_sorted(rows: &RowAllocator, columns: &[Column<'_>], expires: Option<u64>) -> Option<Self> {
         let mut packer = BlockPacker::new(rows, expires);
         packer.run.extend_from_slice(columns);
         packer.flush_if_over(TABLE_BYTES_MAX);

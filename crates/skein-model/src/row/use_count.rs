@@ -78,7 +78,7 @@ thread_local! {
 }
 
 /// Returns a number of a sequence of its own on each thread (xorshift64*).
-pub(crate) fn random() -> u64 {
+pub fn random() -> u64 {
     RANDOM.with(|state| {
         let mut bits = state.get();
         bits ^= bits >> 12;

@@ -16,14 +16,13 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use skein_model::column_table::{self as table, Column, ColumnTable};
-use skein_model::encoding::{ByteReader, EXPIRES, put_kind};
-use skein_model::{CollectionKind, PackedMembers};
+use crate::column_table::{self as table, Column, ColumnTable};
+use crate::encoding::{ByteReader, EXPIRES, put_kind};
+use crate::{CollectionKind, PackedMembers};
 
 use super::age_clock::VERSION_MASK;
 use super::collection::{CollectionHead, PACKED_BYTES_MAX, packed_len};
 use super::{BODY, BODY_LEN_MAX, RowKind, RowRef, TAG, tag_of};
-use crate::record::packed_in;
 
 const VALUE: u8 = 1;
 const COLUMNS: u8 = 2;
@@ -34,7 +33,7 @@ const KEEP_WORDS: usize = 1 << 17;
 /// A row that was decoded from bytes.
 ///
 /// ```
-/// use skein_store::{RowAllocator, RowBuffer};
+/// use skein_model::{RowAllocator, RowBuffer};
 ///
 /// let row = RowAllocator::new().value(&[b"grey"])?;
 /// let mut bytes = Vec::new();
@@ -43,7 +42,7 @@ const KEEP_WORDS: usize = 1 << 17;
 /// let read = buffer.read(7, &bytes).expect("it is a row");
 /// assert_eq!((read.version(), read.value()), (7, Some(&b"grey"[..])));
 /// assert!(buffer.read(8, b"no row").is_none());
-/// # Ok::<(), skein_store::Error>(())
+/// # Ok::<(), skein_model::Error>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct RowBuffer {
@@ -146,7 +145,7 @@ impl RowRef<'_> {
         if let Some(value) = self.value() {
             return encode_value(value, self.expires_at(), out);
         }
-        if let Some((packed, code)) = packed_in(self) {
+        if let Some((packed, code)) = self.packed_with_code() {
             put_kind(out, code, self.expires_at());
             return out.extend_from_slice(packed.as_bytes());
         }
@@ -173,10 +172,10 @@ pub fn encode_value(value: &[u8], expires: Option<u64>, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CollectionKind;
     use crate::RowAllocator;
     use crate::row::collection::HEAD;
     use crate::row::{Row, TABLE_BYTES_MAX};
-    use skein_model::CollectionKind;
 
     fn bytes_of(row: &Row) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -235,7 +234,7 @@ mod tests {
                 for row in [row.as_ref(), buffer.read(3, &bytes).unwrap()] {
                     assert_eq!((row.stored_collection(), row.expires_at()), (Some(head), expires));
                     assert_eq!(row.collection_kind(), Some(kind));
-                    assert!(row.value().is_none() && row.read_columns().is_none());
+                    assert!(row.value().is_none() && !row.has_columns() && row.changes().is_none());
                     let later = rows.until(row, Some(11));
                     assert_eq!(
                         (later.as_ref().stored_collection(), later.as_ref().expires_at()),
