@@ -115,10 +115,7 @@ impl<const KINDS: usize> Aims<KINDS> {
             Some(format!(", {part:.2} of them the {name}"))
         };
         let part = self.part.and_then(share).unwrap_or_default();
-        let why = format!(
-            "{BESIDE}, {words}, {set}: {bytes:.1} B/key{part} (at most {most} is \
-                           claimed)"
-        );
+        let why = format!("{BESIDE}, {words}, {set}: {bytes:.1} B/key{part} (at most {most} is claimed)");
         Judgement::of(bytes <= most, why)
     }
 }

@@ -194,15 +194,7 @@ impl Judgement {
         if ratios.is_empty() {
             return Self::untested(format!("{what}: not measured"));
         }
-        let figures: Vec<_> = ratios
-            .iter()
-            .map(|(label, ratio)| {
-                format!(
-                    "{label}: \
-            {ratio:.2}"
-                )
-            })
-            .collect();
+        let figures: Vec<_> = ratios.iter().map(|(label, ratio)| format!("{label}: {ratio:.2}")).collect();
         let holds = ratios.iter().all(|(_, ratio)| holds(*ratio));
         let limit = (limit * 100.0).round() / 100.0;
         Self::of(holds, format!("{what}: {} ({words} {limit} is claimed)", figures.join(", ")))

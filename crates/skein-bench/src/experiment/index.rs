@@ -245,10 +245,7 @@ static GROWTH: Experiment = Experiment {
         match (kept(OURS), kept("btreemap")) {
             (Some(ours), Some(theirs)) => Judgement::of(
                 ours > theirs,
-                format!(
-                    "rate at the greatest size / at the smallest: ours {ours:.2}, btreemap \
-                         {theirs:.2}"
-                ),
+                format!("rate at the greatest size / at the smallest: ours {ours:.2}, btreemap {theirs:.2}"),
             ),
             _ => Judgement::untested("not measured"),
         }

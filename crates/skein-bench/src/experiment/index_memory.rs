@@ -94,11 +94,7 @@ pub fn weigh_index(
     entry: &RegisteredIndex,
 ) -> Result<IndexScales> {
     if keys.is_empty() {
-        return Err(Error::Input(
-            "the key set is empty, so there is no index to \
-                                 measure"
-                .to_owned(),
-        ));
+        return Err(Error::Input("the key set is empty, so there is no index to measure".to_owned()));
     }
     let mut scales = IndexScales::new(entry, keys.len());
     scales.fill(keys);

@@ -154,15 +154,7 @@ fn judge(findings: &Findings) -> Judgement {
     }
     let ratios = findings.ratios("get", SHARED, PARTITIONED);
     let at = |label: &str| ratios.iter().find(|(at, _)| at == label).map_or(f64::NAN, |(_, ratio)| *ratio);
-    let figures: Vec<_> = ratios
-        .iter()
-        .map(|(label, ratio)| {
-            format!(
-                "δ = {label}: \
-        {ratio:.2}"
-            )
-        })
-        .collect();
+    let figures: Vec<_> = ratios.iter().map(|(label, ratio)| format!("δ = {label}: {ratio:.2}")).collect();
     let grows = at("9") > at("0") && at("9") > 1.0;
     Judgement::of(grows, format!("shared / partitioned on {} cores: {}", cores(), figures.join(", ")))
 }

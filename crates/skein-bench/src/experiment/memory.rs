@@ -48,8 +48,7 @@ fn memory(plan: &BenchPlan) -> Result<u64> {
 static MEMORY: Experiment = Experiment {
     name: "memory",
     rank: 5,
-    title: "the memory of indexes: by part, as resident size without huge pages, and between two \
-            doublings",
+    title: "the memory of indexes: by part, as resident size without huge pages, and between two doublings",
     source: "Wormhole (EuroSys 2019), figure 16; the Cuckoo Trie (SOSP 2021), figure 11",
     claim: "Masstree's resident size is well above that of a B-tree, except on very short keys, \
             where it is one B+-tree itself (Wormhole, section 4.3); here beside std's B-tree. In \
@@ -214,15 +213,7 @@ pub fn comparable(findings: &Findings, measure: &str, name: &str, in_words: &str
         return Judgement::untested(format!("{what}: not measured"));
     }
     let near = ratios.iter().filter(|(_, ratio)| *ratio <= COMPARABLE).count();
-    let figures: Vec<_> = ratios
-        .iter()
-        .map(|(label, ratio)| {
-            format!(
-                "{label}: \
-        {ratio:.2}"
-            )
-        })
-        .collect();
+    let figures: Vec<_> = ratios.iter().map(|(label, ratio)| format!("{label}: {ratio:.2}")).collect();
     let claimed = format!("at most {COMPARABLE} on most is claimed");
     Judgement::of(2 * near > ratios.len(), format!("{what}: {} ({claimed})", figures.join(", ")))
 }

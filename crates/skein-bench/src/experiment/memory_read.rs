@@ -51,13 +51,7 @@ pub fn measure(bench: &mut Bench, point: &GridPoint) -> Result<f64> {
     };
     let report = probe::run(&plan, &mut |_, _| ())?;
     let read = report.on(PageKind::Huge).and_then(|on| on.read_ns.last());
-    let (_, ns) = *read.ok_or_else(|| {
-        Error::Failed(
-            "the probe returned no time of a \
-        read"
-                .to_owned(),
-        )
-    })?;
+    let (_, ns) = *read.ok_or_else(|| Error::Failed("the probe returned no time of a read".to_owned()))?;
     let about =
         format!("the probe's dependent read of a random line, in {} on huge pages", probe::size(bytes));
     bench.findings.contender(READER, &about);

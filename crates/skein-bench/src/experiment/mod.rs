@@ -111,8 +111,7 @@ pub fn named(name: &str) -> Result<&'static Experiment> {
     let names: Vec<_> = all.iter().map(|experiment| experiment.name).collect();
     all.into_iter().find(|experiment| experiment.name == name).ok_or_else(|| {
         Error::Input(format!(
-            "there is no experiment '{name}'; the most similar names are {}; `skein bench list` \
-             shows all {}",
+            "there is no experiment '{name}'; the most similar names are {}; `skein bench list` shows all {}",
             nearest(name, &names),
             names.len()
         ))

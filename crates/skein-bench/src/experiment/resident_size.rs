@@ -89,12 +89,7 @@ pub fn weigh_here(name: &str, keys: &mut impl Read) -> Result<String> {
     // A small buffer and no temporary copy of the keys, so that there are no freed pages which the
     // index could reuse.
     let keys = PackedKeys::read_from(&mut BufReader::new(keys));
-    let keys = keys.map_err(|error| {
-        Error::Input(format!(
-            "cannot read the keys to measure: \
-        {error}"
-        ))
-    })?;
+    let keys = keys.map_err(|error| Error::Input(format!("cannot read the keys to measure: {error}")))?;
     let entry = made_for(name, &keys)?;
     let (before, peak) = (ResidentBytes::now()?, PeakResident::begin()?);
     let index = (entry.make)(keys.len());
@@ -120,8 +115,7 @@ fn made_for(name: &str, keys: &PackedKeys) -> Result<&'static RegisteredIndex> {
     index::keep_most_specialised(&mut entries);
     entries.first().copied().ok_or_else(|| {
         Error::Input(format!(
-            "there is no contender '{name}' for keys of {shortest} to {longest} bytes; choose \
-             from: {}",
+            "there is no contender '{name}' for keys of {shortest} to {longest} bytes; choose from: {}",
             index::names().join(", ")
         ))
     })

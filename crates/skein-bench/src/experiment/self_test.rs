@@ -101,13 +101,7 @@ fn no_difference(findings: &Findings, one: &str, other: &str) -> Judgement {
         (_, 0) => Judgement::of(true, format!("no difference in {compared} pairs of figures")),
         (_, differ) => {
             let figures = apart.join("; ");
-            Judgement::of(
-                false,
-                format!(
-                    "{differ} of {compared} pairs of figures differ: \
-                {figures}"
-                ),
-            )
+            Judgement::of(false, format!("{differ} of {compared} pairs of figures differ: {figures}"))
         }
     }
 }
@@ -149,8 +143,7 @@ mod tests {
             let judged = no_difference(&findings(&[("get", times), ("insert", 1.0)]), OURS, AGAIN);
             assert_eq!(judged.answer, ClaimAnswer::DoesNotHold);
             let why = format!(
-                "1 of 2 pairs of figures differ: get, rand-8: ratio {times:.3}, spreads 2.0 % and \
-                 2.0 %"
+                "1 of 2 pairs of figures differ: get, rand-8: ratio {times:.3}, spreads 2.0 % and 2.0 %"
             );
             assert_eq!(judged.why, why);
         }

@@ -75,8 +75,7 @@ static ITERATOR: Experiment = Experiment {
     rank: 123,
     title: "ranges of 5 to 1000 keys with and without reading ahead, on one thread and on two; and \
             beside crossbeam-skiplist",
-    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", section 3 and \
-             table 1",
+    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", section 3 and table 1",
     claim: "reading ahead makes long ranges 1.92 times as fast in a database whose list is \
             versioned, 1.54 times with two threads on two cores, about 4 times on a bare list; it \
             is faster from about 20 keys on. Our own aims: twice on ranges of 1000, 3 times \

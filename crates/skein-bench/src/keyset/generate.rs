@@ -62,10 +62,7 @@ pub fn make(name: &str, count: usize, extra: usize, seed: u64) -> Result<KeySet>
 fn check_size(named: &ParsedKeySet, count: usize, total: usize) -> Result<()> {
     let name = named.name();
     if count == 0 {
-        return Err(Error::Input(format!(
-            "0 keys of {name} are too few for a key set; ask for 1 or \
-                                         more"
-        )));
+        return Err(Error::Input(format!("0 keys of {name} are too few for a key set; ask for 1 or more")));
     }
     if total > MOST {
         return Err(Error::Input(format!(
@@ -137,8 +134,7 @@ fn divide(named: &ParsedKeySet, drawn: DistinctKeys, count: usize, extra: usize)
             if all.len() < count + extra {
                 kept = share(all.len(), count, extra);
                 note = Some(format!(
-                    "{} has {} different keys of the {} asked for; all are used, {} of them as \
-                     absent ones",
+                    "{} has {} different keys of the {} asked for; all are used, {} of them as absent ones",
                     named.name(),
                     all.len(),
                     count + extra,

@@ -85,8 +85,7 @@ fn numbers(family: &KeyFamily, name: &str, rest: &str) -> Result<Vec<u64>> {
     let number = |(text, parameter): (&&str, &family::FamilyParameter)| match text.parse::<u64>() {
         Ok(number) if (parameter.least..=parameter.most).contains(&number) => Ok(number),
         _ => Err(Error::Input(format!(
-            "the {} of the key set '{name}' is '{text}', but must be a number from {} to {}, as in \
-             {}",
+            "the {} of the key set '{name}' is '{text}', but must be a number from {} to {}, as in {}",
             parameter.name, parameter.least, parameter.most, family.example
         ))),
     };

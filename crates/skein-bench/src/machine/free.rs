@@ -13,9 +13,7 @@ pub fn free_memory() -> Result<u64> {
     let info = read_to_string("/proc/meminfo").unwrap_or_default();
     let available = field(&info, "MemAvailable:").ok_or_else(|| {
         Error::Failed(
-            "cannot tell how much memory is free: /proc/meminfo has no line \
-             MemAvailable"
-                .to_owned(),
+            "cannot tell how much memory is free: /proc/meminfo has no line MemAvailable".to_owned(),
         )
     })?;
     let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();

@@ -98,9 +98,7 @@ fn state(share: f64, setting: &HugePages) -> (String, Option<&'static str>) {
     let part = format!("the system put {:.0} % of the array on them", 100.0 * share);
     let Some(enabled) = setting.enabled.as_deref() else {
         return (
-            "This kernel has no transparent huge pages; SkeinDB runs on small ones, \
-             slower."
-                .to_owned(),
+            "This kernel has no transparent huge pages; SkeinDB runs on small ones, slower.".to_owned(),
             None,
         );
     };
@@ -120,8 +118,7 @@ fn state(share: f64, setting: &HugePages) -> (String, Option<&'static str>) {
     }
     let (way, command) = if matches!(setting.defrag.as_deref(), Some("never" | "defer")) {
         (
-            "the system does not compact memory on request. The command enables that until the \
-             next boot.",
+            "the system does not compact memory on request. The command enables that until the next boot.",
             DEFRAGMENT,
         )
     } else {

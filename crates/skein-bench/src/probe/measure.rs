@@ -166,8 +166,7 @@ fn groups(
             let group_ns: Vec<(usize, f64)> = plan.groups.iter().copied().zip(least).collect();
             let fit = fit(&group_ns).ok_or_else(|| {
                 Error::Failed(
-                    "the thread's clock gave no usable times (clock_gettime, \
-                     CLOCK_THREAD_CPUTIME_ID)"
+                    "the thread's clock gave no usable times (clock_gettime, CLOCK_THREAD_CPUTIME_ID)"
                         .to_owned(),
                 )
             })?;

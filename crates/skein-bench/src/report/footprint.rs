@@ -112,14 +112,10 @@ fn judged(latency: &Latency, sizes: &[(f64, String)]) -> String {
     match of_caches.len() {
         0 => format!("that is memory's latency ({memory})"),
         some if some == sizes.len() => {
-            format!(
-                "{memory}, so these figures are of caches, not of memory: take more keys to \
-                     measure that"
-            )
+            format!("{memory}, so these figures are of caches, not of memory: take more keys to measure that")
         }
         _ => format!(
-            "{memory}, so the figures of {} are of caches, not of memory: take more keys to \
-             measure that",
+            "{memory}, so the figures of {} are of caches, not of memory: take more keys to measure that",
             of_caches.join(", ")
         ),
     }
@@ -198,10 +194,7 @@ mod tests {
     fn one_of_several_in_a_cache_is_named() {
         let said = said(machine(), &[("theirs", 512.0), ("ours", 8.0)]);
         assert!(
-            said[0].contains(
-                "25.00 ns in the 8.00 MiB of ours and 100.0 ns in the 512.0 MiB of \
-                              theirs"
-            ),
+            said[0].contains("25.00 ns in the 8.00 MiB of ours and 100.0 ns in the 512.0 MiB of theirs"),
             "{said:?}"
         );
         assert!(said[0].contains("so the figures of ours are of caches"), "{said:?}");

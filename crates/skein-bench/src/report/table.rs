@@ -52,16 +52,7 @@ fn head(out: &mut String, view: &RunView<'_>) {
     if let Some(probed) = &run.machine.probe {
         named(out, "probe", &format!("{}; {}", probe::reads(probed), probe::groups(probed)));
     }
-    let setting: Vec<_> = run
-        .setting
-        .iter()
-        .map(|(name, value)| {
-            format!(
-                "{name} \
-        {value}"
-            )
-        })
-        .collect();
+    let setting: Vec<_> = run.setting.iter().map(|(name, value)| format!("{name} {value}")).collect();
     named(out, "setting", &setting.join(", "));
     named(out, "measured", &format!("{} by SkeinDB {}", text::date(run.started_unix_s), run.version));
     named(out, "again", &run.command);

@@ -62,12 +62,7 @@ fn judge(findings: &Findings) -> Judgement {
     });
     let trees = findings.ratios(BESIDE, CUCKOO, TREE);
     let trees = Judgement::at_most(ABOVE_TREES, &format!("{BESIDE}, Cuckoo Trie / {TREE}"), &trees);
-    beside.chain([trees]).reduce(Judgement::alongside).unwrap_or_else(|| {
-        Judgement::untested(
-            "not \
-        measured",
-        )
-    })
+    beside.chain([trees]).reduce(Judgement::alongside).unwrap_or_else(|| Judgement::untested("not measured"))
 }
 
 #[cfg(test)]

@@ -53,15 +53,7 @@ fn judge(findings: &Findings) -> Judgement {
     let bytes = Judgement::from_to(LARGER, "bytes, MlpIndex / Cuckoo Trie", &of(MLP, BESIDE));
     let hash = HASH.iter().filter_map(|hash| {
         let (rates, bytes) = (rates(hash), of(hash, BESIDE));
-        let bytes: Vec<_> = bytes
-            .into_iter()
-            .map(|(what, ratio)| {
-                format!(
-                    "{what}: \
-            {ratio:.2}"
-                )
-            })
-            .collect();
+        let bytes: Vec<_> = bytes.into_iter().map(|(what, ratio)| format!("{what}: {ratio:.2}")).collect();
         let what = format!("{hash} / Cuckoo Trie ({})", bytes.join(", "));
         (!rates.is_empty()).then(|| Judgement::at_least(FASTER.0, &what, &rates))
     });

@@ -59,8 +59,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static FIG2: Experiment = Experiment {
     name: "cuckoo-fig2",
     rank: 242,
-    title: "the parts of a lookup's time: executing, and waiting for memory; beside one memory \
-            read",
+    title: "the parts of a lookup's time: executing, and waiting for memory; beside one memory read",
     source: "Cuckoo Trie (SOSP 2021), figure 2 and section 3.2",
     claim: "a whole lookup in the Cuckoo Trie takes less time than one in any other index waits \
             for memory, although it reads more lines. Here: waiting is the additional time over a \

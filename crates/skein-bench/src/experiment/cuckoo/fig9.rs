@@ -72,13 +72,7 @@ fn judge_slowing(findings: &Findings, ours: f64) -> Judgement {
     let alone = Judgement::at_most(SLOWER, "how many times slower the Cuckoo Trie gets", &sizes);
     let beside = [ART, TREE].into_iter().filter_map(|name| {
         let theirs = slower(findings, name)?;
-        Some(Judgement::of(
-            ours < theirs,
-            format!(
-                "times slower: Cuckoo Trie {ours:.2}, {name} \
-            {theirs:.2}"
-            ),
-        ))
+        Some(Judgement::of(ours < theirs, format!("times slower: Cuckoo Trie {ours:.2}, {name} {theirs:.2}")))
     });
     beside.fold(alone, Judgement::alongside)
 }

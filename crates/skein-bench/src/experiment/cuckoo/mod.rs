@@ -167,8 +167,7 @@ static FIG8: Experiment = Experiment {
     rank: 248,
     title: "the same on all cores, in one index",
     source: "Cuckoo Trie (SOSP 2021), figure 8 and section 6.2",
-    claim: "as on one thread: the results of figure 7 for concurrent indexes extrapolate to 28 \
-            cores",
+    claim: "as on one thread: the results of figure 7 for concurrent indexes extrapolate to 28 cores",
     memory: |plan| fig8(plan).memory(),
     steps: |plan| fig8(plan).steps(plan),
     run: |bench| {

@@ -178,15 +178,10 @@ fn why_untested(findings: &Findings, set: &str) -> Option<Judgement> {
         Some(after? / before?)
     };
     let (Some(one), Some(other)) = (grown(CUCKOO), grown(ROOM)) else {
-        return Some(Judgement::untested(format!(
-            "{set}: {CUCKOO} and {ROOM} were not both \
-            measured"
-        )));
+        return Some(Judgement::untested(format!("{set}: {CUCKOO} and {ROOM} were not both measured")));
     };
-    let why = format!(
-        "{set}: the table is {one:.2} times as large in the end, that with room {other:.2} \
-                 times"
-    );
+    let why =
+        format!("{set}: the table is {one:.2} times as large in the end, that with room {other:.2} times");
     (one < GROWN || other > 1.0).then(|| Judgement::untested(why))
 }
 

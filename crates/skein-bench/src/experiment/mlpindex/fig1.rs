@@ -75,10 +75,8 @@ fn memory(plan: &BenchPlan) -> u64 {
 static FIG1: Experiment = Experiment {
     name: "mlpindex-fig1",
     rank: 121,
-    title: "the time of K independent random reads, on huge pages (--count: lines of the greatest \
-            array)",
-    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 1 and \
-             section 2.2",
+    title: "the time of K independent random reads, on huge pages (--count: lines of the greatest array)",
+    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 1 and section 2.2",
     claim: "it grows linearly, T = 1 + c (K - 1) times that of one read, for all sizes of the \
             array: c = 0.117 on a Skylake and a Haswell, 0.065 on an Epyc, on pages of 1 GiB. \
             Here: on pages of 2 MiB, the times at most 15 % off the line, c at most 0.25",
@@ -94,8 +92,7 @@ static FIG2: Experiment = Experiment {
     rank: 122,
     title: "the same on pages of 4 KiB, beside the greatest array on huge ones (--count: lines of \
             the greatest array)",
-    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 2 and \
-             section 2.4",
+    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 2 and section 2.4",
     claim: "on pages of 4 KiB fewer reads overlap the larger the array: slightly over 4 at 4 GiB, \
             against 8 on pages of 1 GiB. Here: at most 0.8 of those on huge pages in the greatest \
             array",
@@ -201,8 +198,7 @@ fn why_not(findings: &Findings, least: f64) -> Option<Judgement> {
     };
     (*share < ENOUGH).then(|| {
         Judgement::untested(format!(
-            "the system put {share:.0} % of {label} on huge pages; `skein probe` shows how to \
-             change that"
+            "the system put {share:.0} % of {label} on huge pages; `skein probe` shows how to change that"
         ))
     })
 }
@@ -213,13 +209,7 @@ fn judge_line(findings: &Findings, least: f64) -> Judgement {
     }
     let (lines, off) = (past(findings, C, HUGE, least), past(findings, OFF, HUGE, least));
     let of = |((label, c), (_, off)): ((String, f64), (String, f64))| {
-        Judgement::of(
-            off <= STRAIGHT && c <= LARGE_C,
-            format!(
-                "{label}: c = {c:.3}, off by \
-            {off:.0} %"
-            ),
-        )
+        Judgement::of(off <= STRAIGHT && c <= LARGE_C, format!("{label}: c = {c:.3}, off by {off:.0} %"))
     };
     lines
         .into_iter()
@@ -240,20 +230,9 @@ fn judge_pages(findings: &Findings, least: f64) -> Judgement {
     let ratio = least_of_all / most;
     let beside = Judgement::of(
         ratio <= LESS,
-        format!(
-            "{label}: {least_of_all:.1} reads at once on {SMALL}, {most:.1} on {HUGE}, ratio \
-                 {ratio:.2}"
-        ),
+        format!("{label}: {least_of_all:.1} reads at once on {SMALL}, {most:.1} on {HUGE}, ratio {ratio:.2}"),
     );
-    let figures: Vec<_> = small
-        .iter()
-        .map(|(label, reads)| {
-            format!(
-                "{label}: \
-        {reads:.1}"
-            )
-        })
-        .collect();
+    let figures: Vec<_> = small.iter().map(|(label, reads)| format!("{label}: {reads:.1}")).collect();
     let figures = format!("on {SMALL} by size, {}", figures.join(", "));
     if small.len() < 2 {
         return beside.and(Judgement::untested(figures));

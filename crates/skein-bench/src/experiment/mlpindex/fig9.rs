@@ -68,8 +68,7 @@ fn grid(plan: &BenchPlan, set: &str) -> Grid<'static> {
 static FIG9: Experiment = Experiment {
     name: "mlpindex-fig9",
     rank: 129,
-    title: "inserts, lookups (80 % hits) and lower bounds (15 % hits) on distribution A, in both \
-            loops",
+    title: "inserts, lookups (80 % hits) and lower bounds (15 % hits) on distribution A, in both loops",
     source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", figure 9, \
              table 3 and section 4.4",
     claim: "MlpIndex takes 1.5 and 1.4 times the time of a hash table to insert and to look up; it \

@@ -51,10 +51,8 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static TABLE2: Experiment = Experiment {
     name: "mlpindex-table2",
     rank: 131,
-    title: "lookups, inserts and lower bounds of MlpIndex in reads of memory, on both \
-            distributions",
-    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", table 2 and \
-             section 4.4",
+    title: "lookups, inserts and lower bounds of MlpIndex in reads of memory, on both distributions",
+    source: "Haoran Xu, \"Efficient Data Structures via Memory Level Parallelism\", table 2 and section 4.4",
     claim: "on distributions A and B a lookup takes as long as 1.58 and 1.91 reads of memory, an \
             insert as 2.10 and 2.90, a lower bound as 2.82 and 3.05; by the model of section 2 at \
             most 2.4, 2.9 and 3.4",

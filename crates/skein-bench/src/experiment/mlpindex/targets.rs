@@ -67,8 +67,7 @@ fn grid(plan: &BenchPlan) -> Grid<'static> {
 static TARGETS: Experiment = Experiment {
     name: "mlpindex-targets",
     rank: 132,
-    title: "our targets for MlpIndex on both distributions, random keys and osm, each with a \
-            verdict",
+    title: "our targets for MlpIndex on both distributions, random keys and osm, each with a verdict",
     source: "SkeinDB's own targets",
     claim: "beside std's BTreeMap<u64, u64> lookups are at least 1.3 times as fast in the \
             dependent loop and 2.5 times in the independent one, lower bounds and inserts as fast; \
@@ -148,8 +147,7 @@ mod tests {
         );
         assert_eq!(
             answer(
-                "memory beside keys and values, most over a doubling, MlpIndex: rand-8: 57.00 (at \
-                 most 56"
+                "memory beside keys and values, most over a doubling, MlpIndex: rand-8: 57.00 (at most 56"
             ),
             ClaimAnswer::DoesNotHold
         );

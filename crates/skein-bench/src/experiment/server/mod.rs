@@ -161,8 +161,7 @@ const KEY_BYTES: u64 = 16 + 16;
 static SERVER: Experiment = Experiment {
     name: "server",
     rank: 310,
-    title: "GET, SET, PING, MGET and MSET: one worker on one core, beside other servers and the \
-            no-op server",
+    title: "GET, SET, PING, MGET and MSET: one worker on one core, beside other servers and the no-op server",
     source: "this project's aims",
     claim: "beside Redis without a log, ours at buffered answers GET and SET 1.1 times as fast at \
             pipeline 1, 2.5 times at 16 and 3 times at 100, MGET and MSET 3 times at 16, by CPU \
@@ -240,10 +239,7 @@ const AIMS: [(&str, &[usize], f64); 4] =
 
 fn judge(findings: &Findings) -> Judgement {
     let rates = AIMS.iter().map(|(pipeline, kinds, least)| {
-        let what = format!(
-            "requests per CPU time, and per second, ours / Redis at pipeline \
-                            {pipeline}"
-        );
+        let what = format!("requests per CPU time, and per second, ours / Redis at pipeline {pipeline}");
         let measures = kinds.iter().flat_map(|&kind| {
             let RequestKind { rate, cpu, .. } = &KINDS[kind];
             [

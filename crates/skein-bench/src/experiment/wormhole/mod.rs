@@ -215,10 +215,7 @@ fn judge_prefixes(findings: &Findings) -> Judgement {
     let lost = match (kept(WORMHOLE), kept(CUCKOO_HASH)) {
         (Some(ours), Some(theirs)) => Judgement::of(
             ours <= theirs && theirs >= CLOSE,
-            format!(
-                "rate at Klong(512) / at Kshort(512): Wormhole {ours:.2}, {CUCKOO_HASH} \
-                     {theirs:.2}"
-            ),
+            format!("rate at Klong(512) / at Kshort(512): Wormhole {ours:.2}, {CUCKOO_HASH} {theirs:.2}"),
         ),
         _ => Judgement::untested(format!("{CUCKOO_HASH} was not measured")),
     };
@@ -254,15 +251,7 @@ fn judge_inserts(findings: &Findings) -> Judgement {
     let most = if comparable.is_empty() {
         Judgement::untested(format!("inserts, Wormhole / {LIST}: not measured"))
     } else {
-        let shown: Vec<_> = comparable
-            .iter()
-            .map(|(set, ratio)| {
-                format!(
-                    "{set}: \
-            {ratio:.2}"
-                )
-            })
-            .collect();
+        let shown: Vec<_> = comparable.iter().map(|(set, ratio)| format!("{set}: {ratio:.2}")).collect();
         let why =
             format!("inserts, Wormhole / {LIST}: {} (from 0.9 to 1.11 on most is claimed)", shown.join(", "));
         Judgement::of(2 * within > comparable.len(), why)
@@ -302,12 +291,7 @@ static FIG17: Experiment = Experiment {
             let ratios = findings.ratios(each.measure, WORMHOLE, OURS);
             Judgement::at_least(1.0, &format!("{}, Wormhole / our Masstree", each.measure), &ratios)
         });
-        measured.into_iter().reduce(Judgement::and).unwrap_or_else(|| {
-            Judgement::untested(
-                "not \
-            measured",
-            )
-        })
+        measured.into_iter().reduce(Judgement::and).unwrap_or_else(|| Judgement::untested("not measured"))
     },
 };
 

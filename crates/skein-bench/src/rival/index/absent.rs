@@ -50,8 +50,7 @@ impl RivalOrigin {
                     .to_owned()
             }
             (Self::Compiler, false) => {
-                "not in this build; build with --features rivals and a C++17 compiler (Debian: \
-                 g++)"
+                "not in this build; build with --features rivals and a C++17 compiler (Debian: g++)"
                     .to_owned()
             }
             (Self::Package(package), true) => format!(

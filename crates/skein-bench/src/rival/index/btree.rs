@@ -113,8 +113,7 @@ impl LockedBTreeMap {
 
 impl IndexContender for LockedBTreeMap {
     const NAME: &'static str = "btreemap-rwlock";
-    const ABOUT: &'static str = "std's RwLock<BTreeMap<Box<[u8]>, u64>>, the lock taken for each \
-                                 operation";
+    const ABOUT: &'static str = "std's RwLock<BTreeMap<Box<[u8]>, u64>>, the lock taken for each operation";
     const CAN: IndexAbilities = CAN;
     type Pin<'a> = ();
 

@@ -22,8 +22,7 @@ thread_local! {
 
 impl IndexContender for Congee {
     const NAME: &'static str = "congee";
-    const ABOUT: &'static str = "congee 0.4, U64Congee<usize>; keys of 8 bytes only, scans upward \
-                                 only";
+    const ABOUT: &'static str = "congee 0.4, U64Congee<usize>; keys of 8 bytes only, scans upward only";
     const CAN: IndexAbilities =
         IndexAbilities { scan: true, lower_bound: true, remove: true, ..IndexAbilities::NOTHING };
     const KEY_BYTES: (usize, usize) = (8, 8);

@@ -169,13 +169,9 @@ pub(super) fn why_absent(name: &str) -> &'static str {
     match name {
         name if !name.starts_with("rocksdb") => "not in this build; build with --features rivals",
         _ if cfg!(feature = "rivals") => {
-            "not installed when this was built; install Debian's package librocksdb-dev and build \
-             again"
+            "not installed when this was built; install Debian's package librocksdb-dev and build again"
         }
-        _ => {
-            "not in this build; install Debian's package librocksdb-dev and build with --features \
-             rivals"
-        }
+        _ => "not in this build; install Debian's package librocksdb-dev and build with --features rivals",
     }
 }
 
