@@ -14,14 +14,17 @@ fn read_all(text: &[u8], options: ReadOptions) -> Vec<Result<TextRecord, BadLine
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "as the reader gives it")]
+fn record(line: u64, key: &[u8], body: RecordBody, expires: Option<u64>) -> Result<TextRecord, BadLine> {
+    Ok(TextRecord { line, key: key.into(), body, expires, replaces: false })
+}
+
 fn value(line: u64, key: &str, value: &str) -> Result<TextRecord, BadLine> {
-    Ok(TextRecord {
-        line,
-        key: key.into(),
-        body: RecordBody::Value(value.into()),
-        expires: None,
-        replaces: false,
-    })
+    record(line, key.as_bytes(), RecordBody::Value(value.into()), None)
+}
+
+/// Returns byte strings.
+fn owned(texts: &[&str]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
 
 fn bad(result: &Result<TextRecord, BadLine>, line: u64, why: &str) {
@@ -82,16 +85,7 @@ fn a_stray_csv_quote_spoils_only_its_line() {
 #[test]
 fn hex_refuses_odd_and_foreign_digits() {
     let read = read_all(b"00fF\t\n\t61\n616\t61\nxx\t61\n61 62\n", options(Format::Hex));
-    assert_eq!(
-        read[0],
-        Ok(TextRecord {
-            line: 1,
-            key: vec![0, 255],
-            body: RecordBody::Value(vec![]),
-            expires: None,
-            replaces: false
-        })
-    );
+    assert_eq!(read[0], record(1, &[0, 255], RecordBody::Value(vec![]), None));
     assert_eq!(read[1], value(2, "", "a"));
     bad(&read[2], 3, "3 hexadecimal digits");
     bad(&read[3], 4, "'x' is not a hexadecimal digit");
@@ -112,12 +106,8 @@ fn times_stand_at_the_end() {
     let read = read_all(text.as_bytes(), options(Format::Tsv));
     assert_eq!(read[0], value(1, "a", "v").map(|record| TextRecord { expires: Some(1700), ..record }));
     let columns = |value: &str| RecordBody::Columns(vec![("name".into(), value.into())]);
-    for (line, key, body) in [(2, "b", columns("v")), (3, "c", columns(""))] {
-        assert_eq!(
-            read[line - 1],
-            Ok(TextRecord { line: line as u64, key: key.into(), body, expires: Some(1700), replaces: false })
-        );
-    }
+    assert_eq!(read[1], record(2, b"b", columns("v"), Some(1700)));
+    assert_eq!(read[2], record(3, b"c", columns(""), Some(1700)));
     for (line, read) in [(4, &read[3]), (5, &read[4]), (6, &read[5])] {
         bad(read, line, "without a time in milliseconds");
     }
@@ -129,7 +119,7 @@ fn sorted_sets_say_so_at_the_end() {
     let read = read_all(text.as_bytes(), options(Format::Tsv));
     let set = |line, key: &str, members: &[(&str, f64)], expires| {
         let members = members.iter().map(|(member, score)| (member.as_bytes().to_vec(), *score)).collect();
-        Ok(TextRecord { line, key: key.into(), body: RecordBody::Members(members), expires, replaces: false })
+        record(line, key.as_bytes(), RecordBody::Members(members), expires)
     };
     assert_eq!(read[0], set(1, "a", &[("m", 1.5)], None));
     assert_eq!(read[1], set(2, "b", &[("m", f64::NEG_INFINITY), ("n", 1000.0)], Some(1700)));
@@ -145,8 +135,7 @@ fn sets_say_so_at_the_end() {
         "a\tm\t\tset\nb\tm\t\tn\t\tset:1700\nc\tm\tx\tset\nd\tm\t\tset:\ne\tm\t\tsets\nf\tset\ng\tm\tset\n";
     let read = read_all(text.as_bytes(), options(Format::Tsv));
     let set = |line, key: &str, members: &[&str], expires| {
-        let members = members.iter().map(|member| member.as_bytes().to_vec()).collect();
-        Ok(TextRecord { line, key: key.into(), body: RecordBody::Set(members), expires, replaces: false })
+        record(line, key.as_bytes(), RecordBody::Set(owned(members)), expires)
     };
     assert_eq!(read[0], set(1, "a", &["m"], None));
     assert_eq!(read[1], set(2, "b", &["m", "n"], Some(1700)));
@@ -155,10 +144,7 @@ fn sets_say_so_at_the_end() {
     bad(&read[4], 5, "\"sets\"");
     assert_eq!(read[5], value(6, "f", "set"));
     let column = RecordBody::Columns(vec![(b"m".to_vec(), b"set".to_vec())]);
-    assert_eq!(
-        read[6],
-        Ok(TextRecord { line: 7, key: b"g".to_vec(), body: column, expires: None, replaces: false })
-    );
+    assert_eq!(read[6], record(7, b"g", column, None));
 }
 
 #[test]
@@ -167,8 +153,7 @@ fn lists_say_so_at_the_end_and_keep_their_order() {
         g\te\tlist\nh\te\\t\\n\0\t\tlist\n";
     let read = read_all(text.as_bytes(), options(Format::Tsv));
     let list = |line, key: &str, elements: &[&str], expires| {
-        let elements = elements.iter().map(|element| element.as_bytes().to_vec()).collect();
-        Ok(TextRecord { line, key: key.into(), body: RecordBody::List(elements), expires, replaces: false })
+        record(line, key.as_bytes(), RecordBody::List(owned(elements)), expires)
     };
     assert_eq!(read[0], list(1, "a", &["e"], None));
     assert_eq!(read[1], list(2, "b", &["z", "", "z", "a"], Some(1700)));
@@ -177,10 +162,7 @@ fn lists_say_so_at_the_end_and_keep_their_order() {
     bad(&read[4], 5, "\"lists\"");
     assert_eq!(read[5], value(6, "f", "list"));
     let column = RecordBody::Columns(vec![(b"e".to_vec(), b"list".to_vec())]);
-    assert_eq!(
-        read[6],
-        Ok(TextRecord { line: 7, key: b"g".to_vec(), body: column, expires: None, replaces: false })
-    );
+    assert_eq!(read[6], record(7, b"g", column, None));
     assert_eq!(read[7], list(8, "h", &["e\t\n\0"], None));
 }
 

@@ -79,9 +79,7 @@ impl ClusterSink {
         }
         Ok(())
     }
-}
 
-impl ClusterSink {
     /// Writes a part of a stream. Its entries must be written in their order.
     fn write_part(&mut self, record: &TextRecord, part: &StreamPart) -> Result<(), Failure> {
         self.flush()?;
