@@ -20,6 +20,18 @@ pub struct BenchSetting {
     pub most: usize,
 }
 
+/// The experiments on servers with clients of their own.
+const SERVERS: [&str; 8] = [
+    "server",
+    "server-neighbour",
+    "server-sorted-set",
+    "server-families",
+    "masstree-fig13",
+    "wormhole-fig12",
+    "cuckoo-fig13",
+    "bitbase-redis",
+];
+
 /// The number of bytes of a value.
 pub const VALUE_BYTES: BenchSetting = BenchSetting {
     name: "value-bytes",
@@ -60,16 +72,7 @@ pub const SYNC_PUTS: BenchSetting = BenchSetting {
 pub const CONNECTIONS: BenchSetting = BenchSetting {
     name: "connections",
     about: "connections of the client",
-    experiments: &[
-        "server",
-        "server-neighbour",
-        "server-sorted-set",
-        "server-families",
-        "masstree-fig13",
-        "wormhole-fig12",
-        "cuckoo-fig13",
-        "bitbase-redis",
-    ],
+    experiments: &SERVERS,
     least: 1,
     most: 1000,
 };
@@ -95,16 +98,7 @@ pub const PIPELINE: BenchSetting = BenchSetting {
 pub const REQUESTS: BenchSetting = BenchSetting {
     name: "requests",
     about: "requests of a loop",
-    experiments: &[
-        "server",
-        "server-neighbour",
-        "server-sorted-set",
-        "server-families",
-        "masstree-fig13",
-        "wormhole-fig12",
-        "cuckoo-fig13",
-        "bitbase-redis",
-    ],
+    experiments: &SERVERS,
     least: 1,
     most: 1 << 30,
 };

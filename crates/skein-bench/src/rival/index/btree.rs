@@ -28,14 +28,6 @@ static OF_WORDS: RegisteredIndex = RegisteredIndex::alone::<PlainBTreeMap<Intege
 
 type KeyedBTreeMap<K> = BTreeMap<<K as KeyRepr>::Owned, u64>;
 
-const CAN: IndexAbilities = IndexAbilities {
-    scan: true,
-    scan_back: true,
-    lower_bound: true,
-    remove: true,
-    ..IndexAbilities::NOTHING
-};
-
 fn scan<K: KeyRepr>(map: &KeyedBTreeMap<K>, from: &[u8], count: usize, mut each: impl FnMut(&[u8], u64)) {
     K::ask(from, |from| {
         for (key, &value) in map.range::<K::Seen, _>(upward(from)).take(count) {
@@ -67,7 +59,7 @@ impl<K: KeyRepr> IndexContender for PlainBTreeMap<K> {
     } else {
         "std's BTreeMap<Box<[u8]>, u64>, one thread"
     };
-    const CAN: IndexAbilities = CAN;
+    const CAN: IndexAbilities = IndexAbilities::ORDERED;
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = ();
 
@@ -114,7 +106,7 @@ impl LockedBTreeMap {
 impl IndexContender for LockedBTreeMap {
     const NAME: &'static str = "btreemap-rwlock";
     const ABOUT: &'static str = "std's RwLock<BTreeMap<Box<[u8]>, u64>>, the lock taken for each operation";
-    const CAN: IndexAbilities = CAN;
+    const CAN: IndexAbilities = IndexAbilities::ORDERED;
     type Pin<'a> = ();
 
     fn new(_expected: usize) -> Self {

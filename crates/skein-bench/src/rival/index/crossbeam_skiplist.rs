@@ -18,13 +18,7 @@ impl<K: KeyRepr> IndexContender for CrossbeamSkipList<K> {
     const NAME: &'static str = "crossbeam-skiplist";
     const ABOUT: &'static str = "crossbeam-skiplist 0.1, SkipMap<u64, u64> where keys have 8 \
                                  bytes, SkipMap<Box<[u8]>, u64> otherwise";
-    const CAN: IndexAbilities = IndexAbilities {
-        scan: true,
-        scan_back: true,
-        lower_bound: true,
-        remove: true,
-        ..IndexAbilities::NOTHING
-    };
+    const CAN: IndexAbilities = IndexAbilities::ORDERED;
     const KEY_BYTES: (usize, usize) = K::KEY_BYTES;
     type Pin<'a> = ();
 

@@ -43,61 +43,41 @@ pub trait DynConcurrentIndex: DynIndex + Sync {
     fn run_together(&self, scripts: &[Script], how: RunMode) -> Result<Vec<LoopOutcome>>;
 }
 
-struct SingleThreadIndex<C>(C);
+/// A contender of a known type.
+struct TypedIndex<C> {
+    index: C,
+    threads: fn(&Self) -> Option<&dyn DynConcurrentIndex>,
+}
 
-struct MultiThreadIndex<C>(C);
-
-impl<C: IndexContender> DynIndex for SingleThreadIndex<C> {
+impl<C: IndexContender> DynIndex for TypedIndex<C> {
     fn fill(&self, keys: &PackedKeys, first: usize, step: usize, clock: LoopClock) -> LoopOutcome {
-        run::fill(&self.0, keys, first, step, clock)
+        run::fill(&self.index, keys, first, step, clock)
     }
 
     fn run(&self, script: &Script, how: RunMode) -> LoopOutcome {
-        run::run(&self.0, script, how)
+        run::run(&self.index, script, how)
     }
 
     fn threads(&self) -> Option<&dyn DynConcurrentIndex> {
-        None
+        (self.threads)(self)
     }
 
     fn own_bytes(&self) -> Vec<(&'static str, usize)> {
-        self.0.own_bytes()
+        self.index.own_bytes()
     }
 
     fn parts(&mut self) -> std::result::Result<Vec<(&'static str, usize)>, String> {
-        self.0.parts()
+        self.index.parts()
     }
 }
 
-impl<C: IndexContender + Sync> DynIndex for MultiThreadIndex<C> {
-    fn fill(&self, keys: &PackedKeys, first: usize, step: usize, clock: LoopClock) -> LoopOutcome {
-        run::fill(&self.0, keys, first, step, clock)
-    }
-
-    fn run(&self, script: &Script, how: RunMode) -> LoopOutcome {
-        run::run(&self.0, script, how)
-    }
-
-    fn threads(&self) -> Option<&dyn DynConcurrentIndex> {
-        Some(self)
-    }
-
-    fn own_bytes(&self) -> Vec<(&'static str, usize)> {
-        self.0.own_bytes()
-    }
-
-    fn parts(&mut self) -> std::result::Result<Vec<(&'static str, usize)>, String> {
-        self.0.parts()
-    }
-}
-
-impl<C: IndexContender + Sync> DynConcurrentIndex for MultiThreadIndex<C> {
+impl<C: IndexContender + Sync> DynConcurrentIndex for TypedIndex<C> {
     fn fill_together(&self, keys: &PackedKeys, threads: usize) -> Result<Vec<LoopOutcome>> {
-        on_threads(threads, |number| run::fill(&self.0, keys, number, threads, LoopClock::Wall))
+        on_threads(threads, |number| run::fill(&self.index, keys, number, threads, LoopClock::Wall))
     }
 
     fn run_together(&self, scripts: &[Script], how: RunMode) -> Result<Vec<LoopOutcome>> {
-        on_threads(scripts.len(), |number| run::run(&self.0, &scripts[number], how))
+        on_threads(scripts.len(), |number| run::run(&self.index, &scripts[number], how))
     }
 }
 
@@ -118,12 +98,16 @@ impl RegisteredIndex {
 
     /// Returns the entry of a contender for one thread; `rank` orders reports.
     pub const fn alone<C: IndexContender>(rank: u32) -> Self {
-        Self::of::<C>(rank, false, |expected| Box::new(SingleThreadIndex(C::new(expected))))
+        Self::of::<C>(rank, false, |expected| {
+            Box::new(TypedIndex { index: C::new(expected), threads: |_| None })
+        })
     }
 
     /// Returns the entry of a contender for several threads.
     pub const fn shared<C: IndexContender + Sync>(rank: u32) -> Self {
-        Self::of::<C>(rank, true, |expected| Box::new(MultiThreadIndex(C::new(expected))))
+        Self::of::<C>(rank, true, |expected| {
+            Box::new(TypedIndex { index: C::new(expected), threads: |index| Some(index) })
+        })
     }
 
     /// Returns this contender as a step of an experiment that takes the contender `whole` apart.

@@ -87,6 +87,9 @@ impl IndexAbilities {
     /// It only inserts and looks up.
     pub const NOTHING: Self =
         Self { batches: false, scan: false, scan_back: false, lower_bound: false, remove: false };
+    /// It has an order and removes keys, and has no batch lookup.
+    pub const ORDERED: Self =
+        Self { batches: false, scan: true, scan_back: true, lower_bound: true, remove: true };
 }
 
 /// An index under test.

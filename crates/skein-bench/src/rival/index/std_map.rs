@@ -28,13 +28,7 @@ impl CppClass for StdMap {
     const ABOUT: &'static str = "C++'s std::map (libstdc++, -O3), one thread; map<uint64_t, \
                                  uint64_t> where keys have 8 bytes, map<string, uint64_t, less<>> \
                                  otherwise, asked by string_view; glibc's malloc";
-    const CAN: IndexAbilities = IndexAbilities {
-        scan: true,
-        scan_back: true,
-        lower_bound: true,
-        remove: true,
-        ..IndexAbilities::NOTHING
-    };
+    const CAN: IndexAbilities = IndexAbilities::ORDERED;
 
     fn words() -> &'static CppFunctions {
         &skein_std_map_words

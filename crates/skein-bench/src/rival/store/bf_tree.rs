@@ -9,8 +9,8 @@ use bf_tree::{BfTree, Config, LeafInsertResult, LeafReadResult};
 use linkme::distributed_slice;
 
 use super::{
-    BenchRows, DurabilityLevel, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole, StoreSetup,
-    one_more, text,
+    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole,
+    StoreSetup, one_more, text,
 };
 
 #[distributed_slice(STORES)]
@@ -83,12 +83,7 @@ impl StoreContender for BfTreeStore {
         Ok(())
     }
 
-    fn get_each(
-        &mut self,
-        rows: &BenchRows,
-        numbers: &[usize],
-        found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> StoreResult<()> {
+    fn get_each(&mut self, rows: &BenchRows, numbers: &[usize], found: FoundRow<'_>) -> StoreResult<()> {
         for &n in numbers {
             found(n, self.get(&rows.key(n)));
         }

@@ -6,8 +6,8 @@ use linkme::distributed_slice;
 use skein_disk::{DiskError, DiskOptions, DiskStore, Durability, PAGE, TrieShape};
 
 use super::{
-    BenchRows, DurabilityLevel, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole, StoreSetup,
-    text,
+    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole,
+    StoreSetup, text,
 };
 
 /// A trie of the disk engine as a contender.
@@ -31,79 +31,50 @@ pub const DISK_LINKED: &str = TRIES[0].name;
 
 /// The tries, the default one first.
 pub const TRIES: [DiskTrieSetup; 3] = [
-    DiskTrieSetup {
-        name: "skein-disk-linked",
-        words: "linked trie",
-        shape: TrieShape::Linked,
-        papers: false,
-    },
-    DiskTrieSetup {
-        name: "skein-disk-classical",
-        words: "classical trie",
-        shape: TrieShape::Classical { n: N },
-        papers: false,
-    },
-    DiskTrieSetup {
-        name: "skein-disk-hash",
-        words: "hash trie",
-        shape: TrieShape::Hash { n: N },
-        papers: false,
-    },
+    trie("skein-disk-linked", "linked trie", TrieShape::Linked),
+    trie("skein-disk-classical", "classical trie", TrieShape::Classical { n: N }),
+    trie("skein-disk-hash", "hash trie", TrieShape::Hash { n: N }),
 ];
+
+const fn trie(name: &'static str, words: &'static str, shape: TrieShape) -> DiskTrieSetup {
+    DiskTrieSetup { name, words, shape, papers: false }
+}
 
 /// The tries in the paper's own layout, with the parameters of its figures. They run together with
 /// those above, and users select both by the names above.
 pub const PAPER_TRIES: [DiskTrieSetup; 3] = [
-    DiskTrieSetup {
-        words: "linked trie, paper's layout",
-        shape: TrieShape::FixedLinked { k: 12 },
-        papers: true,
-        ..TRIES[0]
-    },
-    DiskTrieSetup {
-        words: "classical trie, paper's layout",
-        shape: TrieShape::FixedClassical { n: N },
-        papers: true,
-        ..TRIES[1]
-    },
-    DiskTrieSetup {
-        words: "hash trie, paper's layout",
-        shape: TrieShape::FixedHash { n: N },
-        papers: true,
-        ..TRIES[2]
-    },
+    papers(0, "linked trie, paper's layout", TrieShape::FixedLinked { k: 12 }),
+    papers(1, "classical trie, paper's layout", TrieShape::FixedClassical { n: N }),
+    papers(2, "hash trie, paper's layout", TrieShape::FixedHash { n: N }),
 ];
 
-#[distributed_slice(STORES)]
-static LINKED: RegisteredStore = RegisteredStore {
-    name: TRIES[0].name,
-    about: "skein_disk::DiskStore over its linked trie; without a log, or at sync; the cache that \
-            is asked for, or twice the data",
-    rank: 1,
-    part: StoreRole::Pages,
-    durable: true,
-    open: |setup| DiskContender::open(TRIES[0].shape, setup),
-};
+const fn papers(number: usize, words: &'static str, shape: TrieShape) -> DiskTrieSetup {
+    DiskTrieSetup { words, shape, papers: true, ..TRIES[number] }
+}
 
 #[distributed_slice(STORES)]
-static CLASSICAL: RegisteredStore = RegisteredStore {
-    name: TRIES[1].name,
-    about: "the same over its classical trie, 16 pointers a node",
-    rank: 2,
-    part: StoreRole::Pages,
-    durable: true,
-    open: |setup| DiskContender::open(TRIES[1].shape, setup),
-};
+static LINKED: RegisteredStore = store::<0>(
+    "skein_disk::DiskStore over its linked trie; without a log, or at sync; the cache that is asked \
+     for, or twice the data",
+);
 
 #[distributed_slice(STORES)]
-static HASH: RegisteredStore = RegisteredStore {
-    name: TRIES[2].name,
-    about: "the same over its hash trie, 16 pointers a node",
-    rank: 3,
-    part: StoreRole::Pages,
-    durable: true,
-    open: |setup| DiskContender::open(TRIES[2].shape, setup),
-};
+static CLASSICAL: RegisteredStore = store::<1>("the same over its classical trie, 16 pointers a node");
+
+#[distributed_slice(STORES)]
+static HASH: RegisteredStore = store::<2>("the same over its hash trie, 16 pointers a node");
+
+/// Returns the entry of the store over one of [`TRIES`].
+const fn store<const NUMBER: usize>(about: &'static str) -> RegisteredStore {
+    RegisteredStore {
+        name: TRIES[NUMBER].name,
+        about,
+        rank: 1 + NUMBER as u32,
+        part: StoreRole::Pages,
+        durable: true,
+        open: |setup| DiskContender::open(TRIES[NUMBER].shape, setup),
+    }
+}
 
 /// `skein_disk::DiskStore`.
 struct DiskContender {
@@ -158,12 +129,7 @@ impl StoreContender for DiskContender {
         done.map_err(text)
     }
 
-    fn get_each(
-        &mut self,
-        rows: &BenchRows,
-        numbers: &[usize],
-        found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> StoreResult<()> {
+    fn get_each(&mut self, rows: &BenchRows, numbers: &[usize], found: FoundRow<'_>) -> StoreResult<()> {
         for &n in numbers {
             found(n, self.store.get(&rows.key(n)).map_err(text)?.as_deref());
         }

@@ -7,7 +7,8 @@ use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use linkme::distributed_slice;
 
 use super::{
-    BenchRows, DurabilityLevel, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole, text,
+    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole,
+    text,
 };
 
 #[distributed_slice(STORES)]
@@ -55,12 +56,7 @@ impl StoreContender for Fjall {
         self.database.persist(PersistMode::SyncAll).map_err(text)
     }
 
-    fn get_each(
-        &mut self,
-        rows: &BenchRows,
-        numbers: &[usize],
-        found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> StoreResult<()> {
+    fn get_each(&mut self, rows: &BenchRows, numbers: &[usize], found: FoundRow<'_>) -> StoreResult<()> {
         for &n in numbers {
             let value = self.rows.get(&*rows.key(n)).map_err(text)?;
             found(n, value.as_deref());

@@ -8,8 +8,8 @@ use heed::{Database, Env, EnvFlags, EnvOpenOptions};
 use linkme::distributed_slice;
 
 use super::{
-    BenchRows, DurabilityLevel, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole, StoreSetup,
-    one_more, text,
+    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole,
+    StoreSetup, one_more, text,
 };
 
 #[distributed_slice(STORES)]
@@ -62,10 +62,6 @@ impl StoreContender for Lmdb {
         transaction.commit().map_err(text)
     }
 
-    fn put(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
-        self.put_batch(rows, n..n + 1)
-    }
-
     fn inc(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         let (key, mut transaction) = (rows.key(n), self.env.write_txn().map_err(text)?);
         let value = one_more(self.rows.get(&transaction, &key).map_err(text)?)?;
@@ -77,12 +73,7 @@ impl StoreContender for Lmdb {
         self.env.force_sync().map_err(text)
     }
 
-    fn get_each(
-        &mut self,
-        rows: &BenchRows,
-        numbers: &[usize],
-        found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> StoreResult<()> {
+    fn get_each(&mut self, rows: &BenchRows, numbers: &[usize], found: FoundRow<'_>) -> StoreResult<()> {
         let transaction = self.env.read_txn().map_err(text)?;
         for &n in numbers {
             found(n, self.rows.get(&transaction, &rows.key(n)).map_err(text)?);

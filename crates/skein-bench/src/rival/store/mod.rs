@@ -70,6 +70,9 @@ impl StoreSetup<'_> {
     }
 }
 
+/// The receiver of rows: gets the number of each, and its value if the store has it.
+pub type FoundRow<'a> = &'a mut dyn FnMut(usize, Option<&[u8]>);
+
 /// An embedded store under test. Every error is the store's own message.
 #[expect(clippy::missing_errors_doc, reason = "every method fails as its store does")]
 pub trait StoreContender {
@@ -77,7 +80,9 @@ pub trait StoreContender {
     fn put_batch(&mut self, rows: &BenchRows, numbers: Range<usize>) -> StoreResult<()>;
 
     /// Puts one row.
-    fn put(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()>;
+    fn put(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
+        self.put_batch(rows, n..n + 1)
+    }
 
     /// Adds one to a row's value, an integer in decimal digits. All or nothing, if the store has
     /// transactions.
@@ -89,12 +94,7 @@ pub trait StoreContender {
     fn force(&mut self) -> StoreResult<()>;
 
     /// Reads the rows one after the other, and calls `found` with each.
-    fn get_each(
-        &mut self,
-        rows: &BenchRows,
-        numbers: &[usize],
-        found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> StoreResult<()>;
+    fn get_each(&mut self, rows: &BenchRows, numbers: &[usize], found: FoundRow<'_>) -> StoreResult<()>;
 
     /// Closes the store and returns errors that a drop would hide.
     fn close(self: Box<Self>) -> StoreResult<()> {
@@ -221,12 +221,8 @@ mod tests {
                 store.force().expect("the disk takes it");
                 store.close().expect("it closes");
             }
-            let setup = StoreSetup {
-                folder: folder.path(),
-                level: DurabilityLevel::Relaxed,
-                bytes: rows.bytes(),
-                cache: None,
-            };
+            let (folder, level) = (folder.path(), DurabilityLevel::Relaxed);
+            let setup = StoreSetup { folder, level, bytes: rows.bytes(), cache: None };
             let mut store = (entry.open)(&setup).expect("it opens again");
             let mut right = Vec::new();
             let numbers: Vec<usize> = (0..402).collect();

@@ -6,7 +6,8 @@ use linkme::distributed_slice;
 use skein_store::{Durability, RowRef, Session, Store, StoreOptions};
 
 use super::{
-    BenchRows, DurabilityLevel, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole, text,
+    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole,
+    text,
 };
 
 /// Its name in reports.
@@ -59,12 +60,7 @@ impl StoreContender for Skein {
         self.store.flush().map_err(text)
     }
 
-    fn get_each(
-        &mut self,
-        rows: &BenchRows,
-        numbers: &[usize],
-        found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> StoreResult<()> {
+    fn get_each(&mut self, rows: &BenchRows, numbers: &[usize], found: FoundRow<'_>) -> StoreResult<()> {
         for &n in numbers {
             self.session.get_with(&rows.key(n), |row| found(n, row.and_then(RowRef::value)));
         }

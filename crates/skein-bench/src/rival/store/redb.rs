@@ -7,8 +7,8 @@ use linkme::distributed_slice;
 use redb::{AccessGuard, Database, Durability, ReadableDatabase, ReadableTable, Table, TableDefinition};
 
 use super::{
-    BenchRows, DurabilityLevel, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole, one_more,
-    text,
+    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole,
+    one_more, text,
 };
 
 #[distributed_slice(STORES)]
@@ -57,10 +57,6 @@ impl StoreContender for Redb {
         })
     }
 
-    fn put(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
-        self.put_batch(rows, n..n + 1)
-    }
-
     fn inc(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         let key = rows.key(n);
         self.write(|table| {
@@ -74,12 +70,7 @@ impl StoreContender for Redb {
         transaction.commit().map_err(text)
     }
 
-    fn get_each(
-        &mut self,
-        rows: &BenchRows,
-        numbers: &[usize],
-        found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> StoreResult<()> {
+    fn get_each(&mut self, rows: &BenchRows, numbers: &[usize], found: FoundRow<'_>) -> StoreResult<()> {
         let transaction = self.database.begin_read().map_err(text)?;
         let table = transaction.open_table(ROWS).map_err(text)?;
         for &n in numbers {

@@ -14,8 +14,8 @@ use linkme::distributed_slice;
 
 use super::rows::BenchRowKey;
 use super::{
-    BenchRows, DurabilityLevel, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole, StoreSetup,
-    one_more, text,
+    BenchRows, DurabilityLevel, FoundRow, RegisteredStore, STORES, StoreContender, StoreResult, StoreRole,
+    StoreSetup, one_more, text,
 };
 
 /// The least bytes of its memtables.
@@ -175,10 +175,6 @@ impl StoreContender for RocksDb {
         self.put_pairs(numbers.map(|n| (rows.key(n), rows.value(n))))
     }
 
-    fn put(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
-        self.put_batch(rows, n..n + 1)
-    }
-
     fn inc(&mut self, rows: &BenchRows, n: usize) -> StoreResult<()> {
         let key = rows.key(n);
         let value = self.look_up(&key, one_more)??;
@@ -198,12 +194,7 @@ impl StoreContender for RocksDb {
         }
     }
 
-    fn get_each(
-        &mut self,
-        rows: &BenchRows,
-        numbers: &[usize],
-        found: &mut dyn FnMut(usize, Option<&[u8]>),
-    ) -> StoreResult<()> {
+    fn get_each(&mut self, rows: &BenchRows, numbers: &[usize], found: FoundRow<'_>) -> StoreResult<()> {
         numbers.iter().try_for_each(|&n| self.look_up(&rows.key(n), |value| found(n, value)))
     }
 }
